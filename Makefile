@@ -1,5 +1,5 @@
 # make demo: set up and run the main job on the demo.   make test: set up and run the tests, long tables in part.
-# make test-all: the tests with the long tables whole.
+# make test-all: the tests with the long tables whole, and property tests with new examples.
 # Both are idempotent and take up where they were interrupted.
 #
 # The lock file is a whole CPU stack (vLLM, DeepSpeed, Prefect), about 4.5 GB installed. Where your package index has

@@ -158,8 +158,10 @@ class RunConfig(CurationConfig):
         return Path(self.runs_dir) / self.name
 
 
-def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
+def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bool = False) -> RunConfig:
     """Read a YAML file, apply `a.b=value` overrides (values are YAML), and validate.
+
+    `last_turn_only` sets that of every source.
 
     Raises ConfigError with one line a mistake, naming the field and, for an unknown one, what was probably meant.
     """
@@ -184,6 +186,11 @@ def load_config(path: Path, overrides: Sequence[str] = ()) -> RunConfig:
         )
     for override in overrides:
         _apply_override(values, override)
+    if last_turn_only:
+        data = values.get("data")
+        for source in data if isinstance(data, list) else [data]:
+            if isinstance(source, dict):
+                source["last_turn_only"] = True
     return validate_config(values, str(path))
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from property_tests import example_line, load_profile
 
-# How long an example takes says how busy the machine is, so none has a deadline.
-settings.register_profile("untimed", deadline=None, max_examples=100 if os.environ.get("TRUEGOLD_ALL") else 40)
-settings.load_profile("untimed")
+load_profile()
 
 os.environ.setdefault("DO_NOT_TRACK", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -41,6 +40,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if deselected:
         config.hook.pytest_deselected(items=list(deselected))
         items[:] = [item for item in items if item not in deselected]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Print how to keep the example of a property test that fails."""
+    report = yield
+    if call.excinfo is not None and (line := example_line(call.excinfo.value, getattr(item, "fixturenames", ()))):
+        report.sections.append(("To keep this example", line))
+    return report
 
 
 def is_in_the_tenth(nodeid: str) -> bool:

@@ -32,7 +32,14 @@ from truegold.verifiers.gold import gold_response, judges_solutions
 from truegold.verifiers.math import MathVerifier
 from truegold.verifiers.math_verify import MathVerifyVerifier
 from truegold.verifiers.options import NO_INFO, BadOption, check_value, declared
-from truegold.verifiers.several_golds import OTHER_GOLDS, BadGold, golds_in, judge_any, mistake_in_golds
+from truegold.verifiers.several_golds import (
+    OTHER_GOLDS,
+    BadGold,
+    gold_and_arguments,
+    golds_in,
+    judge_any,
+    mistake_in_golds,
+)
 from truegold.verifiers.user_code import did_you_mean, is_file, load_object, source_digest, split_spelling
 from truegold.verifiers.verdict import Verdict, Verifier
 
@@ -132,11 +139,10 @@ def verify(
         golds = golds_in(gold)
     except BadGold as error:
         raise ConfigError(f"{error}.", "Pass the answer itself.") from error
-    if len(golds) > 1:
-        arguments[OTHER_GOLDS] = [*golds[1:], *(arguments.get(OTHER_GOLDS) or ())]
     resolved = resolve(verifier) if isinstance(verifier, str) else verifier
     check_options(resolved, arguments)
-    return judge_any(resolved, response, golds[0] if golds else None, problem, arguments)
+    first, info = gold_and_arguments(golds, resolved.name, arguments)
+    return judge_any(resolved, response, first, problem, info)
 
 
 def resolve(name: str) -> Verifier:
@@ -184,8 +190,8 @@ def check_options(verifier: str | Verifier, info: Mapping[str, Any]) -> None:
         raise ConfigError(" ".join(mistakes))
 
 
-def unknown_option(verifier: Verifier, info: Mapping[str, Any]) -> tuple[str, str] | None:
-    """Return an option of a row that no verifier has, and a line about it; None where there is none.
+def unknown_option(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
+    """Return a line about an option of a row that no verifier has; None where there is none.
 
     A row may hold options of several verifiers, so that those of any built-in one are left alone. A verifier that
     declares nothing is handed anything.
@@ -195,10 +201,10 @@ def unknown_option(verifier: Verifier, info: Mapping[str, Any]) -> tuple[str, st
 
 
 @lru_cache(maxsize=1024)
-def _first_unknown(name: str, known: tuple[str, ...], options: tuple[str, ...]) -> tuple[str, str] | None:
+def _first_unknown(name: str, known: tuple[str, ...], options: tuple[str, ...]) -> str | None:
     for option in options:
         if option not in known and option != OTHER_GOLDS and not _verifiers_with(option):
-            return option, _no_such_option(name, option, known)
+            return _no_such_option(name, option, known)
     return None
 
 

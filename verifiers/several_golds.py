@@ -10,7 +10,7 @@ been that one.
     gold ["1/2", "0.5"]       the same row as gold "1/2" with other_golds ["0.5"]        (`golds_in`)
 
 That holds wherever a gold is handed over as an object: a call, an `Item`, a trainer's column, a request. A text is one
-gold, also where it looks like a list.
+gold, also where it looks like a list. Of `choice` with `multiple` a list is one answer: all of its options are needed.
 """
 
 from __future__ import annotations
@@ -57,6 +57,25 @@ def golds_in(value: Any) -> list[str]:
     if len(entries) > 1 and any(len(golds) > 1 for golds in entries):
         raise BadGold(f"gold is a list of accepted golds; this is a list of lists {value!r:.60}")
     return list(dict.fromkeys(gold for golds in entries for gold in golds if gold.strip()))
+
+
+def needs_all_golds(verifier: str, arguments: Mapping[str, Any]) -> bool:
+    """Say whether a list of golds is one answer for this verifier: the options that have to be chosen together."""
+    return verifier == "choice" and arguments.get("multiple") is True
+
+
+def gold_and_arguments(
+    golds: list[str], verifier: str, arguments: Mapping[str, Any]
+) -> tuple[str | None, Mapping[str, Any]]:
+    """Return the gold of a row and its arguments with the other golds, out of all that stand where gold does."""
+    if len(golds) < 2:
+        return next(iter(golds), None), arguments
+    if needs_all_golds(verifier, arguments):
+        return ", ".join(golds), arguments
+    others = arguments.get(OTHER_GOLDS) or ()
+    if mistake_in_golds(others) is not None:  # Whoever judges or checks the arguments says so.
+        return golds[0], arguments
+    return golds[0], {**arguments, OTHER_GOLDS: [*golds[1:], *others]}
 
 
 def _array_of(tensor: Any) -> Any:

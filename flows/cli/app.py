@@ -23,6 +23,7 @@ from truegold.flows.cli.demo import demo
 from truegold.flows.cli.export import export
 from truegold.flows.cli.flag import flag
 from truegold.flows.cli.gate import gate
+from truegold.flows.cli.options import LastTurnOnly
 from truegold.flows.cli.rescore import rescore
 from truegold.flows.cli.review import review
 from truegold.flows.cli.running import AsJson, DryRun, EngineChoice, EngineOption, Overrides, run_until
@@ -82,10 +83,12 @@ def _phase_command(until: Phase) -> Callable[..., None]:
         engine: EngineOption = EngineChoice.PREFECT,
         dry_run: DryRun = False,
         as_json: AsJson = False,
+        last_turn_only: LastTurnOnly = False,
     ) -> None:
         from truegold.flows.config import load_config
 
-        run_until(until, load_config(config, set_ or ()), engine, dry_run, as_json)
+        loaded = load_config(config, set_ or (), last_turn_only=last_turn_only)
+        run_until(until, loaded, engine, dry_run, as_json)
 
     return command
 
@@ -101,6 +104,7 @@ def train(
     engine: EngineOption = EngineChoice.PREFECT,
     dry_run: DryRun = False,
     as_json: AsJson = False,
+    last_turn_only: LastTurnOnly = False,
     doctor: Annotated[
         Path | None,
         typer.Option(
@@ -139,7 +143,8 @@ def train(
 
     if config is None:
         raise ConfigError("There is no configuration to train by.", "truegold train RUN.yaml")
-    run_until(Phase.TRAIN, load_config(config, set_ or ()), engine, dry_run, as_json)
+    loaded = load_config(config, set_ or (), last_turn_only=last_turn_only)
+    run_until(Phase.TRAIN, loaded, engine, dry_run, as_json)
 
 
 def _objective(overrides: Sequence[str] | None, prefix: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from truegold.flows.cli.options import GoldColumn, IdColumn, PromptColumn
+from truegold.flows.cli.options import GoldColumn, IdColumn, LastTurnOnly, PromptColumn, VerifierColumn
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.verifiers import ConfigError, InputError
 
@@ -45,6 +45,9 @@ def export(
     prompt_column: PromptColumn = None,
     gold_column: GoldColumn = None,
     id_column: IdColumn = None,
+    verifier: Annotated[str | None, typer.Option(help="The verifier of all rows; else as the data says.")] = None,
+    verifier_column: VerifierColumn = None,
+    last_turn_only: LastTurnOnly = False,
 ) -> None:
     """Write a set for a trainer: TRL, verl, OpenRLHF, open-instruct, verifiers, inspect, NeMo-Gym, datasets."""
     from truegold.pipeline.config.sources import Columns, FileSource
@@ -57,10 +60,12 @@ def export(
         raise ConfigError("There is no folder to write to.", "truegold export DATA --format FORMAT --out FOLDER")
     paths = [data]
     if out is not None:
-        named = {"prompt": prompt_column, "gold": gold_column, "id": id_column}
+        named = {"prompt": prompt_column, "gold": gold_column, "id": id_column, "verifier": verifier_column}
         source = FileSource(
             path=str(data),
             preset=preset,
+            verifier=verifier,
+            last_turn_only=last_turn_only,
             license=license_,
             origin=origin,
             columns=Columns.model_validate({role: column for role, column in named.items() if column}),

@@ -23,7 +23,7 @@ from typing import Annotated, Any
 
 import typer
 
-from truegold.flows.cli.options import Limit, OutFolder, Preset
+from truegold.flows.cli.options import LastTurnOnly, Limit, OutFolder, Preset
 from truegold.flows.cli.summary import write_summary
 from truegold.flows.console import Terminal, errors, print_line
 
@@ -50,6 +50,7 @@ def flag(
     ] = None,
     preset: Preset = None,
     limit: Limit = None,
+    last_turn_only: LastTurnOnly = False,
     set_: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="FIELD=VALUE", help="A setting of data or flag: data.columns={gold: label}."),
@@ -66,7 +67,7 @@ def flag(
     from truegold.pipeline.ledger import FLAGS_FILE
     from truegold.pipeline.running.stage import load_record
 
-    source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit}
+    source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit, "last_turn_only": last_turn_only}
     if preset is None and (columns := guess_columns_with_options(data)) is not None:
         source["columns"] = columns
     settings: dict[str, Any] = {"model": {"name": model.name, "model": str(model)} if model is not None else None}

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from truegold.flows.cli.options import GoldColumn, PromptColumn
+from truegold.flows.cli.options import GoldColumn, LastTurnOnly, PromptColumn, VerifierColumn
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.verifiers import ConfigError
 from truegold.verifiers.running.batch import DEADLINE_S
@@ -37,6 +37,8 @@ def gate(
     preset: Annotated[str | None, typer.Option(help="The shape of a file; else by its columns.")] = None,
     prompt_column: PromptColumn = None,
     gold_column: GoldColumn = None,
+    verifier_column: VerifierColumn = None,
+    last_turn_only: LastTurnOnly = False,
     workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
     deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
 ) -> None:
@@ -54,13 +56,20 @@ def gate(
             raise ConfigError(f"There is no check {name!r}.", f"There are: {', '.join(Check)}.")
         return Check(name)
 
-    named = {role: column for role, column in {"prompt": prompt_column, "gold": gold_column}.items() if column}
+    columns = {"prompt": prompt_column, "gold": gold_column, "verifier": verifier_column}
+    source = FileSource(
+        path=str(data),
+        preset=preset,
+        verifier=verifier,
+        last_turn_only=last_turn_only,
+        columns=Columns.model_validate({role: column for role, column in columns.items() if column}),
+    )
     options = Options(
         fail_on=[check_of(name.strip()) for name in (fail_on or "").split(",") if name.strip()],
         against=against or (),
         card=card,
         max_share={check_of(name): share for name, share in map(_parse_share, max_ or ())},
-        source=FileSource(path=str(data), preset=preset, verifier=verifier, columns=Columns.model_validate(named)),
+        source=source,
         workers=workers,
         deadline_s=deadline_s,
     )

@@ -13,3 +13,16 @@ GoldColumn = Annotated[str | None, typer.Option(help="The column with the answer
 IdColumn = Annotated[str | None, typer.Option(help="The column with the id; by its name, else the record's number.")]
 Preset = Annotated[str | None, typer.Option(help="The shape of the file; by its columns where not given.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="Take only the first so many rows.")]
+VerifierColumn = Annotated[
+    str | None,
+    typer.Option(
+        help="The column that names each row's verifier; `verifier` where not given. Rows may name code by it."
+    ),
+]
+LastTurnOnly = Annotated[
+    bool,
+    typer.Option(
+        "--last-turn-only",
+        help="Keep the last user message of rows with system messages, earlier turns, pictures or tools.",
+    ),
+]

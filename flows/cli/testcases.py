@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from truegold.flows.cli.options import Limit, OutFolder, Preset
+from truegold.flows.cli.options import LastTurnOnly, Limit, OutFolder, Preset
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.verifiers import InputError
 
@@ -43,6 +43,7 @@ def vet(
     out: OutFolder,
     preset: Preset = None,
     limit: Limit = None,
+    last_turn_only: LastTurnOnly = False,
     mutants: Annotated[int | None, typer.Option(min=0, help="Faults planted in each worked solution.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Runs of each worked solution.")] = None,
     set_: Annotated[
@@ -57,7 +58,7 @@ def vet(
 
     sections: dict[str, dict[str, Any]] = {
         "vet_tests": {"enabled": True, "mutants": mutants, "runs": runs},
-        "data": {"path": str(data), "preset": preset, "limit": limit},
+        "data": {"path": str(data), "preset": preset, "limit": limit, "last_turn_only": last_turn_only},
     }
     config = section_config("truegold testcases vet", out, WORK, sections, set_ or [])
     stages = _plan_stages(config)

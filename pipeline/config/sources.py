@@ -42,9 +42,13 @@ class Columns(StageConfig):
     """A column with a list of accepted golds, any of which is right; the first is gold where no column of gold is
     named."""
     verifier: ColumnSpec | None = None
-    """A column that names each row's verifier."""
+    """A column that names each row's verifier; rows may name code by it, which is loaded then."""
     verifier_args: ColumnSpec | None = None
     """A column holding each row's verifier arguments, as an object or a JSON string."""
+    other_golds: ColumnSpec | None = None
+    """A column with accepted golds beside gold: a list, the JSON of one, or one answer."""
+    split: ColumnSpec | None = None
+    """A column that says train, or test, validation, dev, ... of rows that are set aside."""
 
     @model_validator(mode="before")
     @classmethod
@@ -74,6 +78,9 @@ class SourceConfig(StageConfig):
     origin: str | None = None
     """What rows were taken from (a data set, an address), where they do not state it; the source's name where not
     given."""
+    last_turn_only: bool = False
+    """Keep the last user message of rows that say more: system messages, earlier turns, pictures, tools. Such rows are
+    rejected otherwise."""
     limit: int | None = Field(default=None, ge=1)
     """Take only the first so many rows."""
     heldout: float = Field(default=0.0, ge=0.0, lt=1.0)

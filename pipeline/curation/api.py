@@ -156,14 +156,16 @@ def find_flags(
     id: str | None = None,
     columns: Mapping[str, Any] | None = None,
     verifier: str | None = None,
+    last_turn_only: bool = False,
     **settings: Any,
 ) -> Flags:
     """Say which rows are suspicious: by rules about question, gold and solution, and by the answers of systems.
 
     `samples` are rows of id, system, and answer or response, and of step where they are of a training. `prompt`, `gold`
     and `id` name columns that are not to be guessed, `columns` those of other roles too (`{"solution": "rationale"}`),
-    `verifier` the verifier of every row; `settings` are those of the section `flag`. Raises InputError where a column
-    is missing, ConfigError for an argument or a role that does not exist.
+    `verifier` the verifier of every row; `last_turn_only` keeps rows whose prompt is more than one message (`curate`).
+    `settings` are those of the section `flag`. Raises InputError where a column is missing, ConfigError for an argument
+    or a role that does not exist.
     """
     check_names(settings, [*FlagConfig.model_fields, *_parameters(find_flags)], "find_flags has no argument")
     named = merge_columns(columns, prompt=prompt, gold=gold, id=id)
@@ -179,7 +181,8 @@ def find_flags(
             labels |= _labels(samples, files[0].path, "samples")
         with named_in_errors(labels):
             guessed = add_guessed_columns(path, named, options_apart=True)
-            config = make_config("find_flags", path, guessed, verifier, {"flag": settings})
+            source = {"columns": guessed, "verifier": verifier, "last_turn_only": last_turn_only}
+            config = make_config("find_flags", path, source, {"flag": settings})
             _run(flagging_stages(config, files), work / "run")
         flags = pl.read_parquet(work / "run" / last_flagging(config) / FLAGS_FILE)
         suspicion = pl.read_parquet(work / "run" / "suspect" / SUSPICION_FILE)
@@ -234,16 +237,18 @@ def curate(
     id: str | None = None,
     columns: Mapping[str, Any] | None = None,
     verifier: str | None = None,
+    last_turn_only: bool = False,
     work_dir: str | Path | None = None,
     **sections: Mapping[str, Any],
 ) -> Curated:
     """Clean, deduplicate, verify gold, vet tests and flag, as `truegold curate` does.
 
     `prompt`, `gold` and `id` name columns that are not to be guessed, `columns` those of other roles too
-    (`{"tests": "asserts"}`), `verifier` the verifier of every row; `sections` are those of a run's configuration, such
-    as `clean={"languages": ["en"]}` or `decisions="decisions"`. With `work_dir` the stages' folders stay there, and
-    what has not changed is not run again. Raises InputError where the rows cannot be read or have no gold, ConfigError
-    for an argument, a role or a setting that does not exist.
+    (`{"tests": "asserts"}`), `verifier` the verifier of every row. `last_turn_only` keeps the last user message of rows
+    with system messages, earlier turns, pictures or tools, which are rejected otherwise. `sections` are those of a
+    run's configuration, such as `clean={"languages": ["en"]}` or `decisions="decisions"`. With `work_dir` the stages'
+    folders stay there, and what has not changed is not run again. Raises InputError where the rows cannot be read or
+    have no gold, ConfigError for an argument, a role or a setting that does not exist.
     """
     known_sections = [name for name in CurationConfig.model_fields if name != "data"]
     check_names(sections, [*known_sections, *_parameters(curate)], "curate has no argument")
@@ -255,7 +260,8 @@ def curate(
         path = write_rows_file(rows, work)
         with named_in_errors(_labels(rows, path, "rows")):
             guessed = add_guessed_columns(path, named, options_apart=False)
-            config = make_config("curate", path, guessed, verifier, sections)
+            source = {"columns": guessed, "verifier": verifier, "last_turn_only": last_turn_only}
+            config = make_config("curate", path, source, sections)
             curated = _curated(_run(curation_stages(config), work / "run"))
     except BaseException:
         if work_dir is None:

@@ -30,14 +30,12 @@ FILE_PREFIX = "data.file."
 """Settings of the data are arguments here: `columns`, not `data.file.columns`."""
 
 
-def make_config(
-    function: str, path: Path, columns: Mapping[str, Any], verifier: str | None, sections: Mapping[str, Any]
-) -> CurationConfig:
+def make_config(function: str, path: Path, source: Mapping[str, Any], sections: Mapping[str, Any]) -> CurationConfig:
     """Return the configuration of curation for a file; raises ConfigError with every mistake in it.
 
-    `function` names what the user called.
+    `function` names what the user called; `source` has the settings of the file (`columns`, `verifier`, ...).
     """
-    data = {"path": str(path), "columns": columns, "verifier": verifier}
+    data = {"path": str(path), **source}
     try:
         return CurationConfig.model_validate({**sections, "data": data})
     except ValidationError as error:

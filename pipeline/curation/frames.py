@@ -11,6 +11,7 @@ Parquet and CSV files. Rows are counted from 1, as everywhere; those of a path c
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -23,7 +24,7 @@ import pyarrow.parquet as pq
 from truegold.pipeline.ingest.columns import json_safe
 from truegold.pipeline.ingest.problem_batches import BATCH_ROWS, MAX_ROW_BYTES
 from truegold.pipeline.ingest.readers import check_file, open_file
-from truegold.pipeline.ingest.records import Record, Unusable
+from truegold.pipeline.ingest.records import Record, Unusable, first_line
 from truegold.verifiers import InputError
 
 Rows = Any
@@ -93,7 +94,10 @@ def keep_rows(rows: Rows, row_numbers: Sequence[int]) -> Rows:
 def _write_parquet(frame: pl.DataFrame, path: Path) -> Path:
     if frame.is_empty():
         raise InputError("The frame has no rows.")
-    frame.write_parquet(path)
+    try:
+        frame.write_parquet(path)
+    except pl.exceptions.PolarsError as error:
+        raise InputError(f"The frame cannot be written: {first_line(error)}.", "Leave that column out.") from None
     return path
 
 
@@ -118,8 +122,9 @@ def _write_json_lines(rows: Iterable[Any], path: Path) -> Path:
                 raise InputError(f"Row {count} is {_describe(row)}, not a dict.", f"Rows are {FORMS}.")
             try:
                 file.write(orjson.dumps(json_safe(row), option=orjson.OPT_APPEND_NEWLINE))
-            except Unusable as error:
-                raise InputError(f"Row {count}: {error.detail}.") from error
+            except Unusable:
+                # Half a character in one row is that row's mistake, which is read as any other file's.
+                file.write(json.dumps(row, default=str, skipkeys=True).encode() + b"\n")
     if not count:
         raise InputError("There are no rows.")
     return path

@@ -67,41 +67,48 @@ def _resolve_source(config: FileSource | HubSource, data: Path | Output | None, 
     if config.verifier is not None:
         fingerprint(config.verifier)
     verifier = config.verifier
+    filled = {field for field in ("verifier", "verifier_args") if getattr(config.columns, field) is not None}
     if isinstance(data, Path) and isinstance(config, FileSource):
-        verifier = _look_into(config, data, heldout if isinstance(heldout, Path) else None)
-    if verifier is not None and config.verifier_args:
-        _check_options(verifier, config)
-    return _may_hold_code(config, verifier)
+        verifier, filled = _look_into(config, data, heldout if isinstance(heldout, Path) else None)
+    rows_differ = config.verifier is None and "verifier" in filled
+    if verifier is not None and config.verifier_args and not rows_differ:
+        _check_options(verifier, config, rows_may_add="verifier_args" in filled or config.columns.tests is not None)
+    return _may_hold_code(config, verifier, rows_differ)
 
 
-def _look_into(config: FileSource, data: Path, heldout: Path | None) -> str | None:
-    """Return the verifier of the file's rows; None where it has no record that can be read, which `ingest` explains."""
+def _look_into(config: FileSource, data: Path, heldout: Path | None) -> tuple[str | None, set[str]]:
+    """Return the verifier of the file's rows, and which of `verifier` and `verifier_args` rows have of their own.
+
+    The verifier is None where the file has no record that can be read, which `ingest` explains.
+    """
     opened = open_file(data, config.format, config.max_row_bytes)
     samples = [record.values for record in look_ahead(islice(opened.records, LOOK_AHEAD), lambda reject: None)]
     if not samples:
-        return config.verifier
+        return config.verifier, set()
     layout = choose_layout(config, opened.location, samples)
     if heldout is not None:
         held = open_file(heldout, config.format, config.max_row_bytes)
         held_samples = [record.values for record in look_ahead(islice(held.records, LOOK_AHEAD), lambda reject: None)]
         if held_samples:
             check_columns(config, layout, held.location, held_samples)
-    return config.verifier or layout.verifier
+    specs = {"verifier": layout.columns.verifier, "verifier_args": layout.columns.verifier_args}
+    columns = {field: compile_column(spec, field) for field, spec in specs.items() if spec is not None}
+    filled = {field for field, column in columns.items() if any(column.text(values) for values in samples)}
+    return config.verifier or layout.verifier, filled
 
 
-def _may_hold_code(config: FileSource | HubSource, verifier: str | None) -> bool:
+def _may_hold_code(config: FileSource | HubSource, verifier: str | None, rows_differ: bool) -> bool:
     """Say whether a source may hold programs: a hub set may where it has neither a preset nor a verifier."""
     if config.verifier is not None:
         return config.verifier == CODE_VERIFIER
-    if config.columns.verifier is not None or config.columns.tests is not None:
+    if rows_differ or config.columns.tests is not None:
         return True
     if config.preset in NEVER_CODE:
         return False
     return isinstance(config, HubSource) or verifier in (CODE_VERIFIER, None)
 
 
-def _check_options(verifier: str, config: FileSource | HubSource) -> None:
-    rows_may_add = config.columns.verifier_args is not None or config.columns.tests is not None
+def _check_options(verifier: str, config: FileSource | HubSource, rows_may_add: bool) -> None:
     mistakes = find_option_mistakes(verifier, config.verifier_args, complete=not rows_may_add)
     if mistakes:
         raise ConfigError(f"data.verifier_args: {' '.join(mistakes)}")

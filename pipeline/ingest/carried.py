@@ -16,9 +16,10 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.config.sources import Columns
-from truegold.pipeline.ingest.columns import Column, read_prompt, text_of
+from truegold.pipeline.ingest.columns import Column, text_of
+from truegold.pipeline.ingest.conversations import read_prompt
 from truegold.pipeline.ingest.jsonl import parse_structure
-from truegold.pipeline.ingest.layout import CarriedRow, Layout, Samples, Values
+from truegold.pipeline.ingest.layout import Layout, RowParts, Samples, Values
 from truegold.pipeline.ingest.provenance import Provenance
 from truegold.pipeline.ingest.records import Unusable
 from truegold.pipeline.rows import NOTES, Row, dump_json, row_id
@@ -28,7 +29,8 @@ CARRIED = "truegold"
 FLAGS = "flags"
 """The note of a row that was exported before: the reasons of the flags that it had then."""
 _LOCATIONS = (CARRIED, f"extra_info.{CARRIED}", f"metadata.{CARRIED}")
-_PROMPTS = ("prompt", "messages", "input", "question", "responses_create_params.input")
+_PROMPTS = ("prompt", "messages", "input", "responses_create_params.input", "question")
+"""What the prompt is called. NeMo-Gym's models see the `input`, which may have a system message, not the `question`."""
 
 
 def carry(row: Row, provenance: Provenance, flags: Sequence[str] = ()) -> str:
@@ -56,12 +58,12 @@ def exported(columns: Set[str], samples: Samples) -> Layout | None:
         return None
     carried_column, prompt_column = Column(location), Column(prompt)
 
-    def restore(values: Values) -> CarriedRow:
+    def restore(values: Values) -> RowParts:
         carried = parse_structure(carried_column(values))
         if not isinstance(carried, Mapping) or "content" not in carried:
             raise Unusable("mixed_source", f"column {location!r} carries no row, and in other rows it does")
         content, _ = read_prompt(prompt_column(values))
-        return _restored(carried, text_of(content) or "")
+        return _restored(carried, text_of(content) or "", location)
 
     parts = {part: f"{location}.{part}" for part in ("gold", "solution", "id")}
     return Layout(Columns.model_validate({"prompt": prompt, **parts}), restore=restore)
@@ -72,25 +74,36 @@ def _all_carry(column: Column, samples: Samples) -> bool:
     return bool(texts) and all(isinstance(text, str) and '"content":' in text for text in texts)
 
 
-def _restored(carried: Mapping[str, Any], prompt: str) -> CarriedRow:
+def _restored(carried: Mapping[str, Any], prompt: str, location: str) -> RowParts:
+    for name in ("gold", "solution", "id", "domain", "verifier", "split"):
+        if not isinstance(carried.get(name), str | None):
+            raise Unusable("mixed_source", f"{location}.{name} is no text")
     arguments = parse_structure(carried.get("verifier_args")) or {}
+    if not isinstance(arguments, Mapping):
+        raise Unusable("invalid_verifier_args", f"{location}.verifier_args holds no JSON object")
     gold = carried.get("gold")
-    meta = dict(parse_structure(carried.get("meta")) or {})
-    stated = {name: carried[name] for name in ("license", "origin") if carried.get(name)}
-    # Where the row is exported again, it has the flags that it was exported with.
-    flags = {FLAGS: carried["flags"]} if carried.get("flags") else {}
-    meta[NOTES] = {**stated, **(meta.get(NOTES) or {}), **flags}
     is_same = carried["content"] == row_id(prompt, gold, dump_json(arguments))
-    return CarriedRow(
+    return RowParts(
         id=carried.get("id") if is_same else None,
         gold=gold,
         domain=carried.get("domain") or "math",
         verifier=carried.get("verifier") or "math",
         verifier_args=arguments,
         solution=carried.get("solution"),
-        split=carried.get("split") or "train",
-        meta=meta,
+        split="heldout" if carried.get("split") == "heldout" else "train",
+        meta=_restored_meta(carried),
     )
+
+
+def _restored_meta(carried: Mapping[str, Any]) -> Mapping[str, Any]:
+    meta = parse_structure(carried.get("meta"))
+    meta = dict(meta) if isinstance(meta, Mapping) else {}
+    notes = meta.get(NOTES)
+    stated = {name: carried[name] for name in ("license", "origin") if carried.get(name)}
+    # Where the row is exported again, it has the flags that it was exported with.
+    flags = {FLAGS: carried["flags"]} if carried.get("flags") else {}
+    meta[NOTES] = {**stated, **(notes if isinstance(notes, Mapping) else {}), **flags}
+    return meta
 
 
 def _content(row: Row) -> str:

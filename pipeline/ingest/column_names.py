@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 from truegold.pipeline.config.sources import ColumnSpec
-from truegold.pipeline.ingest.columns import MISSING, Column, last_boxed, text_of
+from truegold.pipeline.ingest.columns import MISSING, Column, last_boxed
+from truegold.pipeline.ingest.golds import gold_texts
 
 Role = Literal["prompt", "gold", "solution", "id", "response", "extracted", "system"]
 
@@ -68,7 +69,7 @@ def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Itera
 def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
     """Return how to take gold out of this column: after `####` where half of its values have that, else as it is."""
     column = Column(name)
-    texts = [text for values in samples if (text := text_of(column(values))) is not None]
+    texts = [text for values in samples for text in gold_texts(column(values))]
     marked = sum(FINAL_MARK in text for text in texts)
     return ColumnSpec(column=name, extract=f"after {FINAL_MARK}" if marked and 2 * marked >= len(texts) else None)
 
@@ -76,7 +77,7 @@ def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
 def boxed_gold_spec(solution: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec | None:
     r"""Return how to take gold out of worked solutions: the last \boxed{}; None where no solution has one."""
     column = Column(solution)
-    if any(last_boxed(text_of(column(values)) or "") for values in samples):
+    if any(last_boxed(text) for values in samples for text in gold_texts(column(values))):
         return ColumnSpec(column=solution, extract="boxed")
     return None
 
@@ -101,4 +102,5 @@ def describe_columns(samples: Sequence[Mapping[str, Any]]) -> str:
     names = column_paths(samples)
     names = [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
     more = ", ..." if len(names) > SHOWN_NAMES else ""
-    return ", ".join(names[:SHOWN_NAMES])[:1000] + more if names else "no columns"
+    shown = ", ".join(name if name.isprintable() and name else repr(name) for name in names[:SHOWN_NAMES])
+    return shown[:1000] + more if names else "no columns"

@@ -1,4 +1,4 @@
-r"""Takes values out of a source's record: column paths, extracts, conversations, and texts from values of any type.
+r"""Takes values out of a source's record: column paths, extracts, and texts from values of any type.
 
     {"reward_model": {"ground_truth": 72}}   column "reward_model.ground_truth"              -> "72"
     {"answer": "48+24 = 72 #### 72"}         column "answer", extract "after ####"           -> "72"
@@ -176,29 +176,6 @@ def _float_text(value: float) -> str:
     if not math.isfinite(value):
         return ""
     return str(int(value)) if value.is_integer() and abs(value) < EXACT_FLOAT else repr(value)
-
-
-def read_prompt(value: Any) -> tuple[Any, int]:
-    """Return what a prompt column asks, and how many messages it holds: none where the value is no conversation.
-
-    Of a conversation it is the last user message (the last message where no one is called user), its parts joined.
-    """
-    if not (isinstance(value, list) and value and all(isinstance(message, Mapping) for message in value)):
-        return value, 0
-    users = [message for message in value if message.get("role") == "user"]
-    content = (users or value)[-1].get("content")
-    if isinstance(content, list):
-        parts = [part.get("text") if isinstance(part, Mapping) else part for part in content]
-        content = "\n".join(part for part in parts if isinstance(part, str))
-    return content, len(value)
-
-
-def read_response(value: Any) -> str | None:
-    """Return the text of a response; of a conversation it is the last assistant message. None where there is none."""
-    if isinstance(value, list) and value and all(isinstance(message, Mapping) for message in value):
-        replies = [message for message in value if message.get("role") == "assistant"]
-        value = replies[-1].get("content") if replies else None
-    return text_of(value)
 
 
 def json_safe(value: Any, depth: int = 0) -> Any:

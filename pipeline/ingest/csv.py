@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 
 from truegold.pipeline.ingest.jsonl import Line, read_lines
-from truegold.pipeline.ingest.records import Record, Reject, beginning
+from truegold.pipeline.ingest.records import Record, Reject, beginning, is_utf8
 from truegold.verifiers import InputError
 
 DELIMITERS = (",", "\t", ";", "|")
@@ -113,6 +113,8 @@ def _read_header(path: Path, reader: Iterator[list[str]], lines: _Lines) -> list
         raise InputError(f"{path}: its header (line {lines.line_number}) cannot be read: {error}.") from None
     if header is None:
         raise InputError(f"{path} is empty.", "Its first line should name the columns.")
+    if not all(map(is_utf8, header)):
+        raise InputError(f"{path}: its header (line {lines.line_number}) is not UTF-8.", "Convert the file with iconv.")
     header = [name.strip() for name in header]
     repeated = sorted({name for name in header if header.count(name) > 1})
     if repeated:
@@ -141,16 +143,8 @@ def _next_outcome(
         outcome: Record | Reject = _BLANK
     elif len(fields) != len(header):
         outcome = reject("wrong_field_count", f"{len(fields)} fields where the header names {len(header)}")
-    elif invalid := [name for name, field in zip(header, fields, strict=True) if not _is_utf8(field)]:
+    elif invalid := [name for name, field in zip(header, fields, strict=True) if not is_utf8(field)]:
         outcome = reject("invalid_utf8", f"bytes that are not UTF-8 in column {invalid[0]!r}")
     else:
         outcome = Record(lines.first_line_number, dict(zip(header, fields, strict=True)), lines.size)
     return outcome
-
-
-def _is_utf8(field: str) -> bool:
-    try:
-        field.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True

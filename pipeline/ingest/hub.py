@@ -19,9 +19,12 @@ import orjson
 import pyarrow as pa
 
 from truegold.pipeline.config.sources import HubSource
-from truegold.pipeline.ingest.parquet import as_record
+from truegold.pipeline.ingest.parquet import as_record, decode_rows
 from truegold.pipeline.ingest.records import Record, Reject, Source, first_line
 from truegold.verifiers import InputError, SetupError
+
+TABLE_ROWS = 100
+"""Rows that are held at a time; a row may have pictures."""
 
 
 def open_hub(config: HubSource) -> Source:
@@ -115,8 +118,10 @@ def _read_records(dataset: Any, location: str, config: HubSource, datasets: Modu
     with contextlib.suppress(AttributeError, NotImplementedError):  # `datasets` 4.0 has no `decode`.
         dataset = dataset.decode(False)
     try:
-        for values in dataset:
-            row_number += 1
-            yield as_record(row_number, values, config.max_row_bytes)
+        # Tables rather than rows: of a table with one text that is no UTF-8 the other rows can be read.
+        for table in dataset.with_format("arrow").iter(TABLE_ROWS):
+            for values in decode_rows(table):
+                row_number += 1
+                yield as_record(row_number, values, config.max_row_bytes)
     except (OSError, ValueError, TypeError, pa.ArrowInvalid, datasets.exceptions.DatasetsError) as error:
         raise InputError(f"{location} cannot be read after row {row_number}: {first_line(error)}.") from None

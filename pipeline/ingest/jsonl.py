@@ -22,7 +22,7 @@ from typing import IO, Any, NoReturn, cast
 
 import orjson
 
-from truegold.pipeline.ingest.records import EXCERPT_CHARS, Record, Reject, beginning
+from truegold.pipeline.ingest.records import EXCERPT_CHARS, Record, Reject, beginning, is_utf8
 from truegold.verifiers import InputError
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -140,6 +140,8 @@ def _parse_line(line: Line) -> Record | Reject:
         return Reject(line.line_number, "invalid_utf8", detail, beginning(line.data.decode("utf-8", "replace")))
     try:
         values = parse_json(text)
+    except LoneSurrogate as error:
+        return Reject(line.line_number, "invalid_unicode", str(error), beginning(text.strip()))
     except ValueError as error:
         return Reject(line.line_number, "invalid_json", str(error), beginning(text.strip()))
     if not isinstance(values, dict):
@@ -165,8 +167,15 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
+class LoneSurrogate(ValueError):
+    """A JSON text spells half of a character, `"\\ud800"`: it is legal JSON, and no file can hold it as UTF-8."""
+
+
 def parse_json(text: str) -> object:
-    """Return the value of a strict JSON text; raise ValueError with one line that says what is wrong."""
+    """Return the value of a strict JSON text; raise ValueError with one line that says what is wrong.
+
+    Whatever reads JSON reads it here, so that no value with a lone surrogate gets any further.
+    """
     if _LONG_NUMBER.search(text) is None:
         try:
             parsed: object = orjson.loads(text)
@@ -174,11 +183,30 @@ def parse_json(text: str) -> object:
         except orjson.JSONDecodeError:
             pass  # It is stricter about lone surrogates and huge floats, and says less about what is wrong.
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        value: object = json.loads(text, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg} at character {error.pos}") from None
     except RecursionError:  # The parser bounds the depth itself: a line may hold a million "[".
         raise ValueError("nested too deeply") from None
+    if _SURROGATE.search(text) is not None:
+        _refuse_lone_surrogates(value)
+    return value
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a character as JSON spells it; two halves in a row are a whole one."""
+
+
+def _refuse_lone_surrogates(value: object) -> None:
+    remaining = [value]
+    while remaining:
+        part = remaining.pop()
+        if isinstance(part, dict):
+            remaining += [*part, *part.values()]
+        elif isinstance(part, list):
+            remaining += part
+        elif isinstance(part, str) and not is_utf8(part):
+            raise LoneSurrogate(f"a text holds a lone surrogate, half of a character: {part!a:.60}")
 
 
 def parse_structure(value: Any) -> Any:

@@ -31,17 +31,19 @@ class Derived:
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedRow:
-    """A row that an exported file carries, beside what its trainer reads."""
+class RowParts:
+    """What a record says of its row beside the prompt."""
 
     id: str | None
-    """The row's id; None where the file was edited since, so that it is another row now."""
+    """The row's id, where an exported file carries it; None of any other file, and where it was edited since, so that
+    it is another row now."""
     gold: str | None
     domain: str
     verifier: str
     verifier_args: Mapping[str, Any]
     solution: str | None
-    split: str
+    split: str | None
+    """train or heldout; None where the record says something else."""
     meta: Mapping[str, Any]
 
 
@@ -59,6 +61,6 @@ class Layout:
     """The function that makes more of a record than single columns give; it raises `Unusable` where it cannot."""
     uses: frozenset[str] = frozenset()
     """The columns that `derive` reads, which therefore do not go into `meta`."""
-    restore: Callable[[Values], CarriedRow] | None = None
+    restore: Callable[[Values], RowParts] | None = None
     """What takes a whole row out of a file that truegold has exported (`carried`); nothing else is read then, but the
     prompt."""

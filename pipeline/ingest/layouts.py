@@ -23,6 +23,7 @@ from truegold.pipeline.ingest.column_names import (
 from truegold.pipeline.ingest.columns import MISSING, Column
 from truegold.pipeline.ingest.layout import Layout, Samples
 from truegold.pipeline.ingest.presets import PRESETS
+from truegold.pipeline.ingest.row_columns import with_row_columns
 from truegold.verifiers import ConfigError, InputError
 from truegold.verifiers.user_code import did_you_mean
 
@@ -75,11 +76,14 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
     if config.preset is not None:
         layout = layout_of_preset(config.preset, samples, location, _taken_elsewhere(config))
     elif config.columns.prompt is not None:
-        layout = _layout_without_preset(config)
+        layout = _layout_without_preset(config, _column_names(samples))
     else:
         layout = _fit_preset(config, location, _column_names(samples), samples)
     configured = {name: spec for name, spec in config.columns if spec is not None}
-    layout = replace(layout, columns=_add_id(layout.columns, samples).model_copy(update=configured))
+    columns = _add_id(layout.columns, samples).model_copy(update=configured)
+    if layout.restore is None:
+        columns = with_row_columns(columns, config, layout.uses)
+    layout = replace(layout, columns=columns)
     check_columns(config, layout, location, samples)
     return layout
 
@@ -107,11 +111,12 @@ def _taken_elsewhere(config: SourceConfig) -> set[str]:
     return names
 
 
-def _layout_without_preset(config: SourceConfig) -> Layout:
+def _layout_without_preset(config: SourceConfig, names: Set[str]) -> Layout:
     columns = config.columns
     if columns.tests is not None:
         return Layout(Columns(), "code", "code")
-    if columns.gold is None and config.verifier is None and columns.verifier is None:
+    named = (columns.gold, columns.golds, columns.verifier)
+    if not any(spec is not None for spec in named) and config.verifier is None and "verifier" not in names:
         raise ConfigError(
             "columns names a prompt and no gold.", "Add columns.gold, columns.tests, or a verifier that needs neither."
         )
@@ -136,6 +141,10 @@ def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: S
     layout = _first_preset(names | _taken_elsewhere(config), samples, code_only=options_apart)
     if layout is not None:
         return layout
+    prompt = find_column("prompt", samples)
+    if prompt is not None and "verifier" in names and not options_apart:
+        # Verifiers of programs, formats and lengths need no gold.
+        return Layout(Columns(prompt=_spec(prompt)))
     remark = " (with answer options in a column of their own, the prompt has to hold them)" if options_apart else ""
     raise InputError(
         f"{location}: no preset fits its columns{remark}.",

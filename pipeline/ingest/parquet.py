@@ -38,7 +38,7 @@ def read_parquet(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
     with open_parquet(path) as file:
         try:
             for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
-                for values in _decode_rows(batch):
+                for values in decode_rows(batch):
                     row_number += 1
                     yield as_record(row_number, values, max_row_bytes)
         except (pa.ArrowInvalid, OSError) as error:
@@ -57,7 +57,8 @@ def as_record(row_number: int, values: dict[str, Any] | Exception, max_row_bytes
     return Record(row_number, values, size)
 
 
-def _decode_rows(batch: Any) -> Iterator[dict[str, Any] | Exception]:
+def decode_rows(batch: Any) -> Iterator[dict[str, Any] | Exception]:
+    """Yield the rows of a table or a batch of one, and in place of a row that cannot be decoded the error."""
     try:
         yield from batch.to_pylist()
     except (ValueError, OverflowError, pa.ArrowInvalid):

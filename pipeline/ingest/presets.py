@@ -17,6 +17,7 @@ from truegold.pipeline.config.sources import Columns, ColumnSpec
 from truegold.pipeline.ingest.carried import exported
 from truegold.pipeline.ingest.code_tests import looks_like_tests
 from truegold.pipeline.ingest.column_names import GOLDS_COLUMNS, NAMES, boxed_gold_spec, find_column, gold_spec
+from truegold.pipeline.ingest.jsonl import parse_structure
 from truegold.pipeline.ingest.layout import Derived, Layout, Samples, Values
 from truegold.pipeline.ingest.presets_code import (
     apps,
@@ -89,9 +90,9 @@ def trl(columns: Set[str], samples: Samples) -> Layout | None:
 
 def inspect(columns: Set[str], samples: Samples) -> Layout | None:
     """Fit `{"input": "What is one half?", "target": ["1/2", "0.5"]}`: several targets are several accepted golds."""
-    if not {"input", "target"} <= columns or not any(_is_list_of_texts(sample.get("target")) for sample in samples):
+    if not {"input", "target"} <= columns or not any(isinstance(sample.get("target"), list) for sample in samples):
         return None
-    return Layout(Columns.model_validate({"prompt": "input", "golds": "target"}))
+    return Layout(Columns.model_validate({"prompt": "input", "gold": "target"}))
 
 
 def open_instruct(columns: Set[str], samples: Samples) -> Layout | None:
@@ -109,21 +110,22 @@ def open_instruct(columns: Set[str], samples: Samples) -> Layout | None:
             raise Unusable("mixed_source", f"its ground truths are for several verifiers: {', '.join(map(str, names))}")
         return Derived({})
 
-    return Layout(Columns.model_validate({"prompt": "messages", "golds": "ground_truth"}), derive=derive)
+    return Layout(Columns.model_validate({"prompt": "messages", "gold": "ground_truth"}), derive=derive)
 
 
 def accepted(columns: Set[str], samples: Samples) -> Layout | None:
     """Fit `{"question": "What is one half?", "golds": ["1/2", "0.5"]}`: any gold of the list is right."""
     prompt = find_column("prompt", samples)
-    names = (name for name in GOLDS_COLUMNS if any(_is_list_of_texts(sample.get(name)) for sample in samples))
-    golds = next(names, None)
+    lists = (name for name in GOLDS_COLUMNS if any(_is_list(sample.get(name)) for sample in samples))
+    golds = next(lists, None)
     if prompt is None or golds is None:
         return None
     return Layout(Columns.model_validate({"prompt": prompt, "golds": golds}))
 
 
-def _is_list_of_texts(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
+def _is_list(value: object) -> bool:
+    structure = parse_structure(value)
+    return isinstance(structure, list) and bool(structure)
 
 
 def generic(columns: Set[str], samples: Samples) -> Layout | None:

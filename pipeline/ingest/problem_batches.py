@@ -21,11 +21,13 @@ import orjson
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
 from truegold.pipeline.ingest.column_names import CHOICE_COLUMNS, NAMES, describe_columns, gold_spec
-from truegold.pipeline.ingest.columns import MISSING, Column, compile_column, read_prompt, text_of
+from truegold.pipeline.ingest.columns import MISSING, Column, compile_column, text_of
+from truegold.pipeline.ingest.conversations import read_prompt
+from truegold.pipeline.ingest.golds import extracted_golds, gold_texts
 from truegold.pipeline.ingest.jsonl import Line, has_long_number, is_packed, parse_lines, read_jsonl, read_line_lists
 from truegold.pipeline.ingest.layouts import guess_columns, layout_of_preset
 from truegold.pipeline.ingest.readers import form_by_suffix, open_file
-from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, Source, check_readable, sample_values
+from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, Source, Unusable, check_readable, sample_values
 from truegold.verifiers import InputError
 
 MAX_ROW_BYTES = 64 * 2**20
@@ -117,16 +119,18 @@ def read_golds(path: Path, gold_column: str | None, on_skipped: Callable[[str, s
         raise missing_gold(samples, source.location)
     column = compile_column(spec, "gold")
     for record in chain(ahead, source.records):
-        reason, gold = "empty gold", None
+        reason, golds = "empty gold", list[str]()
         if isinstance(record, Reject):
             reason = record.reason
         elif column(record.values) is MISSING:
             reason = "no gold column"
         else:
-            gold = column.text(record.values)
-        if gold is not None:
-            yield gold
-        else:
+            try:
+                golds = extracted_golds(column, record.values)
+            except Unusable as error:
+                reason = error.reason
+        yield from golds
+        if not golds:
             on_skipped(f"{source.unit} {record.row_number}", reason)
 
 
@@ -273,7 +277,8 @@ class _Reader:
         )
 
     def _gold(self, value: Any) -> str | None:
-        text = _text(value)
+        """Return the gold of a column's value, of several accepted ones the first."""
+        text = next(iter(gold_texts(value)), None) if isinstance(value, list) else _text(value)
         extract = self.gold.extract if self.gold else None
         return extract(text) if text is not None and extract is not None else text
 

@@ -38,8 +38,12 @@ class Record:
     """The record's bytes, roughly; they bound how much is held when looking ahead."""
 
     def excerpt(self) -> str:
-        """Return the start of the values as JSON, for a reject."""
-        return beginning(json.dumps(self.values, default=lambda value: f"<{type(value).__name__}>"))
+        """Return the start of the values as JSON, for a reject; only the columns where they nest too deeply for it."""
+        try:
+            text = json.dumps(self.values, default=lambda value: f"<{type(value).__name__}>")
+        except RecursionError:
+            text = json.dumps(list(self.values))
+        return beginning(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,15 @@ def beginning(text: str, chars: int = EXCERPT_CHARS) -> str:
     return text[:chars].encode("utf-8", "replace").decode("utf-8")
 
 
+def is_utf8(text: str) -> bool:
+    """Say whether a text can be written as UTF-8: one with a lone surrogate cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def value_size(values: Mapping[str, Any]) -> int:
     """Return the length of all top-level texts and bytes: a cheap bound for formats without lines."""
     return sum(len(value) for value in values.values() if isinstance(value, str | bytes))
@@ -114,14 +127,22 @@ def sample_values(records: Iterable[Record | Reject]) -> list[Mapping[str, Any]]
     return [record.values for record in readable(records)]
 
 
+REMEDIES = {
+    "unknown_verifier": "Name another column: --set data.columns.verifier=COLUMN, or --verifier-column COLUMN; or the "
+    "verifier of all rows: --set data.verifier=NAME, or --verifier NAME.",
+}
+"""What to do where no record can be used, by the reason of the first, where its detail does not say it."""
+
+
 def nothing_usable(source: Source, rows: str, first: Reject | None) -> InputError:
     """Return the error of a source of which no record can be used; `rows` says which were read, such as `3 rows`."""
     if first is None:
         return InputError(f"{source.location} holds no rows.")
+    excerpt = f"It begins: {first.excerpt[:80]}" if first.excerpt else None
     return InputError(
         f"{source.location}: none of its {rows} can be used; the first is {source.unit} "
         f"{first.row_number}: {first.reason}: {first.detail}.",
-        f"It begins: {first.excerpt[:80]}" if first.excerpt else None,
+        REMEDIES.get(first.reason, excerpt),
     )
 
 

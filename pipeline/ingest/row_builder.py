@@ -11,29 +11,32 @@ that order of precedence. Whatever the source has beyond what was taken whole go
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property
 from typing import Any
 
 from truegold.pipeline.config.sources import SourceConfig
-from truegold.pipeline.ingest.columns import (
-    MISSING,
-    Column,
-    check_unicode,
-    compile_column,
-    json_safe,
-    read_prompt,
-    text_of,
-)
+from truegold.pipeline.ingest.columns import MISSING, Column, compile_column, json_safe, text_of
+from truegold.pipeline.ingest.conversations import find_lost, read_prompt
+from truegold.pipeline.ingest.golds import extracted_golds, listed_golds
 from truegold.pipeline.ingest.heldout import is_heldout
 from truegold.pipeline.ingest.jsonl import parse_structure
-from truegold.pipeline.ingest.layout import CarriedRow, Derived, Layout
+from truegold.pipeline.ingest.layout import Derived, Layout, RowParts
 from truegold.pipeline.ingest.provenance import with_provenance
 from truegold.pipeline.ingest.records import Record, Unusable
+from truegold.pipeline.ingest.row_columns import (
+    DOMAINS,
+    check_arguments,
+    read_arguments,
+    read_split,
+    read_verifier,
+    with_golds,
+)
+from truegold.pipeline.ingest.row_warnings import RowWarnings
 from truegold.pipeline.rows import Row, dump_json, row_id
-from truegold.verifiers import ConfigError, resolve
-from truegold.verifiers.several_golds import OTHER_GOLDS
+from truegold.verifiers import judges_solutions, resolve
+from truegold.verifiers.several_golds import OTHER_GOLDS, needs_all_golds
 
 
 @dataclass(frozen=True)
@@ -46,62 +49,79 @@ class RowBuilder:
     """The layout's columns by their fields, made ready."""
     source: str
     """The source's name, which its rows carry."""
+    warnings: RowWarnings
+    """What is counted of rows that became rows all the same."""
     all_heldout: bool = False
     """Whether every row is set aside, rather than a share."""
 
     def build(self, record: Record) -> Row:
         """Return the row of a record; raise `Unusable` where none can be made."""
         values = record.values
-        if self.layout.restore is not None:
-            return self._restore(record, self.layout.restore(values))
         derived = self.layout.derive(values) if self.layout.derive else Derived({})
         prompt, messages = self._prompt(values, derived)
-        gold = self._gold(values)
-        solution = self._optional(values, "solution")
-        if solution is None and self.config.columns.solution is None:
-            solution = derived.solution
-        verifier_args = dump_json(json_safe(self._verifier_args(values, derived)))
-        for text in (prompt, gold, solution):
-            if text is not None:
-                check_unicode(text)
-        identity = row_id(prompt, gold, verifier_args)
-        return {
+        lost = self._lost(values)
+        parts = self._restored(values) if self.layout.restore else self._read(values, derived, messages > 1 or lost)
+        verifier_args = dump_json(json_safe({**parts.verifier_args, **self.config.verifier_args}))
+        identity = parts.id or row_id(prompt, parts.gold, verifier_args)
+        heldout = self.all_heldout or parts.split == "heldout" or is_heldout(identity, self.config.heldout)
+        row: Row = {
             "id": identity,
             "prompt": prompt,
-            "gold": gold,
-            "domain": self.config.domain or self.layout.domain,
-            "verifier": self._verifier(values),
+            "gold": parts.gold,
+            "domain": self.config.domain or parts.domain,
+            "verifier": self.config.verifier or parts.verifier,
             "verifier_args": verifier_args,
-            "solution": solution,
-            "source": self.source,
-            "source_row": record.row_number,
-            "split": "heldout" if self.all_heldout or is_heldout(identity, self.config.heldout) else "train",
-            "meta": dump_json(json_safe(with_provenance(self._meta(values, keep_prompt=messages > 1), self.config))),
-        }
-
-    def _restore(self, record: Record, carried: CarriedRow) -> Row:
-        """Return the row that an exported file carries; what the configuration says counts before it."""
-        prompt, _ = self._prompt(record.values, Derived({}))
-        verifier_args = dump_json(json_safe({**carried.verifier_args, **self.config.verifier_args}))
-        identity = carried.id or row_id(prompt, carried.gold, verifier_args)
-        heldout = self.all_heldout or carried.split == "heldout" or is_heldout(identity, self.config.heldout)
-        return {
-            "id": identity,
-            "prompt": prompt,
-            "gold": carried.gold,
-            "domain": self.config.domain or carried.domain,
-            "verifier": self.config.verifier or carried.verifier,
-            "verifier_args": verifier_args,
-            "solution": carried.solution,
+            "solution": parts.solution,
             "source": self.source,
             "source_row": record.row_number,
             "split": "heldout" if heldout else "train",
-            "meta": dump_json(json_safe(with_provenance(carried.meta, self.config))),
+            "meta": dump_json(json_safe(with_provenance(parts.meta, self.config))),
         }
+        if lost:
+            self.warnings.add_lost(lost)
+        if parts.split is None:
+            self.warnings.add_split(self.columns["split"](values), record.row_number)
+        return row
 
     def source_id(self, record: Record) -> str | None:
         """Return the identifier that the source itself gives a record."""
         return self._optional(record.values, "id")
+
+    def _restored(self, values: Mapping[str, Any]) -> RowParts:
+        """Return what an exported file carries."""
+        assert self.layout.restore is not None
+        carried = self.layout.restore(values)
+        if self.config.verifier is None:
+            read_verifier(carried.verifier, "truegold.verifier", trusted=True)
+        return carried
+
+    def _read(self, values: Mapping[str, Any], derived: Derived, keep_prompt: object) -> RowParts:
+        """Return what the columns say beside the prompt, which stays in meta where not all of it was taken."""
+        named = self._named_verifier(values)
+        verifier = self.config.verifier or named or self.layout.verifier
+        arguments = {**derived.verifier_args, **self._own_arguments(values, verifier, named), **self._tests(values)}
+        together = needs_all_golds(verifier, {**arguments, **self.config.verifier_args})
+        gold, arguments = with_golds(arguments, self._golds(values, verifier, together))
+        solution = self._optional(values, "solution")
+        if solution is None and self.config.columns.solution is None:
+            solution = derived.solution
+        split = self._split(values)
+        kept = {field for field, is_kept in (("prompt", keep_prompt), ("split", split is None)) if is_kept}
+        return RowParts(
+            id=None,
+            gold=gold,
+            domain=DOMAINS.get(named or "", self.layout.domain),
+            verifier=verifier,
+            verifier_args=arguments,
+            solution=solution,
+            split=split,
+            meta=self._meta(values, kept),
+        )
+
+    @cached_property
+    def _taken(self) -> Set[str]:
+        """The columns that are read as something."""
+        return {column.root for column in self.columns.values()} | self.layout.uses
 
     def _optional(self, values: Mapping[str, Any], field: str) -> str | None:
         column = self.columns.get(field)
@@ -113,7 +133,7 @@ class RowBuilder:
             return derived.prompt, 0
         column = self.columns["prompt"]
         content, messages = read_prompt(column(values))
-        if not messages and isinstance(content, list | Mapping) and content:
+        if isinstance(content, list | Mapping) and content:
             raise Unusable("prompt_not_text", _describe_structure(column, content))
         text = text_of(content)
         if text is None:
@@ -124,66 +144,80 @@ class RowBuilder:
                 raise Unusable("prompt_not_found", f"the extract of column {column.name!r} finds nothing")
         return text, messages
 
-    def _gold(self, values: Mapping[str, Any]) -> str | None:
-        column = self.columns.get("gold")
-        if column is None:
-            return next(iter(self._accepted(values)), None)
-        text = text_of(column(values))
-        if text is None:
+    def _lost(self, values: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return what stands around the prompt and is not in it; raise Unusable unless that may be left out."""
+        column = self.columns["prompt"]
+        struct = values.get(column.root) if column.name not in values else None
+        lost = find_lost(column(values), (values, struct) if isinstance(struct, Mapping) else (values,), self._taken)
+        if lost and not self.config.last_turn_only:
+            remedy = "--last-turn-only (data.last_turn_only: true) keeps the last user message without it"
+            raise Unusable(next(iter(lost)), f"{', '.join(lost.values())}; {remedy}")
+        return lost
+
+    def _golds(self, values: Mapping[str, Any], verifier: str, together: bool) -> list[str]:
+        """Return the accepted golds of the row's columns, the first one first; none where there is no such column.
+
+        together: whether a list in the column of gold is one answer.
+        """
+        gold, several, others = (self.columns.get(field) for field in ("gold", "golds", OTHER_GOLDS))
+        golds = self._from_gold_column(gold, values, together) if gold is not None else []
+        if several is not None:
+            golds += listed_golds(several(values), several.name)
+        column = gold or several
+        if not golds and column is not None and not judges_solutions(resolve(verifier)):
             raise Unusable("missing_gold", _describe_absence(column, values))
-        gold = column.extract(text) if column.extract is not None else text
-        if gold is None:
+        return golds + (listed_golds(others(values), others.name) if others is not None else [])
+
+    def _from_gold_column(self, column: Column, values: Mapping[str, Any], together: bool) -> list[str]:
+        golds = extracted_golds(column, values, together)
+        if not golds and column.extract is not None and text_of(column(values)) is not None:
             spec = self.layout.columns.gold
             raise Unusable(
                 "gold_not_found", f"{spec.extract if spec else ''!r} finds nothing in column {column.name!r}"
             )
-        return gold
-
-    def _accepted(self, values: Mapping[str, Any]) -> list[str]:
-        """Return the golds of the column that lists all that are accepted; none where there is no such column."""
-        if (column := self.columns.get("golds")) is None:
-            return []
-        listed = parse_structure(column(values))
-        texts = map(text_of, listed if isinstance(listed, list | tuple) else [listed])
-        golds = list(dict.fromkeys(text for text in texts if text is not None))
-        if not golds:
-            raise Unusable("missing_gold", _describe_absence(column, values))
         return golds
 
-    def _verifier(self, values: Mapping[str, Any]) -> str:
-        if self.config.verifier is not None:
-            return self.config.verifier
-        name = self._optional(values, "verifier")
-        if name is None:
-            return self.layout.verifier
-        check_unicode(name)
-        if (mistake := _mistake_in(name)) is not None:
-            raise Unusable("unknown_verifier", mistake)
-        return name
+    def _named_verifier(self, values: Mapping[str, Any]) -> str | None:
+        """Return the verifier that the row names, where the configuration leaves it to the rows."""
+        column = self.columns.get("verifier")
+        if column is None or self.config.verifier is not None:
+            return None
+        return read_verifier(column(values), column.name, trusted=self.config.columns.verifier is not None)
 
-    def _verifier_args(self, values: Mapping[str, Any], derived: Derived) -> dict[str, Any]:
-        arguments = dict(derived.verifier_args)
-        if "verifier_args" in self.columns:
-            arguments |= _read_object(self.columns["verifier_args"], values)
-        if "tests" in self.columns:
-            tests = self.columns["tests"](values)
-            if tests in (None, MISSING, "", [], {}):
-                raise Unusable("missing_tests", _describe_absence(self.columns["tests"], values))
-            arguments["tests"] = parse_structure(tests)
-        if "golds" in self.columns:
-            gold = self._gold(values)
-            if others := [other for other in self._accepted(values) if other != gold]:
-                arguments[OTHER_GOLDS] = others
-        return arguments | self.config.verifier_args
+    def _own_arguments(self, values: Mapping[str, Any], verifier: str, named: str | None) -> dict[str, Any]:
+        """Return the arguments that the row itself has, checked against its verifier."""
+        column = self.columns.get("verifier_args")
+        arguments = read_arguments(column(values), column.name) if column is not None else {}
+        # Where the configuration has overruled the row's verifier, these are the options of another one.
+        named_column = self.columns.get("verifier") or Column("verifier")
+        meant = text_of(named_column(values)) if self.config.verifier is not None else None
+        if (arguments or named) and meant in (None, verifier):
+            has_more = "tests" in self.columns or self.layout.derive is not None or bool(self.config.verifier_args)
+            check_arguments(verifier, arguments, complete=not has_more)
+        return arguments
 
-    def _meta(self, values: Mapping[str, Any], keep_prompt: bool) -> dict[str, Any]:
-        """Return what was not taken whole.
+    def _tests(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        column = self.columns.get("tests")
+        if column is None:
+            return {}
+        tests = column(values)
+        if tests in (None, MISSING, "", [], {}):
+            raise Unusable("missing_tests", _describe_absence(column, values))
+        return {"tests": parse_structure(tests)}
+
+    def _split(self, values: Mapping[str, Any]) -> str | None:
+        """Return the split that a row says, train where it says nothing; None for a word that is not known."""
+        column = self.columns.get("split")
+        return read_split(column(values)) if column is not None else "train"
+
+    def _meta(self, values: Mapping[str, Any], kept: Set[str]) -> dict[str, Any]:
+        """Return what was not taken whole; `kept` are the fields whose columns stay.
 
         A column that an extract took a part of stays here, as do a struct's other keys.
         """
         meta = {name: value for name, value in values.items() if name not in self.layout.uses}
-        for field, column in self.columns.items():
-            if column.extract is not None or (field == "prompt" and keep_prompt):
+        for field_name, column in self.columns.items():
+            if column.extract is not None or field_name in kept:
                 continue
             if column.name in values:
                 meta.pop(column.name, None)
@@ -194,20 +228,12 @@ class RowBuilder:
         return meta if source_id is None else {**meta, "source_id": source_id}
 
 
-@lru_cache(maxsize=1024)
-def _mistake_in(verifier: str) -> str | None:
-    """Return why there is no such verifier, None where there is; rows repeat a few names."""
-    try:
-        resolve(verifier)
-    except ConfigError as error:
-        return str(error).rstrip(".")
-    return None
-
-
-def make_builder(config: SourceConfig, layout: Layout, source: str, all_heldout: bool = False) -> RowBuilder:
+def make_builder(
+    config: SourceConfig, layout: Layout, source: str, warnings: RowWarnings, all_heldout: bool = False
+) -> RowBuilder:
     """Return a builder of rows for a source of this layout and name."""
     columns = {field: compile_column(spec, field) for field, spec in layout.columns if spec is not None}
-    return RowBuilder(config, layout, columns, source, all_heldout)
+    return RowBuilder(config, layout, columns, source, warnings, all_heldout)
 
 
 def _describe_absence(column: Column, values: Mapping[str, Any]) -> str:
@@ -222,12 +248,3 @@ def _describe_structure(column: Column, content: list[Any] | Mapping[str, Any]) 
         return f"column {column.name!r} holds a list, not a text; {column.name}.0 names its first entry"
     parts = ", ".join(f"{column.name}.{name}" for name in list(content)[:8])
     return f"column {column.name!r} holds an object, not a text; name a part of it: {parts}"
-
-
-def _read_object(column: Column, values: Mapping[str, Any]) -> dict[str, Any]:
-    value = parse_structure(column(values))
-    if value in (None, MISSING, ""):
-        return {}
-    if not isinstance(value, Mapping):
-        raise Unusable("invalid_verifier_args", f"column {column.name!r} holds no JSON object")
-    return dict(value)

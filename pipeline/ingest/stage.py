@@ -42,6 +42,7 @@ from truegold.pipeline.ingest.layouts import check_columns, check_preset, choose
 from truegold.pipeline.ingest.readers import open_file
 from truegold.pipeline.ingest.records import Record, Reject, Source, Unusable, look_ahead, nothing_usable
 from truegold.pipeline.ingest.row_builder import RowBuilder, make_builder
+from truegold.pipeline.ingest.row_warnings import RowWarnings
 from truegold.pipeline.ledger import Ledger
 from truegold.pipeline.rows import ROW_SCHEMA, TableWriter
 from truegold.pipeline.running.progress import Progress, paced
@@ -53,7 +54,7 @@ REJECTS_FILE = "rejects.jsonl"
 SOURCES_FILE = "sources.json"
 
 
-@stage_function(version=2)
+@stage_function(version=3)
 def ingest(
     inputs: Mapping[str, Path], config: FileSource | HubSource | SeveralSources, out_dir: Path, progress: Progress
 ) -> StageReport:
@@ -65,9 +66,9 @@ def ingest(
         TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows,
         _Rejects(out_dir / REJECTS_FILE) as rejects,
     ):
-        ids = _SourceIds()
+        ids, warnings = _SourceIds(), RowWarnings()
         for part, sources in opened:
-            reader = _Reader(part, rows, rejects, ids, progress)
+            reader = _Reader(part, rows, rejects, ids, warnings, progress)
             layout: Layout | None = None
             with _source_named(part):
                 for index, source in enumerate(sources):
@@ -75,7 +76,10 @@ def ingest(
     if isinstance(config, SeveralSources):
         set_apart(out_dir / ROWS_FILE, {part.label: part.heldout for part in config.sources})
         (out_dir / SOURCES_FILE).write_bytes(orjson.dumps(names))
-    counts = {f"reject:{reason}": count for reason, count in rejects.counts.items()} | ids.warn(progress)
+    for line in warnings.lines():
+        progress.note(line)
+    counts = {f"reject:{reason}": count for reason, count in rejects.counts.items()}
+    counts |= ids.warn(progress) | warnings.counts()
     rows_in = rows.rows + sum(rejects.counts.values())
     return StageReport(rows_in, rows.rows, counts, {"sources": names})
 
@@ -140,6 +144,7 @@ class _Reader:
     rows: TableWriter
     rejects: _Rejects
     ids: _SourceIds
+    warnings: RowWarnings
     progress: Progress
 
     def read(self, source: Source, layout: Layout | None, all_heldout: bool) -> Layout:
@@ -158,7 +163,7 @@ class _Reader:
             layout = choose_layout(self.config, source.location, samples)
         else:
             check_columns(self.config, layout, source.location, samples)
-        builder = make_builder(self.config, layout, source.name, all_heldout)
+        builder = make_builder(self.config, layout, source.name, self.warnings, all_heldout)
         for record in itertools.chain(ahead, records):
             self._write_row(record, builder, source)
         if self.rows.rows == rows_before:

@@ -6,34 +6,52 @@ Columns of responses, gold answers, ids and problems are guessed as everywhere (
 `verifier` and `verifier_args` are read where they are there. No row is lost: one that cannot be read gets a row with
 the reason and no score. `cpu_ms` has the CPU milliseconds that judging the row took, without those of the verifier's
 subprocesses; it is empty where the judging process died or was killed. At the end the slowest rows, the throughput and
-options that no verifier has are reported.
+what was rejected are reported.
 """
 
 from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, islice, tee
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
 from truegold.pipeline.ingest.column_names import NAMES, describe_columns, find_column
-from truegold.pipeline.ingest.columns import Column, compile_column, read_response, text_of
+from truegold.pipeline.ingest.columns import Column, compile_column, json_safe, text_of
+from truegold.pipeline.ingest.conversations import read_response
+from truegold.pipeline.ingest.golds import extracted_golds, listed_golds
 from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns, missing_gold, prompt_text
 from truegold.pipeline.ingest.readers import SUFFIXES, open_file
-from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Reject, Source, check_readable, readable, sample_values
+from truegold.pipeline.ingest.records import (
+    LOOK_AHEAD,
+    Record,
+    Reject,
+    Source,
+    Unusable,
+    check_readable,
+    readable,
+    sample_values,
+)
+from truegold.pipeline.ingest.row_columns import (
+    check_arguments,
+    read_arguments,
+    read_verifier,
+    with_golds,
+)
 from truegold.pipeline.rows import TableWriter, dump_json
 from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
-from truegold.verifiers import ConfigError, InputError, Item, Reason, Verdict, resolve, verify_batch
+from truegold.verifiers import ConfigError, InputError, Item, Reason, resolve, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S, verify_batch_timed
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
-from truegold.verifiers.running.item import UNKNOWN_OPTION
+from truegold.verifiers.several_golds import OTHER_GOLDS, needs_all_golds
 
 VERDICT_SCHEMA = pa.schema(
     [
@@ -79,31 +97,32 @@ def verify_file(
     if reader.gold is None:
         _check_gold_is_not_needed(reader, first_records, opened.location)
     progress.start("verifying", opened.total)
-    to_judge, to_write = tee(chain(first_records, opened.records))
-    judged = (reader.item(record) for record in to_judge if isinstance(record, Record))
+    records = chain(first_records, opened.records)
+    to_judge, to_write = tee((record.row_number, reader.id_of(record), reader.read(record)) for record in records)
+    judged = (item for _, _, item in to_judge if isinstance(item, Item))
     verdicts = verify_batch_timed(judged, workers, item_deadline_s=deadline_s, max_timeouts=max_timeouts)
     counts: dict[str, int] = {}
-    costs, options = _Costs(), _UnknownOptions()
+    costs, rejects = _Costs(), _Rejects()
     with written_aside(target) as aside:
         with closing(verdicts), TableWriter(aside, VERDICT_SCHEMA) as writer:
-            for record in to_write:
-                if isinstance(record, Reject):
-                    reason = f"rejected:{record.reason}"
-                    evidence = dump_json({"detail": record.detail})
-                    writer.write({"row": record.row_number, "reason": reason, "evidence": evidence})
+            for row_number, identity, item in to_write:
+                if isinstance(item, Reject):
+                    rejects.add(item)
+                    reason = f"rejected:{item.reason}"
+                    evidence = dump_json({"detail": item.detail})
+                    writer.write({"row": row_number, "id": identity, "reason": reason, "evidence": evidence})
                 else:
                     verdict, cpu_ms, _ = next(verdicts)
-                    costs.add(record.row_number, cpu_ms)
-                    options.add(record.row_number, verdict)
+                    costs.add(row_number, cpu_ms)
                     reason = str(verdict.reason)
                     writer.write(
                         {
-                            "row": record.row_number,
-                            "id": reader.id_of(record),
+                            "row": row_number,
+                            "id": identity,
                             "score": verdict.score,
                             "reason": reason,
                             "extracted": verdict.extracted,
-                            "verifier": record.values.get("verifier") or verifier,
+                            "verifier": item.verifier,
                             "evidence": dump_json(dict(verdict.evidence)),
                             "cpu_ms": cpu_ms,
                         }
@@ -117,7 +136,7 @@ def verify_file(
             )
         if form != "parquet":
             _convert(aside, form)
-    for line in [*costs.lines(), *options.lines(opened.location)]:
+    for line in [*costs.lines(), *rejects.lines(opened.location)]:
         progress.note(line)
     return counts
 
@@ -153,21 +172,34 @@ class _Reader:
     verifier: str
     """The verifier of the rows that name none."""
 
-    def item(self, record: Record) -> Item:
-        """Return the Item to judge."""
-        values = record.values
-        arguments = values.get("verifier_args") or "{}"
+    def read(self, record: Record | Reject) -> Item | Reject:
+        """Return the Item to judge, or why there is none."""
+        if isinstance(record, Reject):
+            return record
+        try:
+            return self._item(record.values)
+        except Unusable as error:
+            return Reject(record.row_number, error.reason, error.detail, record.excerpt())
+
+    def _item(self, values: Mapping[str, Any]) -> Item:
+        named = values.get("verifier")
+        verifier = read_verifier(named, "verifier", trusted=named == self.verifier) or self.verifier
+        arguments = read_arguments(values.get("verifier_args"), "verifier_args")
+        if arguments or named:
+            check_arguments(verifier, arguments, complete=True)
+        golds = extracted_golds(self.gold, values, needs_all_golds(verifier, arguments)) if self.gold else []
+        gold, arguments = with_golds(arguments, [*golds, *listed_golds(values.get(OTHER_GOLDS), OTHER_GOLDS)])
         return Item(
             response=read_response(self.response(values)) or "",
-            gold=self.gold.text(values) if self.gold else None,
-            verifier=values.get("verifier") or self.verifier,
-            verifier_args=arguments if isinstance(arguments, str) else dump_json(arguments),
+            gold=gold,
+            verifier=verifier,
+            verifier_args=dump_json(json_safe(arguments)),
             problem=(prompt_text(self.prompt(values)) or None) if self.prompt else None,
         )
 
-    def id_of(self, record: Record) -> str | None:
-        """Return the record's id."""
-        return text_of(self.id(record.values)) if self.id else None
+    def id_of(self, record: Record | Reject) -> str | None:
+        """Return the record's id; None of one that cannot be read."""
+        return text_of(self.id(record.values)) if self.id and isinstance(record, Record) else None
 
 
 def _make_reader(
@@ -195,28 +227,29 @@ def _check_gold_is_not_needed(reader: _Reader, first_records: Iterable[Record | 
     """Raise InputError where the first rows cannot be judged for want of gold."""
     trial_records = readable(first_records)[:_TRIAL_ROWS]
     # Two processes, because nothing that a verifier does may end or hang this one.
-    verdicts = list(verify_batch(map(reader.item, trial_records), workers=2))
+    to_judge = [item for record in trial_records if isinstance(item := reader.read(record), Item)]
+    verdicts = list(verify_batch(to_judge, workers=2))
     if verdicts and all(verdict.reason is Reason.GOLD_MISSING for verdict in verdicts):
         raise missing_gold([record.values for record in trial_records], location)
 
 
-class _UnknownOptions:
-    """The rows that were not judged because of an option that their verifier does not have."""
+class _Rejects:
+    """The rows that could not be judged as they stand, such as those with an option that their verifier lacks."""
 
     def __init__(self) -> None:
-        self._rows: dict[str, list[int]] = {}
-        """What is said of an option: how many rows have it, and the first of them."""
+        self._first: dict[str, Reject] = {}
+        self._counts: dict[str, int] = {}
 
-    def add(self, row: int, verdict: Verdict) -> None:
-        """Count a row, if it is one of these."""
-        if UNKNOWN_OPTION in verdict.evidence:
-            self._rows.setdefault(verdict.evidence["error"], [0, row])[0] += 1
+    def add(self, reject: Reject) -> None:
+        """Count a row."""
+        self._first.setdefault(reject.reason, reject)
+        self._counts[reject.reason] = self._counts.get(reject.reason, 0) + 1
 
     def lines(self, location: str) -> list[str]:
         """Return what is reported at the end."""
         return [
-            f"{location}: {count:,} row{'s' if count > 1 else ''} not judged, the first is row {first}: {mistake}"
-            for mistake, (count, first) in self._rows.items()
+            f"{location}: {self._counts[reason]:,} rejected as {reason}, the first is row {row.row_number}: {row.detail}"
+            for reason, row in self._first.items()
         ]
 
 

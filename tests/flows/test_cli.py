@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -255,8 +256,10 @@ def test_a_full_disk_is_one_line_and_loses_nothing(project: Path) -> None:
     if mounted.returncode:
         pytest.skip(f"mounting a tmpfs is not allowed here: {mounted.stderr.decode().strip()}")
     try:
+        noise = random.Random(0)
         many = [
-            {**PROBLEMS[0], "question": PROBLEMS[0]["question"] + f" ({os.urandom(400).hex()})"} for _ in range(3000)
+            {**PROBLEMS[0], "question": PROBLEMS[0]["question"] + f" ({noise.randbytes(400).hex()})"}
+            for _ in range(3000)
         ]
         write_lines(project / "train.jsonl", many)
         done = run_command("run", "run.yaml", "--engine", "local", "--set", f"runs_dir={small}", cwd=project)

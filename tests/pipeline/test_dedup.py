@@ -194,7 +194,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rows=ROWS)
 def test_it_agrees_with_the_obvious_way_to_do_it(tmp_path, rows):
     def key(row: Row) -> tuple[str, str | None]:

@@ -153,6 +153,7 @@ def test_verl_takes_the_last_user_message_and_keeps_the_rest(tmp_path):
             "prompt": messages,
             "reward_model": {"style": "rule", "ground_truth": "72"},
         },
+        last_turn_only=True,
     )
     assert (row["prompt"], row["gold"]) == ("What is 6*12?", "72")
     assert json.loads(row["meta"]) == {
@@ -163,7 +164,7 @@ def test_verl_takes_the_last_user_message_and_keeps_the_rest(tmp_path):
 
 
 def test_trl_takes_texts_messages_and_content_parts(tmp_path):
-    parts = [{"type": "text", "text": "What is"}, {"type": "image"}, {"type": "text", "text": "6*12?"}]
+    parts = [{"type": "text", "text": "What is"}, {"type": "text", "text": "6*12?"}]
     rows = rows_of(
         tmp_path,
         {"prompt": "What is 6*12?", "solution": r"It is \boxed{72}."},
@@ -191,15 +192,13 @@ def test_a_column_of_which_a_part_was_taken_stays_in_meta(tmp_path):
 
 
 def test_the_verifier_comes_from_the_config_then_the_row_then_the_preset(tmp_path):
-    shape = {"question": "What is 6*12?", "answer": "72", "v": "exact", "a": '{"tolerance": 1, "unit": "m"}'}
+    shape = {"question": "What is 6*12?", "answer": "72", "v": "numeric", "a": '{"rel_tol": 0.1, "unit": "m"}'}
     columns = {"verifier": "v", "verifier_args": "a"}
     (row,) = rows_of(tmp_path, shape, columns=columns)
-    assert (row["verifier"], row["verifier_args"]) == ("exact", '{"tolerance":1,"unit":"m"}')
-    (row,) = rows_of(
-        tmp_path, shape, columns=columns, verifier="choice", verifier_args={"tolerance": 2}, domain="choice"
-    )
+    assert (row["verifier"], row["verifier_args"]) == ("numeric", '{"rel_tol":0.1,"unit":"m"}')
+    (row,) = rows_of(tmp_path, shape, columns=columns, verifier="choice", verifier_args={"rel_tol": 2}, domain="choice")
     assert (row["verifier"], row["domain"]) == ("choice", "choice")
-    assert row["verifier_args"] == '{"tolerance":2,"unit":"m"}'
+    assert row["verifier_args"] == '{"rel_tol":2,"unit":"m"}'
     (row,) = rows_of(tmp_path, {**shape, "v": None}, columns={"verifier": "v"})
     assert row["verifier"] == "math"
 

@@ -30,7 +30,7 @@ def test_shares_are_means_over_problems():
     assert both == pytest.approx(tuple((x + 3 * y) / 4 for x, y in zip(first, second, strict=True)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     cells=st.dictionaries(
         st.tuples(st.integers(1, 16), st.integers(0, 16)), st.integers(1, 50), min_size=1, max_size=8

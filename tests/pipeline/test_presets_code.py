@@ -266,7 +266,7 @@ def test_evalplus_rows_without_test_code_are_not_guessed_at(tmp_path):
 
 
 def verl(ground_truth: Any) -> dict[str, Any]:
-    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Add two numbers."}]
+    messages = [{"role": "user", "content": "Add two numbers."}]
     return {"data_source": "taco", "prompt": messages, "reward_model": {"style": "rule", "ground_truth": ground_truth}}
 
 

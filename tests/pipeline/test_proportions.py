@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from truegold.pipeline.select.proportions import Demand, Limit, fulfilments, solve_counts
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.data())
 def test_demands_that_a_selection_of_that_size_can_meet_are_met(data: st.DataObject) -> None:
     draw: Callable[..., Any] = data.draw
@@ -49,7 +49,7 @@ def test_the_largest_selection_of_many_kinds_is_large() -> None:
     assert sum(counts) > 0.98 * scarcest
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.data())
 def test_no_demand_brings_in_more_rows_that_never_passed_than_their_share(data: st.DataObject) -> None:
     draw: Callable[..., Any] = data.draw

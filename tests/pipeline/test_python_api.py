@@ -211,7 +211,7 @@ def test_errors_name_the_evaluation_set_and_the_samples_that_are_at_fault(tmp_pa
         ({"question": "one row"}, "this is dict"),
         (["text"], "Row 1 is str"),
         (datasets.DatasetDict({"train": datasets.Dataset.from_list(ROWS)}), "Take one of its splits"),
-        ([{"question": "\ud800"}], "Row 1: a lone surrogate"),
+        ([{"question": "\ud800"}], "line 1: invalid_unicode"),
         ([{"titel": "no prompt"}], "has no prompt column"),
     ],
 )

@@ -269,7 +269,7 @@ def test_another_answer_is_not_taken_for_a_cut_one(answer, gold):
     assert not is_cut_short(answer, gold)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_any_texts_can_be_asked_whether_one_is_a_part(answer, gold):
     assert is_cut_short(answer, gold) in (True, False)
@@ -319,7 +319,7 @@ def test_neighbours_raise_a_run_of_bad_labels_and_leave_an_even_file_alone():
     assert vicinity.suspicion[100] < 0.02
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(st.integers(0, 4), st.sampled_from("abc"), st.sampled_from(["1", "2", "3", "x", "1/2", "是", ""])),

@@ -63,7 +63,7 @@ def test_logprobs_are_the_models_own_where_it_transforms_its_logits(tmp_path: Pa
     logits = causal_lm(torch.tensor([segment.prompt_ids + segment.output_ids])).logits[0, 2:-1]
     expected = logits.log_softmax(-1).gather(1, torch.tensor(segment.output_ids).unsqueeze(1)).squeeze(1)
     assert torch.allclose(engine.logprobs([segment])[0], expected, atol=1e-4)
-    hidden = torch.randn(3, 64)
+    hidden = torch.randn(3, 64, generator=torch.Generator().manual_seed(0))
     assert engine.logits(hidden).abs().max() <= causal_lm.config.final_logit_softcapping
 
 

@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 
 from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.extract import MAX_LINE_CHARS, Committed, committed_answer, final_part, last_line
+from truegold.verifiers.extract.deny import contrasted
 from truegold.verifiers.options import switch_option, texts_option
 from truegold.verifiers.verdict import Reason, Verdict
 
@@ -67,6 +68,8 @@ _NEGATION = re.compile(
     r"|不|错|排除|非",
     re.IGNORECASE,
 )
+_WHICH_IS_NOT = re.compile(r"(?:不|错误|有误)[^，。A-Z]{0,20}的(?:一项|选项)?(?:是|为|有):?\s{0,3}\(?([A-Z])\)?\W*$")
+"""A question for the wrong one of the options is answered with a denial."""
 _ENGLISH_NAME = re.compile(r"\b(?:option|choice)\s{1,3}(?:is\s{1,3})?(\(?[A-Z]\)?)(?![A-Za-z'])", re.IGNORECASE)
 _CHINESE_NAME = re.compile(
     r"(?:选[项择]?|答案)\s{0,3}】?\s{0,3}[是为:]?\s{0,3}(\(?[A-Z]\)?(?:\s{0,3}[、,和或]?\s{0,3}\(?[A-Z]\)?){0,25})(?![A-Za-z])"
@@ -89,7 +92,7 @@ class ChoiceVerifier(AnswerVerifier):
     options: ClassVar[tuple[str, ...]] = ("options", "multiple")
 
     name: str = "choice"
-    version: str = "2"
+    version: str = "3"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         multiple = switch_option(info, "multiple", False)
@@ -143,6 +146,10 @@ def _committed_choice(response: str, multiple: bool) -> Committed | None:
     line = _plain(last_line(final_part(response))[:MAX_LINE_CHARS])
     if _BARE.fullmatch(line) or _SEVERAL.fullmatch(line):
         return Committed(line, "last_line")
+    if (instead := contrasted(line)) is not None:
+        return Committed(instead.strip(" .。"), "option")
+    if which := _WHICH_IS_NOT.search(line):
+        return Committed(which[1], "option")
     # Every letter that the line names counts, so that two of them are seen as two. What it names in order to deny, it
     # does not commit to.
     clauses = [clause for clause in _CLAUSE_END.split(line) if not _NEGATION.search(clause)]

@@ -50,8 +50,10 @@ from truegold.verifiers.code.suite import (
     Inserted,
     Stdio,
     Suite,
+    UnitTest,
     allowed_error,
     check_options,
+    missing_package,
     read_suite,
 )
 from truegold.verifiers.options import NO_INFO, BadOption, bad_option_verdict, word_option
@@ -78,7 +80,7 @@ class CodeVerifier:
     hash_seed: int = 0
     """PYTHONHASHSEED of the programs."""
     name: str = "code"
-    version: str = "7"
+    version: str = "8"
 
     judges_solutions = True
     options = ("reward", "stop", "tests", *SUITE_OPTIONS)
@@ -102,6 +104,7 @@ class CodeVerifier:
     ) -> Verdict:
         try:
             suite = read_suite(info)
+            _check_imports(suite, self.python)
             reward = word_option(info, "reward", REWARDS, self.reward)
             run_all = reward == "pass_rate" or word_option(info, "stop", STOPS, self.stop) == "never"
         except BadSuite as error:
@@ -146,6 +149,14 @@ class CodeVerifier:
         from truegold.verifiers.code.remote import backend_of
 
         return backend_of(self.backend)
+
+
+def _check_imports(suite: Suite, python: str) -> None:
+    """Raise BadSuite where test code imports a package that this interpreter does not have."""
+    if isinstance(suite.tests, Asserts | UnitTest) and python == sys.executable:
+        missing = missing_package(suite.tests.code)
+        if missing is not None:
+            raise BadSuite(f"the tests import {missing}, which {python} does not have")
 
 
 def _with_allowed_error(suite: Suite, problem: str | None) -> Suite:

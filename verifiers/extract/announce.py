@@ -5,15 +5,20 @@ r"""Announcements: where a response says that its answer follows.
     정답은 5입니다.   الجواب هو 5   उत्तर 5 है   所以答案是5。   故选：B．   答：小明走了12千米。
 
 Only the announcement is found here; `narrow` reads what follows it. `if the answer is 5` announces nothing, nor
-does `the answer is not 5`. Not covered: announcements without a word for answer (`conclude` reads the last line).
+do `the answer is not 5`, `la respuesta no es 5` and `I doubt that the answer is 5` (`deny`). Not covered:
+announcements without a word for answer (`conclude` reads the last line).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
+from truegold.verifiers.extract.deny import contrasted, is_plain, is_withheld, negates
+from truegold.verifiers.extract.narrow import sentence_around
 from truegold.verifiers.extract.response import MAX_LINE_CHARS
+from truegold.verifiers.extract.values import has_value
 
 MAX_SCANNED_LINES = 200
 """Only so many last lines are searched. Stops a response of a million lines `Answer:`."""
@@ -87,7 +92,16 @@ def after_hashes(text: str) -> str | None:
     return None
 
 
-def announced(text: str) -> Iterator[str]:
+class Announcement(NamedTuple):
+    """An announced answer."""
+
+    answer: str
+    """What follows the announcement, on its line or on the next."""
+    sentence: str
+    """The sentence that announces it; empty where nothing in it can deny the answer."""
+
+
+def announced(text: str) -> Iterator[Announcement]:
     """Yield what follows each announcement, the last one first."""
     text = text[-MAX_ANNOUNCED_CHARS:]
     patterns = _patterns_for(text)
@@ -98,13 +112,28 @@ def announced(text: str) -> Iterator[str]:
         line = lines[index]
         if len(line) > MAX_LINE_CHARS:
             continue
-        ends = [match.end() for pattern in patterns for match in pattern.finditer(line)]
-        if ends:
-            answer = line[max(ends) :].strip(_EMPHASIS + ":：")
-            yield _block_at(lines, index + 1) if answer in _EMPTY else answer
+        matches = [match for pattern in patterns for match in pattern.finditer(line)]
+        if matches:
+            last = max(matches, key=re.Match.end)
+            answer = line[last.end() :].strip(_EMPHASIS + ":：")
+            if answer in _EMPTY:
+                yield Announcement(_block_at(lines, index + 1), "")
+            else:
+                yield from _on_line(line, last, answer)
         elif line.strip("#*_:：✅ \t").casefold() in _HEADINGS:
             # `**Final Answer**` as a heading has no colon.
-            yield _block_at(lines, index + 1)
+            yield Announcement(_block_at(lines, index + 1), "")
+
+
+def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcement]:
+    """Yield what a line announces, unless it denies that, or says that there is no answer."""
+    before, said = sentence_around(line, match.start())
+    if is_plain(before + said):
+        yield Announcement(answer, "")
+    elif (other := contrasted(said)) is not None:
+        yield Announcement(other, "")
+    elif not (has_value(said) and is_withheld(said)) and not negates(match[0]):
+        yield Announcement(answer, before + said)
 
 
 def after_a(line: str) -> str | None:

@@ -7,6 +7,7 @@ r"""The boxes of a response, and which of them are one commitment.
     there are \boxed{10} boots and \boxed{20} hats                     10 and 20: two values, and no word which one
     ... \boxed{10} boots and \boxed{20} hats.\n10                      10: the last line takes one of them
     the line is \boxed{y=2x}, so the slope is \boxed{2}                2: it follows from the other, not beside it
+    it is not \boxed{5} but \boxed{6}                                 6
 
 A box may be `\boxed`, `\fbox` or `\framebox`, with braces or with one number or letter (`\boxed 5`). An empty box says
 nothing. Not covered: boxes inside code.
@@ -18,11 +19,16 @@ import re
 from itertools import islice
 from typing import NamedTuple
 
+from truegold.verifiers.extract.deny import is_box_denied
+
 MAX_BOXES = 16
 """Only so many last boxes are read. Stops thousands of boxes that are opened and never closed."""
 
 MAX_BOX_TOKENS = 1_000
 """More braces and commands than this are no answer. Stops boxes with hundreds of thousands of braces."""
+
+MAX_DENIAL_CHARS = 40
+"""What is read before a box for words that deny it."""
 
 MAX_GAP_CHARS = 200
 """Boxes further apart are not one commitment."""
@@ -78,7 +84,8 @@ def boxed(text: str, *, several: bool) -> Boxed | None:
     closed = [_read_box(text, opening) for opening in openings]
     boxes: list[_Box] = []
     for box in closed:
-        if box is not None and box.text and not (boxes and box.end <= boxes[-1].end):
+        is_new = box is not None and box.text and not (boxes and box.end <= boxes[-1].end)
+        if box is not None and is_new and not is_box_denied(text[max(0, box.start - MAX_DENIAL_CHARS) : box.start]):
             boxes.append(box)
     if not boxes:
         return Boxed(None, 0, closed[-1] is None)

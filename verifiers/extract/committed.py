@@ -9,9 +9,11 @@ from itertools import islice
 from truegold.verifiers.extract.announce import after_a, after_hashes, announced
 from truegold.verifiers.extract.boxes import Boxed, boxed
 from truegold.verifiers.extract.conclude import conclusion, last_expression
+from truegold.verifiers.extract.deny import is_denied, negates
+from truegold.verifiers.extract.marks import with_plain_marks
 from truegold.verifiers.extract.narrow import narrow
 from truegold.verifiers.extract.response import final_part, last_line, split_problems, with_plain_boxes
-from truegold.verifiers.extract.retract import Retraction, retraction
+from truegold.verifiers.extract.retract import Retraction, is_withdrawn, retraction
 from truegold.verifiers.extract.values import MARKS, has_value, is_expression
 
 MAX_BARE_CHARS = 200
@@ -52,7 +54,7 @@ def committed_answer(response: str, *, several: bool = False) -> Committed | Non
 
     With `several`, gold is more than one answer, and the boxes that stand together are its parts.
     """
-    parts = split_problems(with_plain_boxes(final_part(response)))
+    parts = split_problems(with_plain_marks(with_plain_boxes(final_part(response))))
     for part in parts:
         if committed := _declared(part, several):
             return committed
@@ -73,7 +75,10 @@ def _declared(part: str, several: bool) -> Committed | None:
     if boxes is None:
         return _in_json(part) or _announced(part) or _bare(part)
     if boxes.text is not None:
-        taken_back = retraction(part[boxes.end :].partition("\n\n")[0], boxes.text)
+        behind = part[boxes.end :]
+        taken_back = retraction(behind.partition("\n\n")[0], boxes.text)
+        if is_withdrawn(behind) and (taken_back is None or taken_back.answer is None):
+            return None
         if taken_back is not None and taken_back.answer is not None:
             return _committed(taken_back.answer, "phrase")
         return _after_box(part, boxes) or _committed(boxes.text, "boxed")
@@ -115,12 +120,13 @@ def _after_box(part: str, boxes: Boxed) -> Committed | None:
 def _announced(part: str) -> Committed | None:
     if committed := _committed(after_hashes(part), "hashes"):
         return committed
-    for answer in islice(announced(part), MAX_TRIED):
+    for answer, sentence in islice(announced(part), MAX_TRIED):
         narrowed = narrow(answer)
         taken_back = _taken_back(answer, narrowed)
         if taken_back is not None:
             return _committed(taken_back.answer, "phrase")
-        if committed := _committed(narrowed, "phrase"):
+        is_meant = narrowed is not None and not is_denied(sentence, narrowed)
+        if is_meant and (committed := _committed(narrowed, "phrase")):
             return committed
     a_line = after_a(last_line(part))
     return _committed(narrow(a_line), "a_line") if a_line else None
@@ -128,7 +134,7 @@ def _announced(part: str) -> Committed | None:
 
 def _bare(part: str) -> Committed | None:
     text = part.strip()
-    if len(text) > MAX_BARE_CHARS or "\n" in text or not is_expression(text, MAX_BARE_WORDS):
+    if len(text) > MAX_BARE_CHARS or "\n" in text or negates(text) or not is_expression(text, MAX_BARE_WORDS):
         return None
     return _committed(text, "whole_response")
 

@@ -7,6 +7,9 @@ r"""The answer of a response that announces none: what its last line concludes.
     So the total is 12 and          nothing: the sentence is cut off
     Is it 5?                        nothing: a question states no value
     Output score: 1.0               nothing: it speaks to the grader
+    The answer isn't 5.             nothing: a denial, see `deny`
+    x = -3 fails, hence x = 8.      8: the last of its clauses that concludes
+    So there is no solution.        no solution
 
 At most one value is read, from a line that the response cannot choose, so naming several does not pay. Not covered:
 lines further up, lines of code and of tables.
@@ -16,8 +19,10 @@ from __future__ import annotations
 
 import re
 
-from truegold.verifiers.extract.narrow import last_sentence
+from truegold.verifiers.extract.deny import contrasted, is_denied, is_plain, is_withheld, negates, preferred
+from truegold.verifiers.extract.narrow import last_sentence, without_about
 from truegold.verifiers.extract.response import MAX_LINE_CHARS
+from truegold.verifiers.extract.retract import retraction
 from truegold.verifiers.extract.values import MARKS, MAX_PLAIN_WORDS, has_value, is_expression, stated
 
 MAX_TAIL_CHARS = 4_000
@@ -35,7 +40,16 @@ _UNFINISHED = re.compile(
 _PLAN = re.compile(
     r"(?:now,? |next,? |first,? |so,? )?(?:let['’]?s|let us|let me|we (?:need|can|will|must|have) )", re.IGNORECASE
 )
-
+_CONCLUDING_CLAUSE = re.compile(
+    r".*(?:[,;]\s(?:and\s)?(?:so|hence|thus|therefore|which means|i\.e\.|that is|but)\b,?\s"
+    r"|[，,；;](?:所以|因此|故|则|即|从而|一共|总共|共计?|合计))(.+)$",
+    re.DOTALL,
+)
+_NO_VALUE = re.compile(
+    r"(?:\b(?:no (?:(?:real|integer|positive|such|valid|other) )?solutions?|does not exist|is undefined)"
+    r"|[无無]解|不存在)[.。]?$",
+    re.IGNORECASE,
+)
 _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
 """Words to whoever grades the response are no answer."""
 
@@ -43,20 +57,37 @@ _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]",
 def last_expression(text: str) -> str | None:
     """Return the last line where it is one expression and no sentence."""
     line = _last_line(text)
-    if line is None or "?" in line or not has_value(line) or _is_cut_off(line):
+    if line is None or "?" in line or not has_value(line) or _is_cut_off(line) or negates(line):
         return None
     return line.strip(MARKS + ".。") if is_expression(line, MAX_PLAIN_WORDS) else None
 
 
 def conclusion(text: str) -> str | None:
-    """Return the value that the last sentence states."""
+    """Return the value that the last sentence states, or its words for there being none."""
     line = _last_line(text)
     if line is None:
         return None
     sentence = last_sentence(line)
     if sentence.endswith(("?", "？")) or _PLAN.match(sentence) or _GRADING.search(sentence) or _is_cut_off(sentence):
         return None
-    return stated(sentence)
+    if none := _NO_VALUE.search(sentence):
+        return none[0]
+    concluding = _CONCLUDING_CLAUSE.search(sentence)
+    if concluding and has_value(concluding[1]):
+        sentence = concluding[1]
+    return stated(sentence) if is_plain(sentence) else _stated_for_good(sentence)
+
+
+def _stated_for_good(sentence: str) -> str | None:
+    """Return the value that a sentence states and does not deny, withhold or take back."""
+    if is_withheld(sentence):
+        return None
+    sentence = contrasted(sentence) or preferred(sentence)
+    value = stated(sentence)
+    if value is None or is_denied(sentence, value):
+        return None
+    taken_back = retraction(sentence.rpartition(value)[2], value)
+    return without_about(value) if taken_back is None else taken_back.answer
 
 
 def _last_line(text: str) -> str | None:

@@ -25,7 +25,8 @@ _CUT = re.compile(
     r"|(?P<end>[.?](?=[*_`\")\]]{0,3}(?:\s|$))|!(?=\s{1,3}[A-Z])|[。！؟।]|．(?=\s|$))"
     r"|(?P<why>[,;]?\s{1,3}(?:because|since|as|which|so|when|where|if|given|assuming|but|rather|instead|due[ ]to|hence"
     r"|thus|therefore|i\.e\.|that[ ]is|meaning|making|considering|weil|porque|parce|denn|puisque|так[ ]как)\b"
-    r"|,?\s{1,3}(?:and\s{1,3})?not(?=\s{1,3}[\d$\\])|\s?[（(](?:not|rather|instead|since|because|as|which|where|i\.e|由于|因为)"
+    r"|,?\s{1,3}(?:and\s{1,3})?not(?=\s{1,3}[\d$\\])|,\s{1,3}(?:isn['’]t|right|correct|is[ ]it[ ]not)\b"
+    r"|\s?[（(](?:not|rather|instead|since|because|as|which|where|this|that|i\.e|由于|因为)"
     r"|[，,；]\s?(?:因为|由于|所以|因此|其中|而)|\s[—–-]\s{1,3}(?=[A-Za-z]{3}))"
 )
 _CONCLUDING = re.compile(
@@ -36,22 +37,30 @@ _POSTPOSED = re.compile(
     r"\s?(?:です|である|となる|になる|[にと]なります|だ|입니다|이다|이에요|예요|है|हैं|হয়|ہے|است|['’]?d[ıiuü]r)[。.]?$"
 )
 _ABOUT = re.compile(
-    r"(?:approximately|about|around|roughly|exactly|simply|just|equal to|therefore|thus|then|also|约为?|大约)"
+    r"(?:approximately|about|around|roughly|exactly|simply|just|always|equal to|therefore|thus|then|also|约为?|大约)"
     r"(?![a-z])[,\s]*"
 )
+_BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗]")
 _DENIED = ("not ", "n't", "不")
 
 
 def narrow(text: str) -> str | None:
     """Return the answer in what follows an announcement; None where there is none."""
+    bracketed = _BRACKETED.match(text)
+    text = bracketed[1] if bracketed else text
     text = _without_strays(_POSTPOSED.sub("", _until_cut(text.strip(MARKS))).strip(MARKS))
-    if (about := _ABOUT.match(text)) and about.end() < len(text):
-        text = text[about.end() :]
+    text = without_about(text)
     if not text or text.startswith(_DENIED) or text.endswith((":", "：")) or "\\boxed" in text:
         return None
     if not has_value(text):
         return text if word_count(text) <= MAX_TEXT_WORDS else None
     return (stated(text) or text) if is_prose(text) else text
+
+
+def without_about(text: str) -> str:
+    """Return a text without an adverb before its value: `about 5`, `always 18`."""
+    about = _ABOUT.match(text)
+    return text[about.end() :] if about and about.end() < len(text) else text
 
 
 def _until_cut(text: str) -> str:
@@ -64,6 +73,17 @@ def _until_cut(text: str) -> str:
         elif kind != "formula" and depth <= 0 and text[: match.start()].strip(MARKS):
             return text[: match.start()]
     return text
+
+
+def sentence_around(line: str, position: int) -> tuple[str, str]:
+    """Return the sentence of a line that a position stands in: what is before the position, and the rest."""
+    start = 0
+    for match in _CUT.finditer(line):
+        if match.lastgroup == "end":
+            if match.end() > position:
+                return line[start:position], line[position : match.end()]
+            start = match.end()
+    return line[start:position], line[position:]
 
 
 def last_sentence(line: str) -> str:

@@ -29,19 +29,23 @@ _THINKING = (
     ("◁think▷", "◁/think▷"),
     ("<|channel|>analysis", "<|channel|>final<|message|>"),
 )
-_END_OF_TURN = (
-    r"<\|im_start\|>[ \t]{0,2}(?:user|system|assistant)?\b"
-    r"|<\|(?:im_end|endoftext|eot_id|end_of_text|end|return)\|>|</s>|<eos>|<end_of_turn>"
+SPECIAL_END = (
+    r"<\|(?:im_(?:end|start)|endoftext|end_of_(?:text|turn)|end|return|eo[tms]_id|eo[adst]|EO[ST])\|>"
+    r"|<[|｜]end▁of▁sentence[|｜]>"
 )
+"""The tokens that end a turn, of a form that no text has."""
+PLAIN_END = r"</s>|<eos>|<end_of_turn>|<eo[adt]>|<EO[ADST]>|\[(?:EO[AS]|SEP)\]"
+"""Those that text may hold too."""
+
 _NEXT_PROBLEM = re.compile(
-    rf"{_END_OF_TURN}|\n(?=[ \t]{{0,4}}(?:"
+    rf"<\|im_start\|>[ \t]{{0,2}}(?:user|system|assistant)?\b|{SPECIAL_END}|{PLAIN_END}|\n(?=[ \t]{{0,4}}(?:"
     r"[#*]{0,6}[ \t]{0,2}(?:Question|Problem|Exercise|Instruction|User|Human|Q)[ \t]{0,2}\d{0,4}[*]{0,2}[ \t]{0,2}[:：]"
     r"|#{1,6}[ \t]{0,2}(?:Question|Problem|Exercise|Instruction)\b(?![ \t]{1,2}[a-z])"
     r"|(?:Question|Problem|Exercise)[ \t]{1,2}\d{1,4}[.:：]?[ \t]{0,3}\n"
     r"|[#*]{0,6}[ \t]{0,2}(?:问题|题目|问)[ \t]{0,2}\d{0,4}[*]{0,2}[:：]"
     r"))"
 )
-_CUT_MARKS = ("<", "Question", "Problem", "Exercise", "Instruction", "User", "Human", "Q", "问", "题目")
+_CUT_MARKS = ("<", "[EO", "[SEP]", "Question", "Problem", "Exercise", "Instruction", "User", "Human", "Q", "问", "题目")
 """One of these stands in every cut; looking for them is far quicker than looking for the cuts."""
 
 _LINE = re.compile(r"(?<=\n)[^\n]{6,600}(?=\n|$)")

@@ -23,8 +23,9 @@ MAX_TAIL_CHARS = 400
 """Only so much behind an announcement is searched."""
 
 _STRONG = (
-    r"scratch that|correction|i made (?:a|an) (?:mistake|error)"
-    r"|that(?:'s| is| was) (?:wrong|incorrect|not right|a mistake)"
+    r"scratch that|correction|i made (?:a|an) (?:mistake|error)|i mis(?:counted|read|calculated|added|understood|took)"
+    r"|(?:that|this)(?:['’]s| is| was) (?:wrong|incorrect|not (?:right|correct)|a mistake)"
+    r"|(?:that|this|it) (?:can['’]t|cannot|can not) be (?:right|correct|true)|must be a (?:misprint|mistake|typo)"
     r"|(?:no|wait),? that(?:'s| is) (?:wrong|not)|不对|错了|更正|搞错|算错"
 )
 _WEAK = (
@@ -34,6 +35,8 @@ _WEAK = (
 _RETRACTION = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:(?P<strong>{_STRONG})|(?P<weak>{_WEAK}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
 )
+_IS_STRONG = re.compile(rf"(?:^|[\s,.;!])(?:{_STRONG})", re.IGNORECASE)
+_WITHDRAWN = re.compile(rf"[\s$.。\\)\]!,;]{{0,12}}(?:(?:no|wait|hmm+|oops|actually),? )?(?:{_STRONG})", re.IGNORECASE)
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 """A word outside of commands: `12 than 11` is no value."""
 _WEAK_AGAIN = re.compile(
@@ -50,7 +53,8 @@ _VALUE_FIRST = re.compile(r"[-+−±(\[{$\\√π¥€£]{0,3}\s?(?:\d|\\[a-z]|[a
 
 _MARKS = (
     "no", "wait", "hmm", "actually", "oops", "sorry", "should", "rather", "scratch", "correction", "mistake", "error",
-    "wrong", "incorrect", "maybe", "perhaps", "possibly", "or", "不", "错", "更正", "应", "或",
+    "wrong", "incorrect", "right", "correct", "i mis", "misprint", "typo",
+    "maybe", "perhaps", "possibly", "or", "不", "错", "更正", "应", "或",
 )  # fmt: skip
 """One of these stands in every retraction; looking for them is far quicker than the patterns."""
 
@@ -78,13 +82,19 @@ def retraction(tail: str, answer: str | None) -> Retraction | None:
     follows = rest[_end_of_fillers(rest) :]
     value = _value_of(follows) if _VALUE_FIRST.match(follows) or match["strong"] else None
     if value is None:
-        return Retraction(None) if match["strong"] else None
+        is_strong = match["strong"] or _IS_STRONG.search(rest) is not None
+        return Retraction(None) if is_strong else None
     remainder = follows.partition(value)[2]
     later = retraction(remainder, value) if remainder else None
     if later is not None and _is_all(remainder, later):
         return later
     is_doubt = _DOUBT.search(rest[: len(rest) - len(follows)]) is not None
     return Retraction(f"{answer} or {value}" if is_doubt and answer else value)
+
+
+def is_withdrawn(tail: str) -> bool:
+    """Return whether the text behind an answer begins by taking it back, in the same paragraph or in the next."""
+    return _WITHDRAWN.match(tail[:MAX_TAIL_CHARS]) is not None
 
 
 def _is_all(remainder: str, later: Retraction) -> bool:

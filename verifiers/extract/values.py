@@ -66,7 +66,7 @@ _WORD = re.compile(r"[^\W\d_一-鿿぀-ヿ가-힯]{3,}")
 _CJK_WORDS = re.compile(r"[一-鿿぀-ヿ가-힯]{4}")
 _PROSE = re.compile(
     r"\b(?:is|are|was|were|the|an|for|so|of|we|it|to|in|has|have|there|equals|thus|hence|therefore)\b"
-    r"|[是为為]|等于|因此|所以|综上|[故则即]",
+    r"|[是为為]|等于|因此|所以|综上|[故则即]|[一总]共|共计|合计",
     re.IGNORECASE,
 )
 _HAS_VALUE = re.compile(r"\d|\$|\\[A-Za-z(\[]")

@@ -46,7 +46,7 @@ class MathVerifier:
     policy: Policy = field(default=RESPONSES)
     """The policy of every row; a row's `info` may set the same options otherwise."""
     name: str = "math"
-    version: str = "7"
+    version: str = "8"
 
     def __call__(
         self,

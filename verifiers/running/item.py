@@ -11,11 +11,8 @@ from typing import Any, NamedTuple
 from truegold.verifiers.code.sandbox.pool import last_run
 from truegold.verifiers.gold import judges_solutions
 from truegold.verifiers.registry import check_options, resolve, unknown_option
-from truegold.verifiers.several_golds import OTHER_GOLDS, BadGold, golds_in, judge_any
+from truegold.verifiers.several_golds import BadGold, gold_and_arguments, golds_in, judge_any
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
-
-UNKNOWN_OPTION = "unknown_option"
-"""What evidence calls the option for which a row was not judged, because no verifier has it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +47,9 @@ class Item:
         except BadGold as error:
             golds = []
             object.__setattr__(self, "unread_gold", str(error))
-        object.__setattr__(self, "gold", golds[0] if golds else None)
-        if len(golds) > 1:
-            object.__setattr__(self, "verifier_args", _with_other_golds(self.verifier_args, golds[1:]))
+        gold, verifier_args = _gold_and_arguments(golds, self.verifier, self.verifier_args)
+        object.__setattr__(self, "gold", gold)
+        object.__setattr__(self, "verifier_args", verifier_args)
 
 
 class TimedVerdict(NamedTuple):
@@ -100,19 +97,22 @@ def _judge(verifier: Verifier, item: Item) -> Verdict:
         return _unjudgeable(f"verifier_args is not a JSON object: {error}")
     if not isinstance(info, dict):
         return _unjudgeable(f"verifier_args is not a JSON object: it is {item.verifier_args[:40]}")
-    if info and (unknown := unknown_option(verifier, info)) is not None:
-        option, mistake = unknown
-        return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": mistake, UNKNOWN_OPTION: option})
+    if info and (mistake := unknown_option(verifier, info)) is not None:
+        return _unjudgeable(mistake)
     return judge_any(verifier, response, item.gold, item.problem, info)
 
 
-def _with_other_golds(verifier_args: str, others: list[str]) -> str:
-    """Return a row's arguments with further accepted golds; what is no object stays as it is, which is told later."""
-    try:
-        arguments = json.loads(verifier_args)
-        return json.dumps({**arguments, OTHER_GOLDS: [*others, *(arguments.get(OTHER_GOLDS) or ())]})
-    except (ValueError, TypeError, AttributeError, RecursionError):
-        return verifier_args
+def _gold_and_arguments(golds: list[str], verifier: str, verifier_args: str) -> tuple[str | None, str]:
+    """Return the gold of a row and its arguments as JSON; what is no object of JSON stays, which is told later."""
+    if len(golds) > 1:
+        try:
+            arguments = json.loads(verifier_args)
+        except (ValueError, RecursionError):
+            arguments = None
+        if isinstance(arguments, dict):
+            gold, arguments = gold_and_arguments(golds, verifier, arguments)
+            return gold, json.dumps(arguments)
+    return next(iter(golds), None), verifier_args
 
 
 def _unjudgeable(error: str) -> Verdict:

@@ -18,11 +18,14 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.ingest.columns import Column, read_prompt, read_response, text_of
+from truegold.pipeline.ingest.columns import Column, text_of
+from truegold.pipeline.ingest.conversations import read_prompt, read_response
+from truegold.pipeline.ingest.golds import gold_texts
 from truegold.pipeline.ingest.jsonl import parse_structure
 from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES
 from truegold.pipeline.ingest.readers import open_file
-from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, sample_values
+from truegold.pipeline.ingest.records import LOOK_AHEAD, Record, Unusable, sample_values
+from truegold.pipeline.ingest.row_columns import with_golds
 from truegold.pipeline.rows import dump_json
 from truegold.pipeline.verify.rescore.rollout import Rollout
 from truegold.verifiers import InputError
@@ -75,7 +78,15 @@ def _read_file(path: Path, reward: str | None) -> Iterator[Rollout]:
     read = _reader_of(samples, path, reward)
     for record in chain(ahead, source.records):
         if isinstance(record, Record):
-            yield from read(record.values, record, path.name)
+            yield from _rollouts_of(record, read, path.name)
+
+
+def _rollouts_of(record: Record, read: Reader, file: str) -> list[Rollout]:
+    """Return the rollouts of a record; none of one that has another shape than its file."""
+    try:
+        return list(read(record.values, record, file))
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, Unusable):
+        return []
 
 
 def _reader_of(samples: Sequence[Values], path: Path, reward: str | None) -> Reader:
@@ -124,7 +135,7 @@ def _read_trl(values: Values, record: Record, file: str, column: str) -> Iterato
         _response(values.get("completion")),
         _score(values.get(column)),
         _score(values.get("advantage")),
-        gold=_first(values, "gold", "answer", "ground_truth", "solution"),
+        **_golds(values, "gold", "answer", "ground_truth", "solution"),
         logged_reading=_first(values, "truegold_extracted", "extracted", "parsed_answer"),
     )
 
@@ -137,7 +148,7 @@ def _read_verl(values: Values, record: Record, file: str) -> Iterator[Rollout]:
         _without_template(text_of(values.get("input")) or ""),
         _response(values.get("output")),
         None if values.get("judged") == 0 else _score(values.get("score")),
-        gold=text_of(values.get("gts")),
+        **_golds(values, "gts"),
         logged_reading=_first(values, "extracted", "pred"),
     )
 
@@ -151,7 +162,7 @@ def _read_own(values: Values, record: Record, file: str) -> Iterator[Rollout]:
         _response(values.get("completion")),
         _score(values.get("score")),
         _score(values.get("advantage")),
-        gold=text_of(values.get("gold")),
+        **_golds(values, "gold"),
         logged_reading=text_of(values.get("extracted")),
     )
 
@@ -167,7 +178,7 @@ def _read_nemo_gym(values: Values, record: Record, file: str) -> Iterator[Rollou
         response_text(parse_structure(values.get("response")) or {}),
         None if values.get("judged") is False else _score(values.get("reward")),
         gold=text_of(values.get("expected_answer")),
-        verifier=metadata.get("verifier"),
+        verifier=text_of(metadata.get("verifier")),
         verifier_args=_arguments(metadata.get("verifier_args")),
         logged_reading=text_of(values.get("extracted_answer")),
     )
@@ -190,7 +201,7 @@ def _read_trace(values: Values, record: Record, file: str) -> Iterator[Rollout]:
             trace.get("root_reply") or _last_sampled(trace.get("nodes") or ()),
             sum(scores) if scores else None,
             gold=_first(data, "gold", "answer"),
-            verifier=data.get("verifier"),
+            verifier=text_of(data.get("verifier")),
             verifier_args=_arguments(data.get("verifier_args")),
         )
 
@@ -223,6 +234,13 @@ def _without_template(prompt: str) -> str:
 
 def _first(values: Values, *names: str) -> str | None:
     return next((text for name in names if (text := text_of(values.get(name))) is not None), None)
+
+
+def _golds(values: Values, *names: str) -> dict[str, Any]:
+    """Return gold, of the first column that has any, and the arguments with the others of a list."""
+    golds = next((golds for name in names if (golds := gold_texts(values.get(name)))), [])
+    gold, arguments = with_golds({}, golds)
+    return {"gold": gold, "verifier_args": dump_json(arguments)}
 
 
 def _arguments(value: Any) -> str:

@@ -96,5 +96,7 @@ class Truths:
 
 def _read(data: Path) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
-        tables, _ = tables_of(data, FileSource(path=str(data)), Path(scratch), NullProgress())
+        # Rollouts are looked up by the last user message, as `logs` reads it out of them.
+        source = FileSource(path=str(data), last_turn_only=True)
+        tables, _ = tables_of(data, source, Path(scratch), NullProgress())
         return list(read_tables(tables))

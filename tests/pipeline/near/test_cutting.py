@@ -57,7 +57,7 @@ def in_pieces(texts: list[str], rows: int) -> tuple[list[list[str]], list[list[s
     return tokens, formulas
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(texts=TEXTS, rows=st.integers(1, 7))
 def test_pieces_give_the_tokens_and_formulas_of_whole_texts(texts: list[str], rows: int) -> None:
     assert in_pieces(texts, rows) == (whole(texts, TOKENS), whole(texts, FORMULAS))

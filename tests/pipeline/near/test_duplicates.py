@@ -133,7 +133,7 @@ VARIANTS = [
 ]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     rows=st.lists(
         st.tuples(st.sampled_from(VARIANTS), st.sampled_from([None, "82", "83"]), st.integers(0, 3)), max_size=14
@@ -176,7 +176,6 @@ ROWS = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(rows=ROWS, cap=st.sampled_from([None, 1, 2]))
 def test_whatever_the_rows_each_has_one_that_stays_for_it(rows, cap):
     outcome = duplicates(*rows, cap=cap)

@@ -97,7 +97,7 @@ TEXTS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(texts=TEXTS, cut=st.integers(0, 12))
 def test_features_do_not_depend_on_how_texts_come_in(texts, cut):
     texts = [text.encode("utf-8", "replace").decode() for text in texts]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import polars as pl
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.pipeline.dedup.near.numbering import HashNumbers, PairNumbers, TextNumbers
@@ -12,7 +12,6 @@ from truegold.pipeline.dedup.near.numbering import HashNumbers, PairNumbers, Tex
 BATCHES = st.lists(st.lists(st.integers(0, 30), max_size=15), max_size=8)
 
 
-@settings(deadline=None)
 @given(BATCHES)
 def test_distinct_hashes_are_numbered_in_the_order_in_which_they_come(batches: list[list[int]]) -> None:
     numbers, expected = HashNumbers(), dict[int, int]()
@@ -28,7 +27,6 @@ def test_distinct_hashes_are_numbered_in_the_order_in_which_they_come(batches: l
     assert len(numbers) == len(expected)
 
 
-@settings(deadline=None)
 @given(BATCHES)
 def test_distinct_texts_are_numbered_in_the_order_in_which_they_come(batches: list[list[int]]) -> None:
     numbers, expected = TextNumbers(), dict[str, int]()

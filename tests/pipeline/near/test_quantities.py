@@ -89,14 +89,12 @@ ONES = "one two three four five six seven eight nine".split()
 TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
 
 
-@settings(deadline=None)
 @given(st.integers(0, 7), st.integers(1, 9), st.booleans())
 def test_words_and_digits_of_one_number_agree(tens_index, ones_digit, hyphen):
     words = f"{TENS[tens_index]}{'-' if hyphen else ' '}{ONES[ones_digit - 1]}"
     assert words_quantities(words)[0][0] == digits_quantity(str(10 * (tens_index + 2) + ones_digit))[0][0]
 
 
-@settings(deadline=None)
 @given(st.text(alphabet="零〇一二两三四五六七八九十百千万亿分之", max_size=12))
 def test_no_run_of_numerals_is_an_error(text):
     for value, weight in chinese_quantities(text):
@@ -118,7 +116,7 @@ def in_words(value: int) -> str:
     return f"{in_words(value // scale)} {name}" + (f"{joint}{in_words(rest)}" if rest else "")
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.integers(0, 10**8))
 def test_whole_numbers_in_words_are_read_by_value(value):
     assert words_quantities(in_words(value)) == digits_quantity(str(value))

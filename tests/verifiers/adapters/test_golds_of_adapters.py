@@ -175,6 +175,20 @@ def test_accepted_golds_of_both_kinds_count() -> None:
     assert json.loads(row.verifier_args) == {"other_golds": ["2", "3"], "units": "strict"}
 
 
+@pytest.mark.parametrize(("answer", "score"), [("AC", 1.0), ("A, C", 1.0), ("A", 0.0), ("C", 0.0), ("ABC", 0.0)])
+def test_options_that_have_to_be_chosen_together_are_one_gold(answer: str, score: float) -> None:
+    response = f"\\boxed{{{answer}}}"
+    assert tv.verify(response, gold=["A", "C"], verifier="choice", multiple=True).score == score
+    row = tv.Item(response, ["A", "C"], "choice", '{"multiple": true}')
+    assert [verdict.score for verdict in tv.verify_batch([row])] == [score]
+
+
+@pytest.mark.parametrize("arguments", ["[]", "{", '{"other_golds": "7"}'])
+def test_arguments_that_cannot_take_more_golds_are_told(arguments: str) -> None:
+    (verdict,) = tv.verify_batch([tv.Item("\\boxed{9}", ["1", "2"], "math", arguments)])
+    assert verdict.score is None and verdict.reason is tv.Reason.VERIFIER_ERROR
+
+
 def test_trl_takes_columns_of_any_kind() -> None:
     torch = pytest.importorskip("torch")
     arguments = {"prompts": ["?"] * 2, "completions": ["\\boxed{1}", "\\boxed{4}"]}

@@ -223,7 +223,7 @@ def test_code_with_test_case_classes_is_unittest():
 
 
 def test_functions_called_test_are_called():
-    tests = read("from solution import f\n\ndef test_one():\n    assert f(1)\n\ndef test_two(x):\n    assert f(x)")
+    tests = read("from solution import f\n\ndef test_one():\n    assert f(1)\n\ndef helper(x):\n    assert f(x)")
     assert tests.code.endswith("assert f(x)\ntest_one()")
     code = "def test_one():\n    pass\ntest_one()"
     assert with_calls_of_tests(code) == code

@@ -149,6 +149,9 @@ class _Statements:
             if self._names.entry_point is None:
                 raise CannotLower("check(candidate) without an entry point")
             self._run(check, [Target(self._names.entry_point)])
+        for name, helper in self.scope.items():
+            if isinstance(helper, _Helper) and name.startswith("test") and not helper.called:
+                raise CannotLower(f"the function {name} is for a test runner")
 
     def _body(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -65,6 +66,8 @@ def _continuations(stub: str, body: str) -> Iterator[str]:
         # The first line's indentation is often lost: as the last token of the prompt, or by stripping the response.
         yield stub + "\n".join(f"{indent}{line}" if line.strip() else line for line in lines)
         yield f"{stub}{indent}{body.strip()}"
+    elif not lines[0].startswith(indent):
+        yield stub + textwrap.indent(textwrap.dedent("\n".join(lines)), indent)
     # A base model goes on after the function.
     outside = (index for index, line in enumerate(lines) if index and line.strip() and line[:1] not in (" ", "\t"))
     end = next(outside, None)
@@ -98,12 +101,18 @@ def _parse_stub(stub: str) -> ast.Module | None:
 
 
 def _indent_of_body(stub: str) -> str:
-    """Return the indentation of the last function's body."""
-    definitions = [line for line in stub.split("\n") if line.lstrip().startswith(("def ", "async def "))]
-    if not definitions:
+    """Return the indentation of the last function's body: that of its docstring, where it has one."""
+    lines = [line for line in stub.split("\n") if line.strip()]
+    start = max((i for i, line in enumerate(lines) if line.lstrip().startswith(("def ", "async def "))), default=None)
+    if start is None:
         return "    "
-    indent = definitions[-1][: len(definitions[-1]) - len(definitions[-1].lstrip())]
-    return indent + ("\t" if "\t" in indent else "    ")
+    indent = _indent(lines[start])
+    below = next((_indent(line) for line in lines[start + 1 :] if '"""' in line or "'''" in line), "")
+    return below if len(below) > len(indent) else indent + ("\t" if "\t" in indent else "    ")
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
 
 
 def _first_name(entry_point: str) -> str:

@@ -12,6 +12,7 @@ kind; beyond Markdown, for models that leave one out:
     - a fence inside a triple-quoted string of Python is part of the string, where the longer reading closes the string
     - "```" at the end of a line of code closes its block
     - the last block may stay open: the response was cut off
+    - the first block may begin with the text, where the prompt ends with its opening fence
 """
 
 from __future__ import annotations
@@ -59,10 +60,16 @@ class _Fence:
         return not self.info and self.mark[0] == opening.mark[0] and len(self.mark) >= len(opening.mark)
 
 
-def fenced_blocks(text: str) -> list[Block]:
-    """Return the last MAX_BLOCKS blocks, in order."""
+def fenced_blocks(text: str, prompt_opened: str | None = None) -> list[Block]:
+    """Return the last MAX_BLOCKS blocks, in order.
+
+    prompt_opened: the language of a block that the text begins inside; None where it begins outside of any.
+    """
     lines = text.split("\n")
     fences = _fences(lines)
+    if prompt_opened is not None:
+        mark = fences[0].mark[0] * 3 if fences else "```"
+        fences = [_Fence(-1, 0, mark, prompt_opened), *fences]
     blocks: list[Block] = []
     index = 0
     while index < len(fences):

@@ -10,14 +10,16 @@
     print(add(1, 2))
     ```
 
-The program is looked for in what stands after the thinking, within `<answer>` where that holds code, in this order:
+The program is looked for in what stands after the thinking, within `<answer>` where that holds code, and before the
+first token or mark that ends the answer (`<|im_end|>`, `[DONE]`). Where the prompt ends with an opening fence, the
+response begins inside a block. It is looked for in this order:
 
     fence        the last block of the language that defines the entry point; without an entry point the last one that
                  reads stdin, else the last that defines something, else the last. Blocks without a language count if
                  they are code
     joined       that block, and before it the statements of other blocks that bind names it lacks
     body         the inside of a function, which continues the stub
-    wrapper      [PYTHON]...[/PYTHON], <code>...</code>
+    wrapper      [PYTHON]...[/PYTHON], [BEGIN]...[DONE], <code>...</code>
     inline       ```...``` within a line
     whole        a response that is code as a whole
     part         code that begins on a line of its own, between prose
@@ -32,14 +34,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from truegold.verifiers.code.extraction.completion_stub import continue_stub
 from truegold.verifiers.code.extraction.fences import Block, fenced_blocks
 from truegold.verifiers.code.extraction.python_source import MAX_PROGRAM_CHARS, PythonSource, read_source
 from truegold.verifiers.code.languages import language_name
 from truegold.verifiers.code.syntax import error_line, parse, top_level
-from truegold.verifiers.extract import final_part
+from truegold.verifiers.extract.response import PLAIN_END, SPECIAL_END, final_part
 
 MAX_PARSED_CHARS = 2 * MAX_PROGRAM_CHARS
 """Characters of all blocks together that are read as Python. Stops many long blocks."""
@@ -50,8 +52,15 @@ MAX_JOINED = 64
 MAX_CUTS = 4
 """Attempts to find where code without a fence ends."""
 
-_END_OF_TURN = re.compile(r"<\|(?:im_end|im_start|endoftext|eot_id|end_of_text|end|return)\|>")
-_WRAPPERS = (("[PYTHON]", "[/PYTHON]"), ("<code>", "</code>"), ("<python>", "</python>"))
+MAX_BODIES = 8
+"""Blocks that are tried as the inside of a function."""
+
+_END_OF_TURN = re.compile(
+    rf"(?:{SPECIAL_END})(?![\"'])|(?:(?:{PLAIN_END})[ \t]*)+$|(?<!\\\n)^[ \t]*\[DONE\]", re.MULTILINE
+)
+_ANSWER = ("<answer>", "</answer>")
+_WRAPPERS = (("[PYTHON]", "[/PYTHON]"), ("[BEGIN]", "[DONE]"), ("<code>", "</code>"), ("<python>", "</python>"))
+_STRAY_QUOTES = re.compile(r"\n[ \t]*(\'\'\'|\"\"\")[ \t]*$")
 _CODE_LINE = re.compile(
     r"^(?:(?:async[ \t]+def|def|class)[ \t]+[^\W\d]\w*[ \t]*[(:]"
     r"|@[^\W\d]\w*"
@@ -65,6 +74,8 @@ _OTHER_CODE_LINE = re.compile(
     r"|(?:func|fn|fun|function|def) \w+|(?:const|let|var) [\w{\[])",
     re.MULTILINE,
 )
+_PROSE_LINE = re.compile(r"\s*(?:[^\W\da-z_][^;{}()=$<>\n]*|[^\n]*[:：.。!！?？])[ \t]*(?:\n|$)")
+"""A first line such as `This reads two numbers` or `the sum is printed:`."""
 _MAIN = re.compile(r"\bmain\s*(?:\(|=|::)|\bMain\b|\breadline\b|\bstdin\b|\bSTDIN\b|\bgets\b|\bcin\b|\bscanf\b")
 _LABELS = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
 
@@ -82,10 +93,13 @@ def extract_code(
     response: str, language: str = "python", entry_point: str | None = None, stub: str | None = None
 ) -> Extracted | None:
     """Return the program of a response, None where it holds none."""
+    language = language_name(language)
     text = _answer_text(response)
+    label, _, below = text.partition("\n")
+    if language_name(label.strip()) == language:
+        text = below  # The prompt ends with the backticks of an opening fence.
     if not text.strip():
         return None
-    language = language_name(language)
     if language != "python":
         return _other_language(text, language)
     return _python(text, entry_point, stub or None)
@@ -110,16 +124,27 @@ def _answer_text(response: str) -> str:
     start = end - len(final)
     while start > 0 and response[start - 1] in " \t":
         start -= 1
-    text = response[start:end].replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
+    text = _up_to_end(response[start:end].replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff"))
+    opening, closing = _ANSWER
+    _, tag, after = text.rpartition(opening)
+    inside = after.partition(closing)[0].strip("\n")
+    return inside if tag and ("```" in inside or read_source(inside).is_code) else text
+
+
+def _up_to_end(text: str) -> str:
+    """Return what stands before the first mark that ends the answer, or the block that the prompt has opened."""
     end_of_turn = _END_OF_TURN.search(text)
     text = text[: end_of_turn.start()] if end_of_turn else text
-    _, opening, after = text.rpartition("<answer>")
-    inside = after.partition("</answer>")[0].strip("\n")
-    return inside if opening and ("```" in inside or read_source(inside).is_code) else text
+    for opening, closing in (_ANSWER, *_WRAPPERS):
+        if closing in text and opening not in text:
+            end = re.search(rf"(?<!\\\n){re.escape(closing)}[ \t]*$", text, re.MULTILINE)
+            text = text[: end.start()] if end else text
+    quotes = _STRAY_QUOTES.search(text)
+    return text[: quotes.start()] if quotes and text.count(quotes[1]) % 2 else text
 
 
 def _python(text: str, entry_point: str | None, stub: str | None) -> Extracted | None:
-    blocks = fenced_blocks(text)
+    blocks = _python_blocks(text, entry_point, stub)
     tagged, untagged = _sources(blocks)
     readable = [source for source in untagged if source.tree is not None and source.is_code]
     if entry_point:
@@ -136,6 +161,41 @@ def _python(text: str, entry_point: str | None, stub: str | None) -> Extracted |
         chosen = _best(sources)
         return _with_needs(chosen, sources, _block_form(blocks, chosen))
     return _unfenced(text, bool(blocks))
+
+
+def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list[Block]:
+    """Return the blocks of a response; the first of them begins with it where that makes it a program."""
+    if "```" not in text and "~~~" not in text:
+        return []
+    whole = parse(text)
+    if whole is not None and PythonSource(text, whole).is_code:
+        return []  # Its fences are in texts and comments.
+    blocks = fenced_blocks(text)
+    first, *others = fenced_blocks(text, "python")
+    source = read_source(first.text)
+    is_whole = source.tree is not None and entry_point is not None and _defining([source], entry_point) is not None
+    if not is_whole and blocks and _program_in(blocks[0].text, entry_point, stub) is not None:
+        return blocks
+    program = _program_in(first.text, entry_point, stub)
+    if program is None:
+        return blocks
+    languages = [block.language or ("python" if read_source(block.text).is_code else "") for block in others]
+    named = [replace(block, language=name) for block, name in zip(others, languages, strict=True)]
+    return [replace(first, text=program), *named]
+
+
+def _program_in(text: str, entry_point: str | None, stub: str | None) -> str | None:
+    """Return the program that a text is, or that stands behind prose in it; None where it is none."""
+    if not text.strip():
+        return None
+    if entry_point and stub is not None and continue_stub(stub, text, entry_point) is not None:
+        return text
+    source = read_source(text)
+    if source.tree is None:
+        part = _part(text)
+        source = PythonSource(text, None) if part is None else read_source(part.code)
+    is_program = source.is_code if not entry_point else _defining([source], entry_point) is not None
+    return source.text if is_program else None
 
 
 def _sources(blocks: Sequence[Block]) -> tuple[list[PythonSource], list[PythonSource]]:
@@ -216,8 +276,8 @@ def _continuing(
             return Extracted(source.text, "whole")
         code = continue_stub(stub, whole, entry_point)
         return Extracted(code, "body") if code is not None else None
-    candidates = [source for source in (*untagged[-1:], *tagged[-1:]) if source.is_body or source.tree is None]
-    for source in reversed(candidates):
+    bodies = [source for source in (*untagged, *tagged) if source.is_body or source.tree is None]
+    for source in reversed(bodies[-MAX_BODIES:]):
         code = continue_stub(stub, source.text, entry_point)
         if code is not None:
             return Extracted(code, "body")
@@ -232,14 +292,14 @@ def _unfenced(text: str, has_blocks: bool) -> Extracted | None:
             source = read_source(inside)
             if source.is_code:
                 return Extracted(source.text, "wrapper")
+    source = read_source(text)
+    if source.tree is not None:
+        return Extracted(source.text, "whole") if source.is_code else None
     if "```" in text:
         for piece in reversed(text.split("```")[1::2][-8:]):
             source = read_source(piece.removeprefix("python").strip())
             if source.tree is not None and source.is_code:
                 return Extracted(source.text, "inline")
-    source = read_source(text)
-    if source.tree is not None:
-        return Extracted(source.text, "whole") if source.is_code else None
     return None if has_blocks else _part(text)
 
 
@@ -272,13 +332,27 @@ def _cuts(code: str) -> Iterator[str]:
 
 def _other_language(text: str, language: str) -> Extracted | None:
     names = _LABELS.get(language, (language,))
-    blocks = [block for block in fenced_blocks(text) if block.text.strip()]
+    blocks = [block for block in _blocks_of(text, language) if block.text.strip()]
     for labels in (names, ("",)):
         labelled = [block for block in blocks if block.language in labels]
         if labelled:
             programs = [block for block in labelled if _MAIN.search(block.text)]
             chosen = (programs or labelled)[-1]
             return Extracted(chosen.text.strip("\n"), "fence" if chosen.closed else "unclosed_fence")
-    if blocks or _OTHER_CODE_LINE.search(text) is None:
+    if blocks or (_OTHER_CODE_LINE.search(text) is None and _PROSE_LINE.match(text)):
         return None
     return Extracted(text.strip("\n"), "whole")
+
+
+def _blocks_of(text: str, language: str) -> list[Block]:
+    """Return the blocks of a response; the first of them begins with it where it closes more than it opens."""
+    blocks = fenced_blocks(text)
+    if not blocks:
+        return fenced_blocks(text, language) if "```" in text else []
+    if _OTHER_CODE_LINE.search(blocks[0].text) is None:
+        first, *others = fenced_blocks(text, language)
+        is_code = _OTHER_CODE_LINE.search(first.text) is not None
+        is_odd = not all(block.closed for block in blocks)
+        if is_code or (is_odd and first.text.strip() and _PROSE_LINE.match(first.text) is None):
+            return [first, *others]
+    return blocks

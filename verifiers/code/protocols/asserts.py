@@ -163,7 +163,8 @@ def _are_counts(value: Any) -> bool:
 
 _SHAPES: Mapping[str, Callable[[Any], bool]] = {
     **dict.fromkeys(("test", "line", "nonce", "cannot_isolate", "gone"), _is_text),
-    **dict.fromkeys(("error", "calls", "bad_suite", "not_loaded"), _are_texts),
+    **dict.fromkeys(("error", "bad_suite", "not_loaded"), _are_texts),
+    "calls": lambda value: value is None or _are_texts(value),
     "ok": lambda value: isinstance(value, bool),
     "done": _are_counts,
 }

@@ -15,6 +15,7 @@ from truegold.verifiers.code.suite.forms import (
 from truegold.verifiers.code.suite.programs import is_source
 from truegold.verifiers.code.suite.reading import SUITE_OPTIONS, check_options, read_suite
 from truegold.verifiers.code.suite.statement import allowed_error
+from truegold.verifiers.code.suite.unrun import missing_package
 
 __all__ = [
     "SUITE_OPTIONS",
@@ -31,5 +32,6 @@ __all__ = [
     "allowed_error",
     "check_options",
     "is_source",
+    "missing_package",
     "read_suite",
 ]

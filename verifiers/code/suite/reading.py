@@ -44,6 +44,7 @@ from truegold.verifiers.code.suite.forms import (
 )
 from truegold.verifiers.code.suite.programs import read_checker, read_interactor
 from truegold.verifiers.code.suite.shapes import normal_form, with_calls_of_tests
+from truegold.verifiers.code.suite.unrun import unrun_tests
 
 MAX_CASES = 20_000
 """Stops a row whose tests take hours."""
@@ -55,6 +56,9 @@ MAX_CODE_CHARS = 4 * 2**20
 """Characters of a test's code, a prelude or a stub."""
 
 MAX_CODECS = 64
+
+MAX_NAMED = 4
+"""Tests that are not run, of which a message names this many."""
 
 SUITE_OPTIONS = (
     *("type", "cases", "code", "language", "limits", "checker", "interactor", "files", "entry_point", "prelude"),
@@ -192,9 +196,13 @@ def _code_tests(options: Mapping[str, Any], path_prefix: str) -> dict[str, Any]:
     code = _code(options, "code", path_prefix)
     if code is None or not code.strip():
         raise BadSuite(f"{path_prefix}code must hold the tests, got {shown(options.get('code'))}")
+    entry_point = _entry_point(options, path_prefix)
+    if unrun := unrun_tests(code, entry_point):
+        more = f" (and {len(unrun) - MAX_NAMED} more)" if len(unrun) > MAX_NAMED else ""
+        raise BadSuite(f"{path_prefix}code has tests that are not run here: {'; '.join(unrun[:MAX_NAMED])}{more}")
     return {
         "code": code,
-        "entry_point": _entry_point(options, path_prefix),
+        "entry_point": entry_point,
         "prelude": _code(options, "prelude", path_prefix) or "",
         "stub": _code(options, "stub", path_prefix) or "",
         "codecs": _codecs(options, path_prefix),

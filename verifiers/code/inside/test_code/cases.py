@@ -5,24 +5,29 @@
     def test_one(): assert add(1, 0) == 1     test "test_one"
 
 Classes run in the order of their definition, the tests of each by name. A test that is skipped from the start does not
-count; one that skips itself while it runs has not passed. Fixtures and parameters of pytest are not covered.
+count; one that skips itself while it runs has not passed. Fixtures, parameters and classes of pytest are not covered:
+a suite that has them is not run at all (`suite/unrun.py`).
 """
 
 from __future__ import annotations
 
 import inspect
 import unittest
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 from ..program import run_coroutine
 from .report import Report, RunEnded
 
+_TestFunction = tuple[str, Callable[[], Any]]
+"""A name that begins with `test`, and the function that it stands for."""
 
-def run_cases(namespace: Mapping[str, Any], report: Report) -> None:
-    """Run the test cases that a namespace defines."""
-    classes, functions = _find_tests(namespace)
+
+def run_cases(defined: Mapping[str, Any], module: str, report: Report, called: Set[str] = frozenset()) -> None:
+    """Run the test cases among what a module has defined, save the functions that were `called` already."""
+    classes, functions = _find_tests(defined, module, called)
     # Where two long lists differ, working out how takes unittest minutes.
     setattr(unittest.case, "difflib", SimpleNamespace(ndiff=lambda first, second: ()))  # noqa: B010
     loader = unittest.TestLoader()
@@ -33,8 +38,8 @@ def run_cases(namespace: Mapping[str, Any], report: Report) -> None:
     try:
         for suite in suites:
             suite.run(result)
-        for function in functions:
-            _run_function(function, report)
+        for name, function in functions:
+            _run_function(name, function, report)
     except RunEnded:
         return
     except BaseException as error:
@@ -45,15 +50,29 @@ def run_cases(namespace: Mapping[str, Any], report: Report) -> None:
             return
 
 
-def _find_tests(namespace: Mapping[str, Any]) -> tuple[list[type[unittest.TestCase]], list[Callable[[], Any]]]:
-    module = namespace["__name__"]
-    values = [value for value in namespace.values() if getattr(value, "__module__", None) == module]
-    classes = [value for value in values if isinstance(value, type) and issubclass(value, unittest.TestCase)]
-    functions = [value for value in values if inspect.isfunction(value) and value.__name__.startswith("test")]
-    return list(dict.fromkeys(classes)), [function for function in functions if not _needs_arguments(function)]
+def _find_tests(
+    defined: Mapping[str, Any], module: str, called: Set[str]
+) -> tuple[list[type[unittest.TestCase]], list[_TestFunction]]:
+    classes: list[type[unittest.TestCase]] = []
+    functions: dict[str, Callable[[], Any]] = {}
+    for name, value in defined.items():
+        function = value.func if isinstance(value, partial) else value
+        if getattr(function, "__module__", None) != module:
+            continue
+        if isinstance(value, type) and issubclass(value, unittest.TestCase):
+            classes.append(value)
+        elif inspect.isfunction(function) and "test" in (name[:4], function.__name__[:4]):
+            functions[name] = value
+    return list(dict.fromkeys(classes)), [
+        (name, function)
+        for name, function in functions.items()
+        if name not in called and not _needs_arguments(function)
+    ]
 
 
 def _needs_arguments(function: Callable[..., Any]) -> bool:
+    if isinstance(function, partial):
+        return False
     code = function.__code__
     return code.co_argcount > len(function.__defaults__ or ()) or bool(code.co_kwonlyargcount)
 
@@ -71,8 +90,7 @@ def _is_skipped(test: unittest.TestCase) -> bool:
     return bool(getattr(type(test), "__unittest_skip__", False) or getattr(method, "__unittest_skip__", False))
 
 
-def _run_function(function: Callable[[], Any], report: Report) -> None:
-    name = function.__name__
+def _run_function(name: str, function: Callable[[], Any], report: Report) -> None:
     try:
         result = function()
         if inspect.iscoroutine(result):

@@ -5,7 +5,7 @@
         x = candidate(2)                 if this fails, so does the run: a test more, and the units after it are not run
         assert x == 3                    test 2
 
-Code that asserts nothing this way, and code that is for a test runner, is searched for test cases (`cases.py`).
+Then the test cases that it defines for a test runner are run (`cases.py`), save functions that it has called itself.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ def run_code(
 ) -> None:
     """Run all tests of the code, or those up to the first that fails, as the report says."""
     report.total = len(plan.units)
+    before = dict(namespace)
     linecache.cache[FILE] = (partial(str, code),)
     namespace[UNIT] = lambda index: _Unit(index, plan, report)
     try:
@@ -39,13 +40,15 @@ def run_code(
     except RunEnded:
         return  # Tests that were not reached have not passed.
     except SystemExit:
-        report.total += for_runner or not plan.units  # The test cases that were to come have not passed either.
+        # The test cases that were to come have not passed either.
+        report.total += for_runner or plan.has_cases or not plan.units
         return
     except BaseException as error:
         _report_failed_setup(error, code, report)
         return
-    if for_runner or not plan.units:
-        run_cases(namespace, report)
+    # In one process the namespace is the program's, which may have tests of its own.
+    defined = {name: value for name, value in namespace.items() if before.get(name) is not value}
+    run_cases(defined, namespace["__name__"], report, plan.called)
 
 
 def seed_randomness(seed: int) -> None:

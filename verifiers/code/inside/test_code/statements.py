@@ -6,7 +6,8 @@
             assert candidate(x) == x                    for x in range(9): ...
 
 A unit is a statement, of the module or of its `check(candidate)`, that asserts something: it holds an `assert`, a call
-of something with "assert" in its name, or one of a function of the test code that does such a thing.
+of something with "assert" in its name, or one of a function of the test code that does such a thing. What stands under
+`if __name__ == "__main__":` and asserts is part of the module.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ UNIT = "__unit__"
 
 CHECK = "check"
 SHOWN_CHARS = 300
+_RAISING = frozenset({"raises", "fail"})
+"""Functions of pytest and unittest that assert without saying so in their names."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,10 @@ class Plan:
     """The text of each unit."""
     check: str | None
     """The function to call with the candidate afterwards."""
+    called: frozenset[str]
+    """The functions that the module itself calls in a statement."""
+    has_cases: bool
+    """Whether it defines test cases for a runner."""
 
 
 def plan_units(code: str) -> Plan:
@@ -39,20 +46,85 @@ def plan_units(code: str) -> Plan:
     tree = ast.parse(code)
     lines = code.splitlines()
     units: list[str] = []
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    asserting = {node.name for node in functions if any(_asserts(below, set()) for below in node.body)}
-    check, called = _find_check(tree)
+    asserting = asserting_functions(tree)
+    check, called = find_check(tree)
     if check is not None:
         asserting.discard(check.name)
-    tree.body = [_wrap_asserting(node, asserting, units, lines) for node in tree.body if not _runs_all_tests(node)]
+    statements = module_statements(tree, asserting)
+    tree.body = [_wrap_asserting(node, asserting, units, lines) for node in statements]
     if check is not None:
         before = len(units)
         body = [_wrap_asserting(node, asserting, units, lines) for node in check.body]
         check.body = body if len(units) > before else [_make_unit(check.body, units, f"{check.name}(...)")]
-    return Plan(ast.fix_missing_locations(tree), units, check.name if check is not None and not called else None)
+    called_names = frozenset(name for node in statements if (name := _called_name(node)) is not None)
+    has_cases = any(_defines_cases(node) for node in tree.body if getattr(node, "name", None) not in called_names)
+    to_call = check.name if check is not None and not called else None
+    return Plan(ast.fix_missing_locations(tree), units, to_call, called_names, has_cases)
 
 
-def _find_check(tree: ast.Module) -> tuple[ast.FunctionDef | None, bool]:
+def _called_name(node: ast.stmt) -> str | None:
+    """Return the function that a statement calls."""
+    call = node.value if isinstance(node, ast.Expr) else None
+    return call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else None
+
+
+def _defines_cases(node: ast.stmt) -> bool:
+    if isinstance(node, ast.ClassDef):
+        return bool(node.bases)
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
+
+
+def asserting_functions(tree: ast.Module) -> set[str]:
+    """Return the names of the functions that assert something, or that call one which does."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    asserting: set[str] = set()
+    while True:
+        more = {node.name for node in functions if node.name not in asserting and _body_asserts(node, asserting)}
+        if not more:
+            return asserting
+        asserting |= more
+
+
+def _body_asserts(node: ast.FunctionDef | ast.AsyncFunctionDef, asserting: set[str]) -> bool:
+    return any(asserts(below, asserting) for below in node.body)
+
+
+def module_statements(tree: ast.Module, asserting: set[str]) -> list[ast.stmt]:
+    """Return the statements of a module that is run as a script, save those that would run all tests once more."""
+    statements: list[ast.stmt] = []
+    for node in tree.body:
+        if _is_main_guard(node) and asserts(node, asserting):
+            statements += [_without_exit(below) for below in node.body if not _ends_script(below, asserting)]
+        else:
+            statements.append(node)
+    return [node for node in statements if not _runs_all_tests(node)]
+
+
+def _is_main_guard(node: ast.stmt) -> TypeGuard[ast.If]:
+    """Return whether it is `if __name__ == "__main__":`, either way round."""
+    if not isinstance(node, ast.If) or not isinstance(node.test, ast.Compare):
+        return False
+    sides = {ast.unparse(node.test.left), *map(ast.unparse, node.test.comparators)}
+    return sides == {"__name__", "'__main__'"} and isinstance(node.test.ops[0], ast.Eq)
+
+
+def _without_exit(node: ast.stmt) -> ast.stmt:
+    """Return `main()` of `sys.exit(main())`."""
+    call = _exit_call(node)
+    return ast.copy_location(ast.Expr(call.args[0]), node) if call is not None and call.args else node
+
+
+def _ends_script(node: ast.stmt, asserting: set[str]) -> bool:
+    return _exit_call(node) is not None and not asserts(node, asserting)
+
+
+def _exit_call(node: ast.stmt) -> ast.Call | None:
+    call = node.value if isinstance(node, ast.Expr) else None
+    is_exit = isinstance(call, ast.Call) and ast.unparse(call.func) in {"sys.exit", "exit", "quit"}
+    return call if isinstance(call, ast.Call) and is_exit else None
+
+
+def find_check(tree: ast.Module) -> tuple[ast.FunctionDef | None, bool]:
     """Return `check`, or another function whose one argument is `candidate`, and whether the module calls it.
 
     A `check` that the module calls several times, or with a constant, is a helper of its assertions.
@@ -60,7 +132,8 @@ def _find_check(tree: ast.Module) -> tuple[ast.FunctionDef | None, bool]:
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and len(node.args.args) == 1]
     named = [node for node in functions if node.name == CHECK or node.args.args[0].arg == "candidate"]
     for function in reversed(named):
-        outside = [node for node in tree.body if not isinstance(node, ast.FunctionDef | ast.ClassDef)]
+        definitions = ast.FunctionDef | ast.ClassDef
+        outside = [node for node in tree.body if not isinstance(node, definitions) and not _is_main_guard(node)]
         calls = [below for node in outside for below in ast.walk(node) if _is_call(below, {function.name}, only=True)]
         arguments = [argument for call in calls for argument in call.args]
         if len(calls) <= 1 and all(isinstance(argument, ast.Name | ast.Attribute) for argument in arguments):
@@ -69,7 +142,7 @@ def _find_check(tree: ast.Module) -> tuple[ast.FunctionDef | None, bool]:
 
 
 def _wrap_asserting(node: ast.stmt, asserting: set[str], units: list[str], lines: list[str]) -> ast.stmt:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or not _asserts(node, asserting):
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or not asserts(node, asserting):
         return node
     text = "\n".join(lines[node.lineno - 1 : node.end_lineno]).strip()
     return _make_unit([node], units, text[:SHOWN_CHARS])
@@ -82,24 +155,37 @@ def _make_unit(body: list[ast.stmt], units: list[str], text: str) -> ast.With:
     return ast.copy_location(block, body[0])
 
 
-def _asserts(node: ast.stmt, asserting: set[str]) -> bool:
-    return any(isinstance(below, ast.Assert) or _is_call(below, asserting) for below in _walk_same_scope(node))
+def asserts(node: ast.stmt, asserting: set[str]) -> bool:
+    """Return whether a statement asserts something; `asserting` are the functions of the test code that do."""
+    return any(
+        isinstance(below, ast.Assert) or _is_call(below, asserting) or _goes_over(below, asserting)
+        for below in walk_same_scope(node)
+    )
+
+
+def _goes_over(node: ast.AST, names: set[str]) -> bool:
+    """Return whether it is a loop over a list of the functions."""
+    listed = node.iter.elts if isinstance(node, ast.For) and isinstance(node.iter, ast.List | ast.Tuple) else []
+    return any(isinstance(element, ast.Name) and element.id in names for element in listed)
 
 
 def _is_call(node: ast.AST, names: set[str], only: bool = False) -> TypeGuard[ast.Call]:
-    """Return whether it calls one of the names or, unless `only` they count, something with "assert" in its name."""
+    """Return whether it calls one of the names or, unless `only` they count, something that asserts by its name."""
     if not isinstance(node, ast.Call):
         return False
     name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-    return name in names or (not only and "assert" in name.lower())
+    if only or name in names:
+        return name in names
+    handed_over = any(isinstance(argument, ast.Name) and argument.id in names for argument in node.args)
+    return handed_over or name in _RAISING or "assert" in name.lower()
 
 
-def _walk_same_scope(node: ast.AST) -> Iterator[ast.AST]:
+def walk_same_scope(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes of a statement that run with it: not those of functions and classes defined in it."""
     yield node
     for below in ast.iter_child_nodes(node):
         if not isinstance(below, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield from _walk_same_scope(below)
+            yield from walk_same_scope(below)
 
 
 def _runs_all_tests(node: ast.stmt) -> bool:

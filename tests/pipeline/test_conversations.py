@@ -1,0 +1,185 @@
+"""Rows that say more than their last user message: rejected by what would be lost, or kept without it when asked."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from ingest_files import GOOD, Notes, read_file, reject_of, rejects, row_of, write_lines
+
+from truegold import pipeline
+from truegold.pipeline.config.sources import FileSource
+from truegold.pipeline.export import convert as conversion
+from truegold.pipeline.export.formats import FORMATS
+from truegold.pipeline.running.progress import NullProgress
+from truegold.verifiers import InputError
+
+SYSTEM = {"role": "system", "content": "Give the result in miles."}
+USER = {"role": "user", "content": "How many do I have?"}
+EARLIER = [{"role": "user", "content": "I have 3 apples."}, {"role": "assistant", "content": "Good."}]
+TOOL = {"type": "function", "function": {"name": "search", "parameters": {"type": "object"}}}
+TEXT = {"type": "text", "text": "How many do I have?"}
+PICTURE = {"type": "image_url", "image_url": {"url": "a.png"}}
+
+
+def parts(*content: Any) -> list[dict[str, Any]]:
+    """Return a conversation of one message with these parts."""
+    return [{"role": "user", "content": list(content)}]
+
+
+LOST: list[tuple[dict[str, Any], str]] = [
+    ({"prompt": [SYSTEM, USER]}, "system_message"),
+    ({"prompt": [{**SYSTEM, "role": "developer"}, USER]}, "system_message"),
+    ({"prompt": [USER, SYSTEM]}, "system_message"),
+    ({"prompt": [{"role": "system", "content": [{"type": "text", "text": "Briefly."}]}, USER]}, "system_message"),
+    ({"prompt": "How many?", "system": "Give the result in miles."}, "system_message"),
+    ({"prompt": "How many?", "system": "请用中文回答。"}, "system_message"),
+    ({"prompt": "How many?", "system_prompt": "Briefly."}, "system_message"),
+    ({"prompt": [*EARLIER, USER]}, "earlier_turns"),
+    ({"prompt": [EARLIER[0], USER]}, "earlier_turns"),
+    ({"prompt": [EARLIER[1], USER]}, "earlier_turns"),
+    ({"prompt": [EARLIER[0], {"role": "assistant", "tool_calls": [TOOL]}, USER]}, "earlier_turns"),
+    ({"prompt": [EARLIER[0], {"role": "tool", "content": "4"}, USER]}, "earlier_turns"),
+    ({"prompt": "How many?", "history": [["I have 3 apples.", "Good."]]}, "earlier_turns"),
+    ({"prompt": "How many?", "chat_history": '[{"role": "user", "content": "I have 3."}]'}, "earlier_turns"),
+    ({"prompt": "How many?", "responses_create_params": {"input": [SYSTEM, USER]}}, "system_message"),
+    (
+        {"prompt": "How many?", "responses_create_params": {"input": "How many?", "instructions": "Briefly."}},
+        "system_message",
+    ),
+    ({"prompt": "How many?", "responses_create_params": {"input": [USER], "tools": [TOOL]}}, "tools"),
+    ({"prompt": parts(TEXT, PICTURE)}, "pictures"),
+    ({"prompt": parts(TEXT, {"type": "image"})}, "pictures"),
+    ({"prompt": parts({"type": "input_image", "image_url": "a.png"}, TEXT)}, "pictures"),
+    ({"prompt": parts({"text": "q?", "image": "a.png"})}, "pictures"),
+    ({"prompt": [USER], "images": [{"bytes": None, "path": "a.png"}]}, "pictures"),
+    ({"prompt": "<image> How many?", "images": ["a.png"]}, "pictures"),
+    ({"prompt": "How many?", "image": "a.png"}, "pictures"),
+    ({"prompt": "How many?", "image": '["a.png"]'}, "pictures"),
+    ({"prompt": [{**USER, "images": ["a.png"]}]}, "pictures"),
+    ({"prompt": parts(TEXT, {"type": "input_audio", "input_audio": {"data": "x"}})}, "media"),
+    ({"prompt": parts(TEXT, {"type": "video", "video": "a.mp4"})}, "media"),
+    ({"prompt": "What does he say?", "audio": {"path": "a.wav", "bytes": None}}, "media"),
+    ({"prompt": [USER], "tools": [TOOL]}, "tools"),
+    ({"prompt": [USER], "tools": json.dumps([TOOL])}, "tools"),
+    ({"prompt": [USER], "tools": [json.dumps(TOOL)]}, "tools"),
+    ({"prompt": [USER], "tools": {"search": {"description": "Searches."}}}, "tools"),
+    ({"prompt": [USER], "functions": [{"name": "search", "parameters": {}}]}, "tools"),
+    ({"prompt": [{"role": "system", "content": "", "tools": json.dumps([TOOL])}, USER]}, "tools"),
+    ({"prompt": "How many?", "tools": [{"name": "search", "description": "Searches."}]}, "tools"),
+]
+
+
+@pytest.mark.parametrize(("record", "reason"), LOST)
+def test_what_would_be_lost_is_the_reason_of_a_reject(tmp_path: Path, record: dict[str, Any], reason: str) -> None:
+    reject = reject_of(tmp_path, {**record, "gold": "7"})
+    assert reject["reason"] == reason
+    assert "--last-turn-only" in reject["detail"]
+
+
+@pytest.mark.parametrize(("record", "reason"), LOST)
+def test_the_last_turn_alone_is_kept_when_asked_and_counted(
+    tmp_path: Path, record: dict[str, Any], reason: str
+) -> None:
+    notes = Notes()
+    path = write_lines(tmp_path, {**record, "gold": "7"}, GOOD)
+    report, (row, _) = read_file(path, tmp_path, notes, last_turn_only=True)
+    assert row["prompt"].replace("<image> ", "") in ("How many do I have?", "How many?", "What does he say?", "q?")
+    assert report.counts == {"warn:last_turn_only": 1}
+    assert notes.notes == [f"1 row(s) were cut to their last user message; what they lost: 1 {reason}."]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"prompt": [USER]},
+        {"prompt": [{"role": "system", "content": ""}, USER]},
+        {"prompt": [{"role": "system", "content": None}, USER]},
+        {"prompt": [{"role": "system", "content": " \n"}, {"role": "system", "content": []}, USER]},
+        {"prompt": [USER, {"role": "assistant", "content": "7"}]},
+        {"prompt": [USER, {"role": "assistant", "content": "Let us think"}, {"role": "tool", "content": "7"}]},
+        {"prompt": [{"content": "How many do I have?"}]},
+        {"prompt": [{"role": "human", "content": "How many do I have?"}]},
+        {"prompt": parts(TEXT)},
+        {"prompt": parts({"type": "text", "text": "How many"}, {"type": "input_text", "text": "do I have?"})},
+        {"prompt": parts({**TEXT, "image_url": None, "image": None})},
+        {"prompt": [{**USER, "tool_calls": None, "name": None, "images": []}]},
+        {"prompt": [USER], "images": None, "tools": None, "image": "", "audio": "  "},
+        {"prompt": [USER], "images": [], "tools": [], "functions": [], "history": []},
+        {"prompt": [USER], "images": "[]", "tools": "[]", "image": [{"bytes": None, "path": None}]},
+        {"prompt": [USER], "tools": "calculator", "functions": "trigonometry"},
+        {"prompt": [USER], "tools": ["calculator", "search"]},
+        {"prompt": [USER], "system": "gpt-4o", "history": "no"},
+        {"prompt": [USER], "image": False, "video": 0},
+        {"prompt": "How many do I have?", "functions": [{"name": "f", "type": "int"}]},
+        {"prompt": "How many do I have?", "responses_create_params": {"input": [USER], "tools": []}},
+    ],
+)
+def test_what_loses_nothing_is_kept_without_a_word(tmp_path: Path, record: dict[str, Any]) -> None:
+    notes = Notes()
+    report, (row,) = read_file(write_lines(tmp_path, {**record, "gold": "7"}), tmp_path, notes)
+    assert row["prompt"].split() == ["How", "many", "do", "I", "have?"]
+    assert (report.counts, notes.notes) == ({}, [])
+
+
+def test_a_column_that_is_taken_as_something_else_loses_nothing(tmp_path: Path) -> None:
+    record = {"question": "How many?", "image": "p-7", "system": "Say how many.", "gold": "7"}
+    row = row_of(tmp_path, record, columns={"prompt": "system", "gold": "gold", "id": "image"})
+    assert (row["prompt"], json.loads(row["meta"])["source_id"]) == ("Say how many.", "p-7")
+
+
+def test_a_file_of_such_rows_ends_with_the_reason_and_the_remedy(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        read_file(write_lines(tmp_path, *[{"prompt": [SYSTEM, USER], "gold": "7"}] * 3), tmp_path)
+    assert "none of its 3 rows can be used; the first is line 1: system_message" in caught.value.message
+    assert "--last-turn-only (data.last_turn_only: true) keeps the last user message" in caught.value.message
+
+
+def test_every_preset_of_conversations_and_of_programs_says_so(tmp_path: Path) -> None:
+    cases = [{"input": "1\n", "output": "2\n"}]
+    for record in (
+        {"prompt": [SYSTEM, USER], "reward_model": {"ground_truth": "7"}},
+        {"prompt": [SYSTEM, USER], "reward_model": {"ground_truth": cases}},
+        {"messages": [SYSTEM, USER], "ground_truth": ["7"], "dataset": ["math"]},
+        {"prompt": [SYSTEM, USER], "solution": "\\boxed{7}"},
+        {"input": [SYSTEM, USER], "target": ["7"]},
+        {"question": "Add one.", "system_prompt": "In Python.", "input_output": {"inputs": ["1"], "outputs": ["2"]}},
+    ):
+        with pytest.raises(InputError, match="system_message"):
+            read_file(write_lines(tmp_path, record), tmp_path)
+    nested = {"responses_create_params": {"input": [USER], "instructions": "In miles."}, "expected": "7"}
+    with pytest.raises(InputError, match="system_message"):
+        columns = {"prompt": "responses_create_params.input", "gold": "expected"}
+        read_file(write_lines(tmp_path, nested), tmp_path, columns=columns)
+
+
+def test_parquet_and_frames_say_the_same(tmp_path: Path) -> None:
+    records = [{"prompt": [SYSTEM, USER], "gold": "7", "tools": None}, {"prompt": [USER], "gold": "8", "tools": [TOOL]}]
+    records.append({"prompt": [USER], "gold": "9", "tools": []})
+    pl.DataFrame(records).write_parquet(tmp_path / "train.parquet")
+    _, (row,) = read_file(tmp_path / "train.parquet", tmp_path)
+    assert (row["gold"], [entry["reason"] for entry in rejects(tmp_path)]) == ("9", ["system_message", "tools"])
+    for form in (records, pl.DataFrame(records)):
+        curated = pipeline.curate(form)
+        assert curated.rejects["reason"].to_list() == ["system_message", "tools"]
+        kept = pipeline.curate(form, last_turn_only=True)
+        assert kept.rejects.is_empty() and len(kept.rows) + len(kept.dropped) == 3
+        assert pipeline.find_flags(form, last_turn_only=True).rejects.is_empty()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_export_with_a_system_message_checks_and_comes_back_by_the_last_turn(tmp_path: Path, name: str) -> None:
+    path = write_lines(tmp_path, {"question": "How many?", "answer": "7"})
+    source = FileSource(path=str(path))
+    written = conversion.convert(path, FORMATS[name], tmp_path / "out", NullProgress(), source, "Be brief.")
+    (split,) = written.splits
+    assert conversion.check(split, FORMATS[name]).mistakes == ()
+    _, (before,) = read_file(path, tmp_path)
+    if name != "hf":  # It has the prompt as a text, and no system message.
+        with pytest.raises(InputError, match="system_message"):
+            read_file(split, tmp_path)
+    _, (after,) = read_file(split, tmp_path, last_turn_only=True)
+    assert {**after, "source": "", "meta": ""} == {**before, "source": "", "meta": ""}

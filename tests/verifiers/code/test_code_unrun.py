@@ -1,0 +1,166 @@
+"""Suites with tests that are not run: no program is judged by them, and the message names what does not run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from truegold.verifiers.code import CodeVerifier
+from truegold.verifiers.code.suite.unrun import missing_package, unrun_tests
+from truegold.verifiers.verdict import Reason
+
+RIGHT = "def add(a, b):\n    return a + b"
+WRONG = "def add(a, b):\n    return 0"
+ZERO = "def test_zero():\n    assert add(0, 0) == 0\n"
+"""A test that the wrong program passes, beside the one that is not run."""
+
+UNRUN = {
+    "test_p takes a, b, c": "import pytest\n@pytest.mark.parametrize('a,b,c', [(1, 2, 3)])\n"
+    "def test_p(a, b, c):\n    assert add(a, b) == c\n",
+    "test_q takes x": "import pytest\ncases = pytest.mark.parametrize\n@cases('x', [1, 2])\n"
+    "def test_q(x):\n    assert add(x, 1) == x + 1\n",
+    "test_r takes numbers": "import pytest\n@pytest.fixture\ndef numbers():\n    return 1, 2\n"
+    "def test_r(numbers):\n    assert add(*numbers) == 3\n",
+    "test_s takes tmp_path": "def test_s(tmp_path):\n    assert add(1, 2) == 3\n",
+    "the fixture fill": "import pytest\nSUMS = {}\n@pytest.fixture(autouse=True)\ndef fill():\n    SUMS[1] = 3\n"
+    "def test_t():\n    for n in SUMS: assert add(n, 2) == 3\n",
+    "TestAdd is a class for pytest": "class TestAdd:\n    def test_one(self):\n        assert add(1, 2) == 3\n",
+    "TestUse is a class for pytest": "import pytest\nclass TestUse:\n    def test_bad(self):\n"
+    "        with pytest.raises(TypeError): add(1)\n",
+    "nothing calls main": "def main():\n    assert add(1, 2) == 3\n",
+    "nothing calls check_add": "def check_add():\n    assert add(1, 2) == 3\n",
+    "nothing calls inner": "def test_u():\n    def inner():\n        assert add(1, 2) == 3\n",
+    "nothing calls should_add": "import unittest\nclass T(unittest.TestCase):\n"
+    "    def should_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
+    "test_v is a generator": "def test_v():\n    yield\n    assert add(1, 2) == 3\n",
+    "test_w may be skipped": "import unittest\nclass T(unittest.TestCase):\n    @unittest.skip('slow')\n"
+    "    def test_w(self):\n        self.assertEqual(add(1, 2), 3)\n",
+    "test_x is marked skipif": "import pytest\n@pytest.mark.skipif(True, reason='')\n"
+    "def test_x():\n    assert add(1, 2) == 3\n",
+    "test_y is marked xfail": "import pytest\n@pytest.mark.xfail\ndef test_y():\n    assert add(1, 2) == 3\n",
+    "the module is marked skip": "import pytest\npytestmark = pytest.mark.skip\n",
+    "its tests depend on the machine": "import os\nif os.environ.get('FULL'):\n    assert add(1, 2) == 3\n",
+    "is never reached": "if False:\n    assert add(1, 2) == 3\n",
+    "line 5 is never reached": "def test_z():\n    return\n    assert add(1, 2) == 3\n",
+    "line 4 silences its failure": "def test_a():\n    try:\n        assert add(1, 2) == 3\n"
+    "    except Exception:\n        pass\n",
+    "is always true": "def test_b():\n    assert (add(1, 2) == 3, 'wrong')\n",
+    "does not come to its assertion": "import unittest\nclass T(unittest.TestCase):\n    def test_c(self):\n"
+    "        self.assertEqual\n        (add(1, 2), 3)\n",
+    "test_zero is defined twice": "def test_zero():\n    assert add(0, 0) == 0\n",
+    "test_zero is replaced or deleted": "test_zero = None\ndef test_d():\n    assert add(0, 0) == 0\n",
+    "test_e is empty": "def test_e():\n    '''1 and 2 make 3.'''\n",
+    "test_f returns": "def test_f():\n    return add(1, 2) == 3\n",
+    "the tests define add": "def add(a, b):\n    return a + b\n",
+    "doctests": "import doctest\ndef g():\n    '''\n    >>> add(1, 2)\n    3\n    '''\n",
+    "load_tests is not called": "def load_tests(loader, tests, pattern):\n    return tests\n",
+}
+
+RUN = {
+    "a check": "def check(candidate):\n    assert candidate(1, 2) == 3\n",
+    "a check that a guard calls": "def check(candidate):\n    assert candidate(1, 2) == 3\n"
+    "if __name__ == '__main__':\n    check(add)\n",
+    "bare assertions": "assert add(1, 2) == 3\nassert add(0, 0) == 0\n",
+    "a guard around all": "if __name__ == '__main__':\n    assert add(1, 2) == 3\n    print('ok')\n",
+    "a guard the other way round": "def main():\n    assert add(1, 2) == 3\nif '__main__' == __name__:\n    main()\n",
+    "a guard that leaves": "import sys\ndef main():\n    assert add(1, 2) == 3\n    return 0\n"
+    "if __name__ == '__main__':\n    sys.exit(main())\n",
+    "assertions beside a decorated test": "import functools\ndef twice(f):\n    @functools.wraps(f)\n    def run():\n"
+    "        f()\n        f()\n    return run\nassert add(0, 0) == 0\n@twice\n"
+    "def test_sum():\n    assert add(1, 2) == 3\n",
+    "assertions beside test cases": "import unittest\nassert add(0, 0) == 0\nclass T(unittest.TestCase):\n"
+    "    def test_sum(self):\n        self.assertEqual(add(1, 2), 3)\n"
+    "if __name__ == '__main__':\n    unittest.main()\n",
+    "a test that is made": "def make(a, b, c):\n    def run():\n        assert add(a, b) == c\n    return run\n"
+    "test_a = make(1, 2, 3)\ntest_b = make(0, 0, 0)\n",
+    "a test that is bound": "from functools import partial\ndef both(a, c):\n    assert add(a, 2) == c\n"
+    "test_a = partial(both, 1, 3)\n",
+    "a helper that is called": "def close(a, b):\n    assert abs(a - b) < 1e-9\ndef test_sum():\n"
+    "    close(add(1, 2), 3)\n",
+    "a helper with parameters that nothing calls": "def close(a, b):\n    assert abs(a - b) < 1e-9\n"
+    "assert add(1, 2) == 3\n",
+    "functions in a list": "def one():\n    assert add(1, 2) == 3\nfor test in [one]:\n    test()\n",
+    "functions handed over": "def one(row):\n    assert add(row[0], row[1]) == row[2]\nlist(map(one, [(1, 2, 3)]))\n",
+    "a mixin": "import unittest\nclass Sums:\n    def test_sum(self):\n        self.assertEqual(add(1, 2), 3)\n"
+    "class T(Sums, unittest.TestCase):\n    pass\n",
+    "a set-up of the module": "import unittest\nROWS = []\ndef setUpModule():\n    ROWS.append((1, 2, 3))\n"
+    "class T(unittest.TestCase):\n    def test_sum(self):\n        for a, b, c in ROWS * 2:\n"
+    "            self.assertEqual(add(a, b), c)\n",
+    "a condition that holds": "import sys\nif sys.version_info >= (3, 8):\n    assert add(1, 2) == 3\n",
+    "a marked test": "import pytest\n@pytest.mark.timeout(5)\ndef test_sum():\n    assert add(1, 2) == 3\n",
+    "an asynchronous test": "async def test_sum():\n    assert add(1, 2) == 3\n",
+    "an exception that has to come": "assert add(1, 2) == 3\ntry:\n    add(None, 1)\n    assert False\n"
+    "except TypeError:\n    pass\n",
+}
+
+
+def judge(program, code, **tests):
+    return CodeVerifier()(f"```python\n{program}\n```", info={"tests": {"code": code, "entry_point": "add", **tests}})
+
+
+@pytest.mark.parametrize("kind", ["asserts", "unittest"])
+@pytest.mark.parametrize("name", UNRUN)
+def test_a_suite_with_tests_that_are_not_run_judges_nothing_and_names_them(name, kind):
+    for program in (RIGHT, WRONG, "pass"):
+        verdict = judge(program, ZERO + UNRUN[name], type=kind)
+        assert (verdict.score, verdict.reason) == (None, Reason.VERIFIER_ERROR)
+        assert name in verdict.evidence["error"]
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_a_suite_that_is_run_whole_tells_right_from_wrong(name):
+    assert unrun_tests(RUN[name], "add") == ()
+    assert judge(RIGHT, RUN[name], type="asserts").score == 1.0
+    assert judge(WRONG.replace("return 0", "return (a or b) and 0"), RUN[name], type="asserts").score == 0.0
+
+
+def test_a_suite_that_wants_a_package_which_is_absent_judges_nothing():
+    code = f"from no_such_package import helper\n{ZERO}"
+    assert missing_package(code) == "no_such_package"
+    assert judge(RIGHT, code, type="unittest").score is None
+    for installed in ("import json", "from solution import add", "try:\n    import no_such_package\nexcept: pass"):
+        assert missing_package(installed) is None
+
+
+def test_tests_that_a_program_defines_are_not_the_suites():
+    own = f"{RIGHT}\n\ndef test_add():\n    assert add(1, 2) == 4\n"
+    apart = "assert add(1, 2) == 3\n"
+    for code in (apart, f"import gc\n{apart}"):
+        assert judge(own, code, type="asserts").score == 1.0
+    in_one_process = f"import gc, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        {apart}"
+    assert judge(own, in_one_process, type="unittest").score == 1.0
+
+
+def test_the_error_of_a_test_that_fails_before_its_first_call_is_shown():
+    code = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        assert [][0] == add(1, 2)\n"
+    assert judge(RIGHT, code, type="unittest").evidence["failed"]["error"].startswith("IndexError")
+
+
+def test_code_that_does_not_parse_has_no_unrun_tests():
+    assert unrun_tests("def test_a(:") == ()
+    assert missing_package("def test_a(:") is None
+
+
+FRESH = [
+    json.loads(line) for line in Path(__file__).with_name("fresh_suites.jsonl").read_text(encoding="utf-8").splitlines()
+]
+"""Suites by an author who had read the documentation and not the code; `want_right` and `want_wrong` are his."""
+
+VALUES_DECIDE = {
+    *("generator expression", "while False", "filtered to nothing", "zip exhausted", "lambda only"),
+    *("mock's misspelt assertion", "prelude helpers"),
+}
+"""Suites whose values leave their assertions out, which no reading of the code shows."""
+
+
+@pytest.mark.parametrize("suite", FRESH, ids=lambda suite: suite["name"])
+def test_suites_of_another_author(suite):
+    scores = [CodeVerifier()(f"```python\n{suite[side]}\n```", info=suite["info"]).score for side in ("right", "wrong")]
+    allowed = {"any_true": (1.0, None), "any_false": (0.0, None)}
+    holds = [
+        score in allowed.get(suite[f"want_{side}"], (suite[f"want_{side}"],))
+        for side, score in zip(("right", "wrong"), scores, strict=True)
+    ]
+    assert all(holds) == (suite["name"] not in VALUES_DECIDE), scores

@@ -1,0 +1,126 @@
+"""Answers behind a bracketed word and before a token that ends them; sentences that deny the value in them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from truegold.verifiers import committed_answer, resolve
+from truegold.verifiers.extract.deny import is_denied, is_withheld
+
+ANSWERS = {
+    "【答案】3": "3",
+    "解：……\n【答案】：$\\frac{1}{2}$<eoa>": "$\\frac{1}{2}$",
+    "〖正确答案〗B": "B",
+    "［答案］: 12": "12",
+    "（答案）20": "20",
+    "<答案> 3 </答案>": "3",
+    "【答案：36】": "36",
+    "[Answer: 36]": "36",
+    "答案是【B】": "B",
+    "[Answer] 19": "19",
+    "**[Final Answer]** 17": "17",
+    "[ANS] 3/8": "3/8",
+    "【答え】$x=5$": "$x=5$",
+    "[정답] 45": "45",
+    "【答案】4\n验算有误。\n【答案】5": "5",
+    "【答案】B 【解析】A 项错误；C 项应为 9。": "B",
+    "【答案】8\n【难度】0.65\n【分值】5分": "8",
+    "【解答】4 加 3，一共 7 个苹果。": "7 个苹果",
+    "\\boxed{7}<eoa>": "7",
+    "The answer is 5.</s></s>": "5",
+}
+
+DENIALS = (
+    "The answer isn't 5.",
+    "The answer isn’t 5.",
+    "So the answer cannot be 5.",
+    "Thus 5 is incorrect.",
+    "This rules out 5.",
+    "There is no way that the answer is 5.",
+    "I don't think the answer is 5.",
+    "The answer is not $\\boxed{5}$.",
+    "\\boxed{5}\n\nScratch that. This is wrong.",
+    "Answer: 5 (this is wrong)",
+    "I would say 5, but that can't be right.",
+    "A careless student would answer 5.",
+    "So the total is less than 5.",
+    "The answer is 5 if n is even, and 6 if n is odd.",
+    "If the rate had stayed the same, it would have been 5.",
+    "The problem does not provide enough information to determine f(5).",
+    "I tried 5 methods and none worked.",
+    "I have tried for 5 minutes and I give up.",
+    "La respuesta no es 5.",
+    "La réponse n'est pas 5.",
+    "Die Antwort ist nicht 5.",
+    "Ответ не равен 5.",
+    "답은 5가 아닙니다.",
+    "答えは5ではない。",
+    "所以不可能是5。",
+    "题目条件不足，无法求出第 5 项。",
+)
+
+STATEMENTS = (
+    "The answer is not 4 but 5.",
+    "No es 4, sino 5.",
+    "答えは4ではなく5です。",
+    "It isn't hard to see that the answer is 5.",
+    "It cannot be 4, so the answer is 5.",
+    "x = -3 is impossible since lengths are positive, hence x = 5.",
+    "So we get 5 rather than 4.",
+    "Answer: 5 (not 6)",
+    "The answer does not depend on n: it is always 5.",
+    "You need at least 5 socks to be sure of a pair, so the answer is 5.",
+    "At first there seems to be not enough information, but the area is 5.",
+    "There is no remainder, so it is 5.",
+    "The answer is 5, isn't it?",
+    "不难得出答案是5。",
+)
+
+
+@pytest.mark.parametrize("response", ANSWERS)
+def test_an_answer_stands_behind_a_bracketed_word_and_before_a_token(response):
+    committed = committed_answer(response)
+    assert committed is not None
+    assert committed.text == ANSWERS[response]
+
+
+@pytest.mark.parametrize("response", DENIALS)
+def test_a_value_that_is_denied_or_withheld_is_no_answer(response):
+    assert resolve("math")(response, "5").score == 0.0
+
+
+@pytest.mark.parametrize("response", STATEMENTS)
+def test_a_value_in_a_sentence_with_another_denial_is_the_answer(response):
+    assert resolve("math")(response, "5").score == 1.0
+
+
+def test_that_there_is_no_solution_is_an_answer_and_no_number_in_its_sentence():
+    response = "Both sides reduce to 0 = 1, so there is no solution."
+    assert resolve("math")(response, "no solution").score == 1.0
+    assert resolve("math")(response, "1").score == 0.0
+
+
+def test_denials_are_looked_for_in_the_clause_of_the_value():
+    assert is_denied("x is not 5, it is 7", "5")
+    assert not is_denied("x is not 5, it is 7", "7")
+    assert not is_denied("x is 7", "9")
+    assert is_withheld("the answer depends on k")
+    assert not is_withheld("the answer does not depend on k")
+
+
+def fresh(name):
+    """Return the cases of an author who had read the documentation and not the code; `want` is his."""
+    text = Path(__file__).with_name(f"fresh_{name}.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+NOT_COVERED = {"choice with text of another", "token glued to e", "token numeric"}
+
+
+@pytest.mark.parametrize("case", [*fresh("marks"), *fresh("denials")], ids=lambda case: case["name"])
+def test_responses_of_another_author(case):
+    verdict = resolve(case["verifier"])(case["response"], case["gold"], info=case["info"])
+    assert (verdict.score == case["want"]) == (case["name"] not in NOT_COVERED), verdict

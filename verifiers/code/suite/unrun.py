@@ -1,0 +1,304 @@
+"""Tests of a suite that its runner would pass over: such a suite judges nothing, whatever the program is.
+
+    def test_add(a, b): assert add(a, b) == 3      test_add takes a, b, as fixtures and parameters do
+    class TestAdd: def test_one(self): ...         TestAdd is a class for pytest
+    def main(): assert add(1, 2) == 3              nothing calls main
+    def check(candidate): assert candidate(1)      (nothing)
+
+Only the test code is read, so that the answer is the same for every program. Code that asserts is reached where it runs
+with the module, where the runner calls it (`inside/test_code`), and where reached code names it. What is reached and
+idle all the same is told by `idle_assertions`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.util import find_spec
+
+from truegold.verifiers.code.inside.test_code.isolation import is_solution_module
+from truegold.verifiers.code.inside.test_code.statements import (
+    asserting_functions,
+    asserts,
+    find_check,
+    module_statements,
+    walk_same_scope,
+)
+from truegold.verifiers.code.suite.idle_assertions import idle_assertions
+from truegold.verifiers.code.syntax import parse
+
+CACHED_SUITES = 256
+"""How many suites' answers are kept."""
+
+_Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+_HOOKS = frozenset("setup_module setup_function load_tests".split())
+"""Functions of a module that pytest or unittest calls, and nothing calls here."""
+
+_MARKS = frozenset("parametrize usefixtures skip skipif xfail".split())
+"""Marks of pytest that change how a test runs."""
+
+_CALLED_HOOKS = frozenset({"setUpModule", "tearDownModule"})
+
+_CASE_METHODS = frozenset(
+    "setUp tearDown setUpClass tearDownClass asyncSetUp asyncTearDown runTest id shortDescription".split()
+)
+_SELECTING = frozenset({"environ", "getenv", "argv", "__name__"})
+"""A condition that names one of these may hold elsewhere only."""
+
+_DYNAMIC = frozenset({"globals", "locals", "vars", "dir", "getmembers", "eval", "exec"})
+"""Who asks for the names of a module may call anything."""
+
+
+@dataclass(slots=True)
+class _Definition:
+    """A function of the test code."""
+
+    node: _Function
+    owner: ast.ClassDef | None
+    """The class that it is a method of."""
+    outer: _Definition | None
+    """The function that it is defined in."""
+    is_run: bool = False
+    """Whether the test runner calls it."""
+    names: set[str] = field(default_factory=set)
+    """What its body names, without the functions defined in it."""
+
+
+@lru_cache(maxsize=CACHED_SUITES)
+def unrun_tests(code: str, entry_point: str | None = None) -> tuple[str, ...]:
+    """Return what is not run of test code and why, in one phrase each; nothing for code that does not parse.
+
+    entry_point: the function or class under test. Code that defines it tests itself.
+    """
+    tree = parse(code)
+    if tree is None:
+        return ()
+    has_doctests = ">>>" in code and ("__test__" in code or _imports(tree, "doctest"))
+    doctests = ["its doctests are not run here"] if has_doctests else []
+    own = [node.name for node in tree.body if isinstance(node, _Function | ast.ClassDef) and node.name == entry_point]
+    return (*doctests, *(f"the tests define {name} themselves" for name in own), *_Reader(tree).read())
+
+
+@lru_cache(maxsize=CACHED_SUITES)
+def missing_package(code: str) -> str | None:
+    """Return a package that test code imports in any case and this interpreter does not have; None where it has all."""
+    tree = parse(code)
+    for node in tree.body if tree is not None else ():
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+        for root in (name.partition(".")[0] for name in names):
+            if root == "conftest" or (root and not is_solution_module(root) and find_spec(root) is None):
+                return root
+    return None
+
+
+class _Reader:
+    """Reads one module of test code."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._asserting = asserting_functions(tree)
+        self._check, _ = find_check(tree)
+        self._statements = module_statements(tree, self._asserting)
+        self._classes = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+        self._cases = self._case_names()
+        self._aliases = dict(_mark_aliases(tree))
+        self._tree = tree
+        self._definitions = list(_definitions(tree.body, None, None))
+        for definition in self._definitions:
+            definition.is_run = self._is_run(definition)
+            definition.names = _names(definition.node.body)
+
+    def read(self) -> Iterator[str]:
+        """Yield what is not run."""
+        reached = self._reached_names()
+        if reached.isdisjoint(_DYNAMIC):
+            yield from self._uncalled(reached)
+        for definition in self._definitions:
+            yield from self._idle(definition)
+        for node in self._statements:
+            if isinstance(node, ast.If) and asserts(node, self._asserting) and _SELECTING & _names([node.test]):
+                yield f"its tests depend on the machine: if {ast.unparse(node.test)[:60]}"
+            elif isinstance(node, _Function) and node.name in _HOOKS:
+                yield f"{node.name} is not called here"
+            elif isinstance(node, ast.Assign) and _names(node.targets) == {"pytestmark"}:
+                yield from (f"the module is marked {mark}" for mark in sorted(_MARKS & _names([node.value])))
+        yield from idle_assertions(self._tree, self._asserting)
+
+    def _uncalled(self, reached: set[str]) -> Iterator[str]:
+        pytest_classes: dict[str, None] = {}
+        for definition in self._definitions:
+            node, owner = definition.node, definition.owner
+            if definition.is_run or node.name in reached or not _asserts_in(node, self._asserting):
+                continue
+            if definition.outer is not None and not self._is_reached(definition.outer, reached):
+                continue
+            parameters = self._required_parameters(definition)
+            if owner is not None and owner.name not in self._cases and node.name.startswith("test"):
+                pytest_classes[owner.name] = None
+            elif self._is_test(definition) and parameters:
+                yield f"{node.name} takes {', '.join(parameters)}, as fixtures and parameters do"
+            elif not parameters or node.name.startswith(("test", "check")):
+                # A helper with parameters that nothing calls holds no case.
+                yield f"nothing calls {node.name}"
+        yield from (f"{name} is a class for pytest" for name in pytest_classes)
+
+    def _idle(self, definition: _Definition) -> Iterator[str]:
+        """Yield why a function that is called does not run as it is meant."""
+        node = definition.node
+        decorators = [self._decorator(each) for each in node.decorator_list]
+        is_test = self._is_test(definition)
+        if _is_generator(node) and not decorators and (is_test or _asserts_in(node, self._asserting)):
+            yield f"{node.name} is a generator"
+        if any("fixture" in each and "autouse=True" in each for each in decorators):
+            yield f"the fixture {node.name} is not run here"
+        if (is_test or node is self._check) and any(_returns_value(each) for each in node.body):
+            yield f"{node.name} returns what it does not assert"
+        if not is_test:
+            return
+        for decorator in decorators:
+            if mark := next((name for name in decorator.partition("(")[0].split(".") if name in _MARKS), None):
+                yield f"{node.name} is marked {mark}"
+        if all(map(_does_nothing, node.body)):
+            yield f"{node.name} is empty"
+
+    def _is_reached(self, definition: _Definition, reached: set[str]) -> bool:
+        return definition.is_run or definition.node.name in reached
+
+    def _reached_names(self) -> set[str]:
+        """Return the names that code which runs mentions."""
+        statements = [node for node in self._statements if not isinstance(node, _Function | ast.ClassDef)]
+        reached = _names(statements) | _names(_heads(self._definitions, self._classes.values()))
+        left = self._definitions
+        while True:
+            found = [each for each in left if self._is_reached(each, reached)]
+            if not found:
+                return reached
+            left = [each for each in left if each not in found]
+            for definition in found:
+                reached |= definition.names
+
+    def _is_run(self, definition: _Definition) -> bool:
+        node, owner = definition.node, definition.owner
+        if node is self._check or node.name.startswith("__"):
+            return True
+        if owner is not None and owner.name in self._cases and node.name in _CASE_METHODS:
+            return True
+        is_hook = owner is None and node.name in _CALLED_HOOKS
+        return is_hook or (self._is_test(definition) and not self._required_parameters(definition))
+
+    def _is_test(self, definition: _Definition) -> bool:
+        """Return whether a test runner would take it for a test by its name and its place."""
+        node, owner = definition.node, definition.owner
+        if definition.outer is not None or not node.name.startswith("test"):
+            return False
+        return not any("fixture" in self._decorator(each) for each in node.decorator_list) and (
+            owner is None or owner.name in self._cases
+        )
+
+    def _case_names(self) -> set[str]:
+        """Return the classes whose methods unittest runs: those that derive from `TestCase`, and bases of such ones."""
+        bases = {name: set(map(ast.unparse, node.bases)) for name, node in self._classes.items()}
+        cases = {name for name in bases if any(base.endswith("TestCase") for base in bases[name])}
+        while True:
+            parents = {base for name in cases for base in bases[name] if base in bases}
+            children = {name for name in bases if bases[name] & cases}
+            if parents | children <= cases:
+                return cases
+            cases |= parents | children
+
+    def _decorator(self, node: ast.expr) -> str:
+        """Return a decorator as text, with what its name was assigned in place of the name."""
+        head, *rest = ast.unparse(node).partition("(")
+        return "".join([self._aliases.get(head, head), *rest])
+
+    def _required_parameters(self, definition: _Definition) -> list[str]:
+        """Return the parameters that a test runner would have to give; a decorator other than a mark gives them."""
+        node, owner = definition.node, definition.owner
+        decorators = [*node.decorator_list, *(owner.decorator_list if owner is not None else ())]
+        if any("mark" not in self._decorator(each).partition("(")[0].split(".") for each in decorators):
+            return []
+        given = [*node.args.posonlyargs, *node.args.args]
+        without_default = given[: len(given) - len(node.args.defaults)][owner is not None :]
+        keywords = [
+            each for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if default is None
+        ]
+        return [each.arg for each in (*without_default, *keywords)]
+
+
+def _mark_aliases(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the names that stand for a mark of pytest, and the mark: `cases = pytest.mark.parametrize`."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            text = ast.unparse(node.value)
+            if "mark." in text:
+                yield node.targets[0].id, text.partition("(")[0]
+
+
+def _definitions(
+    body: Iterable[ast.AST], owner: ast.ClassDef | None, outer: _Definition | None
+) -> Iterator[_Definition]:
+    for node in body:
+        if isinstance(node, _Function):
+            definition = _Definition(node, owner, outer)
+            yield definition
+            yield from _definitions(node.body, None, definition)
+        elif isinstance(node, ast.ClassDef):
+            yield from _definitions(node.body, node, outer)
+        elif not isinstance(node, ast.expr):
+            yield from _definitions(ast.iter_child_nodes(node), owner, outer)
+
+
+def _heads(definitions: Sequence[_Definition], classes: Iterable[ast.ClassDef]) -> Iterator[ast.AST]:
+    """Yield what runs where functions and classes are defined: decorators, defaults, bases, statements of classes."""
+    for definition in definitions:
+        yield from definition.node.decorator_list
+        yield definition.node.args
+    for node in classes:
+        yield from (*node.decorator_list, *node.bases)
+        yield from (below for below in node.body if not isinstance(below, _Function | ast.ClassDef))
+
+
+def _names(nodes: Iterable[ast.AST]) -> set[str]:
+    """Return the names, attributes and texts in nodes, without those in functions and classes that they define."""
+    found: set[str] = set()
+    for node in nodes:
+        for below in _walk_without_definitions(node):
+            match below:
+                case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
+                    found.add(name)
+    return found
+
+
+def _walk_without_definitions(node: ast.AST) -> Iterator[ast.AST]:
+    if isinstance(node, _Function | ast.ClassDef):
+        return
+    yield node
+    for below in ast.iter_child_nodes(node):
+        yield from _walk_without_definitions(below)
+
+
+def _asserts_in(node: _Function, asserting: set[str]) -> bool:
+    """Return whether a function asserts something, apart from calling itself."""
+    return any(asserts(below, asserting - {node.name}) for below in node.body if not isinstance(below, _Function))
+
+
+def _is_generator(node: _Function) -> bool:
+    return any(isinstance(below, ast.Yield | ast.YieldFrom) for part in node.body for below in walk_same_scope(part))
+
+
+def _returns_value(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Return) and node.value is not None and not isinstance(node.value, ast.Constant)
+
+
+def _does_nothing(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+
+
+def _imports(tree: ast.Module, module: str) -> bool:
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import))
+    return any(alias.name == module for node in imports for alias in node.names)
