@@ -248,8 +248,8 @@ class _Rejects:
     def lines(self, location: str) -> list[str]:
         """Return what is reported at the end."""
         return [
-            f"{location}: {self._counts[reason]:,} rejected as {reason}, the first is row {row.row_number}: {row.detail}"
-            for reason, row in self._first.items()
+            f"{location}: {count:,} rejected as {reason}, the first is row {first.row_number}: {first.detail}"
+            for (reason, count), first in zip(self._counts.items(), self._first.values(), strict=True)
         ]
 
 
