@@ -3,10 +3,11 @@
     {"decimals": 2}      integer_option(info, "decimals", low=0, high=100)  ->  2
     {"decimals": "two"}  BadOption: decimals must be a whole number from 0 to 100, got 'two'
 
-`info` comes from data or from a configuration. A bad one in data is a row that could not be judged: a verifier catches
-`BadOption` once and answers with `bad_option_verdict`. Keys that no verifier asks for are left alone there, because a
-row's `info` may hold more than one reader's options. Every reader raises `BadOption`; an option that may be left out is
-None. What a configuration sets for all rows is compared with what the verifier declares (`declared`), before any work.
+`info` comes from data, from a call or from a configuration. A bad one in data is a row that could not be judged: a
+verifier catches `BadOption` once and answers with `bad_option_verdict`. A row's `info` may hold the options of several
+verifiers, so that those of any built-in one are left alone there; what none has leaves the row unjudged
+(`registry.unknown_option`). What a call or a configuration sets is compared with what the verifier declares
+(`declared`), before any work. Every reader raises `BadOption`; an option that may be left out is None.
 """
 
 from __future__ import annotations

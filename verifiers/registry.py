@@ -13,7 +13,8 @@ again on arrival. A mistake is a `ConfigError` of one line.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,14 @@ from truegold.verifiers.gold import gold_response, judges_solutions
 from truegold.verifiers.math import MathVerifier
 from truegold.verifiers.math_verify import MathVerifyVerifier
 from truegold.verifiers.options import NO_INFO, BadOption, check_value, declared
-from truegold.verifiers.several_golds import OTHER_GOLDS, judge_any, mistake_in_golds
+from truegold.verifiers.several_golds import (
+    OTHER_GOLDS,
+    BadGold,
+    gold_and_arguments,
+    golds_in,
+    judge_any,
+    mistake_in_golds,
+)
 from truegold.verifiers.user_code import did_you_mean, is_file, load_object, source_digest, split_spelling
 from truegold.verifiers.verdict import Verdict, Verifier
 
@@ -110,7 +118,7 @@ class _ImportedVerifier:
 
 def verify(
     response: str,
-    gold: str | None = None,
+    gold: Any = None,
     *,
     verifier: str | Verifier = "math",
     problem: str | None = None,
@@ -119,18 +127,22 @@ def verify(
     r"""Judge one response against its gold answer, or against tests.
 
         verify("so the total is \boxed{0.5}", gold="1/2")
+        verify("so the total is \boxed{0.5}", gold=["1/2", "50%"])
         verify("```python\ndef add(a, b): return a + b\n```", verifier="code", tests=["assert add(1, 2) == 3"])
 
-    `verifier` is a name, an import string or a verifier; `arguments` are those of a row's `verifier_args`. For many
-    rows `verify_batch` is faster and has deadlines. Raises ConfigError where there is no such verifier, or where
-    response or gold is no text.
+    `verifier` is a name, an import string or a verifier; `arguments` are those of a row's `verifier_args`. Golds
+    in a list are all accepted. For many rows `verify_batch` is faster and has deadlines. Raises ConfigError where there
+    is no such verifier, for an argument that it does not have or a value that means nothing, and for what is no text.
     """
-    for name, value in (("response", response), ("gold", gold)):
-        if not isinstance(value, str) and (name == "response" or value is not None):
-            hint = "Pass an empty text where there was none." if value is None else f"Type {name}=str(...)."
-            raise ConfigError(f"{name} is a text; this is {type(value).__name__} {value!r:.60}.", hint)
+    _require_text(response)
+    try:
+        golds = golds_in(gold)
+    except BadGold as error:
+        raise ConfigError(f"{error}.", "Pass the answer itself.") from error
     resolved = resolve(verifier) if isinstance(verifier, str) else verifier
-    return judge_any(resolved, response, gold, problem, arguments)
+    check_options(resolved, arguments)
+    first, info = gold_and_arguments(golds, resolved.name, arguments)
+    return judge_any(resolved, response, first, problem, info)
 
 
 def resolve(name: str) -> Verifier:
@@ -144,31 +156,67 @@ def resolve(name: str) -> Verifier:
     return _ImportedVerifier(spelling, _make_verifier(loaded, attribute, name))
 
 
-def find_option_mistakes(name: str, info: Mapping[str, Any], *, complete: bool = True) -> list[str]:
-    """Return what is wrong with options that a configuration sets for the verifier `name`, in one line each.
+def _require_text(response: object) -> None:
+    if not isinstance(response, str):
+        hint = "Pass an empty text where there was none." if response is None else "Type response=str(...)."
+        raise ConfigError(f"response is a text; this is {type(response).__name__} {response!r:.60}.", hint)
+
+
+def find_option_mistakes(verifier: str | Verifier, info: Mapping[str, Any], *, complete: bool = True) -> list[str]:
+    """Return what is wrong with options that a configuration or a call sets for a verifier, in one line each.
 
     complete: whether rows add nothing to them, so that what the verifier needs has to be there. Raises ConfigError
     where there is no such verifier.
     """
-    verifier = resolve(name)
+    name, verifier = (verifier, resolve(verifier)) if isinstance(verifier, str) else (verifier.name, verifier)
     known = declared(verifier)
     mistakes = []
     if (others := info.get(OTHER_GOLDS)) is not None and (mistake := mistake_in_golds(others)) is not None:
         mistakes.append(f"{name}: {mistake}.")
     info = {option: value for option, value in info.items() if option != OTHER_GOLDS}
-    for option in info:
-        if known is None or option in known:
-            continue
-        others = [other for other, kind in BUILT_IN.items() if option in (declared(kind()) or ())]
-        meant = did_you_mean(option, known) or (f"The verifier {others[0]} has it." if others else None)
-        listed = f"its options are {', '.join(known)}" if known else "it takes none"
-        mistakes.append(f"{name} has no option {option!r}; {listed}.{f' {meant}' if meant else ''}")
+    if known is not None:
+        mistakes += [_no_such_option(name, option, known) for option in info if option not in known]
     missing = [option for option in getattr(verifier, "needed_options", ()) if info.get(option) is None]
     if complete and missing:
         mistakes.append(f"{name} needs the option {missing[0]!r}.")
     if not mistakes and (mistake := check_value(verifier, info)) is not None:
         mistakes.append(f"{name}: {mistake}.")
     return mistakes
+
+
+def check_options(verifier: str | Verifier, info: Mapping[str, Any]) -> None:
+    """Raise ConfigError where options that a call hands to a verifier have a mistake."""
+    if mistakes := find_option_mistakes(verifier, info):
+        raise ConfigError(" ".join(mistakes))
+
+
+def unknown_option(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
+    """Return a line about an option of a row that no verifier has; None where there is none.
+
+    A row may hold options of several verifiers, so that those of any built-in one are left alone. A verifier that
+    declares nothing is handed anything.
+    """
+    known = declared(verifier)
+    return _first_unknown(verifier.name, known, tuple(info)) if known else None
+
+
+@lru_cache(maxsize=1024)
+def _first_unknown(name: str, known: tuple[str, ...], options: tuple[str, ...]) -> str | None:
+    for option in options:
+        if option not in known and option != OTHER_GOLDS and not _verifiers_with(option):
+            return _no_such_option(name, option, known)
+    return None
+
+
+def _verifiers_with(option: str) -> list[str]:
+    return [name for name, kind in BUILT_IN.items() if option in (declared(kind()) or ())]
+
+
+def _no_such_option(name: str, option: str, known: Sequence[str]) -> str:
+    others = _verifiers_with(option)
+    meant = did_you_mean(option, known) or (f"The verifier {others[0]} has it." if others else None)
+    listed = f"its options are {', '.join(known)}" if known else "it takes none"
+    return f"{name} has no option {option!r}; {listed}.{f' {meant}' if meant else ''}"
 
 
 def fingerprint(name: str) -> str:

@@ -6,12 +6,18 @@ The first gold stands where every row has it; the others are the argument `other
 verifier has and none sees. Each gold is tried in turn until one earns the full score, and `evidence["gold"]` names it.
 Where none does, the best score counts; but it is None where a gold could not be judged, because the response may have
 been that one.
+
+    gold ["1/2", "0.5"]       the same row as gold "1/2" with other_golds ["0.5"]        (`golds_in`)
+
+That holds wherever a gold is handed over as an object: a call, an `Item`, a trainer's column, a request. A text is one
+gold, also where it looks like a list. Of `choice` with `multiple` a list is one answer: all of its options are needed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from numbers import Number
 from typing import Any
 
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
@@ -20,6 +26,65 @@ OTHER_GOLDS = "other_golds"
 """The argument of every verifier with the accepted golds beside the first."""
 MAX_GOLDS = 64
 """More would let one row cost as much as a data set; a gold with so many forms needs a verifier of its own."""
+
+
+class BadGold(ValueError):
+    """What stands in place of gold is no answer and no list of answers; the text says what it is."""
+
+
+def golds_in(value: Any) -> list[str]:
+    """Return the accepted golds that a value holds: a text or number, or a list, tuple, array or tensor of these.
+
+    golds_in("[1, 2]") == ["[1, 2]"], golds_in([["1"], 2]) == ["1", "2"], golds_in(np.float32(0.5)) == ["0.5"]
+
+    None, not-a-number and blank entries are no golds. Raises BadGold for anything else, such as an object of JSON.
+    """
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [str(value)]
+    if isinstance(value, Number):
+        text = str(value)
+        return [] if text.lower() == "nan" else [text]
+    if hasattr(value, "detach"):
+        return golds_in(_array_of(value))
+    if getattr(value, "shape", None) == ():
+        scalar = value[()]
+        return golds_in(scalar if isinstance(scalar, Number) else value.item())
+    if isinstance(value, Mapping | bytes | bytearray) or not (hasattr(value, "__len__") and hasattr(value, "__iter__")):
+        raise BadGold(f"gold is a text, a number or a list of these; this is {type(value).__name__} {value!r:.60}")
+    entries = [golds_in(entry) for entry in value]
+    if len(entries) > 1 and any(len(golds) > 1 for golds in entries):
+        raise BadGold(f"gold is a list of accepted golds; this is a list of lists {value!r:.60}")
+    return list(dict.fromkeys(gold for golds in entries for gold in golds if gold.strip()))
+
+
+def needs_all_golds(verifier: str, arguments: Mapping[str, Any]) -> bool:
+    """Say whether a list of golds is one answer for this verifier: the options that have to be chosen together."""
+    return verifier == "choice" and arguments.get("multiple") is True
+
+
+def gold_and_arguments(
+    golds: list[str], verifier: str, arguments: Mapping[str, Any]
+) -> tuple[str | None, Mapping[str, Any]]:
+    """Return the gold of a row and its arguments with the other golds, out of all that stand where gold does."""
+    if len(golds) < 2:
+        return next(iter(golds), None), arguments
+    if needs_all_golds(verifier, arguments):
+        return ", ".join(golds), arguments
+    others = arguments.get(OTHER_GOLDS) or ()
+    if mistake_in_golds(others) is not None:  # Whoever judges or checks the arguments says so.
+        return golds[0], arguments
+    return golds[0], {**arguments, OTHER_GOLDS: [*golds[1:], *others]}
+
+
+def _array_of(tensor: Any) -> Any:
+    """Return the array of numpy behind a tensor of torch, which prints 0.1 as 0.1 in any precision."""
+    tensor = tensor.detach().cpu()
+    try:
+        return tensor.numpy()
+    except TypeError:  # numpy has no bfloat16.
+        return tensor.float().numpy()
 
 
 def all_golds(gold: str | None, arguments: Mapping[str, Any]) -> tuple[str, ...]:

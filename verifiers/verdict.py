@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 
 class Reason(StrEnum):
@@ -62,6 +62,10 @@ class Verdict:
     def __post_init__(self) -> None:
         if self.score is not None and not 0.0 <= self.score <= 1.0:
             raise ValueError(f"score must lie in [0, 1] or be None, got {self.score!r}")
+
+    def __bool__(self) -> NoReturn:
+        """Raise TypeError: every object is true otherwise, so that `if verify(...)` would pass wrong answers."""
+        raise TypeError("a Verdict has no truth value: ask verdict.passed, or verdict.score")
 
     @property
     def passed(self) -> bool:

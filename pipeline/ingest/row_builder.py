@@ -29,7 +29,6 @@ from truegold.pipeline.ingest.row_columns import (
     DOMAINS,
     OF_VALUES,
     check_arguments,
-    needs_all_golds,
     read_arguments,
     read_split,
     read_verifier,
@@ -38,7 +37,7 @@ from truegold.pipeline.ingest.row_columns import (
 from truegold.pipeline.ingest.row_warnings import RowWarnings
 from truegold.pipeline.rows import Row, dump_json, row_id
 from truegold.verifiers import judges_solutions, resolve
-from truegold.verifiers.several_golds import OTHER_GOLDS
+from truegold.verifiers.several_golds import OTHER_GOLDS, needs_all_golds
 
 
 @dataclass(frozen=True)

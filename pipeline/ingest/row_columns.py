@@ -86,11 +86,6 @@ def read_arguments(value: Any, column: str) -> dict[str, Any]:
     return arguments
 
 
-def needs_all_golds(verifier: str, arguments: Mapping[str, Any]) -> bool:
-    """Say whether a list of golds is one answer for this verifier: the options that have to be chosen together."""
-    return verifier == "choice" and arguments.get("multiple") is True
-
-
 def with_golds(arguments: Mapping[str, Any], golds: list[str]) -> tuple[str | None, dict[str, Any]]:
     """Return a row's gold, the first one, and its arguments with all other accepted golds."""
     accepted = distinct([*golds, *arguments.get(OTHER_GOLDS, ())])

@@ -5,8 +5,8 @@ r"""Judges a whole file of responses: `truegold verify --input rows.jsonl --outp
 Columns of responses, gold answers, ids and problems are guessed as everywhere (`ingest.column_names`) or named;
 `verifier` and `verifier_args` are read where they are there. No row is lost: one that cannot be read gets a row with
 the reason and no score. `cpu_ms` has the CPU milliseconds that judging the row took, without those of the verifier's
-subprocesses; it is empty where the judging process died or was killed. At the end the slowest rows and the throughput
-are reported.
+subprocesses; it is empty where the judging process died or was killed. At the end the slowest rows, the throughput and
+what was rejected are reported.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ from truegold.pipeline.ingest.records import (
 )
 from truegold.pipeline.ingest.row_columns import (
     check_arguments,
-    needs_all_golds,
     read_arguments,
     read_verifier,
     with_golds,
@@ -52,7 +51,7 @@ from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import ConfigError, InputError, Item, Reason, resolve, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S, verify_batch_timed
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
-from truegold.verifiers.several_golds import OTHER_GOLDS
+from truegold.verifiers.several_golds import OTHER_GOLDS, needs_all_golds
 
 VERDICT_SCHEMA = pa.schema(
     [
@@ -103,16 +102,17 @@ def verify_file(
     judged = (item for _, _, item in to_judge if isinstance(item, Item))
     verdicts = verify_batch_timed(judged, workers, item_deadline_s=deadline_s, max_timeouts=max_timeouts)
     counts: dict[str, int] = {}
-    costs = _Costs()
+    costs, rejects = _Costs(), _Rejects()
     with written_aside(target) as aside:
         with closing(verdicts), TableWriter(aside, VERDICT_SCHEMA) as writer:
             for row_number, identity, item in to_write:
                 if isinstance(item, Reject):
+                    rejects.add(item)
                     reason = f"rejected:{item.reason}"
                     evidence = dump_json({"detail": item.detail})
                     writer.write({"row": row_number, "id": identity, "reason": reason, "evidence": evidence})
                 else:
-                    verdict, cpu_ms = next(verdicts)
+                    verdict, cpu_ms, _ = next(verdicts)
                     costs.add(row_number, cpu_ms)
                     reason = str(verdict.reason)
                     writer.write(
@@ -136,7 +136,7 @@ def verify_file(
             )
         if form != "parquet":
             _convert(aside, form)
-    for line in costs.lines():
+    for line in [*costs.lines(), *rejects.lines(opened.location)]:
         progress.note(line)
     return counts
 
@@ -231,6 +231,26 @@ def _check_gold_is_not_needed(reader: _Reader, first_records: Iterable[Record | 
     verdicts = list(verify_batch(to_judge, workers=2))
     if verdicts and all(verdict.reason is Reason.GOLD_MISSING for verdict in verdicts):
         raise missing_gold([record.values for record in trial_records], location)
+
+
+class _Rejects:
+    """The rows that could not be judged as they stand, such as those with an option that their verifier lacks."""
+
+    def __init__(self) -> None:
+        self._first: dict[str, Reject] = {}
+        self._counts: dict[str, int] = {}
+
+    def add(self, reject: Reject) -> None:
+        """Count a row."""
+        self._first.setdefault(reject.reason, reject)
+        self._counts[reject.reason] = self._counts.get(reject.reason, 0) + 1
+
+    def lines(self, location: str) -> list[str]:
+        """Return what is reported at the end."""
+        return [
+            f"{location}: {count:,} rejected as {reason}, the first is row {first.row_number}: {first.detail}"
+            for (reason, count), first in zip(self._counts.items(), self._first.values(), strict=True)
+        ]
 
 
 class _Costs:

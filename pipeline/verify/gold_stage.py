@@ -130,7 +130,7 @@ def examine_gold(row: Row, deadline_s: float) -> GoldExamined:
         queue.take(verdict)
     (pending,) = queue.finished_before_next()
     on_gold, another = pending.verdict_on(_Role.GOLD), pending.verdict_on(_Role.ANOTHER)
-    read = another or on_gold
+    read = on_gold if another is None else another
     reading = read.evidence.get("gold") if read is not None else None
     flags = tuple(record for record, _ in _flags(pending))
     return GoldExamined(flags, on_gold, None if reading is None else str(reading))

@@ -16,6 +16,7 @@ from truegold.pipeline.export.formats import FORMATS
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import InputError
+from truegold.verifiers.adapters.open_instruct import TruegoldVerifier
 
 FIXTURES = Path(__file__).parents[1] / "data" / "formats"
 """Files that the targets' own code has written: verl's example script for GSM8K, inspect's `Sample`, verifiers'
@@ -162,10 +163,24 @@ def test_a_run_is_exported_with_the_reasons_of_its_flags(curate: Any, tmp_path: 
         assert [row["flags"] for row in rows if row["flags"]] == [["yes_no_answer"]], name
 
 
-def test_open_instruct_gets_as_many_verifiers_as_golds(tmp_path: Path) -> None:
+def test_open_instruct_gets_one_verifier_a_row_since_it_adds_their_rewards_up(tmp_path: Path) -> None:
     (path,) = export(write_lines(tmp_path / "set.jsonl", RECORDS), "open-instruct", tmp_path / "out").splits
-    for row in pl.read_parquet(path).to_dicts():
-        assert len(row["dataset"]) == len(row["ground_truth"]) > 0 and set(row["dataset"]) == {"math"}
+    judge = TruegoldVerifier()
+    rows = pl.read_parquet(path).to_dicts()
+    assert [row["dataset"] for row in rows] == [["truegold"], ["math"], ["truegold"]]
+    assert rows[1]["ground_truth"] == ["8"]
+    for row, right in ((rows[0], ("0.5", "1/2")), (rows[2], ("3", "[3]"))):
+        (label,) = row["ground_truth"]
+        assert [judge([], f"\\boxed{{{answer}}}", label).score for answer in (*right, "9")] == [1.0, 1.0, 0.0]
+
+
+def test_open_instruct_is_handed_options_by_the_row_itself(tmp_path: Path) -> None:
+    data = write_lines(tmp_path / "set.jsonl", [{"question": "What is pi, as a decimal?", "answer": "3.14"}])
+    settings = {"verifier": "numeric", "verifier_args": {"rel_tol": 0.01}}
+    (path,) = export(data, "open-instruct", tmp_path / "out", **settings).splits
+    (row,) = pl.read_parquet(path).to_dicts()
+    assert row["dataset"] == ["truegold"]
+    assert TruegoldVerifier()([], "\\boxed{3.15}", row["ground_truth"][0]).score == 1.0
 
 
 def test_rows_for_several_verifiers_that_add_up_are_rejected(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import re
 import sys
 import threading
 import time
@@ -103,11 +104,11 @@ def test_arguments_that_are_no_json_object_cost_their_row_only():
     assert "not a JSON object" in verdicts[0].evidence["error"]
 
 
-@pytest.mark.parametrize("row", [Item(None, "5"), Item("\\boxed{5}", 5), Item(b"5", "5")])  # type: ignore[arg-type]
+@pytest.mark.parametrize("row", [Item(None, "5"), Item("\\boxed{5}", b"5"), Item(b"5", "5")])  # type: ignore[arg-type]
 def test_a_response_or_gold_that_is_no_text_costs_its_row_only(row):
     verdicts = list(verify_batch([row, Item("\\boxed{5}", "5")]))
     assert [verdict.score for verdict in verdicts] == [None, 1.0]
-    assert "is a text; this is" in verdicts[0].evidence["error"]
+    assert re.search("is a text.*this is", verdicts[0].evidence["error"])
 
 
 def test_a_verifier_that_kills_its_process_loses_no_row(risky):
@@ -253,13 +254,13 @@ def test_nothing_in_nothing_out():
 def test_the_cost_of_a_verdict_stands_beside_it_not_in_it(risky, workers):
     rows = [Item(r, "a", risky) for r in ["a", "b"]]
     timed_verdicts = list(verify_batch_timed(rows, workers=workers))
-    assert [verdict for verdict, _ in timed_verdicts] == list(verify_batch(rows, workers=workers))
-    assert all(cpu_ms >= 0 for _, cpu_ms in timed_verdicts)
+    assert [timed.verdict for timed in timed_verdicts] == list(verify_batch(rows, workers=workers))
+    assert all(timed.cpu_ms >= 0 for timed in timed_verdicts)
 
 
 def test_a_row_whose_process_died_or_was_killed_has_no_cost(risky):
     rows = [Item(r, r, risky) for r in ["a", "exit", "hang", "b"]]
-    costs = [cpu_ms for _, cpu_ms in verify_batch_timed(rows, workers=2, item_deadline_s=1.0)]
+    costs = [timed.cpu_ms for timed in verify_batch_timed(rows, workers=2, item_deadline_s=1.0)]
     assert [cost is None for cost in costs] == [False, True, True, False]
 
 

@@ -59,11 +59,13 @@ def test_a_verifier_of_the_users_sees_one_gold_at_a_time() -> None:
 
 
 @pytest.mark.parametrize("value", ["7", [7], ["a"] * MAX_GOLDS, {"a": 1}])
-def test_what_is_no_list_of_texts_is_a_verdict_without_a_score_and_a_mistake_of_the_configuration(
+def test_what_is_no_list_of_texts_is_a_verdict_without_a_score_and_a_mistake_of_a_call_or_configuration(
     value: object,
 ) -> None:
-    verdict = tv.verify("\\boxed{7}", "6", other_golds=value)
+    (verdict,) = tv.verify_batch([tv.Item("\\boxed{7}", "6", "math", json.dumps({"other_golds": value}))])
     assert verdict.score is None and "other_golds" in verdict.evidence["error"]
+    with pytest.raises(tv.ConfigError, match="other_golds"):
+        tv.verify("\\boxed{7}", "6", other_golds=value)
     assert "other_golds" in find_option_mistakes("math", {"other_golds": value})[0]
 
 

@@ -50,7 +50,7 @@ def score_episodes(
 def _completion(
     episode: Episode, verdict: Verdict | None, reward: RewardConfig, turns: TurnsConfig, temperature: float
 ) -> StepCompletion:
-    verdict = verdict or _verdict(episode)
+    verdict = _verdict(episode) if verdict is None else verdict
     # With turns there is no other term than correctness (`GrpoConfig`).
     composed = compose(reward.composition, (verdict,), reward.clip)
     segments = [] if episode.dialogue is None else [held.to_segment(temperature) for held in episode.dialogue.segments]

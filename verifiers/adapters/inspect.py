@@ -9,12 +9,10 @@ out of its metrics and counts.
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import replace
 from typing import Any
 
 from truegold.verifiers.adapters.scoring import Scorer, truth_of
-from truegold.verifiers.several_golds import OTHER_GOLDS
 
 
 def verified(verifier: str | None = None) -> Any:
@@ -27,12 +25,8 @@ def verified(verifier: str | None = None) -> Any:
     def truegold() -> Any:
         async def score(state: Any, target: Any) -> Any:
             truth = truth_of(dict(state.metadata or {}), state.input_text)
-            golds = list(target)
-            if truth.gold is None and golds:
-                arguments = json.loads(truth.verifier_args)
-                if len(golds) > 1:
-                    arguments[OTHER_GOLDS] = golds[1:]
-                truth = replace(truth, gold=golds[0], verifier_args=json.dumps(arguments))
+            if truth.gold is None:
+                truth = replace(truth, gold=list(target))
             question = truth.question(state.output.completion)
             (verdict,) = await asyncio.to_thread(judge.judge, [question])
             details = {"reason": str(verdict.reason), "evidence": dict(verdict.evidence)}

@@ -1,16 +1,15 @@
 """open-instruct: a `VerifierFunction` called `truegold`, for rows with `dataset: truegold`.
 
 Importing this module is enough: open-instruct makes one of every subclass of `VerifierFunction` that it knows of. The
-label is the row that the export has carried, or a bare gold. open-instruct adds up scores, so that a response that
-could not be judged counts as 0; `masked_share()` says how many those were.
+label is the row that the export has carried, a bare gold, or a list of accepted ones. open-instruct adds up scores, so
+that a response that could not be judged counts as 0; `masked_share()` says how many those were.
 """
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from truegold.verifiers.adapters.scoring import RowTruth, Scorer, truth_of
+from truegold.verifiers.adapters.scoring import Scorer, truth_of_label
 
 try:
     from open_instruct.ground_truth_utils import VerificationResult, VerifierFunction
@@ -52,7 +51,9 @@ class TruegoldVerifier(VerifierFunction):  # type: ignore[misc]
         rollout_state: Any = None,
     ) -> VerificationResult:
         """Return the score of one response."""
-        (verdict,) = self._scorer.judge([_truth(label, query).question(prediction)])
+        if isinstance(label, list) and len(label) == 1:
+            label = label[0]
+        (verdict,) = self._scorer.judge([truth_of_label(label, query).question(prediction)])
         if verdict.score is None:
             self.masked += 1
         else:
@@ -63,13 +64,3 @@ class TruegoldVerifier(VerifierFunction):  # type: ignore[misc]
     def masked_share(self) -> float:
         """Return the share of all responses so far that could not be judged."""
         return self.masked / max(self.masked + self.judged, 1)
-
-
-def _truth(label: Any, query: str | None) -> RowTruth:
-    if isinstance(label, list):
-        label = label[0]
-    if isinstance(label, str) and label.startswith("{"):
-        columns = json.loads(label)
-        if "verifier" in columns:
-            return truth_of(columns, query)
-    return RowTruth(str(label), problem=query)

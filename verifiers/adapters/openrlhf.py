@@ -2,19 +2,19 @@
 
     --reward.remote_url reward_func.py                        the file beside the exported set
 
-`queries` are prompt and response together, decoded with special tokens; the label is the JSON text of the export, or a
-bare gold. The result has `rewards`, `scores` (from 0 to 1, for its dynamic filtering) and `extra_logs` with `judged`
-and `masked_share`. A response that could not be judged cannot be left out there: its reward is 0, and `judged` says so.
+`queries` are prompt and response together, decoded with special tokens; the label is the JSON text of the export, a
+bare gold, or a list of accepted ones. The result has `rewards`, `scores` (from 0 to 1, for its dynamic filtering) and
+`extra_logs` with `judged` and `masked_share`. A response that could not be judged cannot be left out there: its reward
+is 0, and `judged` says so.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
 
-from truegold.verifiers.adapters.scoring import RowTruth, Scorer, masked_share, truth_of
+from truegold.verifiers.adapters.scoring import Scorer, masked_share, truth_of_label
 
 _SCORER = Scorer(unjudged=0.0)
 _SPECIAL = re.compile(
@@ -26,12 +26,14 @@ _TURN = re.compile(
 )
 
 
-def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[str], **_: Any) -> dict[str, Any]:
+def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **_: Any) -> dict[str, Any]:
     """Return the rewards of responses, as OpenRLHF's agents read them."""
     import torch
 
     pairs = zip(queries, prompts, labels, strict=True)
-    verdicts = _SCORER.judge(_truth(label).question(response_in(query, prompt)) for query, prompt, label in pairs)
+    verdicts = _SCORER.judge(
+        truth_of_label(label).question(response_in(query, prompt)) for query, prompt, label in pairs
+    )
     rewards = torch.tensor([_SCORER.paid(verdict) for verdict in verdicts], dtype=torch.float)
     judged = torch.tensor([float(verdict.score is not None) for verdict in verdicts])
     masked = torch.full_like(judged, masked_share(verdicts))
@@ -50,13 +52,3 @@ def response_in(query: str, prompt: str) -> str:
         response = query[turns[-1].end() :] if turns else query
     # What follows the first end of a turn is padding, or another turn that the policy has made up.
     return _SPECIAL.split(response.lstrip())[0].strip() or _SPECIAL.sub("", response).strip()
-
-
-def _truth(label: str) -> RowTruth:
-    try:
-        columns = json.loads(label)
-    except ValueError:
-        columns = None
-    if isinstance(columns, dict) and "verifier" in columns:
-        return truth_of(columns, columns.get("problem"))
-    return RowTruth(label)

@@ -12,6 +12,7 @@ from typing import Any
 from truegold.verifiers.adapters.scoring import RowTruth, Scorer
 from truegold.verifiers.gold import gold_response
 from truegold.verifiers.registry import resolve
+from truegold.verifiers.several_golds import golds_in
 from truegold.verifiers.verdict import Verdict
 
 _SCORER = Scorer()
@@ -39,5 +40,6 @@ async def judge(data: Any, response: str) -> Verdict:
 
 async def gold_passes(data: Any) -> bool | None:
     """Return whether the row's gold earns its own reward; None where no perfect response can be made up."""
-    perfect = gold_response(resolve(data.verifier), data.gold, data.solution)
+    gold = next(iter(golds_in(data.gold)), None)
+    perfect = gold_response(resolve(data.verifier), gold, data.solution)
     return None if perfect is None else (await judge(data, perfect)).passed

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from truegold.verifiers.errors import ConfigError
@@ -38,7 +38,8 @@ TRUTH_COLUMNS = frozenset((*GOLD_COLUMNS, "truegold", "verifier", "verifier_args
 class RowTruth:
     """What a response is judged by."""
 
-    gold: str | None
+    gold: Any
+    """The gold, or a list of accepted ones, as `several_golds.golds_in` reads them."""
     verifier: str = "math"
     verifier_args: str = "{}"
     problem: str | None = None
@@ -56,11 +57,22 @@ def truth_of(columns: Mapping[str, Any], problem: str | None = None) -> RowTruth
     gold = next((columns[name] for name in names if columns.get(name) is not None), None)
     arguments = columns.get("verifier_args") or "{}"
     return RowTruth(
-        None if gold is None else str(gold),
+        gold,
         columns.get("verifier") or "math",
         arguments if isinstance(arguments, str) else json.dumps(arguments),
         problem,
     )
+
+
+def truth_of_label(label: Any, problem: str | None = None) -> RowTruth:
+    """Return what a label is judged by: the row that an export has put there as JSON text, else the label is gold."""
+    try:
+        row = json.loads(label) if isinstance(label, str) and label.startswith("{") else None
+    except ValueError:
+        row = None
+    if isinstance(row, dict) and "verifier" in row:
+        return truth_of({"truegold": label}, problem or row.get("problem"))
+    return RowTruth(label, problem=problem)
 
 
 @dataclass
@@ -96,7 +108,7 @@ class Scorer:
         """Return the verdicts in the order of the questions."""
         asked = list(questions)
         if self.verifier is not None:
-            asked = [Item(item.response, item.gold, self.verifier, item.verifier_args, item.problem) for item in asked]
+            asked = [replace(item, verifier=self.verifier) for item in asked]
         if len(asked) < SMALL_BATCH and all(item.verifier in BUILT_IN for item in asked):
             return [self._verifiers.judge(item).verdict for item in asked]
         return list(self._processes.verify(asked, self._tally))

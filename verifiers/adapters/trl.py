@@ -10,7 +10,7 @@ something else. The completions table gets the columns `truegold_reason` and `tr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +52,9 @@ class TruegoldReward:
                 f"The data set has no gold: its columns are {', '.join(columns) or 'prompt alone'}.",
                 f"Name one of {', '.join(GOLD_COLUMNS)}, or write the set with truegold export --format trl.",
             )
-        by_row = {name: values for name, values in columns.items() if _is_column(values, len(completions))}
+        by_row = {name: columns[name] for name in columns.keys() & TRUTH_COLUMNS}
+        for name, values in {"prompts": prompts, **by_row}.items():
+            _check_length(name, values, len(completions))
         questions = [
             truth_of({name: values[index] for name, values in by_row.items()}, _problem(prompts[index])).question(
                 last_text(completion)
@@ -76,8 +78,18 @@ def truegold(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any)
 _DEFAULT = TruegoldReward()
 
 
-def _is_column(values: Any, rows: int) -> bool:
-    return isinstance(values, Sequence) and not isinstance(values, str) and len(values) == rows
+def _check_length(name: str, values: Any, completions: int) -> None:
+    """Raise ConfigError where a column is none of this batch: TRL hands each with an entry for every completion."""
+    try:
+        rows = None if isinstance(values, str | Mapping) else len(values)
+    except TypeError:
+        rows = None
+    if rows != completions:
+        what = f"{type(values).__name__} {values!r:.60}" if rows is None else f"{rows} entries"
+        raise ConfigError(
+            f"The column {name!r} of the batch is {what}; there are {completions} completions.",
+            "Pass a list with one entry for each completion.",
+        )
 
 
 def _problem(prompt: Any) -> str | None:

@@ -41,6 +41,11 @@ class Execution:
     """What the job left besides its output, as lines of JSON or files."""
 
     @property
+    def own_s(self) -> float:
+        """What it took by itself, as on a machine without others: CPU time and waiting; else the time on the clock."""
+        return self.wall_s if self.cpu_s is None else self.cpu_s + (self.idle_s or 0.0)
+
+    @property
     def ok(self) -> bool:
         """Whether it exited with status 0."""
         return self.end is End.EXITED and self.status == 0

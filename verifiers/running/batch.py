@@ -77,7 +77,7 @@ def verify_batch_timed(
     item_deadline_s: float = DEADLINE_S,
     max_timeouts: float = 1.0,
 ) -> Generator[TimedVerdict, None, None]:
-    """Return the same as `verify_batch`, each verdict with the CPU milliseconds that it took."""
+    """Return the same as `verify_batch`, each verdict with what it cost."""
     return _verify_once(BatchVerifier(workers, chunk, item_deadline_s, max_timeouts), rows)
 
 
@@ -91,8 +91,8 @@ def _verify_once(verifier: BatchVerifier, rows: Iterable[Item]) -> Generator[Tim
 def _without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Iterator[Verdict]:
     # Whoever stops reading verdicts stops the processes behind them.
     with closing(timed_verdicts):
-        for verdict, _ in timed_verdicts:
-            yield verdict
+        for timed in timed_verdicts:
+            yield timed.verdict
 
 
 def _checked(rows: Iterable[Item]) -> Iterator[Item]:
@@ -138,7 +138,7 @@ class BatchVerifier:
     def verify_timed(
         self, rows: Iterable[Item], tally: TimeoutTally | None = None
     ) -> Generator[TimedVerdict, None, None]:
-        """Return the same, each verdict with the CPU milliseconds that it took."""
+        """Return the same, each verdict with what it cost."""
         tally = tally or TimeoutTally(self._max_timeouts, self._item_deadline_s, rows)
         batches = _checked(rows)
         processes, uses_caller = self._workers, self._workers == 1
@@ -329,4 +329,4 @@ def _read_reply(reply: dict[str, Any]) -> TimedVerdict:
         raise ERROR_TYPES.get(kind, TruegoldError)(message, hint)
     if "bug" in reply:
         raise RuntimeError(f"a verifier failed in a process of verify_batch:\n{reply['bug']}")
-    return TimedVerdict(verdict_from_json(reply["verdict"]), reply["cpu_ms"])
+    return TimedVerdict(verdict_from_json(reply["verdict"]), *reply["costs"])

@@ -1,7 +1,7 @@
 """One process of `verify_batch`, from inside.
 
 The first line in is `{"path": [...]}`, where the parent imports from; the answer is `{"ready": true}`. Every further
-line is a list of items, each of which is answered by a line of its own, `{"verdict", "cpu_ms"}`, so that the parent
+line is a list of items, each of which is answered by a line of its own, `{"verdict", "costs"}`, so that the parent
 knows which one a crash or a deadline belongs to. `{"user_error"}` is an error that the user can mend, `{"bug"}` a
 traceback: both stop the batch.
 """
@@ -35,12 +35,12 @@ def main() -> None:
 
 def _answer(verifiers: ResolvedVerifiers, item: Item) -> dict[str, Any]:
     try:
-        verdict, cpu_ms = verifiers.judge(item)
+        verdict, *costs = verifiers.judge(item)
     except TruegoldError as error:
         return {"user_error": [type(error).__name__, error.message, error.hint]}
     except Exception:
         return {"bug": traceback.format_exc()}
-    return {"verdict": verdict_to_json(verdict), "cpu_ms": cpu_ms}
+    return {"verdict": verdict_to_json(verdict), "costs": costs}
 
 
 if __name__ == "__main__":

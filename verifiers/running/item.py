@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from truegold.verifiers.registry import resolve
-from truegold.verifiers.several_golds import judge_any
+from truegold.verifiers.code.sandbox.pool import last_run
+from truegold.verifiers.gold import judges_solutions
+from truegold.verifiers.registry import check_options, resolve, unknown_option
+from truegold.verifiers.several_golds import BadGold, gold_and_arguments, golds_in, judge_any
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 
@@ -19,14 +21,35 @@ class Item:
 
     response: str
     """What is judged, as the model wrote it."""
-    gold: str | None
-    """The reference answer; None for verifiers that need none."""
+    gold: Any
+    """The reference answer, or a list of accepted ones, the first of which stays here (`golds_in`); None for verifiers
+    that need none."""
     verifier: str = "math"
     """The verifier's name or import string."""
-    verifier_args: str = "{}"
-    """A JSON object, which the verifier gets as `info`."""
+    verifier_args: Any = "{}"
+    """A JSON object, which the verifier gets as `info`. A mapping is written as one, and its options are checked."""
     problem: str | None = None
     """The question, for verifiers that look at it."""
+    unread_gold: str | None = None
+    """Why what was handed over as gold is none; None where it is one."""
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError where a mapping has options that the verifier does not have."""
+        if isinstance(self.verifier_args, Mapping):
+            check_options(self.verifier, self.verifier_args)
+            object.__setattr__(self, "verifier_args", json.dumps(dict(self.verifier_args)))
+        if self.gold is not None and type(self.gold) is not str:
+            self._read_gold()
+
+    def _read_gold(self) -> None:
+        try:
+            golds = golds_in(self.gold)
+        except BadGold as error:
+            golds = []
+            object.__setattr__(self, "unread_gold", str(error))
+        gold, verifier_args = _gold_and_arguments(golds, self.verifier, self.verifier_args)
+        object.__setattr__(self, "gold", gold)
+        object.__setattr__(self, "verifier_args", verifier_args)
 
 
 class TimedVerdict(NamedTuple):
@@ -36,6 +59,8 @@ class TimedVerdict(NamedTuple):
     cpu_ms: float | None
     """CPU milliseconds of the thread that judged, without those of processes that the verifier itself started;
     None where the judging process died or was killed."""
+    program_s: float | None = None
+    """Seconds of CPU time and waiting of the last program that ran here; None where none did."""
 
 
 class ResolvedVerifiers:
@@ -54,22 +79,40 @@ class ResolvedVerifiers:
         """Return the verdict on an item; a field of another type than its own leaves it without a score."""
         # Importing the verifier comes before the clock starts, because it is not this item's cost.
         verifier = self.resolve(item.verifier)
+        last_run.own_s = None
         start = time.thread_time()
         verdict = _judge(verifier, item)
-        return TimedVerdict(verdict, (time.thread_time() - start) * 1000)
+        return TimedVerdict(verdict, (time.thread_time() - start) * 1000, last_run.own_s)
 
 
 def _judge(verifier: Verifier, item: Item) -> Verdict:
-    for name, text in (("response", item.response), ("gold", item.gold)):
-        if not isinstance(text, str) and (name == "response" or text is not None):
-            return _unjudgeable(f"{name} is a text; this is {type(text).__name__} {text!r:.60}")
+    response: object = item.response
+    if not isinstance(response, str):
+        return _unjudgeable(f"response is a text; this is {type(response).__name__} {response!r:.60}")
+    if item.unread_gold is not None and not judges_solutions(verifier):
+        return Verdict(None, Reason.GOLD_UNPARSED, evidence={"error": item.unread_gold})
     try:
         info = json.loads(item.verifier_args)
     except (ValueError, RecursionError) as error:
         return _unjudgeable(f"verifier_args is not a JSON object: {error}")
     if not isinstance(info, dict):
         return _unjudgeable(f"verifier_args is not a JSON object: it is {item.verifier_args[:40]}")
-    return judge_any(verifier, item.response, item.gold, item.problem, info)
+    if info and (mistake := unknown_option(verifier, info)) is not None:
+        return _unjudgeable(mistake)
+    return judge_any(verifier, response, item.gold, item.problem, info)
+
+
+def _gold_and_arguments(golds: list[str], verifier: str, verifier_args: str) -> tuple[str | None, str]:
+    """Return the gold of a row and its arguments as JSON; what is no object of JSON stays, which is told later."""
+    if len(golds) > 1:
+        try:
+            arguments = json.loads(verifier_args)
+        except (ValueError, RecursionError):
+            arguments = None
+        if isinstance(arguments, dict):
+            gold, arguments = gold_and_arguments(golds, verifier, arguments)
+            return gold, json.dumps(arguments)
+    return next(iter(golds), None), verifier_args
 
 
 def _unjudgeable(error: str) -> Verdict:

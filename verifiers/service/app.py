@@ -2,11 +2,13 @@
 
     POST /verify         {"response": "... \\\\boxed{0.5}", "gold": "1/2"}         -> {"score": 1.0, ...}
     POST /verify         {"responses": [{"response": ..., "gold": ...}, ...]}    -> {"verdicts": [...]}
-    POST /run_code, /test_program     as SandboxFusion and open-instruct have them (`programs`)
+    POST /run_code                            as SandboxFusion has it (`programs`)
+    POST /test_program, /test_program_stdio   as open-instruct has them (`open_instruct`)
     GET  /health, /metrics
 
 400: the request is wrong, and `error` says how. 401: the token is. 413: it is too large. 429: the queue is full; come
-again after `Retry-After` seconds. A verdict that could not be given has score null, as everywhere.
+again after `Retry-After` seconds. 503: the sandbox failed. A verdict that could not be given has score null, as
+everywhere.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import hmac
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
@@ -23,10 +26,13 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from truegold.verifiers.errors import SetupError, TruegoldError
+from truegold.verifiers.code.execution import SandboxError
+from truegold.verifiers.errors import ConfigError, SetupError, TruegoldError
+from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.item import Item, verdict_to_json
+from truegold.verifiers.service import open_instruct
 from truegold.verifiers.service.desk import Desk, Full, NeverFits, Settings
-from truegold.verifiers.service.programs import BadRequest, run_code, test_items
+from truegold.verifiers.service.programs import BadRequest, run_code
 
 RETRY_S = 1
 """When a client that was refused may come again."""
@@ -49,7 +55,12 @@ def make_app(settings: Settings) -> Starlette:
         finally:
             app.state.desk.close()
 
-    handlers: dict[str, Handler] = {"/verify": _verify, "/run_code": _run_code, "/test_program": _test_program}
+    handlers: dict[str, Handler] = {
+        "/verify": _verify,
+        "/run_code": _run_code,
+        "/test_program": _test_program,
+        "/test_program_stdio": _test_program_stdio,
+    }
     routes = [Route(path, _endpoint(path, handler), methods=["POST"]) for path, handler in handlers.items()]
     routes += [Route("/health", _health), Route("/metrics", _metrics)]
     return Starlette(routes=routes, lifespan=lifespan)
@@ -78,8 +89,8 @@ async def _respond(request: Request, desk: Desk, handle: Handler) -> Response:
         return JSONResponse({"error": "the queue is full"}, 429, headers={"Retry-After": str(RETRY_S)})
     except (NeverFits, _TooLarge) as error:
         return _refusal(413, str(error) or f"a request has at most {desk.settings.max_bytes} bytes")
-    except (BadRequest, TruegoldError, ClientDisconnect) as error:
-        return _refusal(503 if isinstance(error, SetupError) else 400, str(error))
+    except (BadRequest, TruegoldError, SandboxError, ClientDisconnect) as error:
+        return _refusal(503 if isinstance(error, SetupError | SandboxError) else 400, str(error))
     except (ValueError, RecursionError) as error:
         return _refusal(400, f"the body is no JSON: {error}"[:300])
 
@@ -111,7 +122,7 @@ async def _verify(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
         raise BadRequest(f"responses is a list of at most {desk.settings.max_responses} objects")
     asked = [_item(entry, position, desk) for position, entry in enumerate(entries, 1)]
     verdicts = await desk.judge(asked, _deadline(body, desk.settings.request_s))
-    answers = [verdict_to_json(verdict) for verdict in verdicts]
+    answers = [verdict_to_json(timed.verdict) for timed in verdicts]
     return answers[0] if several is None else {"verdicts": answers}
 
 
@@ -119,7 +130,7 @@ def _item(entry: object, position: int, desk: Desk) -> Item:
     if not isinstance(entry, dict):
         raise BadRequest(f"response {position} is a JSON object; this is {type(entry).__name__}")
     texts = {}
-    for name in ("response", "gold", "problem", "verifier"):
+    for name in ("response", "problem", "verifier"):
         value = entry.get(name)
         if not isinstance(value, str) and (value is not None or name == "response"):
             raise BadRequest(f"response {position}: {name} is a text; here it is {type(value).__name__}")
@@ -128,8 +139,19 @@ def _item(entry: object, position: int, desk: Desk) -> Item:
     if not desk.allows(verifier):
         raise BadRequest(f"response {position}: this service has no verifier {verifier[:80]!r}")
     arguments = entry.get("verifier_args") or {}
-    encoded = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return Item(texts["response"] or "", texts["gold"], verifier, encoded, texts["problem"])
+    try:
+        arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
+        if not isinstance(arguments, dict):
+            raise BadRequest(f"verifier_args is an object; here it is {type(arguments).__name__}")
+        if verifier not in BUILT_IN:
+            # A verifier of the user's is imported by the processes that judge, not by this one.
+            arguments = json.dumps(arguments)
+        item = Item(texts["response"] or "", entry.get("gold"), verifier, arguments, texts["problem"])
+    except (ValueError, ConfigError) as error:
+        raise BadRequest(f"response {position}: {error}"[:500]) from None
+    if item.unread_gold is not None:
+        raise BadRequest(f"response {position}: {item.unread_gold}")
+    return item
 
 
 def _deadline(body: Mapping[str, Any], most: float) -> float:
@@ -140,17 +162,19 @@ def _deadline(body: Mapping[str, Any], most: float) -> float:
 
 
 async def _run_code(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
-    return await desk.run_program(lambda: run_code(body))
+    (answer,) = await desk.run_programs([partial(run_code, body)])
+    return answer
 
 
 async def _test_program(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
-    asked = test_items(body)
-    verdicts = await desk.judge(asked, desk.settings.request_s)
-    seconds = [verdict.evidence.get("cpu_s") for verdict in verdicts]
-    return {
-        "results": [int(verdict.passed) for verdict in verdicts],
-        "runtimes": [value if isinstance(value, int | float) else -1.0 for value in seconds],
-    }
+    verdicts = await desk.judge(open_instruct.assert_tests(body), desk.settings.request_s)
+    limit_s = open_instruct.time_limit(body)
+    return open_instruct.answer([open_instruct.outcome_of(timed, limit_s) for timed in verdicts])
+
+
+async def _test_program_stdio(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
+    runs = open_instruct.stdio_runs(body, time.monotonic() + desk.settings.request_s)
+    return open_instruct.answer(await desk.run_programs(runs))
 
 
 async def _health(request: Request) -> Response:

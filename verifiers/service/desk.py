@@ -20,7 +20,7 @@ from truegold.verifiers.processes.cores import usable_cores
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.batch import DEADLINE_S, Pool
 from truegold.verifiers.running.deadlines import TimeoutTally
-from truegold.verifiers.running.item import Item
+from truegold.verifiers.running.item import Item, TimedVerdict
 from truegold.verifiers.service.metrics import Metrics
 from truegold.verifiers.verdict import Reason, Verdict
 
@@ -82,8 +82,8 @@ class Desk:
         """Return whether a request may name this verifier."""
         return verifier in BUILT_IN or verifier in self.settings.verifiers
 
-    async def judge(self, asked: Sequence[Item], deadline_s: float) -> list[Verdict]:
-        """Return the verdicts in order. Raises Full where the queue has no room."""
+    async def judge(self, asked: Sequence[Item], deadline_s: float) -> list[TimedVerdict]:
+        """Return the verdicts in order, each with what it cost. Raises Full where the queue has no room."""
         self._admit(len(asked))
         end = time.monotonic() + deadline_s
         chunks = [asked[start : start + CHUNK] for start in range(0, len(asked), CHUNK)]
@@ -92,25 +92,27 @@ class Desk:
             future = self._pool.submit(list(chunk), self._tally)
             future.add_done_callback(partial(self._release, len(chunk)))
             futures.append(asyncio.wrap_future(future))
-        verdicts: list[Verdict] = []
+        verdicts: list[TimedVerdict] = []
         for chunk, waited in zip(chunks, futures, strict=True):
             try:
                 judged = await asyncio.wait_for(asyncio.shield(waited), max(end - time.monotonic(), 0.001))
             except TimeoutError:
                 waited.add_done_callback(_forget)
-                verdicts += [Verdict(None, Reason.TIMEOUT, evidence={"request_s": deadline_s})] * len(chunk)
+                late = Verdict(None, Reason.TIMEOUT, evidence={"request_s": deadline_s})
+                verdicts += [TimedVerdict(late, None)] * len(chunk)
             else:
-                verdicts += [timed.verdict for timed in judged]
-        for item, verdict in zip(asked, verdicts, strict=True):
-            self.metrics.count_verdict(item.verifier, verdict)
+                verdicts += judged
+        for item, timed in zip(asked, verdicts, strict=True):
+            self.metrics.count_verdict(item.verifier, timed.verdict)
         return verdicts
 
-    async def run_program(self, run: Callable[[], T]) -> T:
-        """Return what a function returns that runs a program. Raises Full where the queue has no room."""
-        self._admit(1)
-        future = self._programs.submit(run)
-        future.add_done_callback(partial(self._release, 1))
-        return await asyncio.wrap_future(future)
+    async def run_programs(self, runs: Sequence[Callable[[], T]]) -> list[T]:
+        """Return what functions return that run a program each. Raises Full where the queue has no room."""
+        self._admit(len(runs))
+        futures = [self._programs.submit(run) for run in runs]
+        for future in futures:
+            future.add_done_callback(partial(self._release, 1))
+        return await asyncio.gather(*map(asyncio.wrap_future, futures))
 
     def close(self) -> None:
         """End the processes."""

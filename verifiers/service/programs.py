@@ -1,20 +1,16 @@
-"""Programs in the request shapes of other sandboxes.
+"""Programs in the request shape of SandboxFusion.
 
     POST /run_code       {"code": "print(input())", "language": "python", "stdin": "3", "run_timeout": 10}
       -> {"status": "Success", "run_result": {"status": "Finished", "return_code": 0, "stdout": "3\\n", ...}, ...}
-    POST /test_program   {"program": "def add(a, b): ...", "tests": ["assert add(1, 2) == 3"], "max_execution_time": 1}
-      -> {"results": [1], "runtimes": [0.01]}
 
-The first is SandboxFusion's (sandbox/server/sandbox_api.py), the second open-instruct's (open_instruct/code/api.py). A
-timeout bounds the program's CPU time here, and what it may wait. Files cannot be fetched, and `args` are not handed on:
-a request that asks for either is answered with a SandboxError.
+Source: sandbox/server/sandbox_api.py. A timeout bounds the program's CPU time here, and what it may wait. Files cannot
+be fetched, and `args` are not handed on: a request that asks for either is answered with a SandboxError.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,10 +18,8 @@ from truegold.verifiers.code.execution import End, Execution, Program, SandboxEr
 from truegold.verifiers.code.languages import language_name
 from truegold.verifiers.code.limits import CPU_S_BOUNDS, Limits
 from truegold.verifiers.code.sandbox.local import Local
-from truegold.verifiers.running.item import Item
 
 MEMORY_MB = 1024
-MAX_TESTS = 4096
 _LIMIT_ENDS = (End.CPU_LIMIT, End.WALL_LIMIT)
 
 
@@ -49,20 +43,6 @@ def run_code(request: Mapping[str, Any]) -> dict[str, Any]:
     return _answer("Success" if execution.ok else "Failed", compiled, execution)
 
 
-def test_items(request: Mapping[str, Any]) -> list[Item]:
-    """Return what is asked of the code verifier for each test of a program."""
-    program, tests = _text(request, "program"), request.get("tests")
-    if not isinstance(tests, list) or not all(isinstance(test, str) for test in tests) or len(tests) > MAX_TESTS:
-        raise BadRequest(f"tests is a list of at most {MAX_TESTS} texts")
-    limits = {"cpu_s": _seconds(request, "max_execution_time", 1.0)}
-    fence = "~~~~" if "```" in program else "```"
-    response = f"{fence}python\n{program}\n{fence}"
-    return [
-        Item(response, None, "code", json.dumps({"tests": {"type": "asserts", "code": test}, "limits": limits}))
-        for test in tests
-    ]
-
-
 def _read_program(request: Mapping[str, Any]) -> tuple[Program, Limits, str]:
     files = request.get("files") or {}
     try:
@@ -72,29 +52,31 @@ def _read_program(request: Mapping[str, Any]) -> tuple[Program, Limits, str]:
     memory_mb = request.get("memory_limit_MB") or -1
     if not isinstance(memory_mb, int):
         raise BadRequest("memory_limit_MB is a whole number")
-    program = Program(language_name(_text(request, "language")), _text(request, "code"), contents)
+    program = Program(language_name(text_field(request, "language")), text_field(request, "code"), contents)
     stdin = request.get("stdin") or ""
     if not isinstance(stdin, str):
         raise BadRequest("stdin is a text")
     try:
         limits = Limits(
-            cpu_s=_seconds(request, "run_timeout", 10.0),
+            cpu_s=seconds_field(request, "run_timeout", 10.0),
             memory_mb=memory_mb if memory_mb > 0 else MEMORY_MB,
-            compile_cpu_s=_seconds(request, "compile_timeout", 10.0),
+            compile_cpu_s=seconds_field(request, "compile_timeout", 10.0),
         )
     except ValueError as error:
         raise BadRequest(str(error)) from None
     return program, limits, stdin
 
 
-def _text(request: Mapping[str, Any], name: str) -> str:
+def text_field(request: Mapping[str, Any], name: str) -> str:
+    """Return a field that is a text. Raises BadRequest."""
     value = request.get(name)
     if not isinstance(value, str):
         raise BadRequest(f"{name} is a text; here it is {type(value).__name__}")
     return value
 
 
-def _seconds(request: Mapping[str, Any], name: str, default: float) -> float:
+def seconds_field(request: Mapping[str, Any], name: str, default: float) -> float:
+    """Return a field of seconds, within the bounds of CPU time. Raises BadRequest."""
     value = request.get(name, default)
     low, high = CPU_S_BOUNDS
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:

@@ -1,11 +1,12 @@
 """open-instruct (RLVR): messages, a ground truth and the name of who verifies it, each a text or a list.
 
     {"messages": [{"role": "user", "content": "Natalia sold ..."}], "ground_truth": "72", "dataset": "math", ...}
-    {"messages": [...], "ground_truth": ["1/2", "0.5"], "dataset": ["math", "math"], ...}
+    {"messages": [...], "ground_truth": ["{\\"gold\\": \\"1/2\\", ...}"], "dataset": ["truegold"], ...}
     {"messages": [...], "ground_truth": ["assert add(1, 2) == 3", ...], "dataset": "code", ...}
 
-Rewards of several ground truths are added there, so that golds which mean the same pay twice. Rows whose verifier
-open-instruct does not have are written with `dataset: truegold` and the row itself as ground truth, for
+Rewards of several ground truths are added there, so that golds which mean the same would pay twice, and its verifiers
+know no options. Rows with several accepted golds, with options, or with a verifier that open-instruct does not have are
+written with `dataset: truegold` and the row itself as ground truth, for
 `truegold.verifiers.adapters.open_instruct`. Source: open-instruct's dataset_transformation.py,
 ground_truth_utils.py.
 """
@@ -32,13 +33,12 @@ class OpenInstructRecord(ExportRecord):
 
 
 def make_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return a row's record; ground truth and dataset are lists in every row, of equal lengths."""
-    known = KNOWN_VERIFIERS.get(row.row["verifier"])
-    golds = list(row.golds) if known and row.golds else [row.carried]
+    """Return a row's record; ground truth and dataset are lists of one in every row."""
+    known = KNOWN_VERIFIERS.get(row.row["verifier"]) if len(row.golds) == 1 and not row.arguments else None
     return {
         "messages": row.messages,
-        "ground_truth": golds,
-        "dataset": [known if known and row.golds else TRUEGOLD] * len(golds),
+        "ground_truth": [row.carried if known is None else row.golds[0]],
+        "dataset": [known or TRUEGOLD],
         "id": row.row["id"],
         "license": row.provenance.license,
         "origin": row.provenance.origin,
