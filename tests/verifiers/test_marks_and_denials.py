@@ -77,6 +77,44 @@ STATEMENTS = (
     "There is no remainder, so it is 5.",
     "The answer is 5, isn't it?",
     "不难得出答案是5。",
+    "So 5 students did not pass.",
+    "The number of students who do not play is 5.",
+    "The smallest number that does not divide 24 is 5.",
+    "The number of wrong answers is 5.",
+    "5 statements are false.",
+    "The lines do not intersect when m = 5.",
+    "The answer is 5, because 15 does not divide 100.",
+    "x = 5, since x = -5 is rejected.",
+    "The minimum is 5 since it cannot be less than 5.",
+    "The answer is 5, which may not be obvious but is correct.",
+    "Answer: x = 5 (x = -1 is extraneous)",
+    "Since order doesn't matter there are 5 ways.",
+    "The answer is not 4, it is 5.",
+    "So the unknown number is 5.",
+    "The problem does not state r, yet the ratio is 5.",
+    "Giving up coffee saves him 5 dollars.",
+    "Tom couldn't solve 5 problems.",
+    "None of the other options works, leaving 5.",
+    "The number of people who said yes is 5.",
+    "Many students would say 6, but the answer is 5.",
+    "The maximum cannot exceed 5.",
+    "Chaque pas mesure 5 cm.",
+    "Réponse : 5 élèves ne jouent pas.",
+    "No hay otras soluciones, por lo tanto x = 5.",
+    "所以没有参加的学生有5人。",
+    "答案是5，因为15不是质数。",
+    "Is it 4? No, it's not: \\boxed{5}",
+    "\\boxed{5}. I made a mistake at first, but this value is checked.",
+)
+
+NOT_PAID = (
+    "The answer is \\boxed{7}. A common mistake is to give [answer: 5].",
+    "The answer is 4, and I do not doubt it, but 5 is what my friend got.",
+    "So the total is 4, but I checked 5 times.",
+    "Tom has 4, but Jane has 5.",
+    "答えは4ではなく、5ではない。",
+    "Incorrect: 5",
+    "The answer is 【5】4 or 6",
 )
 
 
@@ -97,6 +135,17 @@ def test_a_value_in_a_sentence_with_another_denial_is_the_answer(response):
     assert resolve("math")(response, "5").score == 1.0
 
 
+@pytest.mark.parametrize("response", NOT_PAID)
+def test_a_value_beside_the_answer_is_not_paid(response):
+    assert resolve("math")(response, "5").score == 0.0
+
+
+def test_an_option_may_say_that_nothing_can_be_determined():
+    for response in ("The answer is (D) not enough information.", "The correct answer is D) Cannot be determined."):
+        assert resolve("choice")(response, "D").score == 1.0
+    assert resolve("choice")("Options A and C do not work, but option B does.", "B").score == 1.0
+
+
 def test_that_there_is_no_solution_is_an_answer_and_no_number_in_its_sentence():
     response = "Both sides reduce to 0 = 1, so there is no solution."
     assert resolve("math")(response, "no solution").score == 1.0
@@ -107,8 +156,8 @@ def test_denials_are_looked_for_in_the_clause_of_the_value():
     assert is_denied("x is not 5, it is 7", "5")
     assert not is_denied("x is not 5, it is 7", "7")
     assert not is_denied("x is 7", "9")
-    assert is_withheld("the answer depends on k")
-    assert not is_withheld("the answer does not depend on k")
+    assert is_withheld("the problem does not say how old he is")
+    assert not is_withheld("the problem does not say how old he is, but he is 7")
 
 
 def fresh(name):

@@ -25,7 +25,6 @@ from typing import Any, ClassVar
 
 from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.extract import MAX_LINE_CHARS, Committed, committed_answer, final_part, last_line
-from truegold.verifiers.extract.deny import contrasted
 from truegold.verifiers.options import switch_option, texts_option
 from truegold.verifiers.verdict import Reason, Verdict
 
@@ -67,6 +66,10 @@ _NEGATION = re.compile(
     r"\b(?:not|never|neither|nor|cannot|wrong|incorrect|false|except)\b|n't\b|eliminat|exclud|rul(?:e|ed|ing) out"
     r"|不|错|排除|非",
     re.IGNORECASE,
+)
+_INSTEAD = re.compile(
+    r"\b(?:is|are|was)(?: not|n['’]t) [^,.;]{1,40}?,? but (?:rather )?([^,.;]{1,40}?)\.?$"
+    r"|不是[^,。]{1,20},?而是([^,。]{1,20})。?$"
 )
 _WHICH_IS_NOT = re.compile(r"(?:不|错误|有误)[^，。A-Z]{0,20}的(?:一项|选项)?(?:是|为|有):?\s{0,3}\(?([A-Z])\)?\W*$")
 """A question for the wrong one of the options is answered with a denial."""
@@ -146,8 +149,6 @@ def _committed_choice(response: str, multiple: bool) -> Committed | None:
     line = _plain(last_line(final_part(response))[:MAX_LINE_CHARS])
     if _BARE.fullmatch(line) or _SEVERAL.fullmatch(line):
         return Committed(line, "last_line")
-    if (instead := contrasted(line)) is not None:
-        return Committed(instead.strip(" .。"), "option")
     if which := _WHICH_IS_NOT.search(line):
         return Committed(which[1], "option")
     # Every letter that the line names counts, so that two of them are seen as two. What it names in order to deny, it
@@ -156,7 +157,10 @@ def _committed_choice(response: str, multiple: bool) -> Committed | None:
     named = [
         name for clause in clauses for pattern in (_ENGLISH_NAME, _CHINESE_NAME) for name in pattern.findall(clause)
     ]
-    return Committed(", ".join(dict.fromkeys(named)), "option") if named else committed
+    if named:
+        return Committed(", ".join(dict.fromkeys(named)), "option")
+    instead = _INSTEAD.search(line)
+    return Committed((instead[1] or instead[2]).strip(), "option") if instead else committed
 
 
 def _read(text: str, options: Sequence[str], multiple: bool) -> _Reading:

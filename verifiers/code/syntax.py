@@ -24,11 +24,15 @@ _MAY_WARN = re.compile(r"\\|[0-9.](?=[aefino])(?:and|else|for|if|in|is|not|or)\b
 _QUIET = threading.Lock()
 
 
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, SystemError)
+"""What the parser raises. SystemError is CPython's own mistake over deeply nested sources (3.11, 3.12)."""
+
+
 def parse(source: str) -> ast.Module | None:
     """Return the syntax tree of a source, None where it has none."""
     try:
         return _tree(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except UNREADABLE:
         return None
 
 
@@ -38,7 +42,7 @@ def error_line(source: str) -> int | None:
         _tree(source)
     except SyntaxError as error:
         return error.lineno
-    except (ValueError, RecursionError, MemoryError):
+    except UNREADABLE:
         pass
     return None
 

@@ -15,10 +15,9 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from truegold.verifiers.extract.deny import contrasted, is_plain, is_withheld, negates
+from truegold.verifiers.extract.deny import contrasted, is_attributed, is_conditional, is_link_denied
 from truegold.verifiers.extract.narrow import sentence_around
 from truegold.verifiers.extract.response import MAX_LINE_CHARS
-from truegold.verifiers.extract.values import has_value
 
 MAX_SCANNED_LINES = 200
 """Only so many last lines are searched. Stops a response of a million lines `Answer:`."""
@@ -98,7 +97,7 @@ class Announcement(NamedTuple):
     answer: str
     """What follows the announcement, on its line or on the next."""
     sentence: str
-    """The sentence that announces it; empty where nothing in it can deny the answer."""
+    """The announcement and its answer's sentence; empty where nothing in it can deny the answer."""
 
 
 def announced(text: str) -> Iterator[Announcement]:
@@ -126,14 +125,12 @@ def announced(text: str) -> Iterator[Announcement]:
 
 
 def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcement]:
-    """Yield what a line announces, unless it denies that, or says that there is no answer."""
-    before, said = sentence_around(line, match.start())
-    if is_plain(before + said):
-        yield Announcement(answer, "")
-    elif (other := contrasted(said)) is not None:
+    """Yield what a line announces, unless it denies that, makes a condition of it, or puts it into another mouth."""
+    before, statement = sentence_around(line, match.start())
+    if (other := contrasted(statement)) is not None:
         yield Announcement(other, "")
-    elif not (has_value(said) and is_withheld(said)) and not negates(match[0]):
-        yield Announcement(answer, before + said)
+    elif not (is_conditional(statement) or is_link_denied(match[0]) or is_attributed(before)):
+        yield Announcement(answer, statement)
 
 
 def after_a(line: str) -> str | None:

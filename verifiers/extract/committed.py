@@ -9,7 +9,7 @@ from itertools import islice
 from truegold.verifiers.extract.announce import after_a, after_hashes, announced
 from truegold.verifiers.extract.boxes import Boxed, boxed
 from truegold.verifiers.extract.conclude import conclusion, last_expression
-from truegold.verifiers.extract.deny import is_denied, negates
+from truegold.verifiers.extract.deny import denies_a_number, is_denied
 from truegold.verifiers.extract.marks import with_plain_marks
 from truegold.verifiers.extract.narrow import narrow
 from truegold.verifiers.extract.response import final_part, last_line, split_problems, with_plain_boxes
@@ -125,7 +125,7 @@ def _announced(part: str) -> Committed | None:
         taken_back = _taken_back(answer, narrowed)
         if taken_back is not None:
             return _committed(taken_back.answer, "phrase")
-        is_meant = narrowed is not None and not is_denied(sentence, narrowed)
+        is_meant = narrowed is not None and not is_denied(sentence, narrowed, first=True)
         if is_meant and (committed := _committed(narrowed, "phrase")):
             return committed
     a_line = after_a(last_line(part))
@@ -134,7 +134,7 @@ def _announced(part: str) -> Committed | None:
 
 def _bare(part: str) -> Committed | None:
     text = part.strip()
-    if len(text) > MAX_BARE_CHARS or "\n" in text or negates(text) or not is_expression(text, MAX_BARE_WORDS):
+    if len(text) > MAX_BARE_CHARS or "\n" in text or denies_a_number(text) or not is_expression(text, MAX_BARE_WORDS):
         return None
     return _committed(text, "whole_response")
 

@@ -19,7 +19,14 @@ from __future__ import annotations
 
 import re
 
-from truegold.verifiers.extract.deny import contrasted, is_denied, is_plain, is_withheld, negates, preferred
+from truegold.verifiers.extract.deny import (
+    contrasted,
+    denies_a_number,
+    is_conditional,
+    is_denied,
+    is_withheld,
+    preferred,
+)
 from truegold.verifiers.extract.narrow import last_sentence, without_about
 from truegold.verifiers.extract.response import MAX_LINE_CHARS
 from truegold.verifiers.extract.retract import retraction
@@ -41,10 +48,11 @@ _PLAN = re.compile(
     r"(?:now,? |next,? |first,? |so,? )?(?:let['’]?s|let us|let me|we (?:need|can|will|must|have) )", re.IGNORECASE
 )
 _CONCLUDING_CLAUSE = re.compile(
-    r".*(?:[,;]\s(?:and\s)?(?:so|hence|thus|therefore|which means|i\.e\.|that is|but)\b,?\s"
-    r"|[，,；;](?:所以|因此|故|则|即|从而|一共|总共|共计?|合计))(.+)$",
+    r".*(?:[,;]\s(?:and\s)?(?:so|hence|thus|therefore|which means|i\.e\.|that is),?\s"
+    r"|[，,；;](?:(?:所以|因此|故|则|即|从而)|(?:一共|总共|共计?|合计)(?:有|是|为)?(?=\s?\d[^，,；;]*$)))(.+)$",
     re.DOTALL,
 )
+_REASON = re.compile(r",?\s(?:since|because|as)\s|，?因[为為]", re.IGNORECASE)
 _NO_VALUE = re.compile(
     r"(?:\b(?:no (?:(?:real|integer|positive|such|valid|other) )?solutions?|does not exist|is undefined)"
     r"|[无無]解|不存在)[.。]?$",
@@ -57,7 +65,7 @@ _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]",
 def last_expression(text: str) -> str | None:
     """Return the last line where it is one expression and no sentence."""
     line = _last_line(text)
-    if line is None or "?" in line or not has_value(line) or _is_cut_off(line) or negates(line):
+    if line is None or "?" in line or not has_value(line) or _is_cut_off(line) or denies_a_number(line):
         return None
     return line.strip(MARKS + ".。") if is_expression(line, MAX_PLAIN_WORDS) else None
 
@@ -75,14 +83,16 @@ def conclusion(text: str) -> str | None:
     concluding = _CONCLUDING_CLAUSE.search(sentence)
     if concluding and has_value(concluding[1]):
         sentence = concluding[1]
-    return stated(sentence) if is_plain(sentence) else _stated_for_good(sentence)
+    if is_withheld(sentence) or is_conditional(sentence):
+        return None
+    return _stated_for_good(contrasted(sentence) or preferred(sentence))
 
 
 def _stated_for_good(sentence: str) -> str | None:
-    """Return the value that a sentence states and does not deny, withhold or take back."""
-    if is_withheld(sentence):
-        return None
-    sentence = contrasted(sentence) or preferred(sentence)
+    """Return the value that a sentence states and does not deny or take back."""
+    reason = _REASON.search(sentence)
+    if reason and has_value(sentence[: reason.start()]):
+        sentence = sentence[: reason.start()]
     value = stated(sentence)
     if value is None or is_denied(sentence, value):
         return None

@@ -23,15 +23,16 @@ _LINK = r"[ \t\u3000]{0,3}(?:[:：=＝]|是|为|為|は)?[ \t\u3000]*"
 _BOLD = r"[*_]{0,3}"
 
 
-def _mark(word: str) -> str:
-    return rf"{_BOLD}(?<!\\){_OPEN}{_BOLD}[ ]?{word}[ ]?{_BOLD}[:：]?{_BOLD}{_CLOSE}{_BOLD}{_LINK}"
+def _mark(opening: str, word: str) -> str:
+    return rf"{_BOLD}(?<!\\){opening}{_BOLD}[ ]?{word}[ ]?{_BOLD}[:：]?{_BOLD}{_CLOSE}{_BOLD}{_LINK}"
 
 
-_LINE_MARK = re.compile(rf"(?:(?:^|(?<=\n))[ \t#>*_]{{0,8}}|(?<=[\s。.，,；;)）】〗\]])){_mark(_WORD)}", re.IGNORECASE)
-_EASTERN_MARK = re.compile(_mark(_EASTERN))
-"""Eastern words stand in brackets within a line too, where `(answer)` is prose."""
+_LINE_MARK = re.compile(rf"(?:^|(?<=\n))[ \t#>*_]{{0,8}}{_mark(_OPEN, _WORD)}", re.IGNORECASE)
+_EASTERN_MARK = re.compile(_mark(r"[【〖［\[「『《〈]", _EASTERN))
+"""Eastern words stand in brackets within a line too, where `[answer]` is prose."""
 _WITH_VALUE = re.compile(
-    rf"(?<!\\){_OPEN}[ ]?{_WORD}[ ]?[:：][ \t]*([^\n【〖［「『《〈】〗］」』》〉]{{1,200}}?){_CLOSE}(?=\s|[。.]|$)",
+    rf"(?:(?:^|(?<=\n))[ \t*]{{0,8}}(?<!\\){_OPEN}[ ]?{_WORD}|[【〖［][ ]?{_EASTERN})[ ]?[:：][ \t]*"
+    rf"([^\n【〖［「『《〈】〗］」』》〉]{{1,200}}?){_CLOSE}(?=\s|[。.]|$)",
     re.IGNORECASE,
 )
 _CLOSING = re.compile(rf"[<＜]/[ ]?{_EASTERN}[ ]?[>＞]")

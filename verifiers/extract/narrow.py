@@ -40,13 +40,13 @@ _ABOUT = re.compile(
     r"(?:approximately|about|around|roughly|exactly|simply|just|always|equal to|therefore|thus|then|also|约为?|大约)"
     r"(?![a-z])[,\s]*"
 )
-_BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗]")
+_BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗][\s.。]*")
 _DENIED = ("not ", "n't", "不")
 
 
 def narrow(text: str) -> str | None:
     """Return the answer in what follows an announcement; None where there is none."""
-    bracketed = _BRACKETED.match(text)
+    bracketed = _BRACKETED.fullmatch(text)
     text = bracketed[1] if bracketed else text
     text = _without_strays(_POSTPOSED.sub("", _until_cut(text.strip(MARKS))).strip(MARKS))
     text = without_about(text)

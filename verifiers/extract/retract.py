@@ -23,7 +23,8 @@ MAX_TAIL_CHARS = 400
 """Only so much behind an announcement is searched."""
 
 _STRONG = (
-    r"scratch that|correction|i made (?:a|an) (?:mistake|error)|i mis(?:counted|read|calculated|added|understood|took)"
+    r"scratch that|correction|i made (?:a|an) (?:mistake|error)|i mis(?:counted|read|calculated|added|understood"
+    r"|took)"
     r"|(?:that|this)(?:['’]s| is| was) (?:wrong|incorrect|not (?:right|correct)|a mistake)"
     r"|(?:that|this|it) (?:can['’]t|cannot|can not) be (?:right|correct|true)|must be a (?:misprint|mistake|typo)"
     r"|(?:no|wait),? that(?:'s| is) (?:wrong|not)|不对|错了|更正|搞错|算错"
@@ -36,7 +37,12 @@ _RETRACTION = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:(?P<strong>{_STRONG})|(?P<weak>{_WEAK}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
 )
 _IS_STRONG = re.compile(rf"(?:^|[\s,.;!])(?:{_STRONG})", re.IGNORECASE)
-_WITHDRAWN = re.compile(rf"[\s$.。\\)\]!,;]{{0,12}}(?:(?:no|wait|hmm+|oops|actually),? )?(?:{_STRONG})", re.IGNORECASE)
+_WITHDRAWN = re.compile(
+    r"[\s$.。\\)\]!,;]{0,12}(?:(?:no|wait|hmm+|oops|actually),? )?"
+    r"(?:scratch that|(?:that|this)(?:['’]s| is| was) (?:wrong|incorrect|not right)(?=\s*(?:[.!]|$|[,;]? (?:and"
+    r"|but) I))|不对|错了)",
+    re.IGNORECASE,
+)
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 """A word outside of commands: `12 than 11` is no value."""
 _WEAK_AGAIN = re.compile(

@@ -39,8 +39,10 @@ def test_stdio_cases_are_read_with_weights_checker_and_defaults():
 
 
 def test_the_form_may_stand_at_the_top_level_of_info():
-    suite = read_suite({"type": "asserts", "entry_point": "f", "code": "def check(candidate): pass", "language": "py"})
-    assert suite.tests == Asserts("def check(candidate): pass", "f")
+    suite = read_suite(
+        {"type": "asserts", "entry_point": "f", "code": "def check(candidate): assert candidate(1)", "language": "py"}
+    )
+    assert suite.tests == Asserts("def check(candidate): assert candidate(1)", "f")
 
 
 def test_what_the_tests_leave_open_may_stand_beside_them():
@@ -210,7 +212,7 @@ def test_humaneval_rows_are_asserts_with_their_prompt_as_stub():
 
 
 def test_functional_code_and_open_r1_wrappers_are_found():
-    assert read({"functional": "def check(candidate): pass\n\ncheck(f)"}).code.endswith("check(f)")
+    assert read({"functional": "def check(candidate): assert candidate(1)\n\ncheck(f)"}).code.endswith("check(f)")
     info = {
         "verification_info": {"language": "cpp", "test_cases": [{"input": "1", "output": "2", "type": "stdin_stdout"}]}
     }

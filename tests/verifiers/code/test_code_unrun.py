@@ -51,10 +51,9 @@ UNRUN = {
     "        self.assertEqual\n        (add(1, 2), 3)\n",
     "test_zero is defined twice": "def test_zero():\n    assert add(0, 0) == 0\n",
     "test_zero is replaced or deleted": "test_zero = None\ndef test_d():\n    assert add(0, 0) == 0\n",
-    "test_e is empty": "def test_e():\n    '''1 and 2 make 3.'''\n",
     "test_f returns": "def test_f():\n    return add(1, 2) == 3\n",
     "the tests define add": "def add(a, b):\n    return a + b\n",
-    "doctests": "import doctest\ndef g():\n    '''\n    >>> add(1, 2)\n    3\n    '''\n",
+    "doctests": "import doctest\ndef g():\n    '''\n    >>> add(1, 2)\n    3\n    '''\ndoctest.testmod()\n",
     "load_tests is not called": "def load_tests(loader, tests, pattern):\n    return tests\n",
 }
 
@@ -114,6 +113,66 @@ def test_a_suite_that_is_run_whole_tells_right_from_wrong(name):
     assert unrun_tests(RUN[name], "add") == ()
     assert judge(RIGHT, RUN[name], type="asserts").score == 1.0
     assert judge(WRONG.replace("return 0", "return (a or b) and 0"), RUN[name], type="asserts").score == 0.0
+
+
+ASSERTS_NOTHING = (
+    "def check(candidate):\n    pass\n",
+    "def check(candidate):\n    return candidate(1, 2) == 3 and candidate(0, 0) == 0\n",
+    "def test_add():\n    '''1 and 2 make 3.'''\n",
+    "def test_add():\n    return all(add(n, 0) == n for n in range(3))\n",
+)
+
+
+@pytest.mark.parametrize("code", ASSERTS_NOTHING)
+def test_a_suite_that_asserts_nothing_judges_nothing(code):
+    assert judge(WRONG, code, type="asserts").score is None
+
+
+HEALTHY = {
+    "a nested generator": "def test_sum():\n    def rows():\n        yield 1, 2, 3\n"
+    "    for a, b, c in rows():\n        assert add(a, b) == c\n",
+    "cases from a generator": "def test_cases():\n    yield 1, 2, 3\nfor a, b, c in test_cases():\n"
+    "    assert add(a, b) == c\n",
+    "a name that is no skip": "skip = 2\nassert add(1, skip) == 3\n",
+    "a skip for old versions": "import sys, unittest\nclass T(unittest.TestCase):\n"
+    "    @unittest.skipIf(sys.version_info < (3, 8), 'old')\n    def test_sum(self):\n"
+    "        self.assertEqual(add(1, 2), 3)\n",
+    "a class that asserts for itself": "class Stack:\n    def __init__(self):\n        self.rows = []\n"
+    "    def pop(self):\n"
+    "        assert self.rows\n        return self.rows.pop()\nassert add(1, 2) == 3\n",
+    "a list that a function fills": "import heapq\nrows = []\nheapq.heappush(rows, (1, 2, 3))\nfor a, b, c in rows:\n"
+    "    assert add(a, b) == c\n",
+    "counted failures": "right = 0\nfor a, b, c in [(1, 2, 3)]:\n    try:\n        assert add(a, b) == c\n"
+    "        right += 1\n"
+    "    except AssertionError:\n        print('wrong', a, b)\nassert right == 1\n",
+    "tests that main calls": "TOTAL = []\ndef test_sum():\n    TOTAL.append(add(1, 2))\n    assert TOTAL == [3]\n"
+    "def main():\n    test_sum()\nif __name__ == '__main__':\n    main()\n",
+    "a registry": "TESTS = []\ndef case(function):\n    TESTS.append(function)\n    return function\n"
+    "@case\ndef one():\n"
+    "    assert add(1, 2) == 3\nfor test in TESTS:\n    test()\nassert add(0, 0) == 0\n",
+    "the program as a script": "from __main__ import add\nassert add(1, 2) == 3\n",
+    "doctest that is not used": "import doctest\n# >>> add(1, 2)\nassert add(1, 2) == 3\n",
+}
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_healthy_suite_is_run(name):
+    assert unrun_tests(HEALTHY[name], "add") == ()
+    assert judge(RIGHT, HEALTHY[name], type="asserts").score == 1.0
+
+
+def test_suites_of_any_depth_and_length_are_read():
+    chain = "def f0():\n    assert add(1, 2) == 3\n" + "".join(
+        f"def f{index}():\n    f{index - 1}()\n" for index in range(1, 2000)
+    )
+    assert unrun_tests(f"{chain}f1999()\n") == ()
+    for code in (
+        "x = " + "a" + ".b()" * 3000,
+        "if x == 0: pass\n" + "elif x == 1: pass\n" * 3000,
+        "assert " + "-" * 90000 + "1",
+    ):
+        assert unrun_tests(code) == ()
+    assert unrun_tests("import sys\nif sys.version_info[9]: assert add(1, 2)\n") == ()
 
 
 def test_a_suite_that_wants_a_package_which_is_absent_judges_nothing():

@@ -108,7 +108,9 @@ def _indent_of_body(stub: str) -> str:
         return "    "
     indent = _indent(lines[start])
     below = next((_indent(line) for line in lines[start + 1 :] if '"""' in line or "'''" in line), "")
-    return below if len(below) > len(indent) else indent + ("\t" if "\t" in indent else "    ")
+    if len(below) > len(indent):
+        return below
+    return indent + ("\t" if "\t" in indent else "    ")
 
 
 def _indent(line: str) -> str:

@@ -55,9 +55,15 @@ MAX_CUTS = 4
 MAX_BODIES = 8
 """Blocks that are tried as the inside of a function."""
 
-_END_OF_TURN = re.compile(
-    rf"(?:{SPECIAL_END})(?![\"'])|(?:(?:{PLAIN_END})[ \t]*)+$|(?<!\\\n)^[ \t]*\[DONE\]", re.MULTILINE
-)
+MAX_TOKEN_CHARS = 40
+"""What is read at the end of a text for one more token."""
+
+_END_OF_TURN = re.compile(rf"(?:{SPECIAL_END})(?![\"'])")
+_PLAIN_END = re.compile(rf"(?:^[ \t]*|(?<=[^\s\"']))(?:{PLAIN_END})[ \t]*$", re.MULTILINE)
+"""A token at the end of a line of code or on a line of its own; behind a blank it is a word of a comment."""
+_TOKEN = re.compile(rf"\s*(?:{SPECIAL_END}|{PLAIN_END})")
+_LAST_TOKEN = re.compile(rf"(?:{PLAIN_END})\s*\Z")
+_DONE = re.compile(r"^[ \t]*\[DONE\][ \t]*$", re.MULTILINE)
 _ANSWER = ("<answer>", "</answer>")
 _WRAPPERS = (("[PYTHON]", "[/PYTHON]"), ("[BEGIN]", "[DONE]"), ("<code>", "</code>"), ("<python>", "</python>"))
 _STRAY_QUOTES = re.compile(r"\n[ \t]*(\'\'\'|\"\"\")[ \t]*$")
@@ -76,6 +82,7 @@ _OTHER_CODE_LINE = re.compile(
 )
 _PROSE_LINE = re.compile(r"\s*(?:[^\W\da-z_][^;{}()=$<>\n]*|[^\n]*[:：.。!！?？])[ \t]*(?:\n|$)")
 """A first line such as `This reads two numbers` or `the sum is printed:`."""
+_CODE_MARK = re.compile(r"[;{}()=$<>|\"`\[\]]")
 _MAIN = re.compile(r"\bmain\s*(?:\(|=|::)|\bMain\b|\breadline\b|\bstdin\b|\bSTDIN\b|\bgets\b|\bcin\b|\bscanf\b")
 _LABELS = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
 
@@ -95,14 +102,18 @@ def extract_code(
     """Return the program of a response, None where it holds none."""
     language = language_name(language)
     text = _answer_text(response)
-    label, _, below = text.partition("\n")
-    if language_name(label.strip()) == language:
-        text = below  # The prompt ends with the backticks of an opening fence.
-    if not text.strip():
-        return None
-    if language != "python":
-        return _other_language(text, language)
-    return _python(text, entry_point, stub or None)
+    # A mark of an end may be a word of prose, with the program behind it.
+    for part in dict.fromkeys((_up_to_end(text), text)):
+        label, _, below = part.partition("\n")
+        # The prompt may end with the backticks of an opening fence alone.
+        program = below if language_name(label.strip()) == language else part
+        if program.strip() and (extracted := _extract(program, language, entry_point, stub)) is not None:
+            return extracted
+    return None
+
+
+def _extract(text: str, language: str, entry_point: str | None, stub: str | None) -> Extracted | None:
+    return _python(text, entry_point, stub or None) if language == "python" else _other_language(text, language)
 
 
 def callable_in(code: str, entry_point: str) -> str:
@@ -124,7 +135,7 @@ def _answer_text(response: str) -> str:
     start = end - len(final)
     while start > 0 and response[start - 1] in " \t":
         start -= 1
-    text = _up_to_end(response[start:end].replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff"))
+    text = response[start:end].replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     opening, closing = _ANSWER
     _, tag, after = text.rpartition(opening)
     inside = after.partition(closing)[0].strip("\n")
@@ -133,14 +144,31 @@ def _answer_text(response: str) -> str:
 
 def _up_to_end(text: str) -> str:
     """Return what stands before the first mark that ends the answer, or the block that the prompt has opened."""
-    end_of_turn = _END_OF_TURN.search(text)
-    text = text[: end_of_turn.start()] if end_of_turn else text
-    for opening, closing in (_ANSWER, *_WRAPPERS):
-        if closing in text and opening not in text:
-            end = re.search(rf"(?<!\\\n){re.escape(closing)}[ \t]*$", text, re.MULTILINE)
-            text = text[: end.start()] if end else text
+    start = 0
+    while token := _TOKEN.match(text, start):
+        start = token.end()
+    special = _END_OF_TURN.search(text, start)
+    text = text[start : special.start() if special else len(text)]
+    is_program = len(text) <= MAX_PROGRAM_CHARS and parse(text) is not None
+    done = _DONE.search(text)
+    if done and is_program and ("DONE" in text[: done.start()] or parse(text[: done.start()]) is None):
+        done = None
+    if is_program:
+        return text[: done.start()] if done else text
+    ends = [done, _PLAIN_END.search(text)]
+    ends += [_closing(closing, text) for opening, closing in (_ANSWER, *_WRAPPERS) if opening not in text]
+    text = text[: min((end.start() for end in ends if end is not None), default=len(text))]
+    while token := _LAST_TOKEN.search(text, max(0, len(text) - MAX_TOKEN_CHARS)):
+        text = text[: token.start()]
     quotes = _STRAY_QUOTES.search(text)
     return text[: quotes.start()] if quotes and text.count(quotes[1]) % 2 else text
+
+
+def _closing(mark: str, text: str) -> re.Match[str] | None:
+    """Return where a closing mark stands on a line of its own, or at the very end."""
+    if mark not in text:
+        return None
+    return re.search(rf"^[ \t]*{re.escape(mark)}[ \t]*$|{re.escape(mark)}\s*\Z", text, re.MULTILINE)
 
 
 def _python(text: str, entry_point: str | None, stub: str | None) -> Extracted | None:
@@ -167,14 +195,18 @@ def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list
     """Return the blocks of a response; the first of them begins with it where that makes it a program."""
     if "```" not in text and "~~~" not in text:
         return []
-    whole = parse(text)
+    whole = parse(text) if len(text) <= MAX_PROGRAM_CHARS else None
     if whole is not None and PythonSource(text, whole).is_code:
         return []  # Its fences are in texts and comments.
     blocks = fenced_blocks(text)
     first, *others = fenced_blocks(text, "python")
     source = read_source(first.text)
     is_whole = source.tree is not None and entry_point is not None and _defining([source], entry_point) is not None
-    if not is_whole and blocks and _program_in(blocks[0].text, entry_point, stub) is not None:
+    # Behind an opening fence comes the program; behind one that closes, prose, and perhaps a better program.
+    opens = bool(blocks) and _program_in(blocks[0].text, entry_point, stub) is not None
+    is_even = bool(entry_point) or all(block.closed for block in blocks)
+    corrects = is_even and any(_program_in(block.text, entry_point, None) is not None for block in blocks[1:])
+    if (opens or corrects) and not is_whole:
         return blocks
     program = _program_in(first.text, entry_point, stub)
     if program is None:
@@ -339,7 +371,7 @@ def _other_language(text: str, language: str) -> Extracted | None:
             programs = [block for block in labelled if _MAIN.search(block.text)]
             chosen = (programs or labelled)[-1]
             return Extracted(chosen.text.strip("\n"), "fence" if chosen.closed else "unclosed_fence")
-    if blocks or (_OTHER_CODE_LINE.search(text) is None and _PROSE_LINE.match(text)):
+    if blocks or (_OTHER_CODE_LINE.search(text) is None and (_PROSE_LINE.match(text) or not _CODE_MARK.search(text))):
         return None
     return Extracted(text.strip("\n"), "whole")
 

@@ -74,7 +74,7 @@ def _literal(node: ast.expr, text: str) -> Any:
                 parts[:] = [_json_word(each) for each in parts]
     try:
         return _as_json(ast.literal_eval(_json_word(node)))
-    except (ValueError, TypeError, RecursionError, MemoryError, SyntaxError):
+    except (ValueError, TypeError, RecursionError, MemoryError, SyntaxError, SystemError):
         raise Unreadable(f"must be JSON or a Python literal, got {shown(text)}") from None
 
 

@@ -7,8 +7,8 @@
     @unittest.skip("slow")
     def test_large(self): ...                           test_large may be skipped
 
-Conditions are decided where they ask for the version of Python or the platform, or are constants. Not covered: branches
-and loops that the values of a run leave out.
+A handler for any exception counts where a test has no other assertion. Conditions are decided where they ask for the
+version of Python or the platform, or are constants. Not covered: branches and loops that the values of a run leave out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import operator
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
 from truegold.verifiers.code.inside.test_code.statements import asserts
@@ -31,6 +32,8 @@ _CATCHING = frozenset({"Exception", "BaseException", "AssertionError"})
 """Handlers that catch a failed assertion."""
 
 _SKIPPING = frozenset("skip skipif skipIf skipUnless skipTest SkipTest importorskip xfail expectedFailure".split())
+_SKIPPERS = frozenset({"pytest", "unittest", "self", "pytest.mark", "mark"})
+"""What these functions and marks belong to; `stack.skip(2)` skips no test."""
 _FACTS: Mapping[str, Any] = {
     "sys.version_info": tuple(sys.version_info[:3]),
     "sys.platform": sys.platform,
@@ -56,27 +59,67 @@ class _Undecided(Exception):
 def idle_assertions(tree: ast.Module, asserting: set[str]) -> Iterator[str]:
     """Yield what is idle in test code; `asserting` are its functions that assert something."""
     constants = {**_FACTS, **_constants(tree)}
+    generators = {node.name for node in ast.walk(tree) if isinstance(node, _Function) and is_generator(node)}
+    skipping = _SKIPPING & {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in _SKIPPERS
+        for alias in node.names
+    }
     for node in ast.walk(tree):
         for block in _blocks(node):
             if line := _line_behind_end(block, asserting):
                 yield f"line {line} is never reached"
         if any(_asserts_below(each, asserting) for each in _dead(node, constants)):
             yield f"what stands in line {getattr(node, 'lineno', 0)} is never reached"
-        if isinstance(node, ast.Try | ast.With) and _silences(node, asserting):
-            yield f"line {node.lineno} silences its failure"
         if isinstance(node, ast.Assert) and _is_always_true(node.test):
             yield f"line {node.lineno} is always true"
-        if isinstance(node, ast.Expr | ast.Call) and _never_comes(node, asserting):
+        if isinstance(node, ast.Expr | ast.Call) and _never_comes(node, asserting, generators):
             yield f"line {node.lineno} does not come to its assertion"
         if isinstance(node, _Scope | ast.Module):
             yield from _hidden(node)
-        if isinstance(node, _Scope) and any(map(_skips, _own_nodes(node))):
+        if isinstance(node, _Function | ast.Module) and (silenced := _silenced_line(node, asserting)):
+            yield f"line {silenced} silences its failure"
+        if isinstance(node, _Scope) and any(_skips(each, skipping, constants) for each in _own_nodes(node)):
             yield f"{node.name} may be skipped"
-    skips = (node for node in tree.body if not isinstance(node, _Scope) and any(map(_skips, ast.walk(node))))
-    yield from (f"line {node.lineno} may skip the module" for node in skips if not isinstance(node, _Import))
+    skips = (node for node in tree.body if not isinstance(node, _Scope | _Import))
+    lines = (node.lineno for node in skips if any(_skips(each, skipping, constants) for each in ast.walk(node)))
+    yield from (f"line {line} may skip the module" for line in lines)
 
 
-def _never_comes(node: ast.Expr | ast.Call, asserting: set[str]) -> bool:
+def is_generator(node: _Function) -> bool:
+    """Return whether calling a function runs nothing of it."""
+    return any(isinstance(below, ast.Yield | ast.YieldFrom) for part in node.body for below in _own_scope(part))
+
+
+def _own_scope(node: ast.AST) -> Iterator[ast.AST]:
+    if not isinstance(node, _Scope | ast.Lambda):
+        yield node
+        for below in ast.iter_child_nodes(node):
+            yield from _own_scope(below)
+
+
+def _silenced_line(scope: _Function | ast.Module, asserting: set[str]) -> int | None:
+    """Return the line that silences failed assertions of a scope: by their name, or any exception and all of them."""
+    nodes = [below for each in scope.body for below in _own_scope(each)]
+    silencing = [node for node in nodes if isinstance(node, ast.Try | ast.With) and _silences(node, asserting)]
+    if not silencing:
+        return None
+    by_name = next((node for node in silencing if "AssertionError" in _caught_names(node)), None)
+    if by_name is not None:
+        return by_name.lineno
+    silenced = {id(below) for node in silencing for each in node.body for below in ast.walk(each)}
+    leaves = [node for node in nodes if isinstance(node, ast.stmt) and not hasattr(node, "body")]
+    is_all = all(id(node) in silenced for node in leaves if asserts(node, asserting))
+    return silencing[0].lineno if is_all else None
+
+
+def _caught_names(node: ast.Try | ast.With) -> str:
+    caught = node.handlers if isinstance(node, ast.Try) else node.items
+    return " ".join(ast.unparse(each).partition(":")[0] for each in caught)
+
+
+def _never_comes(node: ast.Expr | ast.Call, asserting: set[str], generators: set[str]) -> bool:
     """Return whether a statement names an assertion and makes none, or hands one to what its failure does not end."""
     if isinstance(node, ast.Call):
         handed_over = [each.value for each in node.keywords if each.arg == "target"]
@@ -87,6 +130,8 @@ def _never_comes(node: ast.Expr | ast.Call, asserting: set[str]) -> bool:
             return "assert" in name.lower()
         case ast.Call(func=ast.Name(id="map" | "filter")) | ast.GeneratorExp():
             return asserts(node, asserting)
+        case ast.Call(func=ast.Name(id=name)):
+            return name in generators & asserting
     return False
 
 
@@ -120,7 +165,7 @@ def _dead(node: ast.AST, constants: Mapping[str, Any]) -> list[ast.stmt]:
         if isinstance(node, ast.If | ast.While):
             return node.orelse if _value(node.test, constants) else node.body
         return node.body if isinstance(node, ast.For) and not _value(node.iter, constants) else []
-    except (_Undecided, TypeError):
+    except (_Undecided, TypeError, LookupError):
         return []
 
 
@@ -134,7 +179,7 @@ def _value(node: ast.expr, constants: Mapping[str, Any]) -> Any:
         case ast.Tuple(elts=elements) | ast.List(elts=elements):
             return tuple(_value(element, constants) for element in elements)
         case ast.Subscript(value=value, slice=ast.Constant(value=int(index))):
-            return _value(value, constants)[index : index + 1][0]
+            return _value(value, constants)[index]
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return not _value(operand, constants)
         case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _COMPARISONS:
@@ -145,21 +190,36 @@ def _value(node: ast.expr, constants: Mapping[str, Any]) -> Any:
 def _constants(tree: ast.Module) -> dict[str, Any]:
     """Return the names that are assigned once, a number, a truth value or an empty list, and never changed."""
     names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    stored = [node.id for node in names if isinstance(node.ctx, ast.Store)]
-    owners = {ast.unparse(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute | ast.Subscript)}
+    stored = Counter(node.id for node in names if isinstance(node.ctx, ast.Store))
+    changed = {
+        below.id
+        for node in ast.walk(tree)
+        for part in _what_may_change(node)
+        for below in ast.walk(part)
+        if isinstance(below, ast.Name)
+    }
     constants: dict[str, Any] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name):
             is_plain = isinstance(node.value, ast.Constant | ast.List | ast.Tuple)
-            if is_plain and not getattr(node.value, "elts", ()) and stored.count(target.id) == 1:
+            if is_plain and not getattr(node.value, "elts", ()) and stored[target.id] == 1:
                 constants[target.id] = getattr(node.value, "value", ())
-    return {name: value for name, value in constants.items() if name not in owners}
+    return {name: value for name, value in constants.items() if name not in changed}
+
+
+def _what_may_change(node: ast.AST) -> list[ast.AST]:
+    """Return the parts of a node whose objects it may change: owners of attributes and entries, and arguments."""
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return [node.value]
+    return [*node.args, *node.keywords] if isinstance(node, ast.Call) else []
 
 
 def _silences(node: ast.Try | ast.With, asserting: set[str]) -> bool:
     """Return whether a failed assertion in the node's body goes unseen."""
     if not any(_may_fail(below, asserting) for below in node.body):
         return False
+    if any(isinstance(below, ast.AugAssign) for each in node.body for below in ast.walk(each)):
+        return False  # It counts what holds, to be looked at later.
     if isinstance(node, ast.With):
         entered = [each.context_expr for each in node.items if isinstance(each.context_expr, ast.Call)]
         return any("suppress" in ast.unparse(call.func) and _catches(call.args) for call in entered)
@@ -194,7 +254,7 @@ def _is_always_true(test: ast.expr) -> bool:
 
 
 def _hidden(scope: _Scope | ast.Module) -> Iterator[str]:
-    """Yield the tests of a scope that a later statement of it replaces or deletes."""
+    """Yield the tests of a scope that a later statement of it replaces or deletes before they have run."""
     tests: set[str] = set()
     for node in scope.body:
         if isinstance(node, _Function):
@@ -205,6 +265,8 @@ def _hidden(scope: _Scope | ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.Delete | ast.Assign):
             names = {target.id for target in node.targets if isinstance(target, ast.Name)}
             yield from (f"{name} is replaced or deleted" for name in sorted(tests & names))
+        else:
+            tests -= {below.id for below in ast.walk(node) if isinstance(below, ast.Name)}
 
 
 def _own_nodes(scope: _Scope) -> Iterator[ast.AST]:
@@ -215,5 +277,20 @@ def _own_nodes(scope: _Scope) -> Iterator[ast.AST]:
         yield from (below for each in scope.body for below in ast.walk(each))
 
 
-def _skips(node: ast.AST) -> bool:
-    return isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node).rpartition(".")[2] in _SKIPPING
+def _skips(node: ast.AST, imported: Set[str], constants: Mapping[str, Any]) -> bool:
+    """Return whether a node skips a test, unless its condition is known not to hold."""
+    if isinstance(node, ast.Name):
+        return node.id in imported
+    if (
+        isinstance(node, ast.Call)
+        and node.args
+        and getattr(node.func, "attr", "") in ("skipif", "skipIf", "skipUnless")
+    ):
+        try:
+            holds = bool(_value(node.args[0], constants))
+        except (_Undecided, TypeError, LookupError):
+            return True
+        return holds != (getattr(node.func, "attr", "") == "skipUnless")
+    if isinstance(node, ast.Attribute) and node.attr in _SKIPPING - {"skipif", "skipIf", "skipUnless"}:
+        return ast.unparse(node.value) in _SKIPPERS
+    return False

@@ -24,9 +24,8 @@ from truegold.verifiers.code.inside.test_code.statements import (
     asserts,
     find_check,
     module_statements,
-    walk_same_scope,
 )
-from truegold.verifiers.code.suite.idle_assertions import idle_assertions
+from truegold.verifiers.code.suite.idle_assertions import idle_assertions, is_generator
 from truegold.verifiers.code.syntax import parse
 
 CACHED_SUITES = 256
@@ -47,6 +46,9 @@ _CASE_METHODS = frozenset(
 )
 _SELECTING = frozenset({"environ", "getenv", "argv", "__name__"})
 """A condition that names one of these may hold elsewhere only."""
+
+_OWN = frozenset({"", "__main__", "__future__"})
+"""Modules that are there in any case."""
 
 _DYNAMIC = frozenset({"globals", "locals", "vars", "dir", "getmembers", "eval", "exec"})
 """Who asks for the names of a module may call anything."""
@@ -74,12 +76,18 @@ def unrun_tests(code: str, entry_point: str | None = None) -> tuple[str, ...]:
     entry_point: the function or class under test. Code that defines it tests itself.
     """
     tree = parse(code)
-    if tree is None:
+    try:
+        return tuple(_unrun(tree, code, entry_point)) if tree is not None else ()
+    except RecursionError:
         return ()
-    has_doctests = ">>>" in code and ("__test__" in code or _imports(tree, "doctest"))
-    doctests = ["its doctests are not run here"] if has_doctests else []
-    own = [node.name for node in tree.body if isinstance(node, _Function | ast.ClassDef) and node.name == entry_point]
-    return (*doctests, *(f"the tests define {name} themselves" for name in own), *_Reader(tree).read())
+
+
+def _unrun(tree: ast.Module, code: str, entry_point: str | None) -> Iterator[str]:
+    if ">>>" in code and ("__test__" in code or _uses(tree, "doctest")):
+        yield "its doctests are not run here"
+    if any(isinstance(node, _Function | ast.ClassDef) and node.name == entry_point for node in tree.body):
+        yield f"the tests define {entry_point} themselves"
+    yield from _Reader(tree).read()
 
 
 @lru_cache(maxsize=CACHED_SUITES)
@@ -92,9 +100,16 @@ def missing_package(code: str) -> str | None:
         else:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
         for root in (name.partition(".")[0] for name in names):
-            if root == "conftest" or (root and not is_solution_module(root) and find_spec(root) is None):
+            if root == "conftest" or not (root in _OWN or is_solution_module(root) or _is_installed(root)):
                 return root
     return None
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ValueError, ImportError, AttributeError):
+        return True
 
 
 class _Reader:
@@ -108,6 +123,7 @@ class _Reader:
         self._cases = self._case_names()
         self._aliases = dict(_mark_aliases(tree))
         self._tree = tree
+        self._asserts_somewhere = bool(self._asserting) or any(asserts(node, set()) for node in self._statements)
         self._definitions = list(_definitions(tree.body, None, None))
         for definition in self._definitions:
             definition.is_run = self._is_run(definition)
@@ -119,7 +135,7 @@ class _Reader:
         if reached.isdisjoint(_DYNAMIC):
             yield from self._uncalled(reached)
         for definition in self._definitions:
-            yield from self._idle(definition)
+            yield from self._idle(definition, reached)
         for node in self._statements:
             if isinstance(node, ast.If) and asserts(node, self._asserting) and _SELECTING & _names([node.test]):
                 yield f"its tests depend on the machine: if {ast.unparse(node.test)[:60]}"
@@ -135,11 +151,15 @@ class _Reader:
             node, owner = definition.node, definition.owner
             if definition.is_run or node.name in reached or not _asserts_in(node, self._asserting):
                 continue
+            if any("mark" not in self._decorator(each) for each in node.decorator_list):
+                continue  # Its decorator may keep it for later.
             if definition.outer is not None and not self._is_reached(definition.outer, reached):
                 continue
             parameters = self._required_parameters(definition)
-            if owner is not None and owner.name not in self._cases and node.name.startswith("test"):
-                pytest_classes[owner.name] = None
+            if owner is not None and owner.name not in self._cases:
+                # A method of another class is a helper, unless pytest would take it for a test.
+                if node.name.startswith("test"):
+                    pytest_classes[owner.name] = None
             elif self._is_test(definition) and parameters:
                 yield f"{node.name} takes {', '.join(parameters)}, as fixtures and parameters do"
             elif not parameters or node.name.startswith(("test", "check")):
@@ -147,24 +167,27 @@ class _Reader:
                 yield f"nothing calls {node.name}"
         yield from (f"{name} is a class for pytest" for name in pytest_classes)
 
-    def _idle(self, definition: _Definition) -> Iterator[str]:
+    def _idle(self, definition: _Definition, reached: set[str]) -> Iterator[str]:
         """Yield why a function that is called does not run as it is meant."""
         node = definition.node
         decorators = [self._decorator(each) for each in node.decorator_list]
-        is_test = self._is_test(definition)
-        if _is_generator(node) and not decorators and (is_test or _asserts_in(node, self._asserting)):
-            yield f"{node.name} is a generator"
+        is_test = self._is_test(definition) and node.name not in reached
         if any("fixture" in each and "autouse=True" in each for each in decorators):
             yield f"the fixture {node.name} is not run here"
-        if (is_test or node is self._check) and any(_returns_value(each) for each in node.body):
-            yield f"{node.name} returns what it does not assert"
-        if not is_test:
+        if is_test and is_generator(node) and not decorators:
+            yield f"{node.name} is a generator"
+        is_check = node is self._check and node.name not in reached
+        if not is_test and not is_check:
             return
         for decorator in decorators:
             if mark := next((name for name in decorator.partition("(")[0].split(".") if name in _MARKS), None):
                 yield f"{node.name} is marked {mark}"
-        if all(map(_does_nothing, node.body)):
-            yield f"{node.name} is empty"
+        if _asserts_in(node, self._asserting):
+            return
+        if any(map(_returns_verdict, node.body)):
+            yield f"{node.name} returns what it does not assert"
+        elif not self._asserts_somewhere and all(map(_does_nothing, node.body)):
+            yield f"{node.name} asserts nothing"
 
     def _is_reached(self, definition: _Definition, reached: set[str]) -> bool:
         return definition.is_run or definition.node.name in reached
@@ -175,11 +198,11 @@ class _Reader:
         reached = _names(statements) | _names(_heads(self._definitions, self._classes.values()))
         left = self._definitions
         while True:
-            found = [each for each in left if self._is_reached(each, reached)]
-            if not found:
+            newly_reached = [each for each in left if self._is_reached(each, reached)]
+            if not newly_reached:
                 return reached
-            left = [each for each in left if each not in found]
-            for definition in found:
+            left = [each for each in left if each not in newly_reached]
+            for definition in newly_reached:
                 reached |= definition.names
 
     def _is_run(self, definition: _Definition) -> bool:
@@ -265,13 +288,13 @@ def _heads(definitions: Sequence[_Definition], classes: Iterable[ast.ClassDef]) 
 
 def _names(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the names, attributes and texts in nodes, without those in functions and classes that they define."""
-    found: set[str] = set()
+    names: set[str] = set()
     for node in nodes:
         for below in _walk_without_definitions(node):
             match below:
                 case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
-                    found.add(name)
-    return found
+                    names.add(name)
+    return names
 
 
 def _walk_without_definitions(node: ast.AST) -> Iterator[ast.AST]:
@@ -287,18 +310,17 @@ def _asserts_in(node: _Function, asserting: set[str]) -> bool:
     return any(asserts(below, asserting - {node.name}) for below in node.body if not isinstance(below, _Function))
 
 
-def _is_generator(node: _Function) -> bool:
-    return any(isinstance(below, ast.Yield | ast.YieldFrom) for part in node.body for below in walk_same_scope(part))
-
-
-def _returns_value(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Return) and node.value is not None and not isinstance(node.value, ast.Constant)
+def _returns_verdict(node: ast.stmt) -> bool:
+    """Return whether it returns a comparison, as a test does that should have asserted it."""
+    value = node.value if isinstance(node, ast.Return) else None
+    if isinstance(value, ast.BoolOp):
+        return any(isinstance(each, ast.Compare) for each in value.values)
+    return isinstance(value, ast.Compare) or (isinstance(value, ast.Call) and ast.unparse(value.func) in {"all", "any"})
 
 
 def _does_nothing(node: ast.stmt) -> bool:
     return isinstance(node, ast.Pass) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
 
 
-def _imports(tree: ast.Module, module: str) -> bool:
-    imports = (node for node in ast.walk(tree) if isinstance(node, ast.Import))
-    return any(alias.name == module for node in imports for alias in node.names)
+def _uses(tree: ast.Module, module: str) -> bool:
+    return any(isinstance(node, ast.Attribute) and ast.unparse(node.value) == module for node in ast.walk(tree))

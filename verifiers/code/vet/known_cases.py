@@ -176,5 +176,5 @@ def _literal(expression: ast.expr) -> Any:
             return _literal(inner)
     try:
         return ast.literal_eval(expression)
-    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError, SystemError):
         return _UNKNOWN

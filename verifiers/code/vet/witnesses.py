@@ -207,7 +207,7 @@ def _read_arguments(text: str) -> Arguments | None:
         if not isinstance(call, ast.Call) or call.keywords:
             return None
         return tuple(ast.literal_eval(argument) for argument in call.args)
-    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, SystemError):
         return None
 
 

@@ -73,7 +73,7 @@ def needs_one_process(code: str) -> str | None:
     """
     try:
         tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return None
     seeds = draws = False
     for node in ast.walk(tree):
@@ -96,7 +96,7 @@ def compares_objects(code: str) -> bool:
         return False
     try:
         tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return False
     known = set(_defined_names(tree)) | vars(builtins).keys() | library_names(tree, None)
 

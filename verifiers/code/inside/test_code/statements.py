@@ -13,7 +13,7 @@ of something with "assert" in its name, or one of a function of the test code th
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -36,7 +36,7 @@ class Plan:
     check: str | None
     """The function to call with the candidate afterwards."""
     called: frozenset[str]
-    """The functions that the module itself calls in a statement."""
+    """The functions that the module calls itself, also by way of others."""
     has_cases: bool
     """Whether it defines test cases for a runner."""
 
@@ -51,21 +51,32 @@ def plan_units(code: str) -> Plan:
     if check is not None:
         asserting.discard(check.name)
     statements = module_statements(tree, asserting)
+    called_names = _reached_functions(tree, statements, check)
     tree.body = [_wrap_asserting(node, asserting, units, lines) for node in statements]
     if check is not None:
         before = len(units)
         body = [_wrap_asserting(node, asserting, units, lines) for node in check.body]
         check.body = body if len(units) > before else [_make_unit(check.body, units, f"{check.name}(...)")]
-    called_names = frozenset(name for node in statements if (name := _called_name(node)) is not None)
     has_cases = any(_defines_cases(node) for node in tree.body if getattr(node, "name", None) not in called_names)
     to_call = check.name if check is not None and not called else None
     return Plan(ast.fix_missing_locations(tree), units, to_call, called_names, has_cases)
 
 
-def _called_name(node: ast.stmt) -> str | None:
-    """Return the function that a statement calls."""
-    call = node.value if isinstance(node, ast.Expr) else None
-    return call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else None
+def _reached_functions(
+    tree: ast.Module, statements: Sequence[ast.stmt], check: ast.FunctionDef | None
+) -> frozenset[str]:
+    """Return the functions that the module calls itself, also by way of others."""
+    bodies = {node.name: node.body for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    pending = list(_called_names([node for node in statements if not isinstance(node, definitions)]))
+    pending += _called_names(check.body) if check is not None else ()
+    reached: set[str] = set()
+    while pending:
+        name = pending.pop()
+        if name not in reached:
+            reached.add(name)
+            pending += _called_names(bodies.get(name, ()))
+    return frozenset(reached)
 
 
 def _defines_cases(node: ast.stmt) -> bool:
@@ -76,17 +87,34 @@ def _defines_cases(node: ast.stmt) -> bool:
 
 def asserting_functions(tree: ast.Module) -> set[str]:
     """Return the names of the functions that assert something, or that call one which does."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
     asserting: set[str] = set()
-    while True:
-        more = {node.name for node in functions if node.name not in asserting and _body_asserts(node, asserting)}
-        if not more:
-            return asserting
+    callers: dict[str, set[str]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            if any(asserts(below, set()) for below in node.body):
+                asserting.add(node.name)
+            for name in _called_names(node.body):
+                callers.setdefault(name, set()).add(node.name)
+    pending = list(asserting)
+    while pending:
+        more = callers.get(pending.pop(), set()) - asserting
         asserting |= more
+        pending += more
+    return asserting
 
 
-def _body_asserts(node: ast.FunctionDef | ast.AsyncFunctionDef, asserting: set[str]) -> bool:
-    return any(asserts(below, asserting) for below in node.body)
+def _called_names(statements: Sequence[ast.stmt]) -> set[str]:
+    """Return the functions that statements call, hand over, or go over in a loop."""
+    names: set[str] = set()
+    for node in (below for statement in statements for below in walk_same_scope(statement)):
+        if isinstance(node, ast.Call):
+            names.add(getattr(node.func, "id", getattr(node.func, "attr", "")))
+            names |= {each.id for each in node.args if isinstance(each, ast.Name)}
+        elif isinstance(node, ast.For) and isinstance(node.iter, ast.List | ast.Tuple):
+            # A loop that catches what they raise has not run them as tests.
+            catches = any(isinstance(below, ast.Try) for below in ast.walk(node))
+            names |= set() if catches else {each.id for each in node.iter.elts if isinstance(each, ast.Name)}
+    return names
 
 
 def module_statements(tree: ast.Module, asserting: set[str]) -> list[ast.stmt]:
