@@ -28,6 +28,8 @@ COLOURS = {"options": ["red", "dark blue", "green"]}
         "We rule the others out.\n(C)",
         "We rule the others out.\n**C.**",
         "The answer is C because A and B are too small.",
+        "The answer is C, green.",
+        "The answer is most likely C.",
         "答案是C。",
         "所以选C",
         "C",

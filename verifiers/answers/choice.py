@@ -2,7 +2,7 @@ r"""Multiple choice: does the response commit to the gold option?
 
     gold C     \boxed{C}   Answer: (c)   选C   故选：C．   答案是Ｃ   "option C"            match
     gold C     42, with info {"options": ["40", "41", "42"]}; 42.0, \frac{84}{2} as well     match
-    gold C     C. 42   C) forty-two   42 (C)                                              match: the letter decides
+    gold C     C. 42   C) forty-two   C, forty-two   42 (C)                                match: the letter decides
     gold C     C. 41, with the options above                                              hedged: letter against text
     gold C     A or C   \boxed{B, C}                                                      hedged
     gold AC    A, C   AC   C and A, with info {"multiple": true}                          match: all of them, no other
@@ -46,7 +46,10 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _BARE = re.compile(r"\(?\s{0,3}([A-Za-z])\s{0,3}[).:]?")
-_LETTER_AND_TEXT = re.compile(r"(?:\(([A-Za-z])\)|([A-Z])[).:]|([a-z])[).:](?=\s))\s{0,10}(\S.*)", re.DOTALL)
+_LETTER_AND_TEXT = re.compile(
+    r"(?:\(([A-Za-z])\)|([A-Z])(?:[).:]|,(?=\s{1,3}(?:[a-z\d$\\]|[A-Z][a-z])))|([a-z])[).:](?=\s))\s{0,10}(\S.*)",
+    re.DOTALL,
+)
 _TEXT_AND_LETTER = re.compile(r"(\S.{0,200}?),?\s{1,3}(?:which\s{1,3}is\s{1,3})?(?:option\s{0,3})?\(([A-Z])\)")
 _LETTER_AND_REASON = re.compile(
     r"\(?([A-Z])\)?\s{0,3},?(?:\s{1,3}(?:because|since|as|not|rather\s{1,3}than|instead\s{1,3}of)\b"

@@ -23,7 +23,8 @@ MAX_TEXT_WORDS = 5
 _CUT = re.compile(
     rf"(?P<formula>{FORMULA})|(?P<brace>[{{}}])"
     r"|(?P<end>[.?](?=[*_`\")\]]{0,3}(?:\s|$))|!(?=\s{1,3}[A-Z])|[。！؟।]|．(?=\s|$))"
-    r"|(?P<why>[,;]?\s{1,3}(?:because|since|as|which|so|when|where|if|given|assuming|but|rather|instead|due[ ]to|hence"
+    r"|(?P<why>[,;]?\s{1,3}(?:because|since|as|which|so|when|where|if|given|assuming|but|rather|instead|due[ ]to"
+    r"|hence"
     r"|thus|therefore|i\.e\.|that[ ]is|meaning|making|considering|weil|porque|parce|denn|puisque|так[ ]как)\b"
     r"|,?\s{1,3}(?:and\s{1,3})?not(?=\s{1,3}[\d$\\])|,\s{1,3}(?:isn['’]t|right|correct|is[ ]it[ ]not)\b"
     r"|\s?[（(](?:not|rather|instead|since|because|as|which|where|this|that|i\.e|由于|因为)"
@@ -37,7 +38,8 @@ _POSTPOSED = re.compile(
     r"\s?(?:です|である|となる|になる|[にと]なります|だ|입니다|이다|이에요|예요|है|हैं|হয়|ہے|است|['’]?d[ıiuü]r)[。.]?$"
 )
 _ABOUT = re.compile(
-    r"(?:approximately|about|around|roughly|exactly|simply|just|always|equal to|therefore|thus|then|also|约为?|大约)"
+    r"(?:(?:most )?(?:likely|probably)|approximately|about|around|roughly|exactly|simply|just|always|equal to"
+    r"|therefore|thus|then|also|约为?|大约)"
     r"(?![a-z])[,\s]*"
 )
 _BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗][\s.。]*")

@@ -144,6 +144,31 @@ def test_a_wrong_program_or_none_earns_nothing(response):
     assert score(response, TESTS) == 0.0
 
 
+def test_a_program_ends_at_the_fence_where_the_tests_name_a_function_of_python_alone():
+    code = "def test_a():\n    total = add(1, 2)\n    assert sum([total]) == 3"
+    assert score(f"{ADD}\n```\n\nThis works.", {"tests": {"type": "asserts", "code": code}}) == 1.0
+
+
+def test_a_draft_before_a_corrected_block_is_prose():
+    failing = "This fails:\n```\nadd(1, 2) -> -1\n```\nCorrected:\n"
+    assert score(f"{DRAFT}\n{failing}```\n{ADD}\n```\n", TESTS) == 1.0
+    assert score(f"{ADD}\n{failing}```\n{DRAFT}\n```\n", TESTS) == 0.0
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "The tag closes with </s>\n",
+        "Parts are joined by [SEP]\n",
+        "Put it before </answer>\n",
+        "[DONE] thinking.\n",
+        "<eos>",
+    ],
+)
+def test_a_mark_in_prose_or_before_the_program_ends_nothing(before):
+    assert score(f"{before}```python\n{ADD}\n```\n", TESTS) == 1.0
+
+
 def test_programs_on_stdin_end_at_the_fence_too():
     assert score(f"{SUMS}\n```\n\nIt reads two numbers.", STDIO) == 1.0
     assert score(f"{SUMS.replace('+', '-')}\n```\n", STDIO) == 0.0
@@ -158,7 +183,15 @@ def test_code_before_a_whole_block_is_prose():
 
 
 def test_marks_inside_texts_of_a_program_end_nothing():
-    for text in ('x = "</s>"', 'DONE = "[DONE]"', "y = '<eoa>'", 'z = "```"'):
+    for text in (
+        "# ends with </s>",
+        '"""\n[DONE]\n"""',
+        "s = \"'''\"",
+        'x = "</s>"',
+        'DONE = "[DONE]"',
+        "y = '<eoa>'",
+        'z = "```"',
+    ):
         program = f"{text}\n{ADD}"
         assert code_of(program, entry_point="add") == program
         assert code_of(f"{program}\n```\n", entry_point="add").rstrip() == program

@@ -210,7 +210,8 @@ def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list
         return blocks
     program = _program_in(first.text, entry_point, stub)
     if program is None:
-        return blocks
+        # What the tests call may be a guess: `sum` of `assert sum(total([1])) == 1`.
+        return blocks if entry_point is None else _python_blocks(text, None, None)
     languages = [block.language or ("python" if read_source(block.text).is_code else "") for block in others]
     named = [replace(block, language=name) for block, name in zip(others, languages, strict=True)]
     return [replace(first, text=program), *named]
