@@ -224,3 +224,7 @@ def test_an_endless_answer_earns_nothing_instead_of_opting_out():
 def test_any_text_gets_a_verdict_without_an_error(text, multiple):
     assert judge(text, "C", info={"multiple": multiple, "options": ["40", text[:9], "x+1"]}).score in (0.0, 1.0)
     assert judge("\\boxed{C}", text, info={"multiple": multiple}).score in (0.0, 1.0, None)
+
+
+def test_letters_behind_a_comma_are_several_answers():
+    assert judge("The answer is C, a, b", "C").score == 0.0

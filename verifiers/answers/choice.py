@@ -47,7 +47,7 @@ _LABEL = re.compile(
 )
 _BARE = re.compile(r"\(?\s{0,3}([A-Za-z])\s{0,3}[).:]?")
 _LETTER_AND_TEXT = re.compile(
-    r"(?:\(([A-Za-z])\)|([A-Z])(?:[).:]|,(?=\s{1,3}(?:[a-z\d$\\]|[A-Z][a-z])))|([a-z])[).:](?=\s))\s{0,10}(\S.*)",
+    r"(?:\(([A-Za-z])\)|([A-Z])(?:[).:]|,(?=\s{1,3}(?:[a-z]{2}|[\d$\\]|[A-Z][a-z])))|([a-z])[).:](?=\s))\s{0,10}(\S.*)",
     re.DOTALL,
 )
 _TEXT_AND_LETTER = re.compile(r"(\S.{0,200}?),?\s{1,3}(?:which\s{1,3}is\s{1,3})?(?:option\s{0,3})?\(([A-Z])\)")

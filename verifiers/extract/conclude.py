@@ -52,7 +52,7 @@ _CONCLUDING_CLAUSE = re.compile(
     r"|[，,；;](?:(?:所以|因此|故|则|即|从而)|(?:一共|总共|共计?|合计)(?:有|是|为)?(?=\s?\d[^，,；;]*$)))(.+)$",
     re.DOTALL,
 )
-_REASON = re.compile(r",?\s(?:since|because|as)\s|，?因[为為]", re.IGNORECASE)
+_REASON = re.compile(r",?\s(?:since|because)\s|，?因[为為]", re.IGNORECASE)
 _NO_VALUE = re.compile(
     r"(?:\b(?:no (?:(?:real|integer|positive|such|valid|other) )?solutions?|does not exist|is undefined)"
     r"|[无無]解|不存在)[.。]?$",

@@ -121,6 +121,11 @@ _WITHHELD = _any_of(
 _CONDITIONAL = re.compile(
     r"\d\S{0,3} if\b[^.]*\d[^.]*\b(?:if|otherwise)\b|\b(?:answer|result|value) depends on\b", re.IGNORECASE
 )
+_RESIGNED = re.compile(
+    r"\bI(?: have|['’]ve)? (?:do not know|don['’]t know|give up|gave up|given up|no idea|no clue)\b|我(?:放弃|不知道)",
+    re.IGNORECASE,
+)
+"""A value behind one of these is a guess."""
 _VALUE_BEHIND = re.compile(r"[,;:，；：—]|\b(?:yet|but)\b")
 
 _NUMBER = rf"{_MARKUP}[-+−]?\d[\d.,/]{{0,20}}{_MARKUP}"
@@ -155,6 +160,8 @@ def preferred(sentence: str) -> str:
 
 def is_withheld(sentence: str) -> bool:
     """Return whether a sentence says that it has no answer; `r is not given, yet the ratio is 5` has one."""
+    if _RESIGNED.search(sentence):
+        return True
     return any(not _gives_value(sentence[match.end() :]) for match in _WITHHELD.finditer(sentence))
 
 
