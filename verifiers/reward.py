@@ -25,6 +25,11 @@ from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.registry import find_option_mistakes
 from truegold.verifiers.verdict import Verdict
 
+MAX_CHECKED = 256
+"""Compositions that are remembered as sound."""
+
+_CHECKED: set[str] = set()
+
 
 @dataclass(frozen=True, slots=True)
 class Term:
@@ -59,9 +64,10 @@ class Reward:
 def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[float, float] | None = None) -> Reward:
     """Return one completion's reward from its verdicts, one for each term in order.
 
-    The terms must have no mistakes (`find_mistakes`). `clip` holds the lower and the upper bound of the sum. Raises
-    ConfigError where the verdicts are not one for each term.
+    `clip` holds the lower and the upper bound of the sum. Raises ConfigError where the terms have mistakes
+    (`find_mistakes`), or the verdicts are not one for each term.
     """
+    _check(terms)
     if isinstance(verdicts, Mapping) or not all(isinstance(verdict, Verdict) for verdict in verdicts):
         raise ConfigError(
             f"compose: verdicts are a list of Verdict; this is {verdicts!r:.80}.", "Give one for each term, in order."
@@ -86,6 +92,18 @@ def compose(terms: Sequence[Term], verdicts: Sequence[Verdict], clip: tuple[floa
         return Reward(None, parts, tuple(dict.fromkeys(missing)))
     value = sum(part for part in parts.values() if part is not None)
     return Reward(value if clip is None else min(max(value, clip[0]), clip[1]), parts)
+
+
+def _check(terms: Sequence[Term]) -> None:
+    """Raise ConfigError where terms have mistakes; compositions repeat, and are remembered by their text."""
+    text = repr(terms)
+    if text in _CHECKED:
+        return
+    if mistakes := find_mistakes(terms):
+        raise ConfigError(f"compose: {mistakes[0].rstrip('.')}.", "Terms are checked as a configuration is.")
+    if len(_CHECKED) >= MAX_CHECKED:
+        _CHECKED.clear()
+    _CHECKED.add(text)
 
 
 def find_mistakes(terms: Sequence[Term]) -> list[str]:

@@ -10,11 +10,13 @@ been that one.
     gold ["1/2", "0.5"]       the same row as gold "1/2" with other_golds ["0.5"]        (`golds_in`)
 
 That holds wherever a gold is handed over as an object: a call, an `Item`, a trainer's column, a request. A text is one
-gold, also where it looks like a list. Of `choice` with `multiple` a list is one answer: all of its options are needed.
+gold, also where it looks like a list; but `"['72', '73']"` in a column of data is a list that a writer of CSV turned
+into text (`quoted_list`). Of `choice` with `multiple` a list is one answer: all of its options are needed.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from numbers import Number
@@ -26,6 +28,12 @@ OTHER_GOLDS = "other_golds"
 """The argument of every verifier with the accepted golds beside the first."""
 MAX_GOLDS = 64
 """More would let one row cost as much as a data set; a gold with so many forms needs a verifier of its own."""
+
+OF_VALUES = ("math", "math_verify", "numeric", "choice")
+"""Verifiers whose golds are numbers, formulas and letters: a text in quotes is none."""
+
+_QUOTED = re.compile(r"\"([^\"\\]{1,200})\"|'([^'\\]{1,200})'")
+_QUOTED_LIST = re.compile(rf"\s*\[\s*(?:{_QUOTED.pattern})(?:\s*,\s*(?:{_QUOTED.pattern}))*\s*\]\s*")
 
 
 class BadGold(ValueError):
@@ -57,6 +65,13 @@ def golds_in(value: Any) -> list[str]:
     if len(entries) > 1 and any(len(golds) > 1 for golds in entries):
         raise BadGold(f"gold is a list of accepted golds; this is a list of lists {value!r:.60}")
     return list(dict.fromkeys(gold for golds in entries for gold in golds if gold.strip()))
+
+
+def quoted_list(text: object) -> list[str] | None:
+    """Return the texts that a text lists in quotes, None where it is anything else."""
+    if not isinstance(text, str) or _QUOTED_LIST.fullmatch(text) is None:
+        return None
+    return [entry[1] or entry[2] for entry in _QUOTED.finditer(text)]
 
 
 def needs_all_golds(verifier: str, arguments: Mapping[str, Any]) -> bool:

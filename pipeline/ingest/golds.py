@@ -14,17 +14,13 @@ The first is a row's gold, the others are the argument `other_golds` of its veri
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from truegold.pipeline.ingest.columns import Column, text_of
 from truegold.pipeline.ingest.jsonl import parse_structure
 from truegold.pipeline.ingest.records import Unusable
-from truegold.verifiers.several_golds import MAX_GOLDS
-
-_QUOTED = re.compile(r"\"([^\"\\]{1,200})\"|'([^'\\]{1,200})'")
-_QUOTED_LIST = re.compile(rf"\s*\[\s*(?:{_QUOTED.pattern})(?:\s*,\s*(?:{_QUOTED.pattern}))*\s*\]\s*")
+from truegold.verifiers.several_golds import MAX_GOLDS, quoted_list
 
 
 def golds_of(value: Any, column: str) -> list[str]:
@@ -57,7 +53,7 @@ def extracted_golds(
     if together:
         return [text for text in (column.text(values),) if text is not None]
     value = column(values)
-    golds = golds_of(_quoted_list(value) or value if of_values else value, column.name)
+    golds = golds_of(quoted_list(value) or value if of_values else value, column.name)
     if column.extract is None:
         return golds
     return distinct(part for gold in golds if (part := column.extract(gold)) is not None)
@@ -75,13 +71,6 @@ def distinct(golds: Iterable[str]) -> list[str]:
     if len(once) > MAX_GOLDS:
         raise Unusable("too_many_golds", f"{len(once)} accepted golds; a row may have {MAX_GOLDS}")
     return once
-
-
-def _quoted_list(text: Any) -> list[str] | None:
-    """Return the texts that a text lists in quotes, None where it is anything else."""
-    if not isinstance(text, str) or _QUOTED_LIST.fullmatch(text) is None:
-        return None
-    return [entry[1] or entry[2] for entry in _QUOTED.finditer(text)]
 
 
 def _only_entry(value: Any) -> Any:

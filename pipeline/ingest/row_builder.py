@@ -27,7 +27,6 @@ from truegold.pipeline.ingest.provenance import with_provenance
 from truegold.pipeline.ingest.records import Record, Unusable
 from truegold.pipeline.ingest.row_columns import (
     DOMAINS,
-    OF_VALUES,
     check_arguments,
     read_arguments,
     read_split,
@@ -37,7 +36,7 @@ from truegold.pipeline.ingest.row_columns import (
 from truegold.pipeline.ingest.row_warnings import RowWarnings
 from truegold.pipeline.rows import Row, dump_json, row_id
 from truegold.verifiers import judges_solutions, resolve
-from truegold.verifiers.several_golds import OTHER_GOLDS, needs_all_golds
+from truegold.verifiers.several_golds import OF_VALUES, OTHER_GOLDS, needs_all_golds
 
 
 @dataclass(frozen=True)

@@ -37,8 +37,6 @@ SPLIT_WORDS = {
 """What a column `split` may say, in lower case and without blanks, hyphens and underscores; `test_sft` is a test."""
 DOMAINS = {"code": "code", "choice": "choice"}
 """The domain of rows that name one of these verifiers."""
-OF_VALUES = ("math", "math_verify", "numeric", "choice")
-"""Verifiers whose golds are numbers, formulas and letters."""
 CODE_SETTINGS = ("reward", "stop", "limits")
 """The options of programs that are checked here. The rest of their arguments are tests, which `vet_tests` looks at."""
 CACHED_BYTES = 1000

@@ -128,3 +128,19 @@ def test_every_mistake_is_told_at_once():
     ):
         assert piece in text
     assert find_mistakes([]) == ["there are no terms"]
+
+
+@pytest.mark.parametrize(
+    "term",
+    [
+        Term("length", "length", args={"maximum": 100}),
+        Term("length", "length", gate="corect", args={"max": 100}),
+        Term("correct", "length", args={"max": 100}),
+        Term("length", "lenght", args={"max": 100}),
+    ],
+)
+def test_a_mistake_in_a_term_is_an_error_where_it_is_composed(term):
+    verdict = Verdict(1.0, Reason.MATCH)
+    for _ in range(2):
+        with pytest.raises(ConfigError):
+            compose([Term("correct"), term], [verdict, verdict])

@@ -22,6 +22,7 @@ from truegold.verifiers.registry import BUILT_IN, resolve
 from truegold.verifiers.running.batch import DEADLINE_S, SMALL_BATCH, BatchVerifier
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS, TimeoutTally
 from truegold.verifiers.running.item import Item, ResolvedVerifiers
+from truegold.verifiers.several_golds import OF_VALUES, quoted_list
 from truegold.verifiers.verdict import Verdict
 
 CHUNK = 16
@@ -56,9 +57,10 @@ def truth_of(columns: Mapping[str, Any], problem: str | None = None) -> RowTruth
         columns, names = json.loads(carried), ("gold",)
     gold = next((columns[name] for name in names if columns.get(name) is not None), None)
     arguments = columns.get("verifier_args") or "{}"
+    verifier = columns.get("verifier") or "math"
     return RowTruth(
-        gold,
-        columns.get("verifier") or "math",
+        quoted_list(gold) or gold if verifier in OF_VALUES else gold,
+        verifier,
         arguments if isinstance(arguments, str) else json.dumps(arguments),
         problem,
     )

@@ -56,6 +56,7 @@ from truegold.verifiers.code.suite import (
     missing_package,
     read_suite,
 )
+from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.options import NO_INFO, BadOption, bad_option_verdict, word_option
 from truegold.verifiers.verdict import Reason, Verdict
 
@@ -84,6 +85,16 @@ class CodeVerifier:
 
     judges_solutions = True
     options = ("reward", "stop", "tests", *SUITE_OPTIONS)
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError for a setting that means nothing."""
+        if self.backend != "local":
+            self._backend(Local())
+        for name, known in (("reward", REWARDS), ("stop", STOPS), ("tier", (None, *Tier))):
+            if (value := getattr(self, name)) not in known:
+                raise ConfigError(f"CodeVerifier: {name} is {value!r}.", f"It may be {', '.join(map(str, known))}.")
+        if self.tier is not None:
+            object.__setattr__(self, "tier", Tier(self.tier))
 
     def check_options(self, info: Mapping[str, Any]) -> None:
         """Raise BadOption for a value that means nothing; the tests themselves are each row's."""

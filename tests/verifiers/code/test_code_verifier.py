@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sandboxes import STDIO, box_of, fenced
 
-from truegold.verifiers import Item, Reason, Verdict, gold_response, resolve, verify_batch
+from truegold.verifiers import ConfigError, Item, Reason, Verdict, gold_response, resolve, verify_batch
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.sandbox import Tier
 
@@ -289,3 +289,10 @@ def test_the_error_that_a_problem_allows_holds_where_the_checker_names_none(
     box_of(Tier.FULL)
     tests = {"type": "stdio", "checker": checker, "cases": [{"input": "", "output": "1234567.00"}]}
     assert CodeVerifier()(fenced("print('1234567.05')"), problem=problem, info={"tests": tests}).score == score
+
+
+def test_settings_that_mean_nothing_are_errors_where_they_are_made():
+    for setting in ({"reward": "al"}, {"stop": "now"}, {"tier": "strong"}, {"backend": "nonsense://localhost"}):
+        with pytest.raises(ConfigError):
+            CodeVerifier(**setting)
+    assert CodeVerifier(tier="weak").tier is Tier.WEAK
