@@ -139,7 +139,9 @@ def _lines(test: Any, name: str) -> str:
 
 
 def _tests(request: Mapping[str, Any]) -> list[Any]:
-    tests = request.get("tests") or []
+    if request.get("tests") is None:
+        raise BadRequest("tests is missing: a list of tests")
+    tests = request["tests"] or []
     if isinstance(tests, str):
         tests = _decoded(tests)
     if not isinstance(tests, list) or len(tests) > MAX_TESTS:
