@@ -96,9 +96,8 @@ _NO_BOUND = re.compile(r"\b(?:no|not) (?:\w+ )?than\W*$", re.IGNORECASE)
 _WITHHELD = _any_of(
     (
         r"(?:\bnot |n['’]t |\bin)(?:enough|sufficient) (?:information|data|details|context)",
-        r"\bI(?: have|['’]ve)? (?:give|gave|given) up\b|\bI have no (?:idea|clue)\b|^\W*no idea\b"
-        r"|\bstill have no answer\b",
-        r"\bI (?:got|am|was) stuck\b|\bI(?:['’]m| am) (?:not sure|unsure|unable to)\b|\bI (?:do not|don['’]t) know\b",
+        r"^\W*no idea\b|\bstill have no answer\b|\bI (?:got|am|was) stuck\b"
+        r"|\bI(?:['’]m| am) (?:not sure|unsure|unable to)\b",
         r"\bI (?:cannot|can['’]t|can not|could not|couldn['’]t) (?:answer|solve|find|finish|determine|compute"
         r"|complete)\b",
         r"\b(?:problem|question|statement|text)\b[^.,;]{0,20}\b(?:does|did)(?: not|n['’]t) (?:say|state|specify"
@@ -111,7 +110,7 @@ _WITHHELD = _any_of(
         r"\bno hay suficiente|\bno se puede (?:determinar|calcular|resolver)|\bnicht (?:berechn|bestimm|lös)en\b",
         r"\bimpossible de (?:déterminer|calculer)|невозможно (?:определить|найти|вычислить)|недостаточно (?:данных"
         r"|информации)",
-        r"无法(?:求|确定|计算|得出|判断|解)|無法(?:求|確定|計算)|(?:信息|条件|條件)不足|我放弃|我不知道|(?:没有|没)得到答案",
+        r"无法(?:求|确定|计算|得出|判断|解)|無法(?:求|確定|計算)|(?:信息|条件|條件)不足|(?:没有|没)得到答案",
         r"(?:条件|情報)が?(?:足りな|不足)|求められ(?:ない|ませ)|[分わ]か(?:りません|らない)",
         r"(?:정보|조건)[가이]? ?(?:부족|충분하지)|구할 수 없|알 수 없|모르겠",
     )
