@@ -146,12 +146,11 @@ SKIPS = {
 
 
 @pytest.mark.parametrize("kind", SKIPS)
-def test_every_way_to_skip_all_tests_is_seen(kind: str) -> None:
+def test_every_way_to_skip_a_test_is_seen(kind: str) -> None:
     arguments = {"type": "unittest", "code": f"import unittest\n{SKIPS[kind]}\n"}
     row: Any = {"verifier": "code", "verifier_args": json.dumps(arguments)}
-    assert why_nothing_is_tested(row) == "all tests are skipped"
-    one_more = f"{arguments['code']}\nclass U(unittest.TestCase):\n    def test_b(self):\n        self.fail()\n"
-    assert why_nothing_is_tested({**row, "verifier_args": json.dumps({**arguments, "code": one_more})}) is None
+    why = why_nothing_is_tested(row)
+    assert why is not None and why.startswith("they judge nothing: code has tests that are not run here")
 
 
 def test_junit_and_sarif_say_which_check_failed_and_where(tmp_path: Path) -> None:

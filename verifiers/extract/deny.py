@@ -127,13 +127,13 @@ _RESIGNED = re.compile(
 """A value behind one of these is a guess."""
 _VALUE_BEHIND = re.compile(r"[,;:，；：—]|\b(?:yet|but)\b")
 
-_NUMBER = rf"{_MARKUP}[-+−]?\d[\d.,/]{{0,20}}{_MARKUP}"
+_DIGITS = rf"{_MARKUP}[-+−]?\d[\d.,/]{{0,20}}{_MARKUP}"
 _DENIAL = rf"(?:{_NOT}|\bno (?:es|son)|\bnão(?: é)?|\bnon(?: è)?|\bnicht|\bpas|\bне|不是|并非|並非)"
 _INSTEAD = r"(?:but(?: rather)?|rather,?|it is|it['’]s|sino|sondern|mais|mas?|e sim|а|而是)\s?,?\s?(?:it is|it['’]s)?"
 _CONTRAST = re.compile(
-    rf"{_DENIAL}\s?{_NUMBER}\s?[,;，；]?\s?{_INSTEAD}\s?(?P<instead>{_NUMBER}[^\s\d,，]{{0,12}})[\s.。!$]*$"
-    rf"|{_NUMBER}[^\s\d、]{{0,3}}?(?:ではなく(?:て)?|じゃなくて|(?:가|이) 아니라)[、,]?\s?"
-    rf"(?P<eastern>{_NUMBER}(?!.{{0,8}}(?:ない|ません|아니|아닙)).{{0,12}}?)$",
+    rf"{_DENIAL}\s?{_DIGITS}\s?[,;，；]?\s?{_INSTEAD}\s?(?P<instead>{_DIGITS}[^\s\d,，]{{0,12}})[\s.。!$]*$"
+    rf"|{_DIGITS}[^\s\d、]{{0,3}}?(?:ではなく(?:て)?|じゃなくて|(?:가|이) 아니라)[、,]?\s?"
+    rf"(?P<eastern>{_DIGITS}(?!.{{0,8}}(?:ない|ません|아니|아닙)).{{0,12}}?)$",
     re.IGNORECASE,
 )
 _TURNED_DOWN = re.compile(
@@ -200,8 +200,8 @@ def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
 
 def denies_a_number(text: str) -> bool:
     """Return whether a number in a text is denied by the words right before it."""
-    numbers = islice(_FIGURES.finditer(text), MAX_NUMBERS)
-    return any(_DENIED_BEFORE.search(text[: number.start()]) for number in numbers)
+    figures = islice(_FIGURES.finditer(text), MAX_NUMBERS)
+    return any(_DENIED_BEFORE.search(text[: match.start()]) for match in figures)
 
 
 def is_link_denied(link: str) -> bool:

@@ -3,7 +3,7 @@
 gold        gold earns the full score from its own verifier (of programs: the worked solution), every accepted one
 empty       an empty answer, and one that says nothing, earn nothing
 null        programs that solve nothing pass no tests
-skipped     the tests test something: not all are skipped, and something is asserted
+skipped     the tests test something: all of them are run, and something is asserted
 hack        responses that are known to earn rewards without an answer earn none
 unusable    every record is a row
 leak        no row stands in a named evaluation set
@@ -160,7 +160,7 @@ def why_nothing_is_tested(row: Row) -> str | None:
     try:
         suite = read_suite(orjson.loads(row["verifier_args"] or "{}"))
     except BadSuite as error:
-        return f"the tests cannot be read: {error}"[:300]
+        return f"they judge nothing: {error}"[:300]
     return _why_empty(suite)
 
 
@@ -176,28 +176,11 @@ def _why_empty(suite: Suite) -> str | None:
         has_checks = any(isinstance(node, ast.Assert | ast.Raise | ast.With) for node in ast.walk(tree))
         calls = any("assert" in _called(node).lower() for node in ast.walk(tree) if isinstance(node, ast.Call))
         return None if has_checks or calls else "nothing is asserted"
-    tests = [
-        (owner, node)
-        for owner in ast.walk(tree)
-        if isinstance(owner, ast.ClassDef)
-        for node in owner.body
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
-    ]
-    if not tests:
-        return "there is no test method"
-    return "all tests are skipped" if all(_is_skipped(owner, test) for owner, test in tests) else None
-
-
-def _is_skipped(owner: ast.ClassDef, test: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    decorators = [ast.unparse(decorator) for decorator in (*owner.decorator_list, *test.decorator_list)]
-    if any("skip" in decorator.rpartition(".")[2] or ".skip" in decorator for decorator in decorators):
-        return True
-    body = [node for node in test.body if not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))]
-    first = body[0] if body else ast.Pass()
-    if isinstance(first, ast.Pass | ast.Return):
-        return True
-    text = ast.unparse(first)
-    return text.startswith(("self.skipTest(", "pytest.skip(", "raise unittest.SkipTest", "raise SkipTest"))
+    has_tests = any(
+        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
+        for node in ast.walk(tree)
+    )
+    return None if has_tests else "there is no test method"
 
 
 def _called(call: ast.Call) -> str:

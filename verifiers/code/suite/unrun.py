@@ -47,7 +47,7 @@ _CASE_METHODS = frozenset(
 _SELECTING = frozenset({"environ", "getenv", "argv", "__name__"})
 """A condition that names one of these may hold elsewhere only."""
 
-_OWN = frozenset({"", "__main__", "__future__"})
+_ALWAYS_THERE = frozenset({"", "__main__", "__future__"})
 """Modules that are there in any case."""
 
 _DYNAMIC = frozenset({"globals", "locals", "vars", "dir", "getmembers", "eval", "exec"})
@@ -100,7 +100,7 @@ def missing_package(code: str) -> str | None:
         else:
             names = [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
         for root in (name.partition(".")[0] for name in names):
-            if root == "conftest" or not (root in _OWN or is_solution_module(root) or _is_installed(root)):
+            if root == "conftest" or not (root in _ALWAYS_THERE or is_solution_module(root) or _is_installed(root)):
                 return root
     return None
 
@@ -245,8 +245,8 @@ class _Reader:
         decorators = [*node.decorator_list, *(owner.decorator_list if owner is not None else ())]
         if any("mark" not in self._decorator(each).partition("(")[0].split(".") for each in decorators):
             return []
-        given = [*node.args.posonlyargs, *node.args.args]
-        without_default = given[: len(given) - len(node.args.defaults)][owner is not None :]
+        positional = [*node.args.posonlyargs, *node.args.args]
+        without_default = positional[: len(positional) - len(node.args.defaults)][owner is not None :]
         keywords = [
             each for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if default is None
         ]
