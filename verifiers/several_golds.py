@@ -32,8 +32,8 @@ MAX_GOLDS = 64
 OF_VALUES = ("math", "math_verify", "numeric", "choice")
 """Verifiers whose golds are numbers, formulas and letters: a text in quotes is none."""
 
-_QUOTED = re.compile(r"\"([^\"\\]{1,200})\"|'([^'\\]{1,200})'")
-_QUOTED_LIST = re.compile(rf"\s*\[\s*(?:{_QUOTED.pattern})(?:\s*,\s*(?:{_QUOTED.pattern}))*\s*\]\s*")
+_QUOTED = re.compile(r"\"((?:[^\"\\]|\\.){1,200})\"|'((?:[^'\\]|\\.){1,200})'", re.DOTALL)
+_QUOTED_LIST = re.compile(rf"\s*\[\s*(?:{_QUOTED.pattern})(?:[\s,]\s*,?\s*(?:{_QUOTED.pattern}))*\s*\]\s*", re.DOTALL)
 
 
 class BadGold(ValueError):
@@ -71,7 +71,8 @@ def quoted_list(text: object) -> list[str] | None:
     """Return the texts that a text lists in quotes, None where it is anything else."""
     if not isinstance(text, str) or _QUOTED_LIST.fullmatch(text) is None:
         return None
-    return [entry[1] or entry[2] for entry in _QUOTED.finditer(text)]
+    # JSON and repr write a backslash twice.
+    return [(entry[1] or entry[2]).replace("\\\\", "\\") for entry in _QUOTED.finditer(text)]
 
 
 def needs_all_golds(verifier: str, arguments: Mapping[str, Any]) -> bool:

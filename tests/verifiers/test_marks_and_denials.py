@@ -23,6 +23,7 @@ ANSWERS = {
     "[Answer] 19": "19",
     "**[Final Answer]** 17": "17",
     "[ANS] 3/8": "3/8",
+    "【答 案】12": "12",
     "【答え】$x=5$": "$x=5$",
     "[정답] 45": "45",
     "【答案】4\n验算有误。\n【答案】5": "5",
@@ -53,6 +54,15 @@ DENIALS = (
     "I tried 5 methods and none worked.",
     "I have tried for 5 minutes and I give up.",
     "I don't know, maybe 5.",
+    "It exceeds 5.",
+    "5 is ruled out.",
+    "The result is different from 5.",
+    "It would be wrong to say 5.",
+    "Nobody would answer 5 here.",
+    "There is no solution with x = 5.",
+    "I ran out of time at step 5.",
+    "5は正しくない。",
+    "Η απάντηση δεν είναι 5.",
     "La respuesta no es 5.",
     "La réponse n'est pas 5.",
     "Die Antwort ist nicht 5.",
@@ -100,6 +110,8 @@ STATEMENTS = (
     "Many students would say 6, but the answer is 5.",
     "The maximum cannot exceed 5.",
     "Chaque pas mesure 5 cm.",
+    "The minimum is 5, so it cannot be less than 5.",
+    "The answer is 5 (cannot be reduced).",
     "If his brother eats 1/2 as many, he eats 10 * 1/2 = 5 in a week.",
     "Réponse : 5 élèves ne jouent pas.",
     "No hay otras soluciones, por lo tanto x = 5.",
@@ -145,6 +157,7 @@ def test_a_value_beside_the_answer_is_not_paid(response):
 def test_an_option_may_say_that_nothing_can_be_determined():
     for response in ("The answer is (D) not enough information.", "The correct answer is D) Cannot be determined."):
         assert resolve("choice")(response, "D").score == 1.0
+    assert resolve("choice")("【答案】D选项正确", "D").score == 1.0
     assert resolve("choice")("Options A and C do not work, but option B does.", "B").score == 1.0
 
 

@@ -53,7 +53,7 @@ _LETTER_AND_TEXT = re.compile(
 _TEXT_AND_LETTER = re.compile(r"(\S.{0,200}?),?\s{1,3}(?:which\s{1,3}is\s{1,3})?(?:option\s{0,3})?\(([A-Z])\)")
 _LETTER_AND_REASON = re.compile(
     r"\(?([A-Z])\)?\s{0,3},?(?:\s{1,3}(?:because|since|as|not|rather\s{1,3}than|instead\s{1,3}of)\b"
-    r"|\s{0,3}(?:因为|而?不[选是])).*",
+    r"|\s{0,3}(?:因为|而?不[选是]|选?项?(?:是)?正确)).*",
     re.DOTALL,
 )
 _JOIN = r"\s{0,3}(?:,|;|/|&|、|\bor\b|\band\b|或|和|\s)\s{0,3}(?:(?:or|and)\s{1,3})?"

@@ -39,7 +39,9 @@ _DENIED_BEFORE = _any_of(
     (
         rf"{_NOT}(?: (?:possibly|really|actually|simply|just))?"
         r"(?: (?:be|been|have been|equal(?:s| to)?|be equal to|the answer))?",
-        r"\bfail(?:s|ed)? to (?:be|equal)|\bfar from|\brul(?:es|ed|ing) out|\bexclud(?:es|ed|ing)|\bdiffers from",
+        r"\bfail(?:s|ed)? to (?:be|equal)|\bfar from|\brul(?:es|ed|ing) out|\bexclud(?:es|ed|ing)|\bdiffers from"
+        r"|\bdifferent from",
+        r"\bwrong to (?:say|answer|claim)|δεν (?:είναι|ισούται με)",
         r"\b(?:incorrect|wrong|not)\W{0,3}:",
         r"\bno (?:es|son|era|puede ser|vale)|\bnão (?:é|pode ser|vale)|\bnon (?:è|può essere|vale)",
         r"\b(?:n['’]est|ne vaut|ne fait|ne peut)(?: pas)(?: (?:valoir|être|égaler))?|\bnicht|\bniet|\binte|\bikke",
@@ -55,15 +57,15 @@ _UNIT = r"(?:\s?[^\W\d_]{1,12})?"
 _DENIED_BEHIND = _any_of(
     (
         r"^\W{0,4}(?:is|was)(?:n['’]t| not)? (?:wrong|incorrect|false|impossible|excluded|invalid|rejected"
-        r"|extraneous)\b",
+        r"|extraneous|ruled out)\b",
         r"^\W{0,4}(?:is|was)(?:n['’]t| not) (?:the (?:right |correct )?answer|right|correct|possible|valid"
         r"|a solution)\b",
         r"^\W{0,4}(?:(?:does|do|did|can|could|will|would)(?: ?not|n['’]t)|fails to) (?:work|be (?:right|correct"
         r"|the answer))\b",
-        r"^\W{0,4}(?:cannot|fails\b|leads? to a contradiction)",
+        r"^[\s$*]{0,4}(?:cannot|fails\b|leads? to a contradiction)",
         rf"^{_UNIT},? (?:keine Lösung|ist falsch|est faux|n['’]est pas|не подходит|неверно)|^{_UNIT} (?:değil|नहीं)",
         r"^[^，。\d（(]{0,4}(?:不(?:对|對|正确|正確|可能|成立|符合)|是错|是錯|被排除)",
-        r"^[^、。\d（(]{0,4}(?:ではな[いかく]|ではありません|じゃない|にはなりません|は間違|は誤り|は違)",
+        r"^[^、。\d（(]{0,4}(?:ではな[いかく]|ではありません|じゃない|にはなりません|は間違|は誤り|は違|は正しくな|とは(?:言え|なら)な)",
         r"^[^,.\d（(]{0,4}?\s?(?:이|가|은|는)?\s?(?:아니|아닙|틀[렸린리])",
     )
 )
@@ -76,7 +78,7 @@ _EMBEDDING = _any_of(
         r"\bit(?: is|['’]s) (?:false|not true|not the case|impossible|unlikely) that\b",
         r"\b(?:students?|people|someone|somebody|one|calculator)\b[^.,;]{0,20}\b(?:would|might) (?:answer|say"
         r"|think|guess)\b",
-        r"\banswer key says\b",
+        r"\banswer key says\b|\b(?:nobody|no one) (?:would|could) (?:answer|say)\b",
     )
 )
 """What denies the clause that follows it, or puts it into another mouth."""
@@ -84,14 +86,16 @@ _EMBEDDING = _any_of(
 _BOUND = _any_of(
     (
         r"\b(?:is|are|was|were|be|has|have|needs?|takes?) (?:strictly |much )?"
-        r"(?:less than|greater than|more than|fewer than|larger than|smaller than|below|above|over|under)",
+        r"(?:somewhere )?(?:less than|greater than|more than|fewer than|larger than|smaller than|below|above|over"
+        r"|under)"
+        r"|\b(?:it|that|which|total|sum|answer) exceeds",
         r"\bstrictement (?:inférieure?|supérieure?)s? à|\bes (?:menor|mayor) que|\bé (?:menor|maior) que"
         r"|\bist (?:kleiner|größer) als",
         r"(?<!不)(?:小于|大于|少于|多于|小於|大於|少於|多於)",
     ),
     behind=rf"{_MARKUP}$",
 )
-_NO_BOUND = re.compile(r"\b(?:no|not) (?:\w+ )?than\W*$", re.IGNORECASE)
+_NO_BOUND = re.compile(r"(?:\b(?:no|not|never|cannot)|n['’]t) (?:be )?(?:\w+ )?than\W*$", re.IGNORECASE)
 
 _WITHHELD = _any_of(
     (
@@ -107,6 +111,7 @@ _WITHHELD = _any_of(
         r"\bnone (?:of [^.,]{1,60} )?(?:work(?:s|ed)?|leads? anywhere|succeed(?:s|ed)?)\W*$|\bwithout success\W*$",
         r"^\W*if\b[^.]*\bhad\b[^.]*\bwould have been\b",
         r"^\W*(?:maybe|perhaps|possibly|so far)\b|\bnothing follows\b|\bmust be a (?:misprint|mistake|typo)\b",
+        r"\binsufficient to\b|\bran out of (?:time|space)\b|\bno solutions? (?:with|when|for|at|exists? for)\b",
         r"\bno hay suficiente|\bno se puede (?:determinar|calcular|resolver)|\bnicht (?:berechn|bestimm|lös)en\b",
         r"\bimpossible de (?:déterminer|calculer)|невозможно (?:определить|найти|вычислить)|недостаточно (?:данных"
         r"|информации)",

@@ -17,7 +17,7 @@ ANSWER = "\nAnswer: "
 """What announces an answer in the same way everywhere."""
 
 _OPEN, _CLOSE = r"[【〖［\[「『《〈<（(]", r"[】〗］\]」』》〉>）)]"
-_EASTERN = r"(?:(?:参考|正确|最终|最后|标准|參考|正確|最終)?答案|答え|こたえ|正解|정답|답)"
+_EASTERN = r"(?:(?:参考|正确|最终|最后|标准|參考|正確|最終)?答[ ]?案|答え|こたえ|正解|정답|답)"
 _WORD = rf"(?:{_EASTERN}|(?:the[ ])?(?:(?:my[ ])?final[ ]|correct[ ])?answer|ans)"
 _LINK = r"[ \t\u3000]{0,3}(?:[:：=＝]|是|为|為|は)?[ \t\u3000]*"
 _BOLD = r"[*_]{0,3}"

@@ -48,7 +48,7 @@ def check(candidate):
             ("def check(n):\n  assert add(n, n) == 2 * n\ncheck(1)\ncheck(2)", (2, 2)),
             ("def check(candidate):\n  def t(x):\n    assert candidate(x, 1) == x + 1\n  t(1)\n  t(2)", (2, 2)),
             ("def check(candidate):\n  assert candidate(1, 2) == 3\ncheck(add)", (1, 1)),
-            ("def check(candidate):\n  if candidate(1, 2) == 3: return\n  assert False", (0, 1)),
+            ("def check(candidate):\n  if candidate(1, 2) == 3: return\n  assert False", (1, 1)),
             ("def check(candidate):\n  raise_unless(candidate(1, 2) == 3)", (0, 1)),
             ("def verify(candidate):\n  assert candidate(1, 2) == 3", (1, 1)),
             ("import sys\nassert add(1, 2) == 3\nsys.exit(0)\nassert True", (1, 2)),

@@ -54,10 +54,20 @@ UNRUN = {
     "test_f returns": "def test_f():\n    return add(1, 2) == 3\n",
     "the tests define add": "def add(a, b):\n    return a + b\n",
     "doctests": "import doctest\ndef g():\n    '''\n    >>> add(1, 2)\n    3\n    '''\ndoctest.testmod()\n",
+    "T is defined twice": "import unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n"
+    "        self.assertEqual(add(1, 2), 3)\nclass T(unittest.TestCase):\n    def test_b(self):\n"
+    "        self.assertEqual(add(0, 0), 0)\n",
+    "Inner is not at the level of the module": "import unittest\nclass Outer:\n    class Inner(unittest.TestCase):\n"
+    "        def test_a(self):\n            self.assertEqual(add(1, 2), 3)\n",
     "load_tests is not called": "def load_tests(loader, tests, pattern):\n    return tests\n",
 }
 
 RUN = {
+    "an exception of its own": "if add(1, 2) != 3:\n    raise Exception('wrong')\n",
+    "a check that returns early": "def check(candidate):\n    if candidate(1, 2) == 3:\n        return True\n"
+    "    assert False, 'wrong'\n",
+    "a base class that is deleted": "import unittest\nclass Base(unittest.TestCase):\n    def test_sum(self):\n"
+    "        self.assertEqual(add(1, 2), 3)\nclass T(Base):\n    pass\ndel Base\n",
     "a check": "def check(candidate):\n    assert candidate(1, 2) == 3\n",
     "a check that a guard calls": "def check(candidate):\n    assert candidate(1, 2) == 3\n"
     "if __name__ == '__main__':\n    check(add)\n",
@@ -116,6 +126,14 @@ def test_a_suite_that_is_run_whole_tells_right_from_wrong(name):
 
 
 ASSERTS_NOTHING = (
+    "assert True\n",
+    "assert add(0, 0) == 0\nassert [add(1, 2) == 3]\n",
+    "assert add(0, 0) == 0\nassert add(1, 2) == 3 or True\n",
+    "assert add(0, 0) == 0\nadd(1, 2) == 3\n",
+    "assert add(0, 0) == 0\nasync def sums():\n    assert add(1, 2) == 3\nsums()\n",
+    "assert add(0, 0) == 0\nfor _ in range(0):\n    assert add(1, 2) == 3\n",
+    "def test_add():\n    try:\n        assert add(1, 2) == 3\n    except Exception:\n        return False\n"
+    "    return True\n",
     "def check(candidate):\n    pass\n",
     "def check(candidate):\n    return candidate(1, 2) == 3 and candidate(0, 0) == 0\n",
     "def test_add():\n    '''1 and 2 make 3.'''\n",

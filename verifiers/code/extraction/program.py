@@ -32,6 +32,7 @@ Not covered: methods without their class; programs given as a diff, or as severa
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -63,7 +64,8 @@ _PLAIN_END = re.compile(rf"(?:^[ \t]*|(?<=[^\s\"']))(?:{PLAIN_END})[ \t]*$", re.
 """A token at the end of a line of code or on a line of its own; behind a blank it is a word of a comment."""
 _TOKEN = re.compile(rf"\s*(?:{SPECIAL_END}|{PLAIN_END})")
 _LAST_TOKEN = re.compile(rf"(?:{PLAIN_END})\s*\Z")
-_DONE = re.compile(r"^[ \t]*\[DONE\][ \t]*$", re.MULTILINE)
+_DONE = re.compile(r"^[ \t]*\[DONE\][ \t]*$", re.MULTILINE | re.IGNORECASE)
+_NAMES_DONE = re.compile(r"(?<!\[)\bDONE\b", re.IGNORECASE)
 _ANSWER = ("<answer>", "</answer>")
 _WRAPPERS = (("[PYTHON]", "[/PYTHON]"), ("[BEGIN]", "[DONE]"), ("<code>", "</code>"), ("<python>", "</python>"))
 _STRAY_QUOTES = re.compile(r"\n[ \t]*(\'\'\'|\"\"\")[ \t]*$")
@@ -151,7 +153,7 @@ def _up_to_end(text: str) -> str:
     text = text[start : special.start() if special else len(text)]
     is_program = len(text) <= MAX_PROGRAM_CHARS and parse(text) is not None
     done = _DONE.search(text)
-    if done and is_program and ("DONE" in text[: done.start()] or parse(text[: done.start()]) is None):
+    if done and is_program and (_NAMES_DONE.search(text[: done.start()]) or parse(text[: done.start()]) is None):
         done = None
     if is_program:
         return text[: done.start()] if done else text
@@ -325,15 +327,26 @@ def _unfenced(text: str, has_blocks: bool) -> Extracted | None:
             source = read_source(inside)
             if source.is_code:
                 return Extracted(source.text, "wrapper")
+            if source.tree is not None and (quoted := _quoted(source.tree)) is not None:
+                return quoted
     source = read_source(text)
     if source.tree is not None:
-        return Extracted(source.text, "whole") if source.is_code else None
+        return Extracted(source.text, "whole") if source.is_code else _quoted(source.tree)
     if "```" in text:
         for piece in reversed(text.split("```")[1::2][-8:]):
             source = read_source(piece.removeprefix("python").strip())
             if source.tree is not None and source.is_code:
                 return Extracted(source.text, "inline")
     return None if has_blocks else _part(text)
+
+
+def _quoted(tree: ast.Module) -> Extracted | None:
+    """Return the program in a text that is one literal, as prompts with quoted examples bring about."""
+    match tree.body:
+        case [ast.Expr(value=ast.Constant(value=str(text)))]:
+            source = read_source(text)
+            return Extracted(source.text, "whole") if source.tree is not None and source.is_code else None
+    return None
 
 
 def _part(text: str) -> Extracted | None:

@@ -39,6 +39,8 @@ _FACTS: Mapping[str, Any] = {
     "sys.platform": sys.platform,
     "os.name": os.name,
     "platform.system()": platform.system(),
+    "__debug__": True,
+    "range(0)": (),
     "TYPE_CHECKING": False,
     "typing.TYPE_CHECKING": False,
 }
@@ -59,7 +61,8 @@ class _Undecided(Exception):
 def idle_assertions(tree: ast.Module, asserting: set[str]) -> Iterator[str]:
     """Yield what is idle in test code; `asserting` are its functions that assert something."""
     constants = {**_FACTS, **_constants(tree)}
-    generators = {node.name for node in ast.walk(tree) if isinstance(node, _Function) and is_generator(node)}
+    functions = [node for node in ast.walk(tree) if isinstance(node, _Function)]
+    idle = {node.name for node in functions if isinstance(node, ast.AsyncFunctionDef) or is_generator(node)}
     skipping = _SKIPPING & {
         alias.name
         for node in ast.walk(tree)
@@ -74,7 +77,7 @@ def idle_assertions(tree: ast.Module, asserting: set[str]) -> Iterator[str]:
             yield f"what stands in line {getattr(node, 'lineno', 0)} is never reached"
         if isinstance(node, ast.Assert) and _is_always_true(node.test):
             yield f"line {node.lineno} is always true"
-        if isinstance(node, ast.Expr | ast.Call) and _never_comes(node, asserting, generators):
+        if isinstance(node, ast.Expr | ast.Call) and _never_comes(node, asserting, idle):
             yield f"line {node.lineno} does not come to its assertion"
         if isinstance(node, _Scope | ast.Module):
             yield from _hidden(node)
@@ -110,7 +113,7 @@ def _silenced_line(scope: _Function | ast.Module, asserting: set[str]) -> int | 
         return by_name.lineno
     silenced = {id(below) for node in silencing for each in node.body for below in ast.walk(each)}
     leaves = [node for node in nodes if isinstance(node, ast.stmt) and not hasattr(node, "body")]
-    is_all = all(id(node) in silenced for node in leaves if asserts(node, asserting))
+    is_all = all(id(node) in silenced for node in leaves if asserts(node, asserting, raises=False))
     return silencing[0].lineno if is_all else None
 
 
@@ -119,8 +122,11 @@ def _caught_names(node: ast.Try | ast.With) -> str:
     return " ".join(ast.unparse(each).partition(":")[0] for each in caught)
 
 
-def _never_comes(node: ast.Expr | ast.Call, asserting: set[str], generators: set[str]) -> bool:
-    """Return whether a statement names an assertion and makes none, or hands one to what its failure does not end."""
+def _never_comes(node: ast.Expr | ast.Call, asserting: set[str], idle: set[str]) -> bool:
+    """Return whether a statement makes no assertion though it names one or compares, or hands it to who ends nothing.
+
+    idle: the functions that a call runs nothing of, generators and coroutines.
+    """
     if isinstance(node, ast.Call):
         handed_over = [each.value for each in node.keywords if each.arg == "target"]
         handed_over += node.args if ast.unparse(node.func) == "atexit.register" else []
@@ -128,10 +134,12 @@ def _never_comes(node: ast.Expr | ast.Call, asserting: set[str], generators: set
     match node.value:
         case ast.Attribute(attr=name):
             return "assert" in name.lower()
+        case ast.Compare():
+            return any(isinstance(below, ast.Call) for below in ast.walk(node.value))
         case ast.Call(func=ast.Name(id="map" | "filter")) | ast.GeneratorExp():
-            return asserts(node, asserting)
+            return asserts(node, asserting, raises=False)
         case ast.Call(func=ast.Name(id=name)):
-            return name in generators & asserting
+            return name in idle & asserting
     return False
 
 
@@ -156,7 +164,7 @@ def _ends(node: ast.stmt) -> bool:
 
 def _asserts_below(node: ast.AST, asserting: set[str]) -> bool:
     """Return whether a statement asserts something, or what it defines does."""
-    return any(isinstance(below, ast.stmt) and asserts(below, asserting) for below in ast.walk(node))
+    return any(isinstance(below, ast.stmt) and asserts(below, asserting, raises=False) for below in ast.walk(node))
 
 
 def _dead(node: ast.AST, constants: Mapping[str, Any]) -> list[ast.stmt]:
@@ -230,7 +238,7 @@ def _silences(node: ast.Try | ast.With, asserting: set[str]) -> bool:
 def _may_fail(node: ast.stmt, asserting: set[str]) -> bool:
     """Return whether it asserts something of a value; `assert False` only says that nothing was raised before."""
     is_reached = isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant)
-    return not is_reached and "fail(" not in ast.unparse(node) and asserts(node, asserting)
+    return not is_reached and "fail(" not in ast.unparse(node) and asserts(node, asserting, raises=False)
 
 
 def _catches(kinds: Sequence[ast.expr | None]) -> bool:
@@ -241,32 +249,40 @@ def _catches(kinds: Sequence[ast.expr | None]) -> bool:
 def _is_silent(node: ast.stmt) -> bool:
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
         return ast.unparse(node.value.func) in {"print", "traceback.print_exc"}
-    return isinstance(node, ast.Pass | ast.Continue) or (
-        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    )
+    if isinstance(node, ast.Return | ast.Expr):
+        return node.value is None or isinstance(node.value, ast.Constant)
+    return isinstance(node, ast.Pass | ast.Continue)
 
 
 def _is_always_true(test: ast.expr) -> bool:
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or):
-        first = test.values[0]
-        return isinstance(first, ast.Constant) and bool(first.value)
-    return isinstance(test, ast.GeneratorExp | ast.Lambda) or (isinstance(test, ast.Tuple) and bool(test.elts))
+        return any(isinstance(value, ast.Constant) and bool(value.value) for value in test.values)
+    if isinstance(test, ast.Tuple | ast.List | ast.Set):
+        return bool(test.elts)
+    return isinstance(test, ast.GeneratorExp | ast.Lambda | ast.JoinedStr)
 
 
 def _hidden(scope: _Scope | ast.Module) -> Iterator[str]:
     """Yield the tests of a scope that a later statement of it replaces or deletes before they have run."""
     tests: set[str] = set()
+    classes: set[str] = set()
     for node in scope.body:
-        if isinstance(node, _Function):
-            if node.name in tests and not node.decorator_list:
+        if isinstance(node, _Scope):
+            if node.name in tests | classes and not node.decorator_list:
                 yield f"{node.name} is defined twice"
-            if node.name.startswith("test"):
+            if isinstance(node, ast.ClassDef) and _has_tests(node):
+                classes.add(node.name)
+            elif node.name.startswith("test"):
                 tests.add(node.name)
         elif isinstance(node, ast.Delete | ast.Assign):
             names = {target.id for target in node.targets if isinstance(target, ast.Name)}
             yield from (f"{name} is replaced or deleted" for name in sorted(tests & names))
         else:
             tests -= {below.id for below in ast.walk(node) if isinstance(below, ast.Name)}
+
+
+def _has_tests(node: ast.ClassDef) -> bool:
+    return any(isinstance(each, _Function) and each.name.startswith("test") for each in node.body)
 
 
 def _own_nodes(scope: _Scope) -> Iterator[ast.AST]:

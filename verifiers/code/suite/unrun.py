@@ -136,6 +136,10 @@ class _Reader:
             yield from self._uncalled(reached)
         for definition in self._definitions:
             yield from self._idle(definition, reached)
+        inner = {each.name for each in self._classes.values()} - {getattr(each, "name", "") for each in self._tree.body}
+        yield from (f"{name} is not at the level of the module" for name in sorted(inner & self._cases - reached))
+        if self._only_constants():
+            yield "nothing but constants is asserted"
         for node in self._statements:
             if isinstance(node, ast.If) and asserts(node, self._asserting) and _SELECTING & _names([node.test]):
                 yield f"its tests depend on the machine: if {ast.unparse(node.test)[:60]}"
@@ -188,6 +192,15 @@ class _Reader:
             yield f"{node.name} returns what it does not assert"
         elif not self._asserts_somewhere and all(map(_does_nothing, node.body)):
             yield f"{node.name} asserts nothing"
+
+    def _only_constants(self) -> bool:
+        """Return whether each assertion is one like `assert True`."""
+        asserted = [node for node in ast.walk(self._tree) if isinstance(node, ast.Assert)]
+        others = any(
+            asserts(node, set()) for node in ast.walk(self._tree) if isinstance(node, ast.Expr | ast.With | ast.Raise)
+        )
+        constants = [node for node in asserted if isinstance(node.test, ast.Constant) and node.test.value]
+        return bool(asserted) and not others and len(constants) == len(asserted)
 
     def _is_reached(self, definition: _Definition, reached: set[str]) -> bool:
         return definition.is_run or definition.node.name in reached

@@ -5,9 +5,9 @@
         for x in range(9):                          with __unit__(1):
             assert candidate(x) == x                    for x in range(9): ...
 
-A unit is a statement, of the module or of its `check(candidate)`, that asserts something: it holds an `assert`, a call
-of something with "assert" in its name, or one of a function of the test code that does such a thing. What stands under
-`if __name__ == "__main__":` and asserts is part of the module.
+A unit is a statement, of the module or of its `check(candidate)`, that asserts something: it holds an `assert`, a
+`raise`, a call of something with "assert" in its name, or one of a function of the test code that does such a thing.
+What stands under `if __name__ == "__main__":` and asserts is part of the module.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def plan_units(code: str) -> Plan:
     tree.body = [_wrap_asserting(node, asserting, units, lines) for node in statements]
     if check is not None:
         before = len(units)
-        body = [_wrap_asserting(node, asserting, units, lines) for node in check.body]
+        # A `return` in the middle ends the check, so that it is one unit.
+        leaves = any(isinstance(below, ast.Return) for node in check.body[:-1] for below in walk_same_scope(node))
+        body = check.body if leaves else [_wrap_asserting(node, asserting, units, lines) for node in check.body]
         check.body = body if len(units) > before else [_make_unit(check.body, units, f"{check.name}(...)")]
     has_cases = any(_defines_cases(node) for node in tree.body if getattr(node, "name", None) not in called_names)
     to_call = check.name if check is not None and not called else None
@@ -183,10 +185,14 @@ def _make_unit(body: list[ast.stmt], units: list[str], text: str) -> ast.With:
     return ast.copy_location(block, body[0])
 
 
-def asserts(node: ast.stmt, asserting: set[str]) -> bool:
-    """Return whether a statement asserts something; `asserting` are the functions of the test code that do."""
+def asserts(node: ast.stmt, asserting: set[str], *, raises: bool = True) -> bool:
+    """Return whether a statement asserts something; `asserting` are the functions of the test code that do.
+
+    raises: whether a `raise` is an assertion.
+    """
+    kinds = (ast.Assert, ast.Raise) if raises else (ast.Assert,)
     return any(
-        isinstance(below, ast.Assert) or _is_call(below, asserting) or _goes_over(below, asserting)
+        isinstance(below, kinds) or _is_call(below, asserting) or _goes_over(below, asserting)
         for below in walk_same_scope(node)
     )
 
