@@ -111,7 +111,7 @@ _WITHHELD = _any_of(
         r"\bnone (?:of [^.,]{1,60} )?(?:work(?:s|ed)?|leads? anywhere|succeed(?:s|ed)?)\W*$|\bwithout success\W*$",
         r"^\W*if\b[^.]*\bhad\b[^.]*\bwould have been\b",
         r"^\W*(?:maybe|perhaps|possibly|so far)\b|\bnothing follows\b|\bmust be a (?:misprint|mistake|typo)\b",
-        r"\binsufficient to\b|\bran out of (?:time|space)\b|\bno solutions? (?:with|when|for|at|exists? for)\b",
+        r"\binsufficient to\b|\bran out of (?:time|space)\b|\bthere is no solution (?:with|for)\b",
         r"\bno hay suficiente|\bno se puede (?:determinar|calcular|resolver)|\bnicht (?:berechn|bestimm|lös)en\b",
         r"\bimpossible de (?:déterminer|calculer)|невозможно (?:определить|найти|вычислить)|недостаточно (?:данных"
         r"|информации)",
