@@ -23,7 +23,7 @@ from truegold.pipeline.ingest.column_names import (
 from truegold.pipeline.ingest.columns import MISSING, Column
 from truegold.pipeline.ingest.layout import Layout, Samples
 from truegold.pipeline.ingest.presets import PRESETS
-from truegold.pipeline.ingest.row_columns import with_row_columns
+from truegold.pipeline.ingest.row_columns import judged_without_gold, with_row_columns
 from truegold.verifiers import ConfigError, InputError
 from truegold.verifiers.user_code import did_you_mean
 
@@ -76,7 +76,7 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
     if config.preset is not None:
         layout = layout_of_preset(config.preset, samples, location, _taken_elsewhere(config))
     elif config.columns.prompt is not None:
-        layout = _layout_without_preset(config, _column_names(samples))
+        layout = _layout_without_preset(config, samples)
     else:
         layout = _fit_preset(config, location, _column_names(samples), samples)
     configured = {name: spec for name, spec in config.columns if spec is not None}
@@ -111,16 +111,22 @@ def _taken_elsewhere(config: SourceConfig) -> set[str]:
     return names
 
 
-def _layout_without_preset(config: SourceConfig, names: Set[str]) -> Layout:
+def _layout_without_preset(config: SourceConfig, samples: Samples) -> Layout:
     columns = config.columns
     if columns.tests is not None:
         return Layout(Columns(), "code", "code")
-    named = (columns.gold, columns.golds, columns.verifier)
-    if not any(spec is not None for spec in named) and config.verifier is None and "verifier" not in names:
-        raise ConfigError(
-            "columns names a prompt and no gold.", "Add columns.gold, columns.tests, or a verifier that needs neither."
-        )
-    return Layout(Columns())
+    if columns.gold is not None or columns.golds is not None:
+        return Layout(Columns())
+    without_gold = judged_without_gold(config, samples)
+    taken = {spec.column for _, spec in columns if spec is not None}
+    gold = find_column("gold", samples, exclude=taken)
+    if gold is not None and not all(without_gold):
+        return Layout(Columns(gold=gold_spec(gold, samples)))
+    if any(without_gold):
+        return Layout(Columns())
+    raise ConfigError(
+        "columns names a prompt and no gold.", "Add columns.gold, columns.tests, or a verifier that needs neither."
+    )
 
 
 def _first_preset(names: set[str], samples: Samples, *, code_only: bool = False) -> Layout | None:
@@ -142,8 +148,7 @@ def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: S
     if layout is not None:
         return layout
     prompt = find_column("prompt", samples)
-    if prompt is not None and "verifier" in names and not options_apart:
-        # Verifiers of programs, formats and lengths need no gold.
+    if prompt is not None and not options_apart and any(judged_without_gold(config, samples)):
         return Layout(Columns(prompt=_spec(prompt)))
     remark = " (with answer options in a column of their own, the prompt has to hold them)" if options_apart else ""
     raise InputError(

@@ -17,6 +17,8 @@ from functools import cached_property
 from typing import Any
 
 from truegold.pipeline.config.sources import SourceConfig
+from truegold.pipeline.ingest.code_columns import solution_of
+from truegold.pipeline.ingest.column_names import NAMES
 from truegold.pipeline.ingest.columns import MISSING, Column, compile_column, json_safe, text_of
 from truegold.pipeline.ingest.conversations import find_lost, read_prompt
 from truegold.pipeline.ingest.golds import extracted_golds, listed_golds
@@ -28,14 +30,17 @@ from truegold.pipeline.ingest.records import Record, Unusable
 from truegold.pipeline.ingest.row_columns import (
     DOMAINS,
     check_arguments,
+    needs_gold,
     read_arguments,
     read_split,
     read_verifier,
     with_golds,
 )
+from truegold.pipeline.ingest.row_tests import read_tests_column, tests_column
 from truegold.pipeline.ingest.row_warnings import RowWarnings
 from truegold.pipeline.rows import Row, dump_json, row_id
 from truegold.verifiers import judges_solutions, resolve
+from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.several_golds import OF_VALUES, OTHER_GOLDS, needs_all_golds
 
 
@@ -100,11 +105,14 @@ class RowBuilder:
         named = self._named_verifier(values)
         verifier = self.config.verifier or named or self.layout.verifier
         arguments = {**derived.verifier_args, **self._own_arguments(values, verifier, named), **self._tests(values)}
+        beside = self._tests_beside(values, verifier, arguments)
+        if beside is not None:
+            arguments["tests"] = read_tests_column(values, beside, arguments)
         together = needs_all_golds(verifier, {**arguments, **self.config.verifier_args})
-        gold, arguments = with_golds(arguments, self._golds(values, verifier, together))
+        gold, arguments = with_golds(arguments, self._golds(values, verifier, arguments, together))
         solution = self._optional(values, "solution")
         if solution is None and self.config.columns.solution is None:
-            solution = derived.solution
+            solution = derived.solution or self._program(values, verifier)
         split = self._split(values)
         kept = {field for field, is_kept in (("prompt", keep_prompt), ("split", split is None)) if is_kept}
         return RowParts(
@@ -115,7 +123,7 @@ class RowBuilder:
             verifier_args=arguments,
             solution=solution,
             split=split,
-            meta=self._meta(values, kept),
+            meta={name: value for name, value in self._meta(values, kept).items() if name != beside},
         )
 
     @cached_property
@@ -154,18 +162,23 @@ class RowBuilder:
             raise Unusable(next(iter(lost)), f"{', '.join(lost.values())}; {remedy}")
         return lost
 
-    def _golds(self, values: Mapping[str, Any], verifier: str, together: bool) -> list[str]:
-        """Return the accepted golds of the row's columns, the first one first; none where there is no such column.
+    def _golds(
+        self, values: Mapping[str, Any], verifier: str, arguments: Mapping[str, Any], together: bool
+    ) -> list[str]:
+        """Return the accepted golds of the row's columns, the first one first; none where its verifier needs none.
 
         together: whether a list in the column of gold is one answer.
         """
         gold, several, others = (self.columns.get(field) for field in ("gold", "golds", OTHER_GOLDS))
-        golds = self._from_gold_column(gold, values, verifier, together) if gold is not None else []
+        is_read = gold is not None and not self._is_program(gold, verifier)
+        golds = self._from_gold_column(gold, values, verifier, together) if gold is not None and is_read else []
         if several is not None:
             golds += listed_golds(several(values), several.name)
         column = gold or several
-        if not golds and column is not None and not judges_solutions(resolve(verifier)):
-            raise Unusable("missing_gold", _describe_absence(column, values))
+        # A verifier that somebody has written himself may judge by whatever it likes where no column is named.
+        may_need = column is not None or verifier in BUILT_IN
+        if not golds and may_need and needs_gold(verifier, {**arguments, **self.config.verifier_args}):
+            raise Unusable("missing_gold", _describe_missing_gold(column, values, verifier))
         return golds + (listed_golds(others(values), others.name) if others is not None else [])
 
     def _from_gold_column(self, column: Column, values: Mapping[str, Any], verifier: str, together: bool) -> list[str]:
@@ -176,6 +189,17 @@ class RowBuilder:
                 "gold_not_found", f"{spec.extract if spec else ''!r} finds nothing in column {column.name!r}"
             )
         return golds
+
+    def _is_program(self, gold: Column, verifier: str) -> bool:
+        """Say whether a column of worked solutions, out of which golds are taken, is a program in this row."""
+        if self.config.columns.gold is not None or not judges_solutions(resolve(verifier)):
+            return False
+        solution = self.columns.get("solution")
+        return gold.name in NAMES["solution"] or (solution is not None and solution.name == gold.name)
+
+    def _program(self, values: Mapping[str, Any], verifier: str) -> str | None:
+        gold = self.columns.get("gold")
+        return solution_of(values, gold.name) if gold is not None and self._is_program(gold, verifier) else None
 
     def _named_verifier(self, values: Mapping[str, Any]) -> str | None:
         """Return the verifier that the row names, where the configuration leaves it to the rows."""
@@ -204,6 +228,12 @@ class RowBuilder:
         if tests in (None, MISSING, "", [], {}):
             raise Unusable("missing_tests", _describe_absence(column, values))
         return {"tests": parse_structure(tests)}
+
+    def _tests_beside(self, values: Mapping[str, Any], verifier: str, arguments: Mapping[str, Any]) -> str | None:
+        """Return the column with the tests of a program, where neither the layout nor its arguments have them."""
+        if verifier != "code" or "tests" in self.columns or self.layout.domain == "code":
+            return None
+        return tests_column(values, {**arguments, **self.config.verifier_args}, self._taken)
 
     def _split(self, values: Mapping[str, Any]) -> str | None:
         """Return the split that a row says, train where it says nothing; None for a word that is not known."""
@@ -241,6 +271,12 @@ def _describe_absence(column: Column, values: Mapping[str, Any]) -> str:
     if value is MISSING:
         return f"column {column.name!r} is absent"
     return f"column {column.name!r} is {'null' if value is None else 'empty'}"
+
+
+def _describe_missing_gold(column: Column | None, values: Mapping[str, Any], verifier: str) -> str:
+    if column is not None:
+        return _describe_absence(column, values)
+    return f"{verifier} needs a gold, and no column holds it; columns.gold (--gold-column) names one"
 
 
 def _describe_structure(column: Column, content: list[Any] | Mapping[str, Any]) -> str:

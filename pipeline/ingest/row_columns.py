@@ -17,13 +17,14 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec, SourceConfig
-from truegold.pipeline.ingest.columns import MISSING, json_safe, text_of
+from truegold.pipeline.ingest.columns import MISSING, Column, json_safe, text_of
 from truegold.pipeline.ingest.golds import distinct, listed_golds
 from truegold.pipeline.ingest.jsonl import parse_structure
+from truegold.pipeline.ingest.layout import Samples
 from truegold.pipeline.ingest.records import Unusable
 from truegold.pipeline.rows import dump_json
-from truegold.verifiers import ConfigError, resolve
-from truegold.verifiers.registry import available, find_option_mistakes
+from truegold.verifiers import ConfigError, judges_solutions, resolve
+from truegold.verifiers.registry import BUILT_IN, available, find_option_mistakes
 from truegold.verifiers.several_golds import OTHER_GOLDS
 from truegold.verifiers.user_code import did_you_mean, split_spelling
 
@@ -37,6 +38,8 @@ SPLIT_WORDS = {
 """What a column `split` may say, in lower case and without blanks, hyphens and underscores; `test_sft` is a test."""
 DOMAINS = {"code": "code", "choice": "choice"}
 """The domain of rows that name one of these verifiers."""
+MEASURES = ("format", "length")
+"""Verifiers that look at how a response is written, and at no gold."""
 CODE_SETTINGS = ("reward", "stop", "limits")
 """The options of programs that are checked here. The rest of their arguments are tests, which `vet_tests` looks at."""
 CACHED_BYTES = 1000
@@ -68,6 +71,39 @@ def read_verifier(value: Any, column: str, trusted: bool) -> str | None:
     if (mistake := _mistake_in(name, trusted)) is not None:
         raise Unusable("unknown_verifier", mistake)
     return name
+
+
+def needs_gold(verifier: str, arguments: Mapping[str, Any]) -> bool:
+    """Say whether a row of this verifier and these arguments cannot be judged without gold."""
+    if verifier in MEASURES or (verifier == "regex" and arguments.get("pattern") is not None):
+        return False
+    return not judges_solutions(resolve(verifier))
+
+
+def judged_without_gold(config: SourceConfig, samples: Samples) -> list[bool]:
+    """Say of each sample record whether the verifier that it names judges without gold; nothing where none names any.
+
+    A verifier of the configuration is that of every record. One that somebody names who has written it himself may
+    judge by whatever it likes.
+    """
+    trusted = config.verifier is not None or config.columns.verifier is not None
+    spec, arguments_spec = config.columns.verifier, config.columns.verifier_args
+    column = Column(spec.column if spec is not None else "verifier")
+    arguments_column = Column(arguments_spec.column if arguments_spec is not None else "verifier_args")
+    if config.verifier is None and all(_is_empty(column(values)) for values in samples):
+        return []
+
+    def judges_without(values: Mapping[str, Any]) -> bool:
+        try:
+            verifier = config.verifier or read_verifier(column(values), column.name, trusted)
+            arguments = {**read_arguments(arguments_column(values), arguments_column.name), **config.verifier_args}
+        except Unusable:
+            return False
+        if verifier is None:
+            return False
+        return (trusted and verifier not in BUILT_IN) or not needs_gold(verifier, arguments)
+
+    return [judges_without(values) for values in samples]
 
 
 def read_arguments(value: Any, column: str) -> dict[str, Any]:
