@@ -116,8 +116,8 @@ def open_instruct(columns: Set[str], samples: Samples) -> Layout | None:
 def accepted(columns: Set[str], samples: Samples) -> Layout | None:
     """Fit `{"question": "What is one half?", "golds": ["1/2", "0.5"]}`: any gold of the list is right.
 
-    In `{"question": "Which word?", "answer": "colour", "acceptable_answers": ["color"]}` the answer is gold, and those of
-    the list are right beside it.
+    In `{"question": "Which word?", "answer": "colour", "golds": ["color"]}` the answer is gold, and those of the list
+    are right beside it.
     """
     prompt = find_column("prompt", samples)
     lists = (name for name in GOLDS_COLUMNS if any(_is_list(sample.get(name)) for sample in samples))
@@ -129,9 +129,8 @@ def accepted(columns: Set[str], samples: Samples) -> Layout | None:
     gold = find_column("gold", samples, exclude=(prompt, "label"))
     if gold is None:
         return Layout(lists_alone)
-    spec = gold_spec(gold, samples)
-    solution = ColumnSpec(column=gold) if spec.extract else None
-    return Layout(lists_alone.model_copy(update={"gold": spec, "solution": solution}))
+    columns_with_gold = _prompt_and_gold(prompt, gold, samples).columns
+    return Layout(columns_with_gold.model_copy(update={"golds": lists_alone.golds}))
 
 
 def _is_list(value: object) -> bool:

@@ -110,9 +110,9 @@ class RowBuilder:
             arguments["tests"] = read_tests_column(values, beside, arguments)
         together = needs_all_golds(verifier, {**arguments, **self.config.verifier_args})
         gold, arguments = with_golds(arguments, self._golds(values, verifier, arguments, together))
-        solution = self._optional(values, "solution")
+        solution = self._program(values, verifier) or self._optional(values, "solution")
         if solution is None and self.config.columns.solution is None:
-            solution = derived.solution or self._program(values, verifier)
+            solution = derived.solution
         split = self._split(values)
         kept = {field for field, is_kept in (("prompt", keep_prompt), ("split", split is None)) if is_kept}
         return RowParts(
@@ -198,8 +198,11 @@ class RowBuilder:
         return gold.name in NAMES["solution"] or (solution is not None and solution.name == gold.name)
 
     def _program(self, values: Mapping[str, Any], verifier: str) -> str | None:
+        """Return the program that stands where other rows have a solution with their gold."""
         gold = self.columns.get("gold")
-        return solution_of(values, gold.name) if gold is not None and self._is_program(gold, verifier) else None
+        if gold is None or self.config.columns.solution is not None or not self._is_program(gold, verifier):
+            return None
+        return solution_of(values, gold.name)
 
     def _named_verifier(self, values: Mapping[str, Any]) -> str | None:
         """Return the verifier that the row names, where the configuration leaves it to the rows."""

@@ -176,3 +176,21 @@ def test_logs_of_rollouts_have_them_too(tmp_path: Path) -> None:
     path = write_lines(tmp_path, {"input": "q?", "output": "0.5", "gts": ["1/2", 0.5], "score": 1.0, "step": 1})
     (rollout,) = read_logs([path])
     assert (rollout.gold, rollout.verifier_args) == ("1/2", '{"other_golds":["0.5"]}')
+
+
+@pytest.mark.parametrize("name", ["golds", "accepted_golds", "accepted_answers", "acceptable_answers"])
+@pytest.mark.parametrize("gold", ["gold", "answer", "ground_truth", "final_answer"])
+@pytest.mark.parametrize("accepted", [["color"], ["colour", "color"], '["color"]'])
+def test_a_list_of_accepted_golds_stands_beside_gold(tmp_path: Path, name: str, gold: str, accepted: Any) -> None:
+    row = row_of(tmp_path, {"question": "Which word?", gold: "colour", name: accepted})
+    assert (row["gold"], json.loads(row["verifier_args"])) == ("colour", {"other_golds": ["color"]})
+    assert json.loads(row["meta"]) == {}
+
+
+def test_a_list_of_accepted_golds_may_lack_its_gold_and_a_gold_its_list(tmp_path: Path) -> None:
+    records = [("colour", ["color"]), (None, ["color", "colour"]), ("colour", None), ("colour", [])]
+    lines = ({"question": "Which word?", "answer": gold, "golds": golds} for gold, golds in records)
+    _, rows = read_file(write_lines(tmp_path, *lines), tmp_path)
+    assert [row["gold"] for row in rows] == ["colour", "color", "colour", "colour"]
+    row = row_of(tmp_path, {"question": "Which word?", "label": 1, "golds": ["color"]})
+    assert (row["gold"], json.loads(row["meta"])) == ("color", {"label": 1})
