@@ -7,6 +7,7 @@
     {"prompt": "<image> What is this?", "images": [{"path": "a.png"}]}                 lost: pictures
     {"prompt": [...], "tools": [{"name": "search", "parameters": {}}]}                 lost: tools
     {"prompt": "What does he say?", "audio": {"path": "a.wav"}}                        lost: media
+    {"problem": "2+2?", "messages": [{"role": "system", "content": "In miles."}, ...]}  lost: system_message
 
 Rows that lose something are rejected by that name, unless `data.last_turn_only` says to keep the last user message
 alone. Empty messages, columns and parts lose nothing.
@@ -25,6 +26,10 @@ SYSTEM_ROLES = ("system", "developer")
 _ANSWERING = (*SYSTEM_ROLES, "assistant", "tool", "function")
 _MESSAGES_TEXT = re.compile(r"\s*\[\s*\{\s*\"(?:role|content)\"\s*:")
 """How the JSON text of a list of messages begins."""
+CONVERSATIONS = ("messages", "conversation", "conversations")
+"""Columns that may hold, beside the prompt, the conversation that it is taken from."""
+_SENDERS = {"human": "user", "gpt": "assistant"}
+"""What ShareGPT calls those who speak."""
 TEXT_PARTS = ("", "text", "input_text", "output_text")
 """The types of the parts of a message that are text."""
 REQUEST = "responses_create_params"
@@ -65,7 +70,7 @@ def _text_in(content: Any) -> Any:
 def read_response(value: Any) -> str | None:
     """Return the text of a response; of a conversation it is the last assistant message. None where there is none."""
     if messages := messages_of(value):
-        replies = [message for message in messages if message.get("role") == "assistant"]
+        replies = [message for message in messages if _role(message) == "assistant"]
         value = replies[-1].get("content") if replies else None
     return text_of(value)
 
@@ -84,16 +89,36 @@ def find_lost(prompt: Any, beside: Sequence[Mapping[str, Any]], taken: Set[str] 
         for name, reason in _lost_columns(values, bool(messages)):
             if name not in taken:
                 lost.setdefault(reason, f"column {name!r}")
+        for name in (name for name in CONVERSATIONS if name not in taken):
+            for reason, what in _lost_messages(_turns_of(values.get(name))):
+                lost.setdefault(reason, f"{what} in column {name!r}")
         if isinstance(request := values.get(REQUEST), Mapping) and REQUEST not in taken:
             lost = {**find_lost(request.get("input"), (request,), {REQUEST}), **lost}
     return lost
 
 
+def _turns_of(value: Any) -> list[Message]:
+    """Return the messages of a column beside the prompt, those of ShareGPT's form as others are."""
+    structure = parse_structure(value)
+    turns = messages_of(structure if isinstance(structure, list) else None)
+    return [
+        {**turn, "role": _SENDERS.get(str(turn["from"]).lower(), turn["from"]), "content": turn.get("value")}
+        if "from" in turn and "role" not in turn
+        else turn
+        for turn in turns
+    ]
+
+
+def _role(message: Message) -> str:
+    """Return who speaks, in lower case; an empty text where nobody is named."""
+    return str(message.get("role") or "").strip().lower()
+
+
 def _position_of_question(messages: Sequence[Message]) -> int | None:
-    users = [position for position, message in enumerate(messages) if message.get("role") == "user"]
+    users = [position for position, message in enumerate(messages) if _role(message) == "user"]
     if users:
         return users[-1]
-    others = [position for position, message in enumerate(messages) if message.get("role") not in _ANSWERING]
+    others = [position for position, message in enumerate(messages) if _role(message) not in _ANSWERING]
     return others[-1] if others else None
 
 
@@ -103,7 +128,7 @@ def _lost_messages(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
         content = message.get("content")
         if position == asked:
             yield from _lost_parts(content)
-        elif message.get("role") in SYSTEM_ROLES:
+        elif _role(message) in SYSTEM_ROLES:
             if (text := text_of(_text_in(content))) is not None:
                 yield "system_message", f"a system message ({text!r:.60})"
         elif asked is not None and position < asked and (_holds_something(content) or message.get("tool_calls")):
@@ -176,14 +201,14 @@ def _is_definition(value: Any) -> bool:
 
 _PICTURES = (
     *("images", "image", "image_1", "Image", "picture", "pictures", "Picture", "decoded_image"),
-    *("image_path", "image_url"),
+    *("image_path", "image_url", "img"),
 )
 _BESIDE: dict[str, tuple[str, Callable[[Any], bool]]] = {
     "system": ("system_message", _is_message),
     **dict.fromkeys(("system_prompt", "system_message", "instructions"), ("system_message", _is_text)),
     **dict.fromkeys(("history", "chat_history", "conversation_history"), ("earlier_turns", _are_turns)),
     **dict.fromkeys(_PICTURES, ("pictures", _holds_something)),
-    **dict.fromkeys(("audio", "audios", "video", "videos"), ("media", _holds_something)),
+    **dict.fromkeys(("audio", "audios", "video", "videos", "multi_modal_data"), ("media", _holds_something)),
     "tools": ("tools", _are_definitions),
 }
 """What is lost of a column beside the prompt, and whether its value is such a thing."""

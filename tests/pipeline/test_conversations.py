@@ -71,6 +71,29 @@ LOST: list[tuple[dict[str, Any], str]] = [
     ({"prompt": [USER], "functions": [{"name": "search", "parameters": {}}]}, "tools"),
     ({"prompt": [{"role": "system", "content": "", "tools": json.dumps([TOOL])}, USER]}, "tools"),
     ({"prompt": "How many?", "tools": [{"name": "search", "description": "Searches."}]}, "tools"),
+    ({"prompt": "How many?", "messages": [SYSTEM, USER]}, "system_message"),
+    ({"prompt": "How many?", "messages": json.dumps([SYSTEM, USER])}, "system_message"),
+    ({"prompt": "How many?", "conversation": [{**SYSTEM, "role": "System"}, USER]}, "system_message"),
+    ({"prompt": [USER], "messages": [SYSTEM, USER, {"role": "assistant", "content": "7"}]}, "system_message"),
+    (
+        {"prompt": "How many?", "conversations": [{"from": "system", "value": "Briefly."}, {"from": "human"}]},
+        "system_message",
+    ),
+    ({"prompt": "How many?", "messages": [*EARLIER, USER]}, "earlier_turns"),
+    (
+        {
+            "prompt": "How many?",
+            "conversations": [{"from": who, "value": "Good."} for who in ("human", "gpt", "human", "gpt")],
+        },
+        "earlier_turns",
+    ),
+    ({"prompt": "How many?", "messages": parts(TEXT, PICTURE)}, "pictures"),
+    ({"prompt": "How many?", "img": "a.png"}, "pictures"),
+    ({"prompt": "How many?", "img": [{"bytes": "iVBO"}]}, "pictures"),
+    ({"prompt": "How many?", "multi_modal_data": {"image": ["a.png"]}}, "media"),
+    ({"prompt": [{**SYSTEM, "role": "System"}, USER]}, "system_message"),
+    ({"prompt": [{**SYSTEM, "role": " DEVELOPER"}, {**USER, "role": "User"}]}, "system_message"),
+    ({"prompt": [{**EARLIER[0], "role": "User"}, {**USER, "role": "USER"}]}, "earlier_turns"),
 ]
 
 
@@ -110,6 +133,13 @@ def test_the_last_turn_alone_is_kept_when_asked_and_counted(
         {"prompt": parts({"type": "text", "text": "How many"}, {"type": "input_text", "text": "do I have?"})},
         {"prompt": parts({**TEXT, "image_url": None, "image": None})},
         {"prompt": [{**USER, "tool_calls": None, "name": None, "images": []}]},
+        {"prompt": [{**USER, "role": "User"}, {"role": "Assistant", "content": "7"}]},
+        {"prompt": [USER], "messages": [USER, {"role": "assistant", "content": "7"}]},
+        {"problem": "How many do I have?", "messages": json.dumps([USER, {"role": "assistant", "content": "7"}])},
+        {"prompt": [USER], "conversations": [{"from": "human", "value": "How many?"}, {"from": "gpt", "value": "7"}]},
+        {"prompt": [USER], "conversation": "of Monday", "conversations": 3, "messages": []},
+        {"prompt": [USER], "messages": [{"role": "system", "content": ""}, USER]},
+        {"prompt": [USER], "img": None, "multi_modal_data": {"image": None}},
         {"prompt": [USER], "images": None, "tools": None, "image": "", "audio": "  "},
         {"prompt": [USER], "images": [], "tools": [], "functions": [], "history": []},
         {"prompt": [USER], "images": "[]", "tools": "[]", "image": [{"bytes": None, "path": None}]},
@@ -155,6 +185,12 @@ def test_every_preset_of_conversations_and_of_programs_says_so(tmp_path: Path) -
         {"messages": [SYSTEM, USER], "ground_truth": ["7"], "dataset": ["math"]},
         {"prompt": [SYSTEM, USER], "solution": "\\boxed{7}"},
         {"input": [SYSTEM, USER], "target": ["7"]},
+        {"problem": "How many?", "answer": "7", "messages": [SYSTEM, USER]},
+        {
+            "question": "How many?",
+            "answer": "#### 7",
+            "conversations": json.dumps([{"from": "system", "value": "Hm."}]),
+        },
         {"question": "Add one.", "system_prompt": "In Python.", "input_output": {"inputs": ["1"], "outputs": ["2"]}},
     ):
         with pytest.raises(InputError, match="system_message"):
