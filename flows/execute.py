@@ -20,6 +20,8 @@ from truegold.flows.console import Terminal, errors, print_line
 from truegold.flows.plan import GROUP_SIZE, report_stage
 from truegold.flows.remote import check_remote
 from truegold.pipeline.config.stages import ReportConfig
+from truegold.pipeline.ingest.reject_lines import REJECT, describe_rejects, first_rejects
+from truegold.pipeline.ingest.stage import REJECTS_FILE
 from truegold.pipeline.report.run_files import check_intact, read_manifest, read_resolved
 from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.digest import DigestCache
@@ -75,6 +77,8 @@ def stage_caller(run_dir: Path, terminal: Terminal) -> Call:
         with terminal.stage(stage.name):
             result = run_stage(stage, run_dir, digests, terminal)
         terminal.tell(describe(result))
+        for line in rejects_in_words(result):
+            terminal.tell(line)
         return result
 
     return call
@@ -168,6 +172,16 @@ def report_again(run_dir: Path, terminal: Terminal) -> StageResult:
     shutil.rmtree(run_dir / "report", ignore_errors=True)
     with disk_errors_reported(run_dir):
         return stage_caller(run_dir, terminal)(report_stage(run_dir.name, finished, group_size, unfinished))
+
+
+def rejects_in_words(result: StageResult) -> list[str]:
+    """Return what is said of the records that a stage could not read, and where all of them are written."""
+    counts = result.report.counts
+    rejected = {name.removeprefix(REJECT): count for name, count in counts.items() if name.startswith(REJECT) and count}
+    path = result.path / REJECTS_FILE
+    if not rejected or not path.is_file():
+        return []
+    return [*describe_rejects(rejected, result.report.rows_in, first_rejects([path])), f"  all of them: {path}"]
 
 
 def describe(result: StageResult) -> str:

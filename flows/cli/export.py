@@ -53,6 +53,7 @@ def export(
     from truegold.pipeline.config.sources import Columns, FileSource
     from truegold.pipeline.export import convert as conversion
     from truegold.pipeline.export.formats import FORMATS
+    from truegold.pipeline.ingest.reject_lines import describe_rejects
     from truegold.pipeline.running.disk import disk_errors_reported
 
     target = FORMATS[form]
@@ -74,8 +75,9 @@ def export(
             written = conversion.convert(data, target, out, terminal, source, system)
         for path, rows in written.splits.items():
             print_line(f"{path}: {rows:,} rows")
-        for reason, count in written.rejected.items():
-            print_line(f"rejected: {count:,} {reason}")
+        records = sum(written.splits.values()) + sum(written.rejected.values())
+        for line in describe_rejects(written.rejected, records, written.first_rejects):
+            print_line(line)
         paths = list(written.splits)
     mistakes = 0
     for path in paths if check else ():

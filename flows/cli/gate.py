@@ -48,7 +48,7 @@ def gate(
     from truegold.pipeline.curation.gate import gate as run_gate
     from truegold.pipeline.curation.gate import junit as as_junit
     from truegold.pipeline.curation.gate import sarif as as_sarif
-    from truegold.pipeline.curation.gate.checks import DESCRIPTIONS, Check
+    from truegold.pipeline.curation.gate.checks import Check
     from truegold.pipeline.running.aside import refuse_input, write_whole
 
     def check_of(name: str) -> Check:
@@ -80,8 +80,8 @@ def gate(
     with Terminal(errors).stage("gate") as terminal:
         gated = run_gate(data, options, terminal)
     for check in gated.checks:
-        state, count = "FAILED" if gated.fails(check) else "ok", gated.count(check)
-        detail = f"{count:,} of {gated.rows:,} rows: {DESCRIPTIONS[check]}" if count else ""
+        state = "FAILED" if gated.fails(check) else "ok"
+        detail = gated.tally(check) if gated.count(check) else ""
         print_line(f"{state:<8} {check:<9} {detail}".rstrip())
         examples = [violation for violation in gated.violations if violation.check is check][:EXAMPLES_SHOWN]
         for violation in examples:

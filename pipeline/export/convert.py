@@ -26,9 +26,10 @@ from pydantic import ValidationError
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export.convert_card import render_card
 from truegold.pipeline.export.formats.base import SPLIT_NAMES, ExportRow, Format
-from truegold.pipeline.export.reading import read_tables, tables_of
+from truegold.pipeline.export.reading import read_tables, rejects_of, tables_of
 from truegold.pipeline.export.tables import FLAGS_FIELD, NOT_STATED, PROVENANCE_FIELDS
 from truegold.pipeline.ingest.carried import earlier_flags
+from truegold.pipeline.ingest.reject_lines import first_rejects
 from truegold.pipeline.rows import BATCH_ROWS, Row
 from truegold.pipeline.running.aside import refuse_input, written_aside
 from truegold.pipeline.running.progress import Progress
@@ -48,6 +49,8 @@ class Written:
     """The rows of each split's file."""
     rejected: dict[str, int] = field(default_factory=dict)
     """Records of a file that could not become rows, by reason."""
+    first_rejects: list[dict[str, Any]] = field(default_factory=list)
+    """The first of them of each reason, as `ingest` writes it."""
     verifiers: Counter[str] = field(default_factory=Counter)
     licenses: Counter[str] = field(default_factory=Counter)
     origins: Counter[str] = field(default_factory=Counter)
@@ -80,6 +83,7 @@ def convert(
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch, ExitStack() as stack:
         tables, rejected = tables_of(data, source, Path(scratch), progress)
         written.rejected = dict(rejected)
+        written.first_rejects = first_rejects(rejects_of(Path(scratch)))
         splits: dict[str, _SplitFile] = {}
         for row in read_tables(tables):
             split = SPLIT_NAMES[row["split"]]

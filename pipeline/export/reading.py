@@ -16,11 +16,11 @@ from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export.formats.base import SPLIT_NAMES
 from truegold.pipeline.export.tables import DATA_DIR
 from truegold.pipeline.ingest import ingest
+from truegold.pipeline.ingest.reject_lines import REJECT
+from truegold.pipeline.ingest.stage import REJECTS_FILE
 from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import InputError
-
-_REJECT = "reject:"
 
 
 def tables_of(data: Path, source: FileSource, scratch: Path, progress: Progress) -> tuple[list[Path], Counter[str]]:
@@ -44,10 +44,15 @@ def tables_of(data: Path, source: FileSource, scratch: Path, progress: Progress)
         out.mkdir()
         report = ingest({"data": file}, source.model_copy(update={"path": str(file)}), out, progress)
         for reason, count in report.counts.items():
-            if reason.startswith(_REJECT):
-                rejected[reason.removeprefix(_REJECT)] += count
+            if reason.startswith(REJECT):
+                rejected[reason.removeprefix(REJECT)] += count
         tables.append(out / "rows.parquet")
     return tables, rejected
+
+
+def rejects_of(scratch: Path) -> list[Path]:
+    """Return the files with the rejects of the files that `tables_of` has read into `scratch`."""
+    return sorted(scratch.glob(f"read-*/{REJECTS_FILE}"))
 
 
 def read_tables(tables: list[Path]) -> Iterator[Row]:

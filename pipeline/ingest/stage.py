@@ -41,6 +41,7 @@ from truegold.pipeline.ingest.layout import Layout
 from truegold.pipeline.ingest.layouts import check_columns, check_preset, choose_layout
 from truegold.pipeline.ingest.readers import open_file
 from truegold.pipeline.ingest.records import Record, Reject, Source, Unusable, look_ahead, nothing_usable
+from truegold.pipeline.ingest.reject_lines import REJECT
 from truegold.pipeline.ingest.row_builder import RowBuilder, make_builder
 from truegold.pipeline.ingest.row_warnings import RowWarnings
 from truegold.pipeline.ledger import Ledger
@@ -78,7 +79,7 @@ def ingest(
         (out_dir / SOURCES_FILE).write_bytes(orjson.dumps(names))
     for line in warnings.lines():
         progress.note(line)
-    counts = {f"reject:{reason}": count for reason, count in rejects.counts.items()}
+    counts = {f"{REJECT}{reason}": count for reason, count in rejects.counts.items()}
     counts |= ids.warn(progress) | warnings.counts()
     rows_in = rows.rows + sum(rejects.counts.values())
     return StageReport(rows_in, rows.rows, counts, {"sources": names})

@@ -9,12 +9,16 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from truegold.flows.cli.app import app
+from truegold.flows.execute import rejects_in_words
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export.convert import Written, check, convert
 from truegold.pipeline.export.formats import FORMATS
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.stage import StageResult
 from truegold.verifiers import InputError
 from truegold.verifiers.adapters.open_instruct import TruegoldVerifier
 
@@ -195,3 +199,47 @@ def test_nothing_to_export_is_one_line(tmp_path: Path) -> None:
     data = write_lines(tmp_path / "set.jsonl", [{"question": "x", "golds": [""]}, {"question": "", "golds": ["1"]}])
     with pytest.raises(InputError, match="none of its 2 rows can be used"):
         export(data, "trl", tmp_path / "out")
+
+
+OBJECTS = [{"question": "Who?", "answer": {"value": "me"}}] * 3
+BAD_NAMES = [{"question": "Who?", "answer": "me", "verifier": "numerc"}]
+
+
+@pytest.mark.parametrize(
+    ("bad", "lines"),
+    [
+        ([], []),
+        (
+            OBJECTS,
+            [
+                "3 of 4 records rejected: 3 gold_not_text",
+                "  set.jsonl:2: gold_not_text: column 'answer' holds an object, not an answer; name a part of it: "
+                "answer.value",
+            ],
+        ),
+        (
+            [*BAD_NAMES, *OBJECTS],
+            [
+                "4 of 5 records rejected: 3 gold_not_text, 1 unknown_verifier",
+                "  set.jsonl:2: unknown_verifier: there is no verifier 'numerc'; known are",
+                "  set.jsonl:3: gold_not_text: column 'answer' holds an object",
+            ],
+        ),
+    ],
+)
+def test_the_command_says_of_rejects_where_and_what_to_do(tmp_path: Path, bad: list[Any], lines: list[str]) -> None:
+    data = write_lines(tmp_path / "set.jsonl", [{"question": "1+1?", "answer": "2"}, *bad])
+    outcome = CliRunner().invoke(app, ["export", str(data), "--format", "hf", "--out", str(tmp_path / "out")])
+    assert outcome.exit_code == 0
+    about = outcome.stdout.splitlines()[1:]
+    assert len(about) == len(lines) and all(map(str.startswith, about, lines))
+
+
+def test_a_run_says_it_too_and_names_the_file_of_all_rejects(tmp_path: Path) -> None:
+    data = write_lines(tmp_path / "set.jsonl", [{"question": "1+1?", "answer": "2"}, *OBJECTS])
+    path = tmp_path / "ingest"
+    path.mkdir()
+    report = ingest({"data": data}, FileSource(path=str(data)), path, NullProgress())
+    lines = rejects_in_words(StageResult("ingest", path, "key", report, 0.0, cached=False))
+    assert lines[0] == "3 of 4 records rejected: 3 gold_not_text" and len(lines) == 3
+    assert lines[-1] == f"  all of them: {path / 'rejects.jsonl'}"

@@ -9,7 +9,9 @@ from xml.etree import ElementTree
 
 import pytest
 from real_data import real_data
+from typer.testing import CliRunner
 
+from truegold.flows.cli.app import app
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.curation.gate import Gated, Options, gate, junit, sarif
 from truegold.pipeline.curation.gate.checks import Check, why_nothing_is_tested
@@ -166,6 +168,31 @@ def test_junit_and_sarif_say_which_check_failed_and_where(tmp_path: Path) -> Non
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
     assert run_of_tool["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "unusable"
     json.dumps(sarif(gated))
+
+
+NO_ROWS: tuple[dict[str, Any], ...] = (
+    *({"question": "Who?", "answer": {"value": number}} for number in range(3)),
+    {"question": "Who?", "answer": "me", "system_prompt": "Say it."},
+)
+
+
+@pytest.mark.parametrize(("bound", "fails"), [(0.0, True), (0.79, True), (0.81, False), (1.0, False)])
+def test_what_is_unusable_is_a_share_of_all_records(tmp_path: Path, bound: float, fails: bool) -> None:
+    gated = run(tmp_path, [SUMS[0], *NO_ROWS], fail_on=[Check.UNUSABLE], max_share={Check.UNUSABLE: bound})
+    assert gated.fails(Check.UNUSABLE) is fails
+    assert gated.tally(Check.UNUSABLE) == "4 of 5 records: 3 gold_not_text, 1 system_message"
+    assert (gated.tally(Check.UNUSABLE) in junit(gated).decode()) is fails
+
+
+def test_the_command_counts_what_is_unusable_by_reason(tmp_path: Path) -> None:
+    data = tmp_path / "set.jsonl"
+    data.write_text("".join(json.dumps(record) + "\n" for record in [*SUMS[:2], *NO_ROWS]))
+    command = ["gate", str(data), "--fail-on", "unusable,gold", "--workers", "1"]
+    failed = CliRunner().invoke(app, command)
+    assert failed.exit_code == 8
+    assert "FAILED   unusable  4 of 6 records: 3 gold_not_text, 1 system_message\n" in failed.stdout
+    assert "set.jsonl:3: gold_not_text: column 'answer' holds an object" in failed.stdout
+    assert CliRunner().invoke(app, [*command, "--max", "unusable=0.7"]).exit_code == 0
 
 
 @pytest.mark.long_run

@@ -27,7 +27,7 @@ def junit(gated: Gated) -> bytes:
         more = [f"... and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
         text = visible("\n".join([*lines[:SHOWN], *more]))
         if gated.fails(check):
-            message = f"{DESCRIPTIONS[check]} {gated.count(check)} of {gated.rows} rows."
+            message = gated.tally(check)
             ElementTree.SubElement(case, "failure", message=message, type=str(check)).text = text
         elif text:
             ElementTree.SubElement(case, "system-out").text = text
