@@ -170,6 +170,19 @@ def test_junit_and_sarif_say_which_check_failed_and_where(tmp_path: Path) -> Non
     json.dumps(sarif(gated))
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"prompt": "Think before you say it.", "verifier": "format"},
+        {"prompt": "Say it briefly.", "verifier": "length", "verifier_args": {"max": 9}},
+        {"prompt": "Say when.", "verifier": "regex", "verifier_args": {"pattern": "now"}},
+    ],
+)
+def test_rows_that_are_judged_without_gold_need_none(tmp_path: Path, record: dict[str, Any]) -> None:
+    gated = run(tmp_path, [record], fail_on=[Check.GOLD, Check.EMPTY, Check.UNUSABLE])
+    assert (gated.failed, gated.rows) == ([], 1), gated.violations
+
+
 NO_ROWS: tuple[dict[str, Any], ...] = (
     *({"question": "Who?", "answer": {"value": number}} for number in range(3)),
     {"question": "Who?", "answer": "me", "system_prompt": "Say it."},

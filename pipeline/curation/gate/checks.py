@@ -22,6 +22,7 @@ from typing import Any
 
 import orjson
 
+from truegold.pipeline.ingest.row_columns import needs_gold
 from truegold.pipeline.rows import Row, dump_json
 from truegold.verifiers import Item, Verdict, gold_response, judges_solutions, resolve
 from truegold.verifiers.audit.gaming import gaming_cases
@@ -120,7 +121,7 @@ def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
             yield Question(
                 Check.GOLD, f"gold {gold!r:.60}", Item(response, gold, row["verifier"], alone, row["prompt"])
             )
-    if not golds:
+    if not golds and needs_gold(row["verifier"], arguments):
         yield _ask(row, Check.GOLD, "no gold", "")
     if row["verifier"] in MEASURES:
         return
