@@ -34,7 +34,15 @@ AsJson = Annotated[bool, typer.Option("--json", help="With --dry-run: print ever
 
 def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
     """Run a configuration up to a phase, or say what that would be."""
-    from truegold.flows.execute import all_cached, describe, execute, open_run, stage_caller, write_manifest
+    from truegold.flows.execute import (
+        all_cached,
+        describe,
+        execute,
+        open_run,
+        rejects_in_words,
+        stage_caller,
+        write_manifest,
+    )
     from truegold.flows.plan import plan
     from truegold.flows.remote import check_remote
 
@@ -55,7 +63,8 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     cached = all_cached(stages, run_dir) if run_dir.exists() else None
     if cached is not None:
         for result in cached:
-            print_line(describe(result), errors)
+            for line in (describe(result), *rejects_in_words(result)):
+                print_line(line, errors)
         write_manifest(run_dir, cached)
         errors.print(f"nothing to do: all {len(cached)} stages come from the cache")
     elif engine is EngineChoice.LOCAL:
