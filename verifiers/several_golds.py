@@ -89,7 +89,7 @@ def gold_and_arguments(
     if needs_all_golds(verifier, arguments):
         return ", ".join(golds), arguments
     others = arguments.get(OTHER_GOLDS) or ()
-    if mistake_in_golds(others) is not None:  # Whoever judges or checks the arguments says so.
+    if mistake_in_golds(others) is not None:  # The check of arguments says so.
         return golds[0], arguments
     return golds[0], {**arguments, OTHER_GOLDS: [*golds[1:], *others]}
 

@@ -110,7 +110,7 @@ def _turns_of(value: Any) -> list[Message]:
 
 
 def _role(message: Message) -> str:
-    """Return who speaks, in lower case; an empty text where nobody is named."""
+    """Return the speaker in lower case, an empty text where there is none."""
     return str(message.get("role") or "").strip().lower()
 
 

@@ -174,7 +174,7 @@ class LoneSurrogate(ValueError):
 def parse_json(text: str) -> object:
     """Return the value of a strict JSON text; raise ValueError with one line that says what is wrong.
 
-    Whatever reads JSON reads it here, so that no value with a lone surrogate gets any further.
+    All JSON is read here, so that no value with a lone surrogate gets any further.
     """
     if _LONG_NUMBER.search(text) is None:
         try:

@@ -1,4 +1,4 @@
-"""What is said of a file's rejects where somebody reads it: how many, and the first of each reason.
+"""Lines about the rejects of a file: their count, and the first of each reason.
 
 30 of 31 records rejected: 30 gold_not_text
   train.jsonl:2: gold_not_text: column 'answer' holds an object, not an answer; name a part of it: answer.value

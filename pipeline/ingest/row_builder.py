@@ -175,7 +175,7 @@ class RowBuilder:
         if several is not None:
             golds += listed_golds(several(values), several.name)
         column = gold or several
-        # A verifier that somebody has written himself may judge by whatever it likes where no column is named.
+        # A verifier of the user's may judge by other columns than gold.
         may_need = column is not None or verifier in BUILT_IN
         if not golds and may_need and needs_gold(verifier, {**arguments, **self.config.verifier_args}):
             raise Unusable("missing_gold", _describe_missing_gold(column, values, verifier))

@@ -61,7 +61,7 @@ def with_row_columns(columns: Columns, config: SourceConfig, used: frozenset[str
 def read_verifier(value: Any, column: str, trusted: bool) -> str | None:
     """Return the verifier that a row names, None where it names none; raise Unusable where there is no such verifier.
 
-    trusted: whether rows may name code, which is loaded then: only where somebody has said that they do.
+    trusted: whether rows may name code, which is loaded then: only where the configuration allows it.
     """
     if _is_empty(value):
         return None
@@ -83,8 +83,8 @@ def needs_gold(verifier: str, arguments: Mapping[str, Any]) -> bool:
 def judged_without_gold(config: SourceConfig, samples: Samples) -> list[bool]:
     """Say of each sample record whether the verifier that it names judges without gold; nothing where none names any.
 
-    A verifier of the configuration is that of every record. One that somebody names who has written it himself may
-    judge by whatever it likes.
+    A verifier of the configuration is that of every record. One of the user's own may judge by
+    other columns than gold.
     """
     trusted = config.verifier is not None or config.columns.verifier is not None
     spec, arguments_spec = config.columns.verifier, config.columns.verifier_args

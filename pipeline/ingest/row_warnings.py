@@ -1,4 +1,4 @@
-"""What is said once of rows that became rows all the same, though something of theirs was left out or not understood.
+"""Notes about rows that were kept although a part of them was left out or not understood.
 
 12 row(s) were cut to their last user message; what they lost: 10 system_message, 2 pictures.
 3 row(s) say a split that is none, the first 'fold_1' (number 7); it stays in their meta.

@@ -13,7 +13,7 @@ from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 
 GOOD = {"prompt": "What is 1+1?", "gold": "2"}
-"""A record that is a row whatever stands beside it."""
+"""A record that is a row beside any other."""
 
 
 class Notes(NullProgress):

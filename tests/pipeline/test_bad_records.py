@@ -1,4 +1,4 @@
-"""A bad record is a reject wherever it stands and whoever reads it; only truegold's own errors end a command."""
+"""A bad record is a reject in every place and for every reader; only truegold's own errors end a command."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def is_conditional(sentence: str) -> bool:
 
 
 def is_attributed(lead: str) -> bool:
-    """Return whether the words before a value say that it is somebody else's, or not believed."""
+    """Return whether the words before a value say that another holds it, or that it is not believed."""
     return _EMBEDDING.search(_CLAUSE_BREAK.split(lead)[-1]) is not None
 
 

@@ -72,7 +72,7 @@ def assert_tests(request: Mapping[str, Any]) -> list[Item]:
 
 
 def outcome_of(timed: TimedVerdict, limit_s: float) -> Outcome:
-    """Return what came of a test that the code verifier judged. Raises SandboxError where the sandbox failed."""
+    """Return the outcome of a test that the code verifier judged. Raises SandboxError where the sandbox failed."""
     if timed.verdict.reason is Reason.SANDBOX_ERROR:
         raise SandboxError(str(timed.verdict.evidence.get("error")))
     seconds = timed.program_s or 0.0
@@ -166,12 +166,12 @@ def _decoded(text: str) -> Any:
     except (binascii.Error, zlib.error):
         return None
     except Exception as error:
-        # A pickle is a program of its own, and a broken one may raise whatever it likes.
+        # A pickle is a program of its own, and a broken one may raise anything.
         raise BadRequest(f"tests cannot be unpickled: {type(error).__name__}: {error}"[:300]) from None
 
 
 class _PlainData(pickle._Unpickler):
-    """Reads lists, dictionaries, texts and numbers. The one in C would make room for whatever a pickle asks for."""
+    """Reads lists, dictionaries, texts and numbers. The one in C would make room for all that a pickle asks for."""
 
     def find_class(self, module: str, name: str) -> Any:
         raise pickle.UnpicklingError(f"they name {module}.{name}, and may hold lists, objects, texts and numbers")

@@ -1,4 +1,4 @@
-"""What stands as gold in a trainer's row: one rule, whoever asks. Lists are accepted golds, and objects are no gold."""
+"""Gold in a trainer's row: one rule for all adapters. Lists are accepted golds, and objects are no gold."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Kind:
 
 
 class LastRun(threading.local):
-    """What the last program of this thread took, for whoever reports costs: verdicts are the same every time, and times
+    """What the last program of this thread took, for reports of costs: verdicts are the same every time, and times
     are not."""
 
     own_s: float | None = None

@@ -1,4 +1,4 @@
-"""Tests of a suite that its runner would pass over: such a suite judges nothing, whatever the program is.
+"""Tests of a suite that its runner would pass over: such a suite judges no program.
 
     def test_add(a, b): assert add(a, b) == 3      test_add takes a, b, as fixtures and parameters do
     class TestAdd: def test_one(self): ...         TestAdd is a class for pytest
