@@ -92,19 +92,22 @@ def idle_assertions(tree: ast.Module, asserting: set[str]) -> Iterator[str]:
 
 def is_generator(node: _Function) -> bool:
     """Return whether calling a function runs nothing of it."""
-    return any(isinstance(below, ast.Yield | ast.YieldFrom) for part in node.body for below in _own_scope(part))
+    return any(
+        isinstance(below, ast.Yield | ast.YieldFrom) for part in node.body for below in walk_without_definitions(part)
+    )
 
 
-def _own_scope(node: ast.AST) -> Iterator[ast.AST]:
-    if not isinstance(node, _Scope | ast.Lambda):
+def walk_without_definitions(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a statement without the functions and classes that it is or defines."""
+    if not isinstance(node, _Scope):
         yield node
         for below in ast.iter_child_nodes(node):
-            yield from _own_scope(below)
+            yield from walk_without_definitions(below)
 
 
 def _silenced_line(scope: _Function | ast.Module, asserting: set[str]) -> int | None:
     """Return the line that silences failed assertions of a scope: by their name, or any exception and all of them."""
-    nodes = [below for each in scope.body for below in _own_scope(each)]
+    nodes = [below for each in scope.body for below in walk_without_definitions(each)]
     silencing = [node for node in nodes if isinstance(node, ast.Try | ast.With) and _silences(node, asserting)]
     if not silencing:
         return None

@@ -8,6 +8,8 @@
 Only the test code is read, so that the answer is the same for every program. Code that asserts is reached where it runs
 with the module, where the runner calls it (`inside/test_code`), and where reached code names it. What is reached and
 idle all the same is told by `idle_assertions`.
+
+Not covered: code of more than 400,000 characters, and code nested too deeply to be walked. Nothing is said of it.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from truegold.verifiers.code.inside.test_code.statements import (
     find_check,
     module_statements,
 )
-from truegold.verifiers.code.suite.idle_assertions import idle_assertions, is_generator
+from truegold.verifiers.code.suite.idle_assertions import idle_assertions, is_generator, walk_without_definitions
 from truegold.verifiers.code.syntax import parse
 
 CACHED_SUITES = 256
@@ -136,7 +138,7 @@ class _Reader:
             yield from self._uncalled(reached)
         for definition in self._definitions:
             yield from self._idle(definition, reached)
-        inner = {each.name for each in self._classes.values()} - {getattr(each, "name", "") for each in self._tree.body}
+        inner = self._classes.keys() - {getattr(each, "name", "") for each in self._tree.body}
         yield from (f"{name} is not at the level of the module" for name in sorted(inner & self._cases - reached))
         if self._only_constants():
             yield "nothing but constants is asserted"
@@ -303,19 +305,11 @@ def _names(nodes: Iterable[ast.AST]) -> set[str]:
     """Return the names, attributes and texts in nodes, without those in functions and classes that they define."""
     names: set[str] = set()
     for node in nodes:
-        for below in _walk_without_definitions(node):
+        for below in walk_without_definitions(node):
             match below:
                 case ast.Name(id=name) | ast.Attribute(attr=name) | ast.Constant(value=str(name)):
                     names.add(name)
     return names
-
-
-def _walk_without_definitions(node: ast.AST) -> Iterator[ast.AST]:
-    if isinstance(node, _Function | ast.ClassDef):
-        return
-    yield node
-    for below in ast.iter_child_nodes(node):
-        yield from _walk_without_definitions(below)
 
 
 def _asserts_in(node: _Function, asserting: set[str]) -> bool:
