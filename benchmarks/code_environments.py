@@ -26,7 +26,7 @@ import code_rows
 from code_judging import judge_all, verifier
 from code_rows import Record, Row
 
-from truegold.verifiers.code.sandbox import Tier, possible_tiers
+from truegold.verifiers.sandbox import Tier, possible_tiers
 
 Say = Callable[[str], None]
 Seen = list[tuple[float | None, str, str]]

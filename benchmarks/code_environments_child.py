@@ -22,7 +22,7 @@ Seen = list[Any]
 
 def forbid_namespaces() -> None:
     """What most containers do: unshare, setns, mount and clone with a namespace flag say "not permitted"."""
-    from truegold.verifiers.code.inside.confine import kernel, seccomp, syscalls
+    from truegold.verifiers.sandbox.inside.confine import kernel, seccomp, syscalls
 
     load, equal, any_of, give = 0x20, 0x15, 0x45, 0x06
     allow, deny = (give, 0, 0, 0x7FFF0000), (give, 0, 0, 0x00050001)

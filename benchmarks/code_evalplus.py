@@ -13,7 +13,7 @@ from typing import Any
 from code_plain import Call, answers
 from code_rows import Json, Record, Row
 
-from truegold.verifiers.code.inside.wire import Undecodable, decode, encode
+from truegold.verifiers.sandbox.inside.wire import Undecodable, decode, encode
 
 ABSOLUTE, RELATIVE = 1e-6, 1e-7
 

@@ -17,10 +17,10 @@ from typing import Any
 from code_plain import script
 from code_rows import Row
 
-from truegold.verifiers.code.execution import Program, SandboxError
-from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.sandbox import Local, Tier
 from truegold.verifiers.code.verifier import CodeVerifier
+from truegold.verifiers.sandbox import Local, Tier
+from truegold.verifiers.sandbox.execution import Program, SandboxError
+from truegold.verifiers.sandbox.limits import Limits
 
 SHOWN_CHARS = 160
 ONE_PROGRAM = Limits(cpu_s=60.0, memory_mb=4096)

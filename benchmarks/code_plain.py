@@ -26,8 +26,8 @@ from code_rows import Json, Row
 
 from truegold.verifiers.code.comparison.outputs import checker_of
 from truegold.verifiers.code.comparison.values import call_checker_of
-from truegold.verifiers.code.inside import wire
-from truegold.verifiers.code.inside.wire import Undecodable, decode, encode
+from truegold.verifiers.sandbox.inside import wire
+from truegold.verifiers.sandbox.inside.wire import Undecodable, decode, encode
 
 LIMIT_S = 120.0
 """Wall seconds: several times what a verifier gives a program, on a busy machine."""

@@ -38,8 +38,8 @@ from code_tables import report
 from math_verifier import machine
 from publishing import publish, say
 
-from truegold.verifiers.code.sandbox import Tier, close_all, sandbox
-from truegold.verifiers.errors import TruegoldError
+from truegold.verifiers.sandbox import Tier, close_all, sandbox
+from truegold.verifiers.sandbox.errors import TruegoldError
 
 PARTS = ("hostile", "correct", "labelled", "speed", "environments")
 MIXED_JOBS = 10_000

@@ -30,9 +30,9 @@ from code_vet_tables import report
 from math_verifier import machine
 from publishing import publish, say
 
-from truegold.verifiers.code.sandbox import close_all, sandbox
 from truegold.verifiers.code.verifier import CodeVerifier
-from truegold.verifiers.errors import TruegoldError
+from truegold.verifiers.sandbox import close_all, sandbox
+from truegold.verifiers.sandbox.errors import TruegoldError
 
 SETS = ("humaneval", "mbpp", "codecontests")
 SAID_EVERY = 50

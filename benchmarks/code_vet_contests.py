@@ -27,7 +27,7 @@ from code_plain import Plain
 from code_rows import Record
 from code_vet_suites import Problem, Vetted, summary
 
-from truegold.verifiers.code.vet import Severity, VetReason
+from truegold.verifiers.audit.suites import Severity, VetReason
 
 LABELS = Path(__file__).with_name("code_vet_labels.json")
 SEVERAL = "several_answers"

@@ -15,7 +15,7 @@ from typing import Any
 import code_rows
 from code_rows import Record, Row
 
-from truegold.verifiers.code.vet import VetReason, Vetting, vet
+from truegold.verifiers.audit.suites import VetReason, Vetting, vet
 
 WEAKEST = 10
 SAMPLES = 10

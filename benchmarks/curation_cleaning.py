@@ -26,7 +26,7 @@ from truegold.pipeline.clean import EDITS, Boilerplate
 from truegold.pipeline.clean.stage import NOTES, clean_row
 from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.flag.rules import BUILT_IN
-from truegold.pipeline.rows import Row, dump_json
+from truegold.pipeline.tables.rows import Row, dump_json
 
 PROMPTS = ("prompt", "question", "problem", "input", "content", "original_text", "insufficient_question")
 GOLDS = ("gold_original", "answer", "target", "Answer", "ans", "correct", "label")

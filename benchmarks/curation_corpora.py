@@ -18,8 +18,8 @@ from typing import Any
 from truegold.pipeline.clean import Boilerplate
 from truegold.pipeline.clean.stage import clean_row
 from truegold.pipeline.config.stages import CleanConfig
-from truegold.pipeline.ingest.columns import last_boxed
-from truegold.pipeline.rows import Row, row_id
+from truegold.pipeline.sources.columns import last_boxed
+from truegold.pipeline.tables.rows import Row, row_id
 
 Fields = tuple[str, str | None, str | None]
 """Prompt, gold and solution."""

@@ -35,10 +35,10 @@ from typing import Any
 import polars as pl
 
 from truegold.pipeline.decontaminate.file import decontaminate_file
-from truegold.pipeline.dedup.near.embedding import Encoder
 from truegold.pipeline.engines.encoder import load_encoder
-from truegold.pipeline.ingest.problem_batches import ProblemColumns
+from truegold.pipeline.near.embedding import Encoder
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.sources.problem_batches import ProblemColumns
 
 POOL_FILES = (
     "gsm8k_train", "math_train_7474", "ape210k_test", "ape210k_valid", "qwen_college_math", "qwen_mawps", "qwen_cmath",

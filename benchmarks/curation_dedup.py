@@ -37,8 +37,8 @@ import polars as pl
 from curation_decontamination import edited, is_odd, pool_texts, rows
 
 from truegold.pipeline.dedup.file import dedup_file
-from truegold.pipeline.ingest.problem_batches import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.sources.problem_batches import ProblemColumns
 
 REWORDINGS = "gsm8k_test_rephrased"
 MAX_CHARS = 1000

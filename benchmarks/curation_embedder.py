@@ -23,9 +23,9 @@ from typing import Any
 from curation_decontamination import is_odd, rows
 from curation_names import measure as measure_names
 
-from truegold.pipeline.dedup.near import CorpusBuilder
-from truegold.pipeline.dedup.near.embedding import Encoder, find_translations, propose
 from truegold.pipeline.engines.encoder import load_encoder
+from truegold.pipeline.near import CorpusBuilder
+from truegold.pipeline.near.embedding import Encoder, find_translations, propose
 
 TRANSLATIONS = Path(__file__).parent.parent / "tests" / "data" / "dedup" / "translations.jsonl"
 POOL = {"gsm8k_train": "question", "qwen_cmath": "question", "ape210k_test": "original_text", "qwen_carp_en": "content"}

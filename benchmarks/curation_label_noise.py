@@ -37,7 +37,7 @@ from curation_suspicion import GSM8K, MID, MMLU, WEAK, is_even, measure, rates, 
 from numpy.typing import NDArray
 from ranking_scores import average_precision
 
-from truegold.pipeline.flag.suspicion.answer_classes import key_of
+from truegold.pipeline.suspicion.answer_classes import key_of
 from truegold.verifiers.rates import wilson_interval
 
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.3)

@@ -20,9 +20,9 @@ import polars as pl
 from curation_decontamination import is_odd, rows
 
 from truegold.pipeline.decontaminate.file import decontaminate_file
-from truegold.pipeline.dedup.near.embedding import Encoder
-from truegold.pipeline.ingest.problem_batches import ProblemColumns
+from truegold.pipeline.near.embedding import Encoder
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.sources.problem_batches import ProblemColumns
 
 NAMES = (
     "Alice Brian Carla Derek Elena Felix Grace Hassan Ivy Jonas Kira Liam Mona Nadia Oscar Priya Quentin Rosa Stefan"

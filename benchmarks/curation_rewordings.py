@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 from curation_decontamination import is_odd, rows
 
-from truegold.pipeline.dedup.near import (
+from truegold.pipeline.near import (
     Comparer,
     Corpus,
     CorpusBuilder,
@@ -39,7 +39,7 @@ from truegold.pipeline.dedup.near import (
     find_duplicates,
     find_links,
 )
-from truegold.pipeline.ingest.columns import last_boxed
+from truegold.pipeline.sources.columns import last_boxed
 
 LABELS = Path(__file__).parent.parent / "tests" / "data" / "dedup"
 OTHER_GOLD = 70_001

@@ -9,7 +9,7 @@ sha256(file name + id) begins with an even hex digit. "odd" is the other half.
 
     1-pass     1 - share of systems that agree with the label (the usual filter)
     alt        share of the most frequent other answer minus that of the label
-    suspicion  truegold.pipeline.flag.suspicion
+    suspicion  truegold.pipeline.suspicion
     reachable  what a perfect order would reach of the items on which the systems show anything, chance beyond them
 
 Histories: there is no training run with reviewed labels, so models of one series and rising size stand for the
@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ranking_scores import area_under_roc, average_precision, interval
 
-from truegold.pipeline.flag.suspicion import Assessment, Ballot, Item, Sample, Tier, Votes, assess
+from truegold.pipeline.suspicion import Assessment, Ballot, Item, Sample, Tier, Votes, assess
 
 WEAK, MID = 0.72, 0.88
 """Systems below WEAK are weak, from there to MID middling, by agreement with the labels."""

@@ -27,14 +27,14 @@ from publishing import publish
 
 from truegold.flows.config import load_config
 from truegold.pipeline.config.sources import DemoSource
-from truegold.pipeline.ingest.demo.stage import make_demo_data
+from truegold.pipeline.demo.stage import make_demo_data
 from truegold.pipeline.profile import profile
-from truegold.pipeline.rows import Row, read_rows, row_id, write_rows
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import plan_stage, run_stage
 from truegold.pipeline.select import select
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.pipeline.tables.rows import Row, read_rows, row_id, write_rows
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo.yaml"
 WARM_UP, STEPS = 20, 60

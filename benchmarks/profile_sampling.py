@@ -32,10 +32,10 @@ from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.profile import source as profile_source
 from truegold.pipeline.profile import stage as profile_stage
 from truegold.pipeline.profile.allocation import decide
-from truegold.pipeline.profile.prior import fit_prior
 from truegold.pipeline.profile.store import prompt_key
-from truegold.pipeline.rows import read_rows, write_rows
+from truegold.pipeline.rates.prior import fit_prior
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.tables.rows import read_rows, write_rows
 
 STORE = ".samples"
 """The folder of a run's samples."""

@@ -34,9 +34,9 @@ import numpy as np
 from publishing import publish, say
 
 from truegold.pipeline.profile.allocation import BOUNDS, Decision, decide
-from truegold.pipeline.profile.posterior import expected_shares
-from truegold.pipeline.profile.prior import Prior, fit_prior
 from truegold.pipeline.profile.schedule import PILOT_ROWS, SampledRow, Schedule
+from truegold.pipeline.rates.posterior import expected_shares
+from truegold.pipeline.rates.prior import Prior, fit_prior
 from truegold.verifiers import equivalent
 
 SAMPLES = 16

@@ -38,18 +38,18 @@ from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.sources import DemoSource, FileSource
 from truegold.pipeline.curation.plan import DEMO_COLUMNS, rows_of
 from truegold.pipeline.dedup import dedup
+from truegold.pipeline.demo.stage import make_demo_data
 from truegold.pipeline.flag.stage import flag
 from truegold.pipeline.ingest import ingest
-from truegold.pipeline.ingest.demo.stage import make_demo_data
 from truegold.pipeline.profile import profile
 from truegold.pipeline.review.stage import settle
-from truegold.pipeline.rows import count_rows, write_rows
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.isolate import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import Output, Stage, plan_stage, run_stage
 from truegold.pipeline.select import select
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.pipeline.tables.rows import count_rows, write_rows
 from truegold.pipeline.verify import verify_gold
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo.yaml"

@@ -34,8 +34,8 @@ from publishing import publish, say
 from synthesis import ENGINE, cold_start, run_stage
 
 from truegold.pipeline.config.stages import ProfileConfig, VetTestsConfig
-from truegold.pipeline.rows import write_rows
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.pipeline.tables.rows import write_rows
 from truegold.train.config.grpo import GrpoConfig
 
 PROMPTS, GROUP = 16, 8

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from truegold.pipeline.rows import Row, row_id
+from truegold.pipeline.tables.rows import Row, row_id
 
 FIRST = {
     "the sum of {} and {}": "{} + {}",

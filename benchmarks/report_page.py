@@ -33,11 +33,11 @@ from typing import Any
 import orjson
 from publishing import publish, say
 
-from truegold.pipeline.ledger import DROPPED_SCHEMA, Ledger
-from truegold.pipeline.profile.pass_rates import PROFILE_SCHEMA
 from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA
 from truegold.pipeline.report import open_page
-from truegold.pipeline.rows import row_id, write_rows
+from truegold.pipeline.tables.ledger import DROPPED_SCHEMA, Ledger
+from truegold.pipeline.tables.profile import PROFILE_SCHEMA
+from truegold.pipeline.tables.rows import row_id, write_rows
 
 FIRST = 30
 TRAIN_ROWS = 352
@@ -157,7 +157,7 @@ def first_rows(run: Path, data: Path) -> dict[str, Any]:
     """Return how many of the first rows reviewers found bad: of all, and by the halves of the rows."""
     from truegold.pipeline.config.stages import ReportConfig
     from truegold.pipeline.report.browser.ends import gather_ends
-    from truegold.pipeline.report.run_files import open_finished
+    from truegold.pipeline.tables.run_files import open_finished
 
     status = dict(enumerate(read_lines(data / "gsm8k_platinum.jsonl"), start=1))
     order = gather_ends(open_finished(run), ReportConfig.model_fields["max_rows"].default).rows["source_row"].to_list()

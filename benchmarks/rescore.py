@@ -30,10 +30,10 @@ from typing import Any
 
 import polars as pl
 
+from truegold.pipeline.rescore import rescore
+from truegold.pipeline.rescore.analysis import with_advantages
+from truegold.pipeline.rescore.rescore import read_rollouts
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.verify.rescore import rescore
-from truegold.pipeline.verify.rescore.analysis import with_advantages
-from truegold.pipeline.verify.rescore.rescore import read_rollouts
 
 GROUP = 4
 FAULTY = 0.25

@@ -30,12 +30,12 @@ from publishing import publish, say
 from truegold.pipeline.config.base import LaunchConfig, StageConfig
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
-from truegold.pipeline.ingest.demo.problems import Pools, Problem, make_pools, wrong_by_a_little
-from truegold.pipeline.ingest.demo.stories import PEOPLE, THINGS
-from truegold.pipeline.rows import KEY, ROW_SCHEMA, Row, row_id, write_rows
+from truegold.pipeline.demo.problems import Pools, Problem, make_pools, wrong_by_a_little
+from truegold.pipeline.demo.stories import PEOPLE, THINGS
 from truegold.pipeline.running.isolate import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.pipeline.tables.rows import KEY, ROW_SCHEMA, Row, row_id, write_rows
 from truegold.synth.config import SynthConfig
 from truegold.synth.feedback import describe_verdict
 from truegold.synth.strategies.base import fill

@@ -32,8 +32,8 @@ from synthesis import ATTEMPTS, ENGINE, KEY, MAX_TOKENS, STRATEGY_FILE, family_r
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import load_encoder
-from truegold.pipeline.rows import write_rows
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.pipeline.tables.rows import write_rows
 from truegold.synth.config import SynthConfig
 from truegold.synth.records import DISTILLED_SCHEMA
 from truegold.train.config.grpo import GrpoConfig

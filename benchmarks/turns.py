@@ -27,12 +27,12 @@ from synthesis import run_stage
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.ingest import ingest
-from truegold.pipeline.rows import write_rows
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import plan_stage
 from truegold.pipeline.running.stage import run_stage as run_planned
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.pipeline.tables.rows import write_rows
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig, SftConfig, TinyModel
 

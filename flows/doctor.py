@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from truegold.verifiers.processes.cores import usable_cores
+from truegold.verifiers.sandbox.processes.cores import usable_cores
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _deepspeed() -> tuple[bool, str]:
 
 
 def _sandbox() -> Iterator[Finding]:
-    from truegold.verifiers.code.sandbox import Tier, closed_languages, possible_tiers, summarize_languages
+    from truegold.verifiers.sandbox import Tier, closed_languages, possible_tiers, summarize_languages
 
     tiers = possible_tiers()
     chosen = next((tier for tier in (Tier.FULL, Tier.CONTAINER) if tiers[tier] is None), None)

@@ -23,12 +23,12 @@ from truegold.pipeline.curation.resolve import resolve_stages
 from truegold.pipeline.export import export
 from truegold.pipeline.profile import profile
 from truegold.pipeline.report import report
-from truegold.pipeline.report.run_files import UNFINISHED
 from truegold.pipeline.review.stage import DECIDED_FILE, OPEN_FLAGS_FILE
 from truegold.pipeline.running.stage import RECORD, Output, Stage, plan_stage
 from truegold.pipeline.running.stage_table import Phase, phase_of
 from truegold.pipeline.select import select
 from truegold.pipeline.select.unprofiled import TakeRowsConfig, take_rows
+from truegold.pipeline.tables.run_files import UNFINISHED
 from truegold.synth import synth
 from truegold.synth.config import SynthConfig
 from truegold.synth.records import DISTILLED_FILE

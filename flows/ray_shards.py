@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from truegold.flows.server import prefect_api
-from truegold.pipeline.dedup.near import Searcher, ShardLinks, ShardRunner
+from truegold.pipeline.near import Searcher, ShardLinks, ShardRunner
 from truegold.verifiers import SetupError
 
 

@@ -16,9 +16,9 @@ from truegold.pipeline.config.decontaminate import DecontaminateConfig
 from truegold.pipeline.config.sources import HubSource, SeveralSources
 from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
 from truegold.pipeline.decontaminate.stage import problem_columns
-from truegold.pipeline.ingest.hub import open_hub
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.stage import Output, Stage, cached_result
+from truegold.pipeline.sources.hub import open_hub
 from truegold.train.config.models import PathModel
 from truegold.train.model.checkpoints import look_up
 from truegold.verifiers import TruegoldError

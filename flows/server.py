@@ -24,7 +24,7 @@ from truegold.pipeline.running.disk import cache_folder
 from truegold.pipeline.running.ports import free_port
 from truegold.verifiers import SetupError
 from truegold.verifiers.extras import require
-from truegold.verifiers.processes.lifetime import die_with_parent
+from truegold.verifiers.sandbox.processes.lifetime import die_with_parent
 
 STARTUP_SECONDS = 180
 """A server start takes about 20 CPU-seconds, several times that in wall time on a loaded machine."""

@@ -14,11 +14,11 @@ from typing import TypedDict
 
 import orjson
 
-from truegold.pipeline.clean.language import language_of
-from truegold.pipeline.profile.pass_rates import ProfileRow
-from truegold.pipeline.profile.posterior import Beta
 from truegold.pipeline.profile.sampling import SampleRow
-from truegold.pipeline.rows import Row, RowKey, read_rows, read_table, row_key
+from truegold.pipeline.rates.posterior import Beta
+from truegold.pipeline.tables.profile import ProfileRow
+from truegold.pipeline.tables.rows import Row, RowKey, read_rows, read_table, row_key
+from truegold.pipeline.text.language import language_of
 from truegold.synth.attempt import Attempt
 from truegold.synth.config import Language, SynthConfig
 from truegold.verifiers import judges_solutions, resolve

@@ -18,7 +18,7 @@ from typing import Annotated
 
 import pyarrow as pa
 
-from truegold.pipeline.rows import Float32List, Int32, Int32List, RowReference, arrow_schema
+from truegold.pipeline.tables.rows import Float32List, Int32, Int32List, RowReference, arrow_schema
 
 DISTILLED_FILE = "distilled.parquet"
 ATTEMPTS_FILE = "attempts.parquet"

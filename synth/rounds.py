@@ -19,9 +19,9 @@ from truegold.pipeline.profile.judging import Judging, VerdictRecord
 from truegold.pipeline.profile.schedule import Draw, SampledRow
 from truegold.pipeline.profile.source import sampling_identity
 from truegold.pipeline.profile.store import RecordLog, SampleStore, prompt_key
-from truegold.pipeline.rows import Row
 from truegold.pipeline.running.digest import digest_json
 from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.tables.rows import Row
 from truegold.synth.config import SynthConfig
 
 FIRST_BARE_SAMPLE = 10_000

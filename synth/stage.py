@@ -17,12 +17,12 @@ from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
-from truegold.pipeline.ledger import Ledger
 from truegold.pipeline.profile.source import sample_source
-from truegold.pipeline.rows import Row, TableWriter, count_rows, dump_json, read_rows, write_rows
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.pipeline.tables.ledger import Ledger
+from truegold.pipeline.tables.rows import Row, TableWriter, count_rows, dump_json, read_rows, write_rows
 from truegold.synth.attempt import Attempt
 from truegold.synth.budget import Budget
 from truegold.synth.config import SynthConfig

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from truegold.pipeline.rows import Row, row_id
+from truegold.pipeline.tables.rows import Row, row_id
 
 
 def plain_row(prompt: str, gold: str | None, **more: Any) -> Row:

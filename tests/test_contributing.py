@@ -15,7 +15,7 @@ from house import FLOORS, ROOT
 
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.flag.rules import BUILT_IN
-from truegold.pipeline.ingest.readers import SUFFIXES
+from truegold.pipeline.sources.readers import SUFFIXES
 
 GUIDES = ("CONTRIBUTING.md", "docs/architecture.md", "README.md", "docs/api.md")
 PATH = re.compile(
@@ -136,8 +136,8 @@ def test_add_a_stage(tree: Path) -> None:
     )
     (folder / "stage.py").write_text(
         '"""Stage `shout`: prompts in capitals, each edit in the ledger."""\n'
-        "from truegold.pipeline.ledger import Ledger\n"
-        "from truegold.pipeline.rows import read_rows, write_rows\n"
+        "from truegold.pipeline.tables.ledger import Ledger\n"
+        "from truegold.pipeline.tables.rows import read_rows, write_rows\n"
         "from truegold.pipeline.running.stage import StageReport, stage_function\n\n\n"
         "@stage_function(version=1)\ndef shout(inputs, config, out_dir, progress):\n"
         '    """Write the prompts in capitals."""\n'

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import FLOORS, ROOT, find_circle, folder_graphs, import_graph, module_name, source_files, syntax_tree
+from house import FLOORS, ROOT, find_circle, folder_graphs, import_graph, source_files, syntax_tree
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT_LIMITS = {"pipeline": (20, 5), "train": (10, 5)}
+ROOT_LIMITS = {"pipeline": (30, 5), "train": (10, 5)}
 """How many entries the root of a floor may have, and how many of them may be modules."""
 
 HEAVY = {
@@ -144,13 +144,8 @@ def test_no_conditional_expression_is_nested() -> None:
     assert nested == []
 
 
-def test_every_folder_with_code_is_a_package_in_pyproject() -> None:
-    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
-    assert sorted(listed) == sorted({module_name(path).rpartition(".")[0] for path in source_files()})
-
-
-def test_static_tools_see_every_floor() -> None:
-    links = {path.name: path.resolve() for path in (ROOT / "typings" / "truegold").iterdir()}
+def test_the_package_is_made_of_the_floors() -> None:
+    links = {path.name: path.resolve() for path in (ROOT / "src" / "truegold").iterdir()}
     assert links == {floor: ROOT / floor for floor in FLOORS}
 
 

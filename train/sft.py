@@ -22,9 +22,9 @@ import orjson
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ChatEncoder, PromptEncoder, load_encoder
-from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.train.config.changes import changes_of, record_settings
 from truegold.train.config.models import TUNABLE_SFT, SftConfig
 from truegold.train.config.turns import DialoguesConfig, TurnsConfig

@@ -9,7 +9,6 @@ from truegold.verifiers.answers.regex import RegexVerifier
 from truegold.verifiers.answers.tags import TagReport, tag_tokens
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.decorator import verifier
-from truegold.verifiers.errors import ConfigError, GuardError, InputError, SetupError, TruegoldError
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.gold import gold_response, judges_solutions
 from truegold.verifiers.math import MathVerifier, equivalent
@@ -17,6 +16,7 @@ from truegold.verifiers.registry import available, fingerprint, resolve, verify
 from truegold.verifiers.reward import Reward, Term, compose
 from truegold.verifiers.running.batch import BatchVerifier, verify_batch
 from truegold.verifiers.running.item import Item
+from truegold.verifiers.sandbox.errors import ConfigError, GuardError, InputError, SetupError, TruegoldError
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 __all__ = [

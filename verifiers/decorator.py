@@ -18,8 +18,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
-from truegold.verifiers.errors import ConfigError, SetupError
 from truegold.verifiers.options import NO_INFO
+from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.verdict import Reason, Verdict, reason_for_score
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
-from truegold.verifiers.errors import SetupError
+from truegold.verifiers.sandbox.errors import SetupError
 
 _EXTRA_PACKAGES = {
     "curate": "ftfy jinja2 joblib markupsafe numpy orjson polars py3langid pyarrow pydantic pydantic_core scipy xxhash"

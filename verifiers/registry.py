@@ -27,11 +27,11 @@ from truegold.verifiers.answers.numeric import NumericVerifier
 from truegold.verifiers.answers.regex import RegexVerifier
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.decorator import FunctionVerifier, guarded
-from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.gold import gold_response, judges_solutions
 from truegold.verifiers.math import MathVerifier
 from truegold.verifiers.math_verify import MathVerifyVerifier
 from truegold.verifiers.options import NO_INFO, BadOption, check_value, declared
+from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.several_golds import (
     OTHER_GOLDS,
     BadGold,

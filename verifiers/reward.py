@@ -21,8 +21,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.registry import find_option_mistakes
+from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verdict
 
 MAX_CHECKED = 256

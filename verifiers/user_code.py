@@ -19,7 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
-from truegold.verifiers.errors import ConfigError
+from truegold.verifiers.sandbox.errors import ConfigError
 
 _DIGEST_CHARS = 12
 _NAMES_SHOWN = 10

@@ -13,8 +13,8 @@ from pathlib import Path
 from trainer_peers.marks import LOADED, STEP, Marks
 from trainer_peers.setting import SEED, Setting, load_problems
 from truegold.pipeline.config.engines import VllmEngineConfig
-from truegold.pipeline.rows import row_id, write_rows
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.pipeline.tables.rows import row_id, write_rows
 from truegold.train.config.feed import FeedConfig, Order
 from truegold.train.config.grpo import GrpoConfig, SamplingConfig
 from truegold.train.config.models import OptimizerConfig

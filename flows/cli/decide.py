@@ -49,7 +49,7 @@ def decide(
     """Settle a row: keep it, drop it, fix its gold, or take your last word on it back."""
     from truegold.pipeline.review.decisions import DecisionKind, reviewer_file
     from truegold.pipeline.review.reading import read_gold
-    from truegold.pipeline.rows import row_key
+    from truegold.pipeline.tables.rows import row_key
 
     word, equals, gold = action.partition("=")
     if word not in ACTIONS or bool(equals) != (word == "fix"):

@@ -41,9 +41,9 @@ def dedup(
 ) -> None:
     """Find copies, rewordings and templates among the problems of a file."""
     from truegold.pipeline.dedup.file import dedup_file
-    from truegold.pipeline.dedup.near import ShardRunner, run_in_threads
-    from truegold.pipeline.ingest.problem_batches import ProblemColumns, describe_reading
+    from truegold.pipeline.near import ShardRunner, run_in_threads
     from truegold.pipeline.running.disk import disk_errors_reported
+    from truegold.pipeline.sources.problem_batches import ProblemColumns, describe_reading
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
     run_shards: ShardRunner = run_in_threads
@@ -82,8 +82,8 @@ def decontaminate(
     """Find problems of evaluation sets in a file: copies, parts of longer texts, rewordings."""
     from truegold.pipeline.decontaminate.file import decontaminate_file
     from truegold.pipeline.engines.encoder import load_encoder
-    from truegold.pipeline.ingest.problem_batches import ProblemColumns, describe_reading
     from truegold.pipeline.running.disk import disk_errors_reported
+    from truegold.pipeline.sources.problem_batches import ProblemColumns, describe_reading
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
     against_columns = ProblemColumns(

@@ -53,8 +53,8 @@ def export(
     from truegold.pipeline.config.sources import Columns, FileSource
     from truegold.pipeline.export import convert as conversion
     from truegold.pipeline.export.formats import FORMATS
-    from truegold.pipeline.ingest.reject_lines import describe_rejects
     from truegold.pipeline.running.disk import disk_errors_reported
+    from truegold.pipeline.sources.reject_lines import describe_rejects
 
     target = FORMATS[form]
     if out is None and not check:

@@ -61,11 +61,12 @@ def flag(
     from truegold.flows.execute import execute, open_run, stage_caller
     from truegold.flows.plan import GROUP_SIZE, report_stage
     from truegold.pipeline.curation.plan import flagging_stages, last_flagging
-    from truegold.pipeline.flag.suspicion.stage import summary_lines
-    from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE, sample_files
-    from truegold.pipeline.ingest.problem_batches import guess_columns_with_options
-    from truegold.pipeline.ledger import FLAGS_FILE
     from truegold.pipeline.running.stage import load_record
+    from truegold.pipeline.sources.problem_batches import guess_columns_with_options
+    from truegold.pipeline.suspicion.stage import summary_lines
+    from truegold.pipeline.suspicion.tables import sample_files
+    from truegold.pipeline.tables.ledger import FLAGS_FILE
+    from truegold.pipeline.tables.reasons import SUSPICION_FILE
 
     source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit, "last_turn_only": last_turn_only}
     if preset is None and (columns := guess_columns_with_options(data)) is not None:

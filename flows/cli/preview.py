@@ -20,8 +20,8 @@ from truegold.flows.config import RunConfig
 from truegold.flows.console import describe_seconds
 from truegold.flows.remote import with_states
 from truegold.pipeline.config.sources import DemoSource, FileSource, HubSource
-from truegold.pipeline.ingest.readers import form_by_suffix, open_file
 from truegold.pipeline.running.stage import Stage, load_record
+from truegold.pipeline.sources.readers import form_by_suffix, open_file
 
 COUNT_BYTES = 4 * 2**30
 """Lines of a larger file are not counted: a dry run takes seconds."""

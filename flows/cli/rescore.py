@@ -40,10 +40,10 @@ def rescore(
     deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
 ) -> None:
     """Judge stored rollouts again: which rewards were wrong, and what that cost."""
+    from truegold.pipeline.rescore import rescore as judge_again
+    from truegold.pipeline.rescore.report import describe, write_report
     from truegold.pipeline.review.settled_golds import decided_rows
     from truegold.pipeline.running.disk import disk_errors_reported
-    from truegold.pipeline.verify.rescore import rescore as judge_again
-    from truegold.pipeline.verify.rescore.report import describe, write_report
 
     if decisions is not None and data is None:
         raise ConfigError("--decisions needs the set that they are about.", "Name it: --data SET.")

@@ -35,7 +35,7 @@ def verify(
     id_column: IdColumn = None,
 ) -> None:
     """Judge responses against gold answers."""
-    from truegold.pipeline.ingest.problem_batches import ProblemColumns
+    from truegold.pipeline.sources.problem_batches import ProblemColumns
     from truegold.pipeline.verify.file import verify_file
 
     refuse_input(output_, input_)

@@ -2,11 +2,11 @@
 
 from truegold.pipeline.clean.boilerplate import Boilerplate
 from truegold.pipeline.clean.edits import EDITS, Edit, clean_code, clean_prose
-from truegold.pipeline.clean.golds import GOLD_TYPES, gold_note
-from truegold.pipeline.clean.language import language_of
-from truegold.pipeline.clean.leaks import AnnouncedAnswer, announced_answers, drop_answer_line
-from truegold.pipeline.clean.options import Options, chosen_letters, find_options
 from truegold.pipeline.clean.stage import clean
+from truegold.pipeline.text.golds import GOLD_TYPES, gold_note
+from truegold.pipeline.text.language import language_of
+from truegold.pipeline.text.leaks import AnnouncedAnswer, announced_answers, drop_answer_line
+from truegold.pipeline.text.options import Options, chosen_letters, find_options
 
 __all__ = [
     "EDITS",

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import get_args
 
 from truegold.pipeline.clean.characters import drop_control_characters, simplify_whitespace, unify_encoding
-from truegold.pipeline.clean.encodings import repair_mojibake
 from truegold.pipeline.clean.latex import (
     drop_stray_dollar,
     halve_backslashes,
@@ -23,6 +22,7 @@ from truegold.pipeline.clean.latex import (
 )
 from truegold.pipeline.clean.markup import decode_entities, replace_tags
 from truegold.pipeline.config.stages import EditName
+from truegold.pipeline.text.encodings import repair_mojibake
 
 MAX_ROUNDS = 6
 """Rounds over one text. Ordinary texts need two; this stops a text that was made to uncover something each time."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 
+from truegold.pipeline.text.formulas import FORMULA
 from truegold.verifiers.math.reading.names import COMMANDS
 
 # Each pattern is what is left of commands whose first two characters became one control character. Answers have a list
@@ -42,10 +43,6 @@ _UNLIKE_WORDS = frozenset(name for name in COMMANDS if len(name) >= 3 and name n
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20})(\{?))")
 _BLOCK = re.compile(r"\\begin\b")
 
-FORMULA = re.compile(
-    r"(?<!\\)\$\$[^$]{1,2000}\$\$|(?<![\\$])\$(?!\$)[^$\n]{1,1000}(?<!\\)\$|\\\([^$]{1,1000}?\\\)|\\\[[^$]{1,2000}?\\\]"
-)
-"""A formula with its delimiters; the bounds keep a text of dollar signs from taking quadratic time."""
 _LOST = re.compile(
     r"(?<![A-Za-z\\/\"'`])(?<!backslash\})(?:[dt]?frac(?=\s{0,2}\{[^{}]{1,60}\}\s{0,2}\{)|sqrt(?=\s{0,2}(?:\[\d\])?\{[^{}]{1,60}\}))"
 )

@@ -25,17 +25,17 @@ import orjson
 
 from truegold.pipeline.clean.boilerplate import Boilerplate
 from truegold.pipeline.clean.edits import Edit, clean_code, clean_prose
-from truegold.pipeline.clean.golds import gold_note
-from truegold.pipeline.clean.language import UNKNOWN, known_languages, language_of
-from truegold.pipeline.clean.leaks import drop_answer_line
-from truegold.pipeline.clean.options import chosen_letters, find_options
 from truegold.pipeline.config.stages import CleanConfig
-from truegold.pipeline.ingest.provenance import PROVENANCE_NOTES
-from truegold.pipeline.ledger import Ledger
-from truegold.pipeline.rows import NOTES, ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.row_workers import map_rows
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.sources.provenance import PROVENANCE_NOTES
+from truegold.pipeline.tables.ledger import Ledger
+from truegold.pipeline.tables.rows import NOTES, ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
+from truegold.pipeline.text.golds import gold_note
+from truegold.pipeline.text.language import UNKNOWN, known_languages, language_of
+from truegold.pipeline.text.leaks import drop_answer_line
+from truegold.pipeline.text.options import chosen_letters, find_options
 from truegold.verifiers import ConfigError
 
 ROWS_FILE = "rows.parquet"

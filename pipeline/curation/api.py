@@ -39,14 +39,15 @@ from truegold.pipeline.curation.frames import Rows, hold_rows, keep_rows, write_
 from truegold.pipeline.curation.plan import curation_stages, flagging_stages, last_flagging
 from truegold.pipeline.decontaminate.file import decontaminate_file
 from truegold.pipeline.dedup.file import dedup_file
-from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE, SampleFile
-from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns
-from truegold.pipeline.ingest.readers import open_file
-from truegold.pipeline.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE
 from truegold.pipeline.report import report
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import RECORD, Output, Stage, StageResult, plan_stage, run_stage
+from truegold.pipeline.sources.problem_batches import MAX_ROW_BYTES, ProblemColumns
+from truegold.pipeline.sources.readers import open_file
+from truegold.pipeline.suspicion.tables import SampleFile
+from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE
+from truegold.pipeline.tables.reasons import SUSPICION_FILE
 from truegold.verifiers import ConfigError
 
 
@@ -92,7 +93,7 @@ class Curated:
     """What `curate` returns; the stages' folders stay as long as it does."""
 
     rows: pl.DataFrame
-    """The rows that may be profiled, as canonical rows (`truegold.pipeline.rows`), cleaned."""
+    """The rows that may be profiled, as canonical rows (`truegold.pipeline.tables.rows`), cleaned."""
     ledger: pl.DataFrame
     """Every edit, drop and flag, in the order of the stages."""
     flags: pl.DataFrame

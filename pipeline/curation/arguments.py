@@ -19,10 +19,10 @@ from pydantic import ValidationError
 from truegold.pipeline.config.curation import CurationConfig
 from truegold.pipeline.config.mistakes import describe_mistakes
 from truegold.pipeline.config.sources import Columns
-from truegold.pipeline.ingest.column_names import find_column
-from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns, guess_columns_with_options
-from truegold.pipeline.ingest.readers import open_file
-from truegold.pipeline.ingest.records import LOOK_AHEAD, sample_values
+from truegold.pipeline.sources.column_names import find_column
+from truegold.pipeline.sources.problem_batches import MAX_ROW_BYTES, ProblemColumns, guess_columns_with_options
+from truegold.pipeline.sources.readers import open_file
+from truegold.pipeline.sources.records import LOOK_AHEAD, sample_values
 from truegold.verifiers import ConfigError, TruegoldError
 from truegold.verifiers.user_code import did_you_mean
 

@@ -21,10 +21,10 @@ import orjson
 import polars as pl
 import pyarrow.parquet as pq
 
-from truegold.pipeline.ingest.columns import json_safe
-from truegold.pipeline.ingest.problem_batches import BATCH_ROWS, MAX_ROW_BYTES
-from truegold.pipeline.ingest.readers import check_file, open_file
-from truegold.pipeline.ingest.records import Record, Unusable, first_line
+from truegold.pipeline.sources.columns import json_safe
+from truegold.pipeline.sources.problem_batches import BATCH_ROWS, MAX_ROW_BYTES
+from truegold.pipeline.sources.readers import check_file, open_file
+from truegold.pipeline.sources.records import Record, Unusable, first_line
 from truegold.verifiers import InputError
 
 Rows = Any

@@ -28,18 +28,18 @@ from truegold.pipeline.decontaminate import decontaminate
 from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
 from truegold.pipeline.decontaminate.stage import problem_columns
 from truegold.pipeline.dedup import dedup
+from truegold.pipeline.demo import make_demo_data
 from truegold.pipeline.flag import flag
 from truegold.pipeline.flag.rules import detector_versions
-from truegold.pipeline.flag.suspicion import suspect
-from truegold.pipeline.flag.suspicion.tables import SampleFile
 from truegold.pipeline.flag.well_posed import well_posed
 from truegold.pipeline.ingest import ingest
-from truegold.pipeline.ingest.demo import make_demo_data
-from truegold.pipeline.ingest.layouts import check_preset
-from truegold.pipeline.ingest.readers import check_file
 from truegold.pipeline.ingest.stage import SOURCES_FILE
 from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage
+from truegold.pipeline.sources.layouts import check_preset
+from truegold.pipeline.sources.readers import check_file
+from truegold.pipeline.suspicion import suspect
+from truegold.pipeline.suspicion.tables import SampleFile
 from truegold.pipeline.verify import verify_gold
 from truegold.pipeline.verify.vet import vet_tests
 from truegold.verifiers import InputError

@@ -9,16 +9,14 @@ A user's own detector may flag for any reason, so that with one all names are ta
 from __future__ import annotations
 
 from truegold.pipeline.config.stages import FlagConfig, Step
-from truegold.pipeline.dedup.conflicts import REASON as CONFLICT
-from truegold.pipeline.dedup.translations import TRANSLATION_REASON
 from truegold.pipeline.flag.rules import BUILT_IN
-from truegold.pipeline.verify.gold_stage import FLAG_REASONS as GOLD_REASONS
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, GOLD_REASONS, POSSIBLE_TRANSLATION
 from truegold.pipeline.verify.vet.records import NOT_VETTED
 from truegold.verifiers import ConfigError
-from truegold.verifiers.code.vet.findings import VetReason
+from truegold.verifiers.audit.suites.findings import VetReason
 from truegold.verifiers.user_code import did_you_mean
 
-EARLIER_REASONS = (CONFLICT, TRANSLATION_REASON, *GOLD_REASONS, NOT_VETTED, *map(str, VetReason))
+EARLIER_REASONS = (CONFLICTING_LABELS, POSSIBLE_TRANSLATION, *GOLD_REASONS, NOT_VETTED, *map(str, VetReason))
 """The reasons of the stages before `flag`, whose flags it gathers."""
 
 

@@ -22,11 +22,11 @@ from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.engines import ScriptedEngineConfig, ServerEngineConfig
 from truegold.pipeline.config.sources import FileSource, HubSource, ListedFile, ListedHub, SeveralSources
 from truegold.pipeline.config.stages import AskedModelConfig, CleanConfig, DedupConfig, VetTestsConfig
-from truegold.pipeline.ingest.columns import compile_column
-from truegold.pipeline.ingest.layouts import check_columns, check_preset, choose_layout
-from truegold.pipeline.ingest.readers import check_file, open_file
-from truegold.pipeline.ingest.records import LOOK_AHEAD, look_ahead
 from truegold.pipeline.running.stage import Output, Stage
+from truegold.pipeline.sources.columns import compile_column
+from truegold.pipeline.sources.layouts import check_columns, check_preset, choose_layout
+from truegold.pipeline.sources.readers import check_file, open_file
+from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
 from truegold.verifiers import ConfigError, InputError, TruegoldError, fingerprint
 from truegold.verifiers.registry import find_option_mistakes
 from truegold.verifiers.user_code import load_object, split_spelling

@@ -34,12 +34,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import orjson
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from truegold.pipeline.config.decontaminate import MatchKind
 from truegold.pipeline.decontaminate.eval_sets import read_eval_set
-from truegold.pipeline.dedup.near import (
+from truegold.pipeline.near import (
     Comparer,
     Corpus,
     CorpusBuilder,
@@ -48,28 +47,17 @@ from truegold.pipeline.dedup.near import (
     describe_pairs,
     find_links,
 )
-from truegold.pipeline.dedup.near.arrays import Floats, Ints
-from truegold.pipeline.dedup.near.embedding import Encoder, add_proposed_links, find_translations, propose
-from truegold.pipeline.dedup.near.grams import GramIndex
-from truegold.pipeline.dedup.near.quantities import SPELLING_MARGIN
-from truegold.pipeline.ingest.problem_batches import Batch, ProblemColumns, read_problems
-from truegold.pipeline.rows import TableWriter, dump_json
+from truegold.pipeline.near.arrays import Floats, Ints
+from truegold.pipeline.near.embedding import Encoder, add_proposed_links, find_translations, propose
+from truegold.pipeline.near.grams import GramIndex
 from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.sources.problem_batches import Batch, ProblemColumns, read_problems
+from truegold.pipeline.tables.reasons import MATCH_SCHEMA, MATCHES_FILE
+from truegold.pipeline.tables.rows import TableWriter, dump_json
+from truegold.pipeline.text.quantities import SPELLING_MARGIN
 from truegold.verifiers import InputError
 
-MATCHES_FILE = "matches.parquet"
-MATCH_SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("row", pa.int64()),
-        ("against", pa.string()),
-        ("against_id", pa.string()),
-        ("kind", pa.string()),
-        ("score", pa.float64()),
-        ("evidence", pa.string()),
-    ]
-)
 AGAINST = "against"
 """Under this name the file's metadata has what it was made from: {set: items}."""
 MIN_SHARE = 0.9

@@ -23,12 +23,13 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.config.decontaminate import DecontaminateConfig, EvalSetConfig, MatchKind
-from truegold.pipeline.decontaminate.file import MATCHES_FILE, find_matches, items_by_set
-from truegold.pipeline.ingest.problem_batches import BATCH_ROWS, Batch, ProblemColumns
-from truegold.pipeline.ledger import Ledger
-from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
+from truegold.pipeline.decontaminate.file import find_matches, items_by_set
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.sources.problem_batches import BATCH_ROWS, Batch, ProblemColumns
+from truegold.pipeline.tables.ledger import Ledger
+from truegold.pipeline.tables.reasons import MATCHES_FILE
+from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
 
 ROWS_FILE = "rows.parquet"
 REASONS = {

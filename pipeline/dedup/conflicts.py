@@ -6,10 +6,10 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from truegold.pipeline.ledger import FlagRecord, flag_record
-from truegold.pipeline.rows import RowReference
+from truegold.pipeline.tables.ledger import FlagRecord, flag_record
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
+from truegold.pipeline.tables.rows import RowReference
 
-REASON = "conflicting_labels"
 CONFIDENCE = 0.9
 """How sure it is that one of the labels of copies is wrong; now and then both are right, in other words."""
 REWORDED_CONFIDENCE = 0.1
@@ -59,4 +59,6 @@ def conflict_flag(
     """Return the flag of a row in a conflict; only one between copies that no better source settles holds rows back."""
     confidence = CONFIDENCE if are_copies else REWORDED_CONFIDENCE
     blocks = are_copies and not is_settled
-    return flag_record(row, REASON, detector="dedup", evidence=evidence, confidence=confidence, blocks=blocks)
+    return flag_record(
+        row, CONFLICTING_LABELS, detector="dedup", evidence=evidence, confidence=confidence, blocks=blocks
+    )

@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from truegold.pipeline.dedup.near.arrays import Growing, Hashes, Ints, repeat_over_runs, run_starts
-from truegold.pipeline.dedup.near.copies import accepted_text, gold_keys, row_quality, tidy_prompts, writable
-from truegold.pipeline.dedup.near.golds import best_of_each_gold, fill_missing_golds, unify_golds
-from truegold.pipeline.rows import Row
+from truegold.pipeline.near.arrays import Growing, Hashes, Ints, repeat_over_runs, run_starts
+from truegold.pipeline.near.copies import accepted_text, gold_keys, row_quality, tidy_prompts, writable
+from truegold.pipeline.near.golds import best_of_each_gold, fill_missing_golds, unify_golds
+from truegold.pipeline.tables.rows import Row
 
 KEY_COLUMNS = ["prompt", "gold", "solution", "domain", "verifier_args", "split"]
 BATCH_ROWS = 1_000

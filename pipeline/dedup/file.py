@@ -35,7 +35,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from truegold.pipeline.dedup.conflicts import MAX_SHOWN, GoldCounts, conflict_flag, shown_text
-from truegold.pipeline.dedup.near import (
+from truegold.pipeline.near import (
     Comparer,
     Corpus,
     CorpusBuilder,
@@ -48,13 +48,13 @@ from truegold.pipeline.dedup.near import (
     find_links,
     run_in_threads,
 )
-from truegold.pipeline.dedup.near.arrays import Ints, Marks
-from truegold.pipeline.dedup.near.workers import map_in_threads, read_ahead
-from truegold.pipeline.ingest.problem_batches import ProblemColumns, read_problems
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE
-from truegold.pipeline.rows import RowReference, TableWriter
+from truegold.pipeline.near.arrays import Ints, Marks
+from truegold.pipeline.near.workers import map_in_threads, read_ahead
 from truegold.pipeline.running.aside import written_aside
 from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.sources.problem_batches import ProblemColumns, read_problems
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE
+from truegold.pipeline.tables.rows import RowReference, TableWriter
 
 CLUSTERS_FILE = "clusters.parquet"
 CLUSTER_SCHEMA = pa.schema(

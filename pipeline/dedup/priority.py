@@ -18,8 +18,8 @@ import numpy as np
 import orjson
 import polars as pl
 
-from truegold.pipeline.dedup.near.arrays import Ints, Marks
 from truegold.pipeline.dedup.rewordings import Outcome
+from truegold.pipeline.near.arrays import Ints, Marks
 
 
 def read_ranks(rows: Path, sources: Path) -> Ints:

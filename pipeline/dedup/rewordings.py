@@ -22,7 +22,8 @@ import orjson
 
 from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.copy_table import ExactCopies
-from truegold.pipeline.dedup.near import (
+from truegold.pipeline.engines.encoder import load_encoder
+from truegold.pipeline.near import (
     Comparer,
     Corpus,
     CorpusBuilder,
@@ -34,12 +35,11 @@ from truegold.pipeline.dedup.near import (
     find_duplicates,
     find_links,
 )
-from truegold.pipeline.dedup.near.arrays import Ints, Marks
-from truegold.pipeline.dedup.near.copies import accepted_text
-from truegold.pipeline.dedup.near.embedding import Translations, add_proposed_links, find_translations, propose
-from truegold.pipeline.engines.encoder import load_encoder
-from truegold.pipeline.rows import Row, read_rows
+from truegold.pipeline.near.arrays import Ints, Marks
+from truegold.pipeline.near.copies import accepted_text
+from truegold.pipeline.near.embedding import Translations, add_proposed_links, find_translations, propose
 from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.tables.rows import Row, read_rows
 
 COLUMNS = ["prompt", "gold", "solution", "split", "domain", "verifier_args"]
 BATCH_ROWS = 10_000

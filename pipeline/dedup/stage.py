@@ -29,17 +29,18 @@ from typing import Any
 import numpy as np
 
 from truegold.pipeline.config.stages import DedupConfig
-from truegold.pipeline.dedup.conflicts import MAX_SHOWN, REASON, GoldCounts, conflict_flag, shown_text
+from truegold.pipeline.dedup.conflicts import MAX_SHOWN, GoldCounts, conflict_flag, shown_text
 from truegold.pipeline.dedup.copy_table import KEY_COLUMNS, CopyTable
-from truegold.pipeline.dedup.near import Relation
-from truegold.pipeline.dedup.near.copies import gold_key
 from truegold.pipeline.dedup.priority import overrule, read_heldout, read_ranks
 from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, keep_all_but_copies
-from truegold.pipeline.dedup.translations import TRANSLATION_REASON, translation_evidence, translation_flag
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
-from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
+from truegold.pipeline.dedup.translations import translation_evidence, translation_flag
+from truegold.pipeline.near import Relation
+from truegold.pipeline.near.copies import gold_key
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, POSSIBLE_TRANSLATION
+from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
 
 ROWS_FILE = "rows.parquet"
 OVERRULED = "conflict_with_better_source"
@@ -85,11 +86,11 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
             rows.write(row)
             if (conflict := int(outcome.conflict[position])) >= 0:
                 evidence = witnesses.conflicts[conflict].evidence()
-                ledger.flag(row, REASON, **evidence)
+                ledger.flag(row, CONFLICTING_LABELS, **evidence)
                 is_settled = outcome.settled is not None and bool(outcome.settled[position])
                 flags.write(conflict_flag(row, evidence, bool(outcome.copies_conflict[position]), is_settled))
             for evidence in translations.get(position, ()):
-                ledger.flag(row, TRANSLATION_REASON, **evidence)
+                ledger.flag(row, POSSIBLE_TRANSLATION, **evidence)
                 flags.write(translation_flag(row, evidence))
     return StageReport(total, rows.rows, dict(ledger.counts))
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from truegold.pipeline.dedup.conflicts import shown_text
 from truegold.pipeline.dedup.rewordings import Translation
-from truegold.pipeline.ledger import FlagRecord, flag_record
-from truegold.pipeline.rows import RowReference, read_rows
+from truegold.pipeline.tables.ledger import FlagRecord, flag_record
+from truegold.pipeline.tables.reasons import POSSIBLE_TRANSLATION
+from truegold.pipeline.tables.rows import RowReference, read_rows
 
-TRANSLATION_REASON = "possible_translation"
 SURE, UNSURE = 0.8, 0.3
 """How likely the two are one problem where their questions agree, and where these leave it open."""
 _COLUMNS = ["source", "source_row", "prompt", "gold"]
@@ -43,5 +43,5 @@ def translation_flag(row: RowReference, evidence: Mapping[str, Any]) -> FlagReco
     """Return the flag of a row that may be translated in another one; it never holds rows back."""
     confidence = SURE if evidence["questions_agree"] else UNSURE
     return flag_record(
-        row, TRANSLATION_REASON, detector="dedup", evidence=evidence, confidence=confidence, blocks=False
+        row, POSSIBLE_TRANSLATION, detector="dedup", evidence=evidence, confidence=confidence, blocks=False
     )

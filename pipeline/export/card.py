@@ -12,17 +12,17 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from truegold.pipeline.accounting.accounting import count_rows_by_end
+from truegold.pipeline.accounting.by_source import SourceAccount, count_by_source
+from truegold.pipeline.accounting.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
 from truegold.pipeline.config.stages import ExportConfig
-from truegold.pipeline.decontaminate.file import MATCHES_FILE
 from truegold.pipeline.export.decontamination import Decontamination, read_decontamination
 from truegold.pipeline.export.tables import Split, Tally
-from truegold.pipeline.ledger import LEDGER_FILE
-from truegold.pipeline.report.accounting import count_rows_by_end
-from truegold.pipeline.report.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
-from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.report.sources import SourceAccount, count_by_source
-from truegold.pipeline.rows import KEY, RowKey
 from truegold.pipeline.running.digest import digest_json
+from truegold.pipeline.tables.ledger import LEDGER_FILE
+from truegold.pipeline.tables.reasons import MATCHES_FILE
+from truegold.pipeline.tables.rows import KEY, RowKey
+from truegold.pipeline.tables.run_files import RunFiles
 from truegold.verifiers import fingerprint
 
 

@@ -17,12 +17,12 @@ from typing import Any
 
 import yaml
 
+from truegold.pipeline.accounting.by_source import describe_losses
+from truegold.pipeline.accounting.label_errors import LabelErrors
 from truegold.pipeline.export.card import Card
 from truegold.pipeline.export.decontamination import Decontamination
 from truegold.pipeline.export.tables import NOT_STATED
-from truegold.pipeline.report.label_errors import LabelErrors
-from truegold.pipeline.report.shown_text import visible
-from truegold.pipeline.report.sources import describe_losses
+from truegold.pipeline.text.shown import visible
 
 SOURCES_SHOWN = 20
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))

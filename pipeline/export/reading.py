@@ -16,10 +16,9 @@ from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export.formats.base import SPLIT_NAMES
 from truegold.pipeline.export.tables import DATA_DIR
 from truegold.pipeline.ingest import ingest
-from truegold.pipeline.ingest.reject_lines import REJECT
-from truegold.pipeline.ingest.stage import REJECTS_FILE
-from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.sources.reject_lines import REJECT, REJECTS_FILE
+from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.verifiers import InputError
 
 

@@ -17,14 +17,14 @@ from pathlib import Path
 
 import orjson
 
+from truegold.pipeline.accounting.by_source import describe_losses
 from truegold.pipeline.config.stages import ExportConfig
 from truegold.pipeline.export.card import Card, gather_card, reasons_by_row
 from truegold.pipeline.export.markdown import render
 from truegold.pipeline.export.tables import write_splits
-from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.report.sources import describe_losses
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import RECORD, StageReport, stage_function
+from truegold.pipeline.tables.run_files import RunFiles
 
 CARD = "README.md"
 NUMBERS = "card.json"

@@ -18,8 +18,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from truegold.pipeline.ingest.provenance import provenance_of, provenance_of_row
-from truegold.pipeline.rows import NOTES, Row, RowKey, TableWriter, read_rows, row_key
+from truegold.pipeline.sources.provenance import provenance_of, provenance_of_row
+from truegold.pipeline.tables.rows import NOTES, Row, RowKey, TableWriter, read_rows, row_key
 
 DATA_DIR = "data"
 SPLITS = ("train", "heldout")

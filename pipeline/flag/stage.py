@@ -23,13 +23,13 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.config.stages import FlagConfig
-from truegold.pipeline.flag.measured import measured_flag
 from truegold.pipeline.flag.rules import BUILT_IN, Detector, Finding, load_detectors
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
-from truegold.pipeline.rows import Row, RowKey, TableWriter, count_rows, read_rows, read_table, row_key
 from truegold.pipeline.running.progress import Progress, track
 from truegold.pipeline.running.row_workers import map_rows
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
+from truegold.pipeline.tables.measured_flags import measured_flag
+from truegold.pipeline.tables.rows import Row, RowKey, TableWriter, count_rows, read_rows, read_table, row_key
 
 EARLIER_FLAGS = ("dedup_flags", "gold_flags")
 """The inputs that hold flags of earlier stages, in the order they are taken over."""

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from truegold.pipeline.rows import ROW_SCHEMA, TableWriter, read_rows
 from truegold.pipeline.running.aside import written_aside
+from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, read_rows
 
 HASHES = 2**32
 """The hash by which rows are set aside has this many values."""

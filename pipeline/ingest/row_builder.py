@@ -17,17 +17,19 @@ from functools import cached_property
 from typing import Any
 
 from truegold.pipeline.config.sources import SourceConfig
-from truegold.pipeline.ingest.code_columns import solution_of
-from truegold.pipeline.ingest.column_names import NAMES
-from truegold.pipeline.ingest.columns import MISSING, Column, compile_column, json_safe, text_of
-from truegold.pipeline.ingest.conversations import find_lost, read_prompt
-from truegold.pipeline.ingest.golds import extracted_golds, listed_golds
 from truegold.pipeline.ingest.heldout import is_heldout
-from truegold.pipeline.ingest.jsonl import parse_structure
-from truegold.pipeline.ingest.layout import Derived, Layout, RowParts
-from truegold.pipeline.ingest.provenance import with_provenance
-from truegold.pipeline.ingest.records import Record, Unusable
-from truegold.pipeline.ingest.row_columns import (
+from truegold.pipeline.ingest.row_tests import read_tests_column, tests_column
+from truegold.pipeline.ingest.row_warnings import RowWarnings
+from truegold.pipeline.sources.code_columns import solution_of
+from truegold.pipeline.sources.column_names import NAMES
+from truegold.pipeline.sources.columns import MISSING, Column, compile_column, json_safe, text_of
+from truegold.pipeline.sources.conversations import find_lost, read_prompt
+from truegold.pipeline.sources.gold_columns import extracted_golds, listed_golds
+from truegold.pipeline.sources.jsonl import parse_structure
+from truegold.pipeline.sources.layout import Derived, Layout, RowParts
+from truegold.pipeline.sources.provenance import with_provenance
+from truegold.pipeline.sources.records import Record, Unusable
+from truegold.pipeline.sources.row_columns import (
     DOMAINS,
     check_arguments,
     needs_gold,
@@ -36,9 +38,7 @@ from truegold.pipeline.ingest.row_columns import (
     read_verifier,
     with_golds,
 )
-from truegold.pipeline.ingest.row_tests import read_tests_column, tests_column
-from truegold.pipeline.ingest.row_warnings import RowWarnings
-from truegold.pipeline.rows import Row, dump_json, row_id
+from truegold.pipeline.tables.rows import Row, dump_json, row_id
 from truegold.verifiers import judges_solutions, resolve
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.several_golds import OF_VALUES, OTHER_GOLDS, needs_all_golds

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Any
 
-from truegold.pipeline.ingest.code_columns import function_name
-from truegold.pipeline.ingest.code_tests import read_tests
-from truegold.pipeline.ingest.columns import MISSING, text_of
-from truegold.pipeline.ingest.jsonl import parse_structure
-from truegold.pipeline.ingest.layout import Values
-from truegold.pipeline.ingest.records import Unusable
+from truegold.pipeline.sources.code_columns import function_name
+from truegold.pipeline.sources.code_tests import read_tests
+from truegold.pipeline.sources.columns import MISSING, text_of
+from truegold.pipeline.sources.jsonl import parse_structure
+from truegold.pipeline.sources.layout import Values
+from truegold.pipeline.sources.records import Unusable
 from truegold.verifiers.code.bad_suite import BadSuite
 from truegold.verifiers.code.suite.shapes import normal_form
 

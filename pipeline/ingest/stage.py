@@ -34,24 +34,23 @@ from truegold.pipeline.config.sources import (
     SeveralSources,
     heldout_label,
 )
-from truegold.pipeline.ingest.columns import compile_column
 from truegold.pipeline.ingest.heldout import set_apart
-from truegold.pipeline.ingest.hub import open_hub
-from truegold.pipeline.ingest.layout import Layout
-from truegold.pipeline.ingest.layouts import check_columns, check_preset, choose_layout
-from truegold.pipeline.ingest.readers import open_file
-from truegold.pipeline.ingest.records import Record, Reject, Source, Unusable, look_ahead, nothing_usable
-from truegold.pipeline.ingest.reject_lines import REJECT
 from truegold.pipeline.ingest.row_builder import RowBuilder, make_builder
 from truegold.pipeline.ingest.row_warnings import RowWarnings
-from truegold.pipeline.ledger import Ledger
-from truegold.pipeline.rows import ROW_SCHEMA, TableWriter
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.sources.columns import compile_column
+from truegold.pipeline.sources.hub import open_hub
+from truegold.pipeline.sources.layout import Layout
+from truegold.pipeline.sources.layouts import check_columns, check_preset, choose_layout
+from truegold.pipeline.sources.readers import open_file
+from truegold.pipeline.sources.records import Record, Reject, Source, Unusable, look_ahead, nothing_usable
+from truegold.pipeline.sources.reject_lines import REJECT, REJECTS_FILE
+from truegold.pipeline.tables.ledger import Ledger
+from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter
 from truegold.verifiers import InputError, TruegoldError
 
 ROWS_FILE = "rows.parquet"
-REJECTS_FILE = "rejects.jsonl"
 SOURCES_FILE = "sources.json"
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from truegold.pipeline.profile.posterior import Beta, PassRates
+from truegold.pipeline.rates.posterior import Beta, PassRates
 
 if TYPE_CHECKING:
     import numpy as np

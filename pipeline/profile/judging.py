@@ -9,7 +9,7 @@ from typing import TypedDict
 from truegold.pipeline.config.base import VerdictConfig
 from truegold.pipeline.profile.model_judge import Judge
 from truegold.pipeline.profile.schedule import Draw
-from truegold.pipeline.rows import dump_json
+from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import BatchVerifier, Item, Verdict
 from truegold.verifiers.running.deadlines import TimeoutTally
 

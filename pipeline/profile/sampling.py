@@ -18,8 +18,17 @@ from truegold.pipeline.profile.judging import Judging, VerdictRecord
 from truegold.pipeline.profile.model_judge import Judge
 from truegold.pipeline.profile.schedule import PILOT_ROWS, Draw, SampledRow, Schedule
 from truegold.pipeline.profile.store import Position, RecordLog, SampleStore, prompt_key
-from truegold.pipeline.rows import Float32List, Int32, Int32List, Row, RowReference, arrow_schema, count_rows, read_rows
 from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.tables.rows import (
+    Float32List,
+    Int32,
+    Int32List,
+    Row,
+    RowReference,
+    arrow_schema,
+    count_rows,
+    read_rows,
+)
 
 
 class SampleRow(RowReference):

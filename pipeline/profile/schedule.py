@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from truegold.pipeline.profile.allocation import FURTHER_SAMPLES, Allocation, allocate
-from truegold.pipeline.profile.prior import fit_prior
-from truegold.pipeline.rows import Row
+from truegold.pipeline.rates.prior import fit_prior
+from truegold.pipeline.tables.rows import Row
 
 PILOT_ROWS = 4096
 """The rows that the prior of the stopping rule is fitted to. By 512, which 4 samples each say little of, rare decisions

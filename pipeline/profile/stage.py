@@ -19,27 +19,22 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.config.stages import ProfileConfig
-from truegold.pipeline.flag.suspicion import Sample
-from truegold.pipeline.flag.suspicion.stage import score_rows
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
 from truegold.pipeline.profile.drawing import SamplingCost
 from truegold.pipeline.profile.model_judge import load_judge
-from truegold.pipeline.profile.pass_rates import (
-    PROFILE_SCHEMA,
-    SUSPECT_GOLD,
-    PassRateTotals,
-    ProfileRow,
-    is_suspect,
-    summarise,
-)
-from truegold.pipeline.profile.prior import Prior, fit_prior
+from truegold.pipeline.profile.pass_rates import PassRateTotals, is_suspect, summarise
 from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA, SampleRow, Sampling
 from truegold.pipeline.profile.schedule import Schedule
 from truegold.pipeline.profile.source import sample_source, sampling_identity
 from truegold.pipeline.profile.store import RecordLog, SampleStore
-from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows, read_table
+from truegold.pipeline.rates.prior import Prior, fit_prior
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
+from truegold.pipeline.suspicion import Sample
+from truegold.pipeline.suspicion.stage import score_rows
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
+from truegold.pipeline.tables.profile import PROFILE_SCHEMA, ProfileRow
+from truegold.pipeline.tables.reasons import SUSPECT_GOLD
+from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows, read_table
 from truegold.verifiers import InputError
 
 TOO_LONG = "prompt_too_long_for_model"

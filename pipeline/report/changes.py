@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from truegold.pipeline.ledger import DROPPED_FILE, LEDGER_FILE
-from truegold.pipeline.report.accounting import count_rejects
-from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.accounting.accounting import count_rejects
+from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
+from truegold.pipeline.tables.run_files import RunFiles
 
 
 @dataclass(frozen=True)

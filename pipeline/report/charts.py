@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from truegold.pipeline.report.accounting import Account
+from truegold.pipeline.accounting.accounting import Account
 from truegold.pipeline.report.distribution import Distribution
 from truegold.pipeline.report.training import Curve, Metric, Point
 

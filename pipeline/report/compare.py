@@ -13,9 +13,9 @@ from truegold.pipeline.report.contents import Contents, gather
 from truegold.pipeline.report.diff import Difference, diff_runs
 from truegold.pipeline.report.diff.rows import pair
 from truegold.pipeline.report.render import render
-from truegold.pipeline.report.run_files import SOURCE_KEY, RunFiles, open_finished
 from truegold.pipeline.report.training import Curve, Metric
-from truegold.pipeline.rows import KEY
+from truegold.pipeline.tables.rows import KEY
+from truegold.pipeline.tables.run_files import SOURCE_KEY, RunFiles, open_finished
 
 
 @dataclass(frozen=True)

@@ -11,25 +11,25 @@ from typing import Any
 
 import polars as pl
 
+from truegold.pipeline.accounting.accounting import Account, count_rows_by_end
+from truegold.pipeline.accounting.by_source import SourceAccount, count_by_source
+from truegold.pipeline.accounting.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
 from truegold.pipeline.config.stages import ReportConfig
-from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE
-from truegold.pipeline.ledger import LEDGER_FILE
-from truegold.pipeline.report.accounting import Account, count_rows_by_end
+from truegold.pipeline.demo.planted import Planted, score_planted
 from truegold.pipeline.report.browser import Browser, gather_browser, pack_completions
 from truegold.pipeline.report.changes import Changes, count_changes
 from truegold.pipeline.report.distribution import HELDOUT, Distribution, ProblemGroup, measure_pass_rates
 from truegold.pipeline.report.filter_shifts import FilterShift, measure_filter_shifts
 from truegold.pipeline.report.flagged import Flagged, count_flagged
-from truegold.pipeline.report.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
 from truegold.pipeline.report.origins import OriginGain, measure_gains_by_origin
-from truegold.pipeline.report.planted import Planted, score_planted
 from truegold.pipeline.report.provenance import Provenance, read_provenance
 from truegold.pipeline.report.rewards import Rewards, measure_rewards
-from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.report.sources import SourceAccount, count_by_source
 from truegold.pipeline.report.training import Training, read_training
 from truegold.pipeline.report.verifier_card import VerifierCard, read_verifier_card
 from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.tables.ledger import LEDGER_FILE
+from truegold.pipeline.tables.reasons import SUSPICION_FILE
+from truegold.pipeline.tables.run_files import RunFiles
 
 _PLANTED_KEYS = {"detected": "found", "detected_by_any": "found_by_any"}
 """Keys of the summary that are not called as the fields of `KindScore` are."""

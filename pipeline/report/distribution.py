@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.rows import KEY
+from truegold.pipeline.tables.rows import KEY
+from truegold.pipeline.tables.run_files import RunFiles
 from truegold.verifiers.rates import Z_95, wilson_interval
 
 HELDOUT = "Held-out problems"

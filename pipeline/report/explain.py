@@ -18,12 +18,12 @@ from typing import Any
 import orjson
 import polars as pl
 
-from truegold.pipeline.ledger import DROPPED_FILE, LEDGER_FILE
 from truegold.pipeline.report.flagged import describe_confidence, describe_suspicion
-from truegold.pipeline.report.run_files import Fields, RunFiles, open_finished
-from truegold.pipeline.report.shown_text import cut, visible
-from truegold.pipeline.rows import KEY, row_key
 from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
+from truegold.pipeline.tables.rows import KEY, row_key
+from truegold.pipeline.tables.run_files import Fields, RunFiles, open_finished
+from truegold.pipeline.text.shown import cut, visible
 from truegold.verifiers import InputError
 
 ROWS_EXPLAINED = 5

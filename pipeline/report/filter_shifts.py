@@ -16,10 +16,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from truegold.pipeline.ledger import DROPPED_FILE
-from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.rows import KEY
 from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.tables.ledger import DROPPED_FILE
+from truegold.pipeline.tables.rows import KEY
+from truegold.pipeline.tables.run_files import RunFiles
 
 CHANCE = 4.0
 """Standard errors that a filter at random stays below: once in fifteen thousand it does not."""

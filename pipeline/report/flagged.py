@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from truegold.pipeline.profile.pass_rates import SUSPECT_GOLD
-from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.rows import KEY
+from truegold.pipeline.tables.reasons import SUSPECT_GOLD
+from truegold.pipeline.tables.rows import KEY
+from truegold.pipeline.tables.run_files import RunFiles
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.rows import KEY
+from truegold.pipeline.tables.rows import KEY
+from truegold.pipeline.tables.run_files import RunFiles
 
 NO_POSITIVE = "none"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.report.contents import gather
 from truegold.pipeline.report.render import ReviewSettings, render
-from truegold.pipeline.report.run_files import open_finished
+from truegold.pipeline.tables.run_files import open_finished
 
 
 def open_page(run_dir: Path, review: ReviewSettings | None = None) -> str:

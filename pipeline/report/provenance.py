@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any
 
-from truegold.pipeline.report.run_files import RunFiles
 from truegold.pipeline.running.stage import RECORD
+from truegold.pipeline.tables.run_files import RunFiles
 
 LINKED = {
     "configuration": "config.resolved.json",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from truegold.pipeline.dedup.near.reading.names import NO_PERSONS, find_persons
+from truegold.pipeline.text.persons import NO_PERSONS, find_persons
 
 _SECRETS = "|".join(
     (

@@ -24,8 +24,8 @@ from markupsafe import Markup
 from truegold.pipeline.report.browser.facts import say_value
 from truegold.pipeline.report.charts import flow, histogram, line_chart
 from truegold.pipeline.report.contents import Contents
-from truegold.pipeline.report.shown_text import MATHS_PATTERN, cut, has_maths, visible
-from truegold.pipeline.rows import dump_json
+from truegold.pipeline.tables.rows import dump_json
+from truegold.pipeline.text.shown import MATHS_PATTERN, cut, has_maths, visible
 
 PAGE = Path(__file__).parent / "page"
 SCRIPT = Path(__file__).parent / "script"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from truegold.pipeline.profile.reward_ratio import EVERYTHING, RewardRatio, reward_ratios
-from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.rows import arrow_schema, write_rows
+from truegold.pipeline.report.reward_ratio import EVERYTHING, RewardRatio, reward_ratios
+from truegold.pipeline.tables.rows import arrow_schema, write_rows
+from truegold.pipeline.tables.run_files import RunFiles
 
 REWARD_RATIO_FILE = "reward_ratio.parquet"
 GROUPS_SHOWN = 20

@@ -16,9 +16,9 @@ from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.report.contents import gather, summarise
 from truegold.pipeline.report.render import render
 from truegold.pipeline.report.rewards import write_rewards
-from truegold.pipeline.report.run_files import RunFiles
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.tables.run_files import RunFiles
 
 PAGE = "index.html"
 SUMMARY = "summary.json"

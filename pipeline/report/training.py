@@ -12,9 +12,9 @@ from typing import Any
 
 import polars as pl
 
-from truegold.pipeline.report.run_files import RunFiles
 from truegold.pipeline.report.shifts import Shift, find_shifts
 from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.tables.run_files import RunFiles
 
 WAITING = ("trainer_waiting", "sampler_starved", "environment_wait")
 """The metrics of time that is lost where sampler and trainer run beside each other."""

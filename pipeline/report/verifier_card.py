@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.tables.run_files import RunFiles
 
 VERIFIER_CARD = "verifier_card.json"
 

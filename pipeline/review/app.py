@@ -37,8 +37,8 @@ from truegold.pipeline.review.precision import FlagPrecision
 from truegold.pipeline.review.queue import ReviewQueue
 from truegold.pipeline.review.reading import read_gold
 from truegold.pipeline.review.run import ReviewedRun, StaleRowError, UnknownRowError
-from truegold.pipeline.rows import Row, row_key
 from truegold.pipeline.running.disk import disk_errors_reported
+from truegold.pipeline.tables.rows import Row, row_key
 from truegold.verifiers import InputError, SetupError, TruegoldError
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")

@@ -20,12 +20,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from truegold.pipeline.dedup.conflicts import REASON as CONFLICT
-from truegold.pipeline.dedup.near.copies import gold_key
-from truegold.pipeline.ledger import FlagRecord
+from truegold.pipeline.near.copies import gold_key
 from truegold.pipeline.review.decisions import DecisionKind
 from truegold.pipeline.review.words import Word
-from truegold.pipeline.rows import Row, RowKey, row_key
+from truegold.pipeline.tables.ledger import FlagRecord
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
+from truegold.pipeline.tables.rows import Row, RowKey, row_key
 
 
 class Effect(StrEnum):
@@ -56,7 +56,7 @@ def conflict_groups(flags: Iterable[FlagRecord]) -> list[list[RowKey]]:
     """Return the rows of each conflict that holds its rows back. All flags of one conflict have the same evidence."""
     groups: dict[str, list[RowKey]] = {}
     for flag in flags:
-        if flag["reason"] == CONFLICT and flag["blocks"]:
+        if flag["reason"] == CONFLICTING_LABELS and flag["blocks"]:
             groups.setdefault(flag["evidence"], []).append(row_key(flag))
     return list(groups.values())
 

@@ -55,7 +55,7 @@ class Decision(BaseModel):
     id: str = Field(min_length=1)
     """The row's identity in truegold."""
     seen: str | None = None
-    """The content of the row as its reviewer saw it (`truegold.pipeline.rows.content_key`). A row that has other
+    """The content of the row as its reviewer saw it (`truegold.pipeline.tables.rows.content_key`). A row that has other
     content by now is not touched; without it the identity alone counts."""
     decision: DecisionKind
     """What becomes of the row."""

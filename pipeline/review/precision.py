@@ -13,12 +13,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from truegold.pipeline.dedup.conflicts import REASON as CONFLICT
-from truegold.pipeline.flag.measured import BLOCKING_PRECISION
-from truegold.pipeline.ledger import FlagRecord
 from truegold.pipeline.review.decisions import DecisionKind
 from truegold.pipeline.review.words import Word
-from truegold.pipeline.rows import RowKey, row_key
+from truegold.pipeline.tables.ledger import FlagRecord
+from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
+from truegold.pipeline.tables.rows import RowKey, row_key
 from truegold.verifiers.rates import wilson_interval
 
 
@@ -69,7 +69,7 @@ def measure_flags(
         counted.add((key, reason))
         detector, blocks = detectors.get(reason, (flag["detector"], False))
         detectors[reason] = detector, blocks or flag["blocks"]
-        is_right = key not in all_kept if reason == CONFLICT and flag["blocks"] else word.faults_row
+        is_right = key not in all_kept if reason == CONFLICTING_LABELS and flag["blocks"] else word.faults_row
         counts[reason, is_right, word.is_random] += 1
     return [_precision(reason, *detectors[reason], counts) for reason in sorted(detectors)]
 

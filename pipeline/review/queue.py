@@ -16,7 +16,7 @@ import polars as pl
 
 from truegold.pipeline.review.decisions import load_decisions
 from truegold.pipeline.review.run import BEFORE_SETTLE, ReviewedRun
-from truegold.pipeline.rows import KEY, RowKey
+from truegold.pipeline.tables.rows import KEY, RowKey
 from truegold.verifiers import InputError
 
 SUSPICIOUS = "suspicious"

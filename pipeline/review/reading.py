@@ -14,9 +14,10 @@ from typing import Any
 
 import orjson
 
-from truegold.pipeline.ledger import FlagRecord
-from truegold.pipeline.rows import Row, dump_json
-from truegold.pipeline.verify.gold_stage import UNPAYABLE_REASONS, examine_gold
+from truegold.pipeline.tables.ledger import FlagRecord
+from truegold.pipeline.tables.reasons import UNPAYABLE_REASONS
+from truegold.pipeline.tables.rows import Row, dump_json
+from truegold.pipeline.verify.gold_stage import examine_gold
 from truegold.verifiers import Item, judges_solutions, resolve, verify_batch
 from truegold.verifiers.several_golds import OTHER_GOLDS
 

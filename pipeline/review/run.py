@@ -18,10 +18,7 @@ from typing import Any, cast
 import polars as pl
 from pydantic import ValidationError
 
-from truegold.pipeline.dedup.conflicts import REASON as CONFLICT
-from truegold.pipeline.ledger import DROPPED_FILE, FlagRecord
 from truegold.pipeline.report.explain import find_rows
-from truegold.pipeline.report.run_files import RunFiles, open_finished, read_resolved
 from truegold.pipeline.review.decisions import (
     DECISIONS,
     Decision,
@@ -32,8 +29,11 @@ from truegold.pipeline.review.decisions import (
 )
 from truegold.pipeline.review.reading import Response, takes_gold
 from truegold.pipeline.review.weighing import WeighedReview, weigh_review
-from truegold.pipeline.rows import KEY, Row, RowKey, content_key
 from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.tables.ledger import DROPPED_FILE, FlagRecord
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
+from truegold.pipeline.tables.rows import KEY, Row, RowKey, content_key
+from truegold.pipeline.tables.run_files import RunFiles, open_finished, read_resolved
 from truegold.verifiers import InputError
 
 BEFORE_SETTLE = ("well_posed", "flag")
@@ -154,7 +154,7 @@ class ReviewedRun:
         """Return what all decisions come to for the run's rows."""
         decisions = load_decisions(self.folder)
         flags = self.decided_flags(decisions)
-        conflicts = [flag["id"] for flag in flags if flag["reason"] == CONFLICT]
+        conflicts = [flag["id"] for flag in flags if flag["reason"] == CONFLICTING_LABELS]
         known = pl.Series([*decisions, *conflicts], dtype=pl.String)
         return weigh_review(_as_rows(self.rows.filter(pl.col("id").is_in(known.implode()))), flags, decisions)
 
@@ -163,7 +163,9 @@ class ReviewedRun:
         decided = pl.col("id").is_in(pl.Series(list(row_ids), dtype=pl.String).implode())
         stage = next(stage for stage in BEFORE_SETTLE if stage in self.files)
         tables = [self.files.table(stage, "flags.parquet"), self.files.table("profile", "flags.parquet")]
-        chosen = [table.filter(decided | (pl.col("reason") == CONFLICT)) for table in tables if table is not None]
+        chosen = [
+            table.filter(decided | (pl.col("reason") == CONFLICTING_LABELS)) for table in tables if table is not None
+        ]
         return cast("list[FlagRecord]", pl.concat(chosen).collect().to_dicts())
 
     def responses(self, key: RowKey) -> list[Response]:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from truegold.pipeline.rescore.truths import Decide, DecidedRow
 from truegold.pipeline.review.decisions import DECISIONS, DecisionKind, load_decisions
 from truegold.pipeline.review.reading import with_gold
 from truegold.pipeline.review.run import ReviewedRun
 from truegold.pipeline.review.words import Word, weigh_decisions
-from truegold.pipeline.rows import Row
-from truegold.pipeline.verify.rescore.truths import Decide, DecidedRow
+from truegold.pipeline.tables.rows import Row
 from truegold.verifiers import InputError
 
 

@@ -28,8 +28,6 @@ import orjson
 import pyarrow as pa
 
 from truegold.pipeline.config.stages import SettleConfig, Tiers
-from truegold.pipeline.dedup.conflicts import REASON as CONFLICT
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
 from truegold.pipeline.review.agreement import measure_agreement
 from truegold.pipeline.review.conflicts import Effect, Settlement
 from truegold.pipeline.review.decisions import DecisionKind, Decisions, load_decisions
@@ -37,7 +35,11 @@ from truegold.pipeline.review.precision import FlagPrecision
 from truegold.pipeline.review.reading import with_gold
 from truegold.pipeline.review.weighing import WeighedReview, weigh_review
 from truegold.pipeline.review.words import UNDECIDED, Standing, Word
-from truegold.pipeline.rows import (
+from truegold.pipeline.running.progress import Progress, track
+from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
+from truegold.pipeline.tables.rows import (
     KEY,
     ROW_SCHEMA,
     Row,
@@ -49,8 +51,6 @@ from truegold.pipeline.rows import (
     read_table,
     row_key,
 )
-from truegold.pipeline.running.progress import Progress, track
-from truegold.pipeline.running.stage import StageReport, stage_function
 
 OPEN_FLAGS_FILE = "open_flags.parquet"
 """The flags that no reviewer has decided about, of the rows that pass."""
@@ -187,7 +187,7 @@ def _settle_row(
         ledger.drop(row, settlement.effect, **settlement.evidence())
         return None
     if settlement is not None:
-        reasons = [reason for reason in reasons if reason != CONFLICT]
+        reasons = [reason for reason in reasons if reason != CONFLICTING_LABELS]
     unsure = [decision.reviewer for decision in standing.current]
     if reasons or unsure:
         ledger.drop(row, "held_for_review", flags=reasons, unsure=unsure)

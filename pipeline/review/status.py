@@ -14,12 +14,12 @@ from collections.abc import Iterator
 import polars as pl
 
 from truegold.pipeline.config.stages import SettleConfig
-from truegold.pipeline.report.run_files import HELD_REASONS
-from truegold.pipeline.report.shown_text import visible
 from truegold.pipeline.review.agreement import Agreement, measure_agreement
 from truegold.pipeline.review.decisions import load_decisions
 from truegold.pipeline.review.precision import FlagPrecision
 from truegold.pipeline.review.run import ReviewedRun
+from truegold.pipeline.tables.run_files import HELD_REASONS
+from truegold.pipeline.text.shown import visible
 
 
 def count_waiting(run: ReviewedRun) -> Counter[str]:

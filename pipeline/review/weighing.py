@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from truegold.pipeline.ledger import FlagRecord
 from truegold.pipeline.review.conflicts import Settlement, conflict_groups, settle_conflicts
 from truegold.pipeline.review.decisions import Decisions
 from truegold.pipeline.review.precision import FlagPrecision, measure_flags
 from truegold.pipeline.review.reading import unpayable_because
 from truegold.pipeline.review.words import Standing, weigh_decisions
-from truegold.pipeline.rows import Row, RowKey, row_key
+from truegold.pipeline.tables.ledger import FlagRecord
+from truegold.pipeline.tables.rows import Row, RowKey, row_key
 
 
 @dataclass(frozen=True)

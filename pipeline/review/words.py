@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.pipeline.review.decisions import Decision, DecisionKind
-from truegold.pipeline.rows import content_key
+from truegold.pipeline.tables.rows import content_key
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from truegold.pipeline.running.disk import cache_folder
 from truegold.pipeline.running.progress import Progress, relay
 from truegold.pipeline.running.ranks import Ranks
 from truegold.verifiers import SetupError
-from truegold.verifiers.errors import ERROR_TYPES
+from truegold.verifiers.sandbox.errors import ERROR_TYPES
 
 LOG_TAIL = 15
 """The error of a crashed stage shows this many lines of its log."""

@@ -18,8 +18,8 @@ from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.pipeline.running.progress import NullProgress, PipeProgress, Progress
 from truegold.pipeline.running.ranks import NO_PIPE
-from truegold.verifiers.errors import ERROR_TYPES, TruegoldError
-from truegold.verifiers.processes.lifetime import die_with_parent
+from truegold.verifiers.sandbox.errors import ERROR_TYPES, TruegoldError
+from truegold.verifiers.sandbox.processes.lifetime import die_with_parent
 
 
 def main() -> None:

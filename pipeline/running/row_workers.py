@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from truegold.verifiers import SetupError
-from truegold.verifiers.processes.cores import usable_cores
-from truegold.verifiers.processes.lifetime import die_with_process
+from truegold.verifiers.sandbox.processes.cores import usable_cores
+from truegold.verifiers.sandbox.processes.lifetime import die_with_process
 
 T = TypeVar("T")
 R = TypeVar("R")

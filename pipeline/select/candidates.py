@@ -8,39 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TypedDict
 
 from truegold.pipeline.config.selection import QUOTA_COLUMNS, SelectConfig
-from truegold.pipeline.ledger import FlagRecord
-from truegold.pipeline.profile.pass_rates import ProfileRow
-from truegold.pipeline.profile.posterior import Beta
-from truegold.pipeline.rows import KEY, Row, RowKey, RowReference, read_table, row_key
+from truegold.pipeline.rates.posterior import Beta
 from truegold.pipeline.select.teaching import known_pass_rate
-
-
-class DropReason(StrEnum):
-    """Why a profiled row is not selected."""
-
-    HELD = "held_for_review"
-    """A flag of the profile blocks it."""
-    UNJUDGED = "unjudged"
-    """None of its samples could be judged."""
-    TOO_HARD = "too_hard"
-    """Nearly all of its groups are expected to be all wrong."""
-    TOO_EASY = "too_easy"
-    """Nearly all of its groups are expected to be all right."""
-    TOO_FEW_PASSES = "too_few_passes"
-    """It has fewer right samples than `min_passes`."""
-    OUTSIDE_BAND = "outside_band"
-    """Its expected pass rate is one that is not to be selected."""
-    ZERO_QUOTA = "zero_quota"
-    """Its source or domain has the quota 0."""
-    OVER_ZERO_SHARE = "over_zero_share"
-    """It never passed, and enough such rows are selected."""
-    IN_RESERVE = "in_reserve"
-    """It is good, and `max_rows`, the target or a quota has enough like it."""
+from truegold.pipeline.tables.ledger import FlagRecord
+from truegold.pipeline.tables.profile import ProfileRow
+from truegold.pipeline.tables.reasons import DropReason
+from truegold.pipeline.tables.rows import KEY, Row, RowKey, RowReference, read_table, row_key
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from truegold.pipeline.config.selection import QUOTA_COLUMNS, SelectConfig, TargetName
-from truegold.pipeline.rows import row_key
 from truegold.pipeline.select.candidates import Candidate
 from truegold.pipeline.select.proportions import ROUNDING, Demand, Fulfilment, Limit, fulfilments, solve_counts
+from truegold.pipeline.tables.rows import row_key
 from truegold.verifiers import InputError
 
 CellKey = tuple[str | int, ...]

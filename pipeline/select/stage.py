@@ -21,14 +21,15 @@ from statistics import fmean
 import pyarrow as pa
 
 from truegold.pipeline.config.selection import SelectConfig
-from truegold.pipeline.ledger import Ledger
-from truegold.pipeline.profile.pass_rates import ProfileRow
-from truegold.pipeline.rows import ROW_SCHEMA, Row, TableWriter, read_rows, row_key, write_rows
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.select.candidates import Candidate, DropReason, Judgement
+from truegold.pipeline.select.candidates import Candidate, Judgement
 from truegold.pipeline.select.choice import Choice, choose
 from truegold.pipeline.select.teaching import known_pass_rate, remedy_for_none, teaching_facts
+from truegold.pipeline.tables.ledger import Ledger
+from truegold.pipeline.tables.profile import ProfileRow
+from truegold.pipeline.tables.reasons import DropReason
+from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, read_rows, row_key, write_rows
 from truegold.verifiers import InputError
 
 SELECTED_SCHEMA = pa.schema(

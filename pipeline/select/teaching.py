@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from truegold.pipeline.config.selection import SelectConfig
-from truegold.pipeline.profile.pass_rates import ProfileRow
-from truegold.pipeline.profile.posterior import Beta
+from truegold.pipeline.rates.posterior import Beta
+from truegold.pipeline.tables.profile import ProfileRow
 from truegold.verifiers import InputError
 
 OFTEN_CUT = 0.2

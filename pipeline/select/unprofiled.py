@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from truegold.pipeline.config.base import StageConfig
-from truegold.pipeline.rows import ROW_SCHEMA, TableWriter, read_rows, write_rows
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, read_rows, write_rows
 
 
 class TakeRowsConfig(StageConfig):

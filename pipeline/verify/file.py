@@ -23,13 +23,15 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from truegold.pipeline.ingest.column_names import NAMES, describe_columns, find_column
-from truegold.pipeline.ingest.columns import Column, compile_column, json_safe, text_of
-from truegold.pipeline.ingest.conversations import read_response
-from truegold.pipeline.ingest.golds import extracted_golds, listed_golds
-from truegold.pipeline.ingest.problem_batches import MAX_ROW_BYTES, ProblemColumns, missing_gold, prompt_text
-from truegold.pipeline.ingest.readers import SUFFIXES, open_file
-from truegold.pipeline.ingest.records import (
+from truegold.pipeline.running.aside import written_aside
+from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.sources.column_names import NAMES, describe_columns, find_column
+from truegold.pipeline.sources.columns import Column, compile_column, json_safe, text_of
+from truegold.pipeline.sources.conversations import read_response
+from truegold.pipeline.sources.gold_columns import extracted_golds, listed_golds
+from truegold.pipeline.sources.problem_batches import MAX_ROW_BYTES, ProblemColumns, missing_gold, prompt_text
+from truegold.pipeline.sources.readers import SUFFIXES, open_file
+from truegold.pipeline.sources.records import (
     LOOK_AHEAD,
     Record,
     Reject,
@@ -39,15 +41,13 @@ from truegold.pipeline.ingest.records import (
     readable,
     sample_values,
 )
-from truegold.pipeline.ingest.row_columns import (
+from truegold.pipeline.sources.row_columns import (
     check_arguments,
     read_arguments,
     read_verifier,
     with_golds,
 )
-from truegold.pipeline.rows import TableWriter, dump_json
-from truegold.pipeline.running.aside import written_aside
-from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.tables.rows import TableWriter, dump_json
 from truegold.verifiers import ConfigError, InputError, Item, Reason, resolve, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S, verify_batch_timed
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS

@@ -34,12 +34,12 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.config.stages import VerifyGoldConfig
-from truegold.pipeline.flag.measured import measured_flag
-from truegold.pipeline.ingest.columns import boxed_spans
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
-from truegold.pipeline.rows import Row, RowReference, TableWriter, count_rows, dump_json, read_rows
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.sources.columns import boxed_spans
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
+from truegold.pipeline.tables.measured_flags import measured_flag
+from truegold.pipeline.tables.rows import Row, RowReference, TableWriter, count_rows, dump_json, read_rows
 from truegold.pipeline.verify.gold_kinds import shorter_answers, unmatchable_because
 from truegold.verifiers import (
     ConfigError,
@@ -55,10 +55,6 @@ from truegold.verifiers import (
 from truegold.verifiers.several_golds import OTHER_GOLDS, mistake_in_golds
 
 ROWS_FILE = "rows.parquet"
-UNPAYABLE_REASONS = ("gold_unmatchable", "gold_unparsed", "gold_fails_verifier", "gold_unverified")
-"""Why no answer could earn the reward of a gold."""
-FLAG_REASONS = (*UNPAYABLE_REASONS, "solution_contradicts_gold")
-"""Everything that this stage flags."""
 TEXT_CHARS = 500
 """A flag's evidence shows this much of a text."""
 ANOTHER_ANSWER = "7919"

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from truegold.pipeline.dedup.near.english_terms import ENGLISH_TERMS
+from truegold.pipeline.near.english_terms import ENGLISH_TERMS
 from truegold.synth.guards.text import HAN, content_stems, runs, sentences, words
 
 PREAMBLE = re.compile(

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from truegold.pipeline.clean.language import UNKNOWN, language_of, sure_language
+from truegold.pipeline.text.language import UNKNOWN, language_of, sure_language
 from truegold.synth.config import LeakConfig
 from truegold.synth.guards.text import HAN, OPERATION, concepts, content_stems, normal, runs, sentences, words
 

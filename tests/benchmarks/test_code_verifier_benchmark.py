@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from truegold.verifiers.code.sandbox import Tier, possible_tiers
+from truegold.verifiers.sandbox import Tier, possible_tiers
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from truegold.flows.cli.app import main
-from truegold.pipeline.rows import row_id
+from truegold.pipeline.tables.rows import row_id
 
 STORY = "Ann has {} pens and buys {} more at the shop. How many pens has she now?"
 PROBLEMS = [(STORY.format(n, n + 1), str(2 * n + 1)) for n in range(1, 9)]

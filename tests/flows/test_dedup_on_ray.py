@@ -35,8 +35,8 @@ import sys
 from pathlib import Path
 from truegold.flows.ray_shards import on_ray
 from truegold.pipeline.dedup.file import dedup_file
-from truegold.pipeline.dedup.near import keys, run_in_threads
-from truegold.pipeline.ingest.problem_batches import ProblemColumns
+from truegold.pipeline.near import keys, run_in_threads
+from truegold.pipeline.sources.problem_batches import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
 
 keys.SHARD_ROWS = 40

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from truegold.flows.cli.app import main
-from truegold.pipeline.rows import row_id
+from truegold.pipeline.tables.rows import row_id
 
 PROOFS = [(f"Prove that the sum of {n} odd numbers is even.", "0") for n in (2, 4, 6, 8)]
 ADDRESS = re.compile(r"(http://127\.0\.0\.1:\d+)/\?token=([\w-]+)")

@@ -12,7 +12,7 @@ from command_line import run_command
 
 from truegold.flows.config import validate_config
 from truegold.flows.plan import plan
-from truegold.verifiers.code.sandbox import Tier, possible_tiers
+from truegold.verifiers.sandbox import Tier, possible_tiers
 
 PROBLEMS: list[dict[str, Any]] = [
     {

@@ -8,9 +8,9 @@ from typing import Any
 
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.ingest.stage import ingest
-from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.tables.rows import Row, read_rows
 
 GOOD = {"prompt": "What is 1+1?", "gold": "2"}
 """A record that is a row beside any other."""

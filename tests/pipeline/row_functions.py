@@ -6,7 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 
 
 def squares() -> Callable[[Row], tuple[int, int]]:

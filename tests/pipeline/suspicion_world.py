@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from truegold.pipeline.flag.suspicion import Ballot, Item, Sample, assess
+from truegold.pipeline.suspicion import Ballot, Item, Sample, assess
 
 N_ITEMS = 300
 RATES = {f"s{index:02d}": rate for index, rate in enumerate(np.linspace(0.35, 0.985, 20))}

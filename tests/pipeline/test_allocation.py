@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from truegold.pipeline.profile.allocation import FURTHER_SAMPLES, Decision, allocate, decide
-from truegold.pipeline.profile.posterior import Beta
-from truegold.pipeline.profile.prior import fit_prior
+from truegold.pipeline.rates.posterior import Beta
+from truegold.pipeline.rates.prior import fit_prior
 
 PROBLEMS = 20_000
 MOST = 16

@@ -17,9 +17,9 @@ from truegold.pipeline.clean import EDITS, clean_prose
 from truegold.pipeline.clean.edits import CODE, PROSE
 from truegold.pipeline.clean.stage import clean
 from truegold.pipeline.config.stages import CleanConfig
-from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, read_rows, write_rows
 from truegold.verifiers import ConfigError
 
 

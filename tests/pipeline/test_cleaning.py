@@ -21,10 +21,10 @@ from truegold.pipeline.clean import (
     gold_note,
     language_of,
 )
-from truegold.pipeline.clean.encodings import misread_as, repair_mojibake
-from truegold.pipeline.clean.golds import TYPE_OF_NODE
-from truegold.pipeline.clean.leaks import gives_away
 from truegold.pipeline.config.stages import CleanConfig
+from truegold.pipeline.text.encodings import misread_as, repair_mojibake
+from truegold.pipeline.text.golds import TYPE_OF_NODE
+from truegold.pipeline.text.leaks import gives_away
 from truegold.verifiers.math import tree as t
 
 

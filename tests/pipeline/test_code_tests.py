@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.ingest.code_tests import looks_like_tests, read_tests
-from truegold.pipeline.ingest.records import Unusable
+from truegold.pipeline.sources.code_tests import looks_like_tests, read_tests
+from truegold.pipeline.sources.records import Unusable
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import pytest
 from pydantic import ValidationError
 
 from truegold.pipeline.config.stages import SettleConfig
-from truegold.pipeline.ledger import FLAG_SCHEMA
 from truegold.pipeline.review.decisions import Decision, append_decision, load_decisions
 from truegold.pipeline.review.stage import settle
-from truegold.pipeline.rows import read_rows, write_rows
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA
+from truegold.pipeline.tables.rows import read_rows, write_rows
 from truegold.verifiers import InputError
 
 NOON = "2026-02-03T12:00:00Z"

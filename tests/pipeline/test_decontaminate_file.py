@@ -12,9 +12,9 @@ from real_data import real_data
 
 from truegold.pipeline.config.sources import HubSource
 from truegold.pipeline.decontaminate.file import decontaminate_file
-from truegold.pipeline.ingest.problem_batches import ProblemColumns
-from truegold.pipeline.ingest.records import Record, Source
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.sources.problem_batches import ProblemColumns
+from truegold.pipeline.sources.records import Record, Source
 from truegold.verifiers import InputError
 
 ROOT = Path(__file__).parents[2]

@@ -17,13 +17,13 @@ from truegold.flows.config import validate_config
 from truegold.flows.plan import plan
 from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.copy_table import BATCH_ROWS, CopyTable
-from truegold.pipeline.dedup.near.copies import gold_form
 from truegold.pipeline.dedup.rewordings import Outcome, Translation
 from truegold.pipeline.dedup.stage import dedup
-from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, write_rows
+from truegold.pipeline.near.copies import gold_form
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport, stage_key
+from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, read_rows, write_rows
 
 
 def make(prompt: str, gold: str | None = "42", split: str = "train", **more: Any) -> Row:

@@ -11,8 +11,8 @@ import pytest
 from real_data import real_data
 
 from truegold.pipeline.dedup.file import dedup_file
-from truegold.pipeline.ingest.problem_batches import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.sources.problem_batches import ProblemColumns
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,11 +10,11 @@ from collections import Counter
 import pytest
 
 from truegold.pipeline.config.sources import DemoSource
+from truegold.pipeline.demo.defects import COPIES, DECOY, FRESH
+from truegold.pipeline.demo.problems import LARGEST_VALUE, Problem, make_pools, wrong_by_a_little
+from truegold.pipeline.demo.stage import make_demo_data
+from truegold.pipeline.demo.stories import PEOPLE, STORIES, Telling, tell
 from truegold.pipeline.flag.rules import load_detectors
-from truegold.pipeline.ingest.demo.defects import COPIES, DECOY, FRESH
-from truegold.pipeline.ingest.demo.problems import LARGEST_VALUE, Problem, make_pools, wrong_by_a_little
-from truegold.pipeline.ingest.demo.stage import make_demo_data
-from truegold.pipeline.ingest.demo.stories import PEOPLE, STORIES, Telling, tell
 from truegold.pipeline.running.progress import NullProgress
 
 FILES = ("raw.jsonl", "heldout.jsonl", "sft.jsonl", "planted.json")

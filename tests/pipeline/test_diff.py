@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 
 from truegold.pipeline.report.diff import diff_lines, diff_runs
-from truegold.pipeline.rows import row_id
+from truegold.pipeline.tables.rows import row_id
 from truegold.verifiers import InputError
 
 STORY = "Ann has {} pens and buys {} more at the shop. How many pens has she now?"

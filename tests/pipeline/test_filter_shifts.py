@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from numbered_rows import make_row
 
-from truegold.pipeline.ledger import DROPPED_FILE
 from truegold.pipeline.report.filter_shifts import FilterShift, measure_filter_shifts
-from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.rows import Row, write_rows
+from truegold.pipeline.tables.ledger import DROPPED_FILE
+from truegold.pipeline.tables.rows import Row, write_rows
+from truegold.pipeline.tables.run_files import RunFiles
 
 
 def rows(count: int = 800) -> list[Row]:

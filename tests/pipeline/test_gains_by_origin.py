@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from truegold.pipeline.report.origins import OriginGain, measure_gains_by_origin
-from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.tables.run_files import RunFiles
 
 
 def files_of(folder: Path, **tables: pl.DataFrame) -> RunFiles:

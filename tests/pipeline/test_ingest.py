@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from truegold.pipeline.config.sources import FileSource, HubSource
 from truegold.pipeline.ingest.stage import ingest
-from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.verifiers import ConfigError, InputError
 
 

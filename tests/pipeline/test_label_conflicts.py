@@ -9,10 +9,10 @@ import pytest
 from test_decisions import decide_row, make_flag, make_row
 
 from truegold.pipeline.config.stages import SettleConfig
-from truegold.pipeline.ledger import FLAG_SCHEMA
 from truegold.pipeline.review.stage import settle
-from truegold.pipeline.rows import content_key, read_rows, write_rows
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA
+from truegold.pipeline.tables.rows import content_key, read_rows, write_rows
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from truegold.pipeline.flag.measured import MEASURED, Measured, measured_flag
 from truegold.pipeline.flag.rules import BUILT_IN
+from truegold.pipeline.tables.measured_flags import MEASURED, Measured, measured_flag
 
 LABELS = Path(__file__).parents[1] / "data" / "rule_labels.jsonl"
 OF_THE_GOLD_STAGE = {"gold_unmatchable", "solution_contradicts_gold"}

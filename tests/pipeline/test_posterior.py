@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.profile.posterior import Beta, expected_shares
-from truegold.pipeline.profile.prior import Prior, fit_prior
+from truegold.pipeline.rates.posterior import Beta, expected_shares
+from truegold.pipeline.rates.prior import Prior, fit_prior
 
 
 def test_the_shares_of_one_problem_by_hand():

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.ingest.leetcode_prelude import LEETCODE_PRELUDE
 from truegold.pipeline.ingest.stage import ingest
-from truegold.pipeline.rows import Row, read_rows
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.sources.leetcode_prelude import LEETCODE_PRELUDE
+from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.verifiers import InputError
 
 STDIO = {"type": "stdio", "cases": [{"input": "1 2\n", "output": "3\n"}]}

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from truegold.pipeline.ingest import problem_batches
-from truegold.pipeline.ingest.problem_batches import Batch, ProblemColumns, problems_of, read_problems
-from truegold.pipeline.ingest.readers import open_file
+from truegold.pipeline.sources import problem_batches
+from truegold.pipeline.sources.problem_batches import Batch, ProblemColumns, problems_of, read_problems
+from truegold.pipeline.sources.readers import open_file
 from truegold.verifiers import InputError
 
 

@@ -15,9 +15,9 @@ from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.profile import sampling
 from truegold.pipeline.profile.stage import profile
-from truegold.pipeline.rows import write_rows
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.tables.rows import write_rows
 
 RIGHT = "so \\boxed{5}"
 WRONG = "so \\boxed{6}"

@@ -15,9 +15,9 @@ from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.profile.stage import profile
-from truegold.pipeline.rows import write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.tables.rows import write_rows
 from truegold.verifiers import SetupError
 
 ROWS = 40

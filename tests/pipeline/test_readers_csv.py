@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from truegold.pipeline.ingest.readers import open_file
-from truegold.pipeline.ingest.records import Record, Reject
+from truegold.pipeline.sources.readers import open_file
+from truegold.pipeline.sources.records import Record, Reject
 from truegold.verifiers import InputError
 
 HEADER = b"question,answer\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from truegold.pipeline.config.sources import HubSource
-from truegold.pipeline.ingest.hub import open_hub
-from truegold.pipeline.ingest.records import Record
+from truegold.pipeline.sources.hub import open_hub
+from truegold.pipeline.sources.records import Record
 from truegold.verifiers import InputError, SetupError
 
 ROWS = {"question": ["1+1?", "2+2?"], "answer": ["2", "4"]}

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from truegold.pipeline.ingest.jsonl import read_jsonl
-from truegold.pipeline.ingest.readers import open_file
-from truegold.pipeline.ingest.records import Record, Reject
+from truegold.pipeline.sources.jsonl import read_jsonl
+from truegold.pipeline.sources.readers import open_file
+from truegold.pipeline.sources.records import Record, Reject
 from truegold.verifiers import InputError
 
 LIMIT = 2**20
@@ -114,7 +114,7 @@ def test_one_line_of_50_megabytes_is_skipped_in_bounded_memory(tmp_path):
             file.write(b"x" * 2**20)
         file.write(b'"}\n' + GOOD)
     program = (
-        "import sys, tracemalloc\nfrom pathlib import Path\nfrom truegold.pipeline.ingest.jsonl import read_jsonl\n"
+        "import sys, tracemalloc\nfrom pathlib import Path\nfrom truegold.pipeline.sources.jsonl import read_jsonl\n"
         "tracemalloc.start()\n"
         "reasons = [getattr(r, 'reason', 'row') for r in read_jsonl(Path(sys.argv[1]), 2**20)]\n"
         "print(*reasons, tracemalloc.get_traced_memory()[1])"

@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 from report_pages import Page, run_report, shown_rows
 
-from truegold.pipeline.ledger import DROPPED_SCHEMA
-from truegold.pipeline.report.run_files import RunFiles
-from truegold.pipeline.rows import write_rows
+from truegold.pipeline.tables.ledger import DROPPED_SCHEMA
+from truegold.pipeline.tables.rows import write_rows
+from truegold.pipeline.tables.run_files import RunFiles
 from truegold.verifiers.rates import wilson_interval
 
 

@@ -16,9 +16,9 @@ from truegold.pipeline.report import ReviewSettings, open_page, render
 from truegold.pipeline.report.browser.completions import COLUMNS
 from truegold.pipeline.report.charts import MAX_POINTS, line_chart, thinned, ticks
 from truegold.pipeline.report.render import KATEX, PAGE, json_for_script
-from truegold.pipeline.report.shown_text import cut, has_maths, visible
 from truegold.pipeline.report.training import Curve, Metric
-from truegold.pipeline.rows import content_key
+from truegold.pipeline.tables.rows import content_key
+from truegold.pipeline.text.shown import cut, has_maths, visible
 
 
 def test_the_page_is_the_same_every_time(full: tuple[Path, str, dict[str, Any]]) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fake_run import FULL, FakeRun, make_row
 
-from truegold.pipeline.rows import ROW_SCHEMA
+from truegold.pipeline.tables.rows import ROW_SCHEMA
 
 
 def test_the_run_has_the_stages_it_says(tmp_path: Path) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 import pytest
 
+from truegold.pipeline.rescore import Rescored, rescore
+from truegold.pipeline.rescore.logs import read_logs
+from truegold.pipeline.rescore.report import write_report
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.verify.rescore import Rescored, rescore
-from truegold.pipeline.verify.rescore.logs import read_logs
-from truegold.pipeline.verify.rescore.report import write_report
 from truegold.verifiers import InputError
 
 QUESTION = "Ann has 1 pen and gets half a pen. How much of a pen did she get?"

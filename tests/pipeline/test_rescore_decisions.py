@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from report_pages import Page
 
+from truegold.pipeline.rescore import rescore
+from truegold.pipeline.rescore.report import describe, write_report
 from truegold.pipeline.review.decisions import Decision, append_decision
 from truegold.pipeline.review.run import ReviewedRun
 from truegold.pipeline.review.settled_golds import decided_rows
-from truegold.pipeline.rows import row_id
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.verify.rescore import rescore
-from truegold.pipeline.verify.rescore.report import describe, write_report
+from truegold.pipeline.tables.rows import row_id
 from truegold.verifiers import InputError
 
 QUESTIONS = [f"Ann has {n} pens and buys {n + 1} more at the shop. How many pens has she now?" for n in range(3, 9)]

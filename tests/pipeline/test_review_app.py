@@ -15,7 +15,7 @@ from truegold.pipeline.review.guard import MAX_BODY, SAFE_HEADERS, loopback_host
 from truegold.pipeline.review.queue import draw_at_random, second_look, suspicious_first
 from truegold.pipeline.review.run import ReviewedRun
 from truegold.pipeline.review.status import status_lines
-from truegold.pipeline.rows import row_id
+from truegold.pipeline.tables.rows import row_id
 from truegold.verifiers import InputError
 
 TOKEN = "a-token-of-some-length"

@@ -7,7 +7,7 @@ import math
 import polars as pl
 import pytest
 
-from truegold.pipeline.profile.reward_ratio import reward_ratios
+from truegold.pipeline.report.reward_ratio import reward_ratios
 
 
 def tables(entries):

@@ -16,10 +16,10 @@ from row_functions import dies, fails_at, squares
 from truegold.pipeline.clean.stage import clean
 from truegold.pipeline.config.stages import CleanConfig, FlagConfig
 from truegold.pipeline.flag.stage import flag
-from truegold.pipeline.rows import Row, read_rows, row_id, write_rows
 from truegold.pipeline.running import row_workers as module
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.row_workers import map_rows
+from truegold.pipeline.tables.rows import Row, read_rows, row_id, write_rows
 from truegold.verifiers import ConfigError, SetupError
 
 

@@ -6,7 +6,7 @@ from typing import NotRequired
 
 import pyarrow as pa
 
-from truegold.pipeline.rows import Float32List, Int32, RowReference, arrow_schema
+from truegold.pipeline.tables.rows import Float32List, Int32, RowReference, arrow_schema
 
 
 class Measured(RowReference):

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from real_data import real_data
 
-from truegold.pipeline.flag.measured import MEASURED, is_on
 from truegold.pipeline.flag.rules import BUILT_IN, Finding, detector, detector_versions, load_detectors
-from truegold.pipeline.flag.rules.numbers import read_number
+from truegold.pipeline.tables.measured_flags import MEASURED, is_on
+from truegold.pipeline.text.numbers import read_number
 from truegold.verifiers import ConfigError
 
 HERE = Path(__file__).parent

@@ -19,9 +19,9 @@ from truegold.pipeline.engines.scripted import ScriptedEngine
 from truegold.pipeline.profile import allocation
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.profile.store import RecordLog
-from truegold.pipeline.rows import write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.tables.rows import write_rows
 from truegold.verifiers import InputError
 
 ROWS = 24

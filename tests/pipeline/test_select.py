@@ -14,14 +14,14 @@ from numbered_rows import make_row
 from pydantic import ValidationError
 
 from truegold.pipeline.config.selection import SelectConfig
-from truegold.pipeline.flag.suspicion.tables import SUSPICION_SCHEMA
-from truegold.pipeline.ledger import FLAG_SCHEMA, flag_record
-from truegold.pipeline.profile.pass_rates import PROFILE_SCHEMA
-from truegold.pipeline.profile.posterior import Beta
-from truegold.pipeline.rows import ROW_SCHEMA, Row, write_rows
+from truegold.pipeline.rates.posterior import Beta
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.select.stage import select
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, flag_record
+from truegold.pipeline.tables.profile import PROFILE_SCHEMA
+from truegold.pipeline.tables.reasons import SUSPICION_SCHEMA
+from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, write_rows
 from truegold.verifiers import InputError
 
 PRIOR = Beta(1.0, 1.0)

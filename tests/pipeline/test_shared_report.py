@@ -16,7 +16,7 @@ from truegold.pipeline.report.redaction import Redactor
 from truegold.pipeline.report.sharing import SharedTexts, shared_page
 from truegold.pipeline.review.decisions import DecisionKind
 from truegold.pipeline.review.run import ReviewedRun
-from truegold.pipeline.rows import row_id
+from truegold.pipeline.tables.rows import row_id
 
 SECRETS = ("zelda@quux.example", "https://intra.quux.example/x?y=1", "10.20.30.44", "sk-abcdEFGH1234567890", "Zebulon")
 STORY = "Zebulon has {} quills and buys {} more. How many quills has Zebulon now? "

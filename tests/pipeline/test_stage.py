@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from truegold.pipeline.config.base import StageConfig
-from truegold.pipeline.rows import ROW_SCHEMA, write_rows
 from truegold.pipeline.running.digest import DigestCache
 from truegold.pipeline.running.isolate import StageCrashed
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import Output, Stage, StageReport, StageResult, cached_result, run_stage, work_key
+from truegold.pipeline.tables.rows import ROW_SCHEMA, write_rows
 from truegold.verifiers import ConfigError, GuardError, InputError, SetupError
 
 HERE = f"{__name__}:"

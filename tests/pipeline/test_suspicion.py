@@ -10,15 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from suspicion_world import N_ITEMS, RATES, assessed, world
 
-from truegold.pipeline.flag.suspicion import Ballot, Item, Sample, Tier
-from truegold.pipeline.flag.suspicion.ability import fit as fit_ability
-from truegold.pipeline.flag.suspicion.answer_classes import Form, classify, differ_for_certain, key_of
-from truegold.pipeline.flag.suspicion.checkpoints import split_by_step
-from truegold.pipeline.flag.suspicion.cut_answers import is_cut_short
-from truegold.pipeline.flag.suspicion.item import has_open_answer
-from truegold.pipeline.flag.suspicion.readings import Population, pooled_fault
-from truegold.pipeline.flag.suspicion.tiers import choose_tier
-from truegold.pipeline.flag.suspicion.vicinity import with_neighbours
+from truegold.pipeline.suspicion import Ballot, Item, Sample, Tier
+from truegold.pipeline.suspicion.ability import fit as fit_ability
+from truegold.pipeline.suspicion.answer_classes import Form, classify, differ_for_certain, key_of
+from truegold.pipeline.suspicion.checkpoints import split_by_step
+from truegold.pipeline.suspicion.cut_answers import is_cut_short
+from truegold.pipeline.suspicion.item import has_open_answer
+from truegold.pipeline.suspicion.readings import Population, pooled_fault
+from truegold.pipeline.suspicion.tiers import choose_tier
+from truegold.pipeline.suspicion.vicinity import with_neighbours
 
 
 def mislabeled(rate, rng):

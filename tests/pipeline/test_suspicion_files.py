@@ -14,10 +14,10 @@ from command_line import run_command
 from numbered_rows import make_row
 from real_data import real_data
 
-from truegold.pipeline.flag.suspicion.item import Sample
-from truegold.pipeline.flag.suspicion.stage import score_rows
-from truegold.pipeline.flag.suspicion.tables import SampleFile, sample_files
-from truegold.pipeline.rows import write_rows
+from truegold.pipeline.suspicion.item import Sample
+from truegold.pipeline.suspicion.stage import score_rows
+from truegold.pipeline.suspicion.tables import SampleFile, sample_files
+from truegold.pipeline.tables.rows import write_rows
 from truegold.verifiers import InputError
 
 REPOSITORY = Path(__file__).parents[2]

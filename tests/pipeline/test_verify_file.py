@@ -3,8 +3,8 @@
 import polars as pl
 import pytest
 
-from truegold.pipeline.rows import dump_json
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.tables.rows import dump_json
 from truegold.pipeline.verify import file as module
 from truegold.pipeline.verify.file import verify_file
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from truegold.pipeline.config.stages import VerifyGoldConfig
-from truegold.pipeline.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
 from truegold.pipeline.verify.gold_stage import verify_gold
 from truegold.verifiers import ConfigError
 

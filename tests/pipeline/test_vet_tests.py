@@ -11,16 +11,16 @@ import pytest
 from truegold.pipeline.config.sources import Columns, FileSource, HubSource
 from truegold.pipeline.config.stages import VetTestsConfig
 from truegold.pipeline.curation.resolve import resolve_sources
-from truegold.pipeline.ledger import FLAG_SCHEMA
-from truegold.pipeline.rows import ROW_SCHEMA, Row, dump_json, read_rows, row_id, write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA
+from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, dump_json, read_rows, row_id, write_rows
 from truegold.pipeline.verify.vet import stage
 from truegold.pipeline.verify.vet.records import Finished
 from truegold.pipeline.verify.vet.report import markdown, summary_lines
 from truegold.pipeline.verify.vet.stage import programs_of, vet_tests
-from truegold.verifiers.code.execution import SandboxError
-from truegold.verifiers.code.sandbox import Tier, possible_tiers
+from truegold.verifiers.sandbox import Tier, possible_tiers
+from truegold.verifiers.sandbox.execution import SandboxError
 
 SUM = "print(sum(map(int, input().split())))\n"
 SUMS = [("1 2", "3"), ("10 -3", "7"), ("100 200", "300"), ("0 0", "0")]

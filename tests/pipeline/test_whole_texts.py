@@ -10,7 +10,7 @@ import pytest
 from report_pages import run_report, shown_rows
 
 from truegold.pipeline.report.browser import whole_texts
-from truegold.pipeline.report.run_files import open_finished
+from truegold.pipeline.tables.run_files import open_finished
 
 LONG = f"Tom has {'many ' * 1_500}apples \u202eand\0 they end here."
 DROPPED = "raw.jsonl", 2

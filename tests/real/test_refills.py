@@ -12,7 +12,7 @@ import pytest
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import ByteEncoder
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.feed import FeedConfig, Order
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.feed import Feed

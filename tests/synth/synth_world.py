@@ -14,10 +14,10 @@ from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.selection import SelectConfig
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.profile import profile
-from truegold.pipeline.rows import Row, write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.select import select
+from truegold.pipeline.tables.rows import Row, write_rows
 from truegold.synth import synth
 from truegold.synth.config import SynthConfig
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from numbered_rows import make_row
 
-from truegold.pipeline.profile.posterior import Beta
+from truegold.pipeline.rates.posterior import Beta
 from truegold.synth.attempt import Attempt
 from truegold.synth.budget import Action, Budget
 from truegold.synth.config import SynthConfig

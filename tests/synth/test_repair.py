@@ -12,9 +12,9 @@ from real_data import real_data
 from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.profile import profile
-from truegold.pipeline.rows import Row, dump_json, row_id, write_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
+from truegold.pipeline.tables.rows import Row, dump_json, row_id, write_rows
 from truegold.synth import synth
 from truegold.synth.config import SynthConfig
 

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ByteEncoder
-from truegold.pipeline.rows import write_rows
+from truegold.pipeline.tables.rows import write_rows
 from truegold.synth.records import DISTILLED_SCHEMA
 from truegold.train.config.models import SftConfig
 from truegold.train.config.objective import DistilledConfig, MaskConfig, ObjectiveConfig

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.reward import RewardConfig
 from truegold.train.grpo.diversity import diversity_reward, mean_distances, pay_diversity

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.feed import FeedConfig
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.group_choice import GroupScore

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from scipy.special import betaln
 
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.feed import FeedConfig
 from truegold.train.config.groups import GroupsConfig
 from truegold.train.config.grpo import GrpoConfig

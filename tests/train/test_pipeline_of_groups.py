@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.feed import FeedConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.asynchronous import LEDGER, Pipeline

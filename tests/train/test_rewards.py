@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import ByteEncoder
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.reward import RewardConfig
 from truegold.train.grpo.batch_metrics import diversity_metrics, reward_metrics

@@ -11,7 +11,7 @@ import pytest
 
 from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
 from truegold.pipeline.engines.chat import ByteEncoder
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import EvaluationConfig, SamplingConfig
 from truegold.train.grpo.start_checks import (
     check_prompts,

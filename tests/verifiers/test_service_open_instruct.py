@@ -17,7 +17,7 @@ import pytest
 
 testclient = pytest.importorskip("starlette.testclient", reason="needs truegold[serve]")
 
-from truegold.verifiers.code.execution import SandboxError  # noqa: E402
+from truegold.verifiers.sandbox.execution import SandboxError  # noqa: E402
 from truegold.verifiers.service import Settings, make_app  # noqa: E402
 from truegold.verifiers.service import open_instruct as shapes  # noqa: E402
 

@@ -22,9 +22,9 @@ from statistics import fmean
 from typing import Any
 
 from truegold.pipeline.engines.base import Request, SamplingParams, sample_seed
-from truegold.pipeline.rows import Row
 from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.feed import Draw, Feed
 from truegold.train.rollout.rollout import Rollout

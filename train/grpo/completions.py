@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.rows import write_rows
+from truegold.pipeline.tables.rows import write_rows
 from truegold.train.grpo.rewards import StepCompletion, terms_json
 from truegold.train.model.segment import Segment
 from truegold.verifiers import Term

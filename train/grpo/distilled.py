@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.rows import Row, RowKey, row_key
+from truegold.pipeline.tables.rows import Row, RowKey, row_key
 from truegold.train.config.objective import DistilledConfig, ObjectiveConfig
 from truegold.train.grpo.batch_metrics import group_completions
 from truegold.train.grpo.rewards import StepCompletion

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.feed import FeedConfig, Order
 from truegold.train.config.groups import GroupsConfig
 from truegold.train.grpo.group_choice import GroupScore

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import cast
 
 from truegold.pipeline.engines.base import SamplingParams
-from truegold.pipeline.rows import Row
 from truegold.pipeline.running.aside import write_whole
 from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo.episode_scores import episode_metrics, score_episodes

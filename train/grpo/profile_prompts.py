@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from truegold.pipeline.engines.chat import ChatEncoder
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.guards.table import PROMPTS
 from truegold.train.turns.environment import Message
 from truegold.train.turns.template import TurnTemplate

@@ -13,7 +13,7 @@ from typing import cast
 
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.rows import Row, dump_json
+from truegold.pipeline.tables.rows import Row, dump_json
 from truegold.train.config.reward import RewardConfig
 from truegold.train.model.segment import Segment
 from truegold.verifiers import BatchVerifier, Item, Reward, Term, Verdict, compose, resolve

@@ -11,8 +11,8 @@ from pathlib import Path
 import polars as pl
 
 from truegold.pipeline.engines.chat import ChatEncoder
-from truegold.pipeline.profile.lengths import MARGIN, is_wildly_above_need, propose_max_tokens, right_tokens
-from truegold.pipeline.rows import Row, read_rows
+from truegold.pipeline.rates.lengths import MARGIN, is_wildly_above_need, propose_max_tokens, right_tokens
+from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.train.config.grpo import EvaluationConfig, SamplingConfig
 from truegold.verifiers import InputError
 

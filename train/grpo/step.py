@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.engines.base import Completion, SamplingParams
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.objective import DistilledConfig
 from truegold.train.grpo.background import Background, make_background

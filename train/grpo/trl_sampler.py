@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.feed import FeedConfig, Order
 from truegold.train.grpo.feed import Draw, Feed
 from truegold.train.grpo.group_choice import GroupScore

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from truegold.pipeline.rows import RowKey, read_table, row_key
+from truegold.pipeline.tables.rows import RowKey, read_table, row_key
 from truegold.synth.records import DistilledRow
 from truegold.train.model.segment import Segment
 

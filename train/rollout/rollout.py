@@ -9,7 +9,7 @@ from itertools import islice
 
 from truegold.pipeline.engines.base import Completion, SamplingParams, sample_seed
 from truegold.pipeline.engines.chat import ChatEncoder
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.rollout.engines import RolloutEngine
 from truegold.train.rollout.mismatch import Mismatch

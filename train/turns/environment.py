@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any, Protocol, SupportsFloat
 
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 
 Message = dict[str, Any]
 """`role` and `content` as a chat template takes them; of the model's also `reasoning_content` and `tool_calls`, where

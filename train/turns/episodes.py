@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, sample_seed
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.turns.calls import Answer, Calls, describe_error
 from truegold.train.turns.dialogue import Dialogue, Stretches

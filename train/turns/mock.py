@@ -23,8 +23,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from truegold.pipeline.rows import Row
 from truegold.pipeline.running.digest import digest_file
+from truegold.pipeline.tables.rows import Row
 from truegold.train.turns.environment import (
     AnswerError,
     Done,

@@ -16,12 +16,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from truegold.verifiers.errors import ConfigError
-from truegold.verifiers.processes.cores import usable_cores
 from truegold.verifiers.registry import BUILT_IN, resolve
 from truegold.verifiers.running.batch import DEADLINE_S, SMALL_BATCH, BatchVerifier
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS, TimeoutTally
 from truegold.verifiers.running.item import Item, ResolvedVerifiers
+from truegold.verifiers.sandbox.errors import ConfigError
+from truegold.verifiers.sandbox.processes.cores import usable_cores
 from truegold.verifiers.several_golds import OF_VALUES, quoted_list
 from truegold.verifiers.verdict import Verdict
 

@@ -22,7 +22,7 @@ from truegold.verifiers.adapters.scoring import (
     masked_share,
     truth_of,
 )
-from truegold.verifiers.errors import ConfigError
+from truegold.verifiers.sandbox.errors import ConfigError
 
 
 @dataclass

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from truegold.verifiers.adapters.scoring import RowTruth, Scorer, record_of, truth_of
-from truegold.verifiers.errors import ConfigError
+from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.user_code import did_you_mean
 
 _SCORER = Scorer()

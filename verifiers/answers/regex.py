@@ -22,9 +22,9 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from truegold.verifiers.answers.base import AnswerVerifier
-from truegold.verifiers.errors import SetupError
 from truegold.verifiers.extract import committed_answer, final_part
 from truegold.verifiers.options import BadOption, switch_option, text_option, word_option
+from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_PATTERN_CHARS = 2_000

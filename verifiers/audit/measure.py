@@ -24,8 +24,8 @@ from truegold.verifiers.audit.gaming import gaming_cases
 from truegold.verifiers.audit.probe import DEFAULT_CPU_S, DEFAULT_WALL_S, NotLoaded, Observed, Probe
 from truegold.verifiers.audit.responses import form_read_by, respond
 from truegold.verifiers.audit.variants import edits, form_of, rewrites
-from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.rates import Rate, difference_interval
+from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verifier
 
 DEFAULT_LIMIT = 500

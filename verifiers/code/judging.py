@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from truegold.verifiers.code.execution import End, Execution
+from truegold.verifiers.sandbox.execution import End, Execution
 from truegold.verifiers.verdict import Reason, Verdict
 
 SHOWN_CHARS = 300

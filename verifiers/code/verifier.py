@@ -28,7 +28,6 @@ from truegold.verifiers.code.checks.names import functions_under_test
 from truegold.verifiers.code.comparison.outputs import with_allowed_error
 from truegold.verifiers.code.drivers import LANGUAGES as DRIVEN_LANGUAGES
 from truegold.verifiers.code.drivers import language_name_of
-from truegold.verifiers.code.execution import Backend, Program, SandboxError
 from truegold.verifiers.code.extraction.completion_stub import stub_names
 from truegold.verifiers.code.extraction.program import Extracted, callable_in, extract_code
 from truegold.verifiers.code.extraction.worked_solution import worked_program
@@ -40,8 +39,6 @@ from truegold.verifiers.code.protocols.inserted import judge_inserted
 from truegold.verifiers.code.protocols.native_calls import judge_native_calls
 from truegold.verifiers.code.protocols.source import Source
 from truegold.verifiers.code.protocols.stdio import judge_stdio
-from truegold.verifiers.code.sandbox.local import PYTHON, Local
-from truegold.verifiers.code.sandbox.tiers import Tier
 from truegold.verifiers.code.suite import (
     SUITE_OPTIONS,
     Asserts,
@@ -56,8 +53,11 @@ from truegold.verifiers.code.suite import (
     missing_package,
     read_suite,
 )
-from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.options import NO_INFO, BadOption, bad_option_verdict, word_option
+from truegold.verifiers.sandbox.errors import ConfigError
+from truegold.verifiers.sandbox.execution import Backend, Program, SandboxError
+from truegold.verifiers.sandbox.local import PYTHON, Local
+from truegold.verifiers.sandbox.tiers import Tier
 from truegold.verifiers.verdict import Reason, Verdict
 
 REWARDS = ("all", "pass_rate")
@@ -157,7 +157,7 @@ class CodeVerifier:
     def _backend(self, local: Local) -> Backend:
         if self.backend == "local":
             return local
-        from truegold.verifiers.code.remote import backend_of
+        from truegold.verifiers.sandbox.remote import backend_of
 
         return backend_of(self.backend)
 

@@ -13,8 +13,8 @@ import signal
 from pathlib import Path
 from typing import Any, NoReturn
 
-from truegold.verifiers.processes.child_serve import Conversation, limit_memory
-from truegold.verifiers.processes.lifetime import die_with_parent
+from truegold.verifiers.sandbox.processes.child_serve import Conversation, limit_memory
+from truegold.verifiers.sandbox.processes.lifetime import die_with_parent
 from truegold.verifiers.verdict import Reason
 
 MAX_MEMORY_BYTES = 64 << 20

@@ -23,7 +23,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from truegold.verifiers.errors import ConfigError, TruegoldError
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.budget import MAX_GOLD_STEPS, MAX_STEPS, Budget, Spent, seconds_left
@@ -48,6 +47,7 @@ from truegold.verifiers.math.show import MAX_SHOWN_CHARS, show
 from truegold.verifiers.math.substitute import with_log_base_ten
 from truegold.verifiers.math.tree import BareList, Node, Text
 from truegold.verifiers.placeholders import is_placeholder
+from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import Reason, Verdict
 
 _UNSURE = re.compile(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from truegold.verifiers.errors import ConfigError
+from truegold.verifiers.sandbox.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)

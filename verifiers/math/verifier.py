@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
-from truegold.verifiers.errors import ConfigError
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math.budget import Budget
 from truegold.verifiers.math.ladder import compare_texts, holds_several_answers
 from truegold.verifiers.math.policy import Policy, parse_policy
 from truegold.verifiers.options import NO_INFO, BadOption
+from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Reason, Verdict
 
 RESPONSES = Policy(percent="either")

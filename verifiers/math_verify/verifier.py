@@ -21,9 +21,9 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from truegold.verifiers.answers.base import AnswerVerifier
-from truegold.verifiers.errors import SetupError
 from truegold.verifiers.options import BadOption
-from truegold.verifiers.processes.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
+from truegold.verifiers.sandbox.errors import SetupError
+from truegold.verifiers.sandbox.processes.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.verdict import Reason, Verdict
 
 DEADLINE_S = 10.0

@@ -12,9 +12,9 @@ import sys
 import traceback
 from typing import Any
 
-from truegold.verifiers.errors import TruegoldError
-from truegold.verifiers.processes.child_serve import Conversation
 from truegold.verifiers.running.item import Item, ResolvedVerifiers, verdict_to_json
+from truegold.verifiers.sandbox.errors import TruegoldError
+from truegold.verifiers.sandbox.processes.child_serve import Conversation
 
 
 def main() -> None:

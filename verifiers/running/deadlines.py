@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Sized
 from dataclasses import dataclass, field
 
-from truegold.verifiers.errors import GuardError
 from truegold.verifiers.running.item import Item
+from truegold.verifiers.sandbox.errors import GuardError
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_TIMEOUTS = 0.1

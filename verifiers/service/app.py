@@ -26,10 +26,10 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from truegold.verifiers.code.execution import SandboxError
-from truegold.verifiers.errors import ConfigError, SetupError, TruegoldError
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.item import Item, verdict_to_json
+from truegold.verifiers.sandbox.errors import ConfigError, SetupError, TruegoldError
+from truegold.verifiers.sandbox.execution import SandboxError
 from truegold.verifiers.service import open_instruct
 from truegold.verifiers.service.desk import Desk, Full, NeverFits, Settings
 from truegold.verifiers.service.programs import BadRequest, run_code

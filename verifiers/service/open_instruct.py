@@ -28,10 +28,10 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any
 
-from truegold.verifiers.code.execution import Program, SandboxError
-from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.sandbox.local import PYTHON, Local
 from truegold.verifiers.running.item import Item, TimedVerdict
+from truegold.verifiers.sandbox.execution import Program, SandboxError
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import PYTHON, Local
 from truegold.verifiers.service.programs import BadRequest, seconds_field, text_field
 from truegold.verifiers.verdict import Reason
 

@@ -14,10 +14,10 @@ import binascii
 from collections.abc import Mapping
 from typing import Any
 
-from truegold.verifiers.code.execution import End, Execution, Program, SandboxError
-from truegold.verifiers.code.languages import language_name
-from truegold.verifiers.code.limits import CPU_S_BOUNDS, Limits
-from truegold.verifiers.code.sandbox.local import Local
+from truegold.verifiers.sandbox.execution import End, Execution, Program, SandboxError
+from truegold.verifiers.sandbox.languages import language_name
+from truegold.verifiers.sandbox.limits import CPU_S_BOUNDS, Limits
+from truegold.verifiers.sandbox.local import Local
 
 MEMORY_MB = 1024
 _LIMIT_ENDS = (End.CPU_LIMIT, End.WALL_LIMIT)

@@ -22,13 +22,13 @@ from typing import Any
 
 import orjson
 
-from truegold.pipeline.ingest.row_columns import needs_gold
-from truegold.pipeline.rows import Row, dump_json
+from truegold.pipeline.sources.row_columns import needs_gold
+from truegold.pipeline.tables.rows import Row, dump_json
 from truegold.verifiers import Item, Verdict, gold_response, judges_solutions, resolve
 from truegold.verifiers.audit.gaming import gaming_cases
+from truegold.verifiers.audit.suites.null_programs import null_programs
 from truegold.verifiers.code.bad_suite import BadSuite
 from truegold.verifiers.code.suite import Asserts, Suite, read_suite
-from truegold.verifiers.code.vet.null_programs import null_programs
 from truegold.verifiers.several_golds import OTHER_GOLDS, all_golds
 
 

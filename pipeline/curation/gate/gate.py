@@ -34,11 +34,11 @@ from truegold.pipeline.curation.gate.checks import (
 from truegold.pipeline.decontaminate.file import decontaminate_file
 from truegold.pipeline.export.reading import read_tables, rejects_of, tables_of
 from truegold.pipeline.flag import flag
-from truegold.pipeline.ingest.problem_batches import ProblemColumns
-from truegold.pipeline.ingest.reject_lines import describe_reasons
-from truegold.pipeline.ledger import FLAGS_FILE
-from truegold.pipeline.rows import Row, count_rows, read_rows, write_rows
 from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.sources.problem_batches import ProblemColumns
+from truegold.pipeline.sources.reject_lines import describe_reasons
+from truegold.pipeline.tables.ledger import FLAGS_FILE
+from truegold.pipeline.tables.rows import Row, count_rows, read_rows, write_rows
 from truegold.verifiers import Item, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S
 

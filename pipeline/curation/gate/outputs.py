@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 from truegold.pipeline.curation.gate.checks import DESCRIPTIONS
 from truegold.pipeline.curation.gate.gate import Gated
-from truegold.pipeline.report.shown_text import visible
+from truegold.pipeline.text.shown import visible
 
 SHOWN = 50
 """A failing test names so many rows."""

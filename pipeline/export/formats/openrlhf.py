@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from truegold.pipeline.export.formats.base import ExportRecord, ExportRow, Format, Message
-from truegold.pipeline.rows import dump_json
+from truegold.pipeline.tables.rows import dump_json
 
 REWARD_FUNC = '''"""The reward of this set: --reward.remote_url reward_func.py (before OpenRLHF 0.11: --remote_rm_url).
 

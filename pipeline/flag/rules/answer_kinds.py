@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.numbers import MAX_CHARS
-from truegold.pipeline.flag.rules.prose import sentences
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.numbers import MAX_CHARS
+from truegold.pipeline.text.prose import sentences
 
 _UNITS = {
     "time": r"seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|years?",

@@ -14,9 +14,9 @@ from fractions import Fraction
 
 from truegold.pipeline.flag.rules.calculation import MAX_CHARS, Calculation, calculations, numbers_after_equals
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prompt_numbers import implied_numbers, stated_numbers
-from truegold.pipeline.flag.rules.prose import ending
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.prompt_numbers import implied_numbers, stated_numbers
+from truegold.pipeline.text.prose import ending
 
 MAX_SHOWN = 5
 

@@ -21,7 +21,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Finding:
     """A code that reports count by."""
     confidence: float = 0.5
     """The author's estimate, in [0, 1], of how often such a finding is right; built-in rules have it measured
-    (`truegold.pipeline.flag.measured`)."""
+    (`truegold.pipeline.tables.measured_flags`)."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
     """What a reviewer needs to see; it must be JSON-able."""
     suggestion: str | None = None

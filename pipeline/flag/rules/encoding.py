@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 
-from truegold.pipeline.clean.encodings import misread_as
-from truegold.pipeline.clean.language import UNKNOWN, language_of, sure_language
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import FORMULA, ending, sentences, without_formulas
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.encodings import misread_as
+from truegold.pipeline.text.language import UNKNOWN, language_of, sure_language
+from truegold.pipeline.text.prose import FORMULA, ending, sentences, without_formulas
 
 MAX_CHARS = 10_000
 """The part of a text that is read."""

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 
-from truegold.pipeline.clean.options import find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import ending, without_formulas
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.options import find_options
+from truegold.pipeline.text.prose import ending, without_formulas
 
 MIN_NUMBERS = 2
 """Dots in a text with fewer numbers are more often a quotation than a cut."""

@@ -14,8 +14,8 @@ import re
 from functools import lru_cache
 
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import ending, without_formulas
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.prose import ending, without_formulas
 
 MAX_CHARS = 10_000
 """The part of a prompt that is read."""

@@ -15,11 +15,11 @@ from typing import Any
 
 import orjson
 
-from truegold.pipeline.clean.golds import truth_of
-from truegold.pipeline.clean.options import Options, chosen_letters, find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import FORMULA, ending, sentences, without_formulas
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.golds import truth_of
+from truegold.pipeline.text.options import Options, chosen_letters, find_options
+from truegold.pipeline.text.prose import FORMULA, ending, sentences, without_formulas
 
 MAX_PROMPT_CHARS = 50_000
 

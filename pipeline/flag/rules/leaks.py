@@ -14,11 +14,11 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from truegold.pipeline.clean.leaks import AnnouncedAnswer, announced_answers, gives_away
-from truegold.pipeline.clean.options import find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import ending
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.leaks import AnnouncedAnswer, announced_answers, gives_away
+from truegold.pipeline.text.options import find_options
+from truegold.pipeline.text.prose import ending
 
 MAX_PROMPT_CHARS = 50_000
 """Longer prompts are left alone. Keeps texts of megabytes from being searched."""

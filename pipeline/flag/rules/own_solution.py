@@ -14,9 +14,9 @@ from fractions import Fraction
 
 from truegold.pipeline.flag.rules.calculation import calculations
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.numbers import read_number
-from truegold.pipeline.flag.rules.prose import CHINESE, FORMULA, ending, without_formulas
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.numbers import read_number
+from truegold.pipeline.text.prose import CHINESE, FORMULA, ending, without_formulas
 
 MAX_CHARS = 10_000
 """The part of a text that is read."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import re
 
-from truegold.pipeline.clean.options import find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import FORMULA, ending, sentences, without_formulas
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.options import find_options
+from truegold.pipeline.text.prose import FORMULA, ending, sentences, without_formulas
 
 _ASKED = re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE)
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import re
 
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.numbers import read_number
-from truegold.pipeline.flag.rules.prose import ending, sentences, without_formulas
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.numbers import read_number
+from truegold.pipeline.text.prose import ending, sentences, without_formulas
 
 _MEASURED = (
     r"(?:more\s+)?(?:(?:full|whole|total|square|cubic|sq|cu|fluid|metric|percentage|additional|extra|other|different)\s+)*"

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 
-from truegold.pipeline.clean.options import find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import FORMULA, ending, sentences, without_formulas
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.options import find_options
+from truegold.pipeline.text.prose import FORMULA, ending, sentences, without_formulas
 
 _QUANTITY = re.compile(
     r"\b(?:how\s+(?:many|much|long|far|old|tall|fast|big|heavy|often)|what\s+(?:is|are|was|were|will|percent|percentage|fraction))\b"

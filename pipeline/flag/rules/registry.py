@@ -1,7 +1,7 @@
 """Loads detectors by name: a built-in one, `package.module:object`, or `path/file.py:object`.
 
 `load_detectors(("proof", "checks.py:shouting"))` returns the two in that order; `load_detectors(None)` returns the
-built-in ones that are on by default (`truegold.pipeline.flag.measured`). One ConfigError lists every name that cannot
+built-in ones that are on by default (`pipeline.tables.measured_flags`). One ConfigError lists every name that cannot
 be loaded.
 """
 
@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, cast
 
-from truegold.pipeline.flag.measured import is_on
 from truegold.pipeline.flag.rules.answer_kinds import unit_mismatch
 from truegold.pipeline.flag.rules.arithmetic import arithmetic_error, number_from_nowhere
 from truegold.pipeline.flag.rules.detector import Detector
@@ -26,6 +25,7 @@ from truegold.pipeline.flag.rules.quantities import fractional_count, missing_qu
 from truegold.pipeline.flag.rules.questions import multi_part, proof
 from truegold.pipeline.flag.rules.residue import foreign_instruction, generator_talk, repeated_text
 from truegold.pipeline.flag.rules.wholeness import missing_figure, truncated_text
+from truegold.pipeline.tables.measured_flags import is_on
 from truegold.verifiers import ConfigError
 from truegold.verifiers.user_code import did_you_mean, load_object, source_digest, split_spelling
 

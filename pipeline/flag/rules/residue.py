@@ -16,8 +16,8 @@ import re
 from collections import Counter
 
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import FORMULA, asks, ending, sentences, without_formulas
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.prose import FORMULA, asks, ending, sentences, without_formulas
 
 MAX_CHARS = 20_000
 """The part of a prompt that is read. Keeps texts of megabytes from being searched."""

@@ -13,10 +13,10 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from truegold.pipeline.clean.options import find_options
 from truegold.pipeline.flag.rules.detector import Finding, detector
-from truegold.pipeline.flag.rules.prose import CHINESE, FORMULA, asks, ending, sentences, without_formulas
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.options import find_options
+from truegold.pipeline.text.prose import CHINESE, FORMULA, asks, ending, sentences, without_formulas
 
 _MARKS_THAT_GO_ON = frozenset(",，、-‐–—・、،")
 """Marks of punctuation after which a sentence goes on; all others, of any script, may end one."""

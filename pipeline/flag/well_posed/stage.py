@@ -21,10 +21,10 @@ from pathlib import Path
 from truegold.pipeline.config.stages import Step, WellPosedConfig
 from truegold.pipeline.engines import build_engine
 from truegold.pipeline.flag.well_posed.check import Answers, Problem, check_problems
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
-from truegold.pipeline.rows import Row, TableWriter, count_rows, read_shards, read_table
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
+from truegold.pipeline.tables.rows import Row, TableWriter, count_rows, read_shards, read_table
 
 DETECTOR = "well_posed"
 UNKNOWN_CONFIDENCE = 0.5

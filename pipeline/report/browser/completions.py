@@ -15,8 +15,8 @@ import polars as pl
 
 from truegold.pipeline.report.browser.details import longer_than, middle_cut
 from truegold.pipeline.report.browser.payload import pack
-from truegold.pipeline.report.run_files import Fields
 from truegold.pipeline.report.training import steps_of
+from truegold.pipeline.tables.run_files import Fields
 
 STEPS_SHOWN = 100
 """The steps of the page, evenly over the training, the first and the last among them."""

@@ -12,16 +12,16 @@ from typing import Any
 
 import polars as pl
 
-from truegold.pipeline.flag.suspicion.tables import ANSWERS_FILE, SUSPICION_FILE
-from truegold.pipeline.ledger import LEDGER_FILE, Action
 from truegold.pipeline.report.browser.ends import SUSPICION_STAGES
 from truegold.pipeline.report.browser.facts import describe_reading, list_facts, read_evidence
 from truegold.pipeline.report.browser.neighbours import link_neighbours
 from truegold.pipeline.report.browser.readings import ROWS_READ, read_answers
 from truegold.pipeline.report.flagged import describe_confidence
-from truegold.pipeline.report.run_files import Fields, RunFiles, fetch
-from truegold.pipeline.report.shown_text import visible
-from truegold.pipeline.rows import KEY, RowKey, group_by_row, row_key
+from truegold.pipeline.tables.ledger import LEDGER_FILE, Action
+from truegold.pipeline.tables.reasons import ANSWERS_FILE, SUSPICION_FILE
+from truegold.pipeline.tables.rows import KEY, RowKey, group_by_row, row_key
+from truegold.pipeline.tables.run_files import Fields, RunFiles, fetch
+from truegold.pipeline.text.shown import visible
 
 ANSWERS_SHOWN = 8
 """The classes of answers that a card shows; the rest is counted."""

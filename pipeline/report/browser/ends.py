@@ -17,13 +17,11 @@ from typing import Any
 import orjson
 import polars as pl
 
-from truegold.pipeline.flag.suspicion.tables import SUSPICION_FILE
-from truegold.pipeline.ledger import DROPPED_FILE
-from truegold.pipeline.profile.pass_rates import SUSPECT_GOLD
-from truegold.pipeline.report.run_files import AFTER_TRAINING, HELD_REASONS, RunFiles, fetch
-from truegold.pipeline.rows import KEY, content_key
 from truegold.pipeline.running.stage_table import ROW_STAGES
-from truegold.pipeline.select.candidates import DropReason
+from truegold.pipeline.tables.ledger import DROPPED_FILE
+from truegold.pipeline.tables.reasons import SUSPECT_GOLD, SUSPICION_FILE, DropReason
+from truegold.pipeline.tables.rows import KEY, content_key
+from truegold.pipeline.tables.run_files import AFTER_TRAINING, HELD_REASONS, RunFiles, fetch
 
 MAX_RECORDS = 50_000
 """The records of one page: a browser holds so many. Of more, the most suspicious are shown, and others at random."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-from truegold.pipeline.report.shown_text import cut, visible
+from truegold.pipeline.text.shown import cut, visible
 
 FACT_CHARS = 600
 """The characters that are shown of one fact."""

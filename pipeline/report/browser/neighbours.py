@@ -11,9 +11,9 @@ from typing import Any
 
 import polars as pl
 
-from truegold.pipeline.report.run_files import Fields
-from truegold.pipeline.report.shown_text import visible
-from truegold.pipeline.rows import KEY, RowKey, row_key
+from truegold.pipeline.tables.rows import KEY, RowKey, row_key
+from truegold.pipeline.tables.run_files import Fields
+from truegold.pipeline.text.shown import visible
 
 NEIGHBOURS_SHOWN = 6
 """The neighbours that a card shows side by side with its row."""

@@ -21,9 +21,9 @@ import polars as pl
 
 from truegold.pipeline.report.browser.details import WHOLE, Cuts, cuts_for, gather_details
 from truegold.pipeline.report.browser.ends import MAX_RECORDS, before_decisions, find_end, gather_ends, table_of
-from truegold.pipeline.report.run_files import Fields, RunFiles
-from truegold.pipeline.report.shown_text import cut, visible
-from truegold.pipeline.rows import KEY
+from truegold.pipeline.tables.rows import KEY
+from truegold.pipeline.tables.run_files import Fields, RunFiles
+from truegold.pipeline.text.shown import cut, visible
 
 BLOCK_ROWS = 200
 """The details that are unpacked together."""

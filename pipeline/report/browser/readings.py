@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 
 from truegold.pipeline.report.browser.facts import describe_reading
-from truegold.pipeline.report.run_files import Fields
+from truegold.pipeline.tables.run_files import Fields
 from truegold.verifiers import GuardError, Item, TruegoldError, Verifier, gold_response, judges_solutions, resolve
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.single import verify_one

@@ -17,12 +17,12 @@ from pathlib import Path
 
 import polars as pl
 
-from truegold.pipeline.ledger import LEDGER_FILE
-from truegold.pipeline.report.accounting import count_rejects
+from truegold.pipeline.accounting.accounting import count_rejects
 from truegold.pipeline.report.diff.decided import DECIDED, DECIDING_STAGE, DECISIONS, with_decisions
 from truegold.pipeline.report.diff.rows import COLUMNS, HELDOUT, KEPT, SELECTED, Pairs, pair
 from truegold.pipeline.report.diff.settings import Setting, setting_differences
-from truegold.pipeline.report.run_files import SOURCE_KEY, RunFiles, open_finished
+from truegold.pipeline.tables.ledger import LEDGER_FILE
+from truegold.pipeline.tables.run_files import SOURCE_KEY, RunFiles, open_finished
 
 EXAMPLES = 5
 

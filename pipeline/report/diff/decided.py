@@ -12,8 +12,8 @@ from typing import Any
 import orjson
 import polars as pl
 
-from truegold.pipeline.ledger import LEDGER_FILE
-from truegold.pipeline.report.run_files import SOURCE_KEY, RunFiles
+from truegold.pipeline.tables.ledger import LEDGER_FILE
+from truegold.pipeline.tables.run_files import SOURCE_KEY, RunFiles
 
 DECIDING_STAGE = "settle"
 DECISIONS = "decisions"

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from truegold.pipeline.ledger import DROPPED_FILE
-from truegold.pipeline.report.run_files import SOURCE_KEY, RunFiles
 from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.tables.ledger import DROPPED_FILE
+from truegold.pipeline.tables.run_files import SOURCE_KEY, RunFiles
 
 COLUMNS = ["prompt", "gold", "solution", "domain", "verifier", "verifier_args", "split"]
 """The columns that are compared."""

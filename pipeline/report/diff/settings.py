@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from truegold.pipeline.report.run_files import RunFiles
+from truegold.pipeline.tables.run_files import RunFiles
 
 _SOURCE = "ingest"
 _DECIDE_NOTHING = ("report",)

@@ -10,7 +10,7 @@ import orjson
 from truegold.pipeline.report.diff.compare import Difference, FlagChange, Source, TextChange
 from truegold.pipeline.report.diff.decided import DECISIONS
 from truegold.pipeline.report.diff.settings import Setting
-from truegold.pipeline.report.shown_text import cut, visible
+from truegold.pipeline.text.shown import cut, visible
 
 VALUE_CHARS = 120
 """The characters shown of a setting's value."""

@@ -16,8 +16,8 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from truegold.pipeline.rows import Row, RowKey, dump_json, row_key
-from truegold.verifiers.code.vet import Outcome, Vetting
+from truegold.pipeline.tables.rows import Row, RowKey, dump_json, row_key
+from truegold.verifiers.audit.suites import Outcome, Vetting
 
 NOT_VETTED = "not_vetted"
 """The reason of a row's flag where the sandbox failed, so that nothing is known of the tests."""

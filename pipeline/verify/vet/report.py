@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.rows import read_table
+from truegold.pipeline.tables.rows import read_table
 
 MAX_WEAKEST = 10
 """The report names this many of the weakest suites."""

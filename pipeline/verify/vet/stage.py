@@ -5,7 +5,7 @@
     of 30 planted faults the tests catch 12                              ->  flag low_kill_rate, the row stays
 
 Input: `rows`, and `flags`, those of `verify_gold`. Only rows of the verifier `code` are looked at; the others go on as
-they are. `truegold.verifiers.code.vet` says what is looked for and what follows. A repaired row keeps its id. The
+they are. `truegold.verifiers.audit.suites` says what is looked for and what follows. A repaired row keeps its id. The
 ledger names the gravest of several reasons to drop a row, and the others in the evidence. Flags do not hold a row back,
 except `references_disagree`; those of `verify_gold` on a row whose solution passes after the repair are taken back
 (`keep reference_passes`). A row that could not be vetted because the sandbox failed stays, flagged `not_vetted`.
@@ -39,10 +39,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from truegold.pipeline.config.stages import VetTestsConfig
-from truegold.pipeline.ingest.code_columns import programs_in_python3
-from truegold.pipeline.ingest.jsonl import parse_structure
-from truegold.pipeline.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
-from truegold.pipeline.rows import (
+from truegold.pipeline.running.progress import Progress, paced
+from truegold.pipeline.running.stage import SCRATCH, StageReport, stage_function
+from truegold.pipeline.sources.code_columns import programs_in_python3
+from truegold.pipeline.sources.jsonl import parse_structure
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
+from truegold.pipeline.tables.rows import (
     ROW_SCHEMA,
     Row,
     RowKey,
@@ -53,8 +55,6 @@ from truegold.pipeline.rows import (
     read_table,
     row_key,
 )
-from truegold.pipeline.running.progress import Progress, paced
-from truegold.pipeline.running.stage import SCRATCH, StageReport, stage_function
 from truegold.pipeline.verify.vet.records import (
     NOT_VETTED,
     SUITES_SCHEMA,
@@ -63,11 +63,11 @@ from truegold.pipeline.verify.vet.records import (
     make_record,
     suite_row,
 )
-from truegold.verifiers.code.execution import SandboxError
+from truegold.verifiers.audit.suites import Outcome, Severity, VetOptions, VetReason, vet
 from truegold.verifiers.code.extraction.worked_solution import worked_program
-from truegold.verifiers.code.sandbox import close_all
-from truegold.verifiers.code.vet import Outcome, Severity, VetOptions, VetReason, vet
-from truegold.verifiers.processes.cores import usable_cores
+from truegold.verifiers.sandbox import close_all
+from truegold.verifiers.sandbox.execution import SandboxError
+from truegold.verifiers.sandbox.processes.cores import usable_cores
 
 VERIFIER = "code"
 ROWS_FILE = "rows.parquet"

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.dedup.near import (
+from truegold.pipeline.near import (
     Comparer,
     Corpus,
     CorpusBuilder,
@@ -21,8 +21,8 @@ from truegold.pipeline.dedup.near import (
     find_duplicates,
     find_links,
 )
-from truegold.pipeline.dedup.near.clusters import cluster_texts
-from truegold.pipeline.dedup.near.links import Links
+from truegold.pipeline.near.clusters import cluster_texts
+from truegold.pipeline.near.links import Links
 from truegold.pipeline.running import row_workers
 
 TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"

@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from truegold.pipeline.dedup.near import Comparer, Corpus, CorpusBuilder, Relation, confirm_links, find_links
-from truegold.pipeline.dedup.near.arrays import Floats
-from truegold.pipeline.dedup.near.embedding import add_proposed_links, find_translations, propose
-from truegold.pipeline.dedup.near.reading.text import read_text
-from truegold.pipeline.dedup.near.reading.translation import is_translation
 from truegold.pipeline.engines.encoder import load_encoder
+from truegold.pipeline.near import Comparer, Corpus, CorpusBuilder, Relation, confirm_links, find_links
+from truegold.pipeline.near.arrays import Floats
+from truegold.pipeline.near.embedding import add_proposed_links, find_translations, propose
+from truegold.pipeline.near.reading.text import read_text
+from truegold.pipeline.near.reading.translation import is_translation
 from truegold.verifiers import ConfigError, SetupError
 
 ITEMS = [

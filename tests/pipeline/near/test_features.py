@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.dedup.near.features import ASKED, STRONG, FeatureBuilder, Features
-from truegold.pipeline.dedup.near.words import TokenKind as Kind
-from truegold.pipeline.dedup.near.words import formula_form, interpret, stem
+from truegold.pipeline.near.features import ASKED, STRONG, FeatureBuilder, Features
+from truegold.pipeline.near.words import TokenKind as Kind
+from truegold.pipeline.near.words import formula_form, interpret, stem
 
 
 def build(*texts: str) -> Features:

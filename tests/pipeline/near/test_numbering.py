@@ -7,7 +7,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.pipeline.dedup.near.numbering import HashNumbers, PairNumbers, TextNumbers
+from truegold.pipeline.near.numbering import HashNumbers, PairNumbers, TextNumbers
 
 BATCHES = st.lists(st.lists(st.integers(0, 30), max_size=15), max_size=8)
 

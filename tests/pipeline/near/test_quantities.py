@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.dedup.near.quantities import chinese_quantities, digits_quantity, words_quantities
+from truegold.pipeline.text.quantities import chinese_quantities, digits_quantity, words_quantities
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.dedup.near.reading import compare_texts, count_changed_words, read_text
-from truegold.pipeline.dedup.near.reading.differences import Differences
+from truegold.pipeline.near.reading import compare_texts, count_changed_words, read_text
+from truegold.pipeline.near.reading.differences import Differences
 
 OTHER_PROBLEMS = [
     ("If $p - q = 8$ and $p + q = 20$, what is $p$?", "If $p - q = 8$ and $p + q = 20$, what is $q$?"),

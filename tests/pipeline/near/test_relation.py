@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from truegold.pipeline.dedup.near import Comparer, CorpusBuilder, Cuts, Relation, confirm_links, find_links, keys
-from truegold.pipeline.dedup.near.features import FeatureBuilder, Features
-from truegold.pipeline.dedup.near.keys import bucket_pairs, write_keys
-from truegold.pipeline.dedup.near.links import Links
-from truegold.pipeline.dedup.near.outline import Outlines
-from truegold.pipeline.dedup.near.relation import may_relate, relate
+from truegold.pipeline.near import Comparer, CorpusBuilder, Cuts, Relation, confirm_links, find_links, keys
+from truegold.pipeline.near.features import FeatureBuilder, Features
+from truegold.pipeline.near.keys import bucket_pairs, write_keys
+from truegold.pipeline.near.links import Links
+from truegold.pipeline.near.outline import Outlines
+from truegold.pipeline.near.relation import may_relate, relate
 
 BACKGROUND = [
     f"{name} {verb} {count} {goods} and {other} of them are {colour}. How many {goods} are not {colour}?"

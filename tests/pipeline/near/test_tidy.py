@@ -9,8 +9,8 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.pipeline.dedup.near.tidy import fold_case, tidy
-from truegold.pipeline.rows import normalise_for_id
+from truegold.pipeline.near.tidy import fold_case, tidy
+from truegold.pipeline.tables.rows import normalise_for_id
 
 ODD = "e\u0301 \u2126\u00a0\u3000\u2003\u1100\u1161\t\n\r\x85\x1c\x1faé苹，１"
 TEXTS = st.lists(st.one_of(st.text(max_size=8), st.text(ODD, max_size=8)), max_size=6)

@@ -15,7 +15,7 @@ from numbered_rows import make_row
 from turn_templates import CHATML, ScriptedTurns, turn_template
 
 from truegold.pipeline.engines.base import SamplingParams
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.turns.environment import Done, Message, Reply
 from truegold.train.turns.episodes import Ending, Episode, EpisodeRunner

@@ -12,7 +12,7 @@ from numbered_rows import make_row
 from turn_templates import CHATML, QWEN3, ScriptedTurns, turn_template
 
 from truegold.pipeline.engines.base import Completion, SamplingParams
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.config.turns import ReminderConfig, TurnsConfig
 from truegold.train.turns.dialogue import Dialogue
 from truegold.train.turns.environment import Done, Message, Reply

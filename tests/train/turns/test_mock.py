@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from numbered_rows import make_row
 
-from truegold.pipeline.rows import Row
+from truegold.pipeline.tables.rows import Row
 from truegold.train.turns.environment import Done, Message, Reply
 from truegold.train.turns.mock import (
     UNKNOWN,

@@ -18,7 +18,7 @@ from truegold.verifiers import Reason, Verdict
 from truegold.verifiers.adapters import nemo_gym, open_instruct, openrlhf, prime, verl
 from truegold.verifiers.adapters.scoring import RowTruth, Scorer, last_text, masked_share, record_of, truth_of
 from truegold.verifiers.adapters.trl import TruegoldReward, truegold
-from truegold.verifiers.errors import ConfigError
+from truegold.verifiers.sandbox.errors import ConfigError
 
 RIGHT, WRONG = "so it is \\boxed{0.5}", "so it is \\boxed{5}"
 UNREADABLE = "\\frac{1"

@@ -15,7 +15,7 @@ import truegold.verifiers as tv
 from truegold.verifiers.adapters import nemo_gym, openrlhf, prime, verl
 from truegold.verifiers.adapters.open_instruct import TruegoldVerifier
 from truegold.verifiers.adapters.trl import TruegoldReward
-from truegold.verifiers.errors import ConfigError
+from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.several_golds import BadGold, golds_in
 
 GOLDS: dict[str, tuple[Any, list[str]]] = {

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from truegold.verifiers.adapters.verl import compute_score
-from truegold.verifiers.errors import ConfigError
+from truegold.verifiers.sandbox.errors import ConfigError
 
 RIGHT, WRONG, UNREADABLE = "so it is \\boxed{0.5}", "so it is \\boxed{5}", "\\frac{1"
 CARRIED = json.dumps({"gold": "1/2", "verifier": "math", "verifier_args": "{}"})

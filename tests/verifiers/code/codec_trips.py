@@ -4,7 +4,7 @@ import array
 import collections
 from typing import Any
 
-from truegold.verifiers.code.inside.wire import decode, encode, from_json, to_json
+from truegold.verifiers.sandbox.inside.wire import decode, encode, from_json, to_json
 
 
 def travelled(value: object, codecs: Any = None) -> Any:

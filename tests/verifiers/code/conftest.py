@@ -12,8 +12,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from remote_services import FakeTime, Server
 from sandboxes import box_of
 
-from truegold.verifiers.code.remote import service
-from truegold.verifiers.code.sandbox import Sandbox, Tier
+from truegold.verifiers.sandbox import Sandbox, Tier
+from truegold.verifiers.sandbox.remote import service
 
 
 @pytest.fixture(params=[Tier.FULL, pytest.param(Tier.CONTAINER, marks=pytest.mark.long_table)])

@@ -1,4 +1,4 @@
-"""Runs roles of `verifiers/code/inside` in forked processes with the descriptors that the sandbox gives them, but
+"""Runs roles of `verifiers/sandbox/inside` in forked processes with the descriptors that the sandbox gives them, but
 without its confinement: only programs that the tests wrote themselves run here.
 
 The folder is loaded under another name by an interpreter that has no truegold, as in the sandbox.
@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from truegold.verifiers.code.inside.wire import encode
+from truegold.verifiers.sandbox.inside.wire import encode
 
 INSIDE = Path(__file__).parents[3] / "verifiers" / "code" / "inside"
 LIMIT_S = 60

@@ -4,8 +4,8 @@ import warnings
 
 from truegold.verifiers.code.checks.lowering import lower, why_not_lowered
 from truegold.verifiers.code.checks.terms import Raised
-from truegold.verifiers.code.inside.wire import decode, encode
 from truegold.verifiers.code.suite import Asserts
+from truegold.verifiers.sandbox.inside.wire import decode, encode
 
 
 def lowered(code, entry_point="f", prelude="", stub=""):

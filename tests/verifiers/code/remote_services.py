@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from truegold.verifiers.code.execution import Program
-from truegold.verifiers.code.remote import SandboxFusion, service
+from truegold.verifiers.sandbox.execution import Program
+from truegold.verifiers.sandbox.remote import SandboxFusion, service
 
 PYTHON = Program("python", "print(int(input()) + 1)")
 CPP = Program("cpp", "int main() {}")

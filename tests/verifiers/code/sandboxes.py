@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from truegold.verifiers.code.execution import Execution
-from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.sandbox import Job, Kind, Sandbox, Tier, possible_tiers, sandbox
+from truegold.verifiers.sandbox import Job, Kind, Sandbox, Tier, possible_tiers, sandbox
+from truegold.verifiers.sandbox.execution import Execution
+from truegold.verifiers.sandbox.limits import Limits
 
 ENTER_NAMESPACES = """
 import ctypes, os

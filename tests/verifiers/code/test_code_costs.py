@@ -9,9 +9,9 @@ import pytest
 from truegold.verifiers import Reason
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.checks.lowering import lower
-from truegold.verifiers.code.inside.wire import Instance, Undecodable, decode
 from truegold.verifiers.code.protocols.lines import PartsBudget, lines
 from truegold.verifiers.code.suite import Asserts
+from truegold.verifiers.sandbox.inside.wire import Instance, Undecodable, decode
 
 MOST_CPU_S = 2.0
 MOST_MB = 300

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from truegold.verifiers.code.sandbox import go_cache
+from truegold.verifiers.sandbox import go_cache
 
 TOOL = """#!/bin/sh
 echo "$@" >> {log}

@@ -29,7 +29,7 @@ import pytest
 from sandboxes import box_of
 
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.sandbox import Kind, Sandbox, Tier, sandbox
+from truegold.verifiers.sandbox import Kind, Sandbox, Tier, sandbox
 
 ROWS = {
     row["id"]: row

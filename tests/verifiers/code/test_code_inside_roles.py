@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from inside_jobs import Outcome, call, programs, run_jobs
 
-from truegold.verifiers.code.inside.roles import ROLES
-from truegold.verifiers.code.inside.wire import Instance, Opaque, Undecodable, decode, encode
+from truegold.verifiers.sandbox.inside.roles import ROLES
+from truegold.verifiers.sandbox.inside.wire import Instance, Opaque, Undecodable, decode, encode
 
 NODE = "class ListNode:\n    def __init__(self, val, next):\n        self.val, self.next = val, next\n"
 HONEST = programs("honest_calls")

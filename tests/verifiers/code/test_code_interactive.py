@@ -4,8 +4,8 @@ import pytest
 from testlib_programs import BISECT, BISECT_CPP, BOTH_TIERS, GUESSES, NEEDS_CPP, judge
 
 from truegold.verifiers import Reason
-from truegold.verifiers.code.sandbox import Tier, installed_languages
-from truegold.verifiers.code.vet import VetOptions, VetReason, vet
+from truegold.verifiers.audit.suites import VetOptions, VetReason, vet
+from truegold.verifiers.sandbox import Tier, installed_languages
 
 LIMITS = {"cpu_s": 1.0}
 PYTHON_INTERACTOR = """

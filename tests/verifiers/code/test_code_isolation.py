@@ -4,9 +4,9 @@ import ast
 
 import pytest
 
-from truegold.verifiers.code.inside.test_code.isolation import is_solution_module, needs_one_process
-from truegold.verifiers.code.inside.test_code.statements import plan_units
-from truegold.verifiers.code.inside.test_session import solution_names
+from truegold.verifiers.sandbox.inside.test_code.isolation import is_solution_module, needs_one_process
+from truegold.verifiers.sandbox.inside.test_code.statements import plan_units
+from truegold.verifiers.sandbox.inside.test_session import solution_names
 
 TOGETHER = {
     "from unittest.mock import patch": "imports unittest.mock",

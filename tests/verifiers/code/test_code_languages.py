@@ -5,8 +5,8 @@ from sandboxes import STDIO, box_of, fenced
 
 from truegold.verifiers import Reason
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.languages import edition_name
-from truegold.verifiers.code.sandbox import Tier, installed_languages
+from truegold.verifiers.sandbox import Tier, installed_languages
+from truegold.verifiers.sandbox.languages import edition_name
 
 
 def need(language: str) -> None:

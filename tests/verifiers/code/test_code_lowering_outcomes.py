@@ -10,8 +10,8 @@ from lowered_tests import by_lowering, by_running, lowered, outcomes_of
 from real_data import real_data
 
 from truegold.verifiers.code.checks.lowering import lower
-from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
 from truegold.verifiers.code.suite import Asserts, read_suite
+from truegold.verifiers.sandbox.inside.wire import Array, Instance, Iterated, Opaque
 
 
 @pytest.mark.parametrize("value", [Iterated([1, 2], "dict_keys"), Array("int64", (2,), [1, 2])])

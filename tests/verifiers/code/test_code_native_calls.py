@@ -23,8 +23,8 @@ from truegold.verifiers.code.bad_suite import BadSuite
 from truegold.verifiers.code.comparison.nodes import to_nodes, to_values
 from truegold.verifiers.code.drivers import Target, compose, signature_of_stub
 from truegold.verifiers.code.drivers.signature import Signature, signature_of_comment
-from truegold.verifiers.code.sandbox import Tier, installed_languages
 from truegold.verifiers.code.suite import read_suite
+from truegold.verifiers.sandbox import Tier, installed_languages
 
 
 def judge(language: str, program: str, tests: object, tier: Tier = Tier.FULL, **info: object) -> Verdict:

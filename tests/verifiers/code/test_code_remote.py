@@ -7,10 +7,10 @@ import base64
 import pytest
 from remote_services import CPP, OK, PYTHON, fused, fusion
 
-from truegold.verifiers.code.execution import End, Program, SandboxError
-from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.remote import backend_of, sandboxfusion
-from truegold.verifiers.errors import ConfigError
+from truegold.verifiers.sandbox.errors import ConfigError
+from truegold.verifiers.sandbox.execution import End, Program, SandboxError
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.remote import backend_of, sandboxfusion
 
 pytestmark = pytest.mark.usefixtures("fresh_connections")
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from remote_services import OK, PYTHON, Answer, fused, fusion
 
-from truegold.verifiers.code.execution import SandboxError
-from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.remote import SandboxFusion, service
-from truegold.verifiers.errors import ConfigError
+from truegold.verifiers.sandbox.errors import ConfigError
+from truegold.verifiers.sandbox.execution import SandboxError
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.remote import SandboxFusion, service
 
 pytestmark = pytest.mark.usefixtures("fresh_connections")
 
@@ -104,7 +104,9 @@ def test_a_service_that_does_not_answer_is_given_up_and_not_asked_twice(server, 
         return fused(OK)
 
     server.answer = slow
-    monkeypatch.setattr("truegold.verifiers.code.remote.sandboxfusion.QUEUE_S", -7.8)  # The request has 0.2 s in all.
+    monkeypatch.setattr(
+        "truegold.verifiers.sandbox.remote.sandboxfusion.QUEUE_S", -7.8
+    )  # The request has 0.2 s in all.
     try:
         with pytest.raises(SandboxError, match="no reply within"):
             fusion(server, time).prepare(PYTHON, Limits(cpu_s=2)).run(b"")

@@ -3,9 +3,9 @@
 import pytest
 
 from truegold.verifiers.code.checks.terms import Raised
-from truegold.verifiers.code.execution import End, Execution
-from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.protocols.results import ExpectedResults, NotReturned, read_results
+from truegold.verifiers.sandbox.execution import End, Execution
+from truegold.verifiers.sandbox.limits import Limits
 
 
 def read_outcomes(lines, expected, call_count=None):

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from sandboxes import run
 
-from truegold.verifiers.code.execution import End
-from truegold.verifiers.code.sandbox import Sandbox
+from truegold.verifiers.sandbox import Sandbox
+from truegold.verifiers.sandbox.execution import End
 
 BENIGN = {
     "input and exit": "print(sum(int(input()) for _ in range(2))); exit()",

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from sandboxes import LIMITS, box_of, run
 
-from truegold.verifiers.code.execution import End, SandboxError
-from truegold.verifiers.code.sandbox import Job, Kind, Sandbox, Tier, sandbox
-from truegold.verifiers.code.sandbox.boxes import Box, remove_abandoned
 from truegold.verifiers.code.verifier import CodeVerifier
-from truegold.verifiers.errors import ConfigError, SetupError
+from truegold.verifiers.sandbox import Job, Kind, Sandbox, Tier, sandbox
+from truegold.verifiers.sandbox.boxes import Box, remove_abandoned
+from truegold.verifiers.sandbox.errors import ConfigError, SetupError
+from truegold.verifiers.sandbox.execution import End, SandboxError
 
 
 def test_threads_asking_at_once_get_their_own_answers(box: Sandbox) -> None:
@@ -142,8 +142,8 @@ def test_folders_that_a_killed_process_left_are_removed_and_those_in_use_are_not
 def test_a_killed_parent_leaves_no_sandbox_behind(box: Sandbox, tmp_path: Path) -> None:
     script = f"""
 import sys, threading, time
-from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.sandbox import Job, Kind, Tier, sandbox
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox import Job, Kind, Tier, sandbox
 box = sandbox(Kind(Tier({str(box.tier)!r})))
 box.run(Job("main", b"print(1)", Limits()))
 threading.Thread(target=box.run, args=(Job("main", b"while True: pass", Limits(cpu_s=60)),), daemon=True).start()
@@ -192,7 +192,7 @@ def test_the_weak_tier_runs_and_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 NO_NAMESPACES = """
 import ctypes, struct, sys
-from truegold.verifiers.code.inside.confine import kernel, seccomp, syscalls
+from truegold.verifiers.sandbox.inside.confine import kernel, seccomp, syscalls
 LOAD, EQUAL, ANY, RET = 0x20, 0x15, 0x45, 0x06
 allow, deny = (RET, 0, 0, 0x7FFF0000), (RET, 0, 0, 0x00050001)
 code = [(LOAD, 0, 0, 0)]
@@ -203,8 +203,8 @@ code += [(EQUAL, 0, 1, syscalls.required_call_number("clone3")), (RET, 0, 0, 0x0
 code += [(EQUAL, 0, 3, syscalls.required_call_number("clone")), (LOAD, 0, 0, 16), (ANY, 0, 1, 0x7E020000), deny, allow]
 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
 assert seccomp.Filter(b"".join(struct.pack("=HBBI", *i) for i in code)).install() == 0
-from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.sandbox import Job, possible_tiers, sandbox
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox import Job, possible_tiers, sandbox
 print(possible_tiers())
 box = sandbox()
 print(box.tier, box.run(Job("main", b"print(int(input()) + 1)", Limits(), b"6")).stdout)
@@ -224,8 +224,8 @@ AS_ANOTHER_USER = """
 import os, sys
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(1000); os.setuid(1000)
-from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.sandbox import Job, Kind, Tier, sandbox
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox import Job, Kind, Tier, sandbox
 for tier in (Tier.FULL, Tier.CONTAINER):
     box = sandbox(Kind(tier))
     print(box.tier, box.run(Job("main", b"print(int(input()) + 1)", Limits(), b"6")).stdout)
@@ -248,7 +248,7 @@ def test_an_ordinary_user_gets_both_tiers() -> None:
 
 def _readable_paths() -> dict[str, str]:
     """Where another interpreter finds this project and its packages, however they are installed for this one."""
-    folders = [Path(__file__).parents[3] / "typings", Path(sysconfig.get_path("purelib"))]
+    folders = [Path(__file__).parents[3] / "src", Path(sysconfig.get_path("purelib"))]
     return {"PYTHONPATH": os.pathsep.join(map(str, folders)), "PATH": os.environ["PATH"]}
 
 
@@ -258,7 +258,7 @@ def _python_for_everybody() -> str:
         return sys.executable
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     for candidate in (sys.executable, f"/usr/bin/{version}", f"/usr/local/bin/{version}"):
-        usable = "import os; os.setuid(1000); import encodings.idna, truegold.verifiers.code.limits"
+        usable = "import os; os.setuid(1000); import encodings.idna, truegold.verifiers.sandbox.limits"
         command = [candidate, "-c", usable]
         if Path(candidate).exists():
             tried = subprocess.run(command, capture_output=True, env=_readable_paths(), check=False)

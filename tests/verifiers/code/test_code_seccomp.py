@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from truegold.verifiers.code.inside.confine import seccomp, syscalls
+from truegold.verifiers.sandbox.inside.confine import seccomp, syscalls
 
 pytestmark = pytest.mark.skipif(not syscalls.is_supported(), reason="the system calls of this machine are not known")
 

@@ -7,11 +7,11 @@ import pytest
 from testlib_programs import BOTH_TIERS, NEEDS_CPP, SUM_CHECKER, SUMS, judge
 
 from truegold.verifiers import Reason
+from truegold.verifiers.audit.suites import VetOptions, VetReason, vet
 from truegold.verifiers.code.bad_suite import BadSuite
-from truegold.verifiers.code.sandbox import Tier, local
 from truegold.verifiers.code.suite import read_suite
 from truegold.verifiers.code.testlib import JuryFailed, Opinion, header, read_exit, uses_testlib, with_header
-from truegold.verifiers.code.vet import VetOptions, VetReason, vet
+from truegold.verifiers.sandbox import Tier, local
 
 
 def program(share_of_sum: str) -> str:

@@ -18,7 +18,7 @@ from codec_trips import same, travelled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.verifiers.code.inside.wire import (
+from truegold.verifiers.sandbox.inside.wire import (
     Array,
     Decoder,
     Encoder,
@@ -202,7 +202,7 @@ def test_numpy_arrays_and_numbers() -> None:
 
 def test_numpy_is_not_loaded_by_those_who_have_none() -> None:
     code = (
-        "import sys; from truegold.verifiers.code.inside.wire import *;"
+        "import sys; from truegold.verifiers.sandbox.inside.wire import *;"
         "decode({'$': 'ndarray', 'dtype': 'int64', 'shape': [1], 'v': [1]}); assert 'numpy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

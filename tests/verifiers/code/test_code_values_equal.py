@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from truegold.verifiers.code.bad_suite import BadSuite
 from truegold.verifiers.code.comparison.values import ValueChecker, call_checker_of, read_call_spec
-from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
+from truegold.verifiers.sandbox.inside.wire import Array, Instance, Iterated, Opaque
 
 
 def difference_of(expected, got, **options):

@@ -10,7 +10,7 @@ from sandboxes import STDIO, box_of, fenced
 
 from truegold.verifiers import ConfigError, Item, Reason, Verdict, gold_response, resolve, verify_batch
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.sandbox import Tier
+from truegold.verifiers.sandbox import Tier
 
 
 @pytest.fixture(params=[Tier.FULL, Tier.CONTAINER])

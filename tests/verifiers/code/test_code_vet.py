@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from vet_suites import FEW, SUM, SUMS, calls, finding, stdio
 
+from truegold.verifiers.audit.suites import Outcome, Severity, VetOptions, VetReason, vet
+from truegold.verifiers.audit.suites.trials import Bench
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.execution import SandboxError
-from truegold.verifiers.code.sandbox import Sandbox
 from truegold.verifiers.code.suite import read_suite
-from truegold.verifiers.code.vet import Outcome, Severity, VetOptions, VetReason, vet
-from truegold.verifiers.code.vet.trials import Bench
+from truegold.verifiers.sandbox import Sandbox
+from truegold.verifiers.sandbox.execution import SandboxError
 
 pytestmark = pytest.mark.usefixtures("full_tier")
 

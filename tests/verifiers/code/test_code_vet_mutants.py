@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.verifiers.code.vet.mutants import mutants_of
+from truegold.verifiers.audit.suites.mutants import mutants_of
 
 SOURCE = '''\
 import math

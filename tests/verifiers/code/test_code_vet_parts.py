@@ -4,10 +4,8 @@ import json
 
 import pytest
 
-from truegold.verifiers.code.suite import Suite, read_suite
-from truegold.verifiers.code.suite.statement import read_statement
-from truegold.verifiers.code.vet.agreement import are_alike, are_all_alike
-from truegold.verifiers.code.vet.case_texts import (
+from truegold.verifiers.audit.suites.agreement import are_alike, are_all_alike
+from truegold.verifiers.audit.suites.case_texts import (
     find_contradictions,
     find_cut_off,
     find_duplicates,
@@ -15,14 +13,16 @@ from truegold.verifiers.code.vet.case_texts import (
     guess_chance,
     rival_outputs,
 )
-from truegold.verifiers.code.vet.findings import Finding, Outcome, Severity, VetReason, outcome_of
-from truegold.verifiers.code.vet.known_cases import KnownCase, count_cases, known_cases
-from truegold.verifiers.code.vet.known_cases import tested_names as names_of  # Pytest would take it for a test.
-from truegold.verifiers.code.vet.leaks import leaked_cases, mentions
-from truegold.verifiers.code.vet.null_programs import null_programs
-from truegold.verifiers.code.vet.options import VetOptions
-from truegold.verifiers.code.vet.repairs import Repair, apply_repair
-from truegold.verifiers.code.vet.requested_checker import requested_checker
+from truegold.verifiers.audit.suites.findings import Finding, Outcome, Severity, VetReason, outcome_of
+from truegold.verifiers.audit.suites.known_cases import KnownCase, count_cases, known_cases
+from truegold.verifiers.audit.suites.known_cases import tested_names as names_of  # Pytest would take it for a test.
+from truegold.verifiers.audit.suites.leaks import leaked_cases, mentions
+from truegold.verifiers.audit.suites.null_programs import null_programs
+from truegold.verifiers.audit.suites.options import VetOptions
+from truegold.verifiers.audit.suites.repairs import Repair, apply_repair
+from truegold.verifiers.audit.suites.requested_checker import requested_checker
+from truegold.verifiers.code.suite import Suite, read_suite
+from truegold.verifiers.code.suite.statement import read_statement
 
 
 def stdio(*pairs: tuple[str, str], **more: object) -> Suite:

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from vet_suites import FEW, SUM, SUMS, calls, finding, stdio
 
+from truegold.verifiers.audit.suites import Outcome, VetOptions, VetReason, vet
+from truegold.verifiers.audit.suites.trials import Bench
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.suite import read_suite
-from truegold.verifiers.code.vet import Outcome, VetOptions, VetReason, vet
-from truegold.verifiers.code.vet.trials import Bench
 
 pytestmark = pytest.mark.usefixtures("full_tier")
 

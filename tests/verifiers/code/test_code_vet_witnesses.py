@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from truegold.verifiers.audit.suites import VetOptions, VetReason, vet
+from truegold.verifiers.audit.suites.generated_inputs import generate_inputs
+from truegold.verifiers.audit.suites.trials import Bench
 from truegold.verifiers.code.suite import read_suite
-from truegold.verifiers.code.vet import VetOptions, VetReason, vet
-from truegold.verifiers.code.vet.generated_inputs import generate_inputs
-from truegold.verifiers.code.vet.trials import Bench
 
 CLIP = """
 def clip(value, low, high):

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 from sandboxes import run
 
-from truegold.verifiers.code.execution import End, Execution, Program, SandboxError
-from truegold.verifiers.code.inside.confine import supervise
-from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.sandbox import Sandbox, job
-from truegold.verifiers.code.sandbox.local import Local
-from truegold.verifiers.code.sandbox.seat import Seat
+from truegold.verifiers.sandbox import Sandbox, job
+from truegold.verifiers.sandbox.execution import End, Execution, Program, SandboxError
+from truegold.verifiers.sandbox.inside.confine import supervise
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import Local
+from truegold.verifiers.sandbox.seat import Seat
 
 SHORT_CHILDREN = """
 for i in $(seq {count}); do /usr/bin/awk 'BEGIN {{ for (i = 0; i < 2000000; i++) x += i }}'; done

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from truegold.verifiers.code.vet import Finding, VetOptions, VetReason, Vetting
+from truegold.verifiers.audit.suites import Finding, VetOptions, VetReason, Vetting
 
 FEW = VetOptions(runs=2, mutants=4)
 SUM = "print(sum(map(int, input().split())))\n"

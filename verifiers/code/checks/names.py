@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
-from truegold.verifiers.code.inside.test_code.library_functions import called_names, library_names
 from truegold.verifiers.code.syntax import parse, top_level
+from truegold.verifiers.sandbox.inside.test_code.library_functions import called_names, library_names
 
 HARMLESS = frozenset(
     "bisect collections copy datetime decimal fractions functools heapq itertools json math operator os random re "

@@ -16,7 +16,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
+from truegold.verifiers.sandbox.inside.wire import Array, Instance, Iterated, Opaque
 
 MAX_BITS = 100_000
 """Bits of integers that are multiplied, divided or raised. Stops results of megabytes of digits."""

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from truegold.verifiers.code.checks.operations import Refused
-from truegold.verifiers.code.inside.wire import Array, Instance, Iterated
+from truegold.verifiers.sandbox.inside.wire import Array, Instance, Iterated
 
 MAX_WORK = 10_000_000
 """Units that take about a second: one is 100 ns at most, mostly much less."""

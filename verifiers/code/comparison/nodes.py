@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from truegold.verifiers.code.inside.wire import Instance
+from truegold.verifiers.sandbox.inside.wire import Instance
 
 MAX_NODES = 1_000_000
 """Stops lists that lead back into themselves."""

@@ -42,7 +42,7 @@ from truegold.verifiers.code.bad_suite import (
 )
 from truegold.verifiers.code.comparison.output_units import first_difference, lines, nonblank_lines, tokens
 from truegold.verifiers.code.comparison.printed_numbers import NUMBER_PATTERN, Tolerance, same_integer, same_number
-from truegold.verifiers.code.languages import language_name
+from truegold.verifiers.sandbox.languages import language_name
 
 Checker = Callable[[str, str], str | None]
 """(expected, got) -> None where accepted, else one line that says why not."""

@@ -37,7 +37,7 @@ from truegold.verifiers.code.bad_suite import (
     require_tolerance,
     shown,
 )
-from truegold.verifiers.code.inside.wire import Array, Instance, Iterated, Opaque
+from truegold.verifiers.sandbox.inside.wire import Array, Instance, Iterated, Opaque
 
 MAX_REASON_CHARS = 200
 MAX_PATH = 80

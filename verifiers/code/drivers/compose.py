@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from truegold.verifiers.code.drivers.signature import Signature, signature_of_comment
-from truegold.verifiers.code.languages import language_name, without_package
+from truegold.verifiers.sandbox.languages import language_name, without_package
 
 NO_FORM = "TRUEGOLD_NO_FORM"
 """Stands in what a compiler or a driver says of a type that has no form in JSON."""

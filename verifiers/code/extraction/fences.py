@@ -20,7 +20,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from truegold.verifiers.code.languages import language_name
+from truegold.verifiers.sandbox.languages import language_name
 
 MAX_BLOCKS = 64
 """Only so many of the last blocks are returned."""

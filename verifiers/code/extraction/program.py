@@ -40,9 +40,9 @@ from dataclasses import dataclass, replace
 from truegold.verifiers.code.extraction.completion_stub import continue_stub
 from truegold.verifiers.code.extraction.fences import Block, fenced_blocks
 from truegold.verifiers.code.extraction.python_source import MAX_PROGRAM_CHARS, PythonSource, read_source
-from truegold.verifiers.code.languages import language_name
 from truegold.verifiers.code.syntax import error_line, parse, top_level
 from truegold.verifiers.extract.response import PLAIN_END, SPECIAL_END, final_part
+from truegold.verifiers.sandbox.languages import language_name
 
 MAX_PARSED_CHARS = 2 * MAX_PROGRAM_CHARS
 """Characters of all blocks together that are read as Python. Stops many long blocks."""

@@ -21,10 +21,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from truegold.verifiers.code.checks.lowering import lower
-from truegold.verifiers.code.execution import Execution
-from truegold.verifiers.code.inside.confine.preload import warm_modules
-from truegold.verifiers.code.inside.test_code.isolation import compares_objects, needs_one_process
-from truegold.verifiers.code.inside.wire import Undecodable, from_json, to_json
 from truegold.verifiers.code.judging import (
     ONE_PROCESS,
     SEPARATE_PROCESSES,
@@ -37,13 +33,17 @@ from truegold.verifiers.code.judging import (
     last_line,
     passed_case,
 )
-from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.protocols.calls import NeedsRunning, judge_lowered
 from truegold.verifiers.code.protocols.lines import PartsBudget, lines
 from truegold.verifiers.code.protocols.source import Source
-from truegold.verifiers.code.sandbox.job import Job
-from truegold.verifiers.code.sandbox.local import Local
 from truegold.verifiers.code.suite import Asserts, UnitTest
+from truegold.verifiers.sandbox.execution import Execution
+from truegold.verifiers.sandbox.inside.confine.preload import warm_modules
+from truegold.verifiers.sandbox.inside.test_code.isolation import compares_objects, needs_one_process
+from truegold.verifiers.sandbox.inside.wire import Undecodable, from_json, to_json
+from truegold.verifiers.sandbox.job import Job
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import Local
 from truegold.verifiers.verdict import Reason
 
 TWO_PROCESSES = "two_processes"

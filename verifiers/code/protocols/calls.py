@@ -18,14 +18,14 @@ from truegold.verifiers.code.checks.work import Work
 from truegold.verifiers.code.comparison.nodes import to_nodes, to_values
 from truegold.verifiers.code.comparison.values import call_checker_of, shown_value
 from truegold.verifiers.code.drivers import Signature
-from truegold.verifiers.code.inside.wire import KNOWN_CODECS, encode, to_json
 from truegold.verifiers.code.judging import CaseResult, Judged, cut, failed_case, passed_case
-from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.protocols.results import CallOutcomes, ExpectedResults, failed_call, read_results
 from truegold.verifiers.code.protocols.source import Source
-from truegold.verifiers.code.sandbox.job import Job
-from truegold.verifiers.code.sandbox.local import Local
 from truegold.verifiers.code.suite import CallCase, Calls
+from truegold.verifiers.sandbox.inside.wire import KNOWN_CODECS, encode, to_json
+from truegold.verifiers.sandbox.job import Job
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import Local
 
 CallArguments = tuple[str, list[Any], dict[str, Any]]
 """Function, positional and named arguments."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from truegold.verifiers.code.execution import Execution
 from truegold.verifiers.code.judging import CaseResult, Judged, failed_case, failed_end, passed_case
 from truegold.verifiers.code.suite import StdioCase
 from truegold.verifiers.code.testlib import Opinion
+from truegold.verifiers.sandbox.execution import Execution
 from truegold.verifiers.verdict import Reason
 
 MAX_OVERRUNS = 2

@@ -15,15 +15,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from truegold.verifiers.code.comparison.outputs import checker_of
-from truegold.verifiers.code.execution import SandboxError
 from truegold.verifiers.code.judging import CannotJudge, cut
 from truegold.verifiers.code.protocols.calls import make_calls
 from truegold.verifiers.code.protocols.programs import ARGUMENTS, PROGRAM_LIMITS, NotRun, SuiteProgram, describe_failure
 from truegold.verifiers.code.protocols.results import failed_call
 from truegold.verifiers.code.protocols.source import Source
-from truegold.verifiers.code.sandbox.local import Local, Ready
 from truegold.verifiers.code.suite import StdioCase
 from truegold.verifiers.code.testlib import Opinion
+from truegold.verifiers.sandbox.execution import SandboxError
+from truegold.verifiers.sandbox.local import Local, Ready
 
 Check = Callable[[StdioCase, str], Opinion]
 """Says what to think of an output."""

@@ -13,17 +13,17 @@ from __future__ import annotations
 import os
 import re
 
-from truegold.verifiers.code.execution import Backend, Execution, Program
-from truegold.verifiers.code.inside.confine.preload import warm_modules
-from truegold.verifiers.code.inside.wire import to_json
 from truegold.verifiers.code.judging import ONE_PROCESS, Judged, failed_case, failed_end, passed_case
-from truegold.verifiers.code.languages import language_name
-from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.protocols.harness import IN_MEMORY, lines_after_solution, put_harness_around
 from truegold.verifiers.code.protocols.stdio import prepare
-from truegold.verifiers.code.sandbox.job import Job
-from truegold.verifiers.code.sandbox.local import PYTHON, Local
 from truegold.verifiers.code.suite import Inserted
+from truegold.verifiers.sandbox.execution import Backend, Execution, Program
+from truegold.verifiers.sandbox.inside.confine.preload import warm_modules
+from truegold.verifiers.sandbox.inside.wire import to_json
+from truegold.verifiers.sandbox.job import Job
+from truegold.verifiers.sandbox.languages import language_name
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import PYTHON, Local
 
 WORD_BYTES = 16
 

@@ -18,7 +18,6 @@ import signal
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
-from truegold.verifiers.code.execution import Backend, End, Execution, Program, SandboxError
 from truegold.verifiers.code.judging import (
     LIMIT_FAILURES,
     CannotJudge,
@@ -27,7 +26,6 @@ from truegold.verifiers.code.judging import (
     Judged,
     failed_case,
 )
-from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.protocols.cases import RunOfCase, judge_cases, opinion_result, require_compiled
 from truegold.verifiers.code.protocols.checkers import Check
 from truegold.verifiers.code.protocols.programs import (
@@ -38,8 +36,10 @@ from truegold.verifiers.code.protocols.programs import (
     SuiteProgram,
     describe_failure,
 )
-from truegold.verifiers.code.sandbox.local import Local, Ready
 from truegold.verifiers.code.suite import Stdio, StdioCase
+from truegold.verifiers.sandbox.execution import Backend, End, Execution, Program, SandboxError
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import Local, Ready
 
 SILENT = Program("python", "import os, sys\nos.close(1)\nsys.stdin.read()\n")
 """A program that says nothing, and listens."""

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from truegold.verifiers.code.execution import End, Execution, Program, SandboxError
 from truegold.verifiers.code.judging import CannotJudge, last_line
-from truegold.verifiers.code.limits import Limits
-from truegold.verifiers.code.sandbox.local import Local, Ready
-from truegold.verifiers.code.sandbox.toolchains import LANGUAGES
 from truegold.verifiers.code.testlib import JuryFailed, Opinion, read_exit, uses_testlib, with_header
+from truegold.verifiers.sandbox.execution import End, Execution, Program, SandboxError
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import Local, Ready
+from truegold.verifiers.sandbox.toolchains import LANGUAGES
 from truegold.verifiers.verdict import Reason
 
 PROGRAM_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.verifiers.code.checks.terms import Raised
-from truegold.verifiers.code.execution import Execution
-from truegold.verifiers.code.inside.wire import Undecodable, are_plain, decode, from_json, to_json
 from truegold.verifiers.code.judging import Failure, failed_end, last_line
-from truegold.verifiers.code.limits import BOX_MB, MB, Limits
 from truegold.verifiers.code.protocols.lines import MAX_PARTS, PartsBudget, count_parts, lines
+from truegold.verifiers.sandbox.execution import Execution
+from truegold.verifiers.sandbox.inside.wire import Undecodable, are_plain, decode, from_json, to_json
+from truegold.verifiers.sandbox.limits import BOX_MB, MB, Limits
 from truegold.verifiers.verdict import Reason
 
 ROOM_FACTOR = 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from truegold.verifiers.code.inside.confine.preload import warm_modules
+from truegold.verifiers.sandbox.inside.confine.preload import warm_modules
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,14 +8,14 @@ talks to it (`interactive`).
 
 from __future__ import annotations
 
-from truegold.verifiers.code.execution import Backend, End, Execution, Prepared, Program
 from truegold.verifiers.code.judging import CaseResult, Judged, failed_case, failed_end
-from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.protocols.cases import RunOfCase, judge_cases, opinion_result, require_compiled
 from truegold.verifiers.code.protocols.checkers import Check, check_of
 from truegold.verifiers.code.protocols.interactive import judge_interactive
-from truegold.verifiers.code.sandbox.local import Local
 from truegold.verifiers.code.suite import Stdio, StdioCase
+from truegold.verifiers.sandbox.execution import Backend, End, Execution, Prepared, Program
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import Local
 
 
 def judge_stdio(

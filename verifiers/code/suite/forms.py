@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from truegold.verifiers.code.drivers import Signature
 from truegold.verifiers.code.drivers.signature import VOID
-from truegold.verifiers.code.limits import Limits
+from truegold.verifiers.sandbox.limits import Limits
 
 Codecs = Mapping[str, tuple[str, ...]]
 

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
-from truegold.verifiers.code.inside.test_code.statements import asserts
+from truegold.verifiers.sandbox.inside.test_code.statements import asserts
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Scope = _Function | ast.ClassDef

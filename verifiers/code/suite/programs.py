@@ -14,7 +14,7 @@ from typing import Any
 
 from truegold.verifiers.code.bad_suite import BadSuite, require_files
 from truegold.verifiers.code.comparison.outputs import read_spec
-from truegold.verifiers.code.languages import edition_name
+from truegold.verifiers.sandbox.languages import edition_name
 
 _CPP = re.compile(r"^[ \t]*#[ \t]*include\b", re.MULTILINE)
 _PYTHON = re.compile(r"^(?:import|from|def|class) ", re.MULTILINE)

@@ -28,9 +28,6 @@ from typing import Any
 from truegold.verifiers.code.bad_suite import BadSuite, require, shown
 from truegold.verifiers.code.comparison.values import read_call_spec
 from truegold.verifiers.code.drivers import Signature, read_signature, signature_of_stub
-from truegold.verifiers.code.inside.wire import Undecodable, are_plain, decode
-from truegold.verifiers.code.languages import edition_name
-from truegold.verifiers.code.limits import Limits
 from truegold.verifiers.code.suite.forms import (
     Asserts,
     CallCase,
@@ -45,6 +42,9 @@ from truegold.verifiers.code.suite.forms import (
 from truegold.verifiers.code.suite.programs import read_checker, read_interactor
 from truegold.verifiers.code.suite.shapes import normal_form, with_calls_of_tests
 from truegold.verifiers.code.suite.unrun import unrun_tests
+from truegold.verifiers.sandbox.inside.wire import Undecodable, are_plain, decode
+from truegold.verifiers.sandbox.languages import edition_name
+from truegold.verifiers.sandbox.limits import Limits
 
 MAX_CASES = 20_000
 """Stops a row whose tests take hours."""

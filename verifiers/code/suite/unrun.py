@@ -20,15 +20,15 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.util import find_spec
 
-from truegold.verifiers.code.inside.test_code.isolation import is_solution_module
-from truegold.verifiers.code.inside.test_code.statements import (
+from truegold.verifiers.code.suite.idle_assertions import idle_assertions, is_generator, walk_without_definitions
+from truegold.verifiers.code.syntax import parse
+from truegold.verifiers.sandbox.inside.test_code.isolation import is_solution_module
+from truegold.verifiers.sandbox.inside.test_code.statements import (
     asserting_functions,
     asserts,
     find_check,
     module_statements,
 )
-from truegold.verifiers.code.suite.idle_assertions import idle_assertions, is_generator, walk_without_definitions
-from truegold.verifiers.code.syntax import parse
 
 CACHED_SUITES = 256
 """How many suites' answers are kept."""

@@ -1,0 +1,1 @@
+"""Where every row of a run went."""

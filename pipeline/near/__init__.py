@@ -1,0 +1,39 @@
+"""Near duplicates among short problems: quantities, words, candidate pairs, and what two problems are to each other."""
+
+from truegold.pipeline.near.compare import Comparer
+from truegold.pipeline.near.confirm import confirm_links, confirm_star_links
+from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
+from truegold.pipeline.near.duplicates import Duplicates, find_duplicates
+from truegold.pipeline.near.evidence import describe_pairs
+from truegold.pipeline.near.features import FeatureBuilder, Features
+from truegold.pipeline.near.links import (
+    Links,
+    Searcher,
+    ShardLinks,
+    ShardRunner,
+    find_links,
+    run_in_threads,
+)
+from truegold.pipeline.near.reading import Cuts
+from truegold.pipeline.near.relation import Relation
+
+__all__ = [
+    "Comparer",
+    "Corpus",
+    "CorpusBuilder",
+    "Cuts",
+    "Duplicates",
+    "FeatureBuilder",
+    "Features",
+    "Links",
+    "Relation",
+    "Searcher",
+    "ShardLinks",
+    "ShardRunner",
+    "confirm_links",
+    "confirm_star_links",
+    "describe_pairs",
+    "find_duplicates",
+    "find_links",
+    "run_in_threads",
+]

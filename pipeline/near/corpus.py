@@ -1,0 +1,148 @@
+"""Problems as rows and as distinct texts: exact copies (`copies`) are recognised as they come, and compared only once.
+
+    row 0  "What is 6*7?"   gold 42      text 0
+    row 1  "what is  6*7?"  gold 42.0    text 0   a copy
+    row 2  "How many legs?" gold 4       text 1
+
+A row costs some 30 bytes here, a distinct text about 400 (`features`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from truegold.pipeline.near.arrays import Floats, Ints
+from truegold.pipeline.near.copies import NO_GOLD, gold_keys, row_quality, tidy_prompts, writable
+from truegold.pipeline.near.cutting import MAX_CHARS, lower_texts
+from truegold.pipeline.near.features import FeatureBuilder, Features, Listener
+from truegold.pipeline.near.numbering import HashNumbers
+from truegold.pipeline.near.texts import TextFile
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """What is known of all rows."""
+
+    features: Features
+    """The features of each distinct text."""
+    text: Ints
+    """Each row's distinct text, -1 for an empty prompt."""
+    gold: Ints
+    """Equal numbers for equal golds, NO_GOLD for none."""
+    golds: pl.Series
+    """The golds as they are written."""
+    quality: Floats
+    """Higher is better; of copies the best row is kept."""
+    text_gold: Ints
+    """The gold of each text's rows, NO_GOLD where they differ or have none."""
+    gold_row: Ints
+    """A row of each text that has a gold, -1 where none has."""
+    texts: TextFile
+    """The distinct texts as they were written."""
+
+
+class CorpusBuilder:
+    """Takes rows in order (`add`) and makes their corpus (`finish`, once)."""
+
+    def __init__(self, scratch: Path | None = None) -> None:
+        """Make a builder whose texts lie in a temporary file in `scratch`, or where the system has such files."""
+        self._features = FeatureBuilder()
+        self._texts = TextFile(scratch)
+        self._text_numbers = HashNumbers()
+        self._text: list[Ints] = [np.zeros(0, np.int64)]
+        self._gold: list[Ints] = [np.zeros(0, np.int64)]
+        self._quality: list[Floats] = [np.zeros(0, np.float32)]
+        self._golds: list[pl.Series] = [pl.Series([], dtype=pl.String)]
+
+    def add(
+        self,
+        prompts: Sequence[str],
+        golds: Sequence[str | None],
+        solutions: Sequence[int],
+        preferred: Sequence[bool] | None = None,
+        ranks: Sequence[int] | None = None,
+    ) -> None:
+        """Take in more rows.
+
+        `solutions` has the characters of each worked solution, `preferred` marks rows to keep before others,
+        `ranks` are those of the rows' sources, 0 for the best.
+        """
+        series = pl.Series(prompts, dtype=pl.String)
+        tidied = tidy_prompts(series)
+        filled = np.flatnonzero(tidied.filled)
+        text = np.full(len(series), -1, dtype=np.int64)
+        text[filled], new = self._text_numbers.assign(tidied.keys()[filled])
+        # Texts are cut as they came: a line break in a formula is not a space there.
+        as_written = tidied.untidy | (tidied.texts.str.len_bytes() > MAX_CHARS).to_numpy()
+        cut_as = np.where(as_written, len(series) + np.cumsum(as_written) - 1, np.arange(len(series)))
+        both = pl.concat([tidied.lower, lower_texts(series.filter(pl.Series(as_written)))])
+        self._features.add_lower(both.gather(cut_as[filled[new]]))
+        self._texts.add(series.gather(filled[new]))
+        gold = gold_keys(golds)
+        self._text.append(text)
+        self._gold.append(gold)
+        self._golds.append(pl.Series([writable(gold_text) for gold_text in golds], dtype=pl.String))
+        self._quality.append(row_quality(gold, solutions, tidied.complete, preferred, ranks))
+
+    @property
+    def texts(self) -> int:
+        """The number of distinct texts so far."""
+        return len(self._text_numbers)
+
+    def listen(self, listener: Listener) -> None:
+        """From the next text on, hand the tokens of each distinct text to `listener`."""
+        self._features.listen(listener)
+
+    def finish(self) -> Corpus:
+        """Return the corpus of all rows added."""
+        text, gold = np.concatenate(self._text), np.concatenate(self._gold)
+        return Corpus(
+            self._features.finish(),
+            text,
+            gold,
+            pl.concat(self._golds),
+            np.concatenate(self._quality),
+            _text_golds(text, gold, len(self._text_numbers)),
+            _gold_rows(text, gold, len(self._text_numbers)),
+            self._texts,
+        )
+
+
+def _text_golds(text: Ints, gold: Ints, texts: int) -> Ints:
+    has_both = (text >= 0) & (gold != NO_GOLD)
+    smallest = np.full(texts, np.iinfo(np.int64).max)
+    largest = np.full(texts, NO_GOLD, dtype=np.int64)
+    np.minimum.at(smallest, text[has_both], gold[has_both])
+    np.maximum.at(largest, text[has_both], gold[has_both])
+    return np.where(smallest == largest, largest, NO_GOLD)
+
+
+def _gold_rows(text: Ints, gold: Ints, texts: int) -> Ints:
+    rows = np.full(texts, -1, dtype=np.int64)
+    # Of several rows the last assignment counts, so they are reversed: the first row stands for a text.
+    with_gold = np.flatnonzero((text >= 0) & (gold != NO_GOLD))[::-1]
+    rows[text[with_gold]] = with_gold
+    return rows
+
+
+def rank_rows(corpus: Corpus) -> tuple[Ints, Ints]:
+    """Return the rows from the best to the worst, and the place of each row in that order."""
+    rows = len(corpus.text)
+    best_first = np.lexsort((np.arange(rows), -corpus.quality))
+    rank = np.empty(rows, dtype=np.int64)
+    rank[best_first] = np.arange(rows)
+    return best_first, rank
+
+
+def text_ranks(corpus: Corpus) -> Ints:
+    """Return for each text the place of its best row."""
+    _, rank = rank_rows(corpus)
+    filled = np.flatnonzero(corpus.text >= 0)
+    ranks = np.full(len(corpus.features), len(rank), dtype=np.int64)
+    np.minimum.at(ranks, corpus.text[filled], rank[filled])
+    return ranks

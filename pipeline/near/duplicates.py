@@ -1,0 +1,144 @@
+"""What becomes of each row: its cluster, whether it stays, which row stays for it, and what ties it to another row.
+
+    row  prompt                          gold   cluster  relation       keep   kept_for
+    0    Tom has 3 cars and buys 4 ...   7      0        exact          yes
+    1    tom has 3 cars and buys 4 ...   7.0    0        exact          no     0
+    2    After Tom bought 4 cars ...     7      0        same_problem   no     0
+    3    Tom, who owned three cars ...   8      0        same_problem   yes            conflict: golds 7 and 8
+    4    Tom has 5 cars and buys 9 ...   14     4        same_template  yes
+
+Of a cluster the best row stays (`Corpus.quality`), and where golds differ the best row of each gold: which of them is
+right is a question to a reviewer. A row without gold goes in favour of one with gold. `golds` says which differ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from truegold.pipeline.near.arrays import Floats, Ints, Marks, repeat_over_runs, run_starts
+from truegold.pipeline.near.clusters import Clusters, cluster_texts
+from truegold.pipeline.near.corpus import Corpus, rank_rows
+from truegold.pipeline.near.golds import best_of_each_gold, fill_missing_golds, unify_golds
+from truegold.pipeline.near.links import Links
+from truegold.pipeline.near.reading import count_changed_words, read_text
+from truegold.pipeline.near.relation import Relation
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """Arrays over rows. All rows that they name are row numbers from 0."""
+
+    cluster: Ints
+    """The best row of the row's cluster."""
+    kept_for: Ints
+    """The row that stays for this one, itself where it stays."""
+    relation: npt.NDArray[np.uint8]
+    """The `Relation` to the row `other`."""
+    other: Ints
+    """The row that this one is tied to, -1 for none."""
+    score: Floats
+    """The log-odds of the same problem, NaN for exact copies and for rows that are tied to none."""
+    template: Ints
+    """The row at the centre of its template, -1 where it has no other instance."""
+    capped: Marks
+    """Which rows went because their template has enough instances."""
+    conflict: Marks
+    """Which rows are in a cluster with several golds."""
+    copies_conflict: Marks
+    """Which of those contradict a copy of theirs: the golds differ, and nothing in the texts does."""
+
+    @property
+    def keep(self) -> Marks:
+        """Which rows stay."""
+        stay: Marks = self.kept_for == np.arange(len(self.kept_for))
+        return stay
+
+
+def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = None) -> Duplicates:
+    """Cluster the rows of a corpus by the links of its texts; `template_cap` clusters of one template stay."""
+    rows = len(corpus.text)
+    best_first, rank = rank_rows(corpus)
+    # An empty prompt is like nothing else: each is a text of its own.
+    empty = corpus.text < 0
+    text = np.where(empty, len(corpus.features) + np.cumsum(empty) - 1, corpus.text)
+    best_row = np.zeros(len(corpus.features) + int(empty.sum()), dtype=np.int64)
+    best_row[text[best_first[::-1]]] = best_first[::-1]
+    clusters = cluster_texts(links, rank[best_row])
+    cluster_row = best_row[clusters.founder[text]]
+    unified = unify_golds(corpus.gold, corpus.golds, cluster_row)
+    gold = fill_missing_golds(unified.gold, cluster_row, best_first)
+    kept_for = best_of_each_gold(cluster_row, gold, rank)
+    conflict = np.isin(cluster_row, unified.contradicted)
+    copies_conflict = _mark_copies_in_conflict(corpus, text, cluster_row, conflict)
+    relation, other, score = _tie_rows(clusters, text, best_row, kept_for, cluster_row)
+    template = best_row[clusters.template[text]]
+    capped = _mark_beyond_cap(template, cluster_row, rank, template_cap)
+    kept_for = np.where(capped, _best_of_each_template(template, best_first)[template], kept_for)
+    founders = np.flatnonzero(cluster_row == np.arange(rows))
+    is_single = np.bincount(template[founders], minlength=rows) < 2
+    template = np.where(is_single[template], -1, template)
+    return Duplicates(cluster_row, kept_for, relation, other, score, template, capped, conflict, copies_conflict)
+
+
+def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conflict: Marks) -> Marks:
+    """Mark the rows in conflict with a row of the same text, or of one that says the same in another layout or order.
+
+    Of rewordings with different golds nearly all are siblings that read alike: a flag of theirs is worth less.
+    """
+    rows = np.flatnonzero(conflict & (corpus.text >= 0))
+    numbers = np.unique(np.concatenate([text[rows], text[cluster_row[rows]]])).tolist()
+    read = dict(zip(numbers, map(read_text, corpus.texts.read(numbers)), strict=True))
+    copied = text.copy()
+    for row, founder in zip(rows.tolist(), text[cluster_row[rows]].tolist(), strict=True):
+        if count_changed_words(read[int(text[row])], read[founder]) == 0:
+            copied[row] = founder
+    contradicted = unify_golds(corpus.gold[rows], corpus.golds.gather(rows), copied[rows]).contradicted
+    marks = np.zeros(len(text), dtype=bool)
+    marks[rows] = np.isin(copied[rows], contradicted)
+    return marks
+
+
+def _tie_rows(
+    clusters: Clusters, text: Ints, best_row: Ints, kept_for: Ints, cluster_row: Ints
+) -> tuple[npt.NDArray[np.uint8], Ints, Floats]:
+    """Return the relation of each row, to which row, and the score: to the row kept for it, or else the closest."""
+    rows = np.arange(len(text))
+    relation = clusters.relation[text]
+    other = np.where(clusters.other[text] >= 0, best_row[clusters.other[text]], -1)
+    score = np.where(relation == Relation.UNRELATED, np.nan, clusters.score[text]).astype(np.float32)
+    # This is what a row goes for, or the cluster's best one for a row that stays because its gold differs.
+    target = np.where(kept_for != rows, kept_for, cluster_row)
+    inside = target != rows
+    copy = inside & (text[target] == text)
+    # A founder that has copies is tied to one of them.
+    copies = np.flatnonzero(copy)[::-1]
+    copied = target[copies]
+    other[inside] = target[inside]
+    relation[copy], relation[copied], other[copied] = Relation.EXACT, Relation.EXACT, copies
+    relation[inside & ~copy] = Relation.SAME_PROBLEM
+    score[relation == Relation.EXACT] = np.nan
+    return relation, other, score
+
+
+def _best_of_each_template(template: Ints, best_first: Ints) -> Ints:
+    """Return at each template's number its best row, -1 at other numbers."""
+    best = np.full(len(best_first), -1, dtype=np.int64)
+    best[template[best_first[::-1]]] = best_first[::-1]
+    return best
+
+
+def _mark_beyond_cap(template: Ints, cluster_row: Ints, rank: Ints, cap: int | None) -> Marks:
+    """Mark the rows of the clusters that come after the first `cap` of their template."""
+    beyond = np.zeros(len(rank), dtype=bool)
+    if cap is None or not len(rank):
+        return beyond
+    founders = np.flatnonzero(cluster_row == np.arange(len(rank)))
+    founders = founders[np.lexsort((rank[founders], template[founders]))]
+    heads = np.flatnonzero(run_starts(template[founders]))
+    within = np.arange(len(founders)) - repeat_over_runs(heads, heads, len(founders))
+    beyond[founders[within >= cap]] = True
+    marks: Marks = beyond[cluster_row]
+    return marks

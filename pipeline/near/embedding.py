@@ -1,0 +1,134 @@
+"""Pairs that an encoder finds close together: more candidates for the same close reading, which decides as ever.
+
+What shares no two rare words (other names and other things at once) is no candidate otherwise. An encoder is asked for
+nothing else: it puts "even" and "odd" close together, and a problem beside its renumbered instance. Of two languages
+`reading.translation` decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from truegold.pipeline.near.arrays import Floats, Ints, Marks
+from truegold.pipeline.near.compare import Comparer
+from truegold.pipeline.near.corpus import Corpus
+from truegold.pipeline.near.links import Links, ShardLinks, join_shards
+from truegold.pipeline.near.reading.text import holds_chinese, read_text
+from truegold.pipeline.near.reading.translation import is_translation
+from truegold.pipeline.near.relation import Relation, is_near_copy, relate
+
+NEIGHBOURS = 3
+"""Texts of the data that are compared with each item."""
+Encoder = Callable[[Sequence[str]], Floats]
+"""Makes a vector of length 1 of each text."""
+
+
+@dataclass(frozen=True)
+class Proposals:
+    """Pairs of texts that an encoder puts close together, by their numbers in the corpus."""
+
+    left: Ints
+    right: Ints
+    """What is compared: an item and a record, or of two rows the first and the second."""
+    translated_left: Ints
+    translated_right: Ints
+    """The same for texts in different scripts."""
+
+
+def propose(corpus: Corpus, encoder: Encoder, first_items: int | None = None) -> Proposals:
+    """Return each text's nearest neighbours; with `first_items`, those of the first texts among the others.
+
+    Texts in Chinese and in other scripts are searched apart, since a text in one's own language is always nearer.
+    """
+    texts = corpus.texts.read(range(len(corpus.features)))
+    vectors = encoder(texts)
+    numbers = np.arange(len(texts))
+    queries = numbers if first_items is None else numbers[:first_items]
+    others = numbers if first_items is None else numbers[first_items:]
+    chinese = np.array([holds_chinese(text) for text in texts], dtype=bool)
+    same, translated = [], []
+    for script in (False, True):
+        asking = queries[chinese[queries] == script]
+        same.append(_neighbours(vectors, asking, others[chinese[others] == script]))
+        translated.append(_neighbours(vectors, asking, others[chinese[others] != script]))
+    left, right = _ordered(same, keep_sides=first_items is not None)
+    translated_left, translated_right = _ordered(translated, keep_sides=first_items is not None)
+    return Proposals(left, right, translated_left, translated_right)
+
+
+def _ordered(parts: list[tuple[Ints, Ints]], *, keep_sides: bool) -> tuple[Ints, Ints]:
+    """Return all pairs once each; unless the sides mean something, the smaller number first."""
+    left, right = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
+    if not keep_sides:
+        left, right = np.minimum(left, right), np.maximum(left, right)
+    codes = np.unique((left << 32) | right)
+    return codes >> 32, codes & 0xFFFFFFFF
+
+
+def add_proposed_links(links: Links, comparer: Comparer, proposals: Proposals, texts: int) -> Links:
+    """Return the links with the pairs that an encoder proposes.
+
+    Proposals may be the same problem unless their quantities were replaced; `confirm_links` reads them like others.
+    `texts` is as for `relate`.
+    """
+    left, right = proposals.left, proposals.right
+    measures = comparer.measure(left, right)
+    relation, score = relate(measures, texts)
+    numbers_agree = np.minimum(measures.only_left, measures.only_right) == 0
+    readable = numbers_agree & ~is_near_copy(measures) & (measures.code == 0)
+    relation = np.where(readable, np.uint8(Relation.SAME_PROBLEM), relation)
+    kept = relation > Relation.UNRELATED
+    proposed = ShardLinks((left[kept] << 32) | right[kept], relation[kept], score[kept])
+    known = ShardLinks((links.left << 32) | links.right, links.relation, links.score)
+    joined = join_shards([proposed, known])
+    agreement = np.zeros(len(joined.codes), dtype=np.int8)
+    return Links(joined.codes >> 32, joined.codes & 0xFFFFFFFF, joined.relation, joined.score, agreement)
+
+
+@dataclass(frozen=True)
+class Translations:
+    """Pairs of texts in two scripts that may be one problem, as arrays of one entry for each pair."""
+
+    left: Ints
+    right: Ints
+    is_sure: Marks
+    """Whether the questions agree as well as the numbers."""
+
+
+def find_translations(corpus: Corpus, proposals: Proposals) -> Translations:
+    """Return the proposed pairs in two scripts that may be one problem."""
+    kept: list[tuple[int, int, bool]] = []
+    for left, right in zip(proposals.translated_left.tolist(), proposals.translated_right.tolist(), strict=True):
+        here, there = corpus.texts.read([left, right])
+        same = is_translation(read_text(here), read_text(there), here, there)
+        if same is not False:
+            kept.append((left, right, same is True))
+    columns = np.array(kept, dtype=np.int64).reshape(-1, 3)
+    return Translations(columns[:, 0], columns[:, 1], columns[:, 2].astype(bool))
+
+
+def _neighbours(vectors: Floats, queries: Ints, others: Ints) -> tuple[Ints, Ints]:
+    """Return pairs of each query with the closest of the others, which may hold the query itself."""
+    if not len(queries) or not len(others):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    left, right = _nearest(vectors[queries], vectors[others])
+    left, right = queries[left], others[right]
+    return left[left != right], right[left != right]
+
+
+def _nearest(queries: Floats, vectors: Floats) -> tuple[Ints, Ints]:
+    """Return pairs of each query with its closest vectors, one more than NEIGHBOURS since a query may be its own.
+
+    Time grows with the product of both numbers.
+    """
+    count = min(NEIGHBOURS + 1, len(vectors))
+    parts: list[npt.NDArray[np.int64]] = [np.zeros((0, count), np.int64)]
+    for start in range(0, len(queries), 1000):
+        similarity = queries[start : start + 1000] @ vectors.T
+        parts.append(np.argpartition(-similarity, count - 1, axis=1)[:, :count] if count else parts[0])
+    closest = np.concatenate(parts)
+    return np.repeat(np.arange(len(closest)), count), closest.ravel()

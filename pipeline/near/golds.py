@@ -1,0 +1,167 @@
+r"""Golds of one problem: which are the same, which differ, and which row stays for each. This is the one place for it.
+
+    42 · 42.0               the same, by their forms (`copies.gold_form`)
+    x \ge 1 · [1, \infty)   the same, says the math verifier
+    5 km · 5 cm             different: both were read, and they are not equal
+    Yes, since ... · 5      undecided: prose cannot be compared with a number; this is no conflict
+    see solution · 5        undecided: a placeholder is no gold
+    x=t, y=2t · x=y/2       undecided: what is free has another name on each side
+    1/2, or 0.5 · 0.5       the same: both rows accept 0.5
+
+Rows whose golds are undecided both stay, and are not flagged. A row without gold goes in favour of one with gold.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import lru_cache
+from itertools import islice, product
+
+import numpy as np
+import polars as pl
+
+from truegold.pipeline.near.arrays import Ints, repeat_over_runs, run_starts
+from truegold.pipeline.near.copies import BETWEEN_GOLDS, NO_GOLD
+from truegold.verifiers import Verdict, equivalent
+from truegold.verifiers.placeholders import is_placeholder
+
+MAX_GOLDS = 8
+"""Different golds of one problem that are compared; more are neither the same nor a conflict of their own."""
+MAX_PAIRS = 64
+"""Pairs of accepted golds that are compared of two rows; of more only a same one is found."""
+MAX_WORDS = 3
+"""An answer in words is compared with another as long as it has no more of them: "odd" and "even", "on Monday"."""
+DECIDING_RUNGS = frozenset(["exact", "numeric", "sampled", "symbolic", "structure"])
+"""Rungs of the math verifier that have read both sides as mathematics."""
+
+_LAYOUT = re.compile(r"\\[a-zA-Z]+|[{}$\\]")
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_FREE = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z])")
+_CHOICE = re.compile(r"\(?[a-jA-J]\)?\.?")
+
+
+class Comparison(IntEnum):
+    """What two golds are to each other."""
+
+    DIFFERENT = -1
+    UNDECIDED = 0
+    SAME = 1
+
+
+def compare_golds(left: str, right: str) -> Comparison:
+    """Compare the accepted golds of two rows: one that both accept makes them the same, and they differ where no two of
+    them can be the same."""
+    sides = [gold.split(BETWEEN_GOLDS) for gold in (left, right)]
+    pairs = islice(product(*sides), MAX_PAIRS + 1)
+    comparisons = []
+    for pair in pairs:
+        comparisons.append(_compare(*pair))
+        if comparisons[-1] is Comparison.SAME:
+            return Comparison.SAME
+    return max(comparisons) if len(comparisons) <= MAX_PAIRS else Comparison.UNDECIDED
+
+
+@lru_cache(2**14)
+def _compare(left: str, right: str) -> Comparison:
+    """Compare two golds by the math verifier; without words that both sides can be told by, nothing is decided."""
+    verdicts = (equivalent(left, gold=right), equivalent(right, gold=left))
+    if any(verdict.score == 1.0 for verdict in verdicts):
+        return Comparison.SAME
+    if all(_is_decided(verdict) for verdict in verdicts) and _are_comparable(left, right):
+        return Comparison.DIFFERENT
+    return Comparison.UNDECIDED
+
+
+def _is_decided(verdict: Verdict) -> bool:
+    return verdict.score == 0.0 and verdict.evidence.get("rung") in DECIDING_RUNGS | {"words"}
+
+
+def _are_comparable(left: str, right: str) -> bool:
+    """Whether two golds that are not equal are of one sort: both choices, both a few words, or neither."""
+    if is_placeholder(left.strip()) or is_placeholder(right.strip()) or _name_other_parameters(left, right):
+        return False
+    if bool(_CHOICE.fullmatch(left.strip())) != bool(_CHOICE.fullmatch(right.strip())):
+        return False
+    left_words, right_words = (len(_WORD.findall(_LAYOUT.sub(" ", gold))) for gold in (left, right))
+    if max(left_words, right_words) > MAX_WORDS:
+        return False
+    has_digit = [any(char.isdigit() for char in gold) for gold in (left, right)]
+    return bool(left_words) == bool(right_words) or all(has_digit)
+
+
+def _name_other_parameters(left: str, right: str) -> bool:
+    """Whether both golds are equations with letters that the other has not: solutions in other parameters."""
+    if "=" not in left or "=" not in right:
+        return False
+    return set(_FREE.findall(left)) != set(_FREE.findall(right))
+
+
+@dataclass(frozen=True)
+class UnifiedGolds:
+    """The golds of rows in clusters, after they have been compared."""
+
+    gold: Ints
+    """A number for each row's gold, equal within a cluster for golds that are the same, NO_GOLD for none."""
+    contradicted: Ints
+    """The clusters in which two golds are known to differ."""
+
+
+def unify_golds(gold: Ints, texts: pl.Series, cluster: Ints) -> UnifiedGolds:
+    """Compare the different golds of each cluster. `gold` has a number for each form, `texts` what is written."""
+    with_gold = np.flatnonzero(gold != NO_GOLD)
+    order = with_gold[np.lexsort((with_gold, gold[with_gold], cluster[with_gold]))]
+    new = run_starts(cluster[order]) | run_starts(gold[order])
+    # There is a row here for each gold of each cluster.
+    first = order[new]
+    starts = np.flatnonzero(run_starts(cluster[first]))
+    counts = np.diff(starts, append=len(first))
+    alias: dict[tuple[int, int], int] = {}
+    contradicted = []
+    for start, count in zip(starts[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
+        rows = np.sort(first[start : start + count])[:MAX_GOLDS].tolist()
+        head = int(cluster[rows[0]])
+        same, differ = _compare_all([texts[row] for row in rows])
+        alias |= {(head, int(gold[rows[index]])): int(gold[rows[other]]) for index, other in same.items()}
+        if differ:
+            contradicted.append(head)
+    if alias:
+        gold = gold.copy()
+        in_clusters = np.isin(cluster[with_gold], [head for head, _ in alias])
+        for row in with_gold[in_clusters].tolist():
+            gold[row] = alias.get((int(cluster[row]), int(gold[row])), gold[row])
+    return UnifiedGolds(gold, np.array(contradicted, dtype=np.int64))
+
+
+def _compare_all(golds: list[str]) -> tuple[dict[int, int], bool]:
+    """Return for each gold that is the same as an earlier one which, and whether any two are known to differ."""
+    same: dict[int, int] = {}
+    different: list[int] = []
+    differ = False
+    for index, gold in enumerate(golds):
+        comparisons = {other: compare_golds(gold, golds[other]) for other in different}
+        equal = next((other for other, comparison in comparisons.items() if comparison == Comparison.SAME), None)
+        if equal is not None:
+            same[index] = equal
+            continue
+        differ |= Comparison.DIFFERENT in comparisons.values()
+        different.append(index)
+    return same, differ
+
+
+def fill_missing_golds(gold: Ints, cluster: Ints, best_first: Ints) -> Ints:
+    """Return the golds, with that of the cluster's best row that has one for rows that have none."""
+    main = np.full(len(gold), NO_GOLD, dtype=np.int64)
+    with_gold = best_first[gold[best_first] != NO_GOLD][::-1]
+    main[cluster[with_gold]] = gold[with_gold]
+    return np.where(gold == NO_GOLD, main[cluster], gold)
+
+
+def best_of_each_gold(cluster: Ints, gold: Ints, rank: Ints) -> Ints:
+    """Return for each row the best one of its cluster and gold."""
+    order = np.lexsort((rank, gold, cluster))
+    heads = np.flatnonzero(run_starts(cluster[order]) | run_starts(gold[order]))
+    kept_for = np.empty(len(gold), dtype=np.int64)
+    kept_for[order] = repeat_over_runs(order[heads], heads, len(order))
+    return kept_for

@@ -1,0 +1,1 @@
+"""Pass rates and what is known of them."""

@@ -1,0 +1,258 @@
+r"""Reads the rollouts that trainers write.
+
+    TRL          completions_00001.parquet   step, prompt, completion, one column a reward, advantage
+    verl         1.jsonl                     input, output, gts, score, step
+    verifiers    traces.jsonl                {"traces": [{"task": {"data": ...}, "nodes": [...], "rewards": ...}]}
+    NeMo-Gym     rollouts.jsonl              responses_create_params, response, reward, expected_answer
+    truegold     step-000001.parquet         prompt, gold, completion, score, advantage; samples.parquet of a profile
+
+A folder is searched for such files. Which one a file is shows in its columns. TRL's logs have no gold, and no log has
+the options of a row's verifier: both come from the set that is named beside them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+from truegold.pipeline.rescore.rollout import Rollout
+from truegold.pipeline.sources.columns import Column, text_of
+from truegold.pipeline.sources.conversations import read_prompt, read_response
+from truegold.pipeline.sources.gold_columns import gold_texts
+from truegold.pipeline.sources.jsonl import parse_structure
+from truegold.pipeline.sources.problem_batches import MAX_ROW_BYTES
+from truegold.pipeline.sources.readers import open_file
+from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Unusable, sample_values
+from truegold.pipeline.sources.row_columns import with_golds
+from truegold.pipeline.tables.rows import dump_json
+from truegold.verifiers import InputError
+from truegold.verifiers.adapters.nemo_gym import response_text
+
+PATTERNS = ("completions_*.parquet", "step-*.parquet", "traces.jsonl", "*rollouts*.jsonl", "[0-9]*.jsonl")
+"""What the trainers' logs are called, below a folder."""
+_TEMPLATE = re.compile(
+    r"<\|im_start\|>\w+\n?|<\|im_end\|>|<\|start_header_id\|>\w+<\|end_header_id\|>|<\|(?:eot_id|begin_of_text)\|>"
+    r"|</?s>|\[/?INST\]|<(?:start|end)_of_turn>(?:user|model)?\n?|<｜[^｜]+｜>"
+)
+_TURN = re.compile(r"\n(?:user|assistant)\n")
+_TRL_OWN = {"step", "prompt", "completion", "advantage"}
+
+Values = Mapping[str, Any]
+Reader = Callable[[Values, Record, str], Iterator[Rollout]]
+
+
+def read_logs(paths: Sequence[Path], reward: str | None = None) -> Iterator[Rollout]:
+    """Yield the rollouts of log files and of folders with log files, in the order of files.
+
+    `reward` names TRL's column of the reward, where there are several. Raises InputError where there are none.
+    """
+    files = list(chain.from_iterable(map(_files_of, paths)))
+    for path in files:
+        yield from _read_file(path, reward)
+
+
+def _files_of(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    if not path.exists():
+        raise InputError(f"{path} does not exist.", "Name a log file, or the folder that has them.")
+    files = sorted({file for pattern in PATTERNS for file in path.rglob(pattern)}, key=_natural_order)
+    if not files:
+        raise InputError(f"{path} has no logs of rollouts.", f"Looked for: {', '.join(PATTERNS)}; or name a file.")
+    return files
+
+
+def _natural_order(path: Path) -> list[Any]:
+    return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", str(path))]
+
+
+def _read_file(path: Path, reward: str | None) -> Iterator[Rollout]:
+    source = open_file(path, "auto", MAX_ROW_BYTES)
+    ahead = list(islice(source.records, LOOK_AHEAD))
+    samples = sample_values(ahead)
+    if not samples:
+        raise InputError(f"{path} has no record that can be read.")
+    read = _reader_of(samples, path, reward)
+    for record in chain(ahead, source.records):
+        if isinstance(record, Record):
+            yield from _rollouts_of(record, read, path.name)
+
+
+def _rollouts_of(record: Record, read: Reader, file: str) -> list[Rollout]:
+    """Return the rollouts of a record; none of one that has another shape than its file."""
+    try:
+        return list(read(record.values, record, file))
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, Unusable):
+        return []
+
+
+def _reader_of(samples: Sequence[Values], path: Path, reward: str | None) -> Reader:
+    names = {name for values in samples for name in values}
+    if {"completion", "reward_terms"} <= names or {"completion", "score", "prompt"} <= names:
+        return _read_own
+    if {"prompt", "completion"} <= names:
+        column = reward or _trl_reward(samples, names, path)
+        return lambda values, record, file: _read_trl(values, record, file, column)
+    if {"input", "output", "score"} <= names:
+        return _read_verl
+    if {"responses_create_params", "response"} <= names:
+        return _read_nemo_gym
+    if "traces" in names or {"task", "nodes"} <= names:
+        return _read_trace
+    raise InputError(
+        f"{path}: these are no rollouts; its columns are {', '.join(sorted(names))}.",
+        "Name log files of TRL, verl, verifiers, NeMo-Gym or truegold.",
+    )
+
+
+def _trl_reward(samples: Sequence[Values], names: set[str], path: Path) -> str:
+    """Return the column of the reward: the only one with numbers besides step and advantage, or `truegold`."""
+    numeric = [
+        name
+        for name in sorted(names - _TRL_OWN)
+        if all(isinstance(values.get(name), int | float | None) for values in samples)
+        and any(isinstance(values.get(name), int | float) for values in samples)
+    ]
+    if "truegold" in numeric:
+        return "truegold"
+    if len(numeric) != 1:
+        raise InputError(
+            f"{path} has {len(numeric)} columns of rewards: {', '.join(numeric) or 'none'}.",
+            "Name one: --reward COLUMN",
+        )
+    return numeric[0]
+
+
+def _read_trl(values: Values, record: Record, file: str, column: str) -> Iterator[Rollout]:
+    yield Rollout(
+        file,
+        record.row_number,
+        _whole(values.get("step")),
+        _question(values.get("prompt")),
+        _response(values.get("completion")),
+        _score(values.get(column)),
+        _score(values.get("advantage")),
+        **_golds(values, "gold", "answer", "ground_truth", "solution"),
+        logged_reading=_first(values, "truegold_extracted", "extracted", "parsed_answer"),
+    )
+
+
+def _read_verl(values: Values, record: Record, file: str) -> Iterator[Rollout]:
+    yield Rollout(
+        file,
+        record.row_number,
+        _whole(values.get("step")),
+        _without_template(text_of(values.get("input")) or ""),
+        _response(values.get("output")),
+        None if values.get("judged") == 0 else _score(values.get("score")),
+        **_golds(values, "gts"),
+        logged_reading=_first(values, "extracted", "pred"),
+    )
+
+
+def _read_own(values: Values, record: Record, file: str) -> Iterator[Rollout]:
+    yield Rollout(
+        file,
+        record.row_number,
+        _whole(values.get("step")),
+        _question(values.get("prompt")),
+        _response(values.get("completion")),
+        _score(values.get("score")),
+        _score(values.get("advantage")),
+        **_golds(values, "gold"),
+        logged_reading=text_of(values.get("extracted")),
+    )
+
+
+def _read_nemo_gym(values: Values, record: Record, file: str) -> Iterator[Rollout]:
+    metadata = parse_structure(values.get("verifier_metadata")) or {}
+    prompt = text_of(values.get("question")) or _question(Column("responses_create_params.input")(values))
+    yield Rollout(
+        file,
+        record.row_number,
+        _whole(values.get("step")),
+        prompt,
+        response_text(parse_structure(values.get("response")) or {}),
+        None if values.get("judged") is False else _score(values.get("reward")),
+        gold=text_of(values.get("expected_answer")),
+        verifier=text_of(metadata.get("verifier")),
+        verifier_args=_arguments(metadata.get("verifier_args")),
+        logged_reading=text_of(values.get("extracted_answer")),
+    )
+
+
+def _read_trace(values: Values, record: Record, file: str) -> Iterator[Rollout]:
+    """Read an episode of verifiers v1, which has one trace or several."""
+    for trace in values.get("traces") or [values]:
+        data: Values = (trace.get("task") or {}).get("data") or {}
+        rewards = [reward for reward in (trace.get("rewards") or {}).values() if reward is not None]
+        scores = [
+            entry["score"] * entry.get("weight", 1.0) if isinstance(entry, Mapping) else float(entry)
+            for entry in rewards
+        ]
+        yield Rollout(
+            file,
+            record.row_number,
+            _whole((values.get("work") or {}).get("step")),
+            _question(data.get("prompt")),
+            trace.get("root_reply") or _last_sampled(trace.get("nodes") or ()),
+            sum(scores) if scores else None,
+            gold=_first(data, "gold", "answer"),
+            verifier=text_of(data.get("verifier")),
+            verifier_args=_arguments(data.get("verifier_args")),
+        )
+
+
+def _last_sampled(nodes: Sequence[Values]) -> str:
+    """Return the text of the last message that the model wrote."""
+    messages = [node["message"] for node in nodes if node.get("sampled")]
+    messages = messages or [node["message"] for node in nodes if node["message"].get("role") == "assistant"]
+    return _response(messages[-1].get("content") if messages else "")
+
+
+def _response(value: Any) -> str:
+    if isinstance(value, list) and value and all(isinstance(part, Mapping) and "role" not in part for part in value):
+        return "".join(text_of(part.get("text")) or "" for part in value)
+    return read_response(parse_structure(value) if isinstance(value, list) else value) or ""
+
+
+def _question(value: Any) -> str:
+    content, _ = read_prompt(value)
+    return _without_template(text_of(content) or "")
+
+
+def _without_template(prompt: str) -> str:
+    """Return the last turn of a prompt that a chat template or a decoder without special tokens has flattened."""
+    parts = [part for part in map(str.strip, _TEMPLATE.split(prompt)) if part]
+    last = parts[-1] if parts else ""
+    turns = [part.strip() for part in _TURN.split(f"\n{last}\n") if part.strip()]
+    return turns[-1] if turns else last
+
+
+def _first(values: Values, *names: str) -> str | None:
+    return next((text for name in names if (text := text_of(values.get(name))) is not None), None)
+
+
+def _golds(values: Values, *names: str) -> dict[str, Any]:
+    """Return gold, of the first column that has any, and the arguments with the others of a list."""
+    golds = next((golds for name in names if (golds := gold_texts(values.get(name)))), [])
+    gold, arguments = with_golds({}, golds)
+    return {"gold": gold, "verifier_args": dump_json(arguments)}
+
+
+def _arguments(value: Any) -> str:
+    return value if isinstance(value, str) else dump_json(value or {})
+
+
+def _whole(value: Any) -> int | None:
+    return int(value) if isinstance(value, int | float) and value == value else None  # noqa: PLR0124  NaN differs.
+
+
+def _score(value: Any) -> float | None:
+    """Return a number, None for NaN, which TRL writes for None."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return float(value) if isinstance(value, bool) else None
+    return float(value) if value == value else None  # noqa: PLR0124  NaN differs from itself.

@@ -1,0 +1,1 @@
+"""Reads files and columns into records."""

@@ -1,0 +1,181 @@
+r"""Makes the arguments of the verifier `code` out of the tests that a record holds.
+
+    {"inputs": ["1 2\n"], "outputs": ["3\n"]}                     type stdio,
+                                                                  cases [{"input": "1 2\n", "output": "3\n"}]
+    {"fn_name": "add", "inputs": [[1, 2]], "outputs": [3]}        type calls, entry_point add,
+                                                                  cases [{"args": [1, 2], "expected": 3}]
+    {"functional": "def check(candidate): ...\ncheck(add)"}       type asserts, entry_point add, code "def check(..."
+    {"type": "asserts", "code": "assert add(1, 2) == 3"}          as it is
+
+The verifier defines which shapes there are and what they mean (`suite.shapes`); each may also be JSON text. Tests of
+another shape make a record that cannot be used, with the reason. Beyond that:
+
+- The entry point is what a `check(...)` in the last line tests.
+- A method of `class Solution` gets the names that LeetCode's solutions take for granted (`leetcode_prelude`).
+- Integers beyond 64 bits, for which a row's JSON has no room, are written as `{"$": "int", "v": "0x..."}`.
+- Expected values that all are lists of one value may be wrapped ones, as in APPS: either reading is accepted.
+
+Not covered: pickles, which are never read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from truegold.pipeline.sources.columns import INT64
+from truegold.pipeline.sources.jsonl import parse_json, parse_structure
+from truegold.pipeline.sources.leetcode_prelude import LEETCODE_PRELUDE
+from truegold.pipeline.sources.records import Unusable
+from truegold.verifiers.code.bad_suite import BadSuite
+from truegold.verifiers.code.suite import read_suite
+from truegold.verifiers.code.suite.shapes import FORMS, normal_form
+
+Arguments = dict[str, Any]
+
+MAX_NESTED = 50
+"""Tests whose lists nest deeper are not read: values a little deeper still are cut when the row is written, which would
+make other tests of them."""
+
+_CHECK_CALL = re.compile(r"\ncheck\(\s*([\w.()]+)\s*\)\s*$")
+_KEPT = ("type", "entry_point", "code", "checker", "interactor", "files", "prelude", "stub", "codecs")
+"""The verifier's arguments that are taken from tests in normal form as they are; cases are rewritten."""
+
+
+def looks_like_tests(value: object) -> bool:
+    """Say whether these are tests rather than an answer or a text, as far as a glance tells."""
+    tests = parse_structure(value)
+    if isinstance(tests, Mapping):
+        pairs = (("inputs", "outputs"), ("input", "output"))
+        has_lists = any(all(isinstance(tests.get(name), list) for name in pair) for pair in pairs)
+        return _is_ready(tests) or "functional" in tests or has_lists
+    return isinstance(tests, list) and bool(tests) and (_are_cases(tests) or _are_asserts(tests))
+
+
+def read_tests(value: Any, column: str, name: str | None = None, hints: Iterable[str | None] = ()) -> Arguments:
+    """Return the verifier's arguments for the tests in a column.
+
+    `name` is that of the function, where the tests do not name it; `hints` are texts that show whether it is a method
+    of `class Solution`. Raises Unusable where there are no tests, or none that can be read.
+    """
+    tests = parse_tests(value, column)
+    if not tests:
+        raise _missing(column)
+    if not isinstance(tests, Mapping | list):
+        raise _unreadable(column, f"holds a {type(tests).__name__}, not tests")
+    try:
+        if isinstance(tests, Mapping) and _is_ready(tests):
+            read_suite(tests)
+            return dict(tests)
+        normal_tests, _ = normal_form({"tests": tests, "fn_name": name, "starter_code": _class_text(hints)})
+    except BadSuite as error:
+        raise _unreadable(column, str(error)) from None
+    except RecursionError:
+        raise _unreadable(column, "values nested too deeply") from None
+    return _arguments(normal_tests, tests, column)
+
+
+def _arguments(normal_tests: Mapping[str, Any], tests: Any, column: str) -> Arguments:
+    arguments = {key: normal_tests[key] for key in _KEPT if normal_tests.get(key)}
+    if normal_tests["type"] in ("asserts", "unittest"):
+        return _code_arguments(arguments)
+    cases = normal_tests["cases"]
+    if not cases:
+        raise _missing(column)
+    if normal_tests["type"] == "stdio":
+        return arguments | {"cases": [_stdio_case(case, column, position) for position, case in enumerate(cases, 1)]}
+    return _call_arguments(arguments, cases, tests, column)
+
+
+def parse_tests(value: Any, column: str) -> Any:
+    """Return what a column holds, read as JSON where it is a text; raise Unusable where a text is no JSON."""
+    if not isinstance(value, str):
+        return value
+    if not value.strip():
+        return None
+    try:
+        return parse_json(value)
+    except ValueError as error:
+        raise _unreadable(column, f"no JSON: {error}") from None
+
+
+def _code_arguments(arguments: Arguments) -> Arguments:
+    call = _CHECK_CALL.search(arguments["code"])
+    if call is not None:
+        arguments |= {"entry_point": call[1], "code": arguments["code"][: call.start()].rstrip()}
+    return _with_prelude(arguments)
+
+
+def _with_prelude(arguments: Arguments) -> Arguments:
+    in_class = str(arguments.get("entry_point", "")).startswith("Solution()")
+    return ({"prelude": LEETCODE_PRELUDE} if in_class else {}) | arguments
+
+
+def _stdio_case(case: Mapping[str, Any], column: str, position: int) -> Arguments:
+    weight = {"weight": case["weight"]} if "weight" in case else {}
+    return {key: _stdio_text(case[key], f"case {position}: the {key}", column) for key in ("input", "output")} | weight
+
+
+def _stdio_text(value: Any, name: str, column: str) -> str:
+    """Return a text, a number or a list of lines as one text; `name` names it in errors."""
+    lines = value if isinstance(value, list) else [value]
+    if all(isinstance(line, str | int | float) and not isinstance(line, bool) for line in lines):
+        return "\n".join(map(str, lines))
+    raise _unreadable(column, f"{name} is a {type(value).__name__}, not a text")
+
+
+def _call_arguments(arguments: Arguments, calls: list[Arguments], tests: Any, column: str) -> Arguments:
+    if "entry_point" not in arguments:
+        raise _unreadable(column, "calls of a function that is not named")
+    cases = [{key: _exact(value, column) for key, value in case.items() if key != "kwargs" or value} for case in calls]
+    # A list of cases holds those of APPS, written otherwise. A value that is given as text is never wrapped.
+    listed_cases = tests if isinstance(tests, list) else []
+    if len({case.get("fn_name") for case in listed_cases}) > 1:
+        raise _unreadable(column, "calls of several functions")
+    as_text = any(isinstance(case.get("input"), str) for case in listed_cases)
+    if listed_cases and "checker" not in arguments and not as_text:
+        expected = [case["expected"] for case in cases]
+        if all(isinstance(value, list) and len(value) == 1 for value in expected):
+            cases = [{**case, "expected": [case["expected"][0], case["expected"]]} for case in cases]
+            arguments["checker"] = {"type": "values", "any_of": True}
+    return _with_prelude(arguments) | {"cases": cases}
+
+
+def _exact(value: Any, column: str, depth: int = 0) -> Any:
+    """Return a value in the form that the verifier reads without loss."""
+    if depth > MAX_NESTED:
+        raise _unreadable(column, f"values nested more than {MAX_NESTED} deep")
+    if isinstance(value, int) and not isinstance(value, bool) and not -INT64 <= value < INT64:
+        return {"$": "int", "v": hex(value)}
+    if isinstance(value, list):
+        return [_exact(item, column, depth + 1) for item in value]
+    if isinstance(value, Mapping):
+        return {key: _exact(item, column, depth + 1) for key, item in value.items()}
+    return value
+
+
+def _is_ready(tests: Mapping[str, Any]) -> bool:
+    """Say whether these are the verifier's arguments already."""
+    return tests.get("type") in FORMS
+
+
+def _class_text(hints: Iterable[str | None]) -> str | None:
+    """Return the first of the texts that has a `class Solution`."""
+    return next((text for text in hints if text and "class Solution" in text), None)
+
+
+def _are_cases(tests: list[Any]) -> bool:
+    return all(isinstance(case, Mapping) and {"input", "output"} <= case.keys() for case in tests)
+
+
+def _are_asserts(tests: list[Any]) -> bool:
+    return all(isinstance(line, str) and line.lstrip().startswith("assert") for line in tests)
+
+
+def _missing(column: str) -> Unusable:
+    return Unusable("missing_tests", f"column {column!r} holds no tests")
+
+
+def _unreadable(column: str, reason: str) -> Unusable:
+    return Unusable("unreadable_tests", f"column {column!r}: {reason}")

@@ -1,0 +1,237 @@
+"""Reads JSON Lines with bounded memory, whatever stands in the file.
+
+The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {"question": ..., "answer": 42}, 44)`.
+
+Covered: LF and CRLF, a byte order mark, gzip, a last line without an end, lines longer than the bound (skipped without
+being held), invalid UTF-8, NaN and Infinity (not JSON), nesting beyond the parser's depth, integers of any size (kept
+exactly; `orjson`, which reads all other lines, would turn those beyond 64 bits into floats). Blank lines are no rows.
+Not covered: a JSON array and UTF-16, which are refused by name before any row is read.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, NoReturn, cast
+
+import orjson
+
+from truegold.pipeline.sources.records import EXCERPT_CHARS, Record, Reject, beginning, is_utf8
+from truegold.verifiers import InputError
+
+GZIP_MAGIC = b"\x1f\x8b"
+BOM = b"\xef\xbb\xbf"
+BLOCK_BYTES = 2**22
+"""Bytes that are read at a time where many lines are taken together."""
+SKIP_BYTES = 2**16
+"""An overlong line is skipped in pieces of this many bytes."""
+SNIFF_BYTES = 4096
+"""This many bytes of a file are looked at to tell whether it is JSON Lines at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A physical line of a file."""
+
+    line_number: int
+    """The number of the line from 1."""
+    data: bytes
+    """The line with its terminator; of a line that is too long only the start."""
+    size: int
+    """Bytes of the whole line, without its terminator."""
+    too_long: bool = False
+    """Whether the line is longer than the bound."""
+
+
+def is_packed(path: Path) -> bool:
+    """Say whether the file is gzip, whatever its name."""
+    with path.open("rb") as file:
+        return file.read(2) == GZIP_MAGIC
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file for its bytes, which are unpacked where it is gzip."""
+    return cast(IO[bytes], gzip.open(path, "rb")) if is_packed(path) else path.open("rb")
+
+
+def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
+    """Yield every physical line, of which at most `max_bytes` are ever held; the byte order mark is taken off."""
+    line_number = 0
+    with open_bytes(path) as file:
+        try:
+            # Two more bytes are room for the terminator, which does not count.
+            while data := file.readline(max_bytes + 2):
+                line_number += 1
+                if line_number == 1:
+                    data = data.removeprefix(BOM)
+                size = len(data.rstrip(b"\r\n"))
+                if size <= max_bytes:
+                    yield Line(line_number, data, size)
+                    continue
+                start = data[: EXCERPT_CHARS * 4]
+                while data and not data.endswith(b"\n"):
+                    data = file.readline(SKIP_BYTES)
+                    size += len(data.rstrip(b"\r\n") if data.endswith(b"\n") else data)
+                yield Line(line_number, start, size, too_long=True)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(
+                f"{path} is damaged after line {line_number}: {error}.", "Copy or download the file again."
+            ) from None
+
+
+def read_jsonl(path: Path, max_row_bytes: int, after: int = 0) -> Iterator[Record | Reject]:
+    """Yield the records of a JSON Lines file, without those of its first `after` lines."""
+    _refuse_other_formats(path)
+    yield from parse_lines(islice(read_lines(path, max_row_bytes), after, None), max_row_bytes)
+
+
+def parse_lines(lines: Iterable[Line], max_row_bytes: int) -> Iterator[Record | Reject]:
+    """Yield the records of some lines; a blank line is none."""
+    for line in lines:
+        if line.too_long:
+            detail = f"{line.size} bytes, above max_row_bytes = {max_row_bytes}"
+            yield Reject(line.line_number, "row_too_long", detail, beginning(line.data.decode("utf-8", "replace")))
+        elif not line.data.isspace() and line.data:
+            yield _parse_line(line)
+
+
+def read_line_lists(path: Path, max_lines: int, max_bytes: int) -> Iterator[list[bytes] | None]:
+    """Yield the lines of a file that is not packed, `max_lines` at a time and without their terminators.
+
+    This is much faster than `read_lines`. None comes last where a line may be longer than `max_bytes`: it and the rest
+    are left to `read_lines`.
+    """
+    lines: list[bytes] = []
+    with path.open("rb") as file:
+        if file.read(len(BOM)) != BOM:
+            file.seek(0)
+        rest_left = False
+        while not rest_left and (data := file.read(min(BLOCK_BYTES, max_bytes))):
+            data += b"" if data.endswith(b"\n") else file.readline(max_bytes)
+            *whole, last = data.split(b"\n")
+            if len(last) >= max_bytes:
+                rest_left = True
+            elif last:
+                whole.append(last)  # The file's last line has no terminator.
+            if len(whole[-1] if whole else b"") > max_bytes:
+                rest_left = True
+                whole.pop()
+            lines += whole
+            while len(lines) >= max_lines:
+                yield lines[:max_lines]
+                lines = lines[max_lines:]
+    if lines:
+        yield lines
+    if rest_left:
+        yield None
+
+
+def _parse_line(line: Line) -> Record | Reject:
+    try:
+        text = line.data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        detail = f"{error.reason} at byte {error.start} of the line"
+        return Reject(line.line_number, "invalid_utf8", detail, beginning(line.data.decode("utf-8", "replace")))
+    try:
+        values = parse_json(text)
+    except LoneSurrogate as error:
+        return Reject(line.line_number, "invalid_unicode", str(error), beginning(text.strip()))
+    except ValueError as error:
+        return Reject(line.line_number, "invalid_json", str(error), beginning(text.strip()))
+    if not isinstance(values, dict):
+        detail = f"the line holds a JSON {_JSON_NAMES.get(type(values), 'value')}, not an object"
+        return Reject(line.line_number, "not_an_object", detail, beginning(text.strip()))
+    return Record(line.line_number, values, line.size)
+
+
+_JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
+
+
+_LONG_NUMBER = re.compile(r"\d{19}", re.ASCII)
+"""Digits that may be an integer beyond 64 bits, which `orjson` would not keep exactly."""
+_LONG_NUMBER_BYTES = re.compile(rb"\d{19}")
+
+
+def has_long_number(line: bytes) -> bool:
+    """Say whether a line has to be read by `parse_json`, which keeps such numbers exactly."""
+    return _LONG_NUMBER_BYTES.search(line) is not None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+class LoneSurrogate(ValueError):
+    """A JSON text spells half of a character, `"\\ud800"`: it is legal JSON, and no file can hold it as UTF-8."""
+
+
+def parse_json(text: str) -> object:
+    """Return the value of a strict JSON text; raise ValueError with one line that says what is wrong.
+
+    All JSON is read here, so that no value with a lone surrogate gets any further.
+    """
+    if _LONG_NUMBER.search(text) is None:
+        try:
+            parsed: object = orjson.loads(text)
+            return parsed
+        except orjson.JSONDecodeError:
+            pass  # It is stricter about lone surrogates and huge floats, and says less about what is wrong.
+    try:
+        value: object = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at character {error.pos}") from None
+    except RecursionError:  # The parser bounds the depth itself: a line may hold a million "[".
+        raise ValueError("nested too deeply") from None
+    if _SURROGATE.search(text) is not None:
+        _refuse_lone_surrogates(value)
+    return value
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a character as JSON spells it; two halves in a row are a whole one."""
+
+
+def _refuse_lone_surrogates(value: object) -> None:
+    remaining = [value]
+    while remaining:
+        part = remaining.pop()
+        if isinstance(part, dict):
+            remaining += [*part, *part.values()]
+        elif isinstance(part, list):
+            remaining += part
+        elif isinstance(part, str) and not is_utf8(part):
+            raise LoneSurrogate(f"a text holds a lone surrogate, half of a character: {part!a:.60}")
+
+
+def parse_structure(value: Any) -> Any:
+    """Return the object or array that a text holds as JSON; every other value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return parse_json(value)
+        except ValueError:
+            return value
+    return value
+
+
+def _refuse_other_formats(path: Path) -> None:
+    """Raise an InputError that names the real format of a file that would otherwise be nothing but rejects."""
+    with open_bytes(path) as file:
+        try:
+            start = file.read(SNIFF_BYTES)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(f"{path} is no intact gzip file: {error}.", "Copy or download the file again.") from None
+    if start.startswith(b"PAR1"):
+        raise InputError(f"{path} is a Parquet file.", "Set format: parquet, or name it *.parquet.")
+    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{path} is UTF-16, not UTF-8.", "Convert it: iconv -f UTF-16 -t UTF-8 in > out")
+    body = start.removeprefix(BOM).lstrip()
+    if body.startswith(b"[") and body[1:].lstrip()[:1] in (b"{", b""):
+        raise InputError(
+            f"{path} is one JSON array, not JSON Lines.", f"Convert it: jq -c '.[]' {path.name} > converted.jsonl"
+        )

@@ -1,0 +1,226 @@
+r"""The shapes that datasets of programs come in; `presets` has the others and says what a preset is.
+
+    {"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}", ...}
+
+fits `apps` and becomes a row without gold, verifier `code`, verifier_args `{"type": "stdio", "cases": [{"input":
+"1 2\n", "output": "3\n"}]}`, solution the first of `solutions`. `code_tests` reads the tests. A `time_limit` of the
+source becomes `"limits": {"cpu_s": ...}`; starter code is put below the problem, since tests call what it names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Set
+from typing import Any
+
+from truegold.pipeline.config.sources import Columns, ColumnSpec
+from truegold.pipeline.sources.code_columns import (
+    function_name,
+    limits_of,
+    programs_of,
+    refuse_packed,
+    required_text,
+    solution_of,
+    texts_of,
+    with_starter,
+)
+from truegold.pipeline.sources.code_tests import looks_like_tests, parse_tests, read_tests
+from truegold.pipeline.sources.columns import compile_column, text_of
+from truegold.pipeline.sources.layout import Derived, Layout, Samples, Values
+from truegold.pipeline.sources.leetcode_prelude import LEETCODE_PRELUDE
+from truegold.pipeline.sources.records import Unusable
+
+_TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
+_GROUND_TRUTH = compile_column(ColumnSpec(column="reward_model.ground_truth"), "gold")
+
+
+def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
+    """Fit `{"prompt": "def f(x):\\n", "canonical_solution": "return x", "test": "def check(...", "entry_point": "f"}`.
+
+    It becomes a code row without gold, its solution the whole program (prompt and canonical solution), verifier_args
+    `{"type": "asserts", "entry_point": "f", "code": "def check(...", "stub": "def f(x):\\n"}`. EvalPlus's files that
+    have a `test` fit as well, and BigCodeBench (`complete_prompt`; its test cases make the type `unittest`).
+    """
+    prompt = _first_column(columns, "prompt", "complete_prompt")
+    if prompt is None or not {"canonical_solution", "test", "entry_point"} <= columns:
+        return None
+
+    def derive(values: Values) -> Derived:
+        test, entry_point = required_text(values, "test"), required_text(values, "entry_point")
+        body, stub = text_of(values.get("canonical_solution")), text_of(values.get(prompt.column))
+        kind = "unittest" if _TEST_CASE.search(test) else "asserts"
+        arguments = {"type": kind, "entry_point": entry_point, "code": test}
+        if stub:
+            arguments["stub"] = stub
+        return Derived(arguments, (stub or "") + body if body else None)
+
+    return _layout(prompt, derive, {"canonical_solution", "test", "entry_point"})
+
+
+def leetcode(columns: Set[str], samples: Samples) -> Layout | None:
+    """Fit `{"problem_description": "Given an array ...", "starter_code": "class Solution: ...", "prompt": "import ...",
+    "completion": "class Solution: ...", "entry_point": "Solution().twoSum", "test": "def check(candidate): ..."}`.
+
+    It becomes a code row with description and starter code as prompt, the completion (or `canonical_solution`) as
+    solution, and verifier_args `{"type": "asserts", "entry_point": "Solution().twoSum", "code": "def check ...",
+    "prelude": "import ..."}`. The prelude may also stand in `prelude`.
+    """
+    prelude = "prelude" if "prelude" in columns else "prompt"
+    problem = _first_column(columns - {prelude}, *_PROBLEMS, "query", "prompt")
+    if problem is None or not {"entry_point", "test"} <= columns or not {"prelude", "completion"} & columns:
+        return None
+
+    def derive(values: Values) -> Derived:
+        arguments = {
+            "type": "asserts",
+            "entry_point": required_text(values, "entry_point"),
+            "code": required_text(values, "test"),
+            "prelude": text_of(values.get(prelude)) or LEETCODE_PRELUDE,
+        }
+        solution = solution_of(values, "completion", "canonical_solution", "solution", "solutions")
+        return Derived(arguments, solution, with_starter(values, problem.column))
+
+    uses = {prelude, "entry_point", "test", "starter_code", "completion", "canonical_solution", "solution"}
+    return _layout(problem, derive, uses)
+
+
+def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
+    """Fit `{"text": "Write a function to ...", "code": "def f ...", "test_list": ["assert f(1) == 2", "assert ..."]}`.
+
+    It becomes a code row with the code as solution and verifier_args `{"type": "asserts", "code": "assert f(1) ..."}`.
+    The prompt gets the first assertion, as is usual with MBPP: without it nobody could know the function's name. Where
+    there is a `test` as well (EvalPlus's MBPP+), which has more cases, it takes the list's place.
+    """
+    text = _first_column(columns, "text", "prompt")
+    if text is None or not {"code", "test_list"} <= columns:
+        return None
+
+    def derive(values: Values) -> Derived:
+        tests = texts_of(values.get("test_list"))
+        if not tests:
+            raise Unusable("missing_tests", "column 'test_list' is empty")
+        setup = texts_of(values.get("test_imports")) + texts_of(values.get("test_setup_code"))
+        prompt = text_of(values.get(text.column))
+        if prompt:
+            prompt = f"{prompt}\n\nYour code should pass this test:\n\n{tests[0]}"
+        code = text_of(values.get("test")) or "\n".join([*setup, *tests])
+        return Derived({"type": "asserts", "code": code}, prompt=prompt)
+
+    uses = {text.column, "code", "test_list", "test_setup_code", "test_imports", "test"}
+    return Layout(Columns(prompt=text, solution=_column("code")), "code", "code", derive, frozenset(uses))
+
+
+def livecodebench(columns: Set[str], samples: Samples) -> Layout | None:
+    r"""Fit `{"question_content": "You are given ...", "starter_code": "class Solution: ...",
+    "public_test_cases": "[{\"input\": \"[1,2]\\n3\", \"output\": \"1\", \"testtype\": \"functional\"}]",
+    "private_test_cases": "[...]", "metadata": "{\"func_name\": \"find\"}"}`.
+
+    It becomes a code row with public and private tests, verifier_args `{"type": "calls", "entry_point":
+    "Solution().find", "cases": [{"args": [[1, 2], 3], "expected": 1}, ...], "prelude": "import ..."}`; tests by stdin
+    make `{"type": "stdio", ...}`. Private tests that are a compressed pickle, as in the original files, are rejected as
+    unsafe_tests: reading a pickle can run anything.
+    """
+    if not {"question_content", "public_test_cases"} <= columns:
+        return None
+    uses = {"public_test_cases", "private_test_cases", "starter_code"}
+
+    def derive(values: Values) -> Derived:
+        refuse_packed(values, "private_test_cases")
+        tests = {part: parse_tests(values.get(part), part) for part in ("public_test_cases", "private_test_cases")}
+        arguments = read_tests(tests, "public_test_cases", function_name(values), [text_of(values.get("starter_code"))])
+        return Derived(arguments, prompt=with_starter(values, "question_content"))
+
+    return _layout(_column("question_content"), derive, uses)
+
+
+def apps(columns: Set[str], samples: Samples) -> Layout | None:
+    r"""Fit `{"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}",
+    "solutions": "[\"print(sum(map(int, input().split())))\"]", "starter_code": ""}`.
+
+    It becomes a code row with the first of the solutions and verifier_args `{"type": "stdio", "cases": [{"input":
+    "1 2\n", "output": "3\n"}]}`; with a `fn_name`, `{"type": "calls", "entry_point": fn_name, ...}`. TACO fits as
+    well; its `"time_limit": "2.0 seconds"` becomes `"limits": {"cpu_s": 2.0}`.
+    """
+    if not {"question", "input_output"} <= columns:
+        return None
+    return _layout(_column("question"), _from_tests("question", "input_output"), {"input_output", *_USED_WITH_TESTS})
+
+
+def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
+    r"""Fit `{"problem": "You are given ...", "tests": [{"input": "1 2\n", "output": "3\n"}], "solution": "print(..)"}`.
+
+    It becomes a code row with the solution as it is or the first of `solutions`, and verifier_args `{"type": "stdio",
+    "cases": [...]}`. The tests may have any form of `code_tests`, as in DeepCoder's and rLLM's files (`{"functional":
+    "def check(..."}`, `[{"fn_name": "add", "input": [1, 2], "output": [3], "type": "function_call"}]`). CodeContests
+    itself has the problem in `description` and tests in `public_tests`, `private_tests` and `generated_tests`; the
+    first of its solutions in Python 3 is taken. The `checker` of CodeContests+, a program, becomes the tests' checker.
+    """
+    problem = _first_column(columns, "problem", "description", "question")
+    if problem is None:
+        return None
+    if {"public_tests", "private_tests"} <= columns:
+        uses = {*_TEST_PARTS, *_USED_WITH_TESTS}
+        return _layout(problem, _from_tests(problem.column, *_TEST_PARTS), uses)
+    if "tests" in columns and any(looks_like_tests(sample.get("tests")) for sample in samples):
+        return _layout(problem, _from_tests(problem.column, "tests"), {"tests", *_USED_WITH_TESTS})
+    return None
+
+
+def verl_code() -> Layout:
+    r"""Return the layout of `{"data_source": "taco", "prompt": [{"role": "user", "content": "Add ..."}],
+    "reward_model": {"ground_truth": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}"}}`.
+
+    It becomes a code row with the last user message as prompt and verifier_args `{"type": "stdio", "cases": [...]}`.
+    The ground truth may have any form of `code_tests`.
+    """
+
+    def derive(values: Values) -> Derived:
+        tests = verl_ground_truth(values)
+        if not looks_like_tests(tests):
+            raise Unusable("mixed_source", "reward_model.ground_truth holds no tests, and in other rows it does")
+        return Derived(read_tests(tests, "reward_model.ground_truth"))
+
+    return _layout(_column("prompt"), derive, {"reward_model"})
+
+
+def verl_ground_truth(values: Values) -> Any:
+    """Return what verl's files hold as the ground truth of a record: an answer, or tests."""
+    return _GROUND_TRUTH(values)
+
+
+_PROBLEMS = ("problem_description", "question_content", "problem", "question", "description", "content")
+_TEST_PARTS = ("public_tests", "private_tests", "generated_tests")
+_USED_WITH_TESTS = ("solution", "starter_code", "checker", "interactor")
+"""These columns do not go into `meta`. Several solutions, of which one is taken, and time limits, which may be no
+numbers, do."""
+
+
+def _layout(prompt: ColumnSpec, derive: Callable[[Values], Derived], uses: Iterable[str]) -> Layout:
+    return Layout(Columns(prompt=prompt), "code", "code", derive, frozenset(uses))
+
+
+def _from_tests(problem: str, *columns: str) -> Callable[[Values], Derived]:
+    """Return the `derive` of tests in one column or several; the other columns are those that all such datasets use."""
+
+    def derive(values: Values) -> Derived:
+        tests = values.get(columns[0])
+        if len(columns) > 1:
+            tests = {column: parse_tests(values.get(column), column) for column in columns}
+        solution = solution_of(values, "solution", "solutions")
+        hints = [text_of(values.get("starter_code")), solution]
+        arguments = read_tests(tests, columns[0], function_name(values), hints)
+        if limits := limits_of(values):
+            arguments["limits"] = limits
+        if arguments["type"] == "stdio":
+            arguments |= programs_of(values)
+        return Derived(arguments, solution, with_starter(values, problem))
+
+    return derive
+
+
+def _column(name: str) -> ColumnSpec:
+    return ColumnSpec(column=name)
+
+
+def _first_column(columns: Set[str], *names: str) -> ColumnSpec | None:
+    return next((_column(name) for name in names if name in columns), None)

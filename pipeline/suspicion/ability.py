@@ -1,0 +1,181 @@
+"""Abilities of systems and the difficulty to expect of items, from who agrees with which labels.
+
+A one-parameter item-response (Rasch) model: a system of ability t solves an item of difficulty b with probability
+`CEILING * sigmoid(t - b)`. Item difficulties are integrated out over a grid (marginal maximum likelihood: Bock and
+Aitkin 1981, Psychometrika 46, eq. 9-14), with a normal prior whose mean is a linear function of the item's text
+(`text_features`). That is the explanatory item-response model of Fischer 1973 (linear logistic test model) with an
+error term. Abilities get a weak normal prior. The scale's zero is the mean item. Labels that are at fault lower all
+systems alike, strong ones a little more; with a few per cent of them that does not change the order.
+
+    "Tom has 3 apples and buys 2 more. ..."  solution "3+2=5"     ->  short, one step: nobody should fail it
+
+What a text says about difficulty is learnt from the pass rates by ridge regression, never from labels of bad items.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truegold.pipeline.suspicion.item import Item
+
+Array = NDArray[np.float64]
+
+CEILING = 0.99
+"""Even the best systems slip: one wrong answer of a strong system is no evidence."""
+GRID: Array = np.linspace(-7.0, 7.0, 57)
+"""The difficulties, in logits, that are integrated over."""
+MAX_ITEMS = 20_000
+"""The most items that the fit looks at, evenly spread over the data: abilities are known to a hundredth of a logit
+then, and memory does not grow with the data."""
+ROUNDS = 30
+"""Rounds of the fit without the text."""
+TEXT_ROUNDS = 12
+"""Further rounds, in which what the text says is learnt."""
+RIDGE = 20.0
+"""Strength of the ridge on the weights of standardised text features: as if 20 items said that they mean nothing."""
+ABILITY_SD = 3.0
+"""Standard deviation of the abilities' prior, in logits."""
+SPREAD = 2.0
+"""Standard deviation of difficulties before any data, worth `SPREAD_ITEMS` items: one system alone cannot tell it."""
+SPREAD_ITEMS = 20.0
+MIN_SPREAD = 0.5
+MIN_SYSTEMS_FOR_SPREAD = 4
+MAX_CHARS = 20_000
+"""The part of a text that its features count. Bounds the time for texts of megabytes."""
+
+_DIGITS = re.compile(r"\d[\d,]{0,15}\.?\d{0,10}")
+_WORD = re.compile(r"[A-Za-z]+|[一-鿿]")
+_CALCULATOR = re.compile(r"<<[^<>]{0,200}>>")
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """The fitted abilities of m systems, and the normal prior of difficulty with mean `mean + features @ weights`."""
+
+    theta: Array
+    """(m,), in logits."""
+    mean: float
+    weights: Array
+    """(k,), of the text features."""
+    spread: float
+    """The prior's standard deviation."""
+
+    def expected_difficulty(self, features: Array) -> Array:
+        """Return the prior's mean for items with these (n, k) features: (n,), in logits."""
+        expected: Array = self.mean + features @ self.weights
+        return expected
+
+    def restrict_to(self, chosen: NDArray[np.bool_]) -> Ability:
+        """Return the abilities of the chosen systems alone; chosen: (m,)."""
+        return replace(self, theta=self.theta[chosen])
+
+
+def sigmoid(logits: Array) -> Array:
+    """Return probabilities. Logits are clipped, so that `exp` never overflows."""
+    probabilities: Array = 1.0 / (1.0 + np.exp(-np.clip(logits, -50.0, 50.0)))
+    return probabilities
+
+
+def text_features(problems: Sequence[Item]) -> Array:
+    """Return (n, 6) features, each column with mean 0 and standard deviation 1; all 0 where it says nothing.
+
+    They are logarithms of counts: words and numbers of the prompt; lines, equals signs and characters of the solution
+    and its largest number. A text that is missing counts as average.
+    """
+    table = np.array([_log_counts(item) for item in problems], dtype=np.float64).reshape(len(problems), 6)
+    known = np.isfinite(table)
+    n = np.maximum(known.sum(axis=0), 1)
+    mean = np.where(known, table, 0.0).sum(axis=0) / n
+    centred = np.where(known, table - mean, 0.0)
+    spread = np.sqrt((centred**2).sum(axis=0) / n)
+    scaled: Array = centred / np.where(spread > 1e-9, spread, 1.0)
+    return scaled
+
+
+def _log_counts(item: Item) -> list[float]:
+    prompt_counts, solution_counts = [math.nan] * 2, [math.nan] * 4
+    if item.prompt:
+        prompt = item.prompt[:MAX_CHARS]
+        prompt_counts = [len(_WORD.findall(prompt)), len(_DIGITS.findall(prompt))]
+    if item.solution:
+        solution = _CALCULATOR.sub("", item.solution[:MAX_CHARS])
+        largest = max((float(digits.replace(",", "")) for digits in _DIGITS.findall(solution)), default=0.0)
+        solution_counts = [solution.count("\n"), solution.count("="), len(solution), largest]
+    return [math.log1p(count) for count in (*prompt_counts, *solution_counts)]
+
+
+def fit(right: Array, seen: Array, features: Array) -> Ability:
+    """Fit the model to n items and m systems, any of which may be 0. A system that is never seen has ability 0.
+
+    right, seen: (n, m) weights of a system's answers that agree with the label, and of all its answers.
+    features: (n, k).
+    """
+    n, m = seen.shape
+    total = seen.sum(axis=0)
+    rate = (right.sum(axis=0) + 0.5) / (total + 1.0)
+    theta: Array = 1.3 * np.log(rate / (1.0 - rate))  # Averaging over difficulties shrinks logits; 1.3 undoes that.
+    if not n or not m:
+        return Ability(theta, 0.0, np.zeros(features.shape[1]), SPREAD)
+    spread = SPREAD
+    for _ in range(ROUNDS):
+        posterior = _posterior(right, seen, theta, np.zeros(n), spread)
+        mean = float((posterior @ GRID).mean())
+        spread = _fit_spread(posterior, np.full(n, mean), m)
+        theta = _improve_theta(right, seen, posterior, theta - mean)
+    mean = 0.0
+    weights: Array = np.zeros(features.shape[1])
+    for _ in range(TEXT_ROUNDS if features.any() else 0):
+        expected = mean + features @ weights
+        posterior = _posterior(right, seen, theta, expected, spread)
+        difficulty = posterior @ GRID
+        mean = float(difficulty.mean())
+        precision = features.T @ features + RIDGE * np.eye(features.shape[1])
+        weights = np.linalg.solve(precision, features.T @ (difficulty - mean)).astype(np.float64)
+        spread = _fit_spread(posterior, mean + features @ weights, m)
+    return Ability(theta, mean, weights, spread)
+
+
+def solve_probability(theta: Array) -> Array:
+    """Return (m, grid): the probability that each system solves an item of each difficulty of `GRID`."""
+    return CEILING * sigmoid(theta[:, None] - GRID)
+
+
+def log_prior(expected: Array, spread: float) -> Array:
+    """Return (n, grid): the log of the normal prior of difficulty, normalised over the grid."""
+    log = -((GRID - expected[:, None]) ** 2) / (2.0 * spread**2)
+    normalised: Array = log - np.log(np.exp(log).sum(axis=1, keepdims=True))
+    return normalised
+
+
+def _posterior(right: Array, seen: Array, theta: Array, expected: Array, spread: float) -> Array:
+    p = solve_probability(theta)
+    log = right @ np.log(p) + (seen - right) @ np.log1p(-p) + log_prior(expected, spread)
+    posterior = np.exp(log - log.max(axis=1, keepdims=True))
+    normalised: Array = posterior / posterior.sum(axis=1, keepdims=True)
+    return normalised
+
+
+def _fit_spread(posterior: Array, expected: Array, m: int) -> float:
+    if m < MIN_SYSTEMS_FOR_SPREAD:
+        return SPREAD
+    squares = float((posterior * (GRID - expected[:, None]) ** 2).sum())
+    variance = (squares + SPREAD_ITEMS * SPREAD**2) / (len(posterior) + SPREAD_ITEMS)
+    return max(MIN_SPREAD, float(np.sqrt(variance)))
+
+
+def _improve_theta(right: Array, seen: Array, posterior: Array, theta: Array) -> Array:
+    """Take a few Fisher-scoring steps on the expected log likelihood of each ability."""
+    expected_seen, expected_right = seen.T @ posterior, right.T @ posterior
+    for _ in range(3):
+        s = sigmoid(theta[:, None] - GRID)
+        p, slope = CEILING * s, CEILING * s * (1.0 - s)
+        gradient = (expected_right * slope / p - (expected_seen - expected_right) * slope / (1.0 - p)).sum(axis=1)
+        information = (expected_seen * slope**2 / (p * (1.0 - p))).sum(axis=1) + 1.0 / ABILITY_SD**2
+        theta = theta + np.clip((gradient - theta / ABILITY_SD**2) / information, -1.0, 1.0)
+    return theta

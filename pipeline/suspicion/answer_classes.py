@@ -1,0 +1,178 @@
+r"""One item's answers as classes of equal meaning: class 0 is the label's, the others are alternatives.
+
+    gold "1/2", answers "0.5", "\frac12", "2", "2.0", "3"   ->   label 2 votes; "2" 2 votes; "3" 1 vote
+
+Equal texts and equal whole numbers are joined without a verifier; the item's verifier compares what is left, each pair
+of distinct forms once and at most `MAX_COMPARISONS` of them for an item.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from truegold.pipeline.suspicion.cut_answers import is_cut_short
+from truegold.pipeline.suspicion.item import Item
+from truegold.verifiers import ConfigError, GuardError, Verifier, gold_response, judges_solutions, resolve
+from truegold.verifiers import Item as VerifierItem
+from truegold.verifiers.running.single import verify_one
+
+MAX_COMPARISONS = 200
+"""Pairs of forms that the verifier compares for one item: a thousand distinct texts must not cost a million
+comparisons. Each form beyond the limit is a class of its own."""
+MAX_KEY_CHARS = 200
+"""Longer texts are compared by their beginnings and lengths: they are no final answers."""
+
+_WHOLE = re.compile(r"[-+−]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.0{1,6})?")
+_LETTER = re.compile(r"\(?([A-Za-z])\)?[.:]?")
+
+LABEL_CLASS = 0
+"""The class of the answers that agree with gold."""
+UNJUDGED_CLASS = -1
+"""The class of the answers that could not be judged."""
+CUT_CLASS = -2
+"""The class of the answers that are a part of gold: extraction may have cut them short."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A distinct text among an item's answers."""
+
+    text: str
+    count: int
+    """The samples that have it."""
+    agrees: bool | None = None
+    """Whether it agrees with gold; None where that is still to be judged."""
+    unjudged: bool = False
+    """Whether a verifier could not judge it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Classes:
+    """The classes of an item's answers."""
+
+    by_form: list[int]
+    """The class of each form."""
+    alternatives: list[str]
+    """A text for each alternative, from class 1 on."""
+
+
+def classify(item: Item, forms: Sequence[Form]) -> Classes:
+    """Sort an item's forms into classes, alternatives by falling count.
+
+    ConfigError where the item names a verifier that does not exist. Where the verifier judges programs no two texts can
+    be compared, and each is an alternative of its own.
+    """
+    comparer = _Comparer(item)
+    classes = [_known_class(form) for form in forms]
+    order = sorted(range(len(forms)), key=lambda index: (-forms[index].count, forms[index].text))
+    alternatives: list[list[Form]] = []  # The forms of each alternative, the most frequent first.
+    by_key: dict[str, int] = {}
+    for index in order:
+        form = forms[index]
+        if classes[index] is None and form.agrees is None:
+            agrees = comparer.agrees_with_gold(form.text)
+            classes[index] = _known_class(replace(form, agrees=agrees, unjudged=agrees is None))
+        if classes[index] is not None:
+            continue
+        if item.gold is not None and is_cut_short(form.text, item.gold):
+            classes[index] = CUT_CLASS
+            continue
+        key = key_of(form.text)
+        alternative = by_key.get(key)
+        if alternative is None:
+            matching = (n for n, members in enumerate(alternatives) if comparer.are_same(members[0].text, form.text))
+            alternative = next(matching, len(alternatives))
+        if alternative == len(alternatives):
+            alternatives.append([])
+        by_key.setdefault(key, alternative)
+        alternatives[alternative].append(form)
+        classes[index] = 1 + alternative
+    votes = [sum(form.count for form in members) for members in alternatives]
+    ranked = sorted(range(len(alternatives)), key=lambda n: (-votes[n], n))
+    class_by_rank = {1 + n: 1 + rank for rank, n in enumerate(ranked)}
+    return Classes(
+        [class_by_rank.get(known, known) for known in classes if known is not None],
+        [alternatives[n][0].text for n in ranked],
+    )
+
+
+def _known_class(form: Form) -> int | None:
+    """Return the class of a form that has been judged and is no alternative, else None."""
+    if form.agrees:
+        return LABEL_CLASS
+    return UNJUDGED_CLASS if form.unjudged else None
+
+
+@lru_cache(maxsize=256)
+def key_of(text: str) -> str:
+    """Return a key that is equal for texts that mean the same for certain.
+
+    These are texts of the same whole number, and texts that differ in runs of blanks alone.
+    """
+    plain = text[:MAX_KEY_CHARS].strip().strip("$").strip().rstrip(".")
+    if _WHOLE.fullmatch(plain):
+        return f"={int(plain.partition('.')[0].replace(',', '').replace('−', '-'))}"
+    cut = f"…{len(text)}" if len(text) > MAX_KEY_CHARS else ""
+    return " ".join(plain.split()) + cut
+
+
+def differ_for_certain(left: str, right: str) -> bool:
+    """Whether two texts are whole numbers, or letters of options, that differ: no verifier has to compare them."""
+    left, right = key_of(left), key_of(right)
+    if left == right:
+        return False
+    if left.startswith("=") and right.startswith("="):
+        return True
+    left_letter, right_letter = _LETTER.fullmatch(left), _LETTER.fullmatch(right)
+    return bool(left_letter and right_letter and left_letter[1].upper() != right_letter[1].upper())
+
+
+class _Comparer:
+    """Compares the answers of one item with the item's verifier, within a budget."""
+
+    def __init__(self, item: Item) -> None:
+        self._gold = item.gold
+        self._name, self._arguments = item.verifier, item.verifier_args or "{}"
+        self._verifier = _verifier(item.verifier)
+        self._is_for_programs = judges_solutions(self._verifier)
+        self._comparisons_left = MAX_COMPARISONS
+
+    def agrees_with_gold(self, text: str) -> bool | None:
+        """Whether an answer agrees with gold; None where that cannot be judged."""
+        if self._gold is None or self._is_for_programs:
+            return None
+        if key_of(self._gold) == key_of(text):
+            return True
+        if differ_for_certain(self._gold, text):
+            return False
+        return self._verify(self._gold, text)
+
+    def are_same(self, left: str, right: str) -> bool:
+        """Whether two answers are equal by the verifier; False once the budget is spent."""
+        if self._is_for_programs or differ_for_certain(left, right) or self._comparisons_left <= 0:
+            return False
+        self._comparisons_left -= 1
+        return self._verify(left, right) is True
+
+    def _verify(self, gold: str, text: str) -> bool | None:
+        try:
+            response = gold_response(self._verifier, text, None)
+            verdict = verify_one(
+                VerifierItem(text if response is None else response, gold, self._name, self._arguments)
+            )
+        except GuardError:
+            raise
+        except Exception:  # A user's verifier may raise anything on an odd answer, which says nothing about gold.
+            return None
+        return None if verdict.score is None else verdict.score == 1.0
+
+
+@lru_cache(maxsize=64)
+def _verifier(name: str) -> Verifier:
+    try:
+        return resolve(name)
+    except ConfigError as error:
+        raise ConfigError(f"the items name a verifier that cannot be loaded: {error}") from error

@@ -1,0 +1,293 @@
+"""Gathers samples into arrays: who answered what, with what weight, in a dozen bytes a sample.
+
+`Ballot.add` takes samples in any order; `Ballot.count` sorts them into classes of equal answers (`answer_classes`) and
+returns `Votes`. Samples of items that are not in the data are counted and left out. Only distinct answer texts are held
+as texts.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truegold.pipeline.suspicion.answer_classes import CUT_CLASS, LABEL_CLASS, UNJUDGED_CLASS, Form, classify
+from truegold.pipeline.suspicion.checkpoints import NO_STEP, split_by_step
+from truegold.pipeline.suspicion.item import Item, Sample, has_open_answer
+from truegold.verifiers import Item as BatchItem
+from truegold.verifiers import verify_batch
+from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
+
+SAME_SYSTEM = 0.5
+"""Correlation of one model's repeated samples for an item, at whatever step of its training. k of them weigh
+k / (1 + (k - 1) * 0.5), which is at most two independent systems (the design effect of cluster sampling, Kish 1965,
+section 5.4)."""
+MAX_ANSWER_CHARS = 2_000
+"""Longer answers are cut: they are no final answers, and would be held in memory."""
+BATCH = 2_000
+"""Responses handed to the verifiers in one batch."""
+
+MAX_SPELLINGS = 5
+"""The spellings that are kept of one class of answers."""
+ANSWER_KINDS = {LABEL_CLASS: "label", UNJUDGED_CLASS: "unjudged", CUT_CLASS: "cut_short"}
+"""What the classes that are no alternative are called."""
+
+_TO_JUDGE, _UNJUDGED, _WRONG, _RIGHT = 0, 1, 2, 3
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """Who voted for what: e entries, sorted by item, then answer class, of n items and m systems."""
+
+    item: NDArray[np.int32]
+    """(e,), the index of the entry's item."""
+    system: NDArray[np.int32]
+    """(e,), the index of its system."""
+    answer_class: NDArray[np.int32]
+    """(e,), 0 for the label, 1 for the alternative with most samples, ..."""
+    weight: NDArray[np.float64]
+    """(e,), what the entry counts; one sample of one system counts 1."""
+    samples: NDArray[np.int32]
+    """(e,), the samples in the entry."""
+    systems: list[str]
+    """The names of the m systems, which are models or checkpoints of them."""
+    family: NDArray[np.int32]
+    """(m,), the index of each system's model; later checkpoints of one come later."""
+    alternatives: list[list[str]]
+    """For each of the n items the texts of its classes 1, 2, ..."""
+    closed: NDArray[np.bool_]
+    """(n,), whether the answer is one of a few."""
+    unjudged: NDArray[np.int32]
+    """(n,), the samples that could not be judged."""
+    cut_short: NDArray[np.int32]
+    """(n,), the samples set aside because their answer is a part of gold (`cut_answers`)."""
+    unknown_items: int
+    """The samples whose item is not in the data."""
+
+    @property
+    def n_items(self) -> int:
+        """The number of items, with votes or without."""
+        return len(self.alternatives)
+
+    def has_votes(self) -> NDArray[np.bool_]:
+        """Return (n,): whether anybody voted on the item."""
+        return np.bincount(self.item, minlength=self.n_items) > 0
+
+    def is_any(self) -> NDArray[np.bool_]:
+        """Return (e,): every entry, for `table`."""
+        return np.ones(len(self.item), dtype=bool)
+
+    def starts(self) -> NDArray[np.intp]:
+        """Return (n + 1,): entries of item i go from `starts[i]` to `starts[i + 1]`."""
+        return np.searchsorted(self.item, np.arange(self.n_items + 1))
+
+    def table(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return (n, m): the weights of the chosen entries; chosen: (e,)."""
+        m = len(self.systems)
+        cell = self.item[chosen].astype(np.int64) * m + self.system[chosen]
+        flat = np.bincount(cell, weights=self.weight[chosen], minlength=self.n_items * m)
+        return flat.astype(np.float64).reshape(self.n_items, m)
+
+    def plurality(self) -> NDArray[np.int32]:
+        """Return (n, m): the class that most samples of a system have, the lower one of equals; -1 for no sample."""
+        answers = np.full((self.n_items, len(self.systems)), -1, dtype=np.int32)
+        order = np.lexsort((-self.answer_class, self.samples))
+        answers[self.item[order], self.system[order]] = self.answer_class[order]  # The last one written stays.
+        return answers
+
+    def reweight(self, system_weight: NDArray[np.float64]) -> Votes:
+        """Return the votes with each system's weight multiplied; system_weight: (m,)."""
+        return replace(self, weight=self.weight * system_weight[self.system])
+
+    def of_items(self, chosen: NDArray[np.intp]) -> Votes:
+        """Return the votes on the chosen items alone, which are counted anew; chosen: rising indices."""
+        row = np.full(self.n_items, -1, dtype=np.int32)
+        row[chosen] = np.arange(len(chosen), dtype=np.int32)
+        kept = row[self.item] >= 0
+        return replace(
+            self,
+            item=row[self.item[kept]],
+            system=self.system[kept],
+            answer_class=self.answer_class[kept],
+            weight=self.weight[kept],
+            samples=self.samples[kept],
+            alternatives=[self.alternatives[index] for index in chosen],
+            closed=self.closed[chosen],
+            unjudged=self.unjudged[chosen],
+            cut_short=self.cut_short[chosen],
+        )
+
+    def restrict_to(self, chosen: NDArray[np.bool_]) -> Votes:
+        """Return the votes of the chosen systems alone; chosen: (m,). The items and their alternatives stay."""
+        kept = chosen[self.system]
+        new_index = np.cumsum(chosen) - 1
+        return replace(
+            self,
+            item=self.item[kept],
+            system=new_index[self.system[kept]].astype(np.int32),
+            answer_class=self.answer_class[kept],
+            weight=self.weight[kept],
+            samples=self.samples[kept],
+            systems=[name for name, is_chosen in zip(self.systems, chosen, strict=True) if is_chosen],
+            family=self.family[chosen],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerVotes:
+    """One class of equal answers to one item."""
+
+    item: int
+    """The index of the item."""
+    kind: str
+    """`label`, `alternative`, `unjudged`, or `cut_short` (`cut_answers`)."""
+    spellings: list[str]
+    """How it was written, the most frequent first."""
+    votes: int
+    """The samples that gave it."""
+    systems: list[str]
+    """The systems that did; none of answers that were set aside."""
+
+
+class Ballot:
+    """Collects the samples for a list of items."""
+
+    def __init__(self, problems: Sequence[Item], workers: int = 1) -> None:
+        self._problems = problems
+        self._item_index = {item.id: index for index, item in enumerate(problems)}
+        self._workers = workers
+        self._systems: dict[str, int] = {}
+        self._texts: dict[str, int] = {}
+        self._rows = array("i")  # Each row is five integers: item, system, text, state, step.
+        self._forms = array("i")  # Each form is four integers: item, answer class, text, samples.
+        self.unknown_items = 0
+
+    def add(self, samples: Iterable[Sample]) -> None:
+        """Take samples in. Whole responses are judged in batches, and their extracted answers vote."""
+        waiting: list[Sample] = []
+        for sample in samples:
+            if sample.id not in self._item_index:
+                self.unknown_items += 1
+            elif sample.response is not None and not sample.judged:
+                waiting.append(sample)
+                if len(waiting) >= BATCH:
+                    self._judge(waiting)
+            elif sample.answer is not None and sample.answer.strip():
+                self._push(sample, sample.answer, _state(sample.score) if sample.judged else _TO_JUDGE)
+        self._judge(waiting)
+
+    def _judge(self, waiting: list[Sample]) -> None:
+        problems = [self._problems[self._item_index[sample.id]] for sample in waiting]
+        batch = (
+            BatchItem(sample.response or "", item.gold, item.verifier, item.verifier_args, item.prompt)
+            for sample, item in zip(waiting, problems, strict=True)
+        )
+        verdicts = verify_batch(batch, self._workers, max_timeouts=MAX_TIMEOUTS)
+        for sample, verdict in zip(waiting, verdicts, strict=True):
+            state = _state(verdict.score)
+            # A response without an answer counts as little as a missing one.
+            if verdict.extracted is not None or state == _UNJUDGED:
+                self._push(sample, verdict.extracted or "", state)
+        waiting.clear()
+
+    def _push(self, sample: Sample, text: str, state: int) -> None:
+        text = text[:MAX_ANSWER_CHARS]
+        system_index = self._systems.setdefault(sample.system, len(self._systems))
+        text_index = self._texts.setdefault(text, len(self._texts))
+        step = NO_STEP if sample.step is None else sample.step
+        self._rows.extend((self._item_index[sample.id], system_index, text_index, state, step))
+
+    def count(self) -> Votes:
+        """Classify the answers of all items. Systems come in the order of their names, whatever that of the samples."""
+        texts = list(self._texts)
+        rows = np.frombuffer(self._rows, dtype=np.int32).reshape(-1, 5)
+        rows = rows[np.argsort(rows[:, 0], kind="stable")]
+        checkpoints = split_by_step(list(self._systems), rows[:, 1], rows[:, 4])
+        rows = np.column_stack([rows[:, 0], checkpoints.system, rows[:, 2:4]])
+        bounds = np.searchsorted(rows[:, 0], np.arange(len(self._problems) + 1))
+        alternatives: list[list[str]] = []
+        unjudged, cut_short = (np.zeros(len(self._problems), dtype=np.int32) for _ in range(2))
+        entries = array("i")  # Each entry is four integers: item, system, answer class, samples.
+        for index, item in enumerate(self._problems):
+            # Plain Python is faster than arrays for the few rows of an item.
+            ballots = rows[bounds[index] : bounds[index + 1], 1:].tolist()
+            if not ballots:
+                alternatives.append([])
+                continue
+            counts = Counter((text, state) for _, text, state in ballots)
+            forms = sorted(counts)
+            classes = classify(item, [_form(texts[text], state, counts[text, state]) for text, state in forms])
+            alternatives.append(classes.alternatives)
+            class_of = dict(zip(forms, classes.by_form, strict=True))
+            for (text, state), count in counts.items():
+                self._forms.extend((index, class_of[text, state], text, count))
+            votes = Counter((class_of[text, state], system) for system, text, state in ballots)
+            for (answer_class, system), count in sorted(votes.items()):
+                if answer_class == UNJUDGED_CLASS:
+                    unjudged[index] += count
+                elif answer_class == CUT_CLASS:
+                    cut_short[index] += count
+                else:
+                    entries.extend((index, system, answer_class, count))
+        table = np.frombuffer(entries, dtype=np.int32).reshape(-1, 4)
+        return Votes(
+            item=table[:, 0].copy(),
+            system=table[:, 1].copy(),
+            answer_class=table[:, 2].copy(),
+            weight=_weights(table, checkpoints.family),
+            samples=table[:, 3].copy(),
+            systems=checkpoints.names,
+            family=checkpoints.family,
+            alternatives=alternatives,
+            closed=np.array([not has_open_answer(item) for item in self._problems], dtype=bool),
+            unjudged=unjudged,
+            cut_short=cut_short,
+            unknown_items=self.unknown_items,
+        )
+
+    def answers(self, votes: Votes) -> Iterator[AnswerVotes]:
+        """Yield the classes of answers of every item, in order, the most frequent first; after `count`."""
+        texts = list(self._texts)
+        grouped: dict[tuple[int, int], Counter[int]] = {}
+        forms = np.frombuffer(self._forms, dtype=np.int32).reshape(-1, 4).tolist()
+        for item, answer_class, text, count in forms:
+            grouped.setdefault((item, answer_class), Counter())[text] += count
+        systems: dict[tuple[int, int], list[str]] = {}
+        for item, answer_class, system in zip(votes.item, votes.answer_class, votes.system, strict=True):
+            systems.setdefault((int(item), int(answer_class)), []).append(votes.systems[int(system)])
+        order = sorted(grouped, key=lambda key: (key[0], -grouped[key].total(), key[1]))
+        for key in order:
+            spellings = sorted(grouped[key], key=lambda text: (-grouped[key][text], texts[text]))
+            yield AnswerVotes(
+                item=key[0],
+                kind=ANSWER_KINDS.get(key[1], "alternative"),
+                spellings=[texts[text] for text in spellings[:MAX_SPELLINGS]],
+                votes=grouped[key].total(),
+                systems=systems.get(key, []),
+            )
+
+
+def _state(score: float | None) -> int:
+    if score is None:
+        return _UNJUDGED
+    return _RIGHT if score == 1.0 else _WRONG
+
+
+def _form(text: str, state: int, count: int) -> Form:
+    agrees = {_RIGHT: True, _WRONG: False}.get(state)
+    return Form(text, count, agrees, unjudged=state == _UNJUDGED)
+
+
+def _weights(table: NDArray[np.int32], family: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return what each entry counts: samples of one model for one item count less than as many models would."""
+    if not len(table):
+        return np.empty(0)
+    key = table[:, 0].astype(np.int64) * len(family) + family[table[:, 1]]
+    _, inverse = np.unique(key, return_inverse=True)
+    drawn = np.bincount(inverse, weights=table[:, 3])[inverse]
+    weights: NDArray[np.float64] = table[:, 3] / (1.0 + (drawn - 1.0) * SAME_SYSTEM)
+    return weights

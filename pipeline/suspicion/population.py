@@ -1,0 +1,188 @@
+"""What all items together say of systems and labels: abilities, shared errors, and the share of wrong labels.
+
+    60 systems, 30 % of labels replaced  ->  the best agree with 68 % of the labels, and are right on 97 % of the items
+
+A system's strength is no absolute agreement with the labels: where these are noisy the best agree less. Everything is
+learnt in rounds (expectation-maximisation: Dempster, Laird and Rubin 1977), with no label of a good or a bad item:
+
+1. An item's truth is its label, or its best alternative with the probability that the label is wrong (at first: where
+   the alternative has more votes than the label). Abilities are fitted to the truth, so that the noise of the labels
+   does not lower them (the label is one more annotator: Dawid and Skene 1979).
+2. The share of wrong labels is what makes the votes likeliest (empirical Bayes), with `PRIOR_ITEMS` items' worth of
+   doubt.
+3. How often two wrong systems give the same answer sets the concentration of wrong answers: one in eight on word
+   problems, three in four among four options. So agreement on a letter is worth less than agreement on a number.
+4. Systems that share more errors than others do (`dependence`) count for fewer.
+
+One system cannot tell its own errors from those of the labels: nothing is learnt from it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from truegold.pipeline.suspicion.ability import Ability, fit
+from truegold.pipeline.suspicion.answer_classes import LABEL_CLASS
+from truegold.pipeline.suspicion.ballot import Votes
+from truegold.pipeline.suspicion.dependence import independent_weights
+from truegold.pipeline.suspicion.readings import (
+    DEFAULT_CONCENTRATIONS,
+    UNDECIDED,
+    WRONG,
+    Population,
+    Readings,
+    read,
+)
+from truegold.verifiers.rates import wilson_interval
+
+Array = NDArray[np.float64]
+
+ROUNDS = 3
+"""Rounds of the fit; the share of wrong labels moves by less than a hundredth of itself in a fourth."""
+PRIOR_ROUNDS = 8
+"""Steps towards the likeliest shares of the groups of hypotheses within a round."""
+PRIOR_ITEMS = (2.0, 1.0, 0.2)
+"""The items' worth of each group of hypotheses before any data."""
+LOWEST_PRIOR, PRIOR_HALVINGS = 60.0, 30
+"""The most that the log of the prior of wrong labels is lowered, and the steps in which that is searched."""
+MIN_SYSTEMS = 2
+"""Fewer systems cannot tell errors of their own from those of the labels."""
+COINCIDENCE_ITEMS = 3.0
+"""How many items `Population`'s default concentrations are worth."""
+RANGE = (0.05, 50.0)
+"""The least and the most that the concentration is estimated as."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """What n items and m systems teach."""
+
+    population: Population
+    system_weight: Array
+    """(m,), what a system's vote counts, 1 for one that shares no more errors than others do."""
+    is_wrong: Array
+    """(n,), the probability that the label is wrong."""
+    alternative: NDArray[np.int32]
+    """(n,), the class that is right where the label is wrong; 0 where there is none."""
+    is_informed: bool = True
+    """Whether there were systems enough to learn from."""
+
+    def right(self, votes: Votes) -> Array:
+        """Return (n, m): the weights of the answers that agree with the truth, as far as it is known."""
+        is_alternative = (votes.answer_class == self.alternative[votes.item]) & (votes.answer_class > LABEL_CLASS)
+        label = votes.table(votes.answer_class == LABEL_CLASS)
+        expected: Array = (1.0 - self.is_wrong)[:, None] * label
+        return expected + self.is_wrong[:, None] * votes.table(is_alternative)
+
+
+def learn(votes: Votes, features: Array) -> Learnt:
+    """Learn from n items and m systems; either may be 0. The votes have their weights of before `Learnt`."""
+    most = _most_wrong(votes)
+    learnt = _first_guess(votes, most)
+    if len(np.unique(votes.family)) < MIN_SYSTEMS or not votes.n_items:
+        ability = fit(votes.table(votes.answer_class == LABEL_CLASS), votes.table(votes.is_any()), features)
+        nothing_wrong = np.zeros(votes.n_items)
+        return replace(learnt, population=Population(ability), is_wrong=nothing_wrong, is_informed=False)
+    for _ in range(ROUNDS):
+        learnt = _relearn(votes, features, learnt, most)
+    return learnt
+
+
+def _relearn(votes: Votes, features: Array, learnt: Learnt, most: float) -> Learnt:
+    """Return what one more round teaches."""
+    weight = learnt.system_weight
+    right, seen = learnt.right(votes), votes.table(votes.is_any())
+    population = Population(
+        fit(right * weight, seen * weight, features), _concentrations(votes, 1.0 - learnt.is_wrong), UNDECIDED
+    )
+    readings = read(votes.reweight(weight), population, features)
+    prior, is_wrong = _likeliest_prior(readings, votes.has_votes(), most)
+    truth = np.where(is_wrong > 0.5, readings.alternative, LABEL_CLASS)
+    return Learnt(replace(population, prior=prior), independent_weights(votes, truth), is_wrong, readings.alternative)
+
+
+def _most_wrong(votes: Votes) -> float:
+    """Return the largest share of labels that can be wrong: what the system that agrees most with them denies.
+
+    A system agrees with a wrong label by chance only. So eight copies of a weak model cannot outvote labels that a
+    stranger agrees with.
+    """
+    seen = votes.table(votes.is_any())
+    label = votes.table(votes.answer_class == LABEL_CLASS)
+    least = [
+        wilson_interval(agreed, total)[0] for agreed, total in zip(label.sum(axis=0), seen.sum(axis=0), strict=True)
+    ]
+    return 1.0 - max(least, default=0.0)
+
+
+def _first_guess(votes: Votes, most: float) -> Learnt:
+    """Return the plurality as the truth so far, with no more wrong labels than `most` of them."""
+    label, other = (votes.table(votes.answer_class == answer_class).sum(axis=1) for answer_class in (LABEL_CLASS, 1))
+    is_wrong = np.where(other > label, other / np.maximum(label + other, 1e-9), 0.0)
+    is_wrong *= min(1.0, most * max(1, votes.n_items) / max(float(is_wrong.sum()), 1e-9))
+    m = len(votes.systems)
+    nobody = Population(Ability(np.zeros(m), 0.0, np.zeros(0), 0.0))
+    return Learnt(nobody, np.ones(m), is_wrong, (other > 0).astype(np.int32))
+
+
+def _likeliest_prior(
+    readings: Readings, answered: NDArray[np.bool_], most: float
+) -> tuple[tuple[float, float, float], Array]:
+    """Return the shares of the groups of hypotheses by expectation-maximisation, and (n,) how likely labels are wrong.
+
+    The items that nobody answered teach nothing, and have a probability of 0. Where more than the share `most` would be
+    wrong, the prior is lowered until that share is.
+    """
+    log = readings.group_log_likelihood[answered]
+    likelihood = np.exp(log - log.max(axis=1, keepdims=True))
+    prior = np.array(UNDECIDED)
+    for _ in range(PRIOR_ROUNDS):
+        posterior = _normalise(likelihood * prior)
+        prior = (posterior.sum(axis=0) + PRIOR_ITEMS) / (len(log) + sum(PRIOR_ITEMS))
+    if len(log) and _normalise(likelihood * prior)[:, WRONG].mean() > most:
+        low, high = -LOWEST_PRIOR, 0.0
+        for _ in range(PRIOR_HALVINGS):
+            middle = (low + high) / 2
+            is_over = _normalise(likelihood * prior * np.exp([0.0, 0.0, middle]))[:, WRONG].mean() > most
+            low, high = (low, middle) if is_over else (middle, high)
+        prior = prior * np.exp([0.0, 0.0, low])
+        prior /= prior.sum()
+    is_wrong = np.zeros(len(answered))
+    is_wrong[answered] = _normalise(likelihood * prior)[:, WRONG]
+    single, harmless, wrong = prior.tolist()
+    return (single, harmless, wrong), is_wrong
+
+
+def _normalise(weights: Array) -> Array:
+    normalised: Array = weights / weights.sum(axis=1, keepdims=True)
+    return normalised
+
+
+def _concentrations(votes: Votes, is_right: Array) -> tuple[float, float]:
+    """Return the Ewens concentrations under which two wrong systems coincide as often as they do, open and closed.
+
+    Counted are the items on whose label most answers agree; is_right: (n,), how surely that label is right.
+    """
+    n, m = votes.n_items, max(1, len(votes.systems))
+    wrong = votes.answer_class > LABEL_CLASS
+    total, missed = np.bincount(votes.item, minlength=n), np.bincount(votes.item[wrong], minlength=n)
+    classes = int(votes.answer_class.max(initial=0)) + 1
+    by_class, by_system = (
+        np.unique(votes.item[wrong].astype(np.int64) * width + part[wrong], return_counts=True)
+        for width, part in ((classes, votes.answer_class), (m, votes.system))
+    )
+    equal = np.bincount(by_class[0] // classes, weights=by_class[1] * (by_class[1] - 1.0), minlength=n)
+    of_one_system = np.bincount(by_system[0] // m, weights=by_system[1] * (by_system[1] - 1.0), minlength=n)
+    pairs = missed * (missed - 1.0) - of_one_system
+    counted = (2 * missed < total) & (pairs > 0)
+    coincidence = np.zeros(n)
+    coincidence[counted] = equal[counted] / pairs[counted]
+    estimates = []
+    for default, is_kind in zip(DEFAULT_CONCENTRATIONS, (~votes.closed, votes.closed), strict=True):
+        weight = is_right * (counted & is_kind)
+        rate = (coincidence @ weight + COINCIDENCE_ITEMS / (1.0 + default)) / (weight.sum() + COINCIDENCE_ITEMS)
+        estimates.append(float(np.clip((1.0 - rate) / rate, *RANGE)))
+    return estimates[0], estimates[1]

@@ -1,0 +1,1 @@
+"""The tables of a run: their rows, files, reasons and the measured precision of flags."""

@@ -1,0 +1,149 @@
+"""The ledger: one record for every edit, drop or flag, so that every row's story can be told.
+
+    {"id": "9f0c...", "source": "train.jsonl", "source_row": 17, "stage": "dedup", "action": "drop",
+     "reason": "exact_duplicate", "evidence": "{\"kept\": \"train.jsonl:3\"}", "before": null, "after": null}
+
+Nothing leaves the data without a record here. Flags have a table of their own and are mirrored in the ledger.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import pyarrow as pa
+
+from truegold.pipeline.tables.rows import ROW_SCHEMA, RowReference, TableWriter, arrow_schema, dump_json
+
+
+class LedgerRecord(RowReference):
+    """A row of `ledger.parquet`."""
+
+    stage: str
+    action: str
+    reason: str
+    evidence: str
+    """A JSON object."""
+    before: str | None
+    after: str | None
+
+
+class FlagRecord(RowReference):
+    """A row of `flags.parquet`."""
+
+    reason: str
+    detector: str
+    confidence: float
+    blocks: bool
+    """Whether the flag holds the row back for review."""
+    evidence: str
+    """A JSON object."""
+    suggestion: str | None
+
+
+LEDGER_SCHEMA = arrow_schema(LedgerRecord)
+FLAG_SCHEMA = arrow_schema(FlagRecord)
+DROPPED_SCHEMA = ROW_SCHEMA.append(pa.field("drop_reason", pa.string()))
+
+LEDGER_FILE = "ledger.parquet"
+DROPPED_FILE = "dropped.parquet"
+FLAGS_FILE = "flags.parquet"
+
+
+def flag_record(
+    row: RowReference,
+    reason: str,
+    *,
+    detector: str,
+    evidence: Mapping[str, Any],
+    confidence: float = 1.0,
+    blocks: bool = True,
+    suggestion: str | None = None,
+) -> FlagRecord:
+    """Return the row of `flags.parquet` that flags `row`."""
+    return {
+        "id": row["id"],
+        "source": row["source"],
+        "source_row": row["source_row"],
+        "reason": reason,
+        "detector": detector,
+        "confidence": confidence,
+        "blocks": blocks,
+        "evidence": dump_json(evidence),
+        "suggestion": suggestion,
+    }
+
+
+class Action(StrEnum):
+    """What was done to a row."""
+
+    KEEP = "keep"
+    EDIT = "edit"
+    DROP = "drop"
+    FLAG = "flag"
+
+
+class Ledger:
+    """Writes one stage's records and the rows it drops: `ledger.parquet` and `dropped.parquet` in `out_dir`."""
+
+    def __init__(self, out_dir: Path, stage: str) -> None:
+        self._stage = stage
+        self._records = TableWriter(out_dir / LEDGER_FILE, LEDGER_SCHEMA)
+        self._dropped = TableWriter(out_dir / DROPPED_FILE, DROPPED_SCHEMA)
+        self.counts: dict[str, int] = {}
+
+    def _record(
+        self,
+        row: RowReference,
+        action: Action,
+        reason: str,
+        evidence: Mapping[str, Any],
+        before: str | None = None,
+        after: str | None = None,
+    ) -> None:
+        record: LedgerRecord = {
+            "id": row["id"],
+            "source": row["source"],
+            "source_row": row["source_row"],
+            "stage": self._stage,
+            "action": str(action),
+            "reason": reason,
+            "evidence": dump_json(evidence),
+            "before": before,
+            "after": after,
+        }
+        self._records.write(record)
+        key = f"{action}:{reason}"
+        self.counts[key] = self.counts.get(key, 0) + 1
+
+    def keep(self, row: RowReference, reason: str, /, **evidence: Any) -> None:
+        """Record that a row stays which could have gone, such as by a reviewer's decision."""
+        self._record(row, Action.KEEP, reason, evidence)
+
+    def edit(self, row: RowReference, reason: str, before: str | None, after: str | None, /, **evidence: Any) -> None:
+        """Record that a column's value changed; `evidence` names the column."""
+        self._record(row, Action.EDIT, reason, evidence, before, after)
+
+    def drop(self, row: RowReference, reason: str, /, **evidence: Any) -> None:
+        """Record that the row goes no further; it is kept in `dropped.parquet`."""
+        self._record(row, Action.DROP, reason, evidence)
+        self._dropped.write({**{name: row.get(name) for name in ROW_SCHEMA.names}, "drop_reason": reason})
+
+    def flag(self, row: RowReference, reason: str, /, **evidence: Any) -> None:
+        """Record that the row stays and carries a flag."""
+        self._record(row, Action.FLAG, reason, evidence)
+
+    def __enter__(self) -> Ledger:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
+        self._records.__exit__(kind, error, tb)
+        self._dropped.__exit__(kind, error, tb)
+
+    @property
+    def drops(self) -> int:
+        """The number of rows dropped so far."""
+        return sum(count for key, count in self.counts.items() if key.startswith("drop:"))

@@ -1,0 +1,116 @@
+"""How often each built-in flag is right: rows of several corpora, read by hand, and what follows from that.
+
+    "truncated_text": Measured(right=10, read=12, corpora=5)   ->   confidence 0.83, advises
+
+The rows were drawn with a fixed seed from what each rule says on forty corpora (`benchmarks/curation_corpora.py`), and
+labelled without its confidence. The labels are `tests/data/rule_labels.jsonl`; `tests/pipeline/test_measured.py` holds
+this table against them.
+
+A rule is on by default where at least half of the rows read were right, and its flags hold rows back where more than
+nine tenths of at least MIN_READ were, from MIN_CORPORA corpora or more. A built-in rule without an entry was silent on
+all of them: it only advises. Reasons of other stages that have no entry are facts, by a verifier or a comparison.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from truegold.pipeline.tables.ledger import FlagRecord, flag_record
+from truegold.pipeline.tables.rows import RowReference
+
+MIN_PRECISION = 0.5
+"""A rule below this is off unless the configuration names it."""
+MIN_READ = 5
+"""Of fewer rows nothing is known for sure."""
+MIN_CORPORA = 3
+"""A rule that was read on fewer corpora may be right by the habits of one."""
+BLOCKING_PRECISION = 0.9
+"""A flag above this may hold a row back."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What reading a rule's flags by hand came to."""
+
+    right: int
+    read: int
+    corpora: int
+    """The corpora that the rows read are from."""
+
+    @property
+    def precision(self) -> float:
+        """The share of the rows read that were flagged rightly."""
+        return round(self.right / self.read, 2)
+
+    @property
+    def blocks(self) -> bool:
+        """Whether such a flag may hold a row back."""
+        is_known = self.read >= MIN_READ and self.corpora >= MIN_CORPORA
+        return is_known and self.right / self.read > BLOCKING_PRECISION
+
+    def shown(self) -> dict[str, Any]:
+        """Return what a flag's evidence says of it."""
+        return {"precision": self.precision, "rows": self.read, "corpora": self.corpora}
+
+
+MEASURED: Mapping[str, Measured] = {
+    "answer_in_prompt": Measured(right=17, read=17, corpora=2),
+    "arithmetic_error": Measured(right=28, read=32, corpora=6),
+    "choice_remnant": Measured(right=15, read=16, corpora=8),
+    "foreign_instruction": Measured(right=7, read=7, corpora=1),
+    "fractional_count": Measured(right=9, read=9, corpora=2),
+    "garbled_number": Measured(right=1, read=1, corpora=1),
+    "generator_talk": Measured(right=10, read=10, corpora=1),
+    "gold_unmatchable": Measured(right=46, read=50, corpora=12),
+    "lost_number": Measured(right=1, read=1, corpora=1),
+    "missing_figure": Measured(right=40, read=41, corpora=11),
+    "missing_quantity": Measured(right=5, read=5, corpora=2),
+    "mojibake": Measured(right=4, read=4, corpora=1),
+    "multi_part": Measured(right=24, read=28, corpora=5),
+    "negative_count": Measured(right=10, read=10, corpora=1),
+    "no_question": Measured(right=14, read=24, corpora=3),
+    "number_from_nowhere": Measured(right=0, read=16, corpora=3),
+    "proof": Measured(right=26, read=26, corpora=3),
+    "repeated_text": Measured(right=12, read=12, corpora=1),
+    "solution_contradicts_gold": Measured(right=50, read=50, corpora=6),
+    "solution_in_prompt": Measured(right=11, read=11, corpora=1),
+    "solution_of_another_problem": Measured(right=0, read=4, corpora=3),
+    "truncated_text": Measured(right=10, read=14, corpora=7),
+    "unit_mismatch": Measured(right=1, read=1, corpora=1),
+    "yes_no_answer": Measured(right=11, read=11, corpora=3),
+}
+"""By the flag's reason."""
+
+
+def is_on(reason: str) -> bool:
+    """Whether the rule of this reason runs where the configuration names none."""
+    measured = MEASURED.get(reason)
+    return measured is None or measured.right / measured.read >= MIN_PRECISION
+
+
+def measured_flag(
+    row: RowReference,
+    reason: str,
+    detector: str,
+    evidence: Mapping[str, Any],
+    suggestion: str | None = None,
+    *,
+    is_fact: bool,
+) -> FlagRecord:
+    """Return the row of `flags.parquet` that flags `row`, with the measured precision as confidence and in evidence.
+
+    What has not been measured holds a row back where it is a fact, and only advises where it is a reading of a text.
+    """
+    measured = MEASURED.get(reason)
+    confidence = 1.0 if is_fact else MIN_PRECISION
+    return flag_record(
+        row,
+        reason,
+        detector=detector,
+        evidence=evidence if measured is None else {**evidence, "measured": measured.shown()},
+        confidence=confidence if measured is None else measured.precision,
+        blocks=is_fact if measured is None else measured.blocks,
+        suggestion=suggestion,
+    )

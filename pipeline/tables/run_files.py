@@ -1,0 +1,195 @@
+"""The files of a run: which stages it has, where their tables lie, and the lazy scans over them.
+
+Tables are only ever scanned: a section keeps counts of them, and the few rows it shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from truegold.pipeline.running.stage import RECORD, load_record
+from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE
+from truegold.pipeline.tables.reasons import SUSPICION_FILE
+from truegold.pipeline.tables.rows import KEY, RowKey, count_rows, row_key
+from truegold.verifiers import InputError
+
+SOURCE_KEY = ["source", "source_row"]
+"""The columns that say where a row came from; no two rows of a run came from the same."""
+
+UNFINISHED = "unfinished_training"
+"""The name of an input of the report: the alarms of a training that has not ended well, in whose folder is the rest."""
+
+HELD_REASONS = ("held_for_review", "reviewers_disagree", "fix_unpayable")
+"""Why rows leave that wait for a person: drops that follow from flags and are no findings of their own."""
+
+AFTER_TRAINING = "profile_after"
+"""The stage whose flags come too late to hold a row back."""
+
+Fields = dict[str, Any]
+"""Some columns of one row of a table."""
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The finished stages of a run in order."""
+
+    folders: Mapping[str, Path]
+    records: Mapping[str, Mapping[str, Any]]
+    """The `stage.json` of each stage."""
+    training: Path | None = None
+    """The folder of the training, whether it has ended well or not; None where the run has none."""
+
+    @classmethod
+    def open(cls, inputs: Mapping[str, Path], stages: Iterable[str]) -> RunFiles:
+        """Open a run by the `stage.json` of each stage, which `inputs` has under its name."""
+        names = list(stages)
+        folders = {name: inputs[name].parent for name in names}
+        training = folders.get("train", inputs[UNFINISHED].parent if UNFINISHED in inputs else None)
+        return cls(folders, {name: orjson.loads(inputs[name].read_bytes()) for name in names}, training)
+
+    def __contains__(self, stage: str) -> bool:
+        return stage in self.folders
+
+    def only(self, stages: Iterable[str]) -> RunFiles:
+        """Return the same run as if it had these stages alone."""
+        names = [name for name in stages if name in self]
+        folders = {name: self.folders[name] for name in names}
+        return RunFiles(folders, {name: self.records[name] for name in names}, folders.get("train"))
+
+    def path(self, stage: str, name: str) -> Path | None:
+        """Return a stage's file, or None where the run has no such stage or the stage no such file."""
+        if stage not in self.folders:
+            return None
+        path = self.folders[stage] / name
+        return path if path.exists() else None
+
+    def table(self, stage: str, name: str) -> pl.LazyFrame | None:
+        """Return the scan of a stage's table, or None where there is none."""
+        path = self.path(stage, name)
+        return None if path is None else pl.scan_parquet(path)
+
+    def suspicions(self, keys: pl.DataFrame) -> dict[RowKey, float]:
+        """Return the probability that the label is at fault, of those rows with these keys for which samples tell it.
+
+        After training there are more samples to tell it by.
+        """
+        known: dict[RowKey, float] = {}
+        for _, table in self.tables(SUSPICION_FILE, ("profile", AFTER_TRAINING)):
+            columns = [pl.col("row_id").alias("id"), *SOURCE_KEY, "suspicion"]
+            rows = table.select(columns).drop_nulls("suspicion")
+            known |= {row_key(row): row["suspicion"] for row in fetch(rows, keys, ["suspicion"])}
+        return known
+
+    def count(self, stage: str, name: str) -> int:
+        """Return the rows of a table, 0 where it does not exist."""
+        path = self.path(stage, name)
+        return 0 if path is None else count_rows(path)
+
+    def tables(self, name: str, stages: Iterable[str] | None = None) -> list[tuple[str, pl.LazyFrame]]:
+        """Return the table of this name of every stage that has one, in order."""
+        scans = [(stage, self.table(stage, name)) for stage in (self.folders if stages is None else stages)]
+        return [(stage, scan) for stage, scan in scans if scan is not None]
+
+    def flags(self, *, after_training: bool) -> pl.LazyFrame | None:
+        """Return all flags, each once, or None where no stage has flagged.
+
+        The table of the last flagging stage repeats the earlier ones. `blocks` says whether the flag holds its row back
+        in this run: no row is held that a reviewer kept, or that was flagged when it had been trained on already.
+        """
+        gathered = next(
+            (stages for stages in (("well_posed",), ("flag",), ("dedup", "vet_tests")) if stages[-1] in self),
+            ("dedup", "verify_gold"),
+        )
+        if self.path("settle", FLAGS_FILE) is not None:
+            # Reviewers' decisions have changed which of them hold rows back.
+            gathered = ("settle",)
+        frames = [self._with_effect(table, "settle") for _, table in self.tables(FLAGS_FILE, gathered)]
+        frames += [self._with_effect(table, "select") for _, table in self.tables(FLAGS_FILE, ("profile",))]
+        if after_training:
+            late = {"blocks": pl.lit(value=False), "detector": pl.lit(AFTER_TRAINING)}
+            frames += [table.with_columns(**late) for _, table in self.tables(FLAGS_FILE, (AFTER_TRAINING,))]
+        if not frames:
+            return None
+        return pl.concat(frames).unique([*KEY, "reason", "detector"], keep="first", maintain_order=True)
+
+    def _with_effect(self, flags: pl.LazyFrame, stage: str) -> pl.LazyFrame:
+        """Return flags on which `stage` acts, blocking only where it held their row back; as they are before it ran."""
+        dropped = self.table(stage, DROPPED_FILE)
+        if dropped is None:
+            return flags if stage not in self else flags.with_columns(blocks=pl.lit(value=False))
+        held = dropped.filter(pl.col("drop_reason").is_in(HELD_REASONS)).select(KEY).unique()
+        held = held.with_columns(is_held=pl.lit(value=True))
+        with_held = flags.join(held, on=KEY, how="left", maintain_order="left")
+        return with_held.with_columns(blocks=pl.col("blocks") & pl.col("is_held").fill_null(value=False)).drop(
+            "is_held"
+        )
+
+
+MADE_ANEW = "The command that made the run makes it anew: truegold run."
+
+
+def read_manifest(run_dir: Path) -> list[str]:
+    """Return the stages that a run's manifest names, in their order. InputError where it is no run, or damaged."""
+    manifest = run_dir / "manifest.json"
+    if not manifest.is_file():
+        raise InputError(
+            f"{run_dir} is no run of truegold: it has no manifest.json.", "Give the run's folder, such as runs/NAME."
+        )
+    try:
+        return [stage["name"] for stage in orjson.loads(manifest.read_bytes())["stages"]]
+    except (orjson.JSONDecodeError, TypeError, KeyError):
+        raise InputError(f"{manifest} is damaged.", MADE_ANEW) from None
+
+
+def read_resolved(run_dir: Path) -> dict[str, Any]:
+    """Return the configuration that a run has written; empty where it has none. InputError where it is damaged."""
+    path = run_dir / "config.resolved.json"
+    if not path.exists():
+        return {}
+    try:
+        resolved = orjson.loads(path.read_bytes())
+    except orjson.JSONDecodeError:
+        resolved = None
+    if not isinstance(resolved, dict):
+        raise InputError(f"{path} is damaged.", MADE_ANEW)
+    return resolved
+
+
+def open_finished(run_dir: Path) -> RunFiles:
+    """Open the finished stages that a run's manifest names.
+
+    InputError where it is no run, has no rows yet, or has lost what a stage had written.
+    """
+    records = {name: run_dir / name / RECORD for name in read_manifest(run_dir)}
+    for path in records.values():
+        if path.exists():
+            check_intact(path.parent)
+    files = RunFiles.open(records, [name for name, path in records.items() if path.exists()])
+    if files.table("ingest", "rows.parquet") is None:
+        raise InputError(f"{run_dir} has no rows yet.", "Run it first: truegold run.")
+    return files
+
+
+def check_intact(folder: Path) -> None:
+    """Raise InputError where a finished stage's record, or a file that it names, is not as it was written."""
+    record = load_record(folder)
+    if record is None:
+        raise InputError(f"{folder / RECORD} is damaged.", f"Delete {folder}. {MADE_ANEW}")
+    for name, entry in record.get("outputs", {}).items():
+        path = folder / name
+        if not path.is_file():
+            raise InputError(f"{path} is gone.", MADE_ANEW)
+        if path.stat().st_size != entry["bytes"]:
+            raise InputError(f"{path} has changed since it was written.", MADE_ANEW)
+
+
+def fetch(table: pl.LazyFrame, keys: pl.DataFrame, columns: Iterable[str]) -> list[Fields]:
+    """Return the rows of `table` with these keys: KEY and the columns named besides."""
+    matching = table.select(*KEY, *columns).join(keys.lazy().select(KEY), on=KEY, how="semi")
+    return matching.collect(engine="streaming").to_dicts()

@@ -1,0 +1,156 @@
+r"""What kind of answer a gold is, and one spelling for it, as the math verifier reads it.
+
+    "\frac{6}{8}"      number       3/4            "(1, 2)"           tuple        (1, 2)
+    "$x = 5$"          equation     x = 5          "[0, \infty)"      interval             [0, inf)
+    "1, 2, 3"          list         1, 2, 3        "5\text{ cm}"      quantity             5 cm
+    "Yes"              truth        yes            "(B)"              choice               B
+    "one of the kings" text         ...            "a^2 + b"          expression           a^2 + b
+    "\frac{1}{"        unreadable                  "25\%"             percentage           25 %
+
+Golds of other verifiers than `math`, `numeric` and `choice` are `text`: their verifiers know what is in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from truegold.pipeline.text.options import Options, chosen_letters
+from truegold.verifiers.math import tree as t
+from truegold.verifiers.math.choices import choice_letter
+from truegold.verifiers.math.reading.cached import Refused, normal_gold, read_gold
+from truegold.verifiers.math.show import show
+
+GOLD_TYPES = (
+    "number",
+    "expression",
+    "equation",
+    "inequality",
+    "percentage",
+    "quantity",
+    "list",
+    "set",
+    "interval",
+    "tuple",
+    "matrix",
+    "ratio",
+    "number_in_base",
+    "time",
+    "date",
+    "congruence",
+    "family",
+    "truth",
+    "choice",
+    "text",
+    "unreadable",
+)
+"""Every type that a gold may have."""
+
+_WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,30})", re.ASCII)
+_TRUTH = {
+    **dict.fromkeys(("yes", "是", "是的"), "yes"),
+    **dict.fromkeys(("no", "否", "不是"), "no"),
+    **dict.fromkeys(("true", "正确", "对", "√", "✓"), "true"),
+    **dict.fromkeys(("false", "错误", "错", "不正确", "×", "✗"), "false"),
+}
+_WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s?\{\s?([^{}]{1,20})\s?\}")
+TYPE_OF_NODE: dict[type, str] = {
+    t.BareList: "list",
+    t.Matrix: "matrix",
+    t.SetOf: "set",
+    t.Ratio: "ratio",
+    t.BaseN: "number_in_base",
+    t.Clock: "time",
+    t.Day: "date",
+    t.Residues: "congruence",
+    t.Family: "family",
+    t.Text: "text",
+}
+"""The type of each class of trees whose class alone decides it."""
+MAX_TRUTH_CHARS = 40
+"""Characters of a gold that may be a truth value."""
+
+Note = tuple[str, str | None]
+"""A type of GOLD_TYPES and a normal form, None where there is none."""
+
+
+def gold_note(gold: str | None, verifier: str, options: Sequence[str] = ()) -> Note | None:
+    """Return type and normal form of a gold, at most 200 characters; None where there is no gold."""
+    if gold is None:
+        return None
+    if verifier == "choice":
+        listed = Options(tuple(str(option) for option in options))
+        return "choice", chosen_letters(listed, gold) if options else _read_letters(gold)
+    if _WHOLE.fullmatch(gold):
+        return "number", gold
+    if (truth := truth_of(gold)) is not None:
+        return "truth", truth
+    return _read_mathematics(gold) if verifier in ("math", "numeric") else ("text", None)
+
+
+def truth_of(gold: str) -> str | None:
+    """Return `yes`, `no`, `true` or `false` where the gold says just that, else None."""
+    if len(gold) > MAX_TRUTH_CHARS:
+        return None
+    plain = _WRAPPED.sub(r"\1", gold.strip().strip("$")).strip().rstrip(".。!").strip().casefold()
+    return _TRUTH.get(plain)
+
+
+def _read_letters(gold: str) -> str | None:
+    match = re.fullmatch(r"(?:\\text\{)?\(?([A-Z]{1,8})\)?[.:]?\}?", gold.strip())
+    return match[1] if match else None
+
+
+def _read_mathematics(gold: str) -> Note:
+    text = normal_gold(gold)
+    if (letter := choice_letter(text)) is not None:
+        return "choice", letter
+    tree = read_gold(text, "sum")
+    if isinstance(tree, Refused):
+        return "unreadable", None
+    if isinstance(tree, t.Measure):
+        return _note_quantity(tree)
+    # A unit inside a list is shown without the factor to its base unit, which would be another quantity.
+    has_unit = any(isinstance(node, t.Measure) for node in t.walk(tree))
+    return _type_of(tree), None if has_unit else show(tree)
+
+
+def _note_quantity(measure: t.Measure) -> Note:
+    """Return a number with its unit, in base units: 2 hours are 7200 s. A count of things is shown without them."""
+    if not isinstance(measure.value, t.Num):
+        return "quantity" if not measure.unit.is_label else "text", None
+    if measure.unit.is_label:
+        return "quantity", show(measure.value)
+    if str(measure.unit) == "percent":
+        return "percentage", f"{show(measure.value)} %"
+    return "quantity", f"{show(t.Num(measure.value.value * measure.unit.factor))} {measure.unit}"
+
+
+def _type_of(tree: t.Node) -> str:
+    """Return the type of a tree that is no quantity."""
+    if isinstance(tree, t.Group):
+        return _type_of_group(tree)
+    if isinstance(tree, t.Chain):
+        return "equation" if set(tree.operators) <= {"="} else "inequality"
+    if isinstance(tree, t.SetOps):
+        intervals = all(isinstance(part, t.Group) and _type_of_group(part) != "set" for part in tree.parts)
+        return "interval" if intervals else "set"
+    if isinstance(tree, t.Named):
+        # A sentence that ends in "is correct" is read as true, and remains a sentence.
+        return "text" if tree.name in ("true", "false") else "set"
+    if isinstance(tree, t.VALUES):
+        return "expression" if any(isinstance(node, t.Sym) for node in t.walk(tree)) else "number"
+    return TYPE_OF_NODE[type(tree)]
+
+
+def _type_of_group(group: t.Group) -> str:
+    """Return the type of what stands in brackets.
+
+    A finite pair in round brackets is called a tuple; only the problem can tell that it is an open interval.
+    """
+    if "{" in group.opening:
+        return "set"
+    if len(group.elements) != 2:
+        return "tuple"
+    is_interval = {group.opening, group.closing} & {"[", "]"} or t.facts(group).has_infinity
+    return "interval" if is_interval else "tuple"

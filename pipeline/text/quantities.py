@@ -1,0 +1,111 @@
+r"""Reads the quantities of a problem, however they are written: digits, words, fractions, percentages, in Chinese.
+
+    "1,250"  -> 1250      "twenty-five" -> 25       "3/4"      -> 3/4      "two thirds" -> 2/3
+    "40%"    -> 40        "two dozen"   -> 24       "twice"    -> 2        "三分之二"    -> 2/3
+    "5th"    -> 5 (weak)  "four five"   -> 4 and 5  "一"       -> 1 (weak) "百分之二十"  -> 20
+
+Each quantity has a weight in (0, 1]: how sure it is that the problem depends on it. It is that of the value, however it
+is written: a rewording is free to write "a quarter" or "1/4", and so it is to say "$5" or "5 dollars": the unit is not
+read. A percentage is read as its number, because rewordings keep the percent, but 50% as a half and 25% as a quarter.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from truegold.pipeline.text.number_words import COMMON_PERCENTAGES, SCALES, read_run
+
+MAX_DIGITS = 40
+"""Longer digit strings are compared as text: they are data such as encoded messages, not quantities."""
+CHINESE_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+CHINESE_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
+
+TELLING_WEIGHT = 1.0
+COMMON_WEIGHTS = {Fraction(1): 0.2, Fraction(2): 0.8, Fraction(1, 2): 0.6, Fraction(1, 3): 0.8, Fraction(1, 4): 0.8}
+"""Values that stories have by the way: "one" is mostly a pronoun, "half" and "twice" may be said in other words."""
+ORDINAL_WEIGHT = 0.2
+ARTICLE_WEIGHT = 0.05
+"""The weight of the Chinese "one", which stands before most things that are counted."""
+SPELLING_MARGIN = 0.16
+"""The weights of one number in digits and in words differ by less: those of "1" and the Chinese "one"."""
+
+Quantity = tuple[str, float]
+"""The value as a canonical text (`"2/3"`, `"25"`) and its weight."""
+
+_DIGITS = re.compile(
+    r"(?:(?P<whole>\d+)\s+(?=\d+/))?(?P<top>\d[\d,]*(?:\.\d+)?|\.\d+)(?:/(?P<bottom>\d+))?(?P<ordinal>st|nd|rd|th)?"
+    r"\s*(?P<percent>\\?%|％|percent)?\s*(?P<scale>dozen|hundred|thousand|million|billion|trillion)?"
+    r"(?P<chinese>[十百千万亿]*)"
+)
+
+
+def digits_quantity(text: str) -> list[Quantity]:
+    """Return the quantity of a token that starts with a digit; where it is too long to be one, its text counts."""
+    match = _DIGITS.fullmatch(text)
+    if match is None or len(text) > MAX_DIGITS:
+        return [(text[:MAX_DIGITS], TELLING_WEIGHT)]
+    value = Fraction(match["top"].replace(",", ""))
+    if match["bottom"]:
+        if not int(match["bottom"]):
+            return [(text, TELLING_WEIGHT)]
+        value /= int(match["bottom"])
+    if match["whole"]:
+        value += int(match["whole"])
+    value *= SCALES.get(match["scale"] or "", 1)
+    for char in match["chinese"] or "":
+        value *= CHINESE_SCALES[char]
+    if match["percent"]:
+        value = COMMON_PERCENTAGES.get(value, value)
+    return [(str(value), _weigh(value, is_ordinal=bool(match["ordinal"])))]
+
+
+def _weigh(value: Fraction, is_ordinal: bool = False) -> float:
+    """Return how sure it is that a problem depends on a number: the same however it is written."""
+    return ORDINAL_WEIGHT if is_ordinal else COMMON_WEIGHTS.get(value, TELLING_WEIGHT)
+
+
+def words_quantities(text: str) -> list[Quantity]:
+    """Return the quantities in a run of English number words: "two hundred and five", "three quarters"."""
+    return [(str(value), _weigh(value, is_ordinal)) for value, is_ordinal in read_run(text)]
+
+
+def chinese_quantities(text: str) -> list[Quantity]:
+    """Return the quantity in a run of Chinese numerals, such as "二十五", "三点五", "三分之二", "百分之二十"."""
+    bottom, parted, top = text.rpartition("分之")
+    value = _read_chinese(top)
+    if value is None:
+        return []
+    if parted and bottom == "百":
+        value = COMMON_PERCENTAGES.get(value, value)
+    elif parted:
+        divisor = _read_chinese(bottom)
+        if not divisor:
+            return []
+        value /= divisor
+    elif value in (0, 1):
+        return [(str(value), ARTICLE_WEIGHT)]
+    return [(str(value), _weigh(value))]
+
+
+def _read_chinese(text: str) -> Fraction | None:
+    if text.isascii():
+        return Fraction(int(text)) if text.isdigit() and len(text) < MAX_DIGITS else None
+    whole, point, decimals = text.partition("点")
+    if point:
+        value = _read_chinese(whole)
+        digits = "".join(str(CHINESE_DIGITS.get(char, "")) for char in decimals)
+        if value is None or not decimals or len(digits) != len(decimals):
+            return None
+        return value + Fraction(int(digits), 10 ** len(digits))
+    total = section = digit = 0
+    for char in text:
+        if char in CHINESE_DIGITS:
+            digit = CHINESE_DIGITS[char]
+        elif (scale := CHINESE_SCALES.get(char, 0)) >= 10**4:
+            total, section, digit = (total + section + digit) * scale, 0, 0
+        elif scale:
+            section, digit = section + (digit or 1) * scale, 0
+        else:
+            return None
+    return Fraction(total + section + digit)

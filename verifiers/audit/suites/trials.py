@@ -1,0 +1,271 @@
+"""Runs a program on a suite and keeps what a verdict leaves out: each case's output, failure and CPU time.
+
+    bench = Bench(suite)
+    trial = bench.run("print(sum(map(int, input().split())))", hash_seed=1)
+    trial.passed, trial.attempts[0].output, trial.attempts[0].cpu_s
+
+The verifier's functions judge here too, in the same sandbox. Outputs are known of programs that print and of functions
+that tests of type `calls` call; of test code only which assertion passed is known.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import zip_longest
+from typing import Any
+
+from truegold.verifiers.audit.suites.watching import Recorder, Watched
+from truegold.verifiers.code.checks.lowering import lower
+from truegold.verifiers.code.comparison.values import call_checker_of
+from truegold.verifiers.code.extraction.completion_stub import stub_names
+from truegold.verifiers.code.judging import SEPARATE_PROCESSES, CannotJudge, CaseResult, failed_end
+from truegold.verifiers.code.protocols.asserts import judge_code
+from truegold.verifiers.code.protocols.calls import CallArguments, judge_calls, make_calls
+from truegold.verifiers.code.protocols.cases import NotCompiled
+from truegold.verifiers.code.protocols.inserted import judge_inserted
+from truegold.verifiers.code.protocols.results import CallOutcomes, failed_call
+from truegold.verifiers.code.protocols.source import Source
+from truegold.verifiers.code.protocols.stdio import judge_stdio
+from truegold.verifiers.code.suite import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
+from truegold.verifiers.sandbox import Local, Tier
+from truegold.verifiers.sandbox.execution import Execution, Program
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.verdict import Reason
+
+PYTHON = "python"
+MAX_OUTPUT_CHARS = 2**20
+"""The part of an output that is kept. Stops a suite of large outputs from filling the memory once for each run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What a program made of one case."""
+
+    passed: bool
+    reason: Reason = Reason.MATCH
+    why: str = ""
+    """One line on the failure, if it failed."""
+    output: Any = None
+    """A text or a value; None where it is not known."""
+    cpu_s: float | None = None
+    stderr: str = ""
+    """The end of what it printed there."""
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether it took too long."""
+        return self.reason is Reason.TIMEOUT
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One run of a program on the cases of a suite."""
+
+    attempts: Sequence[Attempt]
+    """In the order of the cases; fewer than `total` where the run stopped at the first failure."""
+    total: int
+    cpu_s: float | None = None
+    """The most that any one process used, to be held against the limit."""
+    spent_s: float = 0.0
+    """What all processes used."""
+    isolation: str = SEPARATE_PROCESSES
+    error: str | None = None
+    """Why the program could not be tried at all."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether it passed every case."""
+        is_complete = self.error is None and len(self.attempts) == self.total
+        return is_complete and all(attempt.passed for attempt in self.attempts)
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether a case took too long."""
+        return any(attempt.timed_out for attempt in self.attempts)
+
+
+class Bench:
+    """A suite, ready for programs to be tried on it; for one thread at a time.
+
+    CannotJudge where the tests are code and not for Python.
+    """
+
+    def __init__(self, suite: Suite, tier: Tier | None = None, python: str = "") -> None:
+        if suite.language != PYTHON and not isinstance(suite.tests, Stdio | Inserted):
+            raise CannotJudge(f"tests of this type are for Python, this row says {suite.language!r}")
+        self.suite = suite
+        self._local = Local(tier, python) if python else Local(tier)
+
+    def run(self, program: str, hash_seed: int = 0, limits: Limits | None = None) -> Trial:
+        """Try every case. limits: the suite's where None. SandboxError where the sandbox fails."""
+        tests, limits = self.suite.tests, limits or self.suite.limits
+        if isinstance(tests, Stdio):
+            return self._run_stdio(tests, self._program(program), range(len(tests.cases)), limits, True, hash_seed)
+        return self._run_together(program, limits, True, hash_seed)
+
+    def run_some(self, program: str, order: Sequence[int], limits: Limits) -> Trial:
+        """Try only these cases, up to the first that fails; all cases where they share a process."""
+        if isinstance(self.suite.tests, Stdio):
+            return self._run_stdio(self.suite.tests, self._program(program), order, limits, False)
+        return self._run_together(program, limits, False)
+
+    def first_failure(
+        self, program: str, limits: Limits, order: Sequence[int], language: str | None = None
+    ) -> int | None:
+        """Return the first case that the program fails, None where it passes all.
+
+        order: of all the cases, for programs that print. language: the suite's where None.
+        """
+        tests = self.suite.tests
+        if isinstance(tests, Stdio):
+            trial = self._run_stdio(tests, self._program(program, language), order, limits, False)
+            return None if trial.passed else order[max(len(trial.attempts) - 1, 0)]
+        trial = self._run_together(program, limits, False)
+        if trial.passed:
+            return None
+        return next((index for index, attempt in enumerate(trial.attempts) if not attempt.passed), len(trial.attempts))
+
+    def run_shuffled(self, program: str, seed: int) -> Trial | None:
+        """Make every call in another order, in one process; None for tests that are no plain calls."""
+        tests, limits = self.suite.tests, self.suite.limits
+        if isinstance(tests, Calls):
+            order = _shuffled_indexes(len(tests.cases), seed)
+            shuffled = replace(tests, cases=tuple(tests.cases[index] for index in order))
+            trial = self._run_calls(shuffled, program, self._watched(), limits)
+            return replace(trial, attempts=_unshuffle(trial.attempts, order))
+        lowered = lower(tests) if isinstance(tests, Asserts) else None
+        if lowered is None or not isinstance(tests, Asserts):
+            return None
+        order = _shuffled_indexes(len(lowered.calls), seed)
+        calls = [lowered.calls[index] for index in order]
+        jobs = [(call.function, list(call.args), dict(call.kwargs)) for call in calls]
+        made = make_calls(_source(tests, program), jobs, tests.codecs, self._watched(), limits)
+        outcomes = _unshuffle(made.outcomes, order)
+        attempts = []
+        for check in lowered.checks:
+            holds = all(failed_call(outcomes[index], made) is None for index in check.calls) and check.holds(outcomes)
+            if holds is None:
+                return None
+            attempts.append(Attempt(bool(holds), Reason.MATCH if holds else Reason.MISMATCH))
+        return Trial(attempts, len(attempts))
+
+    def call(
+        self, program: str, name: str, inputs: Sequence[tuple[Any, ...]], limits: Limits, hash_seed: int = 0
+    ) -> CallOutcomes:
+        """Call a function of the program with each input, in one process."""
+        tests = self.suite.tests
+        assert isinstance(tests, Calls | Asserts | UnitTest)
+        calls: list[CallArguments] = [(name, list(arguments), {}) for arguments in inputs]
+        return make_calls(_source(tests, program), calls, tests.codecs, self._plain(hash_seed), limits)
+
+    def _program(self, source: str, language: str | None = None) -> Program:
+        return Program(language or self.suite.language, source)
+
+    def _plain(self, hash_seed: int = 0) -> Local:
+        return Local(self._local.requested_tier, self._local.python, hash_seed)
+
+    def _watched(self, hash_seed: int = 0) -> Watched:
+        return Watched(self._local.requested_tier, self._local.python, hash_seed)
+
+    def _run_stdio(
+        self, tests: Stdio, program: Program, order: Sequence[int], limits: Limits, run_all: bool, hash_seed: int = 0
+    ) -> Trial:
+        checker_backend = self._plain(hash_seed)
+        backend = Recorder(checker_backend)
+        ordered = replace(tests, cases=tuple(tests.cases[index] for index in order))
+        try:
+            judged = judge_stdio(ordered, program, backend, checker_backend, limits, run_all)
+        except NotCompiled as error:
+            return Trial((), len(tests.cases), error=str(error))
+        # Where two cases took too long, the others are not run.
+        pairs = zip_longest(judged.cases, backend.executions)
+        attempts = [_printed_attempt(result, execution) for result, execution in pairs]
+        return Trial(attempts, len(tests.cases), *_cpu_times(backend.executions), judged.isolation)
+
+    def _run_together(self, program: str, limits: Limits, run_all: bool, hash_seed: int = 0) -> Trial:
+        """Try the cases of tests that share a process."""
+        tests = self.suite.tests
+        assert not isinstance(tests, Stdio)
+        if isinstance(tests, Calls):
+            return self._run_calls(tests, program, self._watched(hash_seed), limits)
+        if isinstance(tests, Inserted):
+            return self._run_inserted(tests, program, hash_seed, limits)
+        watched = self._watched(hash_seed)
+        judged = judge_code(tests, _source(tests, program), watched, limits, run_all)
+        attempts = [Attempt(case.passed, case.reason, _why(case)) for case in judged.cases]
+        return Trial(attempts, judged.total, *_cpu_times(watched.executions), judged.isolation)
+
+    def _run_calls(self, tests: Calls, program: str, watched: Watched, limits: Limits) -> Trial:
+        if tests.signature is not None or tests.in_place >= 0:
+            # The result is not simply what the function returns.
+            judged = judge_calls(tests, _source(tests, program), watched, limits, run_all=True)
+            judged_attempts = [Attempt(case.passed, case.reason, _why(case)) for case in judged.cases]
+            return Trial(judged_attempts, judged.total, *_cpu_times(watched.executions))
+        differs = call_checker_of(tests.checker)
+        jobs = [(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
+        made = make_calls(_source(tests, program), jobs, tests.codecs, watched, limits)
+        attempts = []
+        for case, outcome in zip(tests.cases, made.outcomes, strict=True):
+            failure = failed_call(outcome, made)
+            if failure is not None:
+                attempts.append(Attempt(False, failure[0], failure[1]))
+            else:
+                why = differs(case.expected, outcome)
+                reason = Reason.MATCH if why is None else Reason.MISMATCH
+                attempts.append(Attempt(why is None, reason, why or "", outcome))
+        return Trial(attempts, len(tests.cases), *_cpu_times(watched.executions), error=made.load_error)
+
+    def _run_inserted(self, tests: Inserted, program: str, hash_seed: int, limits: Limits) -> Trial:
+        backend, watched = Recorder(self._plain(hash_seed)), self._watched(hash_seed)
+        try:
+            judged = judge_inserted(tests, program, self.suite.language, backend, watched, limits)
+        except NotCompiled as error:
+            return Trial((), 1, error=str(error))
+        attempts = [Attempt(case.passed, case.reason, _why(case)) for case in judged.cases]
+        executions = [*backend.executions, *watched.executions]
+        return Trial(attempts, judged.total, *_cpu_times(executions), judged.isolation)
+
+
+def _source(tests: Calls | Asserts | UnitTest, program: str) -> Source:
+    stub = getattr(tests, "stub", "")
+    if not stub:
+        return Source(program, tests.prelude)
+    entry_point = (tests.entry_point or "").partition(".")[0].removesuffix("()")
+    return Source(program, f"{tests.prelude}\n{stub_names(stub, entry_point)}")
+
+
+def _printed_attempt(result: CaseResult, execution: Execution | None) -> Attempt:
+    if execution is None:
+        return Attempt(result.passed, result.reason, _why(result))
+    output = None
+    if failed_end(execution) is None:
+        output = execution.stdout[:MAX_OUTPUT_CHARS].decode("utf-8", "replace")
+    stderr = execution.stderr[-2_000:].decode("utf-8", "replace")
+    return Attempt(result.passed, result.reason, _why(result), output, execution.cpu_s, stderr)
+
+
+def _why(result: CaseResult) -> str:
+    if result.passed:
+        return ""
+    failure = result.shown.get("error") or result.shown.get("got") or str(result.reason)
+    test = result.shown.get("test")
+    return f"{test}: {failure}" if test else failure
+
+
+def _cpu_times(executions: Sequence[Execution]) -> tuple[float | None, float]:
+    """Return the CPU time of the longest, and of all."""
+    times = [execution.cpu_s for execution in executions if execution.cpu_s is not None]
+    return max(times, default=None), sum(times)
+
+
+def _shuffled_indexes(count: int, seed: int) -> list[int]:
+    order = list(range(count))
+    random.Random(seed).shuffle(order)
+    return order
+
+
+def _unshuffle(shuffled: Sequence[Any], order: Sequence[int]) -> list[Any]:
+    """Put what came in this order into the original one."""
+    return [value for _, value in sorted(zip(order, shuffled, strict=True), key=lambda pair: pair[0])]

@@ -1,0 +1,97 @@
+"""What became of a program that was run, and the interface of whatever runs programs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from truegold.verifiers.sandbox.limits import Limits
+
+
+class End(StrEnum):
+    """How a program came to its end."""
+
+    EXITED = "exited"
+    SIGNALLED = "signalled"
+    CPU_LIMIT = "cpu_limit"
+    WALL_LIMIT = "wall_limit"
+    MEMORY_LIMIT = "memory_limit"
+    OUTPUT_LIMIT = "output_limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One run of a program."""
+
+    end: End
+    status: int
+    """The exit code, or the signal's number."""
+    stdout: bytes
+    stderr: bytes
+    """The beginning of what it wrote there."""
+    cpu_s: float | None
+    """None where the back end does not measure it."""
+    wall_s: float
+    idle_s: float | None = None
+    """How long it waited while it could not run: asleep, or for input. None where the back end does not measure it."""
+    peak_mb: float | None = None
+    result: bytes = b""
+    """What the job left besides its output, as lines of JSON or files."""
+
+    @property
+    def own_s(self) -> float:
+        """What it took by itself, as on a machine without others: CPU time and waiting; else the time on the clock."""
+        return self.wall_s if self.cpu_s is None else self.cpu_s + (self.idle_s or 0.0)
+
+    @property
+    def ok(self) -> bool:
+        """Whether it exited with status 0."""
+        return self.end is End.EXITED and self.status == 0
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program in source form."""
+
+    language: str
+    source: str
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What it finds in its working folder."""
+    reads_once: bool = False
+    """Whether its input is a pipe, of which nothing is left once it is read; else it is a file."""
+    is_set_of_tests: bool = False
+    """Whether its functions are tests that the language runs (Rust's `#[test]`), and no main function is."""
+
+
+class SandboxError(Exception):
+    """Trouble of the infrastructure, never the program's fault: no verdict follows from it."""
+
+
+class MachineBusy(SandboxError):
+    """A program got hardly any time on a core, which a second try would not change."""
+
+
+class Prepared(Protocol):
+    """A program that is ready to run, any number of times."""
+
+    compiled: Execution | None
+    """None where nothing was compiled. Where it is not ok, `run` must not be called."""
+
+    def run(self, stdin: bytes) -> Execution:
+        """Run the program on an input. Raises SandboxError."""
+        ...
+
+
+class Backend(Protocol):
+    """Something that runs programs."""
+
+    @property
+    def tier(self) -> str:
+        """What holds programs in there, as verdicts name it."""
+        ...
+
+    def prepare(self, program: Program, limits: Limits) -> Prepared:
+        """Make a program ready to run, and compile it where its language is. Raises SandboxError."""
+        ...

@@ -1,0 +1,340 @@
+"""The local back end: programs in the sandbox of this machine, compiled first where their language asks for it.
+
+    prepared = Local().prepare(Program("cpp", source), Limits())
+    if prepared.compiled is None or prepared.compiled.ok:
+        prepared.run(b"3 4\\n").stdout
+
+A program is compiled once and its binary handed to each run, which finds nothing else in its folder. Compiling has a
+CPU limit and a memory allowance of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import re
+import stat
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any
+
+from truegold.verifiers.sandbox.execution import End, Execution, Prepared, Program, SandboxError
+from truegold.verifiers.sandbox.inside.confine.preload import warm_modules
+from truegold.verifiers.sandbox.job import Job
+from truegold.verifiers.sandbox.languages import language_name
+from truegold.verifiers.sandbox.limits import COMPILE_MEMORY_MB, COMPILE_OUTPUT_MB, Limits
+from truegold.verifiers.sandbox.pool import Kind, Sandbox, sandbox
+from truegold.verifiers.sandbox.tiers import Tier
+from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, available_toolchains
+
+PYTHON = "python"
+
+STDIN_FILE = ".stdin"
+_STDIN_PATHS = re.compile(r"/dev/stdin\b|/dev/fd/0\b|/proc/self/fd/0\b")
+"""Paths of the standard input. They lead through /proc, which a program cannot see, so that one whose source names them
+finds the input in a file as well, and reads that name there."""
+_SIGNALLED_FROM = 128
+_NO_ROOM = re.compile(rb"no space left on device", re.IGNORECASE)
+KEPT_BINARIES = 32
+"""Checkers and interactors, some megabytes each, whose binaries a process keeps: compiling one takes seconds."""
+
+_GROUP, _OTHERS = stat.S_IRGRP | stat.S_IXGRP, stat.S_IROTH | stat.S_IXOTH
+
+
+def installed_languages() -> list[str]:
+    """Return the languages of which programs can run on this machine."""
+    return sorted({PYTHON, *available_toolchains()})
+
+
+def summarize_languages() -> str:
+    """Return the installed languages on one line, editions behind their language: `bash, cpp (03 11 14 20), ...`."""
+    editions: dict[str, list[str]] = {}
+    for name in installed_languages():
+        family = language_name(name)
+        editions.setdefault(family, []).extend([name.removeprefix(family)] if name != family else [])
+    return ", ".join(f"{family} ({' '.join(others)})" if others else family for family, others in editions.items())
+
+
+def closed_languages(tier: Tier) -> list[str]:
+    """Return a line for each language whose toolchain is installed where programs in this tier cannot read it."""
+    folders = {name: closed_folder(toolchain.expose, tier) for name, toolchain in available_toolchains().items()}
+    return [_describe_closed(name, folder) for name, folder in folders.items() if folder is not None]
+
+
+def closed_folder(paths: Iterable[str], tier: Tier) -> str | None:
+    """Return the first folder on the way to a path, or at its end, that programs cannot enter, if there is one.
+
+    In tier `container` root's programs run as another user: of `["/root/.rustup/toolchains/stable"]` that is "/root",
+    where only root may enter it.
+    """
+    if tier is not Tier.CONTAINER or os.geteuid() != 0:
+        return None
+    for path in map(Path, paths):
+        for folder in (*reversed(path.parents), path):
+            if not _may_enter(folder, reading=folder == path):
+                return str(folder)
+    return None
+
+
+def _may_enter(folder: Path, reading: bool) -> bool:
+    """Whether a user of root's group may enter a folder."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return True
+    needed = _GROUP if status.st_gid == 0 else _OTHERS
+    if not reading:
+        needed &= stat.S_IXGRP | stat.S_IXOTH
+    return status.st_mode & needed == needed
+
+
+def _describe_closed(language: str, folder: str) -> str:
+    return (
+        f"the toolchain for {language!r} lies in {folder}, which the user that programs run as may not enter: "
+        "install it for all users, in /usr/local or /opt"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Local:
+    """Back end `local`. The fields are those of `Kind`."""
+
+    requested_tier: Tier | None = None
+    python: str = sys.executable
+    hash_seed: int = 0
+
+    @property
+    def tier(self) -> str:
+        """The tier that its programs run in."""
+        return str(self.sandbox().tier)
+
+    @property
+    def stronger_tier(self) -> str | None:
+        """A stronger tier that the machine allows and that is not in force."""
+        stronger = self.sandbox().stronger_tier
+        return None if stronger is None else str(stronger)
+
+    def sandbox(self) -> Sandbox:
+        """Return the sandbox for Python programs."""
+        return sandbox(Kind(self.requested_tier, self.python, self.hash_seed))
+
+    def prepare(self, program: Program, limits: Limits) -> Prepared:
+        """Make a program ready to run, and compile it where its language is.
+
+        Raises SandboxError where the toolchain of the language is not installed.
+        """
+        if _STDIN_PATHS.search(program.source):
+            named = dataclasses.replace(program, source=_STDIN_PATHS.sub(STDIN_FILE, program.source))
+            return self._prepare(named, limits, (), reads_stdin_file=True)
+        if program.language == PYTHON and not program.files:
+            source = program.source.encode("utf-8", "surrogatepass")
+            return Ready(self.sandbox(), Job("main", source, limits, warm=warm_modules(program.source)))
+        return self._prepare(program, limits, ())
+
+    def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Ready:
+        """Make a program of the tests ready, which gets arguments on its command line and other files at each run.
+
+        What it compiles to is kept for the next verdict.
+        """
+        return self._prepare(program, limits, arguments, is_kept=True)
+
+    def prepare_partner(self, program: Program, limits: Limits) -> Ready:
+        """Make a program ready that talks to another one (`Ready.converse`).
+
+        Raises SandboxError where it names the standard input by its path, which leads through /proc.
+        """
+        if _STDIN_PATHS.search(program.source):
+            raise SandboxError("a program that opens /dev/stdin cannot talk to another one here: it has to read stdin")
+        return self._prepare(program, limits, ())
+
+    def _prepare(
+        self,
+        program: Program,
+        limits: Limits,
+        arguments: Sequence[str],
+        reads_stdin_file: bool = False,
+        is_kept: bool = False,
+    ) -> Ready:
+        if program.language == PYTHON:
+            pack = partial(_script_payload, program.source, arguments)
+            job = Job("script", b"", limits, warm=warm_modules(program.source))
+            return Ready(self.sandbox(), job, None, _Packing(pack, program.files, reads_stdin_file))
+        language = LANGUAGES.get(program.language)
+        toolchain = language.toolchain() if language else None
+        if language is None or toolchain is None:
+            hint = f": install {language.package} (apt)" if language is not None else ""
+            known = summarize_languages()
+            raise SandboxError(
+                f"there is no toolchain for {program.language!r} on this machine{hint}; there are {known}"
+            )
+        # All languages share one sandbox, which shows the folders of every toolchain.
+        expose = tuple(dict.fromkeys(path for each in available_toolchains().values() for path in each.expose))
+        kind = Kind(self.requested_tier, self.python, self.hash_seed, expose)
+        box = sandbox(kind)
+        if (closed := closed_folder(toolchain.expose, box.tier)) is not None:
+            raise SandboxError(_describe_closed(program.language, closed))
+        text = language.text_of(program.source).encode("utf-8", "replace")
+        files = {language.file_for(program.source): text, **program.files}
+        run = [*language.command(toolchain.run, program.source, limits), *arguments]
+        compiled = None
+        if toolchain.compile is not None:
+            toolchain.make_ready()
+            argv = language.command(toolchain.compile, program.source, limits)
+            if program.is_set_of_tests:
+                argv[1:1] = toolchain.test_flags
+            if is_kept:
+                compiled, binaries = _compile_once(kind, program.language, tuple(argv), tuple(files.items()), limits)
+            else:
+                compiled, binaries = _compile(box, argv, files, toolchain, limits)
+            files = {**binaries, **({} if is_kept else program.files)}
+        pack = partial(_native_payload, argv=run, environment=toolchain.environment, pipes_stdin=program.reads_once)
+        return Ready(box, Job("native", b"", limits, native=True), compiled, _Packing(pack, files, reads_stdin_file))
+
+
+@dataclass(slots=True)
+class _Packing:
+    """How the payload of a job with files is made."""
+
+    pack: Callable[..., bytes]
+    files: Mapping[str, bytes]
+    reads_stdin_file: bool
+    """Whether the input is one of the files, so that the payload differs from case to case."""
+    payload: bytes = b""
+    """What was packed for an input that is no file."""
+
+    def payload_for(self, stdin: bytes) -> bytes:
+        if self.reads_stdin_file:
+            return self.pack({**self.files, STDIN_FILE: stdin})
+        self.payload = self.payload or self.pack(self.files)
+        return self.payload
+
+    def payload_with(self, files: Mapping[str, bytes], collect: Sequence[str]) -> bytes:
+        options = {"collect": list(collect)} if collect else {}
+        return self.pack({**self.files, **files}, **options)
+
+
+@dataclass(slots=True)
+class Ready:
+    """A program whose job lacks nothing but the input, or the files of a run."""
+
+    box: Sandbox
+    job: Job
+    compiled: Execution | None = None
+    packing: _Packing | None = None
+    """None where the job has its payload already."""
+
+    def run(self, stdin: bytes) -> Execution:
+        """Run it on an input."""
+        job = dataclasses.replace(self.job, stdin=stdin)
+        if self.packing is not None:
+            job = dataclasses.replace(job, payload=self.packing.payload_for(stdin))
+        return self._ended(self.box.run(job))
+
+    def run_with(self, files: Mapping[str, bytes]) -> Execution:
+        """Run it with these files besides its own, on an empty input."""
+        assert self.packing is not None
+        return self._ended(self.box.run(dataclasses.replace(self.job, payload=self.packing.payload_with(files, ()))))
+
+    def converse(
+        self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
+    ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
+        """Run it at the same time as a script, each of which reads what the other one prints.
+
+        The end of the script is the end of both. files: what the script finds besides its own. collect: the files that
+        it hands back where it ends well, which only native programs can; they come third.
+        """
+        assert script.packing is not None
+        solution = (
+            self.job if self.packing is None else dataclasses.replace(self.job, payload=self.packing.payload_for(b""))
+        )
+        other = dataclasses.replace(script.job, payload=script.packing.payload_with(files, collect))
+        # The sandbox of native programs shows all that the one of Python shows.
+        box = self.box if self.job.native else script.box
+        ends = box.run_pair(solution, other, piped=True)
+        return self._ended(ends[0]), script._ended(ends[1]), _unpack_files(ends[1].result) if collect else {}
+
+    def _ended(self, execution: Execution) -> Execution:
+        return _with_command_end(execution) if self.job.native else execution
+
+
+def _script_payload(source: str, arguments: Sequence[str], files: Mapping[str, bytes]) -> bytes:
+    """Pack what the role `script` reads."""
+    texts = {name: content.decode("utf-8", "surrogateescape") for name, content in files.items()}
+    return json.dumps({"source": source, "arguments": list(arguments), "files": texts}).encode()
+
+
+def _compile(
+    box: Sandbox, argv: list[str], files: Mapping[str, bytes], toolchain: Toolchain, limits: Limits
+) -> tuple[Execution, dict[str, bytes]]:
+    """Compile, and return what became of that with the files that it made."""
+    payload = _native_payload(files, argv, toolchain.environment, toolchain.made)
+    compile_limits = dataclasses.replace(
+        limits,
+        cpu_s=limits.compile_cpu_s,
+        memory_mb=max(limits.memory_mb, COMPILE_MEMORY_MB),
+        output_mb=COMPILE_OUTPUT_MB,
+    )
+    execution = _with_command_end(box.run(Job("native", payload, compile_limits, native=True)))
+    if not execution.ok and _NO_ROOM.search(execution.stderr):
+        raise SandboxError(f"the compiler needs more room than its folder has: {argv[0]}")
+    if not execution.ok:
+        return execution, {}
+    binaries = _unpack_files(execution.result)
+    if not binaries:
+        return dataclasses.replace(execution, status=1, stderr=b"compiling made nothing to run\n"), {}
+    return execution, binaries
+
+
+@lru_cache(maxsize=KEPT_BINARIES)
+def _compile_once(
+    kind: Kind, language: str, argv: tuple[str, ...], files: tuple[tuple[str, bytes], ...], limits: Limits
+) -> tuple[Execution, dict[str, bytes]]:
+    """Compile a program of the tests, unless a verdict before this one did. Raises SandboxError."""
+    toolchain = LANGUAGES[language].toolchain()
+    assert toolchain is not None
+    return _compile(sandbox(kind), list(argv), dict(files), toolchain, limits)
+
+
+def _native_payload(
+    files: Mapping[str, bytes],
+    argv: list[str],
+    environment: Mapping[str, str],
+    collect: Sequence[str] = (),
+    pipes_stdin: bool = False,
+) -> bytes:
+    """Pack what the role `native` reads: a line of JSON, then the files' contents one after the other."""
+    head = {
+        "files": [[name, len(content)] for name, content in files.items()],
+        "argv": argv,
+        "env": {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **environment},
+        "collect": list(collect),
+        "pipes_stdin": pipes_stdin,
+    }
+    return b"".join([json.dumps(head).encode(), b"\n", *files.values()])
+
+
+def _unpack_files(result: bytes) -> dict[str, bytes]:
+    """Read the files that compiling made. They come from a sandboxed process, so names and sizes are checked."""
+    head, _, contents = result.partition(b"\n")
+    try:
+        listed: list[Any] = json.loads(head)["files"]
+        files, offset = {}, 0
+        for name, size in listed:
+            if not isinstance(name, str) or "/" in name or not isinstance(size, int) or size < 0:
+                return {}
+            files[name] = contents[offset : offset + size]
+            offset += size
+    except (ValueError, TypeError, KeyError):
+        return {}
+    return files
+
+
+def _with_command_end(execution: Execution) -> Execution:
+    """Put the command's own end in place: its signal comes as an exit status, as from a shell."""
+    if execution.end is End.EXITED and execution.status > _SIGNALLED_FROM:
+        return dataclasses.replace(execution, end=End.SIGNALLED, status=execution.status - _SIGNALLED_FROM)
+    return execution

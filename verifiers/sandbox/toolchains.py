@@ -1,0 +1,254 @@
+"""Programming languages other than sandboxed Python: how each is compiled and run, where its toolchain is installed.
+
+    LANGUAGES["cpp"].toolchain()  ->  Toolchain(compile=["/usr/bin/g++", "-O2", ...], run=["./main"], ...)  or None
+
+Command lines are those that judges of programming contests use. Not covered: packages of a language (npm, crates).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+
+from truegold.verifiers.sandbox import go_cache
+from truegold.verifiers.sandbox.languages import CPP_EDITIONS, DEFAULT_CPP, JAVA_EDITIONS, without_package
+from truegold.verifiers.sandbox.limits import Limits
+
+ASK_S = 20.0
+"""Seconds that a toolchain may take to say where it lives."""
+
+
+JAVA_FILE = "Main.java"
+
+
+def _do_nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """The command lines of a language, in which `{memory}` stands for the memory limit in megabytes and `{main}` for
+    the main class or file."""
+
+    compile: list[str] | None
+    """None for languages that are not compiled."""
+    run: list[str]
+    made: list[str] = field(default_factory=list)
+    """File patterns of what compiling makes and running needs."""
+    expose: list[str] = field(default_factory=list)
+    """Folders outside the system's own that the toolchain lives in."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    test_flags: list[str] = field(default_factory=list)
+    """What the compiler is told where the source is a set of tests and not a program."""
+    make_ready: Callable[[], None] = _do_nothing
+    """What has to be done once on a machine before the first program is compiled."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """One language."""
+
+    name: str
+    file: str
+    """What the source is called."""
+    find: Callable[[], Toolchain | None]
+    """Looks for its toolchain on this machine."""
+    package: str = ""
+    """What to install where there is none, as Debian calls it."""
+
+    @cache  # noqa: B019  (There is only a handful of languages, which live as long as the process.)
+    def toolchain(self) -> Toolchain | None:
+        """Return its toolchain, None where it is not installed."""
+        return self.find()
+
+    def file_for(self, source: str) -> str:
+        """Return what the source file has to be called: a public Java class has to be in a file of its name."""
+        return f"{_java_class(source)}.java" if self.file == JAVA_FILE else self.file
+
+    def text_of(self, source: str) -> str:
+        """Return the source as it is compiled."""
+        return without_package(source) if self.file == JAVA_FILE else source
+
+    def command(self, argv: list[str], source: str, limits: Limits) -> list[str]:
+        """Fill in a command line of its toolchain."""
+        main = _java_class(source) if self.file == JAVA_FILE else self.file
+        return [part.format(memory=limits.memory_mb, main=main) for part in argv]
+
+
+def available_toolchains() -> dict[str, Toolchain]:
+    """Return the toolchains that are installed here, by language."""
+    toolchains = {name: language.toolchain() for name, language in LANGUAGES.items()}
+    return {name: toolchain for name, toolchain in toolchains.items() if toolchain is not None}
+
+
+def _compiled(compiler: str, *arguments: str) -> Callable[[], Toolchain | None]:
+    def find() -> Toolchain | None:
+        path = shutil.which(compiler)
+        return Toolchain([path, *arguments], ["./main"], ["main"]) if path else None
+
+    return find
+
+
+def _script(interpreter: str, *arguments: str) -> Callable[[], Toolchain | None]:
+    def find() -> Toolchain | None:
+        path = shutil.which(interpreter)
+        if path is None:
+            return None
+        home = str(Path(path).resolve().parent.parent)
+        return Toolchain(None, [path, *arguments, "{main}"], expose=_outside_system(home))
+
+    return find
+
+
+def _python(version: str, *commands: str) -> Callable[[], Toolchain | None]:
+    """The first of `commands` that is a Python of this version, which a launcher of that name need not lead to."""
+
+    def find() -> Toolchain | None:
+        ask = "import sys; print('%s %d' % (sys.executable, sys.version_info[0]))"
+        for command in filter(None, map(shutil.which, commands)):
+            path, _, major = (_output_of([command, "-c", ask]) or "").rpartition(" ")
+            if major == version:
+                home = str(Path(path).resolve().parent.parent)
+                return Toolchain(None, [path, "{main}"], expose=_outside_system(home))
+        return None
+
+    return find
+
+
+def _java() -> Toolchain | None:
+    compiler, machine = shutil.which("javac"), shutil.which("java")
+    if compiler is None or machine is None:
+        return None
+    home = Path(compiler).resolve().parent.parent
+    # Small heaps of a collector without threads start fast; the machine's own shared archive is in the home folder.
+    small = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
+    return Toolchain(
+        [str(home / "bin" / "javac"), *(f"-J{option}" for option in small), "-encoding", "UTF-8", "{main}.java"],
+        [str(home / "bin" / "java"), *small, "-Xss64m", "-Xmx{memory}m", "-ea", "-cp", ".", "{main}"],
+        ["*.class"],
+        [*_outside_system(str(home)), *map(str, Path("/etc").glob("java*"))],
+        # A program finds libraries beside itself by way of /proc, which there is none of.
+        {"LD_LIBRARY_PATH": f"{home}/lib"},
+    )
+
+
+def _rust() -> Toolchain | None:
+    compiler = shutil.which("rustc")
+    if compiler is None:
+        return None
+    # What is called rustc may be a launcher that needs a home folder; the compiler itself does not.
+    home = _output_of([compiler, "--print", "sysroot"])
+    if home is None:
+        return None
+    # Rust's own linker looks itself up in /proc.
+    linker = ["-C", "link-arg=-fuse-ld=bfd"]
+    return Toolchain(
+        [f"{home}/bin/rustc", "-O", "--edition", "2021", *linker, "-o", "main", "main.rs"],
+        ["./main"],
+        ["main"],
+        _outside_system(home),
+        {"LD_LIBRARY_PATH": f"{home}/lib"},
+        ["--test"],
+    )
+
+
+def _go() -> Toolchain | None:
+    tool = shutil.which("go")
+    home = _output_of([tool, "env", "GOROOT"]) if tool else None
+    if home is None:
+        return None
+    environment = {
+        "GOROOT": home,  # It would look for itself in /proc.
+        "GO111MODULE": "off",
+        "CGO_ENABLED": "0",
+        "GOFLAGS": "-p=2",
+    }
+    expose, make_ready = _outside_system(home), _do_nothing
+    version = (_output_of([f"{home}/bin/go", "env", "GOVERSION"]) or "").removeprefix("go")
+    if (folder := go_cache.cache_folder(version)) is not None:
+        make_ready = partial(go_cache.fill, folder, f"{home}/bin/go", dict(environment))
+        environment["GOCACHE"] = str(folder)
+        expose = [*expose, str(folder)]
+    argv = [f"{home}/bin/go", "build", "-o", "main", "main.go"]
+    return Toolchain(argv, ["./main"], ["main"], expose, environment, make_ready=make_ready)
+
+
+def _cpp(standard: str) -> Callable[[], Toolchain | None]:
+    def find() -> Toolchain | None:
+        path = shutil.which("g++")
+        if path is None or _output_of([path, f"-std=gnu++{standard}", "-x", "c++", "-E", "-dM", os.devnull]) is None:
+            return None
+        return Toolchain([path, "-O2", f"-std=gnu++{standard}", "-o", "main", "main.cpp"], ["./main"], ["main"])
+
+    return find
+
+
+def _java_of(version: int) -> Callable[[], Toolchain | None]:
+    """A later Java runs programs of an earlier one, not the other way round."""
+
+    def find() -> Toolchain | None:
+        toolchain = _java()
+        return toolchain if toolchain is not None and _java_version(toolchain.run[0]) >= version else None
+
+    return find
+
+
+@cache
+def _java_version(machine: str) -> int:
+    version = re.search(r"(?:1\.)?(\d+)", (_output_of([machine, "--version"]) or "").partition("\n")[0])
+    return int(version[1]) if version else 0
+
+
+_C_ARGUMENTS = ("-O2", "-std=gnu17", "-o", "main", "main.c", "-lm")
+_NODE_ARGUMENTS = ("--max-old-space-size={memory}", "--stack-size=50000")
+LANGUAGES = {
+    language.name: language
+    for language in (
+        Language("c", "main.c", _compiled("gcc", *_C_ARGUMENTS), "gcc"),
+        Language("cpp", "main.cpp", _cpp(DEFAULT_CPP), "g++"),
+        *(Language(f"cpp{edition}", "main.cpp", _cpp(edition), "a later g++") for edition in CPP_EDITIONS),
+        Language("java", JAVA_FILE, _java, "default-jdk-headless"),
+        *(Language(f"java{n}", JAVA_FILE, _java_of(n), f"openjdk-{n}-jdk-headless") for n in JAVA_EDITIONS),
+        Language("python2", "main.py", _python("2", "python2", "python2.7"), "python2"),
+        Language("pypy2", "main.py", _python("2", "pypy2", "pypy"), "pypy"),
+        Language("pypy", "main.py", _python("3", "pypy3", "pypy"), "pypy3"),
+        Language("rust", "main.rs", _rust, "rustc"),
+        Language("go", "main.go", _go, "golang-go"),
+        Language("javascript", "main.js", _script("node", *_NODE_ARGUMENTS), "nodejs"),
+        Language("bash", "main.sh", _script("bash"), "bash"),
+        Language("perl", "main.pl", _script("perl"), "perl"),
+        Language("ruby", "main.rb", _script("ruby"), "ruby"),
+        Language("php", "main.php", _script("php", "-d", "zend.assertions=1", "-d", "assert.exception=1"), "php-cli"),
+        Language("lua", "main.lua", _script("lua"), "lua5.4"),
+        Language("julia", "main.jl", _script("julia"), "julia"),
+        Language("r", "main.R", _script("Rscript"), "r-base-core"),
+    )
+}
+
+
+def _java_class(source: str) -> str:
+    """Return the class to run: the public one, else the one with a main method, else Main."""
+    public = re.search(r"\bpublic\s+(?:final\s+|abstract\s+)*class\s+(\w+)", source)
+    if public:
+        return public[1]
+    main = re.search(r"\bstatic\s+(?:final\s+)?void\s+main\s*\(", source)
+    classes = re.findall(r"\bclass\s+(\w+)", source[: main.start()]) if main else []
+    return str(classes[-1]) if classes else "Main"
+
+
+def _outside_system(folder: str) -> list[str]:
+    return [] if folder in {"/", "/usr"} or folder.startswith(("/usr/", "/bin")) else [folder]
+
+
+def _output_of(command: list[str]) -> str | None:
+    try:
+        completed = subprocess.run(command, capture_output=True, text=True, timeout=ASK_S, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return completed.stdout.strip() or None
