@@ -110,16 +110,16 @@ def test_add_a_verifier(tree: Path) -> None:
 
 
 def test_add_an_input_format(tree: Path) -> None:
-    ingest = tree / "pipeline/ingest"
-    change(ingest / "column_names.py", '"original_text")', '"original_text", "frage")')
+    sources = tree / "pipeline/sources"
+    change(sources / "column_names.py", '"original_text")', '"original_text", "frage")')
     change(
-        ingest / "presets.py",
+        sources / "presets.py",
         "PRESETS: dict",
         'def riddles(columns: Set[str], samples: Samples) -> Layout | None:\n    """Riddles and their solutions."""\n'
         '    return _prompt_and_gold("riddle", "key", samples) if {"riddle", "key"} <= columns else None\n\n\n'
         "PRESETS: dict",
     )
-    change(ingest / "presets.py", '    "generic": (\n', '    "riddles": (riddles, "riddle, key"),\n    "generic": (\n')
+    change(sources / "presets.py", '    "generic": (\n', '    "riddles": (riddles, "riddle, key"),\n    "generic": (\n')
     code = (
         "from truegold import pipeline\n"
         "print(len(pipeline.deduplicate([{'frage': 'Was ist 1 + 1?'}, {'frage': 'was ist 1 + 1?'}]).rows))\n"

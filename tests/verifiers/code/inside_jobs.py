@@ -17,7 +17,7 @@ from typing import Any
 
 from truegold.verifiers.sandbox.inside.wire import encode
 
-INSIDE = Path(__file__).parents[3] / "verifiers" / "code" / "inside"
+INSIDE = Path(__file__).parents[3] / "verifiers" / "sandbox" / "inside"
 LIMIT_S = 60
 
 SERVER = """
