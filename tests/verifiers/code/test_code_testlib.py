@@ -1,6 +1,8 @@
 """Problems with several answers, judged by checkers that are written against testlib.h."""
 
 import copy
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,15 @@ from truegold.verifiers import Reason
 from truegold.verifiers.audit.suites import VetOptions, VetReason, vet
 from truegold.verifiers.code.bad_suite import BadSuite
 from truegold.verifiers.code.suite import read_suite
-from truegold.verifiers.code.testlib import JuryFailed, Opinion, header, read_exit, uses_testlib, with_header
+from truegold.verifiers.code.testlib import (
+    HeaderMissing,
+    JuryFailed,
+    Opinion,
+    header,
+    read_exit,
+    uses_testlib,
+    with_header,
+)
 from truegold.verifiers.sandbox import Tier, local
 
 
@@ -106,6 +116,36 @@ def test_the_header_is_there_from_whatever_folder_it_is_included(line: str) -> N
     source, files = with_header(f"{line}\nint main() {{}}", {"params.h": b""})
     assert source == '#include "testlib.h"\nint main() {}'
     assert set(files) == {"testlib.h", "params.h"}
+
+
+@pytest.fixture
+def fresh_header() -> Iterator[None]:
+    header.cache_clear()
+    yield
+    header.cache_clear()
+
+
+@pytest.mark.usefixtures("fresh_header")
+def test_the_header_may_be_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "mine.h").write_bytes(b"// mine")
+    monkeypatch.setenv("TRUEGOLD_TESTLIB", str(tmp_path / "mine.h"))
+    assert with_header("#include <testlib.h>", {})[1] == {"testlib.h": b"// mine"}
+
+
+@NEEDS_CPP
+@pytest.mark.usefixtures("fresh_header")
+def test_without_the_header_the_score_is_none_and_the_evidence_says_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRUEGOLD_TESTLIB", str(tmp_path / "not_there.h"))
+    verdict = judge(Tier.FULL, program("1, n - 1"), {**SUMS, "checker": "// header gone\n" + SUM_CHECKER})
+    assert verdict.score is None and verdict.reason == Reason.SANDBOX_ERROR
+    assert "not_there.h" in verdict.evidence["error"]
+    assert "pip install 'truegold[contest]'" in verdict.evidence["error"]
+    monkeypatch.delenv("TRUEGOLD_TESTLIB")
+    monkeypatch.setattr("truegold.verifiers.code.testlib._PACKAGE", "no-such-package")
+    with pytest.raises(HeaderMissing, match=r"testlib\.h is not installed: pip install"):
+        header()
 
 
 def test_a_suite_may_bring_a_header_of_its_own() -> None:

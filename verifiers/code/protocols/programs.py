@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.verifiers.code.judging import CannotJudge, last_line
-from truegold.verifiers.code.testlib import JuryFailed, Opinion, read_exit, uses_testlib, with_header
+from truegold.verifiers.code.testlib import HeaderMissing, JuryFailed, Opinion, read_exit, uses_testlib, with_header
 from truegold.verifiers.sandbox.execution import End, Execution, Program, SandboxError
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Local, Ready
@@ -62,9 +62,11 @@ class SuiteProgram:
         """Make it ready to run. Raises CannotJudge where that cannot be."""
         if self.language != "python" and self.language not in LANGUAGES:
             raise CannotJudge(f"{self.what}s in {self.language!r} are not known")
-        source, files = with_header(self.code, self.files)
         try:
+            source, files = with_header(self.code, self.files)
             ready = local.prepare_script(Program(self.language, source, files), PROGRAM_LIMITS, ARGUMENTS)
+        except HeaderMissing as error:
+            raise CannotJudge(f"the {self.what} cannot be compiled: {error}", Reason.SANDBOX_ERROR) from None
         except SandboxError as error:
             raise NotRun(self.what, error) from error
         if ready.compiled is not None and not ready.compiled.ok:

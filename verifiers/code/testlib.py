@@ -1,4 +1,4 @@
-"""Checkers and interactors in C++ that are written against testlib.h, which is shipped here (MIT, `LICENSE`).
+"""Checkers and interactors in C++ that are written against testlib.h.
 
     with_header("#include <testlib.h>\\nint main(...", {})    the source with `#include "testlib.h"`, and that file
     read_exit(0, "ok 3 numbers")                             Opinion(1.0)
@@ -8,17 +8,24 @@
 
 Exit codes are testlib's own: 0 ok, 1 wrong, 2 and 8 not in the form that was asked for, 4 more than was asked for, 3 a
 fault of the jury, 7 points. A share in hundredths (`_pc`) has the exit code of its size, so that the words tell it.
+
+The header is not part of truegold. It comes with the package `rbx-cp` (extra `contest`), or from the path in
+`TRUEGOLD_TESTLIB`, or as one of the files of a suite.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from importlib.metadata import PackageNotFoundError, distribution
+from pathlib import Path
 
 HEADER = "testlib.h"
+PATH_VARIABLE = "TRUEGOLD_TESTLIB"
+_PACKAGE, _FILE = "rbx-cp", "rbx/resources/predownloaded/testlib.h"
 MAX_WORDS = 300
 """Characters of what a checker says that evidence shows."""
 
@@ -43,10 +50,28 @@ class JuryFailed(Exception):
     """The checker says that the jury's answer, the input or the checker itself is at fault."""
 
 
+class HeaderMissing(Exception):
+    """testlib.h is not on this machine; the text says how to get it."""
+
+
 @cache
 def header() -> bytes:
-    """Return the text of testlib.h."""
-    return files(__name__).joinpath(HEADER).read_bytes()
+    """Return the text of testlib.h, of the path in `TRUEGOLD_TESTLIB` or else of the package rbx-cp.
+
+    Raises HeaderMissing.
+    """
+    remedy = f"pip install 'truegold[contest]', name the file in {PATH_VARIABLE}, or put it in the suite's files"
+    if path := os.environ.get(PATH_VARIABLE):
+        try:
+            return Path(path).read_bytes()
+        except OSError as error:
+            raise HeaderMissing(
+                f"{PATH_VARIABLE} is {path!r}, which cannot be read ({error.strerror}); {remedy}"
+            ) from None
+    try:
+        return Path(str(distribution(_PACKAGE).locate_file(_FILE))).read_bytes()
+    except (PackageNotFoundError, OSError):
+        raise HeaderMissing(f"{HEADER} is not installed: {remedy}") from None
 
 
 def uses_testlib(source: str) -> bool:
@@ -56,10 +81,11 @@ def uses_testlib(source: str) -> bool:
 
 def with_header(source: str, extra: Mapping[str, bytes]) -> tuple[str, dict[str, bytes]]:
     """Return a program with the files that it needs to compile: testlib.h where it includes that, unless it is one of
-    the extra files."""
+    the extra files. Raises HeaderMissing."""
     if not uses_testlib(source):
         return source, dict(extra)
-    return _INCLUDE.sub(f'#include "{HEADER}"', source), {HEADER: header(), **extra}
+    files = dict(extra) if HEADER in extra else {HEADER: header(), **extra}
+    return _INCLUDE.sub(f'#include "{HEADER}"', source), files
 
 
 def read_exit(status: int, message: str, full_points: float = 1.0) -> Opinion | None:
