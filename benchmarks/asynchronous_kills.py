@@ -23,8 +23,8 @@ import torch
 from asynchronous import plan_training
 
 from truegold.pipeline.config.base import LaunchConfig
-from truegold.pipeline.running.isolate import call_isolated
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines
+from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 
 MOMENT_S = 1.5

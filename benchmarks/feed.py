@@ -29,7 +29,7 @@ from truegold.flows.config import load_config
 from truegold.pipeline.config.sources import DemoSource
 from truegold.pipeline.demo.stage import make_demo_data
 from truegold.pipeline.profile import profile
-from truegold.pipeline.running.digest import DigestCache
+from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import plan_stage, run_stage
 from truegold.pipeline.select import select

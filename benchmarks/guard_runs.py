@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.flows.config import load_config
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.guards.stops import record_stop

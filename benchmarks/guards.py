@@ -29,7 +29,7 @@ from guard_runs import train
 from guard_unforeseen import UNFORESEEN
 from publishing import publish
 
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines
 from truegold.train.guards.doctor import replay
 from truegold.train.guards.logs import ALARMS, read_log
 from truegold.train.model import operators

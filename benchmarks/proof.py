@@ -43,8 +43,8 @@ from truegold.pipeline.flag.stage import flag
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.profile import profile
 from truegold.pipeline.review.stage import settle
-from truegold.pipeline.running.digest import DigestCache
-from truegold.pipeline.running.isolate import call_isolated
+from truegold.pipeline.running.disk import DigestCache
+from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import Output, Stage, plan_stage, run_stage
 from truegold.pipeline.select import select

@@ -32,7 +32,7 @@ from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.demo.problems import Pools, Problem, make_pools, wrong_by_a_little
 from truegold.pipeline.demo.stories import PEOPLE, THINGS
-from truegold.pipeline.running.isolate import call_isolated
+from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.tables.rows import KEY, ROW_SCHEMA, Row, row_id, write_rows

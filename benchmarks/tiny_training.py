@@ -27,7 +27,7 @@ from publishing import publish
 
 from truegold.flows.config import load_config
 from truegold.pipeline.config.base import LaunchConfig
-from truegold.pipeline.running.isolate import call_isolated
+from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.objective import ADVANTAGES, PASS_AT_K

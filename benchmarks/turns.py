@@ -27,7 +27,7 @@ from synthesis import run_stage
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.ingest import ingest
-from truegold.pipeline.running.digest import DigestCache
+from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import plan_stage
 from truegold.pipeline.running.stage import run_stage as run_planned

@@ -13,8 +13,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from truegold.flows.settings_text import parse_settings
-from truegold.pipeline.config.base import ROUNDING, StageConfig
-from truegold.pipeline.config.curation import CurationConfig
+from truegold.pipeline.config.base import ROUNDING, StageConfig, describe_mistakes
 from truegold.pipeline.config.engines import (
     ChatConfig,
     EngineConfig,
@@ -22,10 +21,8 @@ from truegold.pipeline.config.engines import (
     ServerEngineConfig,
     VllmEngineConfig,
 )
-from truegold.pipeline.config.mistakes import describe_mistakes
-from truegold.pipeline.config.selection import SelectConfig
 from truegold.pipeline.config.sources import DemoSource, source_quotas
-from truegold.pipeline.config.stages import ExportConfig, ProfileConfig
+from truegold.pipeline.config.stages import CurationConfig, ExportConfig, ProfileConfig, SelectConfig
 from truegold.pipeline.review.decisions import DECISIONS
 from truegold.synth.config import SynthConfig
 from truegold.train.config.grpo import GrpoConfig

@@ -20,9 +20,7 @@ from truegold.flows.console import Terminal, errors, print_line
 from truegold.flows.plan import GROUP_SIZE, report_stage
 from truegold.flows.remote import check_remote
 from truegold.pipeline.config.stages import ReportConfig
-from truegold.pipeline.running.aside import write_whole
-from truegold.pipeline.running.digest import DigestCache
-from truegold.pipeline.running.disk import disk_errors_reported
+from truegold.pipeline.running.disk import DigestCache, disk_errors_reported, write_whole
 from truegold.pipeline.running.stage import Stage, StageResult, cached_result, load_record, run_stage, work_folder
 from truegold.pipeline.sources.reject_lines import REJECT, REJECTS_FILE, describe_rejects, first_rejects
 from truegold.pipeline.tables.run_files import check_intact, read_manifest, read_resolved

@@ -35,8 +35,7 @@ from truegold.pipeline.report.stage import PAGE
 from truegold.pipeline.report.training import describe_waiting
 from truegold.pipeline.review.run import ReviewedRun
 from truegold.pipeline.review.status import count_waiting
-from truegold.pipeline.running.digest import DigestCache
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import DigestCache, read_whole_lines
 from truegold.pipeline.running.stage import Stage, StageResult, work_folder
 from truegold.pipeline.running.stage_table import Phase, phase_of
 from truegold.train.guards.logs import ALARMS

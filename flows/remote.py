@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from truegold.pipeline.config.decontaminate import DecontaminateConfig
 from truegold.pipeline.config.sources import HubSource, SeveralSources
+from truegold.pipeline.config.stages import DecontaminateConfig
 from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
 from truegold.pipeline.decontaminate.stage import problem_columns
-from truegold.pipeline.running.digest import DigestCache
+from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.stage import Output, Stage, cached_result
 from truegold.pipeline.sources.hub import open_hub
 from truegold.train.config.models import PathModel

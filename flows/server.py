@@ -21,7 +21,7 @@ from pathlib import Path
 import httpx
 
 from truegold.pipeline.running.disk import cache_folder
-from truegold.pipeline.running.ports import free_port
+from truegold.pipeline.running.isolation import free_port
 from truegold.verifiers import SetupError
 from truegold.verifiers.extras import require
 from truegold.verifiers.sandbox.processes.lifetime import die_with_parent

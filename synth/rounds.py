@@ -19,7 +19,7 @@ from truegold.pipeline.profile.judging import Judging, VerdictRecord
 from truegold.pipeline.profile.schedule import Draw, SampledRow
 from truegold.pipeline.profile.source import sampling_identity
 from truegold.pipeline.profile.store import RecordLog, SampleStore, prompt_key
-from truegold.pipeline.running.digest import digest_json
+from truegold.pipeline.running.disk import digest_json
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.tables.rows import Row
 from truegold.synth.config import SynthConfig

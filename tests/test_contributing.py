@@ -154,11 +154,10 @@ def test_add_a_stage(tree: Path) -> None:
         'class ShoutConfig(StageConfig):\n    """Nothing to set."""\n\n\nclass VerifyGoldConfig(',
     )
     change(
-        tree / "pipeline/config/curation.py",
+        tree / "pipeline/config/stages.py",
         "    dedup: DedupConfig = DedupConfig()\n",
         "    shout: ShoutConfig = ShoutConfig()\n    dedup: DedupConfig = DedupConfig()\n",
     )
-    change(tree / "pipeline/config/curation.py", "    SettleConfig,\n", "    SettleConfig,\n    ShoutConfig,\n")
     change(
         tree / "pipeline/running/stage_table.py",
         '    StageEntry("dedup"',

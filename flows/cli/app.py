@@ -184,7 +184,7 @@ def report(
     """Write the report on whatever stages of a run are finished, or a page that compares two runs."""
     if compare:
         from truegold.pipeline.report.compare import compare_runs
-        from truegold.pipeline.running.aside import write_whole
+        from truegold.pipeline.running.disk import write_whole
 
         if len(runs) != 2:
             raise ConfigError(f"--compare takes two runs, not {len(runs)}.", "truegold report --compare runs/a runs/b")
@@ -205,7 +205,7 @@ def report(
 
 def _share(run_dir: Path, target: Path, texts: str) -> None:
     from truegold.pipeline.report.sharing import SharedTexts, shared_page
-    from truegold.pipeline.running.aside import write_whole
+    from truegold.pipeline.running.disk import write_whole
 
     if texts not in set(SharedTexts):
         raise ConfigError(f"--texts {texts}: the texts of rows are left out (`none`) or `redacted`.")

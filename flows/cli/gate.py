@@ -49,7 +49,7 @@ def gate(
     from truegold.pipeline.curation.gate import junit as as_junit
     from truegold.pipeline.curation.gate import sarif as as_sarif
     from truegold.pipeline.curation.gate.checks import Check
-    from truegold.pipeline.running.aside import refuse_input, write_whole
+    from truegold.pipeline.running.disk import refuse_input, write_whole
 
     def check_of(name: str) -> Check:
         if name not in list(Check):

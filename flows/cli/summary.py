@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from truegold.flows.console import print_line
-from truegold.pipeline.running.aside import write_whole
+from truegold.pipeline.running.disk import write_whole
 
 Table = tuple[Sequence[str], Sequence[Sequence[object]]]
 """The heads of columns, and the rows."""

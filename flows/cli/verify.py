@@ -10,8 +10,7 @@ import typer
 from truegold.flows.cli.options import GoldColumn, IdColumn, PromptColumn
 from truegold.flows.cli.summary import write_summary
 from truegold.flows.console import Terminal, errors, print_line
-from truegold.pipeline.running.aside import refuse_input
-from truegold.pipeline.running.disk import disk_errors_reported
+from truegold.pipeline.running.disk import disk_errors_reported, refuse_input
 from truegold.verifiers.running.batch import DEADLINE_S
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
 

@@ -143,6 +143,8 @@ class DemoSource(StageConfig):
 class Listing(StageConfig):
     """What a source has where it is one of several."""
 
+    in_list = True
+
     source: str | None = Field(default=None, min_length=1)
     """What the column `source` of its rows says; the file's or the hub's name where not given."""
     quota: float | None = Field(default=None, ge=0, le=1)

@@ -1,16 +1,26 @@
-"""The configuration of every pipeline stage. Defaults are the settings we would pick ourselves."""
+"""The configuration of every pipeline stage and of curation as a whole. Defaults are what we would pick ourselves.
+
+decontaminate:
+  against:
+    - math500                                  # a set that is known by name, streamed from the hub
+    - openai/gsm8k:main@test                   # any other set of the hub: owner/name:subset@split
+    - evals/aime.jsonl                         # a file, or a folder of `save_to_disk` (folder@split)
+    - {set: evals/ours.csv, columns: {prompt: Question, gold: Key}}
+"""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from truegold.pipeline.config.base import StageConfig, VerdictConfig
+from truegold.pipeline.config.base import ROUNDING, StageConfig, VerdictConfig
 from truegold.pipeline.config.boilerplate import BOILERPLATE, BOILERPLATE_END
 from truegold.pipeline.config.engines import MOST_TOKENS, ChatConfig, EngineConfig, VllmEngineConfig
+from truegold.pipeline.config.sources import DataConfig
 from truegold.verifiers import Reason
 
 EditName = Literal[
@@ -291,3 +301,203 @@ class ReportConfig(StageConfig):
     """The samples of one group in training, for the rewards to expect; a run that has trained is read with its own."""
     max_rows: int = Field(default=50_000, ge=1)
     """The records in the page; of more, the most suspicious and others at random. All stay in the Parquet tables."""
+
+
+class MatchKind(StrEnum):
+    """How a row stands in an evaluation set, the surest first; the value is the kind in `matches.parquet`."""
+
+    EXACT = "exact"
+    OVERLAP = "overlap"
+    REWORDED = "reworded"
+
+
+class EvalColumns(StageConfig):
+    """Which column of an evaluation set is which; what is left out is guessed by its name."""
+
+    prompt: str | None = None
+    """The problem."""
+    gold: str | None = None
+    """The reference answer."""
+    id: str | None = None
+    """The item's identifier, which matches name."""
+
+
+class EvalSetConfig(StageConfig):
+    """One evaluation set."""
+
+    set: str = Field(min_length=1)
+    """A name such as `math500`, a file, a folder, or `owner/name:subset@split` of the hub."""
+    preset: str | None = None
+    """The shape of its records, as in `data.preset`; by its columns where not given."""
+    columns: EvalColumns = EvalColumns()
+    """Columns that are not to be guessed."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_stands_for_a_set(cls, value: Any) -> Any:
+        return {"set": value} if isinstance(value, str) else value
+
+
+class DecontaminateConfig(StageConfig):
+    """Training rows that stand in an evaluation set are dropped. Held-out rows stay: nothing is trained on them."""
+
+    against: tuple[EvalSetConfig, ...] = Field(min_length=1)
+    """The evaluation sets."""
+    drop: tuple[MatchKind, ...] = tuple(MatchKind)
+    """The kinds of matches that drop a row. A row of another kind stays, and the ledger says what it matches."""
+
+    @field_validator("against", mode="before")
+    @classmethod
+    def _one_set_needs_no_list(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str | dict) else value
+
+    @field_validator("against")
+    @classmethod
+    def _are_different(cls, value: tuple[EvalSetConfig, ...]) -> tuple[EvalSetConfig, ...]:
+        names = [entry.set for entry in value]
+        if repeated := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"{', '.join(repeated)} stands there more than once")
+        return value
+
+
+class TargetBand(StageConfig):
+    """A band of expected pass rates, from the one before it (0 for the first) up to a bound."""
+
+    up_to: float = Field(gt=0, le=1)
+    """Its upper end, which belongs to it."""
+    share: float | None = Field(default=None, ge=0, le=1)
+    """The share of the selection; 0 keeps the band out, and left out takes what there is."""
+
+
+class TargetName(StrEnum):
+    """Histograms of pass rates with a name."""
+
+    BALANCED = "balanced"
+    """Four bands of equal width, as many rows of each."""
+    OPEN_R1 = "open-r1"
+    """Pass rates of .1 to .6, as open-r1's filter keeps them."""
+    SKYWORK = "skywork"
+    """1 to 15 failures of 16, as Skywork-OR1 keeps them."""
+    CURRICULUM = "curriculum"
+    """Three bands, as many rows of each, easy ones first in selected.parquet."""
+
+
+TARGETS: Mapping[TargetName, tuple[TargetBand, ...]] = {
+    TargetName.BALANCED: tuple(TargetBand(up_to=quarter / 4, share=1 / 4) for quarter in range(1, 5)),
+    TargetName.OPEN_R1: (
+        TargetBand(up_to=0.1, share=0),
+        TargetBand(up_to=0.6),
+        TargetBand(up_to=1, share=0),
+    ),
+    TargetName.SKYWORK: (
+        TargetBand(up_to=1 / 16, share=0),
+        TargetBand(up_to=15 / 16),
+        TargetBand(up_to=1, share=0),
+    ),
+    TargetName.CURRICULUM: tuple(TargetBand(up_to=third / 3, share=1 / 3) for third in range(1, 4)),
+}
+
+QUOTA_COLUMNS = ("source", "domain")
+"""What a quota may be of."""
+
+
+class SelectConfig(StageConfig):
+    """Which profiled problems are trained on."""
+
+    moved: ClassVar[Mapping[str, str]] = {"bands": "target"}
+
+    group_size: int = Field(default=8, ge=2)
+    """The samples of one group in training; `train.group_size` where it is left out."""
+    min_teaching: float = Field(default=0.2, ge=0, le=1)
+    """A row is dropped where a smaller share of its groups is expected to teach (neither all wrong nor all right)."""
+    min_teaching_share: float = Field(default=0.05, ge=0, le=1)
+    """A selection of whose groups a smaller share is expected to teach is refused."""
+    may_be_empty: bool = False
+    """Whether a selection that is empty, or hardly teaches, is no error. A run with a section `synth` sets it: rows
+    that hardly ever pass may become trainable."""
+    min_pass_rate: float = Field(default=0.0, ge=0, le=1)
+    """The lowest expected pass rate that is taken."""
+    max_pass_rate: float = Field(default=1.0, ge=0, le=1)
+    """The highest one."""
+    min_passes: int = Field(default=0, ge=0)
+    """A row needs so many right samples, such as 1 where its positives are to be trained on."""
+    zero_share: float = Field(default=0.1, ge=0, le=1)
+    """Rows without a right sample may make up this share of the selection, the worthiest ones. Wrong labels and broken
+    texts are more frequent among them than elsewhere."""
+    target: TargetName | tuple[TargetBand, ...] | None = None
+    """The histogram of expected pass rates: a name, or bands. Left out: `balanced` as far as rows last where `max_rows`
+    makes a choice necessary, and all rows otherwise."""
+    quotas: dict[str, float] = Field(default_factory=dict)
+    """Shares of the selection by `domain:NAME` or `source:NAME`; what has no quota shares the rest."""
+    max_rows: int | None = Field(default=None, ge=1)
+    """Rows that are selected at most. Left out: all, or as many as keep the target's shares and the quotas."""
+    seed: int = 0
+    """It decides between rows of equal worth."""
+
+    @property
+    def bands(self) -> tuple[TargetBand, ...]:
+        """The bands of the target, from 0 to 1."""
+        if self.target is None:
+            return TARGETS[TargetName.BALANCED]
+        return TARGETS[self.target] if isinstance(self.target, TargetName) else self.target
+
+    @field_validator("target")
+    @classmethod
+    def _check_bands(
+        cls, target: TargetName | tuple[TargetBand, ...] | None
+    ) -> TargetName | tuple[TargetBand, ...] | None:
+        if target is None or isinstance(target, TargetName):
+            return target
+        ends = [band.up_to for band in target]
+        if not ends or ends != sorted(set(ends)) or ends[-1] != 1:
+            raise ValueError("the bands must rise and the last one must go up to 1")
+        shares = [band.share for band in target if band.share is not None]
+        is_whole = len(shares) == len(target)
+        if sum(shares) > 1 + ROUNDING or (is_whole and sum(shares) < 1 - ROUNDING):
+            raise ValueError(f"the shares of the bands must add up to 1, not to {sum(shares):g}")
+        return target
+
+    @field_validator("quotas")
+    @classmethod
+    def _check_quotas(cls, quotas: dict[str, float]) -> dict[str, float]:
+        totals: defaultdict[str, float] = defaultdict(float)
+        for name, share in quotas.items():
+            column, separator, value = name.partition(":")
+            if column not in QUOTA_COLUMNS or not separator or not value:
+                raise ValueError(f"a quota is of `domain:NAME` or `source:NAME`, not of {name!r}")
+            if not 0 <= share <= 1:
+                raise ValueError(f"the quota of {name} must be a share from 0 to 1, not {share:g}")
+            totals[column] += share
+        if over := [f"{column} ({total:g})" for column, total in totals.items() if total > 1 + ROUNDING]:
+            raise ValueError(f"the quotas by {' and by '.join(over)} add up to more than 1")
+        return quotas
+
+    @model_validator(mode="after")
+    def _check_band(self) -> Self:
+        if self.min_pass_rate >= self.max_pass_rate:
+            raise ValueError("min_pass_rate must be below max_pass_rate")
+        return self
+
+
+class CurationConfig(StageConfig):
+    """Everything that `truegold curate` needs. Sections that are left out take their defaults."""
+
+    data: DataConfig
+    """Where the raw rows come from: one source, or a list of them with the most trusted first."""
+    clean: CleanConfig = CleanConfig()
+    """How texts are cleaned."""
+    decontaminate: DecontaminateConfig | None = None
+    """The evaluation sets that no training row may stand in; nothing is compared with any where it is left out."""
+    dedup: DedupConfig = DedupConfig()
+    """Which copies and rewordings go."""
+    verify_gold: VerifyGoldConfig = VerifyGoldConfig()
+    """How gold is put to its own verifier."""
+    vet_tests: VetTestsConfig = VetTestsConfig()
+    """How the tests of programs are vetted."""
+    flag: FlagConfig = FlagConfig()
+    """The rules that flag suspicious rows."""
+    settle: SettleConfig = SettleConfig()
+    """How reviewers' decisions are applied."""
+    decisions: str | None = None
+    """A folder of reviewers' decisions (JSON Lines, one file a reviewer); `decisions` in the run's folder, if it is
+    there, where not given."""

@@ -26,8 +26,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from truegold.pipeline.config.curation import CurationConfig
-from truegold.pipeline.config.stages import FlagConfig, ReportConfig
+from truegold.pipeline.config.stages import CurationConfig, FlagConfig, ReportConfig
 from truegold.pipeline.curation.arguments import (
     add_guessed_columns,
     check_names,
@@ -40,7 +39,7 @@ from truegold.pipeline.curation.plan import curation_stages, flagging_stages, la
 from truegold.pipeline.decontaminate.file import decontaminate_file
 from truegold.pipeline.dedup.file import dedup_file
 from truegold.pipeline.report import report
-from truegold.pipeline.running.digest import DigestCache
+from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import RECORD, Output, Stage, StageResult, plan_stage, run_stage
 from truegold.pipeline.sources.problem_batches import MAX_ROW_BYTES, ProblemColumns

@@ -16,9 +16,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from truegold.pipeline.config.curation import CurationConfig
-from truegold.pipeline.config.mistakes import describe_mistakes
+from truegold.pipeline.config.base import describe_mistakes
 from truegold.pipeline.config.sources import Columns
+from truegold.pipeline.config.stages import CurationConfig
 from truegold.pipeline.sources.column_names import find_column
 from truegold.pipeline.sources.problem_batches import MAX_ROW_BYTES, ProblemColumns, guess_columns_with_options
 from truegold.pipeline.sources.readers import open_file

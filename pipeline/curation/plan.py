@@ -10,8 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from truegold.pipeline.clean import clean
-from truegold.pipeline.config.curation import CurationConfig
-from truegold.pipeline.config.decontaminate import DecontaminateConfig
 from truegold.pipeline.config.sources import (
     Columns,
     DemoSource,
@@ -21,7 +19,14 @@ from truegold.pipeline.config.sources import (
     ListedSource,
     SeveralSources,
 )
-from truegold.pipeline.config.stages import DedupConfig, SampleSource, SuspicionConfig, WellPosedConfig
+from truegold.pipeline.config.stages import (
+    CurationConfig,
+    DecontaminateConfig,
+    DedupConfig,
+    SampleSource,
+    SuspicionConfig,
+    WellPosedConfig,
+)
 from truegold.pipeline.curation.reasons import check_reasons
 from truegold.pipeline.curation.resolve import resolve_sources, resolve_stages
 from truegold.pipeline.decontaminate import decontaminate

@@ -36,7 +36,7 @@ import numpy.typing as npt
 import orjson
 import pyarrow.parquet as pq
 
-from truegold.pipeline.config.decontaminate import MatchKind
+from truegold.pipeline.config.stages import MatchKind
 from truegold.pipeline.decontaminate.eval_sets import read_eval_set
 from truegold.pipeline.near import (
     Comparer,
@@ -50,7 +50,7 @@ from truegold.pipeline.near import (
 from truegold.pipeline.near.arrays import Floats, Ints
 from truegold.pipeline.near.embedding import Encoder, add_proposed_links, find_translations, propose
 from truegold.pipeline.near.grams import GramIndex
-from truegold.pipeline.running.aside import written_aside
+from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.problem_batches import Batch, ProblemColumns, read_problems
 from truegold.pipeline.tables.reasons import MATCH_SCHEMA, MATCHES_FILE

@@ -22,7 +22,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from truegold.pipeline.config.decontaminate import DecontaminateConfig, EvalSetConfig, MatchKind
+from truegold.pipeline.config.stages import DecontaminateConfig, EvalSetConfig, MatchKind
 from truegold.pipeline.decontaminate.file import find_matches, items_by_set
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function

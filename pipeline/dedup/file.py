@@ -50,7 +50,7 @@ from truegold.pipeline.near import (
 )
 from truegold.pipeline.near.arrays import Ints, Marks
 from truegold.pipeline.near.workers import map_in_threads, read_ahead
-from truegold.pipeline.running.aside import written_aside
+from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.problem_batches import ProblemColumns, read_problems
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE

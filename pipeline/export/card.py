@@ -18,7 +18,7 @@ from truegold.pipeline.accounting.label_errors import LabelErrors, estimate_from
 from truegold.pipeline.config.stages import ExportConfig
 from truegold.pipeline.export.decontamination import Decontamination, read_decontamination
 from truegold.pipeline.export.tables import Split, Tally
-from truegold.pipeline.running.digest import digest_json
+from truegold.pipeline.running.disk import digest_json
 from truegold.pipeline.tables.ledger import LEDGER_FILE
 from truegold.pipeline.tables.reasons import MATCHES_FILE
 from truegold.pipeline.tables.rows import KEY, RowKey

@@ -28,7 +28,7 @@ from truegold.pipeline.export.convert_card import render_card
 from truegold.pipeline.export.formats.base import SPLIT_NAMES, ExportRow, Format
 from truegold.pipeline.export.reading import read_tables, rejects_of, tables_of
 from truegold.pipeline.export.tables import FLAGS_FIELD, NOT_STATED, PROVENANCE_FIELDS
-from truegold.pipeline.running.aside import refuse_input, written_aside
+from truegold.pipeline.running.disk import refuse_input, written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.carried import earlier_flags
 from truegold.pipeline.sources.reject_lines import first_rejects

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from truegold.pipeline.running.aside import written_aside
+from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, read_rows
 
 HASHES = 2**32

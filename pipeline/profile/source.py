@@ -16,7 +16,7 @@ from truegold.pipeline.config.engines import (
 from truegold.pipeline.engines import build_encoder, build_engine
 from truegold.pipeline.engines.vllm_server import ServerEngine
 from truegold.pipeline.profile.drawing import SampleSource
-from truegold.pipeline.running.digest import DigestCache
+from truegold.pipeline.running.disk import DigestCache
 
 
 def sample_source(config: EngineConfig, chat: ChatConfig, model: Path | None) -> SampleSource:

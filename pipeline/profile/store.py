@@ -21,8 +21,7 @@ import numpy as np
 import orjson
 
 from truegold.pipeline.engines.base import Completion
-from truegold.pipeline.running.aside import write_whole
-from truegold.pipeline.running.digest import digest_bytes, digest_json
+from truegold.pipeline.running.disk import digest_bytes, digest_json, write_whole
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from truegold.pipeline.report.browser.payload import Browser, pack
 from truegold.pipeline.report.contents import gather
 from truegold.pipeline.report.redaction import Redactor
 from truegold.pipeline.report.render import render
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.stage import RECORD
 from truegold.pipeline.tables.rows import dump_json
 from truegold.pipeline.tables.run_files import open_finished

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from truegold.pipeline.report.shifts import Shift, find_shifts
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.tables.run_files import RunFiles
 
 WAITING = ("trainer_waiting", "sampler_starved", "environment_wait")

@@ -1,15 +1,29 @@
-"""The disk: where several runs share what they make, and one line for whatever keeps a file from being written."""
+"""Files on disk: written whole or not at all, read up to a kill, told apart by digests; errors are one line.
+
+    with written_aside(path) as aside: ...    writes PATH.tmp and renames it at the end
+    DigestCache(path).path(folder)            32 hex digits over a folder, remembered by size and modification time
+    with disk_errors_reported(folder): ...    "No space left on the disk of /data." instead of a traceback
+
+A digest of a file above `SAMPLED_ABOVE` bytes inside a folder (model weights) covers its size, head and tail only:
+reading 140 GB of weights to learn that they have not changed would cost more than the stage it saves. Data files are
+always read whole.
+"""
 
 from __future__ import annotations
 
 import errno
+import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from truegold.verifiers import SetupError, TruegoldError
+import orjson
+
+from truegold.verifiers import ConfigError, SetupError, TruegoldError
 
 _FULL = re.compile(r"no space left|disk (?:is )?full|disk quota exceeded|requested and \d+ written", re.IGNORECASE)
 """What libraries say of a full disk without an error number: numpy `100 requested and 40 written`, SQLite, Polars."""
@@ -84,3 +98,118 @@ def _describe(error: BaseException, folder: Path, is_stated: bool) -> SetupError
     if code is None or not is_stated or (remedy := _REMEDIES.get(code)) is None:
         return None
     return SetupError(f"{name}: {os.strerror(code)}.", remedy)
+
+
+@contextmanager
+def written_aside(path: Path) -> Iterator[Path]:
+    """Yield the path to write a file under; it is renamed to `path` when the block ends without an error.
+
+    A kill or an error leaves `path` as it was. The folder that `path` is in has to exist. Raises ConfigError for a
+    device or a pipe, which a file would take the place of.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ConfigError(f"{path} is no file but a device or a pipe.", "Name a file that is to be written.")
+    aside = path.with_name(path.name + ".tmp")
+    try:
+        yield aside
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    aside.replace(path)
+
+
+def refuse_input(target: Path, *inputs: Path) -> None:
+    """Raise ConfigError where a file that is to be written is one that is read, under whatever name."""
+    for path in inputs:
+        if path.exists() and target.exists() and path.samefile(target):
+            raise ConfigError(f"{target} is what is read: it would be overwritten.", "Name another one to write.")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a small file so that it is never seen half written."""
+    with written_aside(path) as aside:
+        aside.write_bytes(content)
+
+
+def read_whole_lines(path: Path) -> list[dict[str, Any]]:
+    """Return the objects of a file up to a line that a kill has cut short; none where there is no file.
+
+    Python's own JSON reader takes them: a diverged loss is written as NaN.
+    """
+    if not path.exists():
+        return []
+    lines = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        try:
+            lines.append(json.loads(line))
+        except json.JSONDecodeError:
+            break
+    return lines
+
+
+SAMPLED_ABOVE = 512 * 2**20
+"""A file of a folder is sampled where it is larger than this many bytes."""
+SAMPLE = 4 * 2**20
+"""This many bytes are read of its head, and as many of its tail."""
+
+
+def digest_bytes(data: bytes) -> str:
+    """Return 32 hex digits over `data` (BLAKE2b)."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def digest_json(value: object) -> str:
+    """Return 32 hex digits over a value as JSON, whatever the order of its keys."""
+    return digest_bytes(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
+
+
+def digest_file(path: Path, *, sample_large: bool = False) -> str:
+    """Return 32 hex digits over the file's content; of a large one over its size, head and tail with `sample_large`."""
+    hasher = hashlib.blake2b(digest_size=16)
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        if sample_large and size > SAMPLED_ABOVE:
+            hasher.update(str(size).encode())
+            hasher.update(file.read(SAMPLE))
+            file.seek(-SAMPLE, os.SEEK_END)
+            hasher.update(file.read(SAMPLE))
+        else:
+            while chunk := file.read(2**20):
+                hasher.update(chunk)
+    return hasher.hexdigest()
+
+
+class DigestCache:
+    """Digests of paths outside the run directory, remembered in one JSON file by (size, mtime, inode)."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known: dict[str, list[object]] = {}
+        if path.exists():
+            try:
+                self._known = orjson.loads(path.read_bytes())
+            except orjson.JSONDecodeError:
+                self._known = {}  # A kill has cut it short; it is only a cache, so it starts again.
+
+    def file(self, path: Path, *, sample_large: bool = False) -> str:
+        """Return a file's digest, from memory where its size, time and inode are those of before."""
+        stat = path.stat()
+        stamp = [stat.st_size, stat.st_mtime_ns, stat.st_ino]
+        name = str(path.resolve())
+        known = self._known.get(name)
+        if known and known[:3] == stamp:
+            return str(known[3])
+        digest = digest_file(path, sample_large=sample_large)
+        self._known[name] = [*stamp, digest]
+        self._save()
+        return digest
+
+    def path(self, path: Path) -> str:
+        """Return a file's digest, or a folder's: over the names and digests of its files."""
+        if path.is_file():
+            return self.file(path)
+        files = sorted(p for p in path.rglob("*") if p.is_file())
+        return digest_json([[str(p.relative_to(path)), self.file(p, sample_large=True)] for p in files])
+
+    def _save(self) -> None:
+        write_whole(self._path, orjson.dumps(self._known))

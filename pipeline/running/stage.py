@@ -29,9 +29,8 @@ import polars as pl
 from pydantic import BaseModel
 
 from truegold.pipeline.config.base import LaunchConfig
-from truegold.pipeline.running.aside import write_whole
-from truegold.pipeline.running.digest import DigestCache, digest_file, digest_json
-from truegold.pipeline.running.isolate import call_isolated
+from truegold.pipeline.running.disk import DigestCache, digest_file, digest_json, write_whole
+from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import ConfigError, fingerprint
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypedDict
 
-from truegold.pipeline.config.selection import QUOTA_COLUMNS, SelectConfig
+from truegold.pipeline.config.stages import QUOTA_COLUMNS, SelectConfig
 from truegold.pipeline.rates.posterior import Beta
 from truegold.pipeline.select.teaching import known_pass_rate
 from truegold.pipeline.tables.ledger import FlagRecord

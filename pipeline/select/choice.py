@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from truegold.pipeline.config.selection import QUOTA_COLUMNS, SelectConfig, TargetName
+from truegold.pipeline.config.stages import QUOTA_COLUMNS, SelectConfig, TargetName
 from truegold.pipeline.select.candidates import Candidate
 from truegold.pipeline.select.proportions import ROUNDING, Demand, Fulfilment, Limit, fulfilments, solve_counts
 from truegold.pipeline.tables.rows import row_key

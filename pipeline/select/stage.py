@@ -20,7 +20,7 @@ from statistics import fmean
 
 import pyarrow as pa
 
-from truegold.pipeline.config.selection import SelectConfig
+from truegold.pipeline.config.stages import SelectConfig
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.select.candidates import Candidate, Judgement

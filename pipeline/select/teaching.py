@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from truegold.pipeline.config.selection import SelectConfig
+from truegold.pipeline.config.stages import SelectConfig
 from truegold.pipeline.rates.posterior import Beta
 from truegold.pipeline.tables.profile import ProfileRow
 from truegold.verifiers import InputError

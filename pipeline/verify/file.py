@@ -23,7 +23,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from truegold.pipeline.running.aside import written_aside
+from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.column_names import NAMES, describe_columns, find_column
 from truegold.pipeline.sources.columns import Column, compile_column, json_safe, text_of

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from truegold.flows.config import RunConfig, validate_config
-from truegold.pipeline.config.mistakes import _models_in, _type_of
+from truegold.pipeline.config.base import _models_in, _type_of
 from truegold.verifiers import ConfigError
 
 LISTED = ("against", "temperature_bands", "advantage_bands", "terms", "target", "corrections")

@@ -13,7 +13,7 @@ import pytest
 from numbered_rows import make_row
 from pydantic import ValidationError
 
-from truegold.pipeline.config.selection import SelectConfig
+from truegold.pipeline.config.stages import SelectConfig
 from truegold.pipeline.rates.posterior import Beta
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport

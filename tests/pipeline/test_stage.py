@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from truegold.pipeline.config.base import StageConfig
-from truegold.pipeline.running.digest import DigestCache
-from truegold.pipeline.running.isolate import StageCrashed
+from truegold.pipeline.running.disk import DigestCache
+from truegold.pipeline.running.isolation import StageCrashed
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import Output, Stage, StageReport, StageResult, cached_result, run_stage, work_key
 from truegold.pipeline.tables.rows import ROW_SCHEMA, write_rows
@@ -345,7 +345,7 @@ def test_a_killed_isolated_stage_is_a_setup_error(child: Any, tmp_path: Path) ->
 def test_an_isolated_stage_dies_with_its_parent(child: Any, tmp_path: Path) -> None:
     script = (
         "import child_stage\nfrom pathlib import Path\n"
-        "from truegold.pipeline.running.digest import DigestCache\n"
+        "from truegold.pipeline.running.disk import DigestCache\n"
         "from truegold.pipeline.running.progress import NullProgress\n"
         "from truegold.pipeline.running.stage import Stage, run_stage\n"
         f"run_dir = Path({str(tmp_path / 'run')!r})\nrun_dir.mkdir()\n"

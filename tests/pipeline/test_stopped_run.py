@@ -17,8 +17,7 @@ from truegold.flows.console import Terminal
 from truegold.flows.execute import execute, report_again, stage_caller
 from truegold.flows.plan import report_stage
 from truegold.pipeline.config.stages import CleanConfig
-from truegold.pipeline.running.digest import DigestCache
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import DigestCache, read_whole_lines
 from truegold.pipeline.running.stage import Stage, StageReport, StageResult, work_folder
 from truegold.train.guards.logs import ALARMS
 from truegold.verifiers import GuardError, SetupError

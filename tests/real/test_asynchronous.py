@@ -20,7 +20,7 @@ from transformers import AutoModelForCausalLM
 from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.engines.base import Request, SamplingParams
-from truegold.pipeline.running.isolate import call_isolated
+from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.model.distributed import init_distributed

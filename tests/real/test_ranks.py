@@ -15,7 +15,7 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from tests.real.ranks_worker import Case
-from truegold.pipeline.running.ports import free_port
+from truegold.pipeline.running.isolation import free_port
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.responses import QUARANTINE, Responder

@@ -19,9 +19,8 @@ from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.engines.vllm_server import ServerEngine
-from truegold.pipeline.running.isolate import call_isolated
-from truegold.pipeline.running.json_lines import read_whole_lines
-from truegold.pipeline.running.ports import free_port
+from truegold.pipeline.running.disk import read_whole_lines
+from truegold.pipeline.running.isolation import call_isolated, free_port
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig, ProbeConfig
 from truegold.train.config.models import OptimizerConfig

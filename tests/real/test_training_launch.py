@@ -14,8 +14,8 @@ from transformers import AutoModelForCausalLM
 
 from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.engines import VllmEngineConfig
-from truegold.pipeline.running.isolate import call_isolated
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines
+from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.changes import changes_of
 from truegold.train.config.grpo import GrpoConfig

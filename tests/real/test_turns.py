@@ -13,7 +13,7 @@ import pytest
 
 from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.engines import VllmEngineConfig
-from truegold.pipeline.running.isolate import call_isolated
+from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig

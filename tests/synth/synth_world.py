@@ -11,8 +11,7 @@ from typing import Any
 from numbered_rows import make_row
 
 from truegold.pipeline.config.engines import ScriptedEngineConfig
-from truegold.pipeline.config.selection import SelectConfig
-from truegold.pipeline.config.stages import ProfileConfig
+from truegold.pipeline.config.stages import ProfileConfig, SelectConfig
 from truegold.pipeline.profile import profile
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines
 from truegold.train.model import metrics
 from truegold.train.model.metrics import MetricsLog
 from truegold.verifiers import SetupError

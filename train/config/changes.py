@@ -16,7 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from truegold.pipeline.running.aside import write_whole
+from truegold.pipeline.running.disk import write_whole
 
 SETTINGS_FILE = "settings.jsonl"
 

@@ -22,8 +22,7 @@ from statistics import fmean
 from typing import Any
 
 from truegold.pipeline.engines.base import Request, SamplingParams, sample_seed
-from truegold.pipeline.running.aside import write_whole
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.feed import Draw, Feed

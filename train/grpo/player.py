@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from truegold.pipeline.engines.base import SamplingParams
-from truegold.pipeline.running.aside import write_whole
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.turns import TurnsConfig

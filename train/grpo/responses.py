@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.report.training import ENDINGS
-from truegold.pipeline.running.aside import write_whole
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.pipeline.running.progress import Progress
 from truegold.train.grpo.batch_metrics import Metrics
 from truegold.train.grpo.step import Trainer

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.engines.chat import load_encoder
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.train.config.changes import changes_of, record_settings

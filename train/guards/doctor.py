@@ -8,7 +8,7 @@ from typing import Any
 
 from truegold.pipeline.report.shifts import find_shifts
 from truegold.pipeline.report.training import ENDINGS
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines
 from truegold.train.guards.logs import ALARMS, RunLog, read_log
 from truegold.train.guards.table import SEVERITY
 from truegold.train.guards.watch import Alarm, Watch

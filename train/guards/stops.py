@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines
 from truegold.train.guards.logs import ALARMS
 from truegold.verifiers import ConfigError, GuardError, InputError, SetupError, TruegoldError
 

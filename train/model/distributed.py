@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from truegold.pipeline.running.ports import free_port
+from truegold.pipeline.running.isolation import free_port
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.operators import Note, extensions_folder, print_note
 from truegold.verifiers import SetupError

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from truegold.pipeline.engines.host_memory import trim
-from truegold.pipeline.running.aside import write_whole
+from truegold.pipeline.running.disk import write_whole
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.distributed import (
     all_max,

@@ -12,8 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from truegold.pipeline.running.aside import write_whole
-from truegold.pipeline.running.json_lines import read_whole_lines
+from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.train.config.models import Tracker
 from truegold.train.model.distributed import rank
 from truegold.verifiers import SetupError

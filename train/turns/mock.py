@@ -23,7 +23,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from truegold.pipeline.running.digest import digest_file
+from truegold.pipeline.running.disk import digest_file
 from truegold.pipeline.tables.rows import Row
 from truegold.train.turns.environment import (
     AnswerError,

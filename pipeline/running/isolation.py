@@ -1,0 +1,276 @@
+"""Runs a stage function in processes of its own, which give all memory back and write their noise to a log file.
+
+There is one process, one for each rank on this machine, or DeepSpeed's launcher for several machines. When one fails
+the others are killed: they would wait for it for ever. A crash of vLLM or an out-of-memory kill is one clear error.
+
+The child is `python -m truegold.pipeline.running.isolation SPEC.json PROGRESS_FD`; a launcher puts arguments of its own
+in front. It dies with its parent. The environment names its rank; only rank 0 reports its progress.
+"""
+
+from __future__ import annotations
+
+import os
+import pkgutil
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from threading import Thread
+from typing import IO, Any
+
+import orjson
+from pydantic import BaseModel
+
+from truegold.pipeline.config.base import LaunchConfig
+from truegold.pipeline.running.disk import cache_folder, disk_errors_reported, write_whole
+from truegold.pipeline.running.progress import NullProgress, PipeProgress, Progress, relay
+from truegold.verifiers import SetupError
+from truegold.verifiers.sandbox.errors import ERROR_TYPES, TruegoldError
+from truegold.verifiers.sandbox.processes.lifetime import die_with_parent
+
+LOG_TAIL = 15
+"""The error of a crashed stage shows this many lines of its log."""
+
+QUIET_ENVIRONMENT = {
+    "DO_NOT_TRACK": "1",
+    "VLLM_NO_USAGE_STATS": "1",
+    "VLLM_LOGGING_LEVEL": "WARNING",
+    "TOKENIZERS_PARALLELISM": "false",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "PYTHONUNBUFFERED": "1",
+    # They would be compiled into the temporary folder, which is another one for each stage: 6 CPU-seconds of its start.
+    "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
+}
+
+
+class StageCrashed(RuntimeError):
+    """A stage's process ended because of a bug; the message holds the end of its log."""
+
+
+def call_isolated(
+    fn: str,
+    inputs: Mapping[str, Path],
+    config: BaseModel,
+    out_dir: Path,
+    progress: Progress,
+    log: Path,
+    launch: LaunchConfig,
+    shared: Path,
+) -> dict[str, Any]:
+    """Call the stage function `fn` in a child process for each rank, and return the fields of rank 0's report.
+
+    `shared` is a folder for temporary files that ranks on other machines see as well. Raises the error of the first
+    rank that reported one, SetupError where a child was killed, StageCrashed where one ended any other way.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    if launch.hostfile:
+        shared.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="truegold-", dir=shared if launch.hostfile else None) as scratch:
+        spec = Path(scratch).resolve() / "spec.json"
+        config_type = type(config)
+        spec.write_bytes(
+            orjson.dumps(
+                {
+                    "fn": fn,
+                    "inputs": {name: str(path.resolve()) for name, path in inputs.items()},
+                    "config_type": f"{config_type.__module__}:{config_type.__qualname__}",
+                    "config": config.model_dump(mode="json"),
+                    "out_dir": str(out_dir.resolve()),
+                    "answers": str(spec.parent),
+                    "parent": None if launch.hostfile else os.getpid(),
+                }
+            )
+        )
+        status = _run_ranks(spec, log, progress, launch)
+        outcomes: list[dict[str, Any]] = [
+            orjson.loads(answer.read_bytes()) for answer in sorted(spec.parent.glob("answer-*.json"))
+        ]
+        for outcome in outcomes:
+            if "error" in outcome:
+                raise ERROR_TYPES[outcome["error"]](*outcome["arguments"])
+        if outcomes and not status:
+            report: dict[str, Any] = outcomes[0]["report"]
+            return report
+    if status == -signal.SIGINT:
+        raise KeyboardInterrupt
+    if status < 0:
+        raise SetupError(
+            f"The process of {fn} was killed by {signal.Signals(-status).name}; its log is {log}.",
+            "Out of memory is the usual cause: lower the batch or the model size, or free memory, and run again.",
+        )
+    with log.open(encoding="utf-8", errors="replace") as file:
+        tail = "".join(deque(file, maxlen=LOG_TAIL))
+    raise StageCrashed(f"The process of {fn} ended with status {status}. The end of {log}:\n{tail}")
+
+
+def _environment(scratch: Path) -> dict[str, str]:
+    """Return an environment that keeps libraries quiet and has a temporary folder which goes with the stage.
+
+    vLLM leaves sockets and lists of ports behind there. What torch compiles has to outlive the stage, or every stage
+    would compile again.
+    """
+    lasting = {"TORCHINDUCTOR_CACHE_DIR": str(cache_folder("torchinductor"))}
+    return {**QUIET_ENVIRONMENT, **lasting, **os.environ, "TMPDIR": str(scratch)}
+
+
+def _run_ranks(spec: Path, log: Path, progress: Progress, launch: LaunchConfig) -> int:
+    read_end, write_end = os.pipe()
+    with log.open("ab") as sink:
+        try:
+            ranks = Ranks(launch, spec, write_end, _environment(spec.parent), sink)
+        except BaseException:
+            os.close(read_end)
+            raise
+        finally:
+            os.close(write_end)
+        try:
+            with os.fdopen(read_end, encoding="utf-8") as lines:
+                relay(lines, progress)
+            return ranks.wait()
+        finally:
+            ranks.end()
+
+
+WORKER = "truegold.pipeline.running.isolation"
+PATIENCE = 10.0
+"""A process that was asked to end is killed after this many seconds."""
+RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
+"""A stage does not inherit these: it forms a group of its own, whatever group this process is in."""
+NO_PIPE = -1
+"""It stands in place of the progress pipe for processes that cannot have it."""
+
+
+class Ranks:
+    """The running processes of one stage."""
+
+    def __init__(
+        self, launch: LaunchConfig, spec: Path, pipe: int, environment: Mapping[str, str], sink: IO[bytes]
+    ) -> None:
+        """Start the processes of the stage that the file `spec` describes, which every rank has to see.
+
+        Rank 0 writes its progress to `pipe`; what the processes print goes to `sink`. Raises SetupError where there is
+        a hostfile and no `deepspeed` command.
+        """
+        environment = {name: value for name, value in environment.items() if name not in RANK_VARIABLES}
+        # -P: without it the working directory shadows installed packages, such as `verifiers`.
+        single = [sys.executable, "-P", "-m", WORKER, str(spec)]
+        commands: list[tuple[list[str], dict[str, str]]] = [([*single, str(pipe)], {})]
+        if launch.hostfile is not None:
+            launcher = [_deepspeed_launcher(), "--hostfile", launch.hostfile, "--module", WORKER]
+            commands = [([*launcher, str(spec), str(NO_PIPE)], {})]
+        elif launch.ranks > 1:
+            commands = [
+                ([*single, str(pipe if rank == 0 else NO_PIPE)], variables)
+                for rank, variables in enumerate(_rank_variables(launch.ranks))
+            ]
+        self._children = [
+            subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=sink,
+                pass_fds=(pipe,) if str(pipe) in command else (),
+                env={**environment, **variables},
+            )
+            for command, variables in commands
+        ]
+        self._followers = [Thread(target=self._follow, args=(child,), daemon=True) for child in self._children]
+        self._first_failure: int | None = None
+        for follower in self._followers:
+            follower.start()
+
+    def wait(self) -> int:
+        """Wait for all processes, and return 0 or the status of the one that failed first."""
+        for follower in self._followers:
+            follower.join()
+        return self._first_failure or 0
+
+    def end(self) -> None:
+        """End the processes that still run. A launcher is asked first, since it has to end its ranks."""
+        for child in self._children:
+            if child.poll() is None:
+                child.terminate()
+        for child in self._children:
+            with suppress(subprocess.TimeoutExpired):
+                child.wait(PATIENCE)
+            child.kill()
+            child.wait()
+
+    def _follow(self, child: subprocess.Popen[bytes]) -> None:
+        status = child.wait()
+        if status and self._first_failure is None:
+            self._first_failure = status
+            for other in self._children:
+                if other is not child and other.poll() is None:
+                    other.kill()
+
+
+def _rank_variables(ranks: int) -> list[dict[str, str]]:
+    """Return what torch.distributed reads from the environment of each rank."""
+    shared = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1"}
+    shared["MASTER_PORT"] = str(free_port())
+    # Without it each rank would start a thread for every core.
+    shared["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // ranks)))
+    return [{**shared, "RANK": str(rank), "LOCAL_RANK": str(rank)} for rank in range(ranks)]
+
+
+def _deepspeed_launcher() -> str:
+    beside = Path(sys.executable).with_name("deepspeed")
+    launcher = str(beside) if beside.exists() else shutil.which("deepspeed")
+    if launcher is None:
+        raise SetupError("A hostfile needs DeepSpeed's launcher, and there is no command `deepspeed`.", "Install it.")
+    return launcher
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def main() -> None:
+    """Run the stage that the specification describes, and leave its report or its error as this rank's answer."""
+    *_, path, descriptor = sys.argv
+    spec = orjson.loads(Path(path).read_bytes())
+    if spec["parent"] is not None:
+        die_with_parent(spec["parent"])
+    progress = _progress(int(descriptor))
+    function, config_type = pkgutil.resolve_name(spec["fn"]), pkgutil.resolve_name(spec["config_type"])
+    config = config_type.model_validate(spec["config"])
+    inputs = {name: Path(path) for name, path in spec["inputs"].items()}
+    try:
+        with disk_errors_reported(Path(spec["out_dir"])):
+            report = function(inputs, config, Path(spec["out_dir"]), progress)
+        outcome: dict[str, Any] = {"report": asdict(report)}
+    except TruegoldError as error:
+        outcome = {"error": _known_type(error), "arguments": error.__reduce__()[1]}
+    answer = Path(spec["answers"]) / f"answer-{int(os.environ.get('RANK', '0')):05d}.json"
+    write_whole(answer, orjson.dumps(outcome, option=orjson.OPT_SERIALIZE_NUMPY))
+    sys.stdout.flush()
+    # The answer is written, and engines that are torn down at the interpreter's exit hang or crash now and then.
+    os._exit(int("error" in outcome))
+
+
+def _progress(pipe: int) -> Progress:
+    if pipe == NO_PIPE:
+        return NullProgress()
+    # A child of this process that outlives it must not keep the parent waiting for the end of the pipe.
+    os.set_inheritable(pipe, False)
+    return PipeProgress(os.fdopen(pipe, "w", encoding="utf-8"))
+
+
+def _known_type(error: TruegoldError) -> str:
+    """Return the name of the nearest class that the parent knows: a stage may have its own kinds of an error."""
+    return next(cls.__name__ for cls in type(error).__mro__ if cls.__name__ in ERROR_TYPES)
+
+
+if __name__ == "__main__":
+    main()
