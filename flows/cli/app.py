@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from importlib.metadata import version as installed_version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -115,24 +115,8 @@ def train(
             show_default=False,
         ),
     ] = None,
-    ablate: Annotated[
-        Path | None,
-        typer.Option(
-            "--ablate",
-            metavar="COMPLETIONS",
-            help="Train nothing: show how two objectives weigh one recorded batch, a file of completions/. They are "
-            "set by --set first.advantage=grpo --set second.advantage=maxrl, by the names of train.objective.",
-            show_default=False,
-        ),
-    ] = None,
 ) -> None:
     """Everything up to and including GRPO."""
-    if ablate is not None:
-        from truegold.train.grpo.ablate import compare
-
-        for line in compare(ablate, _objective(set_, "first."), _objective(set_, "second.")):
-            print_line(line)
-        return
     if doctor is not None:
         from truegold.train.guards.doctor import examine_log
 
@@ -145,24 +129,6 @@ def train(
         raise ConfigError("There is no configuration to train by.", "truegold train RUN.yaml")
     loaded = load_config(config, set_ or (), last_turn_only=last_turn_only)
     run_until(Phase.TRAIN, loaded, engine, dry_run, as_json)
-
-
-def _objective(overrides: Sequence[str] | None, prefix: str) -> dict[str, Any]:
-    """Return the settings of an objective among the overrides, nested by their dotted names."""
-    from truegold.flows.settings_text import parse_settings
-
-    settings: dict[str, Any] = {}
-    for override in overrides or ():
-        name, is_setting, value = override.partition("=")
-        if not is_setting or not name.startswith(("first.", "second.")):
-            raise ConfigError(f"--set {override} is no setting of an objective.", "--set first.advantage=grpo")
-        if name.startswith(prefix):
-            *sections, field = name.removeprefix(prefix).split(".")
-            section = settings
-            for part in sections:
-                section = section.setdefault(part, {})
-            section[field] = parse_settings(value)
-    return settings
 
 
 @app.command(rich_help_panel=LOOK)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,7 +9,6 @@ from typing import Any, cast
 import pytest
 
 from truegold.pipeline.config.engines import ChatConfig
-from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.feed import FeedConfig, Order
@@ -105,66 +103,6 @@ def test_a_step_is_refilled_once_where_there_are_problems_for_two(
 ) -> None:
     sampling = GrpoConfig.model_validate({"sampling": {"refills": refills}}).sampling
     assert sampling.resolve_refills(problems, prompts_per_step=SIZE).refills == expected
-
-
-class Answers:
-    """Stands in for the rollouts: the second completion of each group is right, and the first one of easy rows too."""
-
-    encoder, version = ByteEncoder(ChatConfig()), 0
-
-    def sample(
-        self, rows: Sequence[Row], sampling: Sequence[Any], step: int, groups: Sequence[int], sizes: Sequence[int]
-    ) -> tuple[list[tuple[int, ...]], list[list[Completion]]]:
-        def complete(text: str) -> Completion:
-            ids = tuple(self.encoder.encode_completion(text))
-            return Completion(ids, (-0.5,) * len(ids), "stop")
-
-        pairs = zip(rows, sizes, strict=True)
-        texts = [["4" if row["id"] == "easy" else "5", "4", *["5"] * (size - 2)] for row, size in pairs]
-        return [(1,)] * len(rows), [[complete(text) for text in members] for members in texts]
-
-
-def test_groups_by_posterior_are_sampled_scored_and_weighed_by_their_sizes() -> None:
-    settings = {
-        "prompts_per_step": 2,
-        "group_size": 4,
-        "groups": {"sizes": "by_posterior", "least": 2, "most": 8},
-        "sampling": {"refills": 1},
-    }
-    config = GrpoConfig.model_validate(settings)
-    posteriors = {"easy": (40.0, 1.0), "hard": (1.0, 12.0), "spare": (1.0, 1.0)}
-    rows = [
-        cast(
-            "Row",
-            {
-                "id": name,
-                "prompt": "2+2?",
-                "gold": "4",
-                "verifier": "exact",
-                "verifier_args": "{}",
-                "pass_rate": None,
-                "posterior_a": a,
-                "posterior_b": b,
-            },
-        )
-        for name, (a, b) in posteriors.items()
-    ]
-    feed = Feed(rows[:2], rows[2:], config.feed, group_size=4, steps=1, seed=0, groups=config.groups)
-    trainer = Trainer(feed, [], config, UNUSED, cast("Any", Answers()), 8, UNUSED, UNUSED)
-    completions = trainer._roll_out(0)
-    sizes = Counter(completion.row["id"] for completion in completions)
-    # The easy group is all right, so that the reserve comes in with a group of the usual size.
-    assert sizes == {"easy": 2, "hard": 6, "spare": 4}
-    scores = trainer._score_groups(completions)
-    assert sorted((score.right, score.judged, score.teaches) for score in scores.values()) == [
-        (1, 4, True),
-        (1, 6, True),
-        (2, 2, False),
-    ]
-    entered = {group for group, score in scores.items() if score.teaches}
-    assert trainer._share_entered(completions, entered) == 1.0
-    hard = next(completion.segment.group for completion in completions if completion.row["id"] == "hard")
-    assert trainer._share_entered(completions, {hard}) == 6 / 8
 
 
 def test_of_a_batch_that_is_left_out_nothing_counts_as_trained() -> None:

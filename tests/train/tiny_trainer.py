@@ -28,10 +28,10 @@ from truegold.train.model.policy import pad_id
 from truegold.train.rollout.probe import Probe
 from truegold.train.rollout.rollout import Rollout
 
-VERIFIER = '''
+VERIFIER = """
 def even(response, gold):
     return float(len(response) % 2 == 0)
-'''
+"""
 SETTINGS: dict[str, Any] = {
     "steps": 5,
     "prompts_per_step": 4,

@@ -11,7 +11,6 @@ from truegold.pipeline.config.base import LaunchConfig, StageConfig, by_type
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.train.config.asynchronous import AsynchronousConfig
 from truegold.train.config.feed import FeedConfig
-from truegold.train.config.groups import GroupsConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
 from truegold.train.config.reward import Range, RewardConfig
@@ -209,9 +208,7 @@ class GrpoConfig(StageConfig):
     prompts_per_step: int = Field(default=32, ge=1)
     """Groups that a step samples."""
     group_size: int = Field(default=8, ge=2)
-    """Completions of each prompt; with groups by posterior their mean."""
-    groups: GroupsConfig = GroupsConfig()
-    """How a step's completions are shared among its prompts."""
+    """Completions of each prompt."""
     asynchronous: AsynchronousConfig | None = None
     """Sampling beside the update, in a process of its own; left out: one after the other."""
     sync_every: int = Field(default=1, ge=1)
@@ -311,25 +308,6 @@ class GrpoConfig(StageConfig):
         return self
 
     @model_validator(mode="after")
-    def _check_what_explores_goes_with_the_rest(self) -> GrpoConfig:
-        self.groups.check_size(self.group_size)
-        if self.groups.sizes == "by_posterior" and self.asynchronous is not None:
-            raise ValueError(
-                "groups.sizes: by_posterior does not go with asynchronous rollouts, whose groups are asked for before "
-                "the step that shares its completions among them"
-            )
-        if not self.reward.diversity.weight:
-            return self
-        if self.turns is not None and self.turns.credit != "equal":
-            raise ValueError(
-                f"reward.diversity is of whole completions, and does not go with turns.credit: {self.turns.credit}"
-            )
-        by_counts = [kind for kind in self.objective.advantage_kinds if kind.startswith("pass_at_k")]
-        if by_counts:
-            raise ValueError(f"reward.diversity has no effect on {', '.join(by_counts)}, which only counts right ones")
-        return self
-
-    @model_validator(mode="after")
     def _check_minibatches_have_groups(self) -> GrpoConfig:
         minibatches = self.objective.minibatches
         if minibatches > self.prompts_per_step:
@@ -339,11 +317,10 @@ class GrpoConfig(StageConfig):
     @model_validator(mode="after")
     def _check_groups_have_k_samples(self) -> GrpoConfig:
         kinds, k = self.objective.advantage_kinds, self.objective.pass_at_k
-        size = self.group_size if self.groups.sizes == "equal" else self.groups.least
-        most = size - ("pass_at_k_chen" in kinds)
+        most = self.group_size - ("pass_at_k_chen" in kinds)
         if any(kind.startswith("pass_at_k") for kind in kinds) and k > most:
             raise ValueError(
-                f"pass_at_k ({k}) must be at most {most} in groups of {size}: pass_at_k_chen "
+                f"pass_at_k ({k}) must be at most {most} in groups of {self.group_size}: pass_at_k_chen "
                 "compares subsets of k, pass_at_k_walder needs k samples"
             )
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
@@ -41,22 +41,11 @@ class RewardTerm(StageConfig):
         return Term(self.name, self.verifier, self.weight, self.offset, self.args, self.gate)
 
 
-class DiversityConfig(StageConfig):
-    """What right completions earn beside their reward for differing from the other right ones of their group."""
-
-    weight: float = Field(default=0.0, ge=0, allow_inf_nan=False)
-    """What a completion earns that has nothing in common with the others; 0: none does."""
-    by: Literal["ngrams", "answers"] = "ngrams"
-    """What is compared: the 4-grams of tokens (Jaccard distance), or the answers as they were written."""
-
-
 class RewardConfig(VerdictConfig):
     """What a completion is rewarded for."""
 
     terms: tuple[RewardTerm, ...] = (RewardTerm(name="correct"),)
     """The terms of the reward. Exactly one of them leaves `verifier` out: it is what pass rates are measured by."""
-    diversity: DiversityConfig = DiversityConfig()
-    """What right completions earn for differing from the other right ones of their group."""
     clip: Range | None = None
     """The lowest and the highest value of the sum of the terms."""
     workers: int = Field(default=1, ge=0)

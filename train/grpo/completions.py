@@ -1,8 +1,7 @@
 """Every step's completions as Parquet, with verdict, reward, advantage, weights version: what the model saw itself do.
 
-`score`, `reason` and `extracted` are of the verdict on correctness; `reward` is the composed one with what diversity
-has earned, and `reward_terms` (JSON) has each term's score, reason and what it added. An episode of several segments
-has a line for each (`turn`).
+`score`, `reason` and `extracted` are of the verdict on correctness; `reward` is the composed one, and `reward_terms`
+(JSON) has each term's score, reason and what it added. An episode of several segments has a line for each (`turn`).
 `versions` has the version of the weights and the tokens of each stretch of what was sampled: more than one where
 weights arrived meanwhile; `version` is the oldest.
 """
@@ -72,7 +71,7 @@ def write_completions(
 def _record(
     step: int, completion: StepCompletion, segment: Segment, terms: Sequence[Term], encoder: PromptEncoder
 ) -> dict[str, Any]:
-    row, correct, reward = completion.row, completion.score.correct, completion.score.reward.value
+    row, correct = completion.row, completion.score.correct
     return {
         "step": step,
         "id": row["id"],
@@ -91,7 +90,7 @@ def _record(
         "score": correct.score,
         "reason": str(correct.reason),
         "extracted": correct.extracted,
-        "reward": None if reward is None else reward + completion.diversity,
+        "reward": completion.score.reward.value,
         "reward_terms": terms_json(completion.score, terms),
         "advantage": completion.advantage,
         "trained": completion.trained,

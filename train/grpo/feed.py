@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -21,9 +21,7 @@ import numpy as np
 
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.feed import FeedConfig, Order
-from truegold.train.config.groups import GroupsConfig
 from truegold.train.grpo.group_choice import GroupScore
-from truegold.train.grpo.group_sizes import share_budget
 from truegold.train.grpo.posteriors import Floats, Posteriors
 
 SHARPNESS = 2.0
@@ -58,10 +56,8 @@ class Feed:
         group_size: int,
         steps: int,
         seed: int,
-        groups: GroupsConfig = GroupsConfig(),  # noqa: B008
     ) -> None:
         """Begin at the first step. rows: not empty; steps: those of the whole training."""
-        self._group_size, self._groups = group_size, groups
         self._pool = [*rows, *reserve]
         self._rows, self._config, self._seed = len(rows), config, seed
         self._steps = steps
@@ -94,21 +90,6 @@ class Feed:
         teaching = self._posteriors.teaching_shares()
         self._draws += [Draw(index, 1.0, float(teaching[index])) for index in reserved]
         return [self._pool[index] for index in reserved] + self.take(count - len(reserved))
-
-    def group_sizes(self, first: int, count: int) -> list[int]:
-        """Return how many completions each of `count` groups of the step gets, from the group numbered `first` on; by
-        posterior they share what they would have together. Every rank gets the same answer."""
-        size = self._group_size
-        if self._groups.sizes == "equal" or not count:
-            return [size] * count
-        indices = np.array([draw.index for draw in self._draws[first : first + count]])
-        a, b = (values[indices] for values in self._posteriors.parameters())
-        chances = ((1 - self._posteriors.hopeless_shares()) * self._label_right)[indices]
-        sizes = share_budget(a, b, chances, count * size, self._groups.least, self._groups.most)
-        shares = self._posteriors.teaching_shares(indices, np.array(sizes, dtype=np.float64))
-        for group, share in enumerate(shares, first):
-            self._draws[group] = replace(self._draws[group], teaching=float(share))
-        return sizes
 
     def pass_rates(self, groups: Iterable[int]) -> dict[int, float]:
         """Return the expected pass rates of the rows of the step's groups, as all groups before it have it."""

@@ -46,16 +46,14 @@ class Player:
     has_named_close_error: bool = False
 
     def play(
-        self, rows: Sequence[Row], groups: Sequence[int], sizes: Sequence[int], step: int, sampling: SamplingParams
+        self, rows: Sequence[Row], groups: Sequence[int], size: int, step: int, sampling: SamplingParams
     ) -> tuple[list[StepCompletion], dict[str, float]]:
         """Return a completion for each episode, a row's side by side, and what is measured of them.
 
-        groups: the number of each row's group in the step. sizes: the episodes of each.
+        groups: the number of each row's group in the step. size: the episodes of each.
         """
         episodes: Sequence[Episode] = [
-            Episode(row, group, index)
-            for row, group, size in zip(rows, groups, sizes, strict=True)
-            for index in range(size)
+            Episode(row, group, index) for row, group in zip(rows, groups, strict=True) for index in range(size)
         ]
         with engine_deaths_reported(step):
             episodes = self.runner.run(episodes, sampling, (self.config.seed, step), self.rollout.version)

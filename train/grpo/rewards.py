@@ -47,9 +47,6 @@ class StepCompletion:
     """Its tokens."""
     score: CompletionScore
     """Its reward and verdicts."""
-    diversity: float = 0.0
-    """What it has earned for differing from the other right completions of its group; part of its segment's reward, and
-    not of its score."""
     advantage: float = 0.0
     """How much better it is than its group."""
     trained: bool = False

@@ -95,7 +95,6 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
             group_size=config.group_size,
             steps=config.steps,
             seed=config.seed,
-            groups=config.groups,
         ),
         data.heldout[: config.evaluation.problems],
         config,

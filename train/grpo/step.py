@@ -33,7 +33,6 @@ from truegold.train.grpo.batch_metrics import (
 )
 from truegold.train.grpo.completions import write_completions
 from truegold.train.grpo.distilled import Distilled, join
-from truegold.train.grpo.diversity import diversity_reward, pay_diversity
 from truegold.train.grpo.episode_scores import any_turn_teaches, segments_to_weigh, spread_advantages
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.group_choice import GroupScore, choose_groups, count_missing_groups, right_share, score_group
@@ -121,7 +120,6 @@ class Trainer:
         config = self.config
         started = time.monotonic()
         completions = self._roll_out(step)
-        pay_diversity(completions, config.reward)
         scores = self._score_groups(completions)
         members = self.distilled.members(completions, self.feed.pass_rates(scores), step)
         foretold = self.feed.finish_step(scores)
@@ -149,7 +147,6 @@ class Trainer:
             **reward_metrics(all_completions, terms),
             **diversity_metrics(all_completions, chain(*gathered(group_ngrams(completions)))),
             **text_metrics(completions, self.rollout.encoder),
-            **diversity_reward(all_completions, config.reward),
             **weighed.metrics,
             **foretold,
             "tokens_per_teaching_group": tokens_per_teaching_group(all_completions, scores.values()),
@@ -285,20 +282,19 @@ class Trainer:
     def _sample_and_score(self, rows: Sequence[Row], step: int, first_group: int) -> list[StepCompletion]:
         """Return the groups of this rank's share of `rows`, which are numbered from `first_group` on."""
         config, encoder, version = self.config, self.rollout.encoder, self.rollout.version
-        sizes = self.feed.group_sizes(first_group, len(rows))[rank() :: world_size()]
         groups = list(range(first_group + rank(), first_group + len(rows), world_size()))
         local_rows = [rows[group - first_group] for group in groups]
         if self.player is not None:
             temperature = config.sampling.temperature_for(step, None)
             sampling_params = SamplingParams(temperature, 1.0, self.max_tokens, encoder.stop_token_ids)
-            episodes, metrics = self.player.play(local_rows, groups, sizes, step, sampling_params)
+            episodes, metrics = self.player.play(local_rows, groups, config.group_size, step, sampling_params)
             self.episode_metrics.append(metrics)
             return episodes
         temperatures = [config.sampling.temperature_for(step, row["pass_rate"]) for row in local_rows]
         sampling = [
             SamplingParams(temperature, 1.0, self.max_tokens, encoder.stop_token_ids) for temperature in temperatures
         ]
-        prompts, completions = self.rollout.sample(local_rows, sampling, step, groups, sizes)
+        prompts, completions = self.rollout.sample(local_rows, sampling, step, groups, config.group_size)
         scores = iter(self.scorer.score(local_rows, completions))
         return [
             StepCompletion(row, scored_segment(prompt, completion, score, group, temperature, [(version, 0)]), score)
@@ -340,12 +336,11 @@ class Trainer:
         rows = [self.heldout[position] for position in positions]
         seed_step = -1 - self.rollout.version
         samples = self.config.evaluation.samples
-        sizes = [samples] * len(rows)
         if self.player is not None:
-            episodes, _ = self.player.play(rows, positions, sizes, seed_step, self.evaluation)
+            episodes, _ = self.player.play(rows, positions, samples, seed_step, self.evaluation)
             scores = [episode.score for episode in episodes]
         else:
-            _, groups = self.rollout.sample(rows, [self.evaluation] * len(rows), seed_step, positions, sizes)
+            _, groups = self.rollout.sample(rows, [self.evaluation] * len(rows), seed_step, positions, samples)
             scores = self.scorer.score(rows, groups, correctness_only=True)
         passed = [
             [score.correct.passed for score in scores[start : start + samples] if score.correct.score is not None]

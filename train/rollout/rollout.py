@@ -52,25 +52,25 @@ class Rollout:
         sampling: Sequence[SamplingParams],
         step: int,
         groups: Sequence[int],
-        sizes: Sequence[int],
+        size: int,
     ) -> tuple[list[tuple[int, ...]], list[list[Completion]]]:
         """Return each row's prompt ids and its group of completions, by the row's sampling, in order.
 
-        groups: the number of each row's group in the step. sizes: the completions of each group. A seed depends on run,
+        groups: the number of each row's group in the step. size: the completions of each group. A seed depends on run,
         step, row, group and the completion's index in the group alone.
         """
         prompts = [tuple(self.encoder.encode(row["prompt"])) for row in rows]
         seeds = [
             sample_seed(self.seed, step, group, row["id"], index)
-            for group, row, size in zip(groups, rows, sizes, strict=True)
+            for group, row in zip(groups, rows, strict=True)
             for index in range(size)
         ]
-        repeated_sampling = [params for params, size in zip(sampling, sizes, strict=True) for _ in range(size)]
-        repeated_prompts = [prompt for prompt, size in zip(prompts, sizes, strict=True) for _ in range(size)]
+        repeated_sampling = [params for params in sampling for _ in range(size)]
+        repeated_prompts = [prompt for prompt in prompts for _ in range(size)]
         with engine_deaths_reported(step):
             # Ranks may share an engine, so that one without rows asks it too.
             completions = iter(self.engine.generate(repeated_prompts, repeated_sampling, seeds))
-        return prompts, [list(islice(completions, size)) for size in sizes]
+        return prompts, [list(islice(completions, size)) for _ in rows]
 
     def sync(self, version: int) -> Mismatch:
         """Give the sampling engine the trainer's weights, and probe. Raises GuardError where the engines disagree."""
