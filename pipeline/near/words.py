@@ -13,13 +13,13 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 
-from truegold.pipeline.text.number_words import NUMBER_WORDS, RUN, RUN_WITH_SPACE
 from truegold.pipeline.text.quantities import (
     Quantity,
     chinese_quantities,
     digits_quantity,
     words_quantities,
 )
+from truegold.verifiers.written_numbers import NUMBER_WORDS, RUN, RUN_WITH_SPACE
 
 CHINESE_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
 _HAN_NUMERAL = f"[{CHINESE_NUMERALS}]"

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
+from truegold.verifiers.written_numbers import BELOW_HUNDRED, ORDINALS, PARTS, SCALES
+
 # Where such a word stands in the prompt or the solution, each number beside it may be used.
 _CONSTANTS = (
     (r"week|daily|every\s+day|each\s+day|per\s+day|a\s+day|monday|sunday|weekend", (5, 7, 14, 28, 4, 52)),
@@ -44,21 +46,12 @@ _CONSTANTS = (
     (r"million|billion", (1_000_000,)),
 )
 _CONSTANT_PATTERNS = tuple((re.compile(pattern), values) for pattern, values in _CONSTANTS)
-_BELOW_TWENTY = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-    " seventeen eighteen nineteen"
-).split()
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety".split()
-_WORDS = {word: value for value, word in enumerate(_BELOW_TWENTY)} | {
-    word: 10 * value for value, word in enumerate(_TENS, start=2)
-}
 _WORD_NUMBER = re.compile(
-    rf"\b({'|'.join(_WORDS)})\b(?:[\s-]+(one|two|three|four|five|six|seven|eight|nine)\b)?(?:[\s-]+(hundred|thousand)\b)?",
+    rf"\b({'|'.join(BELOW_HUNDRED)})\b(?:[\s-]+(one|two|three|four|five|six|seven|eight|nine)\b)?(?:[\s-]+(hundred|thousand)\b)?",
     re.IGNORECASE,
 )
-_SCALES = {"million": 10**6, "thousand": 1000, "hundred": 100}
-_PARTS = {"half": 2, "third": 3, "fourth": 4, "quarter": 4, "fifth": 5}
-_PARTS |= {"sixth": 6, "seventh": 7, "eighth": 8, "ninth": 9}
+_SCALES = {word: SCALES[word] for word in ("million", "thousand", "hundred")}
+_PARTS = {word: value for word, value in (PARTS | ORDINALS).items() if value < 10 and not word.endswith("s")}
 _MIXED = re.compile(r"\b(\d{1,6})(?:\s+and)?\s+(\d{1,4})/([1-9]\d{0,3})\b")
 _DIGITS = re.compile(r"\d[\d,]*(?:\.\d+)?|\.\d+")
 
@@ -74,7 +67,7 @@ def stated_numbers(prompt: str) -> set[Fraction]:
     values = {Fraction(text.replace(",", "")) for text in _DIGITS.findall(prompt) if len(text) <= 15}
     values |= {int(whole) + Fraction(int(top), int(below)) for whole, top, below in _MIXED.findall(prompt)}
     for tens, units, scale in _WORD_NUMBER.findall(prompt):
-        value = _WORDS[tens.lower()] + (_WORDS[units.lower()] if units else 0)
+        value = BELOW_HUNDRED[tens.lower()] + (BELOW_HUNDRED[units.lower()] if units else 0)
         values |= {Fraction(value), Fraction(value * _SCALES.get(scale.lower(), 1))}
     lowered = prompt.lower()
     if "half" in lowered:

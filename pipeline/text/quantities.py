@@ -14,13 +14,16 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-from truegold.pipeline.text.number_words import COMMON_PERCENTAGES, SCALES, read_run
+from truegold.verifiers.written_numbers import (
+    CHINESE_SCALES,
+    COMMON_PERCENTAGES,
+    SCALES,
+    chinese_decimal,
+    read_run,
+)
 
 MAX_DIGITS = 40
 """Longer digit strings are compared as text: they are data such as encoded messages, not quantities."""
-CHINESE_DIGITS = {char: value for value, char in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
-CHINESE_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
-
 TELLING_WEIGHT = 1.0
 COMMON_WEIGHTS = {Fraction(1): 0.2, Fraction(2): 0.8, Fraction(1, 2): 0.6, Fraction(1, 3): 0.8, Fraction(1, 4): 0.8}
 """Values that stories have by the way: "one" is mostly a pronoun, "half" and "twice" may be said in other words."""
@@ -91,21 +94,4 @@ def chinese_quantities(text: str) -> list[Quantity]:
 def _read_chinese(text: str) -> Fraction | None:
     if text.isascii():
         return Fraction(int(text)) if text.isdigit() and len(text) < MAX_DIGITS else None
-    whole, point, decimals = text.partition("点")
-    if point:
-        value = _read_chinese(whole)
-        digits = "".join(str(CHINESE_DIGITS.get(char, "")) for char in decimals)
-        if value is None or not decimals or len(digits) != len(decimals):
-            return None
-        return value + Fraction(int(digits), 10 ** len(digits))
-    total = section = digit = 0
-    for char in text:
-        if char in CHINESE_DIGITS:
-            digit = CHINESE_DIGITS[char]
-        elif (scale := CHINESE_SCALES.get(char, 0)) >= 10**4:
-            total, section, digit = (total + section + digit) * scale, 0, 0
-        elif scale:
-            section, digit = section + (digit or 1) * scale, 0
-        else:
-            return None
-    return Fraction(total + section + digit)
+    return chinese_decimal(text, positional=False)

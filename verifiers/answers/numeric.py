@@ -33,12 +33,10 @@ from truegold.verifiers.options import (
     texts_option,
 )
 from truegold.verifiers.verdict import Reason, Verdict
+from truegold.verifiers.written_numbers import DECIMAL, plain_number
 
 MAX_NUMBER_CHARS = 1_000
 """A longer text is not one number. Stops numbers of a million digits, which take minutes to turn into integers."""
-
-MAX_EXPONENT = 3_000
-"""Powers of ten beyond this are not read. Stops `1e999999999`, which is a gigabyte of digits."""
 
 MAX_DECIMALS = 100
 MAX_UNITS = 20
@@ -54,21 +52,8 @@ _LEAD = re.compile(
     r"[A-Za-z]\s{0,3}(?:=|\\approx\s)\s{0,3}|(?:\\approx(?![A-Za-z])|≈|~|about\s|approximately\s)\s{0,3}"
 )
 
-_DECIMAL = r"(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)"
-_SIGN = r"[+-]?\s{0,3}"
-_BRACED = r"\{\s{0,3}(" + _SIGN + _DECIMAL + r")\s{0,3}\}"
-_UNSIGNED = re.compile(_DECIMAL)
+_UNSIGNED = re.compile(DECIMAL)
 _CONNECTIVE = re.compile(r"\b(?:or|and|to)\b|[,;/~±]|\\pm|[或和、]|\d\s{0,3}-\s{0,3}\d")
-_FORMS = {
-    "mixed": re.compile(r"(\d+)(?:\s{1,3}(\d+)/(\d+)|\s{0,3}\\frac\{(\d+)\}\{(\d+)\})"),
-    "fraction": re.compile(rf"\\frac\s{{0,3}}{_BRACED}\s{{0,3}}{_BRACED}"),
-    "short fraction": re.compile(r"\\frac\s{0,3}(\d)\s{0,3}(\d)"),
-    "ratio": re.compile(rf"({_DECIMAL})\s{{0,3}}/\s{{0,3}}({_SIGN}{_DECIMAL})"),
-    "scientific": re.compile(
-        rf"({_DECIMAL})(?:[eE]([+-]?\d+)|\s{{0,3}}(?:\\times|\\cdot|\*|x)\s{{0,3}}10\s{{0,3}}\^\s{{0,3}}\{{?([+-]?\d+)\}}?)"
-    ),
-    "decimal": re.compile(rf"({_DECIMAL})"),
-}
 _PERCENT = re.compile(r"\s{0,3}(?:\\?%|percent|per cent)\s{0,3}", re.IGNORECASE)
 
 
@@ -129,7 +114,7 @@ def read_number(written: str, units: list[str]) -> Fraction | None:
     percent = _PERCENT.search(plain)
     if percent is not None and percent.end() == len(plain):
         plain = plain[: percent.start()]
-    value = _read_signed(plain.strip())
+    value = plain_number(plain.strip())
     return value if value is None or percent is None else value / 100
 
 
@@ -158,34 +143,6 @@ def _drop_unit(text: str, units: list[str]) -> str:
             if bare != text:
                 return bare.strip(" {}\\") if unit == "%" else bare.strip()
     return text
-
-
-def _read_signed(text: str) -> Fraction | None:
-    sign = -1 if text[:1] == "-" else 1
-    body = text[1:].lstrip() if text[:1] in ("-", "+") else text
-    for form, pattern in _FORMS.items():
-        if match := pattern.fullmatch(body):
-            value = _read_value(form, [group for group in match.groups() if group is not None])
-            return None if value is None else sign * value
-    return None
-
-
-def _read_value(form: str, parts: list[str]) -> Fraction | None:
-    if form == "mixed":
-        whole_part, above, below = (int(part) for part in parts)
-        # `2\frac{5}{3}` is no mixed number; it may be a product.
-        return whole_part + Fraction(above, below) if 0 < above < below else None
-    if form == "scientific":
-        too_large = len(parts[1]) > len(str(MAX_EXPONENT)) + 1 or abs(int(parts[1])) > MAX_EXPONENT
-        return None if too_large else _read_decimal(parts[0]) * Fraction(10) ** int(parts[1])
-    if form != "decimal":
-        below_line = _read_decimal(parts[1])
-        return _read_decimal(parts[0]) / below_line if below_line else None
-    return _read_decimal(parts[0])
-
-
-def _read_decimal(text: str) -> Fraction:
-    return Fraction("".join(text.replace(",", "").split()).rstrip("."))
 
 
 def _shorten(value: Fraction) -> str:

@@ -28,8 +28,8 @@ from truegold.pipeline.near.terms import (
     join_phrases,
 )
 from truegold.pipeline.near.words import CHINESE_NUMERALS, HARMLESS, STOPWORDS, stem
-from truegold.pipeline.text.number_words import PYTHON_RUN
 from truegold.pipeline.text.quantities import chinese_quantities, digits_quantity, words_quantities
+from truegold.verifiers.written_numbers import PYTHON_RUN
 
 
 class Sort:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from truegold.pipeline.near import cutting
 from truegold.pipeline.near.cutting import Cutter, lower_texts
 from truegold.pipeline.near.words import CLEANED, FORMULAS, TOKENS
-from truegold.pipeline.text.number_words import NUMBER_WORDS
+from truegold.verifiers.written_numbers import NUMBER_WORDS
 
 BITS = [
     *NUMBER_WORDS, "and", "a", "percent", "%", "\\%", "％", "5th", "3", "1,234", "1.5", "3/4", "/", "-", "tom's", "三",

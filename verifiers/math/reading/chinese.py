@@ -14,11 +14,10 @@ from __future__ import annotations
 import re
 
 from truegold.verifiers.math.measures import UNITS
+from truegold.verifiers.written_numbers import CHINESE_DIGITS, CHINESE_SCALES, chinese_integer, chinese_places
 
-_DIGITS = {c: value for value, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "○": 0, "两": 2, "俩": 2}
-_SMALL = {"十": 10, "百": 100, "千": 1_000}
-_LARGE = {"万": 10**4, "亿": 10**8}
-_NUMERAL_CHARS = "".join((*_DIGITS, *_SMALL, *_LARGE))
+_DIGITS = "".join(CHINESE_DIGITS)
+_NUMERAL_CHARS = "".join((*CHINESE_DIGITS, *CHINESE_SCALES))
 
 _N = rf"[{_NUMERAL_CHARS}\d.]{{1,30}}(?:点[{_NUMERAL_CHARS}]{{1,20}})?"
 _ROOTED = rf"(?:{_N})?\s?(?:倍)?(?:的)?根号(?:下)?\s?(?:{_N})|{_N}|π|\\pi|[A-Za-z]"
@@ -40,7 +39,7 @@ _MINUS = re.compile(rf"负\s?(?={_N})")
 _DECIMAL = re.compile(rf"([{_NUMERAL_CHARS}]{{1,20}})点([{_NUMERAL_CHARS}]{{1,20}})(?![分钟时])")
 _MIXED = re.compile(rf"({_N})又\s?(?:({_N})分之({_N})|(\d{{1,9}})/(\d{{1,9}}))")
 _AND_HALF = re.compile(rf"({_N})([个千公斤小时米天年月吨升元]{{1,3}})半")
-_TENTHS = re.compile(rf"([{''.join(_DIGITS)}\d])[成折]([{''.join(_DIGITS)}\d])?")
+_TENTHS = re.compile(rf"([{_DIGITS}\d])[成折]([{_DIGITS}\d])?")
 _HALF_OF = re.compile(rf"({_N})个半(?=小时|钟头|月|星期)")
 _MINUTES = re.compile(r"(?<=小时)(\s?\d{1,2}\s?)分(?!钟)")
 _PER = re.compile(rf"每(小时|分钟|秒钟|秒|天|分|时)(?:行驶|行|走|跑|飞行|飞)?\s?({_N})\s?([一-鿿]{{1,3}}|[a-z]{{1,3}})")
@@ -102,34 +101,15 @@ def _mixed(match: re.Match[str]) -> str:
     return rf"{_plain(match[1])}\frac{{{_plain(above)}}}{{{_plain(below)}}}"
 
 
-def chinese_number(text: str) -> int | None:
-    """Return 12034 for 一万二千零三十四 and 2021 for 二〇二一; None for anything else."""
-    if not text or any(c not in _NUMERAL_CHARS for c in text):
-        return None
-    if all(c in _DIGITS for c in text):
-        return int("".join(str(_DIGITS[c]) for c in text))
-    total = section = digit = 0
-    for c in text:
-        if c in _DIGITS:
-            digit = _DIGITS[c]
-        elif c in _SMALL:
-            section += (digit or 1) * _SMALL[c]
-            digit = 0
-        else:
-            total = (total + section + digit) * _LARGE[c] if c == "亿" else total + (section + digit) * _LARGE[c]
-            section = digit = 0
-    return total + section + digit
-
-
 def _plain(numeral: str) -> str:
     """Return a numeral in Arabic digits; one that mixes both scripts stays as it is."""
     whole, point, decimals = numeral.partition("点")
-    whole_number = chinese_number(whole)
+    whole_number = chinese_integer(whole)
     if whole_number is None:
         return numeral
     if not point:
         return str(whole_number)
-    return f"{whole_number}." + "".join(str(_DIGITS[c]) for c in decimals if c in _DIGITS)
+    return f"{whole_number}.{chinese_places(decimals)}"
 
 
 def _with_roots(text: str) -> str:

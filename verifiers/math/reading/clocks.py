@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from truegold.verifiers.math.reading.chinese import chinese_number
 from truegold.verifiers.math.tree import Clock
+from truegold.verifiers.written_numbers import chinese_integer
 
 _TEXT = r"\\(?:text|mathrm|textrm|mbox)\s*\{"
 _HALVES = {
@@ -79,7 +79,7 @@ def _read_han(match: re.Match[str]) -> Clock | None:
 
 
 def _number_of(text: str) -> int | None:
-    return int(text) if text.isdigit() else chinese_number(text)
+    return int(text) if text.isdigit() else chinese_integer(text)
 
 
 def _clock(hour: int, minute: int, half: str, *, written_with_zero: bool) -> Clock | None:

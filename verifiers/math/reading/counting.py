@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from truegold.verifiers.math.reading.names import NUMBER_WORDS
+from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 _INDEX = r"(?:\{\s*(\w{1,8})\s*\}|(\w))"
 _LETTER = r"(?:\\(?:mathrm|text|rm|mathbf)\s*)?\{?\s*([CP])\s*\}?"
@@ -25,7 +25,7 @@ _COUNT_CALL = re.compile(
 )
 
 _BASE_NAMES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16}
-_BASE_WORDS = "|".join(word for word, value in NUMBER_WORDS.items() if 2 <= value <= 20)
+_BASE_WORDS = "|".join(word for word, value in BELOW_HUNDRED.items() if 2 <= value <= 20)
 _NUMERAL = r"\(?([0-9][0-9A-Fa-f]{0,60})\)?"
 _WORDED_BASE = re.compile(
     rf"{_NUMERAL}\s*\(?(?:\\text\s*\{{\s*\(?)?\s*(?:(?:in|to)\s+)?"
@@ -53,7 +53,7 @@ def with_counts(text: str) -> str:
     if "ase" in text or "BASE" in text or "binary" in text or "decimal" in text or "octal" in text:
         worded = _WORDED_BASE.fullmatch(text)
         if worded is not None:
-            base = worded[2] or NUMBER_WORDS.get((worded[3] or "").lower()) or _BASE_NAMES[worded[4].lower()]
+            base = worded[2] or BELOW_HUNDRED.get((worded[3] or "").lower()) or _BASE_NAMES[worded[4].lower()]
             return f"{worded[1]}_{{{base}}}"
     return text
 
@@ -72,4 +72,4 @@ def _count(letter: str, total: str, chosen: str) -> str:
 
 
 def _base(word: str) -> int:
-    return int(word) if word.isdigit() else NUMBER_WORDS[word.lower()]
+    return int(word) if word.isdigit() else BELOW_HUNDRED[word.lower()]

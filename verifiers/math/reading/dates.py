@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import re
 
-from truegold.verifiers.math.reading.chinese import chinese_number
 from truegold.verifiers.math.tree import Day
+from truegold.verifiers.written_numbers import chinese_integer
 
 _MONTHS = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
@@ -74,7 +74,7 @@ def read_day(text: str) -> Day | None:
 def _number_of(text: str | None) -> int | None:
     if text is None:
         return None
-    return int(text) if text.isdigit() else chinese_number(text)
+    return int(text) if text.isdigit() else chinese_integer(text)
 
 
 def _day(year: int | None, month: int | None, day: int | None, weekday: int | None) -> Day | None:

@@ -12,10 +12,10 @@ from truegold.verifiers.math.reading.names import (
     CONSTANTS,
     FUNCTIONS,
     GREEK_NAMES,
-    NUMBER_WORDS,
     STOP_WORDS,
 )
 from truegold.verifiers.math.reading.tokens import Token, plain_token
+from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 MAX_VARIABLES_IN_A_RUN = 3
 """`xyz` is a product; longer runs of letters that no list knows are words."""
@@ -40,7 +40,7 @@ _COMMON_WORDS = frozenset({
     "per", "the", "both", "neither", "either", "even", "odd", "one", "by", "to", "from", "on", "at", "only", "also",
     "so", "we", "get", "but", "max", "min", "let", "has", "have", "am", "pm", "st", "nd", "rd", "th",
 })  # fmt: skip
-_WORDS = _COMMON_WORDS | NUMBER_WORDS.keys() | MULTIPLIERS.keys() | STOP_WORDS | UNITS.keys()
+_WORDS = _COMMON_WORDS | BELOW_HUNDRED.keys() | MULTIPLIERS.keys() | STOP_WORDS | UNITS.keys()
 _CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
 _VALUE_ENDS = frozenset({"num", "close", "unbrace"})
 

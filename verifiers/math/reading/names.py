@@ -132,13 +132,6 @@ COMMAND_TOKENS: dict[str, tuple[str, str]] = {
 STOP_WORDS = frozenset({"a", "an", "the", "is", "are", "be", "of"})
 """Words that do not count when two phrases are compared."""
 
-NUMBER_WORDS: dict[str, int] = {
-    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9,
-    "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15, "sixteen": 16,
-    "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60,
-    "seventy": 70, "eighty": 80, "ninety": 90,
-}  # fmt: skip
-
 NAMED_WORDS: dict[str, str] = {
     "no solution": "empty", "no solutions": "empty", "no real solution": "empty", "no real solutions": "empty",
     "no integer solutions": "empty", "no such": "empty", "empty set": "empty", "the empty set": "empty",

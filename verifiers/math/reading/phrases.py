@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 
 from truegold.verifiers.math.measures import MULTIPLIERS, unit_of
-from truegold.verifiers.math.reading.names import NUMBER_WORDS
+from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 MAX_PHRASE_CHARS = 120
 """Longer texts are sentences."""
@@ -53,7 +53,7 @@ _INSTEAD = re.compile(
     re.IGNORECASE,
 )
 _HUNDRED_AND = re.compile(
-    rf"\b(hundred|thousand) and (?=(?:{'|'.join(NUMBER_WORDS)})\b)(?!\w+ (?:hundred|thousand)\b)", re.IGNORECASE
+    rf"\b(hundred|thousand) and (?=(?:{'|'.join(BELOW_HUNDRED)})\b)(?!\w+ (?:hundred|thousand)\b)", re.IGNORECASE
 )
 _OPPOSING = re.compile(r"\b(?:yes|no|not|but|however|unless|except|wrong|false|true|cannot|n't)\b|n't\b", re.IGNORECASE)
 

@@ -16,14 +16,16 @@ from gmpy2 import mpq
 from truegold.verifiers.math.measures import DEGREE, INCH, MULTIPLIERS, Unit, unit_of
 from truegold.verifiers.math.reading.clocks import read_clock_text
 from truegold.verifiers.math.reading.dates import read_day
-from truegold.verifiers.math.reading.names import NUMBER_WORDS
 from truegold.verifiers.math.reading.tokens import Token
 from truegold.verifiers.math.reading.units import spelled_unit
 from truegold.verifiers.math.refusals import Unreadable
 from truegold.verifiers.math.tree import VALUES, Call, Measure, Mul, Node, Num, Sym
+from truegold.verifiers.written_numbers import BELOW_HUNDRED, read_run
 
 MAX_ADDED_TOKENS = 30
 """Quantities that add up, as 5 feet 6 inches do, are not longer. Stops thousands, each read within the one before."""
+
+_CARDINAL_WORDS = frozenset({*BELOW_HUNDRED, *MULTIPLIERS, "and"})
 
 ReadExpression: TypeAlias = Callable[[list[Token]], Node]
 """Reads tokens as one expression. Raises Unreadable and TooLarge."""
@@ -95,7 +97,7 @@ def as_measure(node: Node) -> Node:
 
 def _read_count_in_words(tokens: list[Token]) -> Node | None:
     """Read `twenty-one`, and `five apples`."""
-    end = next((i for i, t in enumerate(tokens) if t.text.lower() not in NUMBER_WORDS and t.text != "-"), len(tokens))
+    end = next((i for i, t in enumerate(tokens) if t.text.lower() not in BELOW_HUNDRED and t.text != "-"), len(tokens))
     count = _read_number_in_words(tokens)
     if count is not None:
         return Num(mpq(count))
@@ -109,26 +111,10 @@ def _read_count_in_words(tokens: list[Token]) -> Node | None:
 
 def _read_number_in_words(tokens: list[Token]) -> int | None:
     """Return 121 for `one hundred twenty-one`."""
-    total = below_thousand = 0
-    has_number = False
-    for token in tokens:
-        word = token.text.lower()
-        if token.kind == "op" and word == "-":
-            continue
-        if token.kind != "word":
-            return None
-        if word in NUMBER_WORDS:
-            below_thousand += NUMBER_WORDS[word]
-            has_number = True
-        elif word in MULTIPLIERS and has_number:
-            if word == "hundred":
-                below_thousand *= 100
-            else:
-                total += below_thousand * MULTIPLIERS[word]
-                below_thousand = 0
-        elif word != "and":
-            return None
-    return total + below_thousand if has_number else None
+    words = [token.text.lower() for token in tokens if token.text != "-"]
+    if not BELOW_HUNDRED.keys() & words or not all(word in _CARDINAL_WORDS for word in words):
+        return None
+    return int(sum(value for value, _ in read_run(" ".join(words))))
 
 
 def _read_money(tokens: list[Token], read_expression: ReadExpression) -> Measure | None:

@@ -13,20 +13,15 @@ from __future__ import annotations
 
 import re
 
-from truegold.verifiers.math.reading.names import NUMBER_WORDS
+from truegold.verifiers.written_numbers import BELOW_HUNDRED, ORDINALS, PARTS, TENS, read_run
 
 MAX_SPOKEN_CHARS = 120
 """Longer texts are sentences."""
 
-_TENS = "twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety"
-_WORD = "|".join(sorted(NUMBER_WORDS, key=len, reverse=True))
-_N = rf"(?:-?\d[\d,]*(?:\.\d+)?|(?:{_TENS})[- ](?:{_WORD})|{_WORD})"
-_ORDINALS = {
-    "half": 2, "halves": 2, "third": 3, "fourth": 4, "quarter": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
-    "ninth": 9, "tenth": 10, "eleventh": 11, "twelfth": 12, "fifteenth": 15, "sixteenth": 16, "twentieth": 20,
-    "hundredth": 100, "thousandth": 1000,
-}  # fmt: skip
-_PART = "|".join(f"{word}s?" for word in sorted(_ORDINALS, key=len, reverse=True))
+_WORD = "|".join(sorted(BELOW_HUNDRED, key=len, reverse=True))
+_N = rf"(?:-?\d[\d,]*(?:\.\d+)?|(?:{'|'.join(TENS)})[- ](?:{_WORD})|{_WORD})"
+_PART_NAMES = PARTS | ORDINALS
+_PART = "|".join(sorted(_PART_NAMES, key=len, reverse=True))
 
 _RATIO = re.compile(
     rf"(?:(?:the |a )?ratio (?:of |is )?)?({_N}) (?:is )?to ({_N})(?: (?:is )?to ({_N}))?", re.IGNORECASE
@@ -93,13 +88,11 @@ def with_spoken_numbers(text: str) -> str:  # noqa: PLR0911, one for each form
 
 
 def _fraction(match: re.Match[str]) -> str:
-    word = match[3].lower()
-    below = _ORDINALS.get(word) or _ORDINALS[word.rstrip("s")]
+    below = _PART_NAMES[match[3].lower()]
     above = "1" if match[2].lower() in ("a", "an") else _digits(match[2])
     whole = _digits(match[1]) if match[1] else ""
     return rf"{whole}\frac{{{above}}}{{{below}}}"
 
 
 def _digits(text: str) -> str:
-    parts = re.split(r"[- ]", text.lower()) if text[0].isalpha() else []
-    return str(sum(NUMBER_WORDS[part] for part in parts)) if parts else text
+    return str(sum(value for value, _ in read_run(text.lower()))) if text[0].isalpha() else text

@@ -1,10 +1,17 @@
-"""Reads English number words: cardinals, decimals, fractions, mixed numbers, multiples, percentages and ordinals.
+r"""Reads numbers as they are written: in digits, in English words and in Chinese numerals, each to its exact value.
 
-    "three thousand, two hundred and five" -> 3205    "two and a half" -> 5/2      "two-thirds of" -> 2/3
-    "two point five"                       -> 5/2     "half a dozen"   -> 6        "the third"     -> 3 (an ordinal)
-    "twenty-five percent"                  -> 1/4     "twice"          -> 2        "four five"     -> 4 and 5
+    plain_number("1,234.5")   2469/2     plain_number("-3/4")   -3/4    plain_number(r"2\frac{1}{3}")     7/3
+    plain_number("5e-3")      1/200      plain_number("2 1/2")   5/2    plain_number("3 \\times 10^8")    300000000
 
-`RUN` is a regular expression for runs of such words, which polars (Rust) and Python both take.
+    read_run("three thousand, two hundred and five")  3205   read_run("two and a half")        5/2
+    read_run("twenty-five percent")                   1/4    read_run("four five")             4 and 5
+    read_run("half a dozen")                          6      read_run("third")                 3, an ordinal
+
+    chinese_integer("一万二千零三十四")   12034          chinese_integer("二〇二一")   2021
+    chinese_decimal("三点五")            7/2
+
+`RUN` is a regular expression for runs of English number words, which polars (Rust) and Python both take. Not covered:
+what stands around a number (units, formulas, sentences), and decimal commas.
 """
 
 from __future__ import annotations
@@ -12,55 +19,44 @@ from __future__ import annotations
 import re
 from fractions import Fraction
 
-UNITS = {
-    word: value
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen"
-        " seventeen eighteen nineteen".split()
-    )
-}
-TENS = {
-    word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
-}
+MAX_EXPONENT = 3_000
+"""Powers of ten beyond this are not read. Stops `1e999999999`, which is a gigabyte of digits."""
+
+_UNITS = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen"
+).split()
+UNITS = dict(zip(_UNITS, range(20), strict=True))
+TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+BELOW_HUNDRED = UNITS | TENS
+"""The words that a number below 100 is made of."""
 SCALES = {
-    "dozen": 12,
-    "dozens": 12,
-    "decade": 10,
-    "decades": 10,
-    "hundred": 100,
-    "thousand": 1000,
-    "million": 10**6,
-    "billion": 10**9,
-    "trillion": 10**12,
-}
-_ORDINALS = {
-    word: value
-    for value, word in enumerate(
-        "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth"
-        " seventeenth eighteenth nineteenth twentieth".split(),
-        3,
-    )
-}
-ORDINALS = _ORDINALS | {"thirtieth": 30, "fortieth": 40, "fiftieth": 50, "hundredth": 100, "thousandth": 1000}
+    "dozen": 12, "dozens": 12, "decade": 10, "decades": 10, "hundred": 100, "thousand": 1000, "million": 10**6,
+    "billion": 10**9, "trillion": 10**12,
+}  # fmt: skip
+_ORDINALS = (
+    "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth"
+    " seventeenth eighteenth nineteenth twentieth"
+).split()
+ORDINALS = dict(zip(_ORDINALS, range(3, 21), strict=True)) | {
+    "thirtieth": 30, "fortieth": 40, "fiftieth": 50, "hundredth": 100, "thousandth": 1000,
+}  # fmt: skip
 """These are parts after a number, after "a" and before "of", else positions in a list."""
 PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4, **{f"{word}s": value for word, value in ORDINALS.items()}}
 """These are parts wherever they stand."""
-MULTIPLES = {"twice": 2, "double": 2, "doubled": 2, "doubles": 2, "doubling": 2, "thrice": 3, "triple": 3}
-MULTIPLES |= {
-    "twofold": 2,
-    "threefold": 3,
-    "fourfold": 4,
-    "tripling": 3,
-    "tripled": 3,
-    "triples": 3,
-    "quadruple": 4,
-    "quadrupled": 4,
-    "quadruples": 4,
+MULTIPLES = {
+    **dict.fromkeys("twice double doubled doubles doubling twofold".split(), 2),
+    **dict.fromkeys("thrice triple threefold tripling tripled triples".split(), 3),
+    **dict.fromkeys("fourfold quadruple quadrupled quadruples".split(), 4),
 }
 LAST_OF_ORDINAL = {"first": 1, "second": 2}
 """These end an ordinal after a ten, as in "twenty-first"; alone they are left as words."""
 COMMON_PERCENTAGES = {Fraction(25): Fraction(1, 4), Fraction(50): Fraction(1, 2), Fraction(75): Fraction(3, 4)}
 """Percentages that rewordings often write as a fraction."""
+CHINESE_DIGITS = {
+    **{char: value for value, char in enumerate("零一二三四五六七八九")}, "〇": 0, "○": 0, "两": 2, "俩": 2,
+}  # fmt: skip
+CHINESE_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
 
 NUMBER_WORDS = (*UNITS, *TENS, *SCALES, *PARTS, *ORDINALS, *MULTIPLES)
 
@@ -119,7 +115,7 @@ class _Words:
         while self._position < len(self._words):
             word = self._word()
             start = self._position
-            if word in UNITS or word in TENS or word in SCALES:
+            if word in BELOW_HUNDRED or word in SCALES:
                 numbers.append(self._read_number())
             elif word in PARTS or word in ORDINALS:
                 numbers.append(self._read_part())
@@ -132,7 +128,7 @@ class _Words:
     def _read_number(self) -> Reading:
         value = Fraction(self._read_cardinal())
         word = self._word()
-        if word == "point" and (self._word(1) in UNITS or self._word(1) in TENS):
+        if word == "point" and self._word(1) in BELOW_HUNDRED:
             self._position += 1
             return value + self._read_decimals(), False
         is_ten = value % 100 >= 20 and value % 10 == 0
@@ -177,7 +173,7 @@ class _Words:
     def _read_decimals(self) -> Fraction:
         """Return what comes after the point: digits ("two five"), or a number ("twenty-five")."""
         digits = ""
-        while self._word() in UNITS or self._word() in TENS:
+        while self._word() in BELOW_HUNDRED:
             word = self._word()
             if word in UNITS and UNITS[word] < 10:
                 digits += str(UNITS[word])
@@ -195,7 +191,7 @@ class _Words:
             if word in ("and", ",") and self._goes_on_after(total, group):
                 self._position += 1
                 word = self._word()
-            value = UNITS.get(word, TENS.get(word, -1))
+            value = BELOW_HUNDRED.get(word, -1)
             if value >= 0 and (group < 0 or (group and value < _room_below(group))):
                 group = value if group < 0 else group + value
             elif word in SCALES and SCALES[word] < 100:
@@ -213,7 +209,7 @@ class _Words:
     def _goes_on_after(self, total: int, group: int) -> bool:
         """Whether the number goes on after "and" or a comma: it must have ended with "hundred" or a larger scale."""
         following = self._word(1)
-        is_number = following in UNITS or following in TENS
+        is_number = following in BELOW_HUNDRED
         ends_with_hundred = group > 0 and group % 100 == 0 and self._word() == "and"
         ends_with_scale = group < 0 and total > 0
         # In "two hundred and one half" the number ends before "and".
@@ -238,3 +234,82 @@ def _room_below(group: int) -> int:
     if group % 100 == 0:
         return 100
     return 10 if group % 10 == 0 and group % 100 >= 20 else 0
+
+
+def chinese_integer(text: str, *, positional: bool = True) -> int | None:
+    """Return 12034 for 一万二千零三十四, None for anything else.
+
+    positional: digits without a scale are places, 二〇二一 is 2021. Else the last one counts, 七八个 is 8.
+    """
+    if not text or any(char not in CHINESE_DIGITS and char not in CHINESE_SCALES for char in text):
+        return None
+    if positional and all(char in CHINESE_DIGITS for char in text):
+        return int(chinese_places(text))
+    total = section = digit = 0
+    for char in text:
+        scale = CHINESE_SCALES.get(char, 0)
+        if not scale:
+            digit = CHINESE_DIGITS[char]
+        elif scale < 10**4:
+            section, digit = section + (digit or 1) * scale, 0
+        else:
+            counted = section + digit
+            total = (total + counted) * scale if char == "亿" else total + counted * scale
+            section = digit = 0
+    return total + section + digit
+
+
+def chinese_decimal(text: str, *, positional: bool = True) -> Fraction | None:
+    """Return 7/2 for 三点五, and the value of a numeral without 点."""
+    whole, point, decimals = text.partition("点")
+    value = chinese_integer(whole, positional=positional)
+    places = chinese_places(decimals)
+    if value is None or (point and len(places) != len(decimals or " ")):
+        return None
+    return value + Fraction(int(places or 0), 10 ** len(places))
+
+
+def chinese_places(text: str) -> str:
+    """Return the Arabic digits for the Chinese ones in a text, without what is no digit."""
+    return "".join(str(CHINESE_DIGITS[char]) for char in text if char in CHINESE_DIGITS)
+
+
+DECIMAL = r"(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)"
+"""Digits without a sign, with or without commas and a point."""
+_SIGNED = rf"[+-]?\s{{0,3}}{DECIMAL}"
+_BRACED = rf"\{{\s{{0,3}}({_SIGNED})\s{{0,3}}\}}"
+_MIXED = re.compile(r"(\d+)(?:\s{1,3}(\d+)/(\d+)|\s{0,3}\\frac\{(\d+)\}\{(\d+)\})")
+_QUOTIENT = re.compile(
+    rf"\\frac\s{{0,3}}{_BRACED}\s{{0,3}}{_BRACED}|\\frac\s{{0,3}}(\d)\s{{0,3}}(\d)|({DECIMAL})\s{{0,3}}/\s{{0,3}}({_SIGNED})"
+)
+_SCIENTIFIC = re.compile(
+    rf"({DECIMAL})(?:[eE]([+-]?\d+)|\s{{0,3}}(?:\\times|\\cdot|\*|x)\s{{0,3}}10\s{{0,3}}\^\s{{0,3}}\{{?([+-]?\d+)\}}?)"
+)
+_DECIMAL = re.compile(DECIMAL)
+
+
+def plain_number(text: str) -> Fraction | None:
+    r"""Return the number that a text without typesetting is as a whole; None for anything else.
+
+    `2\frac{5}{3}` is no mixed number; it may be a product.
+    """
+    sign = -1 if text[:1] == "-" else 1
+    body = text[1:].lstrip() if text[:1] in ("-", "+") else text
+    value: Fraction | None = None
+    if match := _DECIMAL.fullmatch(body):
+        value = _decimal(body)
+    elif match := _MIXED.fullmatch(body):
+        whole, above, below = (int(part) for part in match.groups() if part is not None)
+        value = whole + Fraction(above, below) if 0 < above < below else None
+    elif match := _QUOTIENT.fullmatch(body):
+        dividend, divisor = (_decimal(part) for part in match.groups() if part is not None)
+        value = dividend / divisor if divisor else None
+    elif match := _SCIENTIFIC.fullmatch(body):
+        power = match[2] or match[3]
+        is_short = len(power) <= len(str(MAX_EXPONENT)) + 1 and abs(int(power)) <= MAX_EXPONENT
+        value = _decimal(match[1]) * Fraction(10) ** int(power) if is_short else None
+    return None if value is None else sign * value
+
+
+def _decimal(text: str) -> Fraction:
+    return Fraction("".join(text.replace(",", "").split()).rstrip("."))
