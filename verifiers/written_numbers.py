@@ -263,10 +263,10 @@ def chinese_decimal(text: str, *, positional: bool = True) -> Fraction | None:
     """Return 7/2 for 三点五, and the value of a numeral without 点."""
     whole, point, decimals = text.partition("点")
     value = chinese_integer(whole, positional=positional)
-    places = chinese_places(decimals)
-    if value is None or (point and len(places) != len(decimals or " ")):
+    digits = chinese_places(decimals)
+    if value is None or (point and len(digits) != len(decimals or " ")):
         return None
-    return value + Fraction(int(places or 0), 10 ** len(places))
+    return value + Fraction(int(digits or 0), 10 ** len(digits))
 
 
 def chinese_places(text: str) -> str:
