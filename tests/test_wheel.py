@@ -85,6 +85,19 @@ def core(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_environment(wheel, tmp_path_factory.mktemp("core"), set())
 
 
+def test_the_work_of_others_comes_with_its_licences(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    home = "truegold/pipeline/third_party/"
+    libraries = {name.removeprefix(home).split("/")[0] for name in names if name.startswith(home)}
+    assert libraries == {"katex", "tabulator"}
+    licences = {name.partition(".dist-info/licenses/")[2] for name in names}
+    assert {"LICENSE", "NOTICE"} <= licences
+    for library in libraries:
+        assert f"{home}{library}/LICENSE" in names and f"{home}{library}/ORIGIN.toml" in names
+        assert f"pipeline/third_party/{library}/LICENSE" in licences
+
+
 def test_the_core_is_light(core: Path, tmp_path: Path) -> None:
     heavy = ("prefect", "polars", "torch", "numpy", "pyarrow", "vllm", "transformers")
     code = f"import importlib.util as u; print([name for name in {heavy} if u.find_spec(name)])"

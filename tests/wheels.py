@@ -14,10 +14,10 @@ def build_wheel(folder: Path) -> Path:
     """Build the wheel in an empty folder, without a package index, and return its path."""
     source = folder / "source"
     source.mkdir()
-    for name in (*FLOORS, "pyproject.toml", "README.md", "LICENSE"):
+    for name in (*FLOORS, "src", "pyproject.toml", "README.md", "LICENSE", "NOTICE"):
         path = ROOT / name
         if path.is_dir():
-            shutil.copytree(path, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(path, source / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(path, source / name)
     options = ["--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", folder]

@@ -3,8 +3,8 @@
 Texts of rows reach the page packed (`browser/payload.py`), and are written by its script to text nodes alone; others go
 through the template's escaping. Should that ever fail, the page's content security policy lets no script run but the
 page's own, which it names by hash, and no request leave, but to the server of `truegold review` that sent the page.
-KaTeX is part of the page only where a text shown has maths in it. `katex/` holds release 0.19.1 and `tabulator/`
-release 6.5.3 of tabulator-tables, unchanged (both MIT).
+KaTeX is part of the page only where a text shown has maths in it. It and Tabulator lie in `pipeline/third_party`; the
+page carries the licence of each that it embeds.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import base64
 import hashlib
 import re
 import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -29,7 +31,7 @@ from truegold.pipeline.text.shown import MATHS_PATTERN, cut, has_maths, visible
 
 PAGE = Path(__file__).parent / "page"
 SCRIPT = Path(__file__).parent / "script"
-KATEX = Path(__file__).parent / "katex"
+THIRD_PARTY = Path(__file__).parents[1] / "third_party"
 
 SCRIPTS = (
     "base.js",
@@ -58,6 +60,7 @@ Unsure: you cannot tell; the row stays held back, and another reviewer may decid
 Solve the problem before you look at the votes. Many systems can be wrong together."""
 
 _SOURCE_MAP = re.compile(r"^(//# |/\*# )sourceMappingURL=.*$", re.MULTILINE)
+_MATHS_IN_BODY = re.compile(r'class="(?:row-text|line) maths')
 _FONT_SOURCES = re.compile(r"src:url\(fonts/([\w-]+)\.woff2\)[^;}]*")
 
 
@@ -80,70 +83,95 @@ class ReviewSettings:
 
 def render(contents: Contents, review: ReviewSettings | None = None, comparison: object = None) -> str:
     """Return the page: the report, the page of a review, or of a comparison with an earlier run (`compare`)."""
-    maths = _MathsSeen()
-    environment = _environment(maths)
-    guidelines = (review.guidelines if review else None) or GUIDELINES
-    shared = {"browser": contents.browser, "review": review, "guidelines": guidelines, "comparison": comparison}
-    body = environment.get_template("body.html.jinja").render(contents=contents, **shared)
-    assets = _Assets([_vendored("tabulator/tabulator.min.js")], [_vendored("tabulator/tabulator_simple.min.css")])
-    assets.add(SCRIPTS, ("page.css", "rows.css"))
-    if maths.seen or any(has_maths(text) for text in contents.browser.texts()):
-        assets.add_katex()
-    settings = {"maths": MATHS_PATTERN, "run_dir": _quote_path(contents.run_dir), "run_key": contents.run_key}
-    return environment.get_template("page.html.jinja").render(
-        title=contents.name,
-        body=Markup(body),
-        settings=json_for_script({**settings, "review": review and asdict(review)}),
+    return _fill_page(
+        "body.html.jinja",
+        contents.name,
+        settings={
+            "run_dir": _quote_path(contents.run_dir),
+            "run_key": contents.run_key,
+            "review": review and asdict(review),
+        },
+        scripts=SCRIPTS,
+        styles=("page.css", "rows.css"),
+        libraries=("katex", "tabulator") if any(map(has_maths, contents.browser.texts())) else ("tabulator",),
+        contents=contents,
+        browser=contents.browser,
         completions=contents.completions,
-        **assets.values(calls_server=review is not None),
-        **shared,
+        review=review,
+        guidelines=(review and review.guidelines) or GUIDELINES,
+        comparison=comparison,
     )
 
 
 def render_plain(template: str, title: str, **values: Any) -> str:
     """Return a page without rows to browse, of a template that has all it says: the same style, maths and policy."""
-    maths = _MathsSeen()
-    environment = _environment(maths)
-    body = environment.get_template(template).render(**values)
-    assets = _Assets([], [])
-    assets.add(("base.js", "maths.js"), ("page.css",))
-    if maths.seen:
-        assets.add_katex()
-    return environment.get_template("page.html.jinja").render(
-        title=title,
-        body=Markup(body),
-        settings=json_for_script({"maths": MATHS_PATTERN}),
-        completions=None,
-        browser=None,
-        review=None,
-        **assets.values(calls_server=False),
+    values |= {"browser": None, "completions": None, "review": None}
+    return _fill_page(
+        template, title, settings={}, scripts=("base.js", "maths.js"), styles=("page.css",), libraries=(), **values
+    )
+
+
+def _fill_page(
+    template: str,
+    title: str,
+    *,
+    settings: Mapping[str, Any],
+    scripts: Sequence[str],
+    styles: Sequence[str],
+    libraries: Sequence[str],
+    **values: Any,
+) -> str:
+    """Return the page that a template makes of values, with the scripts and styles that it needs."""
+    body = _environment().get_template(template).render(values)
+    if _MATHS_IN_BODY.search(body) and "katex" not in libraries:
+        libraries = ("katex", *libraries)
+    embedded = [_read_library(name) for name in libraries]
+    page_scripts = [*(library.script for library in embedded), "\n".join(_read(SCRIPT / name) for name in scripts)]
+    page_styles = [*(library.style for library in embedded), *(_read(PAGE / name) for name in styles)]
+    return (
+        _environment()
+        .get_template("page.html.jinja")
+        .render(
+            values,
+            title=title,
+            body=Markup(body),
+            settings=json_for_script({"maths": MATHS_PATTERN, **settings}),
+            scripts=list(map(Markup, page_scripts)),
+            styles=list(map(Markup, page_styles)),
+            notices=[Markup(library.notice) for library in embedded],
+            policy=_policy(page_scripts, calls_server=values["review"] is not None),
+        )
     )
 
 
 @dataclass(frozen=True)
-class _Assets:
-    """The scripts and styles of a page, in their order."""
+class _Library:
+    """What a page embeds of a library of others."""
 
-    scripts: list[str]
-    styles: list[str]
+    script: str
+    style: str
+    notice: str
+    """Its name, version and licence, which goes wherever it goes."""
 
-    def add(self, scripts: tuple[str, ...], styles: tuple[str, ...]) -> None:
-        """Add the page's own."""
-        self.scripts.append("\n".join(map(_script, scripts)))
-        self.styles.extend(map(_asset, styles))
 
-    def add_katex(self) -> None:
-        """Add what draws maths, before all others."""
-        self.scripts.insert(0, _vendored("katex/katex.min.js"))
-        self.styles.insert(0, _katex_css())
+@cache
+def _read_library(name: str) -> _Library:
+    """Return a library of `third_party`, without the lines that would have a browser ask for source maps, and with its
+    fonts inside its style sheet."""
+    folder = THIRD_PARTY / name
+    origin = tomllib.loads(_read(folder / "ORIGIN.toml"))
+    (script,) = folder.glob("*.min.js")
+    (style,) = folder.glob("*.min.css")
 
-    def values(self, *, calls_server: bool) -> dict[str, Any]:
-        """Return what the page's template gets of them."""
-        return {
-            "scripts": [Markup(script) for script in self.scripts],
-            "styles": [Markup(style) for style in self.styles],
-            "policy": _policy(self.scripts, calls_server=calls_server),
-        }
+    def inline_font(match: re.Match[str]) -> str:
+        font = base64.b64encode((folder / "fonts" / f"{match[1]}.woff2").read_bytes()).decode()
+        return f'src:url(data:font/woff2;base64,{font}) format("woff2")'
+
+    return _Library(
+        _SOURCE_MAP.sub("", _read(script)),
+        _FONT_SOURCES.sub(inline_font, _SOURCE_MAP.sub("", _read(style))),
+        f"This page contains {origin['name']} {origin['version']} ({origin['home']}).\n\n{_read(folder / 'LICENSE')}",
+    )
 
 
 def json_for_script(value: Any) -> Markup:
@@ -151,19 +179,8 @@ def json_for_script(value: Any) -> Markup:
     return Markup(dump_json(value).replace("<", "\\u003c"))
 
 
-class _MathsSeen:
-    """A template test for maths that remembers whether any text had some."""
-
-    def __init__(self) -> None:
-        self.seen = False
-
-    def test(self, text: str | None) -> bool:
-        has_any = text is not None and has_maths(cut(visible(text)))
-        self.seen = self.seen or has_any
-        return has_any
-
-
-def _environment(maths: _MathsSeen) -> Environment:
+@cache
+def _environment() -> Environment:
     environment = Environment(
         loader=FileSystemLoader(PAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -176,9 +193,13 @@ def _environment(maths: _MathsSeen) -> Environment:
         words=_show_words,
         typed=_quote_path,
     )
-    environment.tests.update(maths=maths.test)
+    environment.tests.update(maths=_shows_maths)
     environment.globals.update(flow=flow, histogram=histogram, line_chart=line_chart)
     return environment
+
+
+def _shows_maths(text: str | None) -> bool:
+    return text is not None and has_maths(cut(visible(text)))
 
 
 def _show(text: object) -> str:
@@ -211,30 +232,8 @@ def _quote_path(path: str) -> str:
 
 
 @cache
-def _script(name: str) -> str:
-    return (SCRIPT / name).read_text(encoding="utf-8")
-
-
-@cache
-def _vendored(path: str) -> str:
-    """Return a file of another project, without the line that would have a browser ask for its source map."""
-    return _SOURCE_MAP.sub("", (PAGE.parent / path).read_text(encoding="utf-8"))
-
-
-@cache
-def _asset(name: str) -> str:
-    return (PAGE / name).read_text(encoding="utf-8")
-
-
-@cache
-def _katex_css() -> str:
-    """Return KaTeX's style sheet with its fonts inside."""
-
-    def inline_font(match: re.Match[str]) -> str:
-        font = base64.b64encode((KATEX / "fonts" / f"{match[1]}.woff2").read_bytes()).decode()
-        return f'src:url(data:font/woff2;base64,{font}) format("woff2")'
-
-    return _FONT_SOURCES.sub(inline_font, (KATEX / "katex.min.css").read_text(encoding="utf-8"))
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
 
 
 def _policy(scripts: list[str], *, calls_server: bool) -> str:

@@ -12,10 +12,10 @@ import fake_run as fake
 import pytest
 from report_pages import Page, run_report, shown_rows
 
-from truegold.pipeline.report import ReviewSettings, open_page, render
+from truegold.pipeline.report import ReviewSettings, open_page
 from truegold.pipeline.report.browser.completions import COLUMNS
 from truegold.pipeline.report.charts import MAX_POINTS, line_chart, thinned, ticks
-from truegold.pipeline.report.render import KATEX, PAGE, json_for_script
+from truegold.pipeline.report.render import PAGE, THIRD_PARTY, json_for_script
 from truegold.pipeline.report.training import Curve, Metric
 from truegold.pipeline.tables.rows import content_key
 from truegold.pipeline.text.shown import cut, has_maths, visible
@@ -155,18 +155,12 @@ def test_json_for_scripts_closes_no_script() -> None:
 
 
 def test_everything_the_page_is_made_of_is_packaged() -> None:
-    folder = Path(render.__file__).parent
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))
-    patterns = project["tool"]["setuptools"]["package-data"]["truegold.pipeline.report"]
-    packaged = {path for pattern in patterns for path in folder.glob(pattern) if path.is_file()}
-    assets = {
-        path
-        for part in ("page", "script", "katex", "tabulator")
-        for path in (folder / part).rglob("*")
-        if path.is_file()
-    }
-    assert packaged == assets
-    assert {folder / name / "LICENSE" for name in ("katex", "tabulator")} <= assets
+    for package, folders in {"report": [PAGE, PAGE.parent / "script"], "": [THIRD_PARTY]}.items():
+        root = THIRD_PARTY.parent / package
+        patterns = project["tool"]["setuptools"]["package-data"][f"truegold.pipeline.{package}".rstrip(".")]
+        packaged = {path for pattern in patterns for path in root.glob(pattern) if path.is_file()}
+        assert packaged == {path for folder in folders for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 0.003), (0, 2.2e-7), (0, 0), (0, 187), (-3, 12)])
@@ -194,7 +188,7 @@ def test_it_reads_columns_that_training_writes() -> None:
 
 def test_no_rule_of_the_page_reaches_into_formulas() -> None:
     styles = re.sub(r"\{[^}]*\}", "{", "".join(path.read_text() for path in PAGE.glob("*.css")))
-    katex = (KATEX / "katex.min.js").read_text()
+    katex = (THIRD_PARTY / "katex" / "katex.min.js").read_text()
     bare = {
         selector.strip()
         for rule in styles.split("{")
