@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 import pyarrow as pa
 
@@ -16,18 +17,89 @@ from truegold.pipeline.accounting.accounting import count_rows_by_end
 from truegold.pipeline.accounting.by_source import SourceAccount, count_by_source
 from truegold.pipeline.accounting.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
 from truegold.pipeline.config.stages import ExportConfig
-from truegold.pipeline.export.decontamination import Decontamination, read_decontamination
-from truegold.pipeline.export.tables import Split, Tally
+from truegold.pipeline.decontaminate.file import items_by_set
 from truegold.pipeline.running.disk import digest_json
+from truegold.pipeline.sources.provenance import provenance_of
 from truegold.pipeline.tables.ledger import LEDGER_FILE
 from truegold.pipeline.tables.reasons import MATCHES_FILE
-from truegold.pipeline.tables.rows import KEY, RowKey
+from truegold.pipeline.tables.rows import KEY, NOTES, Row, RowKey
 from truegold.pipeline.tables.run_files import RunFiles
 from truegold.verifiers import fingerprint
 
+NOT_STATED = "not stated"
+"""What the card counts rows without a licence as."""
+
 
 @dataclass(frozen=True)
-class Card:
+class SplitFile:
+    """One file of the set."""
+
+    name: str
+    path: str
+    """Relative to the set's folder."""
+    rows: int
+    bytes: int
+    """The size of its columns in memory (Arrow)."""
+    file_bytes: int
+    """Its size on disk."""
+
+
+@dataclass
+class RowCounts:
+    """Rows of the set by what they are."""
+
+    verifiers: Counter[str] = field(default_factory=Counter)
+    domains: Counter[str] = field(default_factory=Counter)
+    sources: Counter[str] = field(default_factory=Counter)
+    languages: Counter[str] = field(default_factory=Counter)
+    gold_types: Counter[str] = field(default_factory=Counter)
+    licenses: Counter[str] = field(default_factory=Counter)
+    origins: Counter[str] = field(default_factory=Counter)
+
+    def add(self, row: Row) -> None:
+        """Count one row."""
+        self.verifiers[row["verifier"]] += 1
+        self.domains[row["domain"]] += 1
+        self.sources[row["source"]] += 1
+        meta = orjson.loads(row["meta"] or "{}")
+        notes: dict[str, Any] = meta.get(NOTES, {})
+        provenance = provenance_of(meta, row["source"])
+        self.licenses[provenance.license or NOT_STATED] += 1
+        self.origins[provenance.origin] += 1
+        self.languages[notes.get("language", "und")] += 1
+        if "gold_type" in notes:
+            self.gold_types[notes["gold_type"]] += 1
+
+
+@dataclass(frozen=True)
+class Matches:
+    """The matches of one kind with one evaluation set."""
+
+    against: str
+    kind: str
+    rows: int
+    """The matching rows of the data."""
+    in_train: int
+    """Those of them that are still in the set to train on, because their kind does not drop them."""
+    in_heldout: int
+    """Those of them that are held out."""
+
+
+@dataclass(frozen=True)
+class Decontamination:
+    """What is known of the set's decontamination."""
+
+    is_run: bool
+    """Whether the data was compared with evaluation sets at all."""
+    sets: Mapping[str, int]
+    """The evaluation sets with their numbers of items."""
+    matches: tuple[Matches, ...]
+    leaked_heldout: int
+    """The rows that were dropped because of a held-out one."""
+
+
+@dataclass(frozen=True)
+class DataCard:
     """Everything the card says. It counts rows, but edits in `edits`."""
 
     name: str
@@ -36,7 +108,7 @@ class Card:
     """A digest over the resolved configuration and code version of every stage."""
     license: str | None
     features: Mapping[str, str]
-    splits: tuple[Split, ...]
+    splits: tuple[SplitFile, ...]
     records_in: int
     removed: tuple[tuple[str, str, int], ...]
     """(stage, reason, rows) of what was rejected, dropped or left in reserve. With the splits it adds up to
@@ -63,16 +135,16 @@ class Card:
 def gather_card(
     files: RunFiles,
     config: ExportConfig,
-    splits: Sequence[Split],
+    splits: Sequence[SplitFile],
     schema: pa.Schema,
-    tally: Tally,
+    tally: RowCounts,
     tables: list[Path],
     inputs: Mapping[str, Path],
-) -> Card:
+) -> DataCard:
     """Gather the card of the exported `tables`. RuntimeError where rows went missing (`report.accounting`)."""
     account = count_rows_by_end(files)
     removed = [(end.stage, end.reason, end.rows) for end in account.ends if end.kind in ("reject", "drop", "reserve")]
-    return Card(
+    return DataCard(
         name=files.folders["ingest"].parent.name,
         truegold=version("truegold"),
         configuration=_configuration(files),
@@ -152,3 +224,24 @@ def _label_errors(files: RunFiles, inputs: Mapping[str, Path], tables: list[Path
 def _leaked_heldout(files: RunFiles) -> int:
     counts = files.records["dedup"]["report"]["counts"] if "dedup" in files else {}
     return int(counts.get("drop:leaked_heldout", 0))
+
+
+def read_decontamination(table: Path | None, rows: list[Path], leaked_heldout: int) -> Decontamination:
+    """Read the run's table of matches, where it has one, against the exported `rows`."""
+    if table is None:
+        return Decontamination(False, {}, (), leaked_heldout)
+    matched = pl.scan_parquet(table).select("id", "row", "against", "kind")
+    exported = pl.concat([pl.scan_parquet(path).select("id", "split") for path in rows]).unique()
+    by = ["against", "kind"]
+    counted = matched.group_by(by).agg(rows=pl.col("row").n_unique())
+    kept = (
+        matched.join(exported, on="id")
+        .group_by(by)
+        .agg(
+            in_train=pl.col("id").filter(pl.col("split") != "heldout").n_unique(),
+            in_heldout=pl.col("id").filter(pl.col("split") == "heldout").n_unique(),
+        )
+    )
+    ordered = counted.join(kept, on=by, how="left").fill_null(0).sort(by).collect(engine="streaming")
+    counts = tuple(Matches(**row) for row in ordered.iter_rows(named=True))
+    return Decontamination(True, items_by_set(table), counts, leaked_heldout)

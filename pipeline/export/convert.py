@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
 from itertools import islice
 from pathlib import Path
 from typing import Any, cast
@@ -21,22 +22,26 @@ from typing import Any, cast
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
+import yaml
 from pydantic import ValidationError
 
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.export.convert_card import render_card
+from truegold.pipeline.export import formats
+from truegold.pipeline.export.card import NOT_STATED
+from truegold.pipeline.export.card_markdown import markdown_table
 from truegold.pipeline.export.formats.base import SPLIT_NAMES, ExportRow, Format
-from truegold.pipeline.export.reading import read_tables, rejects_of, tables_of
-from truegold.pipeline.export.tables import FLAGS_FIELD, NOT_STATED, PROVENANCE_FIELDS
+from truegold.pipeline.export.set_tables import read_tables, rejects_of, tables_of
+from truegold.pipeline.export.stage import FLAGS_FIELD, PROVENANCE_FIELDS
 from truegold.pipeline.running.disk import refuse_input, written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.carried import earlier_flags
 from truegold.pipeline.sources.reject_lines import first_rejects
 from truegold.pipeline.tables.rows import BATCH_ROWS, Row
-from truegold.verifiers import InputError
+from truegold.verifiers import InputError, fingerprint
 
 NUMBERS = ("pass_rate", "posterior_a", "posterior_b", "suspicion")
 """Columns that are numbers also where no row has a value."""
+ORIGINS_SHOWN = 20
 SHOWN_MISTAKES = 5
 """So many records that do not fit are described."""
 
@@ -101,16 +106,47 @@ def convert(
     if not splits:
         raise InputError(f"{data} has no rows to export.", f"Rejected: {written.rejected or 'none'}.")
     written.splits = {file.path: file.rows for file in splits.values()}
-    for file_name, text in form.companions.items():
+    for file_name, source_name in form.companions.items():
         path = out_dir / file_name.replace("$NAME", name)
         path.parent.mkdir(exist_ok=True)
+        text = files(formats).joinpath("companions", source_name).read_text(encoding="utf-8")
         path.write_text(text.replace("$NAME", name), encoding="utf-8")
     card = data / "README.md" if (data / "README.md").is_file() else data / "export" / "README.md"
-    (out_dir / "README.md").write_text(render_card(out_dir, form, vars(written), card), encoding="utf-8")
+    (out_dir / "README.md").write_text(_render_card(out_dir, form, written, card), encoding="utf-8")
     return written
 
 
 _ADDED_COLUMNS = {FLAGS_FIELD.name, *(column.name for column in PROVENANCE_FIELDS)}
+
+
+def _render_card(out_dir: Path, form: Format, written: Written, curated_card: Path) -> str:
+    """Return the card as the text of a README.md; `curated_card` is that of the set it was made of, if there is one."""
+    licenses = [name for name in written.licenses if name != NOT_STATED]
+    files = [{"split": path.stem, "path": path.relative_to(out_dir).as_posix()} for path in written.splits]
+    head: dict[str, Any] = {
+        "configs": [{"config_name": "default", "data_files": files}],
+        "tags": ["truegold", "reinforcement-learning", "verifiable-rewards"],
+    }
+    if licenses:
+        head["license"] = licenses[0] if len(written.licenses) == 1 else "other"
+    rows = [(path.relative_to(out_dir).as_posix(), count) for path, count in written.splits.items()]
+    verifiers = [(fingerprint(name), count) for name, count in written.verifiers.most_common()]
+    parts = [
+        f"---\n{yaml.safe_dump(head, sort_keys=True, allow_unicode=True)}---",
+        f"# {out_dir.resolve().name}",
+        f"Written by truegold for {form.title}.",
+        markdown_table(("file", "rows"), rows),
+        "## Licences",
+        markdown_table(("licence", "rows"), written.licenses.most_common()),
+        "## Origins",
+        markdown_table(("origin", "rows"), written.origins.most_common(ORIGINS_SHOWN)),
+        "## Verifiers",
+        markdown_table(("verifier", "rows"), verifiers),
+    ]
+    if curated_card.is_file():
+        body = curated_card.read_text(encoding="utf-8").split("---\n", 2)[-1]
+        parts += ["# The set it was made of", body.replace("\n## ", "\n### ").replace("\n# ", "\n## ")]
+    return "\n\n".join(parts) + "\n"
 
 
 def check(path: Path, form: Format) -> Checked:

@@ -11,23 +11,34 @@ stage, under its name; and the table `suspicion` where the configuration names i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
 import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from truegold.pipeline.accounting.by_source import describe_losses
 from truegold.pipeline.config.stages import ExportConfig
-from truegold.pipeline.export.card import Card, gather_card, reasons_by_row
-from truegold.pipeline.export.markdown import render
-from truegold.pipeline.export.tables import write_splits
+from truegold.pipeline.export.card import DataCard, RowCounts, SplitFile, gather_card, reasons_by_row
+from truegold.pipeline.export.card_markdown import render
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import RECORD, StageReport, stage_function
+from truegold.pipeline.sources.provenance import provenance_of_row
+from truegold.pipeline.tables.rows import RowKey, TableWriter, read_rows, row_key
 from truegold.pipeline.tables.run_files import RunFiles
 
 CARD = "README.md"
 NUMBERS = "card.json"
+DATA_DIR = "data"
+SPLITS = ("train", "heldout")
+FLAGS_FIELD = pa.field("flags", pa.list_(pa.string()))
+"""The reasons of the flags that a row carries: it was only advised against, or a reviewer kept it."""
+
+PROVENANCE_FIELDS = (pa.field("license", pa.string()), pa.field("origin", pa.string()))
+"""Whose a row is; the licence is null where nothing is stated."""
 
 
 @stage_function(version=5)
@@ -50,5 +61,45 @@ def export(inputs: Mapping[str, Path], config: ExportConfig, out_dir: Path, prog
     return StageReport(rows, rows, counts, {"label_errors": asdict(card.label_errors)})
 
 
-def _numbers(card: Card) -> bytes:
+def _numbers(card: DataCard) -> bytes:
     return orjson.dumps(asdict(card), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n"
+
+
+def write_splits(
+    tables: Sequence[Path], flags: Mapping[RowKey, list[str]], out_dir: Path
+) -> tuple[list[SplitFile], pa.Schema, RowCounts]:
+    """Write every row of `tables` to the file of its split, with the reasons of its `flags`.
+
+    Without held-out rows there is no file of them. The tables share the columns of ROW_SCHEMA; columns that only some
+    have are null in the others' rows.
+    """
+    schema = max((pq.read_schema(path).remove_metadata() for path in tables), key=len)
+    for column in (FLAGS_FIELD, *PROVENANCE_FIELDS):
+        schema = schema.append(column)
+    (out_dir / DATA_DIR).mkdir(exist_ok=True)
+    tally = RowCounts()
+    with ExitStack() as stack:
+        writers = {
+            name: stack.enter_context(TableWriter(out_dir / DATA_DIR / f"{name}.parquet", schema)) for name in SPLITS
+        }
+        for path in tables:
+            for row in read_rows(path):
+                tally.add(row)
+                split = "heldout" if row["split"] == "heldout" else "train"
+                provenance = provenance_of_row(row)._asdict()
+                writers[split].write({**row, FLAGS_FIELD.name: flags.get(row_key(row), []), **provenance})
+    splits = []
+    for name, writer in writers.items():
+        path = out_dir / DATA_DIR / f"{name}.parquet"
+        if writer.rows or name == "train":
+            splits.append(
+                SplitFile(name, f"{DATA_DIR}/{path.name}", writer.rows, _arrow_bytes(path), path.stat().st_size)
+            )
+        else:
+            path.unlink()
+    return splits, schema, tally
+
+
+def _arrow_bytes(path: Path) -> int:
+    with pq.ParquetFile(path, pre_buffer=False) as file:
+        return sum(int(batch.nbytes) for batch in file.iter_batches())

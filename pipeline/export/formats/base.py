@@ -6,7 +6,9 @@ FORMATS["trl"].record(export_row, 0)                    {"prompt": [...], "solut
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +59,11 @@ class ExportRow:
         system = [{"role": "system", "content": self.system}] if self.system else []
         return [*system, {"role": "user", "content": self.row["prompt"]}]
 
+    @property
+    def prompt(self) -> str | list[dict[str, str]]:
+        """The prompt as a text, or as a conversation where there is a system message."""
+        return self.messages if self.system else self.row["prompt"]
+
     @cached_property
     def perfect_response(self) -> str:
         """A response that earns the full score; empty where none can be made up."""
@@ -71,6 +78,16 @@ class ExportRow:
     def carried(self) -> str:
         """The whole row but its prompt, as JSON text."""
         return carry(self.row, self.provenance, self.flags)
+
+    @property
+    def verifier_columns(self) -> dict[str, str]:
+        """The columns that say who judges."""
+        return {"verifier": self.row["verifier"], "verifier_args": self.row["verifier_args"]}
+
+    @property
+    def source_columns(self) -> dict[str, str | None]:
+        """The columns that say whose the row is, and carry the rest of it."""
+        return {**self.provenance._asdict(), "truegold": self.carried}
 
 
 class Message(BaseModel):
@@ -88,10 +105,6 @@ class ExportRecord(BaseModel):
     model_config = ConfigDict(strict=True, extra="allow")
 
 
-LoadRows = Callable[[Path], int]
-"""A function from an exported split to the number of rows that the target's own code reads in it."""
-
-
 @dataclass(frozen=True)
 class Format:
     """One format."""
@@ -106,20 +119,25 @@ class Format:
     """What the target's documentation and code say that a record has."""
     package: str | None = None
     """The target's package, where there is one to install."""
-    load: LoadRows | None = None
-    """Its loading code; it raises where a file does not fit."""
+    load: Callable[[Path], int] | None = None
+    """The target's own reader of a split, which returns the number of rows and raises where a file does not fit."""
     companions: Mapping[str, str] = field(default_factory=dict)
-    """Further files by name, such as the reward function that the trainer is to be given."""
+    """Further files to write, such as the trainer's reward function, and the files in `companions/` with their text."""
     data_dir: str = ""
     """The folder of the splits within the exported one."""
 
 
-def load_with_datasets(path: Path) -> int:
-    """Load a split as most trainers do, with Hugging Face's `datasets`, and return the number of its rows."""
-    import tempfile
-
+@contextmanager
+def dataset_of(path: Path) -> Iterator[Any]:
+    """Load a split as most trainers do, with Hugging Face's `datasets`, for as long as the context lasts."""
     import datasets
 
     kind = "parquet" if path.suffix == ".parquet" else "json"
     with tempfile.TemporaryDirectory(prefix="truegold-") as cache:
-        return len(datasets.load_dataset(kind, data_files=str(path), split="train", cache_dir=cache))
+        yield datasets.load_dataset(kind, data_files=str(path), split="train", cache_dir=cache)
+
+
+def load_with_datasets(path: Path) -> int:
+    """Load a split with `datasets` and return the number of its rows."""
+    with dataset_of(path) as dataset:
+        return len(dataset)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export.formats.base import SPLIT_NAMES
-from truegold.pipeline.export.tables import DATA_DIR
+from truegold.pipeline.export.stage import DATA_DIR
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.reject_lines import REJECT, REJECTS_FILE

@@ -19,22 +19,20 @@ import yaml
 
 from truegold.pipeline.accounting.by_source import describe_losses
 from truegold.pipeline.accounting.label_errors import LabelErrors
-from truegold.pipeline.export.card import Card
-from truegold.pipeline.export.decontamination import Decontamination
-from truegold.pipeline.export.tables import NOT_STATED
+from truegold.pipeline.export.card import NOT_STATED, DataCard, Decontamination
 from truegold.pipeline.text.shown import visible
 
 SOURCES_SHOWN = 20
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 
 
-def render(card: Card) -> str:
+def render(card: DataCard) -> str:
     """Return the card as the text of a README.md."""
     head = yaml.safe_dump(_front_matter(card), sort_keys=True, allow_unicode=True, width=120)
     return f"---\n{head}---\n{_body(card)}"
 
 
-def _front_matter(card: Card) -> dict[str, Any]:
+def _front_matter(card: DataCard) -> dict[str, Any]:
     """Return the YAML head; `datasets` checks `num_examples` against the files when it loads the folder."""
     rows = sum(split.rows for split in card.splits)
     head: dict[str, Any] = {
@@ -73,7 +71,7 @@ def _feature(name: str, dtype: str) -> dict[str, str]:
     return {"name": name, "dtype": dtype} if entries == dtype else {"name": name, "list": entries.removesuffix("]")}
 
 
-def _body(card: Card) -> str:
+def _body(card: DataCard) -> str:
     rows = sum(split.rows for split in card.splits)
     parts = ", ".join(f"{split.rows:,} {split.name}" for split in card.splits)
     sections = [
@@ -99,7 +97,7 @@ def _body(card: Card) -> str:
     return "\n\n".join(sections) + "\n"
 
 
-def _by_source(card: Card) -> list[str]:
+def _by_source(card: DataCard) -> list[str]:
     if not card.by_source:
         return []
     head = ("source", "records", "rejected", "dropped", "train", "heldout", "most went for")
@@ -135,7 +133,7 @@ def _decontamination(outcome: Decontamination) -> str:
     return f"{compared}\n\n{match_table}"
 
 
-def _counts(card: Card) -> str:
+def _counts(card: DataCard) -> str:
     counted = {"domain": card.domains, "language": card.languages, "gold type": card.gold_types, "source": card.sources}
     counted |= {"license": card.licenses, "origin": card.origins}
     return markdown_table(("", "rows"), [(name, _list_counts(counts)) for name, counts in counted.items()])
