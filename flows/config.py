@@ -1,10 +1,16 @@
-"""The whole configuration of a run, read from YAML with every mistake reported at once.
+"""Reads the whole configuration of a run from YAML, with every mistake reported at once.
 
-A hand-written file holds a few settings; all those that a run used are written to `config.resolved.json`.
+A hand-written file holds a few settings; all those that a run used are written to `config.resolved.json`. YAML is read
+as a person means it:
+
+    off: [slow]          the setting `off`; plain YAML reads that key as the truth value false
+    tolerance: 1e-3      a number; plain YAML wants 1.0e-3
+    limit: 3             twice in one section is a mistake; plain YAML takes the last
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,7 +18,6 @@ from typing import Any
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
-from truegold.flows.settings_text import parse_settings
 from truegold.pipeline.config.base import ROUNDING, StageConfig, describe_mistakes
 from truegold.pipeline.config.engines import (
     ChatConfig,
@@ -262,3 +267,33 @@ def _apply_override(values: dict[str, Any], override: str) -> None:
         section[last] = parse_settings(text)
     except yaml.YAMLError as error:
         raise ConfigError(f"--set {override}: the value is not valid YAML.") from error
+
+
+class _SettingsLoader(yaml.SafeLoader):
+    """The safe loader, for which every key is a text that stands once."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return the section with its keys as they are written. Raises YAMLError for one that stands twice."""
+        written: set[str] = set()
+        for key_node, _ in node.value:
+            problem = None
+            if not isinstance(key_node, yaml.ScalarNode):
+                problem = "a setting's name is a text"
+            elif key_node.value in written:
+                problem = f"{key_node.value!r} is set twice in one section"
+            if problem is not None:
+                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
+            written.add(key_node.value)
+        self.flatten_mapping(node)  # What `<<` brings in stands first, so that what is written beside it wins.
+        return {key_node.value: self.construct_object(value_node, deep=True) for key_node, value_node in node.value}
+
+
+_SettingsLoader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?(?:\d+(?:\.\d*)?|\.\d+)[eE][-+]?\d+"), list("-+0123456789.")
+)
+
+
+def parse_settings(text: str) -> Any:
+    """Return what YAML text stands for. Raises YAMLError, whose text says where."""
+    # Nothing but plain values can come of it: it is a safe loader.
+    return yaml.load(text, Loader=_SettingsLoader)

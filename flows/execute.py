@@ -1,7 +1,13 @@
 """Runs a plan, stage after stage, in a run directory.
 
 Whether plain Python or a Prefect task calls `run_stage` is the caller's choice; everything else is here, so that both
-give the same output.
+give the same output. Before the first stage `check_remote` looks up what the others will fetch from the hub:
+
+    data: {type: hf, name: openai/gsm9k}         Cannot open the dataset openai/gsm9k: ...
+    decontaminate: {against: [math50]}           is found while the run is planned: there is no such set
+    model: {path: Qwen/Qwen9}                    model.path: the hub has no model Qwen/Qwen9, and no such folder exists.
+
+A set that cannot be opened now could not be opened an hour later either, after the stages before it.
 """
 
 from __future__ import annotations
@@ -18,15 +24,28 @@ from pathlib import Path
 from truegold.flows.config import RunConfig
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.flows.plan import GROUP_SIZE, report_stage
-from truegold.flows.remote import check_remote
-from truegold.pipeline.config.stages import ReportConfig
+from truegold.pipeline.config.sources import HubSource, SeveralSources
+from truegold.pipeline.config.stages import DecontaminateConfig, ReportConfig
+from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
+from truegold.pipeline.decontaminate.stage import problem_columns
 from truegold.pipeline.running.disk import DigestCache, disk_errors_reported, write_whole
-from truegold.pipeline.running.stage import Stage, StageResult, cached_result, load_record, run_stage, work_folder
-from truegold.pipeline.sources.reject_lines import REJECT, REJECTS_FILE, describe_rejects, first_rejects
+from truegold.pipeline.running.stage import (
+    Output,
+    Stage,
+    StageResult,
+    cached_result,
+    load_record,
+    run_stage,
+    work_folder,
+)
+from truegold.pipeline.sources.hub import open_hub
+from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, describe_rejects, first_rejects
 from truegold.pipeline.tables.run_files import check_intact, read_manifest, read_resolved
+from truegold.train.config.models import PathModel
 from truegold.train.guards.logs import unfinished_training
 from truegold.train.guards.stops import record_stop
-from truegold.verifiers import ConfigError, GuardError
+from truegold.train.model.checkpoints import look_up
+from truegold.verifiers import ConfigError, GuardError, TruegoldError
 
 TRAIN = "train"
 """The stage whose errors are recorded as alarms."""
@@ -189,3 +208,56 @@ def describe(result: StageResult) -> str:
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in counts[:4] if count)
     duration = "from the cache" if result.cached else f"{result.seconds:.1f} s"
     return "  ".join(part for part in (f"{result.name:<13} {duration:<14}", rows, reasons, f"in {result.path}") if part)
+
+
+def with_states(stages: Sequence[Stage], run_dir: Path) -> Iterator[tuple[Stage, bool]]:
+    """Yield each stage with whether it would come from the cache; what follows one that runs is run again as well."""
+    digests = DigestCache(run_dir / ".digests.json") if run_dir.is_dir() else None
+    fresh: set[str] = set()
+    for stage in stages:
+        sources = {source.stage for source in stage.inputs.values() if isinstance(source, Output)}
+        is_cached = digests is not None and not sources & fresh and cached_result(stage, run_dir, digests) is not None
+        if not is_cached:
+            fresh.add(stage.name)
+        yield stage, is_cached
+
+
+def check_remote(stages: Sequence[Stage], run_dir: Path) -> None:
+    """Open every set and look up every model that a stage which is not cached will fetch.
+
+    Raises InputError for what does not exist, SetupError where the hub cannot be reached, as the stage would.
+    """
+    if not any(_fetches(stage) for stage in stages):
+        return
+    for stage, is_cached in with_states(stages, run_dir):
+        if is_cached:
+            continue
+        match stage.config:
+            case HubSource() as source:
+                open_hub(source)
+            case SeveralSources(sources=parts):
+                for index, part in enumerate(parts):
+                    if isinstance(part, HubSource):
+                        _open_named(part, f"Source {part.label!r} (data.{index})")
+            case DecontaminateConfig(against=entries):
+                for entry in entries:
+                    path = find_local(entry.set)
+                    if path is None or path.is_dir():
+                        next(read_eval_set(entry.set, problem_columns(entry)), None)
+            case PathModel() as model:
+                look_up(model)
+            case _:
+                pass
+
+
+def _fetches(stage: Stage) -> bool:
+    return isinstance(stage.config, HubSource | SeveralSources | DecontaminateConfig | PathModel)
+
+
+def _open_named(source: HubSource, label: str) -> None:
+    try:
+        open_hub(source)
+    except TruegoldError as error:
+        error.message = f"{label}: {error.message}"
+        error.args = (error.message,)
+        raise

@@ -1,9 +1,13 @@
-"""A Prefect API for the length of one run.
+"""A Prefect API for the length of one run, and the shards of a deduplication compared through it on Ray.
 
 Where PREFECT_API_URL is set, that server is used. Otherwise one is started as a child (`python -m
 truegold.flows.server PARENT PORT`) that the kernel kills with this process, since Prefect's temporary server outlives a
 `kill -9` of its client. Its database lies in truegold's cache folder, so that `PREFECT_HOME=... prefect server start`
 shows past runs; runs at the same time have a folder each.
+
+On Ray (`on_ray`) each shard is a task of a Prefect flow. The data of the workers is put into the object store of each
+machine once and read there without a copy; the keys lie in files that every machine has to see. The outcome is that of
+threads, for any number of workers.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -25,6 +30,9 @@ from truegold.pipeline.running.isolation import free_port
 from truegold.verifiers import SetupError
 from truegold.verifiers.extras import require
 from truegold.verifiers.sandbox.processes.lifetime import die_with_parent
+
+if TYPE_CHECKING:
+    from truegold.pipeline.near import Searcher, ShardLinks, ShardRunner
 
 STARTUP_SECONDS = 180
 """A server start takes about 20 CPU-seconds, several times that in wall time on a loaded machine."""
@@ -141,3 +149,41 @@ def _serve() -> None:
 
 if __name__ == "__main__":
     _serve()
+
+
+def on_ray(address: str | None) -> ShardRunner:
+    """Return a runner on the Ray cluster of this address; None starts one on this machine, for as long as it is needed.
+
+    The runner raises SetupError where Ray is not installed.
+    """
+
+    def run_shards(searcher: Searcher) -> Iterator[ShardLinks]:
+        with prefect_api():
+            try:
+                import ray
+                from prefect_ray import RayTaskRunner
+            except ImportError as error:
+                hint = "Install it: pip install 'truegold[ray]'."
+                raise SetupError(f"Ray cannot be used ({error}).", hint) from error
+            yield from _compare_shards(searcher, RayTaskRunner(address=address), ray)
+
+    return run_shards
+
+
+def _compare_shards(searcher: Searcher, runner: Any, ray: Any) -> list[ShardLinks]:
+    from prefect import flow, task
+    from prefect.cache_policies import NO_CACHE
+
+    @task(task_run_name="shard-{shard}", cache_policy=NO_CACHE, persist_result=False)
+    def links(searcher: Searcher, shard: int) -> ShardLinks:
+        return searcher.links(shard)
+
+    @flow(name="truegold-dedup-shards", task_runner=runner, persist_result=False)
+    def compare() -> list[ShardLinks]:
+        # The task runner hands a reference over as the object that it refers to.
+        reference = ray.put(searcher)
+        futures = [links.submit(reference, shard) for shard in range(searcher.candidates.shards)]
+        return [future.result() for future in futures]
+
+    shard_links: list[ShardLinks] = compare()
+    return shard_links

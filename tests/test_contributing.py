@@ -15,7 +15,7 @@ from house import FLOORS, ROOT
 
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.flag.rules import BUILT_IN
-from truegold.pipeline.sources.readers import SUFFIXES
+from truegold.pipeline.sources.data_files import SUFFIXES
 
 GUIDES = ("CONTRIBUTING.md", "docs/architecture.md", "README.md", "docs/api.md")
 PATH = re.compile(

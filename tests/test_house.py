@@ -24,7 +24,7 @@ ROOT_LIMITS = {"pipeline": (30, 5), "train": (10, 5)}
 HEAVY = {
     "prefect": {"flows"},
     "torch": {"train", "pipeline/engines", "verifiers/adapters/openrlhf.py"},
-    "deepspeed": {"train", "flows/doctor.py"},
+    "deepspeed": {"train", "flows/cli/doctor.py"},
     "vllm": {"pipeline/engines"},
     "transformers": {"train", "pipeline/engines"},
 }

@@ -7,7 +7,6 @@ Exit codes: 0 done; 1 a bug (with its traceback); 2 the configuration or the com
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from importlib.metadata import version as installed_version
@@ -16,27 +15,16 @@ from typing import Annotated
 
 import typer
 
-from truegold.flows.cli.clean import clean
-from truegold.flows.cli.decide import decide
-from truegold.flows.cli.dedup import decontaminate, dedup
-from truegold.flows.cli.demo import demo
-from truegold.flows.cli.export import export
-from truegold.flows.cli.flag import flag
-from truegold.flows.cli.gate import gate
-from truegold.flows.cli.options import LastTurnOnly
-from truegold.flows.cli.rescore import rescore
-from truegold.flows.cli.review import review
-from truegold.flows.cli.running import AsJson, DryRun, EngineChoice, EngineOption, Overrides, run_until
-from truegold.flows.cli.serve_verifier import serve_verifier
-from truegold.flows.cli.starter import init
-from truegold.flows.cli.template import template
-from truegold.flows.cli.testcases import testcases_app
-from truegold.flows.cli.verifiers import verifiers_app
-from truegold.flows.cli.verify import verify
-from truegold.flows.console import Terminal, errors, output, print_line
+from truegold.flows.cli.doctor import doctor
+from truegold.flows.cli.file_commands import decontaminate, dedup, flag, rescore, verify
+from truegold.flows.cli.look_commands import clean, diff, explain, report, template
+from truegold.flows.cli.review_commands import decide, review
+from truegold.flows.cli.run_commands import PHASE_COMMANDS, demo, init, phase_command, train
+from truegold.flows.cli.set_commands import export, gate, testcases_app
+from truegold.flows.cli.verifier_commands import serve_verifier, verifiers_app
+from truegold.flows.console import errors, print_line
 from truegold.pipeline.running.disk import disk_errors_reported
-from truegold.pipeline.running.stage_table import Phase
-from truegold.verifiers import ConfigError, TruegoldError
+from truegold.verifiers import TruegoldError
 from truegold.verifiers.extras import missing_extra
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
@@ -65,191 +53,20 @@ INTERRUPTED = 130
 RESUMED = ("train", "demo", "flag", "testcases")
 """The commands besides those of the phases whose finished stages are kept."""
 
-
-ConfigPath = Annotated[Path, typer.Argument(help="The run's YAML file.", show_default=False)]
-PHASE_COMMANDS = {
-    "run": (Phase.REPORT, "The main job: curate, profile, select, train, report; whatever the configuration has."),
-    "curate": (Phase.CURATE, "Clean, deduplicate, verify gold and flag; report on every row."),
-    "profile": (Phase.PROFILE, "Curate, then measure pass rates with the model."),
-    "select": (Phase.SELECT, "Curate and profile, then choose the rows worth training on."),
-    "synth": (Phase.SYNTH, "Everything up to positives for the rows that hardly ever pass."),
-}
-
-
-def _phase_command(until: Phase) -> Callable[..., None]:
-    def command(
-        config: ConfigPath,
-        set_: Overrides = None,
-        engine: EngineOption = EngineChoice.PREFECT,
-        dry_run: DryRun = False,
-        as_json: AsJson = False,
-        last_turn_only: LastTurnOnly = False,
-    ) -> None:
-        from truegold.flows.config import load_config
-
-        loaded = load_config(config, set_ or (), last_turn_only=last_turn_only)
-        run_until(until, loaded, engine, dry_run, as_json)
-
-    return command
-
+COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
+    (RUN, (train, init, demo)),
+    (LOOK, (report, explain, diff, review, decide, clean, template)),
+    (FILES, (verify, flag, dedup, decontaminate, export, rescore, gate)),
+    (SETUP, (doctor, serve_verifier)),
+)
+"""The commands of each group, in the order of the help, beside those of the phases and of two applications."""
 
 for _name, (_until, _help) in PHASE_COMMANDS.items():
-    app.command(_name, help=_help, rich_help_panel=RUN)(_phase_command(_until))
-
-
-@app.command(rich_help_panel=RUN)
-def train(
-    config: Annotated[Path | None, typer.Argument(help="The run's YAML file.", show_default=False)] = None,
-    set_: Overrides = None,
-    engine: EngineOption = EngineChoice.PREFECT,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
-    last_turn_only: LastTurnOnly = False,
-    doctor: Annotated[
-        Path | None,
-        typer.Option(
-            "--doctor",
-            metavar="LOG",
-            help="Train nothing: say what went wrong in a finished run, by its "
-            "metrics. A run's folder, or a metrics file of truegold, TRL or verl.",
-            show_default=False,
-        ),
-    ] = None,
-) -> None:
-    """Everything up to and including GRPO."""
-    if doctor is not None:
-        from truegold.train.guards.doctor import examine_log
-
-        for line in examine_log(doctor):
-            print_line(line)
-        return
-    from truegold.flows.config import load_config
-
-    if config is None:
-        raise ConfigError("There is no configuration to train by.", "truegold train RUN.yaml")
-    loaded = load_config(config, set_ or (), last_turn_only=last_turn_only)
-    run_until(Phase.TRAIN, loaded, engine, dry_run, as_json)
-
-
-@app.command(rich_help_panel=LOOK)
-def report(
-    runs: Annotated[list[Path], typer.Argument(help="The run's directory; two with --compare.", show_default=False)],
-    share: Annotated[
-        Path | None,
-        typer.Option(
-            "--share", metavar="FILE", help="Write a page that may be given away into this file.", show_default=False
-        ),
-    ] = None,
-    texts: Annotated[
-        str,
-        typer.Option(help="With --share: `none` leaves the texts of rows out, `redacted` names, addresses and keys."),
-    ] = "none",
-    compare: Annotated[bool, typer.Option("--compare", help="One page on two runs.")] = False,
-    out: Annotated[Path, typer.Option("--out", help="Where the page of --compare is written.")] = Path("compare.html"),
-) -> None:
-    """Write the report on whatever stages of a run are finished, or a page that compares two runs."""
-    if compare:
-        from truegold.pipeline.report.compare import compare_runs
-        from truegold.pipeline.running.disk import write_whole
-
-        if len(runs) != 2:
-            raise ConfigError(f"--compare takes two runs, not {len(runs)}.", "truegold report --compare runs/a runs/b")
-        with disk_errors_reported(out.parent):
-            write_whole(out, compare_runs(*runs).encode())
-        print_line(f"comparison: {out}")
-        return
-    if len(runs) != 1:
-        raise ConfigError(f"There is one report a run, and {len(runs)} are named.", "Two are compared with --compare.")
-    if share is not None:
-        _share(runs[0], share, texts)
-        return
-    from truegold.flows.execute import report_again
-
-    result = report_again(runs[0], Terminal(errors))
-    print_line(f"report: {result.path / 'index.html'}")
-
-
-def _share(run_dir: Path, target: Path, texts: str) -> None:
-    from truegold.pipeline.report.sharing import SharedTexts, shared_page
-    from truegold.pipeline.running.disk import write_whole
-
-    if texts not in set(SharedTexts):
-        raise ConfigError(f"--texts {texts}: the texts of rows are left out (`none`) or `redacted`.")
-    if target.is_dir():
-        raise ConfigError(f"--share {target} is a folder.", f"Name a file in it: {target / 'report.html'}.")
-    with disk_errors_reported(target.parent):
-        write_whole(target, shared_page(run_dir, SharedTexts(texts)).encode())
-    print_line(f"report to be shared: {target}")
-
-
-@app.command(rich_help_panel=LOOK)
-def explain(
-    row: Annotated[
-        str, typer.Argument(help="A row's id, its first 6 digits or more, or source:row.", show_default=False)
-    ],
-    run_dir: Annotated[Path, typer.Option("--run", help="The run's directory.", show_default=False)],
-) -> None:
-    """Tell a row's whole story: every edit, flag, sample and decision."""
-    from truegold.pipeline.report import explain as explanations
-
-    for line in explanations.explain_lines(explanations.explain(run_dir, row)):
-        print_line(line)
-
-
-@app.command(rich_help_panel=LOOK)
-def diff(
-    run_a: Annotated[Path, typer.Argument(help="A run's directory.", show_default=False)],
-    run_b: Annotated[Path, typer.Argument(help="Another one.", show_default=False)],
-    json_: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
-    examples: Annotated[int, typer.Option(min=0, help="Ids named for each kind of change.")] = 5,
-) -> None:
-    """Tell what changed between two runs, and why: rows, texts, flags, pass rates, settings."""
-    from dataclasses import asdict
-
-    from truegold.pipeline.report.diff import diff_lines, diff_runs
-
-    difference = diff_runs(run_a, run_b, examples)
-    if json_:
-        output.print_json(json.dumps(asdict(difference)))
-        return
-    for line in diff_lines(difference):
-        print_line(line)
-
-
-def doctor() -> None:
-    """Tell what this machine can do, and the line that installs what is missing."""
-    from truegold.flows.doctor import examine
-
-    findings = examine()
-    for finding in findings:
-        state = {True: "works", False: "MISSING", None: ""}[finding.ok]
-        print_line(f"{finding.name:<16} {state:<8} {finding.detail}".rstrip())
-    troubles = [finding for finding in findings if finding.ok is False]
-    print_line("")
-    if not troubles:
-        print_line("Everything that truegold can do will work here.")
-    for finding in troubles:
-        print_line(f"{finding.name.strip()}: {finding.detail}. {finding.loss}")
-        if finding.fix:
-            print_line(f"    {finding.fix}")
-
-
-app.command(rich_help_panel=RUN)(init)
-app.command(rich_help_panel=RUN)(demo)
-app.command(rich_help_panel=LOOK)(review)
-app.command(rich_help_panel=LOOK)(decide)
-app.command(rich_help_panel=LOOK)(clean)
-app.command(rich_help_panel=LOOK)(template)
-app.command(rich_help_panel=FILES)(verify)
-app.command(rich_help_panel=FILES)(flag)
-app.command(rich_help_panel=FILES)(dedup)
-app.command(rich_help_panel=FILES)(decontaminate)
-app.command(rich_help_panel=FILES)(export)
-app.command(rich_help_panel=FILES)(rescore)
-app.command(rich_help_panel=FILES)(gate)
+    app.command(_name, help=_help, rich_help_panel=RUN)(phase_command(_until))
+for _group, _commands in COMMANDS:
+    for _command in _commands:
+        app.command(rich_help_panel=_group)(_command)
 app.add_typer(testcases_app, name="testcases", rich_help_panel=FILES)
-app.command(rich_help_panel=SETUP)(doctor)
-app.command("serve-verifier", rich_help_panel=SETUP)(serve_verifier)
 app.add_typer(verifiers_app, name="verifiers", rich_help_panel=SETUP)
 
 

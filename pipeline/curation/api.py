@@ -27,23 +27,26 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.config.stages import CurationConfig, FlagConfig, ReportConfig
-from truegold.pipeline.curation.arguments import (
+from truegold.pipeline.curation.plan import curation_stages, flagging_stages, last_flagging
+from truegold.pipeline.curation.user_rows import (
+    Rows,
     add_guessed_columns,
     check_names,
+    hold_rows,
+    keep_rows,
     make_config,
     merge_columns,
     named_in_errors,
+    write_rows_file,
 )
-from truegold.pipeline.curation.frames import Rows, hold_rows, keep_rows, write_rows_file
-from truegold.pipeline.curation.plan import curation_stages, flagging_stages, last_flagging
 from truegold.pipeline.decontaminate.file import decontaminate_file
 from truegold.pipeline.dedup.file import dedup_file
 from truegold.pipeline.report import report
 from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import RECORD, Output, Stage, StageResult, plan_stage, run_stage
+from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.problem_batches import MAX_ROW_BYTES, ProblemColumns
-from truegold.pipeline.sources.readers import open_file
 from truegold.pipeline.suspicion.tables import SampleFile
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE
 from truegold.pipeline.tables.reasons import SUSPICION_FILE

@@ -27,8 +27,7 @@ from truegold.pipeline.config.stages import (
     SuspicionConfig,
     WellPosedConfig,
 )
-from truegold.pipeline.curation.reasons import check_reasons
-from truegold.pipeline.curation.resolve import resolve_sources, resolve_stages
+from truegold.pipeline.curation.early_checks import check_reasons, resolve_sources, resolve_stages
 from truegold.pipeline.decontaminate import decontaminate
 from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
 from truegold.pipeline.decontaminate.stage import problem_columns
@@ -41,8 +40,8 @@ from truegold.pipeline.ingest import ingest
 from truegold.pipeline.ingest.stage import SOURCES_FILE
 from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage
-from truegold.pipeline.sources.layouts import check_preset
-from truegold.pipeline.sources.readers import check_file
+from truegold.pipeline.sources.data_files import check_file
+from truegold.pipeline.sources.presets import check_preset
 from truegold.pipeline.suspicion import suspect
 from truegold.pipeline.suspicion.tables import SampleFile
 from truegold.pipeline.verify import verify_gold
@@ -59,7 +58,7 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
     """Return the stages in their order.
 
     Raises InputError or ConfigError for anything that the configuration names and that is not there: files, columns,
-    rules, verifiers and their options (`truegold.pipeline.curation.resolve`).
+    rules, verifiers and their options (`truegold.pipeline.curation.early_checks`).
     """
     stages, source, files = _source(config)
     may_hold_code = resolve_sources(source, files)

@@ -34,8 +34,8 @@ from truegold.pipeline.export.set_tables import read_tables, rejects_of, tables_
 from truegold.pipeline.export.stage import FLAGS_FIELD, PROVENANCE_FIELDS
 from truegold.pipeline.running.disk import refuse_input, written_aside
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.sources.carried import earlier_flags
-from truegold.pipeline.sources.reject_lines import first_rejects
+from truegold.pipeline.sources.provenance import earlier_flags
+from truegold.pipeline.sources.records import first_rejects
 from truegold.pipeline.tables.rows import BATCH_ROWS, Row
 from truegold.verifiers import InputError, fingerprint
 

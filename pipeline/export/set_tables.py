@@ -17,7 +17,7 @@ from truegold.pipeline.export.formats.base import SPLIT_NAMES
 from truegold.pipeline.export.stage import DATA_DIR
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.sources.reject_lines import REJECT, REJECTS_FILE
+from truegold.pipeline.sources.records import REJECT, REJECTS_FILE
 from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.verifiers import InputError
 

@@ -7,26 +7,48 @@ meta={"level": "easy", "source_id": "0"}`.
 
 The verifier is that of the configuration, else of the row's column, else of the layout; `verifier_args` are merged in
 that order of precedence. Whatever the source has beyond what was taken whole goes into `meta`.
+
+A row that names `code` has its tests in its arguments, else in a column of a usual name:
+
+    {"prompt": "Add.", "verifier": "code", "tests": ["assert add(1, 2) == 3"]}
+    {"prompt": "Add.", "verifier": "code", "verifier_args": {"entry_point": "add"}, "test": "def check(candidate): ..."}
+
+Both become `verifier_args.tests`. A row that names `code` and has no tests is a reject, `missing_tests`.
+
+`RowWarnings` counts rows that were kept although a part of them was left out or not understood:
+
+    12 row(s) were cut to their last user message; what they lost: 10 system_message, 2 pictures.
+    3 row(s) say a split that is none, the first 'fold_1' (number 7); it stays in their meta.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from truegold.pipeline.config.sources import SourceConfig
 from truegold.pipeline.ingest.heldout import is_heldout
-from truegold.pipeline.ingest.row_tests import read_tests_column, tests_column
-from truegold.pipeline.ingest.row_warnings import RowWarnings
-from truegold.pipeline.sources.code_columns import solution_of
-from truegold.pipeline.sources.column_names import NAMES
-from truegold.pipeline.sources.columns import MISSING, Column, compile_column, json_safe, text_of
+from truegold.pipeline.sources.code_tests import read_tests
+from truegold.pipeline.sources.columns import (
+    MISSING,
+    NAMES,
+    Column,
+    Derived,
+    Layout,
+    RowParts,
+    Values,
+    compile_column,
+    extracted_golds,
+    json_safe,
+    listed_golds,
+    text_of,
+)
 from truegold.pipeline.sources.conversations import find_lost, read_prompt
-from truegold.pipeline.sources.gold_columns import extracted_golds, listed_golds
 from truegold.pipeline.sources.jsonl import parse_structure
-from truegold.pipeline.sources.layout import Derived, Layout, RowParts
+from truegold.pipeline.sources.presets_code import function_name, solution_of
 from truegold.pipeline.sources.provenance import with_provenance
 from truegold.pipeline.sources.records import Record, Unusable
 from truegold.pipeline.sources.row_columns import (
@@ -40,6 +62,8 @@ from truegold.pipeline.sources.row_columns import (
 )
 from truegold.pipeline.tables.rows import Row, dump_json, row_id
 from truegold.verifiers import judges_solutions, resolve
+from truegold.verifiers.code.bad_suite import BadSuite
+from truegold.verifiers.code.suite.shapes import normal_form
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.several_golds import OF_VALUES, OTHER_GOLDS, needs_all_golds
 
@@ -287,3 +311,100 @@ def _describe_structure(column: Column, content: list[Any] | Mapping[str, Any]) 
         return f"column {column.name!r} holds a list, not a text; {column.name}.0 names its first entry"
     parts = ", ".join(f"{column.name}.{name}" for name in list(content)[:8])
     return f"column {column.name!r} holds an object, not a text; name a part of it: {parts}"
+
+
+TESTS_COLUMNS = ("tests", "test_list", "test_cases", "test")
+"""Columns with the tests of a row that names `code`, the surest first."""
+
+_EMPTY_TEXTS = ("", "[]", "{}", "null")
+_SETUP = ("test_imports", "test_setup_code")
+
+
+def tests_column(values: Values, arguments: Mapping[str, Any], taken: Set[str]) -> str | None:
+    """Return the column with the tests of a row that names `code`; None where its arguments have them.
+
+    Columns that are `taken` as something else have none. Raises Unusable where there are no tests anywhere.
+    """
+    if _holds_tests(arguments):
+        return None
+    for name in TESTS_COLUMNS:
+        if name not in taken and not _is_no_test(values.get(name, MISSING)):
+            return name
+    raise Unusable(
+        "missing_tests",
+        f"the verifier code needs tests: in verifier_args, or in a column {', '.join(TESTS_COLUMNS)}",
+    )
+
+
+def read_tests_column(values: Values, column: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the tests of a column; raise Unusable where they cannot be read."""
+    value = values[column]
+    hints = (arguments.get("entry_point"), values.get("entry_point"), function_name(values))
+    name = next((hint for hint in hints if isinstance(hint, str) and hint), None)
+    structure = parse_structure(value)
+    tests: Any = structure
+    if isinstance(structure, str):
+        tests = {"test": structure, **({"entry_point": name} if name else {})}
+    elif isinstance(structure, list) and all(isinstance(test, str) for test in structure):
+        tests = {"test_list": structure, **{part: values[part] for part in _SETUP if text_of(values.get(part))}}
+    return read_tests(tests, column, name, [text_of(values.get("starter_code"))])
+
+
+def _holds_tests(arguments: Mapping[str, Any]) -> bool:
+    """Say whether arguments hold tests, or something in their place that `vet_tests` will tell about."""
+    tests = arguments.get("tests")
+    if tests is not None and not isinstance(tests, Mapping):
+        return not _is_no_test(tests)
+    try:
+        normal_tests, _ = normal_form(arguments)
+    except BadSuite:
+        return any(arguments.get(name) for name in ("tests", "type", "cases", "code"))
+    return bool(normal_tests.get("cases") or normal_tests.get("code"))
+
+
+def _is_no_test(value: Any) -> bool:
+    if isinstance(value, str):
+        return value.strip() in _EMPTY_TEXTS
+    return value is None or value is MISSING or value in ([], {})
+
+
+@dataclass
+class RowWarnings:
+    """The warnings about the rows of a source."""
+
+    lost: Counter[str] = field(default_factory=Counter)
+    """What rows lost that were cut to their last user message: `system_message`, `pictures`, ..."""
+    cut: int = 0
+    """How many rows were."""
+    unknown_splits: int = 0
+    """How many rows say a split that is none."""
+    first_split: str = ""
+    """The first of them."""
+
+    def add_lost(self, reasons: Iterable[str]) -> None:
+        """Count a row that was cut to its last user message."""
+        self.lost.update(list(reasons))
+        self.cut += 1
+
+    def add_split(self, value: object, row_number: int) -> None:
+        """Count a row that says a split that is none."""
+        self.first_split = self.first_split or f"{value!r:.40} (number {row_number})"
+        self.unknown_splits += 1
+
+    def counts(self) -> dict[str, int]:
+        """Return the counts for the stage's report."""
+        counts = {"warn:last_turn_only": self.cut, "warn:unknown_split": self.unknown_splits}
+        return {name: count for name, count in counts.items() if count}
+
+    def lines(self) -> list[str]:
+        """Return what is said, a line for each kind."""
+        lines = []
+        if self.cut:
+            lost = ", ".join(f"{count:,} {reason}" for reason, count in self.lost.most_common())
+            lines.append(f"{self.cut:,} row(s) were cut to their last user message; what they lost: {lost}.")
+        if self.unknown_splits:
+            lines.append(
+                f"{self.unknown_splits:,} row(s) say a split that is none, the first {self.first_split}; "
+                "it stays in their meta."
+            )
+        return lines

@@ -35,17 +35,23 @@ from truegold.pipeline.config.sources import (
     heldout_label,
 )
 from truegold.pipeline.ingest.heldout import set_apart
-from truegold.pipeline.ingest.row_builder import RowBuilder, make_builder
-from truegold.pipeline.ingest.row_warnings import RowWarnings
+from truegold.pipeline.ingest.row_builder import RowBuilder, RowWarnings, make_builder
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.sources.columns import compile_column
+from truegold.pipeline.sources.columns import Layout, compile_column
+from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.hub import open_hub
-from truegold.pipeline.sources.layout import Layout
-from truegold.pipeline.sources.layouts import check_columns, check_preset, choose_layout
-from truegold.pipeline.sources.readers import open_file
-from truegold.pipeline.sources.records import Record, Reject, Source, Unusable, look_ahead, nothing_usable
-from truegold.pipeline.sources.reject_lines import REJECT, REJECTS_FILE
+from truegold.pipeline.sources.presets import check_columns, check_preset, choose_layout
+from truegold.pipeline.sources.records import (
+    REJECT,
+    REJECTS_FILE,
+    Record,
+    Reject,
+    Source,
+    Unusable,
+    look_ahead,
+    nothing_usable,
+)
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter
 from truegold.verifiers import InputError, TruegoldError

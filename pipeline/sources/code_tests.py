@@ -11,7 +11,7 @@ The verifier defines which shapes there are and what they mean (`suite.shapes`);
 another shape make a record that cannot be used, with the reason. Beyond that:
 
 - The entry point is what a `check(...)` in the last line tests.
-- A method of `class Solution` gets the names that LeetCode's solutions take for granted (`leetcode_prelude`).
+- A method of `class Solution` gets the names that LeetCode's solutions take for granted (`leetcode_prelude.txt`).
 - Integers beyond 64 bits, for which a row's JSON has no room, are written as `{"$": "int", "v": "0x..."}`.
 - Expected values that all are lists of one value may be wrapped ones, as in APPS: either reading is accepted.
 
@@ -22,11 +22,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from importlib.resources import files
 from typing import Any
 
 from truegold.pipeline.sources.columns import INT64
 from truegold.pipeline.sources.jsonl import parse_json, parse_structure
-from truegold.pipeline.sources.leetcode_prelude import LEETCODE_PRELUDE
 from truegold.pipeline.sources.records import Unusable
 from truegold.verifiers.code.bad_suite import BadSuite
 from truegold.verifiers.code.suite import read_suite
@@ -34,6 +34,12 @@ from truegold.verifiers.code.suite.shapes import FORMS, normal_form
 
 Arguments = dict[str, Any]
 
+LEETCODE_PRELUDE = files(__package__).joinpath("leetcode_prelude.txt").read_text(encoding="utf-8")
+"""What LeetCode has loaded before a solution runs, and what LeetCode's data sets build their arguments with.
+
+A solution `class Solution: def merge(self, a: Optional[ListNode], ...) -> List[int]` imports none of these names, and a
+test `assert is_same_list(candidate(list_node([1, 2])), list_node([2, 1]))` defines none of its own.
+"""
 MAX_NESTED = 50
 """Tests whose lists nest deeper are not read: values a little deeper still are cut when the row is written, which would
 make other tests of them."""

@@ -1,4 +1,4 @@
-r"""Takes values out of a source's record: column paths, extracts, and texts from values of any type.
+r"""Takes values out of a source's record: columns by their paths, extracts, texts, golds; and which column is which.
 
     {"reward_model": {"ground_truth": 72}}   column "reward_model.ground_truth"              -> "72"
     {"answer": "48+24 = 72 #### 72"}         column "answer", extract "after ####"           -> "72"
@@ -7,6 +7,26 @@ r"""Takes values out of a source's record: column paths, extracts, and texts fro
 
 A dot reaches into structs, into texts that hold a JSON object, and by number into lists; a column whose own name has a
 dot in it comes first.
+
+`NAMES` is the one table of the names that people use for columns; every command finds columns by it:
+
+    [{"problem_id": 7, "question": "Tom has ...", "ground_truth": "72", "response": "So \\boxed{72}"}]
+    ->  id "problem_id", prompt "question", gold "ground_truth", response "response"
+
+A column with nothing but nulls in the sample records counts only where no other one fits. Whole shapes of data sets,
+such as those of programs with their tests, are in `presets`.
+
+A column of gold holds one answer, or a list of accepted ones, any of which is right:
+
+    "answer": 72                              golds_of  ->  ["72"]
+    "answer": ["1/2", 0.5, null, "1/2"]       golds_of  ->  ["1/2", "0.5"]
+    "answer": [["1/2"]]                       golds_of  ->  ["1/2"]
+    "answer": "[1, 2]"                        golds_of  ->  ["[1, 2]"]: a text is one answer, here an interval
+    "answer": "['72', '73']"                  ["72", "73"] for a verifier of values: texts in quotes are no value
+    "answer": {"value": "72"}                 a reject, gold_not_text: answer.value names the answer
+
+Of `choice` with `multiple` a list is one answer: all of its options are needed. The first gold is the row's, the others
+are the argument `other_golds` of its verifier.
 """
 
 from __future__ import annotations
@@ -15,15 +35,16 @@ import datetime
 import decimal
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
-from truegold.pipeline.config.sources import ColumnSpec
-from truegold.pipeline.sources.jsonl import parse_json
+from truegold.pipeline.config.sources import Columns, ColumnSpec
+from truegold.pipeline.sources.jsonl import parse_json, parse_structure
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import ConfigError
+from truegold.verifiers.several_golds import MAX_GOLDS, quoted_list
 
 MAX_DEPTH = 64
 """Structures nested deeper are cut: a line of a thousand brackets would end the JSON writer otherwise."""
@@ -205,3 +226,210 @@ def check_unicode(text: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise Unusable("invalid_unicode", f"a lone surrogate at character {error.start} of a text") from None
+
+
+def golds_of(value: Any, column: str) -> list[str]:
+    """Return the accepted golds that a value stands for, each once; none where it holds nothing.
+
+    Raises Unusable for objects, lists within lists, and more golds than a row may have; `column` names it in errors.
+    """
+    value = _only_entry(value)
+    entries = [_only_entry(entry) for entry in value] if isinstance(value, list | tuple) else [value]
+    for entry in entries:
+        if entry and isinstance(entry, Mapping | list | tuple):
+            raise Unusable("gold_not_text", _describe_structure(entry, column, alone=entry is value))
+    return distinct(text for entry in entries if (text := text_of(entry)) is not None)
+
+
+def gold_texts(value: Any) -> list[str]:
+    """Return the texts of a value, of a list all of them, whether or not they can be golds: for a look at samples."""
+    value = _only_entry(value)
+    return [text for part in (value if isinstance(value, list) else [value]) if (text := text_of(part)) is not None]
+
+
+def extracted_golds(
+    column: Column, values: Mapping[str, Any], together: bool = False, of_values: bool = False
+) -> list[str]:
+    """Return the golds of a record's column after its extract, without those in which that finds nothing.
+
+    together: whether a list is one answer, all of whose entries are needed. of_values: whether golds are numbers,
+    formulas or letters, so that a text which lists texts in quotes is a list that a writer of CSV turned into text.
+    """
+    if together:
+        return [text for text in (column.text(values),) if text is not None]
+    value = column(values)
+    golds = golds_of(quoted_list(value) or value if of_values else value, column.name)
+    if column.extract is None:
+        return golds
+    return distinct(part for gold in golds if (part := column.extract(gold)) is not None)
+
+
+def listed_golds(value: Any, column: str) -> list[str]:
+    """Return the same of a column that is known for lists: there a text may be the JSON of one."""
+    structure = parse_structure(value)
+    return golds_of(structure if isinstance(structure, list) else value, column)
+
+
+def distinct(golds: Iterable[str]) -> list[str]:
+    """Return every gold once; raise Unusable where there are more than a row may have."""
+    once = list(dict.fromkeys(golds))
+    if len(once) > MAX_GOLDS:
+        raise Unusable("too_many_golds", f"{len(once)} accepted golds; a row may have {MAX_GOLDS}")
+    return once
+
+
+def _only_entry(value: Any) -> Any:
+    while isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]
+    return value
+
+
+def _describe_structure(entry: Any, column: str, alone: bool) -> str:
+    if isinstance(entry, Mapping) and alone:
+        parts = ", ".join(f"{column}.{name}" for name in list(entry)[:8])
+        return f"column {column!r} holds an object, not an answer; name a part of it: {parts}"
+    kind = "objects" if isinstance(entry, Mapping) else "lists within a list"
+    return f"column {column!r} holds {kind}, not answers"
+
+
+Role = Literal["prompt", "gold", "solution", "id", "response", "extracted", "system"]
+
+NAMES: dict[Role, tuple[str, ...]] = {
+    "prompt": (
+        *("prompt", "question", "problem", "instruction", "input", "text", "content", "original_text"),
+        *("题目", "问题"),
+    ),
+    "gold": (
+        *("gold", "ground_truth", "reward_model.ground_truth", "answer", "final_answer", "label", "target"),
+        *("答案", "标准答案"),
+    ),
+    "solution": ("solution", "rationale", "worked_solution", "解析", "解答"),
+    "id": (
+        *("id", "ID", "_id", "unique_id", "uuid", "task_id", "question_id", "problem_id", "item_id", "item", "idx"),
+        "编号",
+    ),
+    "response": ("response", "completion", "generation", "text", "回答"),
+    "extracted": ("answer", "extracted", "prediction"),
+    "system": ("system", "model", "generator"),
+}
+"""For each role the names most often used, the surest first. Files of samples have `extracted`, what a system answered,
+and `system`, which system it was."""
+
+GOLDS_COLUMNS = ("golds", "accepted_golds", "accepted_answers", "acceptable_answers")
+"""Columns with a list of accepted golds, any of which is right."""
+
+CHOICE_COLUMNS = ("options", "choices")
+"""Where one of these columns holds something, the question alone is not the problem."""
+
+FINAL_MARK = "####"
+"""It stands before the answer at the end of GSM8K's solutions."""
+
+SHOWN_DEPTH = 3
+"""An error shows structs within structs down to here."""
+
+SHOWN_NAMES = 40
+"""An error lists this many columns at most."""
+
+
+def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Iterable[str] = ()) -> str | None:
+    """Return the name of the column with this role in the sample records, or None where there is none."""
+    names = [name for name in NAMES[role] if name not in exclude]
+    for empty in ((MISSING, None), (MISSING,)):
+        for name in names:
+            column = Column(name)
+            if any(column(values) not in empty for values in samples):
+                return name
+    return None
+
+
+def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
+    """Return how to take gold out of this column: after `####` where half of its values have that, else as it is."""
+    column = Column(name)
+    texts = [text for values in samples for text in gold_texts(column(values))]
+    marked = sum(FINAL_MARK in text for text in texts)
+    return ColumnSpec(column=name, extract=f"after {FINAL_MARK}" if marked and 2 * marked >= len(texts) else None)
+
+
+def boxed_gold_spec(solution: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec | None:
+    r"""Return how to take gold out of worked solutions: the last \boxed{}; None where no solution has one."""
+    column = Column(solution)
+    if any(last_boxed(text) for values in samples for text in gold_texts(column(values))):
+        return ColumnSpec(column=solution, extract="boxed")
+    return None
+
+
+def column_paths(samples: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the names of the columns, and behind a struct's name the paths of its parts: `q`, `q.text`."""
+    paths: dict[str, None] = {}
+
+    def add(values: Mapping[str, Any], prefix: str, depth: int) -> None:
+        for name, value in values.items():
+            paths[f"{prefix}{name}"] = None
+            if isinstance(value, Mapping) and depth < SHOWN_DEPTH:
+                add(value, f"{prefix}{name}.", depth + 1)
+
+    for sample in samples:
+        add(sample, "", 1)
+    return list(paths)
+
+
+def describe_columns(samples: Sequence[Mapping[str, Any]]) -> str:
+    """Return the names of the columns that the sample records have, those of structs with their parts, for an error."""
+    names = column_paths(samples)
+    names = [name for name in names if not any(other.startswith(f"{name}.") for other in names)]
+    more = ", ..." if len(names) > SHOWN_NAMES else ""
+    shown = ", ".join(name if name.isprintable() and name else repr(name) for name in names[:SHOWN_NAMES])
+    return shown[:1000] + more if names else "no columns"
+
+
+Values = Mapping[str, Any]
+"""The values of one record by column."""
+Samples = Sequence[Values]
+"""The values of the records that are looked at to tell a source's shape."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """What a preset makes out of several columns of a record."""
+
+    verifier_args: Mapping[str, Any]
+    solution: str | None = None
+    """The worked solution, where the layout names no column for it."""
+    prompt: str | None = None
+    """The prompt, in place of what the layout's column holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowParts:
+    """What a record says of its row beside the prompt."""
+
+    id: str | None
+    """The row's id, where an exported file carries it; None of any other file, and where it was edited since, so that
+    it is another row now."""
+    gold: str | None
+    domain: str
+    verifier: str
+    verifier_args: Mapping[str, Any]
+    solution: str | None
+    split: str | None
+    """train or heldout; None where the record says something else."""
+    meta: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the records of one source are read."""
+
+    columns: Columns
+    """Which column is which."""
+    domain: str = "math"
+    """math, code, choice, ..."""
+    verifier: str = "math"
+    """The verifier of its rows."""
+    derive: Callable[[Values], Derived] | None = None
+    """The function that makes more of a record than single columns give; it raises `Unusable` where it cannot."""
+    uses: frozenset[str] = frozenset()
+    """The columns that `derive` reads, which therefore do not go into `meta`."""
+    restore: Callable[[Values], RowParts] | None = None
+    """What takes a whole row out of a file that truegold has exported (`carried`); nothing else is read then, but the
+    prompt."""

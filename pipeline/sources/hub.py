@@ -19,7 +19,7 @@ import orjson
 import pyarrow as pa
 
 from truegold.pipeline.config.sources import HubSource
-from truegold.pipeline.sources.parquet import as_record, decode_rows
+from truegold.pipeline.sources.data_files import as_record, decode_rows
 from truegold.pipeline.sources.records import Record, Reject, Source, first_line
 from truegold.verifiers import InputError, SetupError
 

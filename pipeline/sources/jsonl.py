@@ -57,7 +57,7 @@ def is_packed(path: Path) -> bool:
 
 def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for its bytes, which are unpacked where it is gzip."""
-    return cast(IO[bytes], gzip.open(path, "rb")) if is_packed(path) else path.open("rb")
+    return cast("IO[bytes]", gzip.open(path, "rb")) if is_packed(path) else path.open("rb")
 
 
 def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:

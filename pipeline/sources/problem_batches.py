@@ -20,13 +20,22 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
-from truegold.pipeline.sources.column_names import CHOICE_COLUMNS, NAMES, describe_columns, gold_spec
-from truegold.pipeline.sources.columns import MISSING, Column, compile_column, text_of
+from truegold.pipeline.sources.columns import (
+    CHOICE_COLUMNS,
+    MISSING,
+    NAMES,
+    Column,
+    compile_column,
+    describe_columns,
+    extracted_golds,
+    gold_spec,
+    gold_texts,
+    text_of,
+)
 from truegold.pipeline.sources.conversations import read_prompt
-from truegold.pipeline.sources.gold_columns import extracted_golds, gold_texts
+from truegold.pipeline.sources.data_files import form_by_suffix, open_file
 from truegold.pipeline.sources.jsonl import Line, has_long_number, is_packed, parse_lines, read_jsonl, read_line_lists
-from truegold.pipeline.sources.layouts import guess_columns, layout_of_preset
-from truegold.pipeline.sources.readers import form_by_suffix, open_file
+from truegold.pipeline.sources.presets import guess_columns, layout_of_preset
 from truegold.pipeline.sources.records import (
     LOOK_AHEAD,
     Record,

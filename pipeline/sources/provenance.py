@@ -1,4 +1,4 @@
-"""Where a row comes from and under which licence: noted when it is read, and carried into every export.
+r"""Provenance of rows: their origin and licence, noted when they are read and carried into every export.
 
     data: {path: train.jsonl, license: mit, origin: "https://example.org/sets/1"}    for all rows of the source
     {"question": ..., "license": "cc-by-4.0", "data_source": "openai/gsm8k"}          for one row, by its own columns
@@ -6,18 +6,30 @@
 A row's own column counts before what the configuration says of its source; without either, the licence is unknown and
 the origin is the source's name. They stand in `meta`, which every stage hands on, so that the row that stays of several
 copies keeps its own.
+
+An exported record carries its row beside what the trainer reads, so that the row comes back as it was:
+
+    {"prompt": [...], "answer": "72", ..., "truegold": "{\"content\": \"9f0c...\", \"gold\": \"72\", \"id\": ...}"}
+
+The column (of verl `extra_info.truegold`, of inspect `metadata.truegold`) is JSON text, because structures differ from
+row to row and tables want one. It has everything of the row but its prompt. `content` is a digest of prompt, gold and
+arguments when it was written: where they still fit, the row is the same row and keeps its id; where somebody has edited
+the file, it gets an id of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 import orjson
 
-from truegold.pipeline.config.sources import SourceConfig
-from truegold.pipeline.sources.columns import text_of
-from truegold.pipeline.tables.rows import NOTES
+from truegold.pipeline.config.sources import Columns, SourceConfig
+from truegold.pipeline.sources.columns import Column, Layout, RowParts, Samples, Values, text_of
+from truegold.pipeline.sources.conversations import read_prompt
+from truegold.pipeline.sources.jsonl import parse_structure
+from truegold.pipeline.sources.records import Unusable
+from truegold.pipeline.tables.rows import NOTES, Row, dump_json, row_id
 
 LICENSE_COLUMNS = ("license", "licence", "license_name")
 """Columns that hold a row's licence, the surest first."""
@@ -61,3 +73,89 @@ def provenance_of_row(row: Mapping[str, Any]) -> Provenance:
 def _first_text(meta: Mapping[str, Any], columns: tuple[str, ...]) -> str | None:
     texts = (meta.get(column) for column in columns)
     return next((text for text in texts if isinstance(text, str) and text.strip()), None)
+
+
+CARRIED = "truegold"
+"""The column, or the key in a format's free part, that carries the row."""
+FLAGS = "flags"
+"""The note of a row that was exported before: the reasons of the flags that it had then."""
+_LOCATIONS = (CARRIED, f"extra_info.{CARRIED}", f"metadata.{CARRIED}")
+_PROMPTS = ("prompt", "messages", "input", "responses_create_params.input", "question")
+"""What the prompt is called. NeMo-Gym's models see the `input`, which may have a system message, not the `question`."""
+
+
+def carry(row: Row, provenance: Provenance, flags: Sequence[str] = ()) -> str:
+    """Return the JSON text that an exported record carries of its row."""
+    carried = {name: value for name, value in row.items() if name != "prompt"}
+    return dump_json({**carried, **provenance._asdict(), "flags": list(flags), "content": _content(row)})
+
+
+def earlier_flags(row: Row) -> list[str]:
+    """Return the reasons of the flags that a row had when it was exported before; none of any other row."""
+    meta = parse_structure(row["meta"]) if f'"{FLAGS}"' in row["meta"] else None
+    notes = meta.get(NOTES) if isinstance(meta, Mapping) else None
+    flags = notes.get(FLAGS) if isinstance(notes, Mapping) else None
+    return [flag for flag in flags if isinstance(flag, str)] if isinstance(flags, list | tuple) else []
+
+
+def exported(columns: Set[str], samples: Samples) -> Layout | None:
+    """Fit a file that `truegold export` has written, in whatever format: each of its rows comes back as it was.
+
+    Of conversations the last user message is the prompt.
+    """
+    location = next((name for name in _LOCATIONS if _all_carry(Column(name), samples)), None)
+    prompt = next((name for name in _PROMPTS if any(text_of(Column(name)(values)) for values in samples)), None)
+    if location is None or prompt is None:
+        return None
+    carried_column, prompt_column = Column(location), Column(prompt)
+
+    def restore(values: Values) -> RowParts:
+        carried = parse_structure(carried_column(values))
+        if not isinstance(carried, Mapping) or "content" not in carried:
+            raise Unusable("mixed_source", f"column {location!r} carries no row, and in other rows it does")
+        content, _ = read_prompt(prompt_column(values))
+        return _restored(carried, text_of(content) or "", location)
+
+    parts = {part: f"{location}.{part}" for part in ("gold", "solution", "id")}
+    return Layout(Columns.model_validate({"prompt": prompt, **parts}), restore=restore)
+
+
+def _all_carry(column: Column, samples: Samples) -> bool:
+    texts = [column(values) for values in samples]
+    return bool(texts) and all(isinstance(text, str) and '"content":' in text for text in texts)
+
+
+def _restored(carried: Mapping[str, Any], prompt: str, location: str) -> RowParts:
+    for name in ("gold", "solution", "id", "domain", "verifier", "split"):
+        if not isinstance(carried.get(name), str | None):
+            raise Unusable("mixed_source", f"{location}.{name} is no text")
+    arguments = parse_structure(carried.get("verifier_args")) or {}
+    if not isinstance(arguments, Mapping):
+        raise Unusable("invalid_verifier_args", f"{location}.verifier_args holds no JSON object")
+    gold = carried.get("gold")
+    is_same = carried["content"] == row_id(prompt, gold, dump_json(arguments))
+    return RowParts(
+        id=carried.get("id") if is_same else None,
+        gold=gold,
+        domain=carried.get("domain") or "math",
+        verifier=carried.get("verifier") or "math",
+        verifier_args=arguments,
+        solution=carried.get("solution"),
+        split="heldout" if carried.get("split") == "heldout" else "train",
+        meta=_restored_meta(carried),
+    )
+
+
+def _restored_meta(carried: Mapping[str, Any]) -> Mapping[str, Any]:
+    meta = parse_structure(carried.get("meta"))
+    meta = dict(meta) if isinstance(meta, Mapping) else {}
+    notes = meta.get(NOTES)
+    stated = {name: carried[name] for name in ("license", "origin") if carried.get(name)}
+    # Where the row is exported again, it has the flags that it was exported with.
+    flags = {FLAGS: carried["flags"]} if carried.get("flags") else {}
+    meta[NOTES] = {**stated, **(notes if isinstance(notes, Mapping) else {}), **flags}
+    return meta
+
+
+def _content(row: Row) -> str:
+    return row_id(row["prompt"], row["gold"], dump_json(orjson.loads(row["verifier_args"] or "{}")))

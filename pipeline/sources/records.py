@@ -1,10 +1,16 @@
-"""What readers yield: a record with its values, or a reject with the reason why there are none.
+"""Yields of a reader: a record with its values, or a reject with the reason why there are none.
 
 The third line of a file, `{"question": "1+1?", "answer": }`, becomes
 
     Reject(row_number=3, reason="invalid_json", detail="Expecting value at character 30", excerpt='{"question": ...')
 
-A reject never stops a run; it lands in `rejects.jsonl`. What stops a run is an `InputError`.
+A reject never stops a run; it lands in `rejects.jsonl`, and commands tell how many there are and the first of each
+reason (`describe_rejects`):
+
+    30 of 31 records rejected: 30 gold_not_text
+      train.jsonl:2: gold_not_text: column 'answer' holds an object, not an answer; name a part of it: answer.value
+
+An `InputError` stops a run.
 """
 
 from __future__ import annotations
@@ -12,7 +18,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
+
+import orjson
 
 from truegold.verifiers import InputError
 
@@ -157,3 +166,41 @@ def check_readable(source: Source, first_records: Sequence[Record | Reject]) -> 
 def first_line(error: Exception) -> str:
     """Return the first line of what a library says is wrong, without a full stop; its type where it says nothing."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
+
+
+REJECTS_FILE = "rejects.jsonl"
+"""What was not made a row, with its reason."""
+REJECT = "reject:"
+"""What the counts of `ingest` call a reject, before its reason."""
+DETAIL_CHARS = 300
+"""A detail is shown so far."""
+
+
+def first_rejects(paths: Iterable[Path]) -> list[dict[str, Any]]:
+    """Return the first reject of each reason in the files `rejects.jsonl` of `paths`."""
+    first: dict[str, dict[str, Any]] = {}
+    for path in paths:
+        with path.open("rb") as lines:
+            for line in lines:
+                reject = orjson.loads(line)
+                first.setdefault(reject["reason"], reject)
+    return list(first.values())
+
+
+def describe_rejects(rejected: Mapping[str, int], records: int, first: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the lines; none where nothing was rejected. `rejected` has the rejects by reason, the records are all."""
+    total = sum(rejected.values())
+    if not total:
+        return []
+    return [f"{total:,} of {records:,} records rejected: {describe_reasons(rejected)}", *map(_describe_reject, first)]
+
+
+def describe_reasons(rejected: Mapping[str, int]) -> str:
+    """Return the counts by reason, the most frequent first: `30 gold_not_text, 6 system_message`."""
+    return ", ".join(f"{count:,} {reason}" for reason, count in sorted(rejected.items(), key=lambda entry: -entry[1]))
+
+
+def _describe_reject(reject: Mapping[str, Any]) -> str:
+    remedy = REMEDIES.get(reject["reason"])
+    text = f"{reject['detail']}"[:DETAIL_CHARS] + (f". {remedy}" if remedy else "")
+    return f"  {reject['source']}:{reject['source_row']}: {reject['reason']}: {text}"

@@ -17,10 +17,8 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec, SourceConfig
-from truegold.pipeline.sources.columns import MISSING, Column, json_safe, text_of
-from truegold.pipeline.sources.gold_columns import distinct, listed_golds
+from truegold.pipeline.sources.columns import MISSING, Column, Samples, distinct, json_safe, listed_golds, text_of
 from truegold.pipeline.sources.jsonl import parse_structure
-from truegold.pipeline.sources.layout import Samples
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import ConfigError, judges_solutions, resolve

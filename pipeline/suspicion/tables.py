@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.sources.columns import text_of
-from truegold.pipeline.sources.readers import open_file
+from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.records import Reject
 from truegold.pipeline.suspicion.assess import Assessment
 from truegold.pipeline.suspicion.ballot import AnswerVotes

@@ -110,7 +110,7 @@ def group_by_row(records: Iterable[TableRow]) -> dict[RowKey, list[TableRow]]:
     """Return the records of each row, in their order."""
     groups: dict[RowKey, list[TableRow]] = {}
     for record in records:
-        groups.setdefault(row_key(cast(Mapping[str, Any], record)), []).append(record)
+        groups.setdefault(row_key(cast("Mapping[str, Any]", record)), []).append(record)
     return groups
 
 

@@ -25,12 +25,20 @@ import pyarrow as pa
 
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.sources.column_names import NAMES, describe_columns, find_column
-from truegold.pipeline.sources.columns import Column, compile_column, json_safe, text_of
+from truegold.pipeline.sources.columns import (
+    NAMES,
+    Column,
+    compile_column,
+    describe_columns,
+    extracted_golds,
+    find_column,
+    json_safe,
+    listed_golds,
+    text_of,
+)
 from truegold.pipeline.sources.conversations import read_response
-from truegold.pipeline.sources.gold_columns import extracted_golds, listed_golds
+from truegold.pipeline.sources.data_files import SUFFIXES, open_file
 from truegold.pipeline.sources.problem_batches import MAX_ROW_BYTES, ProblemColumns, missing_gold, prompt_text
-from truegold.pipeline.sources.readers import SUFFIXES, open_file
 from truegold.pipeline.sources.records import (
     LOOK_AHEAD,
     Record,

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.flows.test_mistakes import project, run
-from truegold.flows.cli.clean import describe_bytes
+from truegold.flows.cli.look_commands import describe_bytes
 
 __all__ = ["project"]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from truegold.flows.cli.starter import STARTER
+from truegold.flows.cli.run_commands import STARTER
 from truegold.flows.config import RunConfig, load_config, validate_config
 from truegold.flows.execute import open_run
 from truegold.flows.plan import plan

@@ -33,7 +33,7 @@ def problems() -> list[dict[str, str]]:
 RUN = """
 import sys
 from pathlib import Path
-from truegold.flows.ray_shards import on_ray
+from truegold.flows.server import on_ray
 from truegold.pipeline.dedup.file import dedup_file
 from truegold.pipeline.near import keys, run_in_threads
 from truegold.pipeline.sources.problem_batches import ProblemColumns

@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from truegold.flows.cli.demo import DEMO, HEAVY
+from truegold.flows.cli.run_commands import DEMO, HEAVY
 
 WITHOUT_HEAVY = f"""
 import importlib.util, sys

@@ -15,9 +15,8 @@ from rich.console import Console
 
 from truegold.flows import console
 from truegold.flows.cli.app import main
-from truegold.flows.config import load_config, validate_config
+from truegold.flows.config import load_config, parse_settings, validate_config
 from truegold.flows.console import Terminal, describe_seconds
-from truegold.flows.settings_text import parse_settings
 from truegold.pipeline.select.teaching import remedy_for_none
 from truegold.verifiers import ConfigError
 

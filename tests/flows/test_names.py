@@ -10,9 +10,8 @@ import pytest
 from command_line import run_command
 
 from truegold.flows.config import validate_config
-from truegold.flows.execute import execute
+from truegold.flows.execute import check_remote, execute
 from truegold.flows.plan import plan
-from truegold.flows.remote import check_remote
 from truegold.verifiers import TruegoldError
 
 CHECKS = """
@@ -207,9 +206,9 @@ def test_what_is_on_the_hub_is_looked_up_before_the_first_stage(settings: dict[s
 
 
 def test_nothing_is_looked_up_for_stages_that_have_run(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
-    monkeypatch.setattr("truegold.flows.remote.open_hub", lambda source: pytest.fail("asked the hub"))
+    monkeypatch.setattr("truegold.flows.execute.open_hub", lambda source: pytest.fail("asked the hub"))
     monkeypatch.setattr(
-        "truegold.flows.remote.with_states", lambda stages, run_dir: [(stage, True) for stage in stages]
+        "truegold.flows.execute.with_states", lambda stages, run_dir: [(stage, True) for stage in stages]
     )
     values = {"data": {"type": "hf", "name": "no/such-set", "preset": "gsm8k"}}
     config = validate_config(values, "run.yaml")

@@ -12,9 +12,8 @@ import pytest
 import yaml
 
 from tests.flows.test_mistakes import run
-from truegold.flows.config import RunConfig, load_config, validate_config
+from truegold.flows.config import RunConfig, load_config, parse_settings, validate_config
 from truegold.flows.plan import plan
-from truegold.flows.settings_text import parse_settings
 from truegold.pipeline.config.sources import FileSource
 
 ROOT = Path(__file__).parents[2]

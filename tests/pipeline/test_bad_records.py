@@ -17,9 +17,9 @@ from ingest_files import GOOD, read_file, rejects, write_lines
 
 from truegold import pipeline
 from truegold.pipeline.config.sources import FileSource, HubSource
-from truegold.pipeline.curation.gate import Options, gate
-from truegold.pipeline.curation.gate.checks import Check
-from truegold.pipeline.curation.resolve import resolve_sources
+from truegold.pipeline.curation.early_checks import resolve_sources
+from truegold.pipeline.curation.gate import GateOptions, gate
+from truegold.pipeline.curation.gate_checks import Check
 from truegold.pipeline.export import convert as conversion
 from truegold.pipeline.export.formats import FORMATS
 from truegold.pipeline.ingest.stage import ingest
@@ -133,7 +133,7 @@ def test_parquet_csv_and_hub_sets_reject_them_one_by_one(tmp_path: Path) -> None
 
 
 def read_with_gate(path: Path) -> None:
-    gate(path, Options(fail_on=[Check.UNUSABLE]), NullProgress())
+    gate(path, GateOptions(fail_on=[Check.UNUSABLE]), NullProgress())
 
 
 def export(path: Path) -> None:

@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from truegold.flows.cli.app import app
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.curation.gate import Gated, Options, gate, junit, sarif
-from truegold.pipeline.curation.gate.checks import Check, why_nothing_is_tested
+from truegold.pipeline.curation.gate import Gated, GateOptions, gate, junit, sarif
+from truegold.pipeline.curation.gate_checks import Check, why_nothing_is_tested
 from truegold.pipeline.running.progress import NullProgress
 
 SUMS = [
@@ -40,7 +40,7 @@ def run(tmp_path: Path, records: list[dict[str, Any]], *, card: str | None = CAR
         '{"question": "A train of 120 m passes a pole in 6 s. How fast is it in m/s?", "answer": "20"}\n'
     )
     settings = {"fail_on": list(Check), "against": [str(held_out)], "workers": 1, **options}
-    return gate(data, Options(**settings), NullProgress())
+    return gate(data, GateOptions(**settings), NullProgress())
 
 
 def test_clean_sets_pass_every_check(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_the_command_counts_what_is_unusable_by_reason(tmp_path: Path) -> None:
     ],
 )
 def test_known_sets_pass_with_the_bounds_that_the_docs_state(file: str, bounds: dict[Check, float]) -> None:
-    assert gate(real_data(file), Options(max_share=bounds), NullProgress()).failed == []
+    assert gate(real_data(file), GateOptions(max_share=bounds), NullProgress()).failed == []
 
 
 def test_the_action_and_the_hook_call_the_command_with_options_that_it_has() -> None:

@@ -14,7 +14,7 @@ import pytest
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.ingest.stage import ingest
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.sources.leetcode_prelude import LEETCODE_PRELUDE
+from truegold.pipeline.sources.code_tests import LEETCODE_PRELUDE
 from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.verifiers import InputError
 

@@ -10,8 +10,8 @@ import polars as pl
 import pytest
 
 from truegold.pipeline.sources import problem_batches
+from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.problem_batches import Batch, ProblemColumns, problems_of, read_problems
-from truegold.pipeline.sources.readers import open_file
 from truegold.verifiers import InputError
 
 

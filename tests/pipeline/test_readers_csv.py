@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from truegold.pipeline.sources.readers import open_file
+from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.records import Record, Reject
 from truegold.verifiers import InputError
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from truegold.pipeline.sources.readers import open_file
+from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.records import Record, Reject
 from truegold.verifiers import InputError
 
@@ -72,7 +72,8 @@ def test_a_file_of_one_row_group_is_not_held_whole(tmp_path):
         out.write_table(pa.table({"question": [f"{i:08d}" * 128 for i in range(60_000)]}), row_group_size=60_000)
     assert pq.read_metadata(path).num_row_groups == 1
     program = (
-        "import sys, pyarrow as pa\nfrom pathlib import Path\nfrom truegold.pipeline.sources.readers import open_file\n"
+        "import sys, pyarrow as pa\nfrom pathlib import Path\n"
+        "from truegold.pipeline.sources.data_files import open_file\n"
         "for record in open_file(Path(sys.argv[1]), 'auto', 2**20).records: pass\n"
         "print(record.row_number, pa.default_memory_pool().max_memory())"
     )

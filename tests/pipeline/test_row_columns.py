@@ -13,8 +13,8 @@ from ingest_files import Notes, read_file, reject_of, row_of, write_lines
 
 from truegold import pipeline
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.curation.gate import Options, gate
-from truegold.pipeline.curation.resolve import resolve_sources
+from truegold.pipeline.curation.early_checks import resolve_sources
+from truegold.pipeline.curation.gate import GateOptions, gate
 from truegold.pipeline.export import convert as conversion
 from truegold.pipeline.export.formats import FORMATS
 from truegold.pipeline.ingest.stage import ingest
@@ -211,7 +211,7 @@ def test_export_and_gate_read_them(tmp_path: Path) -> None:
     source = FileSource(path=str(path))
     written = conversion.convert(path, FORMATS["hf"], tmp_path / "out", NullProgress(), source, None)
     assert (written.verifiers, written.rejected) == ({"numeric": 1}, {"unknown_verifier": 1})
-    gated = gate(path, Options(workers=1), NullProgress())
+    gated = gate(path, GateOptions(workers=1), NullProgress())
     assert [(entry.row, entry.message[:16]) for entry in gated.violations] == [(2, "unknown_verifier")]
 
 

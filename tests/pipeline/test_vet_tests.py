@@ -10,15 +10,14 @@ import pytest
 
 from truegold.pipeline.config.sources import Columns, FileSource, HubSource
 from truegold.pipeline.config.stages import VetTestsConfig
-from truegold.pipeline.curation.resolve import resolve_sources
+from truegold.pipeline.curation.early_checks import resolve_sources
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA
 from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, dump_json, read_rows, row_id, write_rows
 from truegold.pipeline.verify.vet import stage
-from truegold.pipeline.verify.vet.records import Finished
-from truegold.pipeline.verify.vet.report import markdown, summary_lines
 from truegold.pipeline.verify.vet.stage import programs_of, vet_tests
+from truegold.pipeline.verify.vet.suite_records import Finished, markdown, summary_lines
 from truegold.verifiers.sandbox import Tier, possible_tiers
 from truegold.verifiers.sandbox.execution import SandboxError
 

@@ -17,8 +17,7 @@ from typing import Any, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict
 
-from truegold.pipeline.sources.carried import carry
-from truegold.pipeline.sources.provenance import Provenance, provenance_of_row
+from truegold.pipeline.sources.provenance import Provenance, carry, provenance_of_row
 from truegold.pipeline.tables.rows import Row
 from truegold.verifiers import gold_response, resolve
 from truegold.verifiers.several_golds import all_golds

@@ -125,4 +125,4 @@ def _as_detector(loaded: Any, spelling: str) -> Detector:
             f"flag.detectors: {spelling} is not a detector: it needs a name, a version and detect(row).",
             "Put @detector('name', version='1') from truegold.pipeline.rules above a plain function.",
         )
-    return cast(Detector, loaded)
+    return cast("Detector", loaded)

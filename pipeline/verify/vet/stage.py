@@ -41,8 +41,8 @@ import pyarrow.parquet as pq
 from truegold.pipeline.config.stages import VetTestsConfig
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import SCRATCH, StageReport, stage_function
-from truegold.pipeline.sources.code_columns import programs_in_python3
 from truegold.pipeline.sources.jsonl import parse_structure
+from truegold.pipeline.sources.presets_code import programs_in_python3
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.tables.rows import (
     ROW_SCHEMA,
@@ -55,7 +55,7 @@ from truegold.pipeline.tables.rows import (
     read_table,
     row_key,
 )
-from truegold.pipeline.verify.vet.records import (
+from truegold.pipeline.verify.vet.suite_records import (
     NOT_VETTED,
     SUITES_SCHEMA,
     Finished,

@@ -27,7 +27,7 @@ class Watched(Local):
 
     def sandbox(self) -> Sandbox:
         """Return the sandbox, which keeps what becomes of each process."""
-        return cast(Sandbox, _WatchedSandbox(super().sandbox(), self.executions))
+        return cast("Sandbox", _WatchedSandbox(super().sandbox(), self.executions))
 
 
 class _WatchedSandbox:

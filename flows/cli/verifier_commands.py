@@ -1,14 +1,15 @@
-"""The commands `truegold verifiers ...`: list, show, check and audit the verifiers of this installation.
+"""Commands on verifiers: `truegold verifiers list`, `show`, `check` and `audit`, and `truegold serve-verifier`.
 
-Exit codes are those of `truegold`; 6 says that the verifier breaks a line of its contract, 7 that it errs more often
-than `--max-fp` or `--max-fn` allow. A single line without
-meaning for a verifier is not broken; where no gold answer fits, so that nothing was judged, the check ends with 2.
+Exit code 6 says that the verifier breaks a line of its contract, 7 that it errs more often than `--max-fp` or
+`--max-fn` allow. A single line without meaning for a verifier is not broken; where no gold answer fits, so that nothing
+was judged, the check ends with 2. `serve-verifier` gives verdicts and runs programs over HTTP.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,8 +18,10 @@ import typer
 
 from truegold.flows.console import Terminal, errors, print_line
 from truegold.verifiers import ConfigError, InputError, TruegoldError, Verifier, available, fingerprint, resolve
+from truegold.verifiers.extras import require
 from truegold.verifiers.rates import Rate
 from truegold.verifiers.registry import find_option_mistakes
+from truegold.verifiers.running.batch import DEADLINE_S
 
 BROKEN_CONTRACT = 6
 TOO_MANY_ERRORS = 7
@@ -206,3 +209,52 @@ def _documentation(verifier: Verifier) -> list[str]:
 def _printable(text: str) -> str:
     """Return the text without what a terminal would obey or cannot write."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+
+
+TOKEN = "TRUEGOLD_SERVICE_TOKEN"
+PORT = 8630
+
+
+def serve_verifier(
+    host: Annotated[
+        str, typer.Option(help="The address to listen on; beyond loopback a token is needed.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = PORT,
+    workers: Annotated[int, typer.Option(min=0, help="Processes; 0 takes one per core.")] = 0,
+    queue: Annotated[int, typer.Option(min=1, help="Responses that may wait; more are refused (429).")] = 4096,
+    max_mb: Annotated[int, typer.Option(min=1, help="A larger request is refused (413).")] = 16,
+    deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
+    request_s: Annotated[float, typer.Option(help="Seconds for one request, with its time in the queue.")] = 300.0,
+    token_file: Annotated[
+        Path | None, typer.Option(help=f"A file with the token that clients send; else {TOKEN} of the environment.")
+    ] = None,
+    verifier: Annotated[
+        list[str] | None, typer.Option(help="A verifier of yours that requests may name; may be repeated.")
+    ] = None,
+) -> None:
+    """Give verdicts and run programs over HTTP: /verify, /run_code, /test_program."""
+    for package in ("starlette", "uvicorn"):
+        require(package)
+    import uvicorn
+
+    from truegold.verifiers import resolve
+    from truegold.verifiers.service import Settings, make_app
+    from truegold.verifiers.service.desk import check_settings
+
+    token = token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get(TOKEN)
+    if token_file is not None and not token:
+        raise ConfigError(f"{token_file} is empty.", "Write the token into it.")
+    for name in verifier or ():
+        resolve(name)
+    settings = Settings(
+        token or None,
+        workers,
+        queue,
+        max_mb * 2**20,
+        deadline_s=deadline_s,
+        request_s=request_s,
+        verifiers=tuple(verifier or ()),
+    )
+    check_settings(settings, host)
+    print_line(f"truegold serves verdicts on http://{host}:{port} ({'with' if token else 'without'} a token)", errors)
+    uvicorn.run(make_app(settings), host=host, port=port, log_level="warning", access_log=False)

@@ -1,10 +1,13 @@
-"""Resolves everything that a configuration names before the first stage runs: no hour is spent before that line.
+"""Refuses early: checks everything that a configuration names before the first stage runs.
 
     columns: {gold: answr}                        train.jsonl has no column 'answr' (columns.gold). Did you mean ...?
     verifier_args: {tolerence: 0.1}               data.verifier_args: math has no option 'tolerence'; ...
     engine: {type: scripted, path: nothing.jsonl} profile: engine.path: nothing.jsonl does not exist.
 
-A hub set is looked into when it is read. A file is looked into as far as `ingest` looks for its columns.
+    flag: {advise_only: [prof]}                   no flag of curation has the reason 'prof'. Did you mean 'proof'?
+
+No hour is spent before such a line. A hub set is looked into when it is read. A file is looked into as far as `ingest`
+looks for its columns. A user's own detector may flag for any reason, so that with one all names are taken.
 """
 
 from __future__ import annotations
@@ -21,15 +24,19 @@ from truegold.pipeline.clean import Boilerplate
 from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.engines import ScriptedEngineConfig, ServerEngineConfig
 from truegold.pipeline.config.sources import FileSource, HubSource, ListedFile, ListedHub, SeveralSources
-from truegold.pipeline.config.stages import AskedModelConfig, CleanConfig, DedupConfig, VetTestsConfig
+from truegold.pipeline.config.stages import AskedModelConfig, CleanConfig, DedupConfig, FlagConfig, Step, VetTestsConfig
+from truegold.pipeline.flag.rules import BUILT_IN
 from truegold.pipeline.running.stage import Output, Stage
 from truegold.pipeline.sources.columns import compile_column
-from truegold.pipeline.sources.layouts import check_columns, check_preset, choose_layout
-from truegold.pipeline.sources.readers import check_file, open_file
+from truegold.pipeline.sources.data_files import check_file, open_file
+from truegold.pipeline.sources.presets import check_columns, check_preset, choose_layout
 from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, GOLD_REASONS, POSSIBLE_TRANSLATION
+from truegold.pipeline.verify.vet.suite_records import NOT_VETTED
 from truegold.verifiers import ConfigError, InputError, TruegoldError, fingerprint
+from truegold.verifiers.audit.suites.findings import VetReason
 from truegold.verifiers.registry import find_option_mistakes
-from truegold.verifiers.user_code import load_object, split_spelling
+from truegold.verifiers.user_code import did_you_mean, load_object, split_spelling
 
 CODE_VERIFIER = "code"
 NEVER_CODE = ("gsm8k", "math")
@@ -169,3 +176,22 @@ def _check_named_file(setting: str, name: str) -> None:
         check_file(Path(name))
     except InputError as error:
         raise InputError(f"{setting}: {error.message}", error.hint) from None
+
+
+EARLIER_REASONS = (CONFLICTING_LABELS, POSSIBLE_TRANSLATION, *GOLD_REASONS, NOT_VETTED, *map(str, VetReason))
+"""The reasons of the stages before `flag`, whose flags it gathers."""
+
+
+def check_reasons(config: FlagConfig) -> None:
+    """Raise ConfigError for a reason in `advise_only` that no flag can have."""
+    known = {*BUILT_IN, *EARLIER_REASONS}
+    has_own = any(name not in BUILT_IN for name in config.detectors or ())
+    for reason in config.advise_only:
+        if reason in set(Step):
+            raise ConfigError(
+                f"flag.advise_only: {reason} is a language model's word, which only advises as it is.",
+                "flag.model.blocks names those that hold rows back.",
+            )
+        if reason not in known and not has_own:
+            hint = did_you_mean(reason, known) or f"There are: {', '.join(sorted(known))}."
+            raise ConfigError(f"flag.advise_only: no flag of curation has the reason {reason!r}.", hint)

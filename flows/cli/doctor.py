@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from truegold.flows.console import print_line
 from truegold.verifiers.sandbox.processes.cores import usable_cores
 
 
@@ -49,6 +50,22 @@ LOSSES = {
     "Prefect server": "Runs cannot report to the server of PREFECT_API_URL; unset it to have one started for each run.",
 }
 """What is lost where a line of the report is not good."""
+
+
+def doctor() -> None:
+    """Tell what this machine can do, and the line that installs what is missing."""
+    findings = examine()
+    for finding in findings:
+        state = {True: "works", False: "MISSING", None: ""}[finding.ok]
+        print_line(f"{finding.name:<16} {state:<8} {finding.detail}".rstrip())
+    troubles = [finding for finding in findings if finding.ok is False]
+    print_line("")
+    if not troubles:
+        print_line("Everything that truegold can do will work here.")
+    for finding in troubles:
+        print_line(f"{finding.name.strip()}: {finding.detail}. {finding.loss}")
+        if finding.fix:
+            print_line(f"    {finding.fix}")
 
 
 def examine() -> list[Finding]:

@@ -1,9 +1,10 @@
-"""Runs the checks of a gate over a data set.
+"""Gates a data set as code is gated: what may not be in a set that is trained on, checked row by row.
 
-    gate(Path("train.jsonl"), Options(against=("math500",)), NullProgress()).failed          [Check.GOLD, ...]
+    gate(Path("train.jsonl"), GateOptions(against=("math500",)), NullProgress()).failed          [Check.GOLD, ...]
 
 Rules, copies in evaluation sets, and the empty answers are tried on every row. Gaming responses are tried on a share of
 the rows, the same ones every time, which `Gated.hacked_rows` counts; a verifier that pays one of them does so on most.
+`junit` and `sarif` write the outcome for machines: CI shows JUnit as tests, code hosts show SARIF beside lines.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import tee
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 import orjson
 import polars as pl
@@ -22,7 +25,7 @@ import yaml
 
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.config.stages import FlagConfig
-from truegold.pipeline.curation.gate.checks import (
+from truegold.pipeline.curation.gate_checks import (
     DESCRIPTIONS,
     Check,
     Question,
@@ -36,9 +39,10 @@ from truegold.pipeline.export.set_tables import read_tables, rejects_of, tables_
 from truegold.pipeline.flag import flag
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.problem_batches import ProblemColumns
-from truegold.pipeline.sources.reject_lines import describe_reasons
+from truegold.pipeline.sources.records import describe_reasons
 from truegold.pipeline.tables.ledger import FLAGS_FILE
 from truegold.pipeline.tables.rows import Row, count_rows, read_rows, write_rows
+from truegold.pipeline.text.shown import visible
 from truegold.verifiers import Item, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S
 
@@ -49,7 +53,7 @@ MAX_SHARE: Mapping[Check, float] = {Check.FLAGS: 0.05}
 
 
 @dataclass(frozen=True)
-class Options:
+class GateOptions:
     """What a gate looks at."""
 
     fail_on: Sequence[Check] = ()
@@ -106,7 +110,7 @@ class Gated:
         return [check for check in self.checks if self.fails(check)]
 
 
-def gate(data: Path, options: Options, progress: Progress) -> Gated:
+def gate(data: Path, options: GateOptions, progress: Progress) -> Gated:
     """Run the checks. Raises InputError where the data cannot be read at all."""
     gated = Gated(data, checks=_checks(options), bounds={**MAX_SHARE, **options.max_share})
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
@@ -129,14 +133,14 @@ def gate(data: Path, options: Options, progress: Progress) -> Gated:
     return gated
 
 
-def _checks(options: Options) -> list[Check]:
+def _checks(options: GateOptions) -> list[Check]:
     if options.fail_on:
         return list(dict.fromkeys(options.fail_on))
     needs = {Check.LEAK: bool(options.against), Check.CARD: options.card is not None}
     return [check for check in Check if needs.get(check, True)]
 
 
-def _read(data: Path, options: Options, folder: Path, gated: Gated, progress: Progress) -> Path:
+def _read(data: Path, options: GateOptions, folder: Path, gated: Gated, progress: Progress) -> Path:
     """Return the table of rows, with what could not be read as violations."""
     tables, gated.rejected = tables_of(data, options.source, folder, progress)
     for rejects in rejects_of(folder) if Check.UNUSABLE in gated.checks else ():
@@ -154,7 +158,7 @@ def _plain(row: Row) -> Mapping[str, object]:
     return {name: value for name, value in row.items() if name in Row.__required_keys__}
 
 
-def _ask_verifiers(rows: Path, options: Options, checks: set[Check], gated: Gated, progress: Progress) -> None:
+def _ask_verifiers(rows: Path, options: GateOptions, checks: set[Check], gated: Gated, progress: Progress) -> None:
     total = count_rows(rows)
     share = min(1.0, HACKED_ROWS / max(total, 1))
     progress.start("asking verifiers", total)
@@ -190,7 +194,7 @@ def _flag(rows: Path, folder: Path, gated: Gated, progress: Progress) -> None:
         gated.violations.append(Violation(Check.FLAGS, line, source, f"{reason}: {evidence}"[:300]))
 
 
-def _find_leaks(rows: Path, options: Options, folder: Path, gated: Gated, progress: Progress) -> None:
+def _find_leaks(rows: Path, options: GateOptions, folder: Path, gated: Gated, progress: Progress) -> None:
     out = folder / "leaks"
     columns = ProblemColumns("prompt", "gold", "id")
     decontaminate_file(rows, options.against, out, columns, ProblemColumns(), progress)
@@ -217,3 +221,67 @@ def _check_card(data: Path, card: Path | None, gated: Gated) -> None:
             problem = f"{path} states no license"
     if problem is not None:
         gated.violations.append(Violation(Check.CARD, None, str(data), problem))
+
+
+SHOWN = 50
+"""A failing test names so many rows."""
+SARIF_RESULTS = 5_000
+"""Code hosts refuse files with many more."""
+
+
+def junit(gated: Gated) -> bytes:
+    """Return the outcome as JUnit's XML: one test for each check."""
+    suite = ElementTree.Element(
+        "testsuite", name=f"truegold gate {gated.data}", tests=str(len(gated.checks)), failures=str(len(gated.failed))
+    )
+    for check in gated.checks:
+        case = ElementTree.SubElement(suite, "testcase", classname="truegold.gate", name=str(check))
+        violations = [violation for violation in gated.violations if violation.check is check]
+        lines = [f"{violation.source}:{violation.row or ''}: {violation.message}" for violation in violations]
+        more = [f"... and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+        text = visible("\n".join([*lines[:SHOWN], *more]))
+        if gated.fails(check):
+            message = gated.tally(check)
+            ElementTree.SubElement(case, "failure", message=message, type=str(check)).text = text
+        elif text:
+            ElementTree.SubElement(case, "system-out").text = text
+    document: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
+
+
+def sarif(gated: Gated) -> dict[str, Any]:
+    """Return the outcome as SARIF 2.1.0: one result for each violation, an error where its check fails."""
+    order = list(gated.checks)
+    return {
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+        "version": "2.1.0",
+        "runs": [
+            {
+                "tool": {
+                    "driver": {
+                        "name": "truegold gate",
+                        "rules": [
+                            {"id": str(check), "shortDescription": {"text": DESCRIPTIONS[check]}} for check in order
+                        ],
+                    }
+                },
+                "results": [
+                    {
+                        "ruleId": str(violation.check),
+                        "ruleIndex": order.index(violation.check),
+                        "level": "error" if gated.fails(violation.check) else "note",
+                        "message": {"text": visible(violation.message)},
+                        "locations": [
+                            {
+                                "physicalLocation": {
+                                    "artifactLocation": {"uri": gated.data.as_posix()},
+                                    **({"region": {"startLine": violation.row}} if violation.row else {}),
+                                }
+                            }
+                        ],
+                    }
+                    for violation in gated.violations[:SARIF_RESULTS]
+                ],
+            }
+        ],
+    }

@@ -8,8 +8,7 @@ hack        responses that are known to earn rewards without an answer earn none
 unusable    every record is a row
 leak        no row stands in a named evaluation set
 flags       the share of rows that a rule would hold back
-card        a card is attached, and it states a licence
-"""
+card        a card is attached, and it states a licence"""
 
 from __future__ import annotations
 

@@ -1,0 +1,277 @@
+"""Commands on one file: `truegold dedup`, `decontaminate`, `flag`, `verify` and `rescore`.
+
+    truegold dedup --data train.jsonl --out deduplicated
+    truegold decontaminate --data train.jsonl --against math500 --against evals.jsonl --out decontaminated
+
+find equal problems in one file or in two. The first writes clusters.parquet and flags.parquet
+(`truegold.pipeline.dedup.file`), the second matches.parquet (`truegold.pipeline.decontaminate.file`).
+
+    truegold flag --data train.jsonl --samples answers.jsonl --out flagged
+
+reads the file as `truegold run` would and writes flags.parquet (what the rules say) and suspicion.parquet (id,
+suspicion in [0, 1], tier, evidence, suggestion). Samples are rows of id, system, and answer or response; `id` is the
+id column of the data, where it has one. Profiles of several models, and the completions of a training, are given as
+
+    --samples small=runs/a/profile/samples.parquet --samples large=runs/b/profile/samples.parquet
+    --samples policy=runs/a/train/completions          a folder; its rows name their steps
+
+With `--model` a language model is asked in steps whether each problem can be answered; its other settings are those of
+`flag.model`, such as --set flag.model.engine={type: server, url: http://localhost:8000/v1}. The folder `work` is a
+run: its page has every row, `truegold review` opens it, and a second run can use it again.
+
+`verify` judges a file of responses, `rescore` the rollouts that trainers have stored, by one verifier or two. Each
+command ends with a summary, which is kept in report.md.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from truegold.flows.cli.options import GoldColumn, IdColumn, LastTurnOnly, Limit, OutFolder, Preset, PromptColumn
+from truegold.flows.console import Terminal, errors, print_line, write_summary
+from truegold.pipeline.running.disk import disk_errors_reported, refuse_input
+from truegold.verifiers import ConfigError
+from truegold.verifiers.running.batch import DEADLINE_S
+from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
+
+DataFile = Annotated[Path, typer.Option("--data", help="JSONL, Parquet or CSV with problems.", show_default=False)]
+
+
+def dedup(
+    data: DataFile,
+    out: OutFolder,
+    prompt_column: PromptColumn = None,
+    gold_column: GoldColumn = None,
+    id_column: IdColumn = None,
+    template_cap: Annotated[
+        int | None, typer.Option(min=1, help="Keep at most so many problems of one template; all where not given.")
+    ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            help="Compare on a Ray cluster, through Prefect: its address, or local. The folder of --out has to be"
+            " visible to all of it."
+        ),
+    ] = None,
+) -> None:
+    """Find copies, rewordings and templates among the problems of a file."""
+    from truegold.pipeline.dedup.file import dedup_file
+    from truegold.pipeline.near import ShardRunner, run_in_threads
+    from truegold.pipeline.running.disk import disk_errors_reported
+    from truegold.pipeline.sources.problem_batches import ProblemColumns, describe_reading
+
+    columns = ProblemColumns(prompt_column, gold_column, id_column)
+    run_shards: ShardRunner = run_in_threads
+    if ray is not None:
+        from truegold.flows.server import on_ray
+
+        run_shards = on_ray(None if ray == "local" else ray)
+    with disk_errors_reported(out), Terminal(errors).stage("dedup") as terminal:
+        terminal.note(describe_reading(data, columns))
+        counts = dedup_file(data, out.absolute(), columns, template_cap, terminal, run_shards)
+    lines = [f"The problems of {data} were compared with each other."]
+    report = write_summary(
+        out, f"Duplicates in {data.name}", lines, {"Counts": (("what", "rows"), list(counts.items()))}
+    )
+    print_line(f"clusters: {out / 'clusters.parquet'}\nflags: {out / 'flags.parquet'}\nreport: {report}")
+
+
+def decontaminate(
+    data: DataFile,
+    against: Annotated[
+        list[str],
+        typer.Option(help="A file, a hub set owner/name:subset@split, or a name such as math500.", show_default=False),
+    ],
+    out: OutFolder,
+    prompt_column: PromptColumn = None,
+    gold_column: GoldColumn = None,
+    id_column: IdColumn = None,
+    against_prompt_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
+    against_gold_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
+    against_id_column: Annotated[str | None, typer.Option(help="The same for what is compared against.")] = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(help="An encoder on the hub or in a folder that proposes more pairs to compare; none by default."),
+    ] = None,
+) -> None:
+    """Find problems of evaluation sets in a file: copies, parts of longer texts, rewordings."""
+    from truegold.pipeline.decontaminate.file import decontaminate_file
+    from truegold.pipeline.engines.encoder import load_encoder
+    from truegold.pipeline.running.disk import disk_errors_reported
+    from truegold.pipeline.sources.problem_batches import ProblemColumns, describe_reading
+
+    columns = ProblemColumns(prompt_column, gold_column, id_column)
+    against_columns = ProblemColumns(
+        against_prompt_column, against_gold_column, against_id_column, spelling="--against-{role}-column COLUMN"
+    )
+    with disk_errors_reported(out), Terminal(errors).stage("decontaminate") as terminal:
+        terminal.note(describe_reading(data, columns))
+        encoder = None if embedder is None else load_encoder(embedder)
+        counts = decontaminate_file(data, against, out, columns, against_columns, terminal, encoder)
+    lines = [f"The problems of {data} were looked for in {', '.join(against)}."]
+    report = write_summary(out, f"Leaks in {data.name}", lines, {"Counts": (("what", "rows"), list(counts.items()))})
+    print_line(f"matches: {out / 'matches.parquet'}\nreport: {report}")
+
+
+WORK = "work"
+"""The name of the run that does the work, and of its folder."""
+
+
+def flag(
+    data: Annotated[
+        Path, typer.Option("--data", help="JSONL, Parquet or CSV: problems with gold.", show_default=False)
+    ],
+    out: OutFolder,
+    samples: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--samples",
+            metavar="[SYSTEM[@STEP]=]PATH",
+            help="Rows of id, system, and answer or response: a file, or a folder of them; several may be given.",
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", help="A checkpoint that is asked whether each problem can be answered (slow)."),
+    ] = None,
+    preset: Preset = None,
+    limit: Limit = None,
+    last_turn_only: LastTurnOnly = False,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="A setting of data or flag: data.columns={gold: label}."),
+    ] = None,
+) -> None:
+    """Say which rows are suspicious: rules, and the answers of one or several systems."""
+    from truegold.flows.config import section_config
+    from truegold.flows.execute import execute, open_run, stage_caller
+    from truegold.flows.plan import GROUP_SIZE, report_stage
+    from truegold.pipeline.curation.plan import flagging_stages, last_flagging
+    from truegold.pipeline.running.stage import load_record
+    from truegold.pipeline.sources.problem_batches import guess_columns_with_options
+    from truegold.pipeline.suspicion.stage import summary_lines
+    from truegold.pipeline.suspicion.tables import sample_files
+    from truegold.pipeline.tables.ledger import FLAGS_FILE
+    from truegold.pipeline.tables.reasons import SUSPICION_FILE
+
+    source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit, "last_turn_only": last_turn_only}
+    if preset is None and (columns := guess_columns_with_options(data)) is not None:
+        source["columns"] = columns
+    settings: dict[str, Any] = {"model": {"name": model.name, "model": str(model)} if model is not None else None}
+    config = section_config("truegold flag", out, WORK, {"data": source, "flag": settings}, set_ or [])
+    stages = flagging_stages(config, sample_files(samples or []))
+    with open_run(config) as run_dir:
+        page = report_stage(f"flags of {data.name}", [stage.name for stage in stages], GROUP_SIZE)
+        execute([*stages, page], run_dir, stage_caller(run_dir, Terminal(errors)))
+        shutil.copyfile(run_dir / last_flagging(config) / FLAGS_FILE, out / FLAGS_FILE)
+        shutil.copyfile(run_dir / "suspect" / SUSPICION_FILE, out / SUSPICION_FILE)
+        names = {"flag", last_flagging(config), "suspect"}
+        reports = {name: (load_record(run_dir / name) or {})["report"] for name in names}
+    counts = reports["flag"]["counts"] | reports[last_flagging(config)]["counts"]
+    by_count = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
+    reasons = [(name.removeprefix("flag:"), count) for name, count in by_count]
+    lines = [
+        f"{reports['flag']['rows_in']:,} rows of {data} were looked at{'.' if reasons else '; no rule flagged any.'}",
+        *summary_lines(reports["suspect"]["facts"], reports["suspect"]["counts"]),
+    ]
+    report = write_summary(out, f"Flags of {data.name}", lines, {"Flags by reason": (("reason", "rows"), reasons)})
+    print_line(f"flags: {out / FLAGS_FILE}\nsuspicion: {out / SUSPICION_FILE}\nreport: {report}")
+    print_line(f"every row: {out / WORK / 'report' / 'index.html'}\nto decide about them: truegold review {out / WORK}")
+
+
+def verify(
+    input_: Annotated[
+        Path,
+        typer.Option("--input", help="JSONL, Parquet or CSV with a response and a gold column.", show_default=False),
+    ],
+    output_: Annotated[
+        Path,
+        typer.Option("--output", help="The file of verdicts to write: .parquet, .jsonl or .csv.", show_default=False),
+    ],
+    verifier: Annotated[str, typer.Option(help="The verifier of rows that name none.")] = "math",
+    workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
+    deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
+    max_timeouts: Annotated[float, typer.Option(help="The share of timeouts that is allowed.")] = MAX_TIMEOUTS,
+    response_column: Annotated[str | None, typer.Option(help="The column with the response; else by its name.")] = None,
+    gold_column: GoldColumn = None,
+    prompt_column: PromptColumn = None,
+    id_column: IdColumn = None,
+) -> None:
+    """Judge responses against gold answers."""
+    from truegold.pipeline.sources.problem_batches import ProblemColumns
+    from truegold.pipeline.verify.file import verify_file
+
+    refuse_input(output_, input_)
+    with disk_errors_reported(output_), Terminal(errors).stage("verify") as terminal:
+        columns = ProblemColumns(
+            prompt_column, gold_column, id_column, response_column, spelling="--{role}-column COLUMN"
+        )
+        counts = verify_file(input_, output_, verifier, workers, terminal, columns, deadline_s, max_timeouts)
+    judged = sum(counts.values())
+    rows = [(reason, count, f"{count / judged:.1%}") for reason, count in sorted(counts.items(), key=lambda e: -e[1])]
+    lines = [f"{judged:,} responses of {input_} were judged by {verifier} where they name no verifier."]
+    report = write_summary(
+        output_, f"Verdicts on {input_.name}", lines, {"Reasons": (("reason", "rows", "share"), rows)}
+    )
+    print_line(f"verdicts: {output_}\nreport: {report}")
+
+
+def rescore(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Logs of TRL, verl, verifiers, NeMo-Gym or truegold: files or folders.", show_default=False
+        ),
+    ],
+    out: Annotated[Path, typer.Option(help="The folder for tables and report.", show_default=False)],
+    verifier: Annotated[
+        list[str] | None, typer.Option(help="Who judges, once or twice; `row` is each row's own.", show_default="row")
+    ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="The set that was trained on: golds and verifiers by prompt.", show_default=False),
+    ] = None,
+    settled: Annotated[
+        Path | None,
+        typer.Option(help="Responses with their truth (prompt or id, completion, correct), to measure J on."),
+    ] = None,
+    decisions: Annotated[
+        Path | None,
+        typer.Option(help="Reviewers' decisions to measure J by; of a run, those in its folder.", show_default=False),
+    ] = None,
+    reward: Annotated[str | None, typer.Option(help="TRL's column of the reward, where there are several.")] = None,
+    workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
+    deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
+) -> None:
+    """Judge stored rollouts again: which rewards were wrong, and what that cost."""
+    from truegold.pipeline.rescore import rescore as judge_again
+    from truegold.pipeline.rescore.report import describe, write_report
+    from truegold.pipeline.review.settled_golds import decided_rows
+    from truegold.pipeline.running.disk import disk_errors_reported
+
+    if decisions is not None and data is None:
+        raise ConfigError("--decisions needs the set that they are about.", "Name it: --data SET.")
+    names = verifier or ["row"]
+    if len(names) > 2:
+        raise ConfigError(f"There are {len(names)} verifiers.", "Name one, or two to compare.")
+    with disk_errors_reported(out), Terminal(errors).stage("rescore") as terminal:
+        decide = decided_rows(data, decisions) if data is not None else None
+        rescored = judge_again(
+            runs,
+            out,
+            terminal,
+            data=data,
+            verifiers=names,
+            reward=reward,
+            workers=workers,
+            deadline_s=deadline_s,
+            decide=decide or (lambda row: None),
+        )
+        summary = write_report(out, rescored, settled)
+    for line in describe(summary):
+        print_line(line)
+    print_line(f"report: {out / 'report.html'}")

@@ -1,0 +1,202 @@
+"""Commands that look at a run or a model: `truegold report`, `explain`, `diff`, `clean` and `template`.
+
+`clean` tells what a run holds on disk, and frees what it needs no more:
+
+    runs/gsm8k
+      profile        1.2 GB   a stage of the run
+      .superseded    3.4 GB   stages of earlier settings
+      .partial       0.2 GB   work that is not finished; the same command goes on from it
+    freed 3.4 GB
+
+Stages of earlier settings come back without being run where those settings come back; without them they run again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from truegold.flows.console import Terminal, errors, output, print_line
+from truegold.pipeline.running.disk import disk_errors_reported
+from truegold.verifiers import ConfigError, InputError
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(help="The run's directory; two with --compare.", show_default=False)],
+    share: Annotated[
+        Path | None,
+        typer.Option(
+            "--share", metavar="FILE", help="Write a page that may be given away into this file.", show_default=False
+        ),
+    ] = None,
+    texts: Annotated[
+        str,
+        typer.Option(help="With --share: `none` leaves the texts of rows out, `redacted` names, addresses and keys."),
+    ] = "none",
+    compare: Annotated[bool, typer.Option("--compare", help="One page on two runs.")] = False,
+    out: Annotated[Path, typer.Option("--out", help="Where the page of --compare is written.")] = Path("compare.html"),
+) -> None:
+    """Write the report on whatever stages of a run are finished, or a page that compares two runs."""
+    if compare:
+        from truegold.pipeline.report.compare import compare_runs
+        from truegold.pipeline.running.disk import write_whole
+
+        if len(runs) != 2:
+            raise ConfigError(f"--compare takes two runs, not {len(runs)}.", "truegold report --compare runs/a runs/b")
+        with disk_errors_reported(out.parent):
+            write_whole(out, compare_runs(*runs).encode())
+        print_line(f"comparison: {out}")
+        return
+    if len(runs) != 1:
+        raise ConfigError(f"There is one report a run, and {len(runs)} are named.", "Two are compared with --compare.")
+    if share is not None:
+        _share(runs[0], share, texts)
+        return
+    from truegold.flows.execute import report_again
+
+    result = report_again(runs[0], Terminal(errors))
+    print_line(f"report: {result.path / 'index.html'}")
+
+
+def _share(run_dir: Path, target: Path, texts: str) -> None:
+    from truegold.pipeline.report.sharing import SharedTexts, shared_page
+    from truegold.pipeline.running.disk import write_whole
+
+    if texts not in set(SharedTexts):
+        raise ConfigError(f"--texts {texts}: the texts of rows are left out (`none`) or `redacted`.")
+    if target.is_dir():
+        raise ConfigError(f"--share {target} is a folder.", f"Name a file in it: {target / 'report.html'}.")
+    with disk_errors_reported(target.parent):
+        write_whole(target, shared_page(run_dir, SharedTexts(texts)).encode())
+    print_line(f"report to be shared: {target}")
+
+
+def explain(
+    row: Annotated[
+        str, typer.Argument(help="A row's id, its first 6 digits or more, or source:row.", show_default=False)
+    ],
+    run_dir: Annotated[Path, typer.Option("--run", help="The run's directory.", show_default=False)],
+) -> None:
+    """Tell a row's whole story: every edit, flag, sample and decision."""
+    from truegold.pipeline.report import explain as explanations
+
+    for line in explanations.explain_lines(explanations.explain(run_dir, row)):
+        print_line(line)
+
+
+def diff(
+    run_a: Annotated[Path, typer.Argument(help="A run's directory.", show_default=False)],
+    run_b: Annotated[Path, typer.Argument(help="Another one.", show_default=False)],
+    json_: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    examples: Annotated[int, typer.Option(min=0, help="Ids named for each kind of change.")] = 5,
+) -> None:
+    """Tell what changed between two runs, and why: rows, texts, flags, pass rates, settings."""
+    from dataclasses import asdict
+
+    from truegold.pipeline.report.diff import diff_lines, diff_runs
+
+    difference = diff_runs(run_a, run_b, examples)
+    if json_:
+        output.print_json(json.dumps(asdict(difference)))
+        return
+    for line in diff_lines(difference):
+        print_line(line)
+
+
+SUPERSEDED, UNFINISHED = ".superseded", ".partial"
+KINDS = {
+    SUPERSEDED: "stages of earlier settings",
+    UNFINISHED: "work that is not finished; the same command goes on from it",
+}
+KILO = 1000
+
+
+def clean(
+    run_dir: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
+    unfinished: Annotated[bool, typer.Option("--unfinished", help="Free unfinished work as well.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what there is, and free nothing.")] = False,
+) -> None:
+    """Say what a run holds on disk, and free what later settings have superseded."""
+    from truegold.flows.execute import held_run
+
+    if not (run_dir / "manifest.json").is_file() and not (run_dir / "config.resolved.json").is_file():
+        raise InputError(f"{run_dir} is no run of truegold.", "Give the run's folder, such as runs/NAME.")
+    with held_run(run_dir):
+        print_line(str(run_dir))
+        sizes = {entry.name: _measure(entry) for entry in sorted(run_dir.iterdir())}
+        for name, size in sorted(sizes.items(), key=lambda entry: -entry[1]):
+            is_stage = (run_dir / name / "stage.json").is_file()
+            kind = KINDS.get(name, "a stage of the run" if is_stage else "kept for the next run")
+            print_line(f"  {name:<22} {describe_bytes(size):>9}  {kind}")
+        freed = 0
+        for name in (SUPERSEDED, *((UNFINISHED,) if unfinished else ())):
+            folder = run_dir / name
+            if folder.is_symlink() or not folder.is_dir():
+                continue
+            freed += sizes[name]
+            if not dry_run:
+                shutil.rmtree(folder)
+    print_line(
+        f"{'would free' if dry_run else 'freed'} {describe_bytes(freed)} of {describe_bytes(sum(sizes.values()))}"
+    )
+
+
+def _measure(path: Path) -> int:
+    """Return the bytes of a file, or of all files below a folder; links are not followed."""
+    if path.is_symlink() or not path.is_dir():
+        return path.lstat().st_size
+    return sum((Path(folder) / name).lstat().st_size for folder, _, names in os.walk(path) for name in names)
+
+
+def describe_bytes(size: float) -> str:
+    """Return a size as a person says it: `812 B`, `3.4 GB`."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < KILO:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= KILO
+    return f"{size:.1f} TB"
+
+
+MEANINGS = {True: "yes", False: "no", None: "-"}
+QUESTIONS = {
+    "has_system": "takes a system message",
+    "needs_system": "refuses a dialogue without one",
+    "keeps_turns": "keeps earlier answers as they were written",
+    "keeps_thoughts": "keeps earlier thoughts",
+    "keeps_thoughts_in_tool_loops": "keeps thoughts when a tool has answered",
+    "opens_thought": "opens a thought at the end of the prompt",
+    "doubles_bos": "text of the template gets a second BOS",
+}
+
+
+def template(
+    model: Annotated[Path, typer.Argument(help="The folder of a checkpoint.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
+) -> None:
+    """Try a model's chat template: what becomes of earlier thoughts, tool calls and answers."""
+    from truegold.pipeline.config.engines import ChatConfig
+    from truegold.pipeline.engines.chat import load_encoder
+    from truegold.train.turns.template import TurnTemplate
+    from truegold.train.turns.thinking import profile_template
+
+    # What the template does is found out below, also where it refuses the prompt that an encoder tries.
+    encoder = load_encoder(model, ChatConfig(use_template=False))
+    profile = profile_template(TurnTemplate(encoder.tokenizer, encoder.stop_token_ids), model)
+    if as_json:
+        print_line(json.dumps({**asdict(profile), "advice": profile.advice()}, indent=2, ensure_ascii=False))
+        return
+    for name, question in QUESTIONS.items():
+        print_line(f"{question:<48} {MEANINGS[getattr(profile, name)]}")
+    tags = " ".join(profile.think_tags) if profile.think_tags else "none"
+    print_line(f"{'think tags of one token each':<48} {tags}")
+    sampling = ", ".join(f"{name} {value:g}" for name, value in profile.stated_sampling.items()) or "not stated"
+    print_line(f"{'sampling, as the checkpoint states it':<48} {sampling}")
+    print_line(f"{'longest context':<48} {profile.max_positions or '-'}")
+    for line in profile.advice():
+        print_line(f"- {line}")

@@ -1,0 +1,358 @@
+"""Commands of a run: `truegold init`, `demo`, `run`, `curate`, `profile`, `select`, `synth` and `train`.
+
+They call the stages with Prefect or without. With `--dry-run` they call none and show how many rows there are, which
+stages would run, and how long that may take:
+
+    data      train.jsonl: 8 records
+    model     none
+    stage          state     last time
+    ingest         cached    0.1 s
+    clean          to run    2 s for 8 rows
+    expected  about 3 s for 4 of 5 stages; no time is known of: profile
+
+Times are those of the same stages when they last ran in this folder; `--json` has the whole resolved configuration.
+
+    pip install 'truegold[run]'         truegold demo --quick    curation alone, in under a minute, on any machine
+    pip install 'truegold[train,cpu]'   truegold demo            profiling and training as well, on a CPU
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from enum import StrEnum
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from truegold.flows.cli.options import LastTurnOnly
+from truegold.flows.console import Terminal, describe_seconds, errors, output, print_line
+from truegold.pipeline.running.stage_table import Phase
+from truegold.verifiers import ConfigError, SetupError
+from truegold.verifiers.extras import check_torch_builds
+
+if TYPE_CHECKING:
+    from truegold.flows.config import RunConfig
+    from truegold.pipeline.config.sources import DemoSource, FileSource, HubSource
+    from truegold.pipeline.running.stage import Stage
+
+
+class EngineChoice(StrEnum):
+    """The two ways to call the stages."""
+
+    PREFECT = "prefect"
+    LOCAL = "local"
+
+
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Override a setting, such as data.limit=200.")
+]
+EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Prefect flows, or without Prefect.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say rows, stages and expected time, and stop.")]
+AsJson = Annotated[bool, typer.Option("--json", help="With --dry-run: print every setting of every stage as JSON.")]
+
+
+def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
+    """Run a configuration up to a phase, or say what that would be."""
+    from truegold.flows.execute import (
+        all_cached,
+        check_remote,
+        describe,
+        execute,
+        open_run,
+        rejects_in_words,
+        stage_caller,
+        write_manifest,
+    )
+    from truegold.flows.plan import plan
+
+    stages = plan(config, until)
+    if dry_run:
+        check_remote(stages, config.run_dir)
+
+        if as_json:
+            output.print_json(json.dumps(preview_json(config, stages)))
+        else:
+            for line in preview_lines(config, stages):
+                print_line(line)
+        return
+    if config.model is not None and until is not Phase.CURATE:
+        check_torch_builds()
+    run_dir = config.run_dir
+    cached = all_cached(stages, run_dir) if run_dir.exists() else None
+    if cached is not None:
+        for result in cached:
+            for line in (describe(result), *rejects_in_words(result)):
+                print_line(line, errors)
+        write_manifest(run_dir, cached)
+        errors.print(f"nothing to do: all {len(cached)} stages come from the cache")
+    elif engine is EngineChoice.LOCAL:
+        with open_run(config):
+            execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))
+    else:
+        from truegold.flows.server import prefect_api
+
+        with open_run(config):
+            pass  # A directory in use should not cost the start of a server to find out.
+
+        errors.print(
+            "starting Prefect (about 20 s; --engine local runs without it)"
+            if "PREFECT_API_URL" not in os.environ
+            else "using the Prefect server of PREFECT_API_URL"
+        )
+        with prefect_api():
+            from truegold.flows.prefect_flows import FLOWS, flush_logs
+
+            try:
+                FLOWS[until](config)
+            finally:
+                # Afterwards the server is gone, and with it the last lines of the log.
+                flush_logs()
+    print_line(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}")
+
+
+COUNT_BYTES = 4 * 2**30
+"""Lines of a larger file are not counted: a dry run takes seconds."""
+BLOCK = 2**20
+
+
+def preview_json(config: RunConfig, stages: Sequence[Stage]) -> dict[str, Any]:
+    """Return the resolved configuration and the stages for a program."""
+    from truegold.flows.execute import with_states
+
+    states = {stage.name: cached for stage, cached in with_states(stages, config.run_dir)}
+    return {
+        "config": config.resolved().model_dump(mode="json"),
+        "stages": [
+            {"name": stage.name, "function": stage.fn, "isolated": stage.isolated, "cached": states[stage.name]}
+            for stage in stages
+        ],
+    }
+
+
+def preview_lines(config: RunConfig, stages: Sequence[Stage]) -> Iterator[str]:
+    """Yield the lines of a dry run."""
+    from truegold.flows.execute import with_states
+    from truegold.pipeline.running.stage import load_record
+
+    yield f"run       {config.name} in {config.run_dir}"
+    for source in config.data if isinstance(config.data, tuple) else (config.data,):
+        yield f"data      {_describe_source(source)}"
+    model = getattr(config.model, "path", None) or getattr(config.model, "type", "none")
+    yield f"model     {model}"
+    yield f"{'stage':<14} {'state':<9} last time"
+    expected, timed, unknown = 0.0, 0, []
+    for stage, cached in with_states(stages, config.run_dir):
+        record = load_record(config.run_dir / stage.name)
+        last = "not run before"
+        if record is not None:
+            last = f"{record['seconds']:.1f} s for {record['report']['rows_in']:,} rows"
+        yield f"{stage.name:<14} {'cached' if cached else 'to run':<9} {last}"
+        if cached:
+            continue
+        if record is None:
+            unknown.append(stage.name)
+        else:
+            expected, timed = expected + record["seconds"], timed + 1
+    yield f"expected  {_describe_time(expected, timed, unknown)}"
+    yield "--json prints every setting of every stage."
+
+
+def _describe_time(expected: float, timed: int, unknown: Sequence[str]) -> str:
+    if not timed and not unknown:
+        return "nothing to do: all stages come from the cache"
+    unknown_part = f"no time is known of {len(unknown)} stages that have not run here: {', '.join(unknown)}"
+    if not timed:
+        return unknown_part
+    known_part = f"about {describe_seconds(expected)} for {timed} stages, as long as they took last time"
+    return f"{known_part}; {unknown_part}" if unknown else known_part
+
+
+def _describe_source(source: FileSource | HubSource | DemoSource) -> str:
+    from truegold.pipeline.config.sources import DemoSource, HubSource
+
+    if isinstance(source, DemoSource):
+        return f"the demo: {source.problems:,} problems and what is planted among them"
+    if isinstance(source, HubSource):
+        limit = f", the first {source.limit:,} rows" if source.limit else ""
+        return f"{source.name}, split {source.split}{limit}; counted when it is read"
+    count = _count_records(Path(source.path).expanduser(), source.format)
+    records = "its records are counted when it is read" if count is None else f"{count:,} records"
+    return f"{source.path}: {records}{f', of which the first {source.limit:,} are taken' if source.limit else ''}"
+
+
+def _count_records(path: Path, form: str) -> int | None:
+    """Return the number of records, by lines where the format has them; None where counting takes long."""
+    from truegold.pipeline.sources.data_files import form_by_suffix, open_file
+
+    form = form_by_suffix(path) if form == "auto" else form
+    if form == "parquet":
+        return open_file(path, form, BLOCK).total
+    if form != "jsonl" or path.suffix == ".gz" or path.stat().st_size > COUNT_BYTES:
+        return None
+    with path.open("rb") as file:
+        return sum(line.strip() != b"" for line in file)
+
+
+DEMO = Path(__file__).parents[1] / "demo.yaml"
+"""The demo's configuration, which is packaged."""
+HEAVY = ("torch", "vllm", "deepspeed", "transformers")
+"""What the whole demo imports."""
+QUICK = ("name=demo-quick", "model=null", "sft=null", "train=null", "data.problems=600", "data.sft_examples=64")
+"""What is otherwise where nothing is profiled or trained."""
+
+
+def demo(
+    quick: Annotated[bool, typer.Option("--quick", help="Curate alone: under a minute, no model needed.")] = False,
+    set_: Overrides = None,
+    engine: EngineOption = EngineChoice.PREFECT,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+) -> None:
+    """Try it: the main job on problems with planted defects, made on the spot."""
+    from truegold.flows.config import load_config
+
+    missing = [name for name in HEAVY if find_spec(name) is None]
+    if missing and not quick:
+        raise SetupError(
+            f"The whole demo samples and trains a model; {', '.join(missing)} is not installed.",
+            "pip install 'truegold[train,cpu]' (or [train,gpu] with a GPU); truegold demo --quick only curates.",
+        )
+    config = load_config(DEMO, [*(QUICK if quick else ()), *(set_ or ())])
+    run_until(
+        Phase.CURATE if quick else Phase.REPORT, config, EngineChoice.LOCAL if quick else engine, dry_run, as_json
+    )
+
+
+STARTER = """\
+# A truegold run: truegold run {file}
+# Any setting can be overridden: truegold run {file} --set data.limit=200
+name: {name}
+
+data:
+  path: {data}
+  # preset: gsm8k             # gsm8k, math, humaneval, mbpp, apps, codecontests, verl, trl ...; found by the columns
+  # columns:                  # or say which column is which
+  #   prompt: question
+  #   gold: {{column: answer, extract: "after ####"}}
+  #   solution: answer
+  # verifier: math            # or choice, exact, your_package.module:object, path/to/file.py:object
+  heldout: 0.1                # share of rows kept back for evaluation
+  # limit: 200
+
+model:
+  path: {model}
+
+chat:
+  user: |-
+    {{prompt}}
+    Put your final answer in \\boxed{{}}.
+
+profile:
+  samples: 8                  # completions per problem
+  max_tokens: 512
+
+select:
+  min_teaching: 0.2           # rows of which fewer groups are expected to teach are dropped
+  # max_rows: 20000
+  # target: balanced          # or open-r1, skywork, curriculum, or bands of pass rates with their shares
+
+# sft: {{}}                     # SFT cold start on the verified worked solutions
+
+train:
+  steps: 100
+  prompts_per_step: 32
+  group_size: 8
+  sampling:                   # max_tokens comes from the profile's right completions
+    refills: 1                # once more from the reserve, for groups that are all right or all wrong
+  optimizer:
+    lr: 1.0e-6
+    zero_stage: 1
+  # launch: {{ranks: 8}}        # training processes, one for each GPU
+"""
+"""The configuration that `truegold init` writes: short, commented, and valid as it stands."""
+
+
+def run_name(path: Path) -> str:
+    """Return a name for the run of a configuration file: its own, without what a folder's name should not have."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._") or "run"
+
+
+def init(
+    path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("truegold.yaml"),
+    data: Annotated[str, typer.Option(help="The data file.")] = "train.jsonl",
+    model: Annotated[str, typer.Option(help="A checkpoint's folder or a hub name.")] = "Qwen/Qwen3-0.6B",
+) -> None:
+    """Write a commented starter configuration."""
+    if path.exists():
+        raise ConfigError(f"{path} exists already.", "Give another name.")
+    # JSON's texts are YAML's as well, whatever is in them.
+    name, data_text, model_text = (json.dumps(text, ensure_ascii=False) for text in (run_name(path), data, model))
+    path.write_text(STARTER.format(file=path, name=name, data=data_text, model=model_text), encoding="utf-8")
+    print_line(f"wrote {path}; next: truegold run {path} --dry-run")
+
+
+ConfigPath = Annotated[Path, typer.Argument(help="The run's YAML file.", show_default=False)]
+PHASE_COMMANDS = {
+    "run": (Phase.REPORT, "The main job: curate, profile, select, train, report; whatever the configuration has."),
+    "curate": (Phase.CURATE, "Clean, deduplicate, verify gold and flag; report on every row."),
+    "profile": (Phase.PROFILE, "Curate, then measure pass rates with the model."),
+    "select": (Phase.SELECT, "Curate and profile, then choose the rows worth training on."),
+    "synth": (Phase.SYNTH, "Everything up to positives for the rows that hardly ever pass."),
+}
+
+
+def phase_command(until: Phase) -> Callable[..., None]:
+    """Return the command that runs a configuration up to a phase."""
+
+    def command(
+        config: ConfigPath,
+        set_: Overrides = None,
+        engine: EngineOption = EngineChoice.PREFECT,
+        dry_run: DryRun = False,
+        as_json: AsJson = False,
+        last_turn_only: LastTurnOnly = False,
+    ) -> None:
+        from truegold.flows.config import load_config
+
+        loaded = load_config(config, set_ or (), last_turn_only=last_turn_only)
+        run_until(until, loaded, engine, dry_run, as_json)
+
+    return command
+
+
+def train(
+    config: Annotated[Path | None, typer.Argument(help="The run's YAML file.", show_default=False)] = None,
+    set_: Overrides = None,
+    engine: EngineOption = EngineChoice.PREFECT,
+    dry_run: DryRun = False,
+    as_json: AsJson = False,
+    last_turn_only: LastTurnOnly = False,
+    doctor: Annotated[
+        Path | None,
+        typer.Option(
+            "--doctor",
+            metavar="LOG",
+            help="Train nothing: say what went wrong in a finished run, by its "
+            "metrics. A run's folder, or a metrics file of truegold, TRL or verl.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Everything up to and including GRPO."""
+    if doctor is not None:
+        from truegold.train.guards.doctor import examine_log
+
+        for line in examine_log(doctor):
+            print_line(line)
+        return
+    from truegold.flows.config import load_config
+
+    if config is None:
+        raise ConfigError("There is no configuration to train by.", "truegold train RUN.yaml")
+    loaded = load_config(config, set_ or (), last_turn_only=last_turn_only)
+    run_until(Phase.TRAIN, loaded, engine, dry_run, as_json)

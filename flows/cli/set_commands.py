@@ -1,0 +1,273 @@
+"""Commands on a whole data set: `truegold gate`, `export` and `testcases vet`.
+
+`gate` lets a set pass, or fail for named reasons, as code does in CI. `export` writes a set in the format of a trainer
+and reads it back as the trainer will. `testcases vet` tells whether the tests of programs are fit to compute a reward
+with:
+
+    truegold testcases vet humaneval.jsonl --out vetted
+
+reads the file as `truegold run` would, vets the tests of every row, and writes rows.parquet (with repaired tests),
+dropped.parquet, ledger.parquet, suites.parquet and report.md. Killed and started again it goes on where it was, with
+what it keeps in the folder `work`.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from truegold.flows.cli.options import (
+    GoldColumn,
+    IdColumn,
+    LastTurnOnly,
+    Limit,
+    OutFolder,
+    Preset,
+    PromptColumn,
+    VerifierColumn,
+)
+from truegold.flows.console import Terminal, errors, print_line
+from truegold.verifiers import ConfigError, InputError
+from truegold.verifiers.running.batch import DEADLINE_S
+
+if TYPE_CHECKING:
+    from truegold.flows.config import RunConfig
+    from truegold.pipeline.running.stage import Stage
+
+GATE_FAILED = 8
+EXAMPLES_SHOWN = 3
+
+
+def gate(
+    data: Annotated[Path, typer.Argument(help="A file, a run's folder or an exported set.", show_default=False)],
+    fail_on: Annotated[
+        str | None,
+        typer.Option(help="Checks, with commas: gold, empty, null, skipped, hack, unusable, leak, flags, card."),
+    ] = None,
+    against: Annotated[
+        list[str] | None, typer.Option(help="An evaluation set that no row may stand in: a name or a file.")
+    ] = None,
+    card: Annotated[Path | None, typer.Option(help="The set's card; else README.md beside it.")] = None,
+    max_: Annotated[
+        list[str] | None,
+        typer.Option("--max", metavar="CHECK=SHARE", help="The share of rows that may violate a check."),
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write the outcome as JUnit XML.")] = None,
+    sarif: Annotated[Path | None, typer.Option(help="Write the outcome as SARIF.")] = None,
+    verifier: Annotated[str | None, typer.Option(help="The verifier of all rows; else as the data says.")] = None,
+    preset: Annotated[str | None, typer.Option(help="The shape of a file; else by its columns.")] = None,
+    prompt_column: PromptColumn = None,
+    gold_column: GoldColumn = None,
+    verifier_column: VerifierColumn = None,
+    last_turn_only: LastTurnOnly = False,
+    workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
+    deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
+) -> None:
+    """Check a data set as code is checked: exit code 8 where a check fails."""
+    from truegold.pipeline.config.sources import Columns, FileSource
+    from truegold.pipeline.curation.gate import GateOptions
+    from truegold.pipeline.curation.gate import gate as run_gate
+    from truegold.pipeline.curation.gate import junit as as_junit
+    from truegold.pipeline.curation.gate import sarif as as_sarif
+    from truegold.pipeline.curation.gate_checks import Check
+    from truegold.pipeline.running.disk import refuse_input, write_whole
+
+    def check_of(name: str) -> Check:
+        if name not in list(Check):
+            raise ConfigError(f"There is no check {name!r}.", f"There are: {', '.join(Check)}.")
+        return Check(name)
+
+    columns = {"prompt": prompt_column, "gold": gold_column, "verifier": verifier_column}
+    source = FileSource(
+        path=str(data),
+        preset=preset,
+        verifier=verifier,
+        last_turn_only=last_turn_only,
+        columns=Columns.model_validate({role: column for role, column in columns.items() if column}),
+    )
+    options = GateOptions(
+        fail_on=[check_of(name.strip()) for name in (fail_on or "").split(",") if name.strip()],
+        against=against or (),
+        card=card,
+        max_share={check_of(name): share for name, share in map(_parse_share, max_ or ())},
+        source=source,
+        workers=workers,
+        deadline_s=deadline_s,
+    )
+    if Check.LEAK in options.fail_on and not options.against:
+        raise ConfigError("The check leak has no evaluation set.", "Name one: --against math500")
+    for target in filter(None, (junit, sarif)):
+        refuse_input(target, data, *([card] if card else []), *map(Path, against or ()))
+    with Terminal(errors).stage("gate") as terminal:
+        gated = run_gate(data, options, terminal)
+    for check in gated.checks:
+        state = "FAILED" if gated.fails(check) else "ok"
+        detail = gated.tally(check) if gated.count(check) else ""
+        print_line(f"{state:<8} {check:<9} {detail}".rstrip())
+        examples = [violation for violation in gated.violations if violation.check is check][:EXAMPLES_SHOWN]
+        for violation in examples:
+            print_line(f"           {violation.source}:{violation.row or ''}: {violation.message}")
+    if Check.HACK in gated.checks:
+        print_line(f"Gaming responses were tried on {gated.hacked_rows:,} of {gated.rows:,} rows.")
+    if junit is not None:
+        write_whole(junit, as_junit(gated))
+    if sarif is not None:
+        write_whole(sarif, json.dumps(as_sarif(gated), indent=1).encode() + b"\n")
+    if gated.failed:
+        raise typer.Exit(GATE_FAILED)
+
+
+def _parse_share(text: str) -> tuple[str, float]:
+    name, _, value = text.partition("=")
+    try:
+        share = float(value)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise ConfigError(f"--max {text} is no share.", "--max gold=0.01 lets one row in a hundred fail.")
+    return name, share
+
+
+class FormatName(StrEnum):
+    """The formats of trainers, by the names of `pipeline.export.formats`."""
+
+    TRL = "trl"
+    VERL = "verl"
+    OPENRLHF = "openrlhf"
+    OPEN_INSTRUCT = "open-instruct"
+    VERIFIERS = "verifiers"
+    INSPECT = "inspect"
+    NEMO_GYM = "nemo-gym"
+    HF = "hf"
+
+
+def export(
+    data: Annotated[
+        Path,
+        typer.Argument(help="A run's folder, an exported set, or a file: JSONL, Parquet, CSV.", show_default=False),
+    ],
+    form: Annotated[FormatName, typer.Option("--format", help="Who is to read it.", show_default=False)],
+    out: Annotated[
+        Path | None, typer.Option(help="The folder to write; none to --check a file as it is.", show_default=False)
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Read it back: by the target's own code where installed, and its schema.")
+    ] = False,
+    system: Annotated[str | None, typer.Option(help="A system message before every prompt.")] = None,
+    license_: Annotated[str | None, typer.Option("--license", help="The licence of rows that state none.")] = None,
+    origin: Annotated[str | None, typer.Option(help="What rows were taken from, where they do not say.")] = None,
+    preset: Annotated[str | None, typer.Option(help="The shape of a file; else by its columns.")] = None,
+    prompt_column: PromptColumn = None,
+    gold_column: GoldColumn = None,
+    id_column: IdColumn = None,
+    verifier: Annotated[str | None, typer.Option(help="The verifier of all rows; else as the data says.")] = None,
+    verifier_column: VerifierColumn = None,
+    last_turn_only: LastTurnOnly = False,
+) -> None:
+    """Write a set for a trainer: TRL, verl, OpenRLHF, open-instruct, verifiers, inspect, NeMo-Gym, datasets."""
+    from truegold.pipeline.config.sources import Columns, FileSource
+    from truegold.pipeline.export import convert as conversion
+    from truegold.pipeline.export.formats import FORMATS
+    from truegold.pipeline.running.disk import disk_errors_reported
+    from truegold.pipeline.sources.records import describe_rejects
+
+    target = FORMATS[form]
+    if out is None and not check:
+        raise ConfigError("There is no folder to write to.", "truegold export DATA --format FORMAT --out FOLDER")
+    paths = [data]
+    if out is not None:
+        named = {"prompt": prompt_column, "gold": gold_column, "id": id_column, "verifier": verifier_column}
+        source = FileSource(
+            path=str(data),
+            preset=preset,
+            verifier=verifier,
+            last_turn_only=last_turn_only,
+            license=license_,
+            origin=origin,
+            columns=Columns.model_validate({role: column for role, column in named.items() if column}),
+        )
+        with disk_errors_reported(out), Terminal(errors).stage("export") as terminal:
+            written = conversion.convert(data, target, out, terminal, source, system)
+        for path, rows in written.splits.items():
+            print_line(f"{path}: {rows:,} rows")
+        records = sum(written.splits.values()) + sum(written.rejected.values())
+        for line in describe_rejects(written.rejected, records, written.first_rejects):
+            print_line(line)
+        paths = list(written.splits)
+    mistakes = 0
+    for path in paths if check else ():
+        checked = conversion.check(path, target)
+        print_line(f"{path}: {checked.rows:,} rows read by {' and '.join(checked.readers)}")
+        for mistake in checked.mistakes:
+            print_line(f"  {mistake}")
+        mistakes += len(checked.mistakes)
+    if mistakes:
+        raise InputError(f"The set is not what {target.title} reads.", "The lines above say where.")
+
+
+WORK = "work"
+"""The name of the run that does the work, and of its folder."""
+TABLES = ("rows.parquet", "dropped.parquet", "ledger.parquet", "suites.parquet")
+"""The tables of the stage that the command gives out."""
+
+testcases_app = typer.Typer(help="Vet the tests of code problems.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@testcases_app.callback()
+def testcases() -> None:
+    """Vet the tests of code problems."""
+
+
+@testcases_app.command("vet")
+def vet(
+    data: Annotated[Path, typer.Argument(help="JSONL, Parquet or CSV: problems with tests.", show_default=False)],
+    out: OutFolder,
+    preset: Preset = None,
+    limit: Limit = None,
+    last_turn_only: LastTurnOnly = False,
+    mutants: Annotated[int | None, typer.Option(min=0, help="Faults planted in each worked solution.")] = None,
+    runs: Annotated[int | None, typer.Option(min=1, help="Runs of each worked solution.")] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="FIELD=VALUE", help="A setting of vet_tests, or data.FIELD."),
+    ] = None,
+) -> None:
+    """Vet the tests of every problem in a file."""
+    from truegold.flows.config import section_config
+    from truegold.flows.execute import execute, open_run, stage_caller
+    from truegold.pipeline.verify.vet.suite_records import markdown, read_suites, summary_lines
+
+    sections: dict[str, dict[str, Any]] = {
+        "vet_tests": {"enabled": True, "mutants": mutants, "runs": runs},
+        "data": {"path": str(data), "preset": preset, "limit": limit, "last_turn_only": last_turn_only},
+    }
+    config = section_config("truegold testcases vet", out, WORK, sections, set_ or [])
+    stages = _vetting_stages(config)
+    with open_run(config) as run_dir:
+        execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))
+        for name in TABLES:
+            shutil.copyfile(run_dir / "vet_tests" / name, out / name)
+        suites = read_suites(out / "suites.parquet")
+        (out / "report.md").write_text(markdown(data.name, suites), encoding="utf-8")
+    for line in summary_lines(suites):
+        print_line(line)
+    print_line(f"report: {out / 'report.md'}")
+
+
+def _vetting_stages(config: RunConfig) -> list[Stage]:
+    """Return the stages `ingest` and `vet_tests` of a run's plan."""
+    from truegold.pipeline.curation.plan import curation_stages, rows_of
+
+    planned = {stage.name: stage for stage in curation_stages(config)}
+    if "vet_tests" not in planned:
+        raise InputError(
+            f"{getattr(config.data, 'path', 'the data')} holds no programs with tests, as far as its columns tell.",
+            "Name its shape: --preset humaneval; or its tests: --set data.columns='{prompt: question, tests: tests}'",
+        )
+    return [planned["ingest"], replace(planned["vet_tests"], inputs=rows_of("ingest"))]

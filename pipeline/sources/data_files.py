@@ -1,0 +1,290 @@
+"""Opens a data file in the format that its name or the configuration says: JSON Lines (`jsonl`), CSV or Parquet.
+
+`open_file(Path("data/train.jsonl.gz"), "auto", 2**23)` gives a `Source(name="train.jsonl.gz", ...)` whose `records`
+stream in bounded memory. A file that cannot be read fails with one line that says what to do.
+
+CSV (`.csv`, `.tsv`) has a header line. Commas, semicolons, tabs or bars separate its fields, whichever gives the first
+records as many fields as the header. Python's own `csv` parses it in strict mode: a stray quote makes a reject, not a
+row with something else's text. A record above the bound is given up where it passes it, and reading goes on with the
+next line. Records are numbered by the line they start on.
+
+Parquet (`.parquet`, `.pq`) is read in batches of bounded size; structs become dicts, lists become lists.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from truegold.pipeline.sources.jsonl import Line, read_jsonl, read_lines
+from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, is_utf8, value_size
+from truegold.pipeline.tables.rows import BATCH_ROWS
+from truegold.verifiers import InputError
+
+SUFFIXES = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+}
+"""The format that the end of a file's name stands for."""
+
+FILE_NAME_CHARS = 255
+"""The longest name that a file can have. It is taken as an excerpt, since a name may hold bytes that are no text."""
+
+
+def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
+    """Open a file in a format (`auto`: by its name) for its records.
+
+    Raises InputError where the file cannot be read, or its name does not say its format.
+    """
+    check_file(path)
+    if form == "auto":
+        form = form_by_suffix(path)
+    name = beginning(path.name, FILE_NAME_CHARS)
+    if form == "parquet":
+        with open_parquet(path) as file:
+            total = file.metadata.num_rows
+        return Source(name, str(path), read_parquet(path, max_row_bytes), unit="row", total=total)
+    read = read_csv if form == "csv" else read_jsonl
+    return Source(name, str(path), read(path, max_row_bytes))
+
+
+def check_file(path: Path) -> None:
+    """Raise InputError for a file that is missing, empty, not to be read, or none."""
+    if path.is_dir():
+        raise InputError(
+            f"{path} is a folder, not a file.",
+            "Name a file in it; for a Hugging Face dataset saved to disk set type: hf and name: to the folder.",
+        )
+    if not path.exists():
+        raise InputError(f"{path} does not exist.", _list_siblings(path))
+    if not path.is_file():
+        raise InputError(f"{path} is no regular file.", "Write the data to a file first.")
+    try:
+        with path.open("rb") as file:
+            empty = not file.read(1)
+    except PermissionError:
+        raise InputError(f"{path} may not be read by this user.", f"Allow it: chmod u+r {path}") from None
+    if empty:
+        raise InputError(f"{path} is empty.")
+
+
+def _list_siblings(path: Path) -> str:
+    """Say which data files lie where the file was looked for."""
+    if not path.parent.is_dir():
+        return f"Nor does its folder; relative paths start at {Path.cwd()}."
+    names = sorted(other.name for other in path.parent.iterdir() if _suffix_of(other) in SUFFIXES)
+    shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+    return f"Data files in that folder: {shown}." if names else f"There is no data file in {path.parent.absolute()}."
+
+
+def _suffix_of(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".gz"]:
+        suffixes.pop()
+    return suffixes[-1] if suffixes else ""
+
+
+def form_by_suffix(path: Path) -> str:
+    """Return the format that a file's name says: jsonl, parquet or csv; raise InputError where it says none."""
+    form = SUFFIXES.get(_suffix_of(path))
+    if form is None:
+        raise InputError(f"{path}: its name does not say its format.", "Set format: to one of jsonl, parquet, csv.")
+    return form
+
+
+DELIMITERS = (",", "\t", ";", "|")
+"""What may separate fields, the most usual first."""
+DELIMITER_LINES = 50
+"""So many lines are looked at to tell which of them does."""
+
+
+class _TooLong(Exception):
+    """A record is longer than the bound."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+        self.size = size
+
+
+class _Lines:
+    """The lines of a file, as text for `csv.reader`. It is a class because a generator would be dead after raising."""
+
+    def __init__(self, lines: Iterator[Line], max_bytes: int) -> None:
+        self._lines = lines
+        self._max_bytes = max_bytes
+        self.line_number = 0
+        """The number of the line that was read last."""
+        self.start_record()
+
+    def start_record(self) -> None:
+        """Forget the last record: its first line, its size so far, and that line's text."""
+        self.first_line_number = 0
+        self.size = 0
+        self.text = ""
+
+    def __iter__(self) -> _Lines:
+        return self
+
+    def __next__(self) -> str:
+        line = next(self._lines)
+        self.line_number = line.line_number
+        self.size += line.size
+        # Invalid bytes become lone surrogates here, which the finished record is searched for.
+        text = line.data.decode("utf-8", "surrogateescape")
+        if not self.first_line_number:
+            self.first_line_number = line.line_number
+            self.text = text
+        if self.size > self._max_bytes:
+            raise _TooLong(self.size)
+        return text
+
+
+def read_csv(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
+    """Yield the records of a CSV file; raise InputError where its header cannot be read."""
+    earlier_limit = csv.field_size_limit()
+    # The limit belongs to the whole process: it is only ever raised, and put back.
+    csv.field_size_limit(max(earlier_limit, max_row_bytes))
+    try:
+        lines = _Lines(read_lines(path, max_row_bytes), max_row_bytes)
+        reader = csv.reader(lines, strict=True, delimiter=_find_delimiter(path, max_row_bytes))
+        header = _read_header(path, reader, lines)
+        while (outcome := _next_outcome(reader, lines, header, max_row_bytes)) is not None:
+            if outcome is not _BLANK:
+                yield outcome
+    finally:
+        csv.field_size_limit(earlier_limit)
+
+
+def _find_delimiter(path: Path, max_row_bytes: int) -> str:
+    """Return what separates the fields of a file, by its first lines; the comma where nothing does."""
+    lines = [line.data.decode("utf-8", "replace") for line in islice(read_lines(path, max_row_bytes), DELIMITER_LINES)]
+    shares = {delimiter: _fitting_share(lines, delimiter) for delimiter in DELIMITERS}
+    return max(shares, key=lambda delimiter: shares[delimiter])  # The first of equals.
+
+
+def _fitting_share(lines: list[str], delimiter: str) -> float:
+    """Return the share of records with as many fields as the header, 0 for a header of one field."""
+    records: list[list[str]] = []
+    with suppress(csv.Error):  # The last record may go on in further lines.
+        records.extend(fields for fields in csv.reader(lines, strict=True, delimiter=delimiter) if fields)
+    if not records or len(records[0]) == 1:
+        return 0.0
+    return sum(len(fields) == len(records[0]) for fields in records) / len(records)
+
+
+_BLANK = Reject(0, "", "", "")
+
+
+def _read_header(path: Path, reader: Iterator[list[str]], lines: _Lines) -> list[str]:
+    try:
+        header = next((fields for fields in reader if fields), None)
+    except (csv.Error, _TooLong) as error:
+        raise InputError(f"{path}: its header (line {lines.line_number}) cannot be read: {error}.") from None
+    if header is None:
+        raise InputError(f"{path} is empty.", "Its first line should name the columns.")
+    if not all(map(is_utf8, header)):
+        raise InputError(f"{path}: its header (line {lines.line_number}) is not UTF-8.", "Convert the file with iconv.")
+    header = [name.strip() for name in header]
+    repeated = sorted({name for name in header if header.count(name) > 1})
+    if repeated:
+        raise InputError(f"{path}: its header names {repeated[0]!r} more than once.", "Give every column its own name.")
+    return header
+
+
+def _next_outcome(
+    reader: Iterator[list[str]], lines: _Lines, header: list[str], max_row_bytes: int
+) -> Record | Reject | None:
+    """Return the next record or reject, `_BLANK` for a blank line, None at the end."""
+    lines.start_record()
+
+    def reject(reason: str, detail: str) -> Reject:
+        return Reject(lines.first_line_number, reason, detail, beginning(lines.text.rstrip("\r\n")))
+
+    try:
+        fields = next(reader)
+    except StopIteration:
+        return None
+    except _TooLong as error:
+        return reject("row_too_long", f"{error.size} bytes or more, above max_row_bytes = {max_row_bytes}")
+    except csv.Error as error:
+        return reject("invalid_csv", str(error))
+    if not fields:
+        outcome: Record | Reject = _BLANK
+    elif len(fields) != len(header):
+        outcome = reject("wrong_field_count", f"{len(fields)} fields where the header names {len(header)}")
+    elif invalid := [name for name, field in zip(header, fields, strict=True) if not is_utf8(field)]:
+        outcome = reject("invalid_utf8", f"bytes that are not UTF-8 in column {invalid[0]!r}")
+    else:
+        outcome = Record(lines.first_line_number, dict(zip(header, fields, strict=True)), lines.size)
+    return outcome
+
+
+BATCH_TEXT = 16 * 2**20
+"""A batch is to hold about this many bytes, by the average row of the largest row group."""
+PAGE_BUFFER = 2**20
+"""Column chunks are streamed in pieces of this many bytes. Otherwise a row group is held whole, and some files are a
+single one."""
+
+
+def open_parquet(path: Path) -> Any:
+    """Open a Parquet file; raise InputError where it is none."""
+    try:
+        return pq.ParquetFile(path, buffer_size=PAGE_BUFFER, pre_buffer=False)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{path} is no intact Parquet file: {first_line(error)}.") from None
+
+
+def read_parquet(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
+    """Yield the records of a Parquet file."""
+    row_number = 0
+    with open_parquet(path) as file:
+        try:
+            for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
+                for values in decode_rows(batch):
+                    row_number += 1
+                    yield as_record(row_number, values, max_row_bytes)
+        except (pa.ArrowInvalid, OSError) as error:
+            raise InputError(f"{path} is damaged after row {row_number}: {first_line(error)}.") from None
+
+
+def as_record(row_number: int, values: dict[str, Any] | Exception, max_row_bytes: int) -> Record | Reject:
+    """Return a record of decoded values, or the reject for values that are too long or could not be decoded."""
+    if isinstance(values, UnicodeDecodeError):
+        return Reject(row_number, "invalid_utf8", f"{values.reason} at byte {values.start} of a text", "")
+    if isinstance(values, Exception):
+        return Reject(row_number, "unreadable_value", first_line(values), "")
+    size = value_size(values)
+    if size > max_row_bytes:
+        return Reject(row_number, "row_too_long", f"{size} characters, above max_row_bytes = {max_row_bytes}", "")
+    return Record(row_number, values, size)
+
+
+def decode_rows(batch: Any) -> Iterator[dict[str, Any] | Exception]:
+    """Yield the rows of a table or a batch of one, and in place of a row that cannot be decoded the error."""
+    try:
+        yield from batch.to_pylist()
+    except (ValueError, OverflowError, pa.ArrowInvalid):
+        # One row holds invalid UTF-8 or a date that Python has not; the others can be read.
+        for index in range(batch.num_rows):
+            try:
+                yield batch.slice(index, 1).to_pylist()[0]
+            except (ValueError, OverflowError, pa.ArrowInvalid) as error:
+                yield error
+
+
+def _batch_rows(metadata: Any) -> int:
+    groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
+    widest = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=0)
+    return int(min(BATCH_ROWS, max(1, BATCH_TEXT // max(widest, 1))))
