@@ -6,8 +6,8 @@ The rows were drawn with a fixed seed from what each rule says on forty corpora 
 labelled without its confidence. The labels are `tests/data/rule_labels.jsonl`; `tests/pipeline/test_measured.py` holds
 this table against them.
 
-A rule is on by default where at least half of the rows read were right, and its flags hold rows back where more than
-nine tenths of at least MIN_READ were, from MIN_CORPORA corpora or more. A built-in rule without an entry was silent on
+A rule that is right on fewer than half of the rows read is not built in. Its flags hold rows back where more than nine
+tenths of at least MIN_READ rows were right, from MIN_CORPORA corpora or more. A built-in rule without an entry was silent on
 all of them: it only advises. Reasons of other stages that have no entry are facts, by a verifier or a comparison.
 """
 
@@ -21,7 +21,7 @@ from truegold.pipeline.tables.ledger import FlagRecord, flag_record
 from truegold.pipeline.tables.rows import RowReference
 
 MIN_PRECISION = 0.5
-"""A rule below this is off unless the configuration names it."""
+"""No built-in rule is below this. It is the confidence of what has not been measured."""
 MIN_READ = 5
 """Of fewer rows nothing is known for sure."""
 MIN_CORPORA = 3
@@ -71,23 +71,15 @@ MEASURED: Mapping[str, Measured] = {
     "multi_part": Measured(right=24, read=28, corpora=5),
     "negative_count": Measured(right=10, read=10, corpora=1),
     "no_question": Measured(right=14, read=24, corpora=3),
-    "number_from_nowhere": Measured(right=0, read=16, corpora=3),
     "proof": Measured(right=26, read=26, corpora=3),
     "repeated_text": Measured(right=12, read=12, corpora=1),
     "solution_contradicts_gold": Measured(right=50, read=50, corpora=6),
     "solution_in_prompt": Measured(right=11, read=11, corpora=1),
-    "solution_of_another_problem": Measured(right=0, read=4, corpora=3),
     "truncated_text": Measured(right=10, read=14, corpora=7),
     "unit_mismatch": Measured(right=1, read=1, corpora=1),
     "yes_no_answer": Measured(right=11, read=11, corpora=3),
 }
 """By the flag's reason."""
-
-
-def is_on(reason: str) -> bool:
-    """Whether the rule of this reason runs where the configuration names none."""
-    measured = MEASURED.get(reason)
-    return measured is None or measured.right / measured.read >= MIN_PRECISION
 
 
 def measured_flag(

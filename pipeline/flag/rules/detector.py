@@ -13,12 +13,17 @@ A detector of your own is any object with `name`, `version` and `detect(row)`; t
         return [Finding("shouting", 0.8, {})] if row["prompt"].isupper() else []
 
 The configuration names it by where it lies: `my_pkg.checks:shouting` or `checks.py:shouting`.
+
+The built-in rules keep their lists of words in `patterns.toml`, and build patterns of them with `any_of`.
 """
 
 from __future__ import annotations
 
+import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from typing import Any, Protocol
 
 from truegold.pipeline.tables.rows import Row
@@ -80,3 +85,13 @@ def detector(name: str, *, version: str) -> Callable[[Callable[[Row], list[Findi
         return FunctionDetector(name, version, function)
 
     return wrap
+
+
+PATTERNS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text("utf-8"))
+"""The lists of words and patterns of the built-in rules, by name."""
+
+
+def any_of(name: str) -> str:
+    """Return a group that matches whatever is in a list: `any_of("vague_counts")` is `(?:some|several|...)`."""
+    group = "|".join(PATTERNS[name])
+    return f"(?:{re.sub('@([a-z_]+)@', lambda inner: any_of(inner[1]), group)})"

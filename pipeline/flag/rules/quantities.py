@@ -1,39 +1,32 @@
-"""Rules about the quantities of a story: one that is needed and missing, one that cannot be a fraction.
+"""Rules about quantities: one that is missing, one that cannot be negative or a fraction, and one in another unit.
 
 Some rows and their findings:
 
     "Tom has some apples. He buys 9 more. How many apples does he have now?"                 missing_quantity
-    "A ticket costs 2 yuan. How many tickets can Ann buy for 9 yuan?"  gold "4.5"            fractional_count
     "Tom had some apples. He gave away 5 and has 7 left. How many had he at first?"          nothing: that is asked
+    "A ticket costs 2 yuan. How many tickets can Ann buy for 9 yuan?"  gold "4.5"            fractional_count
+    "If each pack costs 81 dollars, how much will it cost to buy -33 packs?"                 negative_count
+    "How many minutes ...?"  gold "3 hours"                                                  unit_mismatch
+    "How many minutes ...?"  gold "180"                                                      nothing
+
+`negative_count` and `unit_mismatch` read English only.
 """
 
 from __future__ import annotations
 
 import re
 
-from truegold.pipeline.flag.rules.detector import Finding, detector
+from truegold.pipeline.flag.rules.detector import PATTERNS, Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
-from truegold.pipeline.text.numbers import read_number
+from truegold.pipeline.text.numbers import MAX_CHARS, read_number
 from truegold.pipeline.text.prose import ending, sentences, without_formulas
 
-_MEASURED = (
-    r"(?:more\s+)?(?:(?:full|whole|total|square|cubic|sq|cu|fluid|metric|percentage|additional|extra|other|different)\s+)*"
-    r"(?:hours?|minutes?|mins?|seconds?|days?|weeks?|months?|years?|decades?|miles?|kilomet(?:er|re)s?|kms?"
-    r"|(?:centi|milli|deci)?met(?:er|re)s?|cm|mm|m|feet|foot|inch(?:es)?|yards?|dollars?|cents?|yuan|euros?|pesos?"
-    r"|pounds?|lbs?|ounces?|oz|(?:kilo|milli)?grams?|kgs?|g|tons?|tonnes?|(?:milli)?lit(?:er|re)s?|ml|gallons?|cups?"
-    r"|quarts?|pints?|(?:table|tea)spoons?|tbsp|tsp|percent(?:age)?|%|degrees?|times|units?|acres?|hectares?|points?"
-    r"|dozens?|calories|(?:mega|giga|kilo)?bytes?|[mgk]b|radians?|moles?|volts?|amps?|watts?|joules?|knots|servings?"
-    r"|scoops?|sheets?|portions?|stacks?|blocks?|laps?|pieces?|parts?|thousands?|(?:m|b)illions?|one|[mk]ph|light)"
-)
+_MEASURED = rf"(?:more\s+)?(?:{any_of('measured_kinds')}\s+)*{any_of('measured_things')}"
 _HOW_MANY = re.compile(rf"\bhow\s+many\s+(?!{_MEASURED}\b)(?P<noun>[a-z]+(?:\s+[a-z]+)?)", re.IGNORECASE)
 _HOW_MANY_CHINESE = re.compile(
     r"(?:多少|几)(?P<noun>个(?!小时|月|百分|单位|星期|世纪)|[张人只本头匹条支辆盒箱棵朵枝把台架艘套件双])"
 )
-_RATE = re.compile(
-    r"\b(?:average|mean|per|each|every|rate|ratio|expected|approximately|about|an\s+hour|a\s+(?:day|week|month|minute))\b"
-    r"|平均|每|约|倍",
-    re.IGNORECASE,
-)
+_RATE = re.compile(rf"\b{any_of('rate_words')}\b|平均|每|约|倍", re.IGNORECASE)
 _HAS_FRACTIONS = re.compile(r"\d\.\d+(?!\d|\s*\\?%)|\d\s*/\s*\d|\\[dt]?frac|\bhalf\b|\bquarters?\b|分之|半")
 """Where a prompt speaks of parts of things, a part of a thing is a sensible answer."""
 
@@ -63,32 +56,18 @@ def fractional_count(row: Row) -> list[Finding]:
     return []
 
 
-_VAGUE = r"(?:some|several|a\s+few|a\s+number\s+of|an\s+unknown\s+number\s+of)"
 # A stop ends the phrase of a vague count or of its noun: "a few dangerous animals" has its noun further on, and is
 # left alone.
-_STOP = r"(?=\s*[.,;]|\s+(?:and|in|on|at|from|for|to|of|with|out|into|off|away)\b)"
-_VERB = r"(?=\s+(?:get|gets|got|fly|flew|join|joined|leave|come|came|go|went|arrive|arrived|drive|drove)\b)"
+_STOP = rf"(?=\s*[.,;]|\s+{any_of('after_vague_counts')}\b)"
 _VAGUE_COUNT = re.compile(
-    rf"\b{_VAGUE}(?!\s+of\b)(?:(?:\s+more)?(?:{_STOP}|{_VERB})"
+    rf"\b{any_of('vague_counts')}(?!\s+of\b)(?:(?:\s+more)?(?:{_STOP}|(?=\s+{any_of('moving_verbs')}\b))"
     rf"|\s+(?:more\s+)?(?!more\b|days|hours|minutes|weeks|months|years|times?)(?P<noun>[a-z]+){_STOP})",
     re.IGNORECASE,
 )
-_STATE_ASKED = re.compile(
-    r"\bhow\s+(?:many|much)\b.*\b(?:now|left|remain|remaining|remained|altogether|in\s+total|in\s+all|total|together"
-    r"|then|(?:in|at|by)\s+the\s+end|afterwards?)\b",
-    re.IGNORECASE | re.DOTALL,
-)
-# These words close the equation from another side, or make the story more than adding and taking away. With any of
-# them the vague quantity may be what is asked, or may be worked out, and the rule keeps silent.
-_CLOSERS = re.compile(
-    r"\b(?:now|left|remain\w*|still|total|altogether|in\s+all|ended?\s+up|twice|thrice|double\w*|tripled?|times|half"
-    r"|third|quarter|as\s+many|as\s+much|than|percent|each|every|equally|ratio|average|costs?|prices?|cents?|dollars?"
-    r"|same|rest|all\s+of|both|if|per|until|make|makes|enough|because)\b|[%$]",
-    re.IGNORECASE,
-)
-_NUMBER_WORD = re.compile(
-    r"\d|\b(?:two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|dozen)\b", re.IGNORECASE
-)
+_STATE_ASKED = re.compile(rf"\bhow\s+(?:many|much)\b.*\b{any_of('states')}\b", re.IGNORECASE | re.DOTALL)
+# With any of these words the vague quantity may be what is asked, or may be worked out, and the rule keeps silent.
+_CLOSERS = re.compile(rf"\b{any_of('closers')}\b|[%$]", re.IGNORECASE)
+_NUMBER_WORD = re.compile(rf"\d|\b{any_of('plain_numbers')}\b", re.IGNORECASE)
 
 _VAGUE_CHINESE = re.compile(
     r"(?:有|买|来|吃|送|拿|给|走|加|放|借|摘|用|卖)[了来走出去给入进]*(?:一些|若干|几(?:[个只本张支颗条块])?(?![年天月小分岁点次第倍何]))"
@@ -134,3 +113,52 @@ def _vague_count_chinese(prompt: str) -> str | None:
         return None
     match = _VAGUE_CHINESE.search(story)
     return match[0] if match and _NUMBER_WORD.search(story) else None
+
+
+_COUNT_ASKED = re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE)
+
+_NEGATIVE_COUNT = re.compile(
+    rf"(?<![\d)\]}}=+*/%])\s[-−]\d+(?:\.\d+)?\s+(?!{any_of('never_counted')})(?P<noun>[a-z]{{3,}})", re.IGNORECASE
+)
+_COUNT_FOLLOWS = re.compile(rf"\b{any_of('before_counts')}\s*$", re.IGNORECASE)
+
+
+@detector("negative_count", version="1")
+def negative_count(row: Row) -> list[Finding]:
+    """A story counts a negative number of things that come whole."""
+    prompt = row["prompt"]
+    if row["domain"] != "math" or not _COUNT_ASKED.search(prompt):
+        return []
+    for match in _NEGATIVE_COUNT.finditer(without_formulas(prompt)):
+        before = match.string[: match.start()]
+        if _COUNT_FOLLOWS.search(before[-40:]):
+            return [Finding("negative_count", evidence={"says": match[0].strip()})]
+    return []
+
+
+_UNIT = re.compile(any_of("gold_units"), re.IGNORECASE)
+_ASKED_UNIT = re.compile(r"\bhow\s+many\s+(?:more\s+|total\s+|whole\s+)?([a-z]+)\b", re.IGNORECASE)
+_GOLD_UNIT = re.compile(r"^[\s$]*-?[\d.,/\s]+(?:\\text\s*\{|\\mathrm\s*\{)?\s*([A-Za-z]+)\b[^\d]*$")
+
+
+@detector("unit_mismatch", version="2")
+def unit_mismatch(row: Row) -> list[Finding]:
+    """The question asks for a number of one unit, and gold is given in another."""
+    text = row["gold"] or ""
+    gold = _GOLD_UNIT.match(text) if len(text) <= MAX_CHARS else None
+    if gold is None or not _UNIT.fullmatch(gold[1]):
+        return []
+    for sentence in reversed(sentences(row["prompt"])):
+        asked = _ASKED_UNIT.search(sentence)
+        if asked and (unit := _UNIT.fullmatch(asked[1])):
+            if _singular(unit[0]) == _singular(gold[1]):
+                return []
+            return [Finding("unit_mismatch", evidence={"asks": asked[0], "gold": row["gold"]})]
+    return []
+
+
+def _singular(unit: str) -> str:
+    lowered = unit.lower()
+    return PATTERNS["singular"].get(
+        lowered, lowered.replace("metre", "meter").replace("litre", "liter").removesuffix("s")
+    )

@@ -1,8 +1,7 @@
 """Loads detectors by name: a built-in one, `package.module:object`, or `path/file.py:object`.
 
 `load_detectors(("proof", "checks.py:shouting"))` returns the two in that order; `load_detectors(None)` returns the
-built-in ones that are on by default (`pipeline.tables.measured_flags`). One ConfigError lists every name that cannot
-be loaded.
+built-in ones. One ConfigError lists every name that cannot be loaded.
 """
 
 from __future__ import annotations
@@ -11,21 +10,21 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, cast
 
-from truegold.pipeline.flag.rules.answer_kinds import unit_mismatch
-from truegold.pipeline.flag.rules.arithmetic import arithmetic_error, number_from_nowhere
+from truegold.pipeline.flag.rules.answer_leaks import answer_in_prompt, solution_in_prompt
 from truegold.pipeline.flag.rules.detector import Detector
-from truegold.pipeline.flag.rules.encoding import foreign_fragment, mojibake
-from truegold.pipeline.flag.rules.gaps import gap_in_text
-from truegold.pipeline.flag.rules.garbled import garbled_number, lost_number
-from truegold.pipeline.flag.rules.guessable import choice_remnant, yes_no_answer
-from truegold.pipeline.flag.rules.leaks import answer_in_prompt, solution_in_prompt
-from truegold.pipeline.flag.rules.own_solution import gold_slip, lost_unit, solution_of_another_problem
-from truegold.pipeline.flag.rules.premises import negative_count, no_question
-from truegold.pipeline.flag.rules.quantities import fractional_count, missing_quantity
-from truegold.pipeline.flag.rules.questions import multi_part, proof
-from truegold.pipeline.flag.rules.residue import foreign_instruction, generator_talk, repeated_text
-from truegold.pipeline.flag.rules.wholeness import missing_figure, truncated_text
-from truegold.pipeline.tables.measured_flags import is_on
+from truegold.pipeline.flag.rules.incomplete_prompts import gap_in_text, missing_figure, no_question, truncated_text
+from truegold.pipeline.flag.rules.quantities import fractional_count, missing_quantity, negative_count, unit_mismatch
+from truegold.pipeline.flag.rules.question_kinds import choice_remnant, multi_part, proof, yes_no_answer
+from truegold.pipeline.flag.rules.stray_text import (
+    foreign_fragment,
+    foreign_instruction,
+    garbled_number,
+    generator_talk,
+    lost_number,
+    mojibake,
+    repeated_text,
+)
+from truegold.pipeline.flag.rules.worked_solutions import arithmetic_error, gold_slip
 from truegold.verifiers import ConfigError
 from truegold.verifiers.user_code import did_you_mean, load_object, source_digest, split_spelling
 
@@ -45,8 +44,6 @@ BUILT_IN: dict[str, Detector] = {
         garbled_number,
         lost_number,
         gap_in_text,
-        lost_unit,
-        solution_of_another_problem,
         gold_slip,
         fractional_count,
         missing_quantity,
@@ -55,7 +52,6 @@ BUILT_IN: dict[str, Detector] = {
         foreign_instruction,
         no_question,
         negative_count,
-        number_from_nowhere,
         arithmetic_error,
         unit_mismatch,
     )
@@ -63,15 +59,13 @@ BUILT_IN: dict[str, Detector] = {
 
 
 def load_detectors(names: Iterable[str] | None) -> list[Detector]:
-    """Return the detectors of these names, in their order; for None the built-in ones that are on by default.
+    """Return the detectors of these names, in their order; for None all built-in ones.
 
     ConfigError where a name cannot be loaded, or two detectors have one name.
     """
-    if names is None:
-        return [rule for name, rule in BUILT_IN.items() if is_on(name)]
     detectors: list[Detector] = []
     problems: list[ConfigError] = []
-    for name in names:
+    for name in BUILT_IN if names is None else names:
         try:
             detectors.append(_load(name))
         except ConfigError as problem:
@@ -79,9 +73,8 @@ def load_detectors(names: Iterable[str] | None) -> list[Detector]:
     if problems:
         hint = " ".join(dict.fromkeys(problem.hint for problem in problems if problem.hint))
         raise ConfigError(" ".join(problem.message for problem in problems), hint or None)
-    counts = Counter(detector.name for detector in detectors)
-    repeated = sorted(name for name, count in counts.items() if count > 1)
-    if repeated:
+    names_in_use = Counter(detector.name for detector in detectors)
+    if repeated := sorted((names_in_use - Counter(set(names_in_use))).keys()):
         raise ConfigError(f"flag.detectors: more than one detector is called {', '.join(repeated)}.")
     return detectors
 
@@ -91,7 +84,7 @@ def detector_versions(names: Iterable[str] | None) -> dict[str, str]:
 
     The version of one that is imported holds a digest of its source file too, so that an edit is noticed.
     """
-    spellings = [name for name in BUILT_IN if is_on(name)] if names is None else list(names)
+    spellings = list(BUILT_IN if names is None else names)
     return {
         detector.name: detector.version + _source_digest(spelling)
         for spelling, detector in zip(spellings, load_detectors(spellings), strict=True)

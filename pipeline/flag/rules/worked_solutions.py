@@ -1,4 +1,11 @@
-r"""Reads the calculations in a worked solution, exactly: `"3*12 = <<3*12=36>>36 eggs"` is one, 3*12 = 36.
+r"""Rules that recompute a row's worked solution, and hold it against its gold.
+
+Some rows and their findings:
+
+    solution "5 * 7 = 36 apples ... #### 36"                                    arithmetic_error, shows 5 * 7 = 35
+    solution "... <<8*9=72>>72 clips\n#### 27"  gold "27"                        gold_slip: 72
+
+Calculations are read exactly, as `"3*12 = <<3*12=36>>36 eggs"` is one, 3*12 = 36:
 
     calculations("She pays 20% of $50 = $10, so 50-10=40")
       ->  [Calculation("20% of $50", 10), Calculation("50-10", 40)]     with operands (20, 50) and (50, 10)
@@ -15,6 +22,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import islice
+
+from truegold.pipeline.flag.rules.detector import Finding, detector
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.numbers import read_number
 
 MAX_CALCULATIONS = 200
 """The most calculations that are read of one solution."""
@@ -43,7 +54,6 @@ _CUT_OFF = re.compile(
 """What stands before a left side that is only the end of a longer one: `6 boxes * 1/4 = 15`."""
 _FRACTION_LAST = re.compile(r"/\s*(\d+\s*/\s*\d+)(?!\s*/)")
 _CLOCK = re.compile(r"(?<![\d.,])0\d")
-_RESULT = re.compile(rf"=\s*({_NUMBER_PATTERN})")
 _TOKEN = re.compile(rf"\s*(?:(?P<number>{_NUMBER_PATTERN})|(?P<sign>[-+*/()%])|(?P<of>of\b))")
 
 
@@ -87,15 +97,12 @@ class Calculation:
 
 @lru_cache(maxsize=16)
 def calculations(solution: str) -> tuple[Calculation, ...]:
-    """Return the calculations of a solution, in order. Those that a calculator's mark repeats are read once.
-
-    The cache serves the rules that ask for the calculations of one row, one after the other.
-    """
+    """Return the calculations of a solution, in order. Those that a calculator's mark repeats are read once."""
     return tuple(_read_calculations(solution))
 
 
 def _read_calculations(solution: str) -> Iterator[Calculation]:
-    text = _without_marks(solution)
+    text = _MONEY.sub("", _CALCULATOR.sub("", solution[:MAX_CHARS]))
     for pattern, sign in _LATEX:
         text = re.sub(pattern, sign, text)
     for match in islice(_EQUATION.finditer(text), MAX_CALCULATIONS):
@@ -111,16 +118,6 @@ def _read_calculations(solution: str) -> Iterator[Calculation]:
         if _evaluate(_FRACTION_LAST.sub(r"/(\1)", left)) == result:
             value = result
         yield Calculation(left.strip(), value, result, len(right.partition(".")[2]), operands)
-
-
-def numbers_after_equals(solution: str) -> Iterator[Fraction]:
-    """Yield every number right after an equals sign, also the results of calculations with words in them."""
-    return (_fraction(match[1]) for match in _RESULT.finditer(_without_marks(solution)))
-
-
-def _without_marks(solution: str) -> str:
-    """Return the solution without a calculator's marks and without signs of money and spacing."""
-    return _MONEY.sub("", _CALCULATOR.sub("", solution[:MAX_CHARS]))
 
 
 def _evaluate(text: str) -> Fraction | None:
@@ -192,3 +189,61 @@ def _read_factor(tokens: list[str], index: int, depth: int) -> tuple[Fraction, i
 
 def _fraction(text: str) -> Fraction:
     return Fraction(text.replace(",", ""))
+
+
+MAX_SHOWN = 5
+
+
+_OTHER_BASE = re.compile(r"\b(?:in|what|which|some|to|from)\s+base\b|\bbase[-\s]\$?\d", re.IGNORECASE)
+"""Where a problem speaks of bases, `44 * 55 = 3506` may be true."""
+
+
+@detector("arithmetic_error", version="3")
+def arithmetic_error(row: Row) -> list[Finding]:
+    """A calculation in the solution is wrong. Whether the answer is wrong too is for a reviewer to see."""
+    if not row["solution"] or row["domain"] != "math":
+        return []
+    if _OTHER_BASE.search(row["prompt"]):
+        return []
+    wrong = [calculation for calculation in calculations(row["solution"]) if not calculation.holds]
+    if not wrong:
+        return []
+    shown = [f"{step.left} = {_format(step.result)} (it is {_format(step.value)})" for step in wrong[:MAX_SHOWN]]
+    return [Finding("arithmetic_error", evidence={"wrong": shown})]
+
+
+def _format(value: Fraction) -> str:
+    if value.denominator == 1:
+        return str(value.numerator)
+    return f"{float(value):.6g}"
+
+
+_FINAL = "####"
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
+
+
+@detector("gold_slip", version="2")
+def gold_slip(row: Row) -> list[Finding]:
+    """Gold is a slip away from the last result of its solution, and stands nowhere in it but as the final answer."""
+    before, mark, _ = (row["solution"] or "").rpartition(_FINAL)
+    gold = read_number(row["gold"])
+    # A last step without its result has gold for it.
+    if gold is None or not mark or before.rstrip().rstrip("$").endswith("="):
+        return []
+    steps = calculations(before)
+    if not steps or steps[-1].result == gold.value or not steps[-1].holds:
+        return []
+    if gold.value in {Fraction(text) for text in _DIGITS.findall(before.replace(",", ""))}:
+        return []
+    last = steps[-1].result
+    if not _is_slip(gold.value, last):
+        return []
+    return [Finding("gold_slip", evidence={"gold": row["gold"], "last_step": f"{steps[-1].left} = {float(last):g}"})]
+
+
+def _is_slip(gold: Fraction, last: Fraction) -> bool:
+    """Whether the two differ by 1, by the sign, by a shifted point, or by the order of their digits."""
+    if gold == -last or abs(gold - last) == 1 or (last and gold / last in (10, Fraction(1, 10))):
+        return True
+    digits = [sorted(str(abs(value).numerator)) for value in (gold, last)]
+    return gold.denominator == last.denominator == 1 and digits[0] == digits[1] and len(digits[0]) > 1

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from truegold.pipeline.flag.rules.detector import Finding, detector
+from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.leaks import AnnouncedAnswer, announced_answers, gives_away
 from truegold.pipeline.text.options import find_options
@@ -43,11 +43,8 @@ _SENTENCE_GAP = re.compile(r"(?<=[.?!。？！])\s+|\n+")
 
 
 _STATED = re.compile(
-    r"\b(?:(?:the\s+)?(?:result|solution|key|outcome|hint|correct\s+\w+|reference|label|gold(?:\s+\w+)?|answer|ans)\b"
-    r"(?:\s+\w+){0,3}?\s*(?:is|are|=|:|should\s+be|will\s+be|equals|comes\s+to|turns\s+out\s+to\s+be|works\s+out\s+to|as)"
-    r"|(?:you\s+(?:should\s+|will\s+)?(?:get|find|obtain|arrive\s+at)|it(?:'s|’s|\s+is|\s+should\s+be|\s+equals)|namely|i\.e\.,?|spoiler\s*:?"
-    r"|(?:gives|giving|yielding|yields|is|equals|comes\s+to)|=|->|→|=>))\s*:?\s*(?:about\s+|exactly\s+|simply\s+)?"
-    r"(?P<value>[^\s()\[\]](?:[^()\[\]\n]{0,80}[^\s()\[\]])?)",
+    rf"\b(?:(?:the\s+)?{any_of('answer_names')}\b(?:\s+\w+){{0,3}}?\s*{any_of('is_words')}|{any_of('conclusions')})"
+    r"\s*:?\s*(?:about\s+|exactly\s+|simply\s+)?(?P<value>[^\s()\[\]](?:[^()\[\]\n]{0,80}[^\s()\[\]])?)",
     re.IGNORECASE,
 )
 _CALLED = re.compile(
@@ -58,21 +55,11 @@ _CALLED = re.compile(
 )
 _COMMENT = re.compile(r"<!--\s*([^<>]{1,100}?)\s*-->")
 _ASIDE = re.compile(r"[(\[（【]([^()\[\]（）【】\n]{1,100})[)\]）】]")
-_FORMAT = re.compile(
-    r"\b(?:round|express|nearest|decimals?|form|write|give|assume|assuming|note|where|enter|use|using|let|if|suppose|example"
-    r"|e\.g|units?|answer\s+(?:in|as|to)|terms|simplif\w+|places?|must|recall|consider|each|choose|select|figure|diagram|shown|mod)\b|\[asy\]|\\begin",
-    re.IGNORECASE,
-)
-
-
+_FORMAT = re.compile(rf"\b{any_of('format_words')}\b|\[asy\]|\\begin", re.IGNORECASE)
 _MARKED = re.compile(r"\W*(?:boxed|fbox)\b|\s*####|\s*<!--")
 """Forms that only an answer has, wherever they stand."""
 _CLAUSE_START = re.compile(r"[.?!。？！]\s|\n|[(（\[]")
-_SUPPOSES = re.compile(
-    r"\b(?:if|suppose|assum(?:e|ing)|when|whenever|given\s+that|such\s+that|so\s+that|for\s+(?:which|what)|determine|find)\b"
-    r"|如果|若|假设|已知|当",
-    re.IGNORECASE,
-)
+_SUPPOSES = re.compile(rf"\b{any_of('suppositions')}\b|如果|若|假设|已知|当", re.IGNORECASE)
 
 
 def _remarks(prompt: str, gold: str) -> Iterator[AnnouncedAnswer]:

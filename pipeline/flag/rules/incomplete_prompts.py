@@ -1,0 +1,224 @@
+"""Rules about prompts that are not whole: cut off, with a hole, without their picture or without a question.
+
+Some prompts and their findings:
+
+    "Tom has 12 apples. He buys 9 more and gives away 5. How many apples does"     truncated_text
+    "What is the value of x if 3x + 2 ="                                          nothing: a blank to fill
+    "Tom has [NUM] apples and buys 9 more. How many has he?"                       gap_in_text: a placeholder
+    "Tom has 12 apples. He buys 9 [...] does he have?"                             gap_in_text: words were left out
+    "Tom has 12 apples. He buys ... gives away 5. How many are left?"              gap_in_text: dots between words
+    "Find 1 + 2 + ... + 100."   "[ABC] is the area of triangle ABC."               nothing
+    "End your reply with 'Result: <number>'."   "Use <value> </value>."            nothing: this says how to answer
+    "As shown in the figure below, Tom has some apples. He buys 9 more. ..."      missing_figure
+    "Each pack costs 107 dollars. There is a discount of 106 dollars on each."     no_question
+
+Most missing premises show in no word or number, and are missed.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.options import find_options
+from truegold.pipeline.text.prose import CHINESE, FORMULA, asks, ending, sentences, without_formulas
+
+_MARKS_THAT_GO_ON = frozenset(",，、-‐–—・、،")
+"""Marks of punctuation after which a sentence goes on; all others, of any script, may end one."""
+_ENDS_FORMULA = re.compile(r"[$>|=_%^]$|" + FORMULA + "$")
+_DANGLING_WORD = re.compile(rf"(?:^|\s){any_of('dangling_words')}$", re.IGNORECASE)
+_DANGLING_MARK = re.compile(r"[,，、]$|(?<=[A-Za-z])-$")
+_DANGLING_CHINESE = re.compile(r"[一-鿿](?:和|与|或|把|被|如果|因为|并且|以及)$")
+_TRAILING_DOTS = re.compile(r"\b[a-z]{1,20}\s?(?:\.{3,}|…+)$|[一-鿿]\s?(?:\.{6,}|…{2,})$")
+_LEFT_OPEN = re.compile(rf"\b{any_of('open_ends')}$|\b{any_of('open_statements')}\b", re.IGNORECASE)
+MIN_STORY_WORDS = 10
+"""A single sentence of fewer words without a question is taken for an expression or a title, not for a cut story."""
+_OPEN_DOLLAR = re.compile(r"(?<!\\)\$")
+_PROSE = re.compile(r"\b[a-z]{3,} [a-z]{2,} [a-z]{3,}")
+_LATEX = re.compile(r"\\[A-Za-z]+|[\^_]\{")
+
+# Such questions stop before their verb: "How many apples does Tom", "How many birds are in", "How many apples".
+_HALF_QUESTION = re.compile(
+    r"(?:and\s+)?how\s+(?:many|much)\s+"
+    r"(?:(?:[a-z]+\s+){0,3}(?:does|do|did)(?:\s+(?:the\s+)?[a-z]+)?"
+    r"|(?:[a-z]+\s+){1,3}(?:is|are|was|were)(?:\s+(?:in|on|at|from))?"
+    r"|[a-z]+)",
+    re.IGNORECASE,
+)
+_HALF_CONDITION = re.compile(
+    r"(?:If|When|Since|Suppose|After|Given|While)\b(?:(?!\b(?i:how|what|which|find)\b)[^,?:])*|(?:What|How|Which|Who|When)",
+    re.ASCII,
+)
+"""Such a last sentence breaks off: "If there are 6 servings of", "What"."""
+
+
+def _has_open_formula(text: str) -> bool:
+    """Whether a formula opens and never closes. Amounts of money leave odd dollars too, so LaTeX must follow."""
+    marks = [match.start() for match in _OPEN_DOLLAR.finditer(text)]
+    if len(marks) % 2 == 0 or _PROSE.search(text, marks[-1]):
+        return False
+    return bool(_LATEX.search(text, marks[-1]))
+
+
+def _has_open_brace(text: str) -> bool:
+    """Whether a LaTeX argument opens and never closes."""
+    bare = text.replace("\\{", "").replace("\\}", "")
+    return bool(_LATEX.search(bare)) and bare.count("{") > bare.count("}") and not _ends_whole(text)
+
+
+def _ends_whole(text: str) -> bool:
+    """Whether the last character may end a prompt: a mark of punctuation of any script, or a formula."""
+    last = text[-1:]
+    is_mark = unicodedata.category(last or " ")[0] == "P" and last not in _MARKS_THAT_GO_ON
+    return is_mark or bool(_ENDS_FORMULA.search(text))
+
+
+def _signs_of_a_cut(text: str) -> Iterator[str]:
+    """Yield what shows that a text was cut."""
+    prose = without_formulas(text).strip()
+    if _has_open_formula(text):
+        yield "a formula is not closed"
+    if _has_open_brace(text):
+        yield "a brace is not closed"
+    if _TRAILING_DOTS.search(prose):
+        yield "trailing dots"
+    if _DANGLING_MARK.search(prose) and not _LEFT_OPEN.search(prose.rstrip(",-")):
+        yield "ends with a comma or a hyphen"
+    if not prose or _ends_whole(prose):
+        return
+    if _DANGLING_WORD.search(prose) or _DANGLING_CHINESE.search(prose):
+        yield "ends with a word that must go on"
+    parts = sentences(prose)
+    if _HALF_QUESTION.fullmatch(parts[-1]):
+        yield "the question has no verb"
+    if len(parts) > 1 and _HALF_CONDITION.fullmatch(parts[-1]):
+        yield "a condition without its question"
+    story = (len(parts) > 1 or len(prose.split()) >= MIN_STORY_WORDS) and not CHINESE.search(prose)
+    if story and not _LEFT_OPEN.search(parts[-1]) and not asks(prose):
+        yield "ends within a sentence and asks nothing"
+
+
+def _may_be_incomplete(row: Row) -> bool:
+    """Whether it is neither code, which may end in an open signature, nor a choice, whose stem is no sentence."""
+    return row["domain"] != "code" and row.get("verifier") != "choice" and find_options(row["prompt"]) is None
+
+
+@detector("truncated_text", version="2")
+def truncated_text(row: Row) -> list[Finding]:
+    """The prompt stops in the middle of a sentence or a formula."""
+    text = row["prompt"].strip()
+    sign = next(_signs_of_a_cut(text), None) if _may_be_incomplete(row) else None
+    return [] if sign is None else [Finding("truncated_text", evidence={"sign": sign, "end": ending(text, 60)})]
+
+
+MAX_SHAPE_CHARS = 5_000
+"""The part of a prompt that is searched for shapes."""
+_POINTER = re.compile(any_of("picture_pointers"), re.IGNORECASE)
+_SHAPE_AS_SHOWN = re.compile(
+    rf"\b{any_of('shapes')}\b.*\bas\s+(?:shown|pictured|illustrated)\s*[,.]|\b{any_of('shapes_below')}\s+(?:shown\s+)?below\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_POINTER_CHINESE = re.compile(
+    r"如[下上左右]?图|[下上左右]图(?!书|画|形)|图中|图示|如下?表|(?<!一)下表|见图|看图|(?:图|表)所示"
+)
+_EMBEDDED = re.compile(r"!\[[^\]]{0,300}\]\(|<img\b|\\includegraphics")
+_HAS_DRAWING = re.compile(
+    r"\[asy\]|\\begin\{(?:tikzpicture|tabular|array|asy|picture|align|pmatrix|bmatrix)|\n\s*\|.*\|.*\n|\t"
+)
+
+
+def _has_typed_table(text: str) -> bool:
+    """Whether lines with numbers follow, which are the table itself."""
+    return sum(any(char.isdigit() for char in line) for line in text.split("\n")[1:]) >= 2
+
+
+@detector("missing_figure", version="3")
+def missing_figure(row: Row) -> list[Finding]:
+    """The prompt points at a figure or table, and its text has neither."""
+    text = row["prompt"]
+    embedded = _EMBEDDED.search(text)
+    if embedded:
+        return [Finding("missing_figure", evidence={"embeds": ending(embedded[0])})]
+    pointer = _POINTER.search(text) or _SHAPE_AS_SHOWN.search(text[:MAX_SHAPE_CHARS]) or _POINTER_CHINESE.search(text)
+    if pointer is None or _HAS_DRAWING.search(text) or _has_typed_table(text[pointer.end() :]):
+        return []
+    return [Finding("missing_figure", evidence={"mentions": ending(pointer[0], 60)})]
+
+
+MIN_NUMBERS = 2
+"""Dots in a text with fewer numbers are more often a quotation than a cut."""
+SHOWN_CHARS = 25
+"""Characters shown on each side of a gap."""
+
+_DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|$)|\\begin\{.*?\\end\{[a-z*]+\}", re.DOTALL)
+_PLACEHOLDER = re.compile(
+    r"(?<![\\A-Za-z])(?:\[{1,2}|<{1,2}|\{{1,2})\s*"
+    rf"{any_of('placeholders')}[_ ]?\d{{0,2}}\s*(?:\]{{1,2}}|>{{1,2}}|\}}{{1,2}})",
+    re.IGNORECASE,
+)
+_LEFT_OUT = re.compile(rf"[\[(<{{]\s*{any_of('omissions')}\s*[\])>}}]", re.IGNORECASE)
+_DOTS = re.compile(r"\b[a-z]{2,}\s*(?:\.{3,}|…+)\s*[a-z]{2,}\b|[a-z]{2,}\s(?:\.{3,}|…+)\s[A-Za-z\d]")
+_SENTENCE_END = re.compile(r"(?<=[.?!])['\")]*\s+|(?<!:)\n\s*\n")
+_ABOUT_FORM = re.compile(rf"\b{any_of('answer_forms')}", re.IGNORECASE)
+_DIGITS = re.compile(r"\d+")
+_BLANK = re.compile(r"\b(?:fill|blanks?|complete|choose)\b|_{2,}", re.IGNORECASE)
+"""Where something is to be filled in, dots are the question."""
+
+
+@detector("gap_in_text", version="2")
+def gap_in_text(row: Row) -> list[Finding]:
+    """Words or numbers in the middle of the prompt are gone."""
+    if not _may_be_incomplete(row):
+        return []
+    prose = without_formulas(_DRAWING.sub(" ", row["prompt"]))
+    signs = [("a placeholder", _PLACEHOLDER), ("words were left out", _LEFT_OUT)]
+    if _BLANK.search(prose) is None and len(_DIGITS.findall(prose)) >= MIN_NUMBERS:
+        signs.append(("dots between words", _DOTS))
+    for sign, pattern in signs:
+        for match in pattern.finditer(prose):
+            if not _is_about_form(prose, match):
+                around = prose[max(0, match.start() - SHOWN_CHARS) : match.end() + SHOWN_CHARS]
+                return [Finding("gap_in_text", evidence={"sign": sign, "at": ending(around)})]
+    return []
+
+
+def _is_about_form(prose: str, match: re.Match[str]) -> bool:
+    """Return whether a mark is part of an instruction on the answer's form: by its sentence, or as a pair of tags."""
+    name = match[0].strip("<> ")
+    if match[0].startswith("<") and re.search(rf"</\s*{re.escape(name)}\s*>", prose[match.end() :]):
+        return True
+    start = max((end.end() for end in _SENTENCE_END.finditer(prose, 0, match.start())), default=0)
+    end = _SENTENCE_END.search(prose, match.end())
+    return _ABOUT_FORM.search(prose, start, end.start() if end else len(prose)) is not None
+
+
+MIN_TOLD_WORDS = 8
+"""A shorter text is a title or an expression, and tells no story."""
+_ASKS = re.compile(
+    rf"[?？]|(?:\\?_){{2,}}|\S[ \t]{{3,}}\S|\s\.\Z|\b{any_of('asking_words')}\b|多少|几|求|吗|何|什么", re.IGNORECASE
+)
+_INSTRUCTS = re.compile(
+    r"(?:\(?[\divxIVX]{1,3}[.)]\s*)?(?:(?:please|then|now|also|so|and|hence|next)\s+,?\s*)*"
+    rf"{any_of('orders')}\b|.*(?:[,;:]|\band)\s+(?:then\s+)?{any_of('later_orders')}\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_TELLS = re.compile(rf"{any_of('story_openings')}\b.*\b{any_of('story_verbs')}\b", re.IGNORECASE | re.DOTALL)
+
+
+@detector("no_question", version="3")
+def no_question(row: Row) -> list[Finding]:
+    """The sentences tell a story and ask nothing."""
+    prompt = row["prompt"].strip()
+    if row["domain"] != "math" or _ASKS.search(prompt) or find_options(prompt) is not None:
+        return []
+    prose = without_formulas(prompt)
+    if FORMULA in prose or not prose.endswith((".", "!", "。")) or prose.endswith(".."):
+        return []
+    parts = sentences(prose)
+    instructs = any(_INSTRUCTS.match(part) for text in parts for part in re.split(r"\.\.(?=[A-Z])", text))
+    if len(prose.split()) < MIN_TOLD_WORDS or instructs or not _TELLS.match(parts[-1]):
+        return []
+    return [Finding("no_question", evidence={"ends": ending(prompt, 80)})]

@@ -1,0 +1,175 @@
+r"""Rules about what a prompt asks for: what one gold answer cannot cover, and what can be guessed.
+
+Some rows and their findings:
+
+    "... How many apples does Tom have now? And how many pears did he buy?"        multi_part
+    "Prove that 12+8 is even."                                                     proof
+    "How can she prove that she paid? She has 5 receipts. How many ...?"           nothing: a story
+    "Which of the following is prime?"  gold "B"                                   choice_remnant: options are missing
+    "Which is prime? (A) 4 (B) 8 (C) 9"  gold "7"                                  choice_remnant: gold is no option
+    "Which is prime? (A) 4 (B) 7 (C) 9"  gold "B", verifier choice                 nothing: `clean` made it a choice
+    "Is 91 prime?"  gold "No"                                                      yes_no_answer
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import orjson
+
+from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.golds import truth_of
+from truegold.pipeline.text.options import Options, chosen_letters, find_options
+from truegold.pipeline.text.prose import FORMULA, ending, sentences, without_formulas
+
+_QUANTITY = re.compile(rf"\b{any_of('quantity_questions')}\b|多少|几(?!何|乎)|求", re.IGNORECASE)
+_PART = re.compile(
+    r"(?:(?<=\s)|^)\(?([a-e])[.)]\s+|(?<![A-Za-z0-9_])[（(]([1-5])[)）]|(?:(?<=\s)|^)\(?(i{1,3}|iv)\)\s+"
+)
+_INSTRUCTION = re.compile(rf"{any_of('part_orders')}\b|.*[?？]|.*(?:求|多少|证明|写出|计算)", re.IGNORECASE | re.DOTALL)
+# These questions repeat another, are spoken in the story, or, as "What is $m+n$?", only reformat the first answer.
+_NOT_SEPARATE = re.compile(
+    r"(?:that\s+is\b|in\s+other\s+words|i\.e\.|hint\b)|.*[\"“”]|what\s+is\s+" + FORMULA + r"\s*\?",
+    re.IGNORECASE | re.DOTALL,
+)
+_QUOTED_BEFORE = re.compile(
+    r"\banswer\s+(?:of|to)\s+the\s+(?:above|previous|first)\s+(?:question|problem)\s+is\b", re.IGNORECASE
+)
+_GOLD_LIST = re.compile(r"(?<!\d),|,(?!\d{3})|[;，；、]|\band\b|\n")
+
+
+_SOLVED_PART = re.compile(r"\\boxed\s*\{|\bfinal\s+answer\s*:", re.IGNORECASE)
+
+
+def _labelled_parts(prose: str) -> list[str]:
+    """Return the texts of the parts (a), (b), ... or (1), (2), ...; none unless all are in order and ask something."""
+    marks = list(_PART.finditer(prose))
+    labels = [next(label for label in mark.groups() if label) for mark in marks]
+    for family in (["a", "b", "c", "d", "e"], ["1", "2", "3", "4", "5"], ["i", "ii", "iii", "iv"]):
+        chosen = [mark for mark, label in zip(marks, labels, strict=True) if label in family]
+        if len(chosen) < 2 or [label for label in labels if label in family] != family[: len(chosen)]:
+            continue
+        ends = [mark.start() for mark in chosen[1:]] + [len(prose)]
+        texts = [prose[mark.end() : end].strip() for mark, end in zip(chosen, ends, strict=True)]
+        if all(_INSTRUCTION.match(text) for text in texts):
+            return texts
+    return []
+
+
+def _questions(prose: str) -> list[str]:
+    """Return the sentences that end in a question mark and ask for a further quantity."""
+    if _QUOTED_BEFORE.search(prose):
+        return []
+    return [
+        text
+        for text in sentences(prose)
+        if text.endswith(("?", "？")) and _QUANTITY.search(text) and not _NOT_SEPARATE.match(text)
+    ]
+
+
+def _has_options(row: Row) -> bool:
+    """Whether it is a multiple-choice question; small letters may label its parts."""
+    options = find_options(row["prompt"])
+    return row.get("verifier") == "choice" or (options is not None and not options.may_be_parts)
+
+
+@detector("multi_part", version="3")
+def multi_part(row: Row) -> list[Finding]:
+    """Several things are asked, and the gold is one answer."""
+    prose = without_formulas(row["prompt"])
+    asked = _labelled_parts(prose) or list(dict.fromkeys(_questions(prose)))
+    answers = len(_GOLD_LIST.split(row["gold"] or ""))
+    # Options may be questions, and parts that are followed by their solutions are no longer asked.
+    if row["domain"] == "code" or len(asked) < 2 or answers >= len(asked):
+        return []
+    if _has_options(row) or _SOLVED_PART.search(row["prompt"]):
+        return []
+    return [Finding("multi_part", evidence={"asks": [ending(text, 80) for text in asked[:5]], "answers": answers})]
+
+
+_PROOF = re.compile(
+    r"(?:^|[.;:?!,，。；：]\s*|\)\s*|\b(?:and|then|please|hence)\s+)((?:prove|show)(?:\s+(?:that|the\s+following)\b|\s*:))"
+    r"|(?:^|[.;:?!]\s*)(prove\s+(?!it\b)\S+)"
+    r"|(求证|(?<!身份)(?<!学历)证明(?=[:：，,]|(?:对|当|若|不等式|方程|函数|存在|任意|数列|四边形|三角形|直线|平面|[A-Za-z$\\∠△⟦])))",
+    re.IGNORECASE,
+)
+_VALUE_ASKED = re.compile(rf"\b{any_of('value_questions')}\b|多少|求(?!证)|几(?!何)", re.IGNORECASE)
+
+
+@detector("proof", version="2")
+def proof(row: Row) -> list[Finding]:
+    """A proof is asked for, which no comparison with a gold answer can judge."""
+    prose = without_formulas(row["prompt"]).strip()
+    match = _PROOF.search(prose)
+    if match is None or row["domain"] == "code" or _VALUE_ASKED.search(prose) or _has_options(row):
+        return []
+    return [Finding("proof", evidence={"asks": next(group for group in match.groups() if group)})]
+
+
+MAX_PROMPT_CHARS = 50_000
+
+_LETTER = re.compile(r"\\?(?:text|textbf|mathrm|mathbf)?\s?\{?\s?\(?\s?([A-H])\s?\)?\s?\}?[.。]?")
+_WHICH_FOLLOWING = re.compile(
+    r"\bwhich\s+(?:one\s+|ones\s+|two\s+)?of\s+(?:the\s+following|these)\b(?![^.?!]{0,60}\b(?:above|given)\b)"
+    r"|下列[^，。？?]{0,30}(?:正确|错误|不正确|成立|符合|属于)的(?:是|有|个数)|下列[^，。？?]{0,20}中",
+    re.IGNORECASE,
+)
+_LISTED = re.compile(
+    r"\n\s*(?:[-*•]|\(?[ivx]{1,4}[.)]|\(?\d{1,2}[.)]|[①-⑳])|[①-⑳]|\b(?:I|II)[.)]\s|\([a-eA-E]\)|[:：]\s*\S|\[asy\]|\|.*\|"
+)
+_SOME_LABELS = re.compile(r"(?<!\w)[(（]\s?([A-E])\s?[)）]")
+
+
+@detector("choice_remnant", version="1")
+def choice_remnant(row: Row) -> list[Finding]:
+    """A multiple-choice question came without its options, or gold is none of them."""
+    prompt, gold = row["prompt"], row["gold"]
+    if row["domain"] == "code" or row.get("verifier") == "choice" or not gold or len(prompt) > MAX_PROMPT_CHARS:
+        return []
+    if orjson.loads(row.get("verifier_args") or "{}").get("options"):
+        return []
+    options = find_options(prompt)
+    evidence = _lost_options(prompt, gold) if options is None else _foreign_gold(prompt, gold, options)
+    return [] if evidence is None else [Finding("choice_remnant", evidence=evidence)]
+
+
+def _foreign_gold(prompt: str, gold: str, options: Options) -> dict[str, Any] | None:
+    """Return evidence that gold is none of the options. Conditions (A) and (B) of a question are no options."""
+    if chosen_letters(options, gold) is not None or options.may_be_parts or prompt.rstrip().endswith(("?", "？")):
+        return None
+    return {"gold_is_no_option": gold[:200], "options": list(options.texts)}
+
+
+def _lost_options(prompt: str, gold: str) -> dict[str, Any] | None:
+    """Return evidence that options were lost: gold is a letter, or the question asks to choose among what follows."""
+    letter = _LETTER.fullmatch(gold.strip())
+    if letter and not re.search(rf"(?<![a-z]){letter[1]}(?![a-z])", prompt):
+        return {"gold": gold, "options": "missing"}
+    if (question := _question_before_options(prompt)) is not None:
+        return {"asks": ending(question), "options": "missing"}
+    labels = "".join(sorted(set(_SOME_LABELS.findall(prompt)))) if letter else ""
+    has_gap = len(labels) >= 2 and not "ABCDE".startswith(labels)
+    return {"gold": gold, "labels": list(labels)} if has_gap else None
+
+
+def _question_before_options(prompt: str) -> str | None:
+    """Return the last sentence where it asks to choose among what follows, and nothing follows."""
+    prose = without_formulas(prompt).strip()
+    match = _WHICH_FOLLOWING.search(prose)
+    if match is None or _LISTED.search(prose):
+        return None
+    parts = sentences(prose)
+    last = parts[-1] if parts else ""
+    if not _WHICH_FOLLOWING.search(last) or FORMULA in last.split("following", 1)[-1] or last.count(",") >= 2:
+        return None
+    return last
+
+
+@detector("yes_no_answer", version="1")
+def yes_no_answer(row: Row) -> list[Finding]:
+    """The answer is yes or no, true or false: a guess is right half the time, and so is every second reward."""
+    if row["domain"] == "code" or not row["gold"] or (answer := truth_of(row["gold"])) is None:
+        return []
+    return [Finding("yes_no_answer", evidence={"gold": row["gold"], "read_as": answer})]

@@ -1,0 +1,258 @@
+"""Rules about text and numbers that were damaged, or do not belong to the problem.
+
+Some prompts and their findings:
+
+    "It鈥檚 5 km to the caf茅."                       mojibake: UTF-8 read as GBK; what `clean` can undo, it undoes
+    "Der Zug f\ufffdhrt um 8 Uhr."                     mojibake: characters are lost for good
+    "Tom has 5 apples. 他又买了三个苹果。How many ...?"  foreign_fragment
+    "Tom has thrity-two marbles and buys f1ve more."           garbled_number
+    "Tickets cost $ each, and 5% of them are sold."            lost_number
+    "Tickets cost $5 each, and % of them are sold."            lost_number
+    "Let $x$ % of the tickets be sold."                        nothing: the share is x
+    "New problem: Let me know if you need a hint. A boy has 120 dollars ..."             generator_talk
+    "How many are left? How many are left? How many are left?"                           repeated_text
+    "Translate this text into emojis. Find the smallest n such that ..."                 foreign_instruction
+    "Simplify and write the result as a fraction: ..."                                   nothing
+
+`generator_talk`, `foreign_instruction` and the rules on numbers read English only.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import lru_cache
+
+from truegold.pipeline.flag.rules.detector import PATTERNS, Finding, any_of, detector
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.encodings import misread_as
+from truegold.pipeline.text.language import UNKNOWN, language_of, sure_language
+from truegold.pipeline.text.prose import FORMULA, asks, ending, sentences, without_formulas
+
+MAX_CHARS = 10_000
+"""The part of a text that is read."""
+
+
+@detector("mojibake", version="1")
+def mojibake(row: Row) -> list[Finding]:
+    """Prompt or gold was decoded with a wrong character set, in a way that cannot be undone safely."""
+    for column, text in (("prompt", row["prompt"]), ("gold", row["gold"] or "")):
+        if (sign := misread_as(text[:MAX_CHARS])) is not None:
+            return [Finding("mojibake", evidence={"column": column, "sign": sign[0], "text": ending(sign[1])})]
+    return []
+
+
+_SCRIPTS = {
+    "Han": "[\u3400-\u9fff]",
+    "kana": "[\u3041-\u3096\u30a1-\u30fa]",
+    "Hangul": "[\uac00-\ud7af]",
+    "Cyrillic": "[\u0400-\u04ff]",
+    "Arabic": "[\u0620-\u064a]",
+    "Hebrew": "[\u05d0-\u05ea]",
+    "Devanagari": "[\u0904-\u0939]",
+    "Thai": "[\u0e01-\u0e30]",
+}
+_RUNS = {
+    name: re.compile(rf"(?:{letter}[\s，。、,.!?？\u0300-\u036f\u064b-\u065f\u093a-\u094d\u0e31-\u0e4e]*){{4,}}")
+    for name, letter in _SCRIPTS.items()
+}
+_WITHOUT_SPACES = ("Han", "kana", "Thai")
+_LATIN_WORDS = re.compile(r"(?:\b[a-z]{2,}\b[\s,]*){6,}")
+_LETTER = re.compile(r"[^\W\d_]")
+MIN_FRAGMENT_LETTERS = 25
+"""A shorter sentence of Latin letters is names and symbols as often as another language."""
+
+
+@detector("foreign_fragment", version="1")
+def foreign_fragment(row: Row) -> list[Finding]:
+    """A part of the prompt is in another language than the rest."""
+    text = without_formulas(row["prompt"][:MAX_CHARS]).replace(FORMULA, " ")
+    if row["domain"] == "code" or _asks_for_translation(text):
+        return []
+    fragment = _fragment_in_another_script(text) or _fragment_in_another_language(text)
+    return [] if fragment is None else [Finding("foreign_fragment", evidence=fragment)]
+
+
+def _fragment_in_another_script(text: str) -> dict[str, str] | None:
+    """Return a phrase in another alphabet beside a phrase in the Latin one."""
+    if text.isascii() or not _LATIN_WORDS.search(text):
+        return None
+    for script, pattern in _RUNS.items():
+        match = pattern.search(text)
+        # One word of another alphabet is a name, or what the problem is about.
+        if match and (script in _WITHOUT_SPACES or " " in match[0].strip()):
+            return {"script": script, "says": ending(match[0])}
+    return None
+
+
+def _fragment_in_another_language(text: str) -> dict[str, str] | None:
+    """Return a sentence that is surely in another language than the rest surely is."""
+    language = language_of(text)
+    parts = [part for part in sentences(text) if len(_LETTER.findall(part)) >= MIN_FRAGMENT_LETTERS]
+    for part in parts if len(parts) > 1 and language != UNKNOWN else ():
+        other = sure_language(part)
+        if other not in (UNKNOWN, language) and sure_language(text.replace(part, " ")) == language:
+            return {"language": other, "says": ending(part)}
+    return None
+
+
+def _asks_for_translation(text: str) -> bool:
+    return bool(re.search(r"\btranslat|翻译|\bpronounc|\bspelled\b", text, re.IGNORECASE))
+
+
+_NUMBER_WORDS = frozenset(PATTERNS["number_words"])
+MIN_WORD = 5
+"""Shorter number words are one letter away from too many other words."""
+_REAL_WORDS = frozenset(PATTERNS["near_number_words"])
+
+
+def _short_slips() -> dict[str, str]:
+    """Return the misspellings of short number words: two letters swapped, a letter doubled, a letter of three lost."""
+    slips: dict[str, str] = {}
+    for word in _NUMBER_WORDS:
+        for index in range(len(word)):
+            swapped = word[:index] + word[index + 1 : index + 2] + word[index] + word[index + 2 :]
+            doubled = word[:index] + word[index] * 2 + word[index + 1 :]
+            shortened = word[:index] + word[index + 1 :]
+            if len(word) < MIN_WORD:
+                slips |= {swapped: word, doubled: word}
+            if len(word) == MIN_WORD:
+                slips[shortened] = word
+    return {
+        slip: word
+        for slip, word in slips.items()
+        if slip not in _REAL_WORDS.union(_NUMBER_WORDS, PATTERNS["near_short_number_words"])
+    }
+
+
+_SHORT_SLIPS = _short_slips()
+"""Other slips of short number words are words themselves too often."""
+_SHORT_WORD = re.compile(r"\b[a-z]{3,11}\b")
+_TOW = re.compile(r"\btow\s+(?!trucks|boats|ropes|bars)[a-z]+s\b")
+"""The one slip of a short number word that is a word as well: nobody tows several of something."""
+_MIXED = re.compile(r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{3,11}\b", re.IGNORECASE)
+_DIGIT_LETTERS = [str.maketrans("013457", letters) for letters in ("oieast", "oleast")]
+_DIGITS_WITH_LETTERS = re.compile(r"(?<![\w.\\$])(?:\d+[OIl]\d*|[OIl]\d+|\d+[SB]\d+)(?:\.\d+)?(?![\w'-])")
+
+
+@detector("garbled_number", version="2")
+def garbled_number(row: Row) -> list[Finding]:
+    """A number in the prompt is misspelt, or has letters among its digits."""
+    prose = without_formulas(row["prompt"][:MAX_CHARS])
+    if row["domain"] != "math":
+        return []
+    for match in _SHORT_WORD.finditer(prose.lower()):
+        if (meant := _misspelt(match[0])) is not None and prose[match.start()].islower():
+            return [Finding("garbled_number", evidence={"says": match[0], "meant": meant})]
+    if swapped := _TOW.search(prose):
+        return [Finding("garbled_number", evidence={"says": swapped[0], "meant": "two"})]
+    for match in _MIXED.finditer(prose):
+        if any(match[0].lower().translate(letters) in _NUMBER_WORDS for letters in _DIGIT_LETTERS):
+            return [Finding("garbled_number", evidence={"says": match[0]})]
+    letters = set(re.findall(r"(?<![A-Za-z\d])[OIlSB](?![A-Za-z])", row["prompt"]))
+    for match in _DIGITS_WITH_LETTERS.finditer(prose):
+        if not letters & set(match[0]):
+            return [Finding("garbled_number", evidence={"says": match[0]})]
+    return []
+
+
+@lru_cache(maxsize=20_000)
+def _misspelt(word: str) -> str | None:
+    """Return the number word that is one slip away: a letter more, less or other, or two neighbours swapped."""
+    if word in _NUMBER_WORDS or word in _REAL_WORDS or word.rstrip("s") in _NUMBER_WORDS:
+        return None
+    if word in _SHORT_SLIPS or len(word) < MIN_WORD:
+        return _SHORT_SLIPS.get(word)
+    return next((meant for meant in _NUMBER_WORDS if len(meant) >= MIN_WORD and _is_one_slip(word, meant)), None)
+
+
+def _is_one_slip(word: str, meant: str) -> bool:
+    if abs(len(word) - len(meant)) > 1 or word[0] != meant[0]:
+        return False
+    start = next((index for index, (a, b) in enumerate(zip(word, meant, strict=False)) if a != b), len(word))
+    rest, other = word[start:], meant[start:]
+    swapped = rest[1:2] + rest[:1] + rest[2:] == other
+    return swapped or rest[1:] == other[1:] or rest[1:] == other or rest == other[1:]
+
+
+_BARE_SIGN = re.compile(
+    rf"(?<![^\s])\$(?=\s+{any_of('after_lost_money')}\b|\s*[,.?]\s)|\b{any_of('before_lost_percent')}\s+%(?=\s|[.,])"
+)
+
+
+@detector("lost_number", version="1")
+def lost_number(row: Row) -> list[Finding]:
+    """A sign of money or percent, stands without its number."""
+    prompt = row["prompt"][:MAX_CHARS]
+    # Dollar signs that are not followed by a digit open formulas, unless there is only one of them.
+    if row["domain"] != "math" or "\\" in prompt or len(re.findall(r"\$(?!\d)", prompt)) > 1:
+        return []
+    match = _BARE_SIGN.search(prompt)
+    if match is None:
+        return []
+    return [Finding("lost_number", evidence={"at": ending(prompt[max(0, match.start() - 20) : match.end() + 20])})]
+
+
+MAX_TALK_CHARS = 20_000
+"""The part of a prompt that is searched for what does not belong there."""
+_TALK = re.compile(rf"\b{any_of('generator_talk')}", re.IGNORECASE)
+
+
+@detector("generator_talk", version="1")
+def generator_talk(row: Row) -> list[Finding]:
+    """The prompt still has what a model that wrote or rewrote the problem said beside it."""
+    match = _TALK.search(row["prompt"][:MAX_TALK_CHARS])
+    return [] if match is None else [Finding("generator_talk", evidence={"says": match[0]})]
+
+
+_DRAWINGS = re.compile(r"\[asy\].*?\[/asy\]|\\begin\{([a-z]+\*?)\}.*?\\end\{\1\}", re.DOTALL)
+_LOOP = re.compile(r"(\S.{0,40}?)\1{15,}", re.DOTALL)
+_REPEATS_WORDS = re.compile(r"[^\W\d_]|\d\W|\W\d")
+"""A loop of digits alone is a periodic decimal, one of underscores a blank to fill."""
+MAX_LOOP_CHARS = 4_000
+"""The part of a prompt that is searched for loops: the search looks at every character forty times."""
+_MIN_REPEATS = 3
+"""One sentence counts as repeated text from this many times on; two sentences do when each comes twice."""
+_MIN_SENTENCE_CHARS = 25
+"""Shorter sentences may well come again."""
+MIN_PAIR_CHARS = 40
+"""Two sentences that each come twice are longer than the steps of a procedure."""
+
+
+@detector("repeated_text", version="2")
+def repeated_text(row: Row) -> list[Finding]:
+    """The text got into a loop, or has the same sentences again."""
+    text = _DRAWINGS.sub(" ", row["prompt"][:MAX_TALK_CHARS])
+    loop = next((match for match in _LOOP.finditer(text[:MAX_LOOP_CHARS]) if _REPEATS_WORDS.search(match[1])), None)
+    if loop is not None:
+        return [Finding("repeated_text", evidence={"again": loop[1], "times": len(loop[0]) // len(loop[1])})]
+    counts = Counter(" ".join(part.split()).lower() for part in sentences(text) if len(part) >= _MIN_SENTENCE_CHARS)
+    repeats = {sentence: count for sentence, count in counts.items() if count > 1}
+    if (
+        sum(len(sentence) >= MIN_PAIR_CHARS for sentence in repeats) < 2
+        and max(repeats.values(), default=0) < _MIN_REPEATS
+    ):
+        return []
+    count, sentence = max((count, sentence) for sentence, count in repeats.items())
+    return [Finding("repeated_text", evidence={"again": ending(sentence), "times": count})]
+
+
+_ORDER = re.compile(rf"(?:please\s+)?{any_of('foreign_orders')}\b", re.IGNORECASE)
+_CONTENT = re.compile(r"[a-z]{4,}")
+_COMMON = frozenset("this that these those into then your every each from with their them have what when".split())
+
+
+@detector("foreign_instruction", version="1")
+def foreign_instruction(row: Row) -> list[Finding]:
+    """The text opens with an instruction of another kind, and the rest takes no notice of it."""
+    if row["domain"] != "math":
+        return []
+    parts = sentences(without_formulas(row["prompt"][:MAX_TALK_CHARS]))
+    if len(parts) < 2 or not _ORDER.match(parts[0]) or FORMULA in parts[0] or re.search(r"[:\d]", parts[0]):
+        return []
+    rest = " ".join(parts[1:])
+    rest_stems = {word[:4] for word in _CONTENT.findall(rest.lower())}
+    words = {word for word in _CONTENT.findall(parts[0].lower()) if word not in _COMMON}
+    if len(words) < 4 or any(word[:4] in rest_stems for word in words) or not asks(rest):
+        return []
+    return [Finding("foreign_instruction", evidence={"orders": ending(parts[0])})]
