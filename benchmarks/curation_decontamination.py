@@ -35,7 +35,7 @@ from typing import Any
 import polars as pl
 
 from truegold.pipeline.decontaminate.file import decontaminate_file
-from truegold.pipeline.engines.encoder import load_encoder
+from truegold.pipeline.engines.text_vectors import load_encoder
 from truegold.pipeline.near.embedding import Encoder
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.sources.problem_batches import ProblemColumns

@@ -23,7 +23,7 @@ from typing import Any
 from curation_decontamination import is_odd, rows
 from curation_names import measure as measure_names
 
-from truegold.pipeline.engines.encoder import load_encoder
+from truegold.pipeline.engines.text_vectors import load_encoder
 from truegold.pipeline.near import CorpusBuilder
 from truegold.pipeline.near.embedding import Encoder, find_translations, propose
 

@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ranking_scores import area_under_roc, average_precision, interval
 
-from truegold.pipeline.suspicion import Assessment, Ballot, Item, Sample, Tier, Votes, assess
+from truegold.pipeline.suspicion import Assessment, LabelledProblem, Sample, Tier, VoteCounter, Votes, assess
 
 WEAK, MID = 0.72, 0.88
 """Systems below WEAK are weak, from there to MID middling, by agreement with the labels."""
@@ -94,11 +94,12 @@ def assess_samples(
 ) -> tuple[list[Assessment], Votes]:
     """Return the assessments of the rows, and the votes."""
     labelled_items = [
-        Item(str(row["id"]), row["gold_original"], row["question"], row.get("gold_solution"), verifier) for row in rows
+        LabelledProblem(str(row["id"]), row["gold_original"], row["question"], row.get("gold_solution"), verifier)
+        for row in rows
     ]
-    ballot = Ballot(labelled_items)
-    ballot.add(samples)
-    votes = ballot.count()
+    counter = VoteCounter(labelled_items)
+    counter.add(samples)
+    votes = counter.count()
     return list(assess(labelled_items, votes)[1]), votes
 
 
@@ -134,15 +135,15 @@ def measure(
 def rates(rows: Sequence[Mapping[str, Any]], verifier: str) -> dict[str, float]:
     """Each system's share of answered labels that it agrees with."""
     names = sorted({name for row in rows for name in row["preds"]})
-    labelled_items = [Item(str(row["id"]), row["gold_original"], None, None, verifier) for row in rows]
-    ballot = Ballot(labelled_items)
-    ballot.add(
+    labelled_items = [LabelledProblem(str(row["id"]), row["gold_original"], None, None, verifier) for row in rows]
+    counter = VoteCounter(labelled_items)
+    counter.add(
         Sample(str(row["id"]), name, answer=str(row["preds"][name]))
         for row in rows
         for name in names
         if row["preds"].get(name) is not None
     )
-    votes = ballot.count()
+    votes = counter.count()
     seen = np.bincount(votes.system, weights=votes.samples, minlength=len(votes.systems))
     right = np.bincount(votes.system, weights=votes.samples * (votes.answer_class == 0), minlength=len(votes.systems))
     return {name: float(right[n] / seen[n]) for n, name in enumerate(votes.systems)}

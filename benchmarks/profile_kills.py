@@ -22,8 +22,8 @@ from pathlib import Path
 import polars as pl
 from profile_sampling import settings, some_rows
 
+from truegold.pipeline.profile.sample_store import RecordLog
 from truegold.pipeline.profile.stage import profile
-from truegold.pipeline.profile.store import RecordLog
 from truegold.pipeline.running.progress import NullProgress
 
 AFTERWARDS = 0.1

@@ -29,11 +29,11 @@ from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines import build_encoder, build_engine
 from truegold.pipeline.engines.base import Engine, sample_seed
 from truegold.pipeline.engines.vllm_local import VllmEngine
-from truegold.pipeline.profile import source as profile_source
+from truegold.pipeline.profile import sample_store
 from truegold.pipeline.profile import stage as profile_stage
-from truegold.pipeline.profile.allocation import decide
-from truegold.pipeline.profile.store import prompt_key
-from truegold.pipeline.rates.prior import fit_prior
+from truegold.pipeline.profile.sample_store import prompt_key
+from truegold.pipeline.profile.schedule import decide
+from truegold.pipeline.rates.posterior import fit_prior
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.tables.rows import read_rows, write_rows
 
@@ -68,7 +68,7 @@ def some_rows(run: Path, count: int, folder: Path) -> Path:
 def profile(inputs: dict[str, Path], config: ProfileConfig, out: Path) -> dict[str, float]:
     """Profile the rows; return tokens and CPU seconds after the engine was loaded."""
     loaded: list[float] = []
-    build = profile_source.build_engine
+    build = sample_store.build_engine
 
     def timed(*arguments: Any) -> tuple[Engine, Any]:
         built = build(*arguments)
@@ -83,7 +83,7 @@ def profile(inputs: dict[str, Path], config: ProfileConfig, out: Path) -> dict[s
         close(engine)
         closing.append(cpu_seconds() - began)
 
-    profile_source.build_engine, VllmEngine.close = timed, timed_close  # type: ignore[method-assign]
+    sample_store.build_engine, VllmEngine.close = timed, timed_close  # type: ignore[method-assign]
     out.mkdir()
     report = profile_stage.profile(inputs, config, out, NullProgress())
     return {"tokens": report.facts["sampling"]["tokens"], "cpu_s": cpu_seconds() - loaded[0] - closing[0]}

@@ -33,10 +33,8 @@ from typing import Any
 import numpy as np
 from publishing import publish, say
 
-from truegold.pipeline.profile.allocation import BOUNDS, Decision, decide
-from truegold.pipeline.profile.schedule import PILOT_ROWS, SampledRow, Schedule
-from truegold.pipeline.rates.posterior import expected_shares
-from truegold.pipeline.rates.prior import Prior, fit_prior
+from truegold.pipeline.profile.schedule import BOUNDS, PILOT_ROWS, Decision, SampledRow, Schedule, decide
+from truegold.pipeline.rates.posterior import Prior, expected_shares, fit_prior
 from truegold.verifiers import equivalent
 
 SAMPLES = 16

@@ -33,7 +33,7 @@ from typing import Any
 import orjson
 from publishing import publish, say
 
-from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA
+from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA
 from truegold.pipeline.report import open_page
 from truegold.pipeline.tables.ledger import DROPPED_SCHEMA, Ledger
 from truegold.pipeline.tables.profile import PROFILE_SCHEMA

@@ -31,7 +31,7 @@ from truegold.pipeline.config.stages import Step, WellPosedConfig
 from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.flag.well_posed.check import Answers, Problem, check_problems
+from truegold.pipeline.flag.well_posed import Answers, Problem, check_problems
 from truegold.verifiers.rates import wilson_interval
 
 ROWS = 200

@@ -27,7 +27,7 @@ from truegold.pipeline.review.stage import DECIDED_FILE, OPEN_FLAGS_FILE
 from truegold.pipeline.running.stage import RECORD, Output, Stage, plan_stage
 from truegold.pipeline.running.stage_table import Phase, phase_of
 from truegold.pipeline.select import select
-from truegold.pipeline.select.unprofiled import TakeRowsConfig, take_rows
+from truegold.pipeline.select.stage import TakeRowsConfig, take_rows
 from truegold.pipeline.tables.run_files import UNFINISHED
 from truegold.synth import synth
 from truegold.synth.config import SynthConfig

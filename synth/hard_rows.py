@@ -14,7 +14,7 @@ from typing import TypedDict
 
 import orjson
 
-from truegold.pipeline.profile.sampling import SampleRow
+from truegold.pipeline.profile.drawing import SampleRow
 from truegold.pipeline.rates.posterior import Beta
 from truegold.pipeline.tables.profile import ProfileRow
 from truegold.pipeline.tables.rows import Row, RowKey, read_rows, read_table, row_key

@@ -14,11 +14,16 @@ from pathlib import Path
 
 from truegold.pipeline.config.engines import EngineConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams, score
-from truegold.pipeline.profile.drawing import Drawing, SampleSource
+from truegold.pipeline.profile.drawing import Drawing
 from truegold.pipeline.profile.judging import Judging, VerdictRecord
+from truegold.pipeline.profile.sample_store import (
+    CompletionSource,
+    RecordLog,
+    SampleStore,
+    prompt_key,
+    sampling_identity,
+)
 from truegold.pipeline.profile.schedule import Draw, SampledRow
-from truegold.pipeline.profile.source import sampling_identity
-from truegold.pipeline.profile.store import RecordLog, SampleStore, prompt_key
 from truegold.pipeline.running.disk import digest_json
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.tables.rows import Row
@@ -83,7 +88,7 @@ class Sampler:
 
     def __init__(
         self,
-        source: SampleSource,
+        source: CompletionSource,
         engine: EngineConfig,
         config: SynthConfig,
         model: Path | None,

@@ -17,7 +17,7 @@ from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
-from truegold.pipeline.profile.source import sample_source
+from truegold.pipeline.profile.sample_store import sample_source
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.select.stage import SELECTED_SCHEMA

@@ -10,7 +10,7 @@ the two texts is gold. Three kinds of answers are never sent: those without a le
 win model verifiers over), those that are too long to be answers, and those full of chat markup. Only the last line of a
 reply counts, and only a plain verdict on it.
 
-This module handles text alone; `truegold.pipeline.profile.model_judge` says which model is asked, and when. Not
+This module handles text alone; `truegold.pipeline.profile.judging` says which model is asked, and when. Not
 covered: grading of proofs or of reasoning.
 """
 

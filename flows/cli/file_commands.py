@@ -100,7 +100,7 @@ def decontaminate(
 ) -> None:
     """Find problems of evaluation sets in a file: copies, parts of longer texts, rewordings."""
     from truegold.pipeline.decontaminate.file import decontaminate_file
-    from truegold.pipeline.engines.encoder import load_encoder
+    from truegold.pipeline.engines.text_vectors import load_encoder
     from truegold.pipeline.running.disk import disk_errors_reported
     from truegold.pipeline.sources.problem_batches import ProblemColumns, describe_reading
 
@@ -153,8 +153,7 @@ def flag(
     from truegold.pipeline.curation.plan import flagging_stages, last_flagging
     from truegold.pipeline.running.stage import load_record
     from truegold.pipeline.sources.problem_batches import guess_columns_with_options
-    from truegold.pipeline.suspicion.stage import summary_lines
-    from truegold.pipeline.suspicion.tables import sample_files
+    from truegold.pipeline.suspicion.stage import sample_files, summary_lines
     from truegold.pipeline.tables.ledger import FLAGS_FILE
     from truegold.pipeline.tables.reasons import SUSPICION_FILE
 

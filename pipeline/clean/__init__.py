@@ -1,7 +1,6 @@
 """Stage `clean`: characters, markup, boilerplate, options and leaks: edits that have one reading, all in the ledger."""
 
-from truegold.pipeline.clean.boilerplate import Boilerplate
-from truegold.pipeline.clean.edits import EDITS, Edit, clean_code, clean_prose
+from truegold.pipeline.clean.edits import EDITS, Boilerplate, Edit, clean_code, clean_prose
 from truegold.pipeline.clean.stage import clean
 from truegold.pipeline.text.golds import GOLD_TYPES, gold_note
 from truegold.pipeline.text.language import language_of

@@ -1,13 +1,19 @@
-r"""HTML that was left in a text: entities, and the tags that only lay it out.
+r"""HTML that was left in a text, and LaTeX that was damaged on its way, repaired where only one reading makes sense.
 
     "AB&nbsp;&lt; 5"                             "AB\u00a0< 5"
     "the following:<br/>① (x-1)<sup>2</sup>"     "the following:\n① (x-1)^{2}"
     "<tr><td>a</td><td>1</td></tr>"              "| a | 1 |\n"
     "if a<b and c>d"                             stays: no tag
     "<img src=...>"                              stays, for the rule `missing_figure` to see
+    <form feed>rac{1}{2}, <tab>imes              \frac{1}{2}, \times      an escape was taken for a control character
+    \\frac{1}{2} \\cdot x                        \frac{1}{2} \cdot x      escaped once too often
+    $\frac{r}{s}=frac{BC}{AD}$                   ... =\frac{BC}{AD}$      a backslash was lost
+    such that:\n(A) 5\n(B) 7                     line breaks              written as backslash and n
+    What is $x$? $                               What is $x$?             a dollar sign that opens nothing
 
 An entity never becomes a letter, a digit, `#` or `;`, so that no new entity can arise. A tag of one letter counts only
-beside its closing tag: `<b>` may well be an inequality.
+beside its closing tag: `<b>` may well be an inequality. Row ends (`\\`), `\(`, `\)` and everything else that could be
+meant stay. Every function takes time linear in the text.
 """
 
 from __future__ import annotations
@@ -15,6 +21,109 @@ from __future__ import annotations
 import re
 from html import unescape
 from html.entities import html5
+
+from truegold.pipeline.text.formulas import FORMULA
+from truegold.verifiers.math.reading.names import COMMANDS
+
+# Each pattern is what is left of commands whose first two characters became one control character. Answers have a list
+# of their own (`verifiers.math.reading.normal`) that goes further: they hold no prose, in which "<tab>o" is no \to.
+_DAMAGED = (
+    (re.compile("\x0c(?=rac\\b|rac\\d|orall|rom|box|loor|latfrac)"), r"\\f"),
+    (re.compile("\x08(?=eta|oxed|egin\\{|inom|ar\\{|mod|ullet|ig[lrgm]|oldsymbol|ecause)"), r"\\b"),
+    (re.compile("\t(?=ext|imes(?![a-z])|heta|riangle|ilde|frac|binom|an[\\\\({^\\d])"), r"\\t"),
+    (re.compile("\r(?=ight|angle|ho(?![a-z])|floor|ceil|brace|vert)"), r"\\r"),
+    (re.compile("\n(?=eq(?![a-z])|otin(?![a-z])|abla(?![a-z])|geq(?![a-z])|leq(?![a-z]))"), r"\\n"),
+    (re.compile("\x07(?=lpha|pprox|ngle|rcsin|rccos|rctan|ligned|st(?![a-z]))"), r"\\a"),
+    (re.compile("\x0b(?=ec[{\\\\ ]|ee(?![a-z])|arnothing|arphi|arepsilon|artheta|dots|ert)"), r"\\v"),
+)
+
+MAX_CHARS = 100_000
+"""Longer texts are left as they are: no problem is so long, and some patterns look a thousand characters ahead."""
+
+_RUN = re.compile(r"\\+")
+_ENGLISH = frozenset(
+    "abs angle ast bar big bigger cancel cap ceiling choose circ color comb cup degree delta dot dots div emph end "
+    "exists exp floor gamma gt hat hence iff implies in int it large left limits log lor lt max middle mid min mod ne "
+    "over parallel perm phantom pi pm prime prod propto quad right sec sign sim sin small square star sum tan text to "
+    "times triangle underline vee wedge begin land ni rm tt bf le ge mp mu nu xi chi eta psi rho tau".split()
+)
+_UNLIKE_WORDS = frozenset(name for name in COMMANDS if len(name) >= 3 and name not in _ENGLISH)
+"""Commands whose names are no words, so that two backslashes before one are never the end of a row and a word."""
+_DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20})(\{?))")
+_BLOCK = re.compile(r"\\begin\b")
+
+_LOST = re.compile(
+    r"(?<![A-Za-z\\/\"'`])(?<!backslash\})(?:[dt]?frac(?=\s{0,2}\{[^{}]{1,60}\}\s{0,2}\{)|sqrt(?=\s{0,2}(?:\[\d\])?\{[^{}]{1,60}\}))"
+)
+_ONE_FORMULA = re.compile(
+    r"(?=[^\n]*\\[A-Za-z])(?![^\n]*(?:\\[(\[]|(?<![\\A-Za-z{])[A-Za-z]{3,}\s+[A-Za-z]{2,}))(?:\$(?!\s?[\d.])[^$\n]+|[^$\n]+\$)"
+)
+"""A line with a command in it, no other delimiters, no prose, and one dollar sign that belongs to no amount."""
+_NEWLINE = re.compile(
+    r"(?<!\\)\\n(?=\\(?:begin|end|item|\[|\()|\([A-Za-z0-9]{1,3}\)|\\n(?![a-z])|(?!(?:Right|Left|V)[a-z])[A-Z][a-z]*\b|\s*\Z)"
+)
+_END_DOLLAR = re.compile(r"[.?!。？！]\s{0,5}\$\Z")
+
+
+def repair_commands(text: str) -> str:
+    """Return the text with commands whose backslash and first letter became one escape, such as `\\t` of `\\times`."""
+    if text.isprintable():
+        return text
+    for pattern, repaired in _DAMAGED:
+        text = pattern.sub(repaired, text)
+    return text
+
+
+def halve_backslashes(text: str) -> str:
+    r"""Return the text with single backslashes, where all stand twice or `\\` precedes a command and ends no row."""
+    if "\\\\" not in text or len(text) > MAX_CHARS:
+        return text
+    runs = {len(match[0]) for match in _RUN.finditer(text)}
+    if all(length % 2 == 0 for length in runs) and any(map(_is_command, _DOUBLED.finditer(text))):
+        return _RUN.sub(lambda match: match[0][: len(match[0]) // 2], text)
+    if _BLOCK.search(text):
+        return text
+    return _DOUBLED.sub(lambda match: "\\" if _is_command(match) else match[0], text)
+
+
+def _is_command(match: re.Match[str]) -> bool:
+    """Say whether the letters behind two backslashes begin with a command: `fracx` does. A word needs its brace."""
+    letters = match[1]
+    if match[2] and letters in COMMANDS:
+        return True
+    command = next((letters[:end] for end in range(len(letters), 2, -1) if letters[:end] in COMMANDS), "")
+    return command in _UNLIKE_WORDS
+
+
+def restore_backslashes(text: str) -> str:
+    r"""Return the text with the backslash of `frac{1}{2}` and `sqrt{2}` inside of a formula."""
+    if len(text) > MAX_CHARS or ("frac" not in text and "sqrt" not in text):
+        return text
+    if FORMULA.search(text):
+        return FORMULA.sub(lambda match: _LOST.sub(r"\\\g<0>", match[0]), text)
+    # A text without words that are no commands is a formula itself, such as a gold.
+    if len(text) <= 1000 and not re.search(r"(?<![\\A-Za-z])(?!(?:[dt]?frac|sqrt)\b)[A-Za-z]{3,}", text):
+        return _LOST.sub(r"\\\g<0>", text)
+    return text
+
+
+def unescape_newlines(text: str) -> str:
+    r"""Return the text with line breaks that stood as backslash and n. Programs, where that is meant, stay."""
+    if "\\n" not in text or len(text) > MAX_CHARS or "```" in text or "print" in text:
+        return text
+    return _NEWLINE.sub("\n", text)
+
+
+def drop_stray_dollar(text: str) -> str:
+    """Return the text without a dollar sign at its end that no other belongs to; amounts of money stay."""
+    if text[-1:] != "$" and text[:1] != "$":
+        return text
+    if (text.count("$") - text.count("\\$")) % 2 == 0:
+        return text
+    if text.count("$") == 1 and len(text) <= 200:
+        return text.strip("$").strip() if _ONE_FORMULA.fullmatch(text) else text
+    return text[:-1].rstrip() if _END_DOLLAR.search(text[-8:]) else text
+
 
 _AMPERSANDS = r"&(?:(?:amp|AMP|#38|#[xX]26);)*"
 _ENTITY = re.compile(

@@ -23,8 +23,7 @@ from typing import Any, Literal
 
 import orjson
 
-from truegold.pipeline.clean.boilerplate import Boilerplate
-from truegold.pipeline.clean.edits import Edit, clean_code, clean_prose
+from truegold.pipeline.clean.edits import Boilerplate, Edit, clean_code, clean_prose
 from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.row_workers import map_rows

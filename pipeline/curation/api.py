@@ -47,7 +47,7 @@ from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import RECORD, Output, Stage, StageResult, plan_stage, run_stage
 from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.problem_batches import MAX_ROW_BYTES, ProblemColumns
-from truegold.pipeline.suspicion.tables import SampleFile
+from truegold.pipeline.suspicion.stage import SampleFile
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
 from truegold.verifiers import ConfigError

@@ -43,7 +43,7 @@ from truegold.pipeline.running.stage import Output, Stage, plan_stage
 from truegold.pipeline.sources.data_files import check_file
 from truegold.pipeline.sources.presets import check_preset
 from truegold.pipeline.suspicion import suspect
-from truegold.pipeline.suspicion.tables import SampleFile
+from truegold.pipeline.suspicion.stage import SampleFile
 from truegold.pipeline.verify import verify_gold
 from truegold.pipeline.verify.vet import vet_tests
 from truegold.verifiers import InputError

@@ -22,7 +22,7 @@ import orjson
 
 from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.copy_table import ExactCopies
-from truegold.pipeline.engines.encoder import load_encoder
+from truegold.pipeline.engines.text_vectors import load_encoder
 from truegold.pipeline.near import (
     Comparer,
     Corpus,

@@ -3,6 +3,8 @@
     "What is 2+3?"  --chat template-->  "<|im_start|>user\\nWhat is 2+3?<|im_end|>\\n<|im_start|>assistant\\n"  -->  ids
 
 The template is applied once and its text is encoded without special tokens, so that no second BOS is put in front.
+
+    ask_model(["Is 7 prime? ..."], [17], engine, encoder, AskedModelConfig(name="Qwen3-8B"))  ->  ["... YES"]
 """
 
 from __future__ import annotations
@@ -13,6 +15,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from truegold.pipeline.config.engines import ChatConfig
+from truegold.pipeline.config.stages import AskedModelConfig
+from truegold.pipeline.engines.base import Completion, Engine, SamplingParams
 from truegold.verifiers import SetupError
 
 
@@ -164,3 +168,19 @@ def _model_tokens(model: Path) -> int:
     config = model / "config.json"
     settings = json.loads(config.read_text(encoding="utf-8")) if config.exists() else {}
     return int(settings.get("vocab_size") or settings.get("text_config", {}).get("vocab_size") or 0)
+
+
+def ask_model(
+    prompts: Sequence[Sequence[int]],
+    seeds: Sequence[int],
+    engine: Engine,
+    encoder: PromptEncoder,
+    config: AskedModelConfig,
+) -> list[str | None]:
+    """Return the reply to each encoded prompt; None for one that was cut off before it ended."""
+    sampling = SamplingParams(config.temperature, 1.0, config.max_tokens, encoder.stop_token_ids)
+
+    def decode_whole(completion: Completion) -> str | None:
+        return encoder.decode(completion.token_ids) if completion.finish_reason == "stop" else None
+
+    return [decode_whole(completion) for completion in engine.generate(prompts, sampling, seeds)]

@@ -1,16 +1,36 @@
-"""Verdicts on samples, beside their generation: a thread judges what has been finished while more is sampled."""
+"""Verdicts on samples, beside their generation: a thread judges what has been finished while more is sampled.
+
+Where `profile.judge` is set, a language model is asked about the verdicts that rules left open:
+
+    Verdict(None, gold_unparsed)   SAME in both orders    ->  Verdict(1.0, match), evidence {"judge": "Qwen3-8B", ...}
+    Verdict(None, gold_unparsed)   SAME, then DIFFERENT   ->  Verdict(None, gold_unparsed), marked as asked
+    Verdict(0.0, mismatch)                                ->  unchanged: what rules judged is never sent
+
+A row is sent if it has no score, its reason is among `reasons`, and its gold and its answer are worth a question
+(`truegold.verifiers.model_judge`); all others come back as they were. Any engine will do, the scripted one included.
+What a judge decided stays marked in the evidence, so that a report can count it apart.
+
+Verdicts of 0 are not covered: a judge that only ever adds passes is what a policy learns to please. Neither is the
+choice of a judge; measure yours on labelled rows first.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypedDict
 
 from truegold.pipeline.config.base import VerdictConfig
-from truegold.pipeline.profile.model_judge import Judge
+from truegold.pipeline.config.stages import JudgeConfig
+from truegold.pipeline.engines import build_engine
+from truegold.pipeline.engines.base import Engine, sample_seed
+from truegold.pipeline.engines.chat import PromptEncoder, ask_model
 from truegold.pipeline.profile.schedule import Draw
 from truegold.pipeline.tables.rows import dump_json
-from truegold.verifiers import BatchVerifier, Item, Verdict
+from truegold.verifiers import BatchVerifier, Item, Reason, Verdict, committed_answer
+from truegold.verifiers.model_judge import Question, decide, make_question, read_reply
 from truegold.verifiers.running.deadlines import TimeoutTally
 
 BATCH = 1024
@@ -99,3 +119,107 @@ class Judging:
             verdicts = self._judge(responses, verdicts)
         verdict_of = dict(zip(texts, verdicts, strict=True))
         return [verdict_of[sampled.index, text] for (sampled, _), text in batch]
+
+
+SHOWN_CHARS = 500
+"""What the evidence keeps of a reply: its end, where the verdict stands."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A model that is asked, with its engine."""
+
+    engine: Engine
+    encoder: PromptEncoder
+    config: JudgeConfig
+
+    def __call__(self, items_to_judge: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
+        return judge_unjudged(items_to_judge, verdicts, self.engine, self.encoder, self.config)
+
+    def close(self) -> None:
+        """Close the engine."""
+        self.engine.close()
+
+
+def load_judge(config: JudgeConfig) -> Judge:
+    """Start the judge's engine."""
+    model = Path(config.model) if config.model else None
+    return Judge(*build_engine(config.engine, config.chat, model), config)
+
+
+@dataclass(frozen=True, slots=True)
+class _Inquiry:
+    """The two prompts, as token ids, that ask about one verdict."""
+
+    position: int
+    """The verdict's index."""
+    prompts: tuple[list[int], list[int]]
+
+
+def judge_unjudged(
+    items_to_judge: Sequence[Item],
+    verdicts: Sequence[Verdict],
+    engine: Engine,
+    encoder: PromptEncoder,
+    config: JudgeConfig,
+) -> list[Verdict]:
+    """Return the verdicts on all items in order, those without a score judged by the model where it can."""
+    decided_verdicts = list(verdicts)
+    inquiries = list(_inquiries(items_to_judge, verdicts, engine, encoder, config))
+    for start in range(0, len(inquiries), config.batch_size):
+        batch = inquiries[start : start + config.batch_size]
+        for inquiry, replies in zip(batch, _replies(batch, engine, encoder, config), strict=True):
+            position = inquiry.position
+            decided_verdicts[position] = _decided(decided_verdicts[position], replies, config.name)
+    return decided_verdicts
+
+
+def _inquiries(
+    items_to_judge: Sequence[Item],
+    verdicts: Sequence[Verdict],
+    engine: Engine,
+    encoder: PromptEncoder,
+    config: JudgeConfig,
+) -> Iterator[_Inquiry]:
+    for position, (item, verdict) in enumerate(zip(items_to_judge, verdicts, strict=True)):
+        if verdict.score is not None or verdict.reason not in config.reasons:
+            continue
+        asked = _question(item, verdict)
+        if asked is None:
+            continue
+        prompts = (encoder.encode(asked.gold_first), encoder.encode(asked.answer_first))
+        if max(map(len, prompts)) < engine.max_model_len:
+            yield _Inquiry(position, prompts)
+
+
+def _question(item: Item, verdict: Verdict) -> Question | None:
+    answer = verdict.extracted
+    if answer is None:
+        committed = committed_answer(item.response)
+        answer = committed.text if committed else None
+    return None if answer is None or item.gold is None else make_question(item.problem, item.gold, answer)
+
+
+def _replies(
+    batch: Sequence[_Inquiry], engine: Engine, encoder: PromptEncoder, config: JudgeConfig
+) -> list[tuple[str | None, str | None]]:
+    """Return the reply to each of the two prompts; None for one that was cut off before it ended."""
+    prompts = [prompt for inquiry in batch for prompt in inquiry.prompts]
+    seeds = [sample_seed(config.seed, "judge", inquiry.position, order) for inquiry in batch for order in range(2)]
+    texts = ask_model(prompts, seeds, engine, encoder, config)
+    return list(zip(texts[::2], texts[1::2], strict=True))
+
+
+def _decided(verdict: Verdict, replies: tuple[str | None, str | None], name: str) -> Verdict:
+    """Return the verdict as the replies decide it, marked as asked in any case."""
+    gold_first, answer_first = (None if reply is None else read_reply(reply) for reply in replies)
+    same = decide(gold_first, answer_first)
+    evidence = {
+        **verdict.evidence,
+        "judge": name,
+        "unjudged_because": str(verdict.reason),
+        "replies": [None if reply is None else reply[-SHOWN_CHARS:] for reply in replies],
+    }
+    if same is None:
+        return replace(verdict, evidence=evidence)
+    return Verdict(float(same), Reason.MATCH if same else Reason.MISMATCH, verdict.extracted, evidence)

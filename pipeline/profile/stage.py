@@ -1,7 +1,14 @@
 """Measures pass rates: samples every problem several times, verifies each sample, and keeps all of it.
 
 A problem sampled eight times with three right answers becomes eight rows in `samples.parquet` (token ids, log-probs,
-finish reason, sampling parameters, verdict) and one in `profile.parquet` (`pass_rates`).
+finish reason, sampling parameters, verdict) and one in `profile.parquet`:
+
+    n=8  judged=8  passes=3  pass_rate=0.375  low=0.137  high=0.694  pass_at={"1":0.375,"2":0.643,...}
+    posterior_a=3.4  posterior_b=5.5  decision="useful"  decision_probability=0.83
+    tokens_mean=41.2  tokens_max=77  truncated=0.0  repeating=0.0
+    answers=4  majority_answer="18"  majority_agreement=0.375
+
+Samples that could not be judged are left out of the pass rate and counted.
 
 A pass rate of 0 drops nothing; where the samples agree on one other answer the row is flagged `suspect_gold`, with that
 answer as the suggestion. What the samples say of each label, and how little one model can know, is in
@@ -11,31 +18,35 @@ texts and 16 bytes of each sample.
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.config.stages import ProfileConfig
-from truegold.pipeline.profile.drawing import SamplingCost
-from truegold.pipeline.profile.model_judge import load_judge
-from truegold.pipeline.profile.pass_rates import PassRateTotals, is_suspect, summarise
-from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA, SampleRow, Sampling
-from truegold.pipeline.profile.schedule import Schedule
-from truegold.pipeline.profile.source import sample_source, sampling_identity
-from truegold.pipeline.profile.store import RecordLog, SampleStore
-from truegold.pipeline.rates.prior import Prior, fit_prior
+from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, ProfileSamples, SampleRow, SamplingCost
+from truegold.pipeline.profile.judging import load_judge
+from truegold.pipeline.profile.sample_store import RecordLog, SampleStore, sample_source, sampling_identity
+from truegold.pipeline.profile.schedule import Decision, Schedule, decide
+from truegold.pipeline.rates.lengths import propose_max_tokens, right_tokens
+from truegold.pipeline.rates.posterior import PassRates, Prior, fit_prior
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.suspicion import Sample
+from truegold.pipeline.suspicion.answer_classes import differ_for_certain, key_of
 from truegold.pipeline.suspicion.stage import score_rows
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
 from truegold.pipeline.tables.profile import PROFILE_SCHEMA, ProfileRow
 from truegold.pipeline.tables.reasons import SUSPECT_GOLD
-from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows, read_table
-from truegold.verifiers import InputError
+from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows, read_table
+from truegold.verifiers import InputError, Item, Reason, gold_response, judges_solutions, resolve
+from truegold.verifiers.rates import wilson_interval
+from truegold.verifiers.running.single import verify_one
 
 TOO_LONG = "prompt_too_long_for_model"
 NOT_SAMPLED = "not_sampled"
@@ -67,7 +78,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
         TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags,
         TableWriter(out_dir / "rows.parquet", ROW_SCHEMA) as profiled_rows,
     ):
-        sampling = Sampling(inputs["rows"], config, source, store, verdicts, spent, progress)
+        sampling = ProfileSamples(inputs["rows"], config, source, store, verdicts, spent, progress)
         schedule = sampling.draw(load_judge(config.judge) if config.judge is not None else None)
         prior = fit_prior(schedule.counts)
         for index, row in enumerate(paced(read_rows(inputs["rows"]), progress, "writing the tables", rows_in)):
@@ -142,3 +153,192 @@ def _flag(row: Row, summary: ProfileRow, flags: TableWriter, ledger: Ledger) -> 
         )
     )
     ledger.flag(row, SUSPECT_GOLD, **evidence)
+
+
+LOOP_TOKENS = 32
+LOOP_ROUNDS = 4
+LONGEST_LOOP = 64
+"""A completion ends in a loop where its last tokens repeat a stretch of at most LONGEST_LOOP tokens at least
+LOOP_ROUNDS times, LOOP_TOKENS tokens or more in all."""
+
+
+def summarise(row: Row, samples: Sequence[SampleRow], prior: PassRates | None) -> ProfileRow:
+    """Return the pass rates of one problem from its judged samples, with the prior of all problems."""
+    scores = [sample["score"] for sample in samples if sample["score"] is not None]
+    passes = sum(score == 1.0 for score in scores)
+    low, high = wilson_interval(passes, len(scores))
+    known = prior.after(len(scores), passes) if prior is not None and scores else None
+    decision, probability = decide(known) if known is not None else (None, None)
+    lengths = [len(sample["token_ids"]) for sample in samples]
+    cut = [sample["token_ids"] for sample in samples if sample["finish_reason"] == "length"]
+    loops = sum(sample["finish_reason"] == "repetition" for sample in samples)
+    clusters = _answer_clusters(row, samples)
+    answer, votes = max(clusters, key=lambda cluster: cluster[1], default=(None, 0))
+    return {
+        "id": row["id"],
+        "source": row["source"],
+        "source_row": row["source_row"],
+        "split": row["split"],
+        "n": len(samples),
+        "judged": len(scores),
+        "passes": passes,
+        "pass_rate": passes / len(scores) if scores else None,
+        "low": low,
+        "high": high,
+        "pass_at": dump_json({str(k): round(pass_at_k(passes, len(scores), k), 6) for k in powers_up_to(len(scores))}),
+        "posterior_a": known.a if known is not None else None,
+        "posterior_b": known.b if known is not None else None,
+        "decision": decision,
+        "decision_probability": probability,
+        "tokens_mean": sum(lengths) / len(lengths),
+        "tokens_max": max(lengths),
+        "truncated": len(cut) / len(samples),
+        "repeating": (loops + sum(map(ends_in_a_loop, cut))) / len(samples),
+        "answers": len(clusters),
+        "majority_answer": answer,
+        "majority_agreement": votes / len(samples),
+    }
+
+
+def is_suspect(summary: ProfileRow, agreement: float) -> bool:
+    """Return whether no sample passes and at least `agreement` of all samples give one and the same other answer."""
+    return bool(summary["judged"] and not summary["passes"] and summary["majority_agreement"] >= agreement)
+
+
+def pass_at_k(passes: int, n: int, k: int) -> float:
+    """Return the unbiased estimate 1 - C(n-c, k) / C(n, k) (Chen et al. 2021, arXiv 2107.03374, eq. 1)."""
+    if not 1 <= k <= n:
+        raise ValueError(f"k must lie in 1..n, got k={k}, n={n}")
+    return 1.0 - math.comb(n - passes, k) / math.comb(n, k)
+
+
+def powers_up_to(n: int) -> list[int]:
+    """Return 1, 2, 4, ... up to n: the k that pass@k is reported at."""
+    return [2**exponent for exponent in range(n.bit_length()) if 2**exponent <= n]
+
+
+def ends_in_a_loop(token_ids: Sequence[int]) -> bool:
+    """Return whether the last tokens repeat a stretch again and again."""
+    for period in range(1, LONGEST_LOOP + 1):
+        span = max(LOOP_ROUNDS * period, LOOP_TOKENS)
+        if len(token_ids) < span:
+            continue
+        if token_ids[-span + period :] == token_ids[-span:-period]:
+            return True
+    return False
+
+
+def answer_clusters(answers: Sequence[str], same: Callable[[str, str], bool]) -> list[tuple[str, int]]:
+    """Return each distinct answer and how many samples give it; `same` decides whether two forms are one answer.
+
+    Equal strings vote together before `same` is asked, so that it is asked once for each pair of distinct forms at
+    most. An answer stands as the form and at the rank that was seen first.
+    """
+    counts: dict[str, int] = {}
+    for answer in answers:
+        counts[answer] = counts.get(answer, 0) + 1
+    clusters: list[tuple[str, int]] = []
+    for answer, count in counts.items():
+        for cluster_index, (representative, votes) in enumerate(clusters):
+            if same(representative, answer):
+                clusters[cluster_index] = (representative, votes + count)
+                break
+        else:
+            clusters.append((answer, count))
+    return clusters
+
+
+def _answer_clusters(row: Row, samples: Sequence[SampleRow]) -> list[tuple[str, int]]:
+    """Return the samples' answers with their votes; the row's verifier says which forms are one answer."""
+    verifier = resolve(row["verifier"])
+
+    def same(representative: str, answer: str) -> bool:
+        if judges_solutions(verifier) or differ_for_certain(representative, answer):
+            # Programs are alike when they are the same text, and equal texts are one already.
+            return False
+        if key_of(representative) == key_of(answer):
+            return True
+        response = gold_response(verifier, answer, None)
+        return response is not None and verify_one(Item(response, representative, row["verifier"])).passed
+
+    return answer_clusters([s["extracted"] for s in samples if s["extracted"] is not None], same)
+
+
+@dataclass
+class PassRateTotals:
+    """Running totals over the problems of one split."""
+
+    same_samples: bool = True
+    """Whether all problems got as many samples. Else observed pass rates are biased: posterior means count."""
+    problems: int = 0
+    judged: int = 0
+    """Problems with a pass rate."""
+    rates: float = 0.0
+    """The sum of their pass rates."""
+    never: int = 0
+    always: int = 0
+    unjudged_samples: int = 0
+    timeouts: int = 0
+    """Samples whose verifier hit its deadline."""
+    truncated: float = 0.0
+    """The sum of the problems' shares of truncated samples."""
+    repeating: float = 0.0
+    """The sum of their shares of samples that ended in a loop."""
+    decisions: Counter[str] = field(default_factory=Counter)
+    spent: dict[str, Counter[str]] = field(default_factory=dict)
+    """What the problems of each decision have cost: problems, samples, tokens."""
+    right_lengths: Counter[int] = field(default_factory=Counter)
+    """The tokens of the samples that pass and end by themselves."""
+    lengths: Counter[int] = field(default_factory=Counter)
+    """The tokens of all samples."""
+
+    def add(self, summary: ProfileRow, samples: Sequence[SampleRow]) -> None:
+        """Count one problem with its samples."""
+        self.problems += 1
+        self.timeouts += sum(sample["reason"] == Reason.TIMEOUT for sample in samples)
+        self.unjudged_samples += summary["n"] - summary["judged"]
+        self.truncated += summary["truncated"]
+        self.repeating += summary["repeating"]
+        decision = summary["decision"] or "undecided"
+        tokens = sum(len(sample["token_ids"]) for sample in samples)
+        self.spent.setdefault(decision, Counter()).update(problems=1, samples=len(samples), tokens=tokens)
+        self.lengths.update(len(sample["token_ids"]) for sample in samples)
+        self.right_lengths.update(
+            len(sample["token_ids"])
+            for sample in samples
+            if sample["score"] == 1.0 and sample["finish_reason"] == "stop"
+        )
+        rate = summary["pass_rate"]
+        if rate is not None:
+            self.judged += 1
+            a, b = summary["posterior_a"], summary["posterior_b"]
+            self.rates += rate if self.same_samples or a is None or b is None else a / (a + b)
+            self.decisions[summary["decision"] or "undecided"] += 1
+            self.never += rate == 0
+            self.always += rate == 1
+
+    def facts(self) -> dict[str, object]:
+        """Return the totals as the stage reports them."""
+        proposed = propose_max_tokens(self.right_lengths)
+        return {
+            "problems": self.problems,
+            "mean_pass_rate": round(self.rates / self.judged, 4) if self.judged else None,
+            "never_passed": self.never,
+            "always_passed": self.always,
+            "unjudged_samples": self.unjudged_samples,
+            "timeouts": self.timeouts,
+            "truncated": round(self.truncated / self.problems, 4) if self.problems else None,
+            "repeating": round(self.repeating / self.problems, 4) if self.problems else None,
+            "decisions": {str(decision): self.decisions[decision] for decision in Decision if self.decisions[decision]},
+            "spent": {str(name): dict(self.spent[name]) for name in (*Decision, "undecided") if name in self.spent},
+            "right_tokens": right_tokens(self.right_lengths),
+            "proposed_max_tokens": proposed,
+            "tokens_beyond": self._tokens_beyond(proposed),
+        }
+
+    def _tokens_beyond(self, limit: int | None) -> float | None:
+        """Return the share of all tokens that lie beyond a limit."""
+        tokens = sum(length * count for length, count in self.lengths.items())
+        if limit is None or not tokens:
+            return None
+        return round(sum((length - limit) * n for length, n in self.lengths.items() if length > limit) / tokens, 4)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from truegold.pipeline.rates.posterior import expected_shares
-from truegold.pipeline.rates.prior import Prior, fit_prior
+from truegold.pipeline.rates.posterior import Prior, expected_shares, fit_prior
 from truegold.pipeline.tables.rows import KEY
 
 BY = ("source", "domain", "verifier")

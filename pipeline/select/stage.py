@@ -7,8 +7,11 @@
 
 Rows of the split `heldout` are never selected; they go to heldout.parquet. after.parquet holds the selected and the
 held-out rows, to be profiled again after training. hard.parquet lists what was dropped because it hardly ever passes:
-rows that lack positives. Nothing is lost: dropped rows stay in dropped.parquet with their reason
-(`candidates.DropReason`).
+rows that lack positives. Nothing is lost: dropped rows stay in dropped.parquet with their reason (`DropReason`).
+
+The stage `take_rows` stands in where nothing has profiled the rows: every row goes to training as it is. The worth of
+an environment's dialogues cannot be told from single answers, so that a run with `train.turns` has no profile, and
+chooses no rows by it.
 """
 
 from __future__ import annotations
@@ -20,12 +23,12 @@ from statistics import fmean
 
 import pyarrow as pa
 
+from truegold.pipeline.config.base import StageConfig
 from truegold.pipeline.config.stages import SelectConfig
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.select.candidates import Candidate, Judgement
+from truegold.pipeline.select.candidates import Candidate, Judgement, known_pass_rate, remedy_for_none, teaching_facts
 from truegold.pipeline.select.choice import Choice, choose
-from truegold.pipeline.select.teaching import known_pass_rate, remedy_for_none, teaching_facts
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.profile import ProfileRow
 from truegold.pipeline.tables.reasons import DropReason
@@ -146,3 +149,29 @@ def _nothing_left(judgement: Judgement, rows_in: int, counts: Mapping[str, int])
         f"None of {rows_in} profiled rows is left to train on ({why or 'there were no training rows'}).",
         remedy_for_none(training_rows, {key.removeprefix("drop:"): count for key, count in counts.items()}, rows_in),
     )
+
+
+class TakeRowsConfig(StageConfig):
+    """Nothing is to be set."""
+
+
+@stage_function(version=1)
+def take_rows(inputs: Mapping[str, Path], config: TakeRowsConfig, out_dir: Path, progress: Progress) -> StageReport:
+    """Write the input `rows` as selected.parquet, those of the split `heldout` as heldout.parquet, and an empty
+    reserve.parquet."""
+    progress.start("taking rows")
+    unknown = dict.fromkeys(SELECTED_SCHEMA.names)
+    counts = {"selected": 0, "heldout": 0}
+    with (
+        TableWriter(out_dir / "selected.parquet", SELECTED_SCHEMA) as selected,
+        TableWriter(out_dir / "heldout.parquet", ROW_SCHEMA) as heldout,
+    ):
+        for row in read_rows(inputs["rows"]):
+            if row["split"] == "heldout":
+                heldout.write(row)
+                counts["heldout"] += 1
+            else:
+                selected.write({**unknown, **row})
+                counts["selected"] += 1
+    write_rows(out_dir / "reserve.parquet", [], SELECTED_SCHEMA)
+    return StageReport(sum(counts.values()), counts["selected"], {"heldout": counts["heldout"]})

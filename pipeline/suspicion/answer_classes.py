@@ -1,9 +1,16 @@
-r"""One item's answers as classes of equal meaning: class 0 is the label's, the others are alternatives.
+r"""Labelled problems, the answers that systems gave to them, and classes of answers of equal meaning.
+
+    LabelledProblem("17", gold="18", prompt="Janet's ducks lay 16 eggs ...")
+    Sample("17", system="model-a", answer="26")                          an answer that was extracted before
+    Sample("17", system="model-a", response="So it is \\boxed{26}.")     a whole response
+
+Several samples of one system for one problem are repeated draws. A sample that a verifier has judged before brings its
+`score`, and is not judged again. Class 0 is the label's, the others are alternatives:
 
     gold "1/2", answers "0.5", "\frac12", "2", "2.0", "3"   ->   label 2 votes; "2" 2 votes; "3" 1 vote
 
-Equal texts and equal whole numbers are joined without a verifier; the item's verifier compares what is left, each pair
-of distinct forms once and at most `MAX_COMPARISONS` of them for an item.
+Equal texts and equal whole numbers are joined without a verifier; the problem's verifier compares what is left, each
+pair of distinct forms once and at most `MAX_COMPARISONS` of them for a problem.
 """
 
 from __future__ import annotations
@@ -13,11 +20,79 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from truegold.pipeline.suspicion.cut_answers import is_cut_short
-from truegold.pipeline.suspicion.item import Item
-from truegold.verifiers import ConfigError, GuardError, Verifier, gold_response, judges_solutions, resolve
-from truegold.verifiers import Item as VerifierItem
+from truegold.verifiers import ConfigError, GuardError, Item, Verifier, gold_response, judges_solutions, resolve
 from truegold.verifiers.running.single import verify_one
+
+_CLOSED = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelledProblem:
+    """One labelled problem."""
+
+    id: str
+    """The name by which samples know the item."""
+    gold: str | None
+    """The label; None where there is none to suspect."""
+    prompt: str | None = None
+    """Optional; prompt and solution serve only as a weak guess at the item's difficulty."""
+    solution: str | None = None
+    """A worked solution; optional, like the prompt."""
+    verifier: str = "math"
+    """The verifier that decides whether a sample gives the label."""
+    verifier_args: str = "{}"
+    """A JSON object, as in the canonical row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One answer of one system to one item: the extracted `answer`, or the whole `response`."""
+
+    id: str
+    """The item's."""
+    system: str
+    """The model or the person that answered."""
+    answer: str | None = None
+    """The answer, where it was extracted before."""
+    response: str | None = None
+    """The whole response, where the verifier is to extract the answer."""
+    score: float | None = None
+    """The score of an earlier verdict in [0, 1]; None where the verifier could not judge."""
+    judged: bool = False
+    """Whether there was an earlier verdict."""
+    step: int | None = None
+    """The step of the system's training at which it was drawn."""
+
+
+def has_open_answer(item: LabelledProblem) -> bool:
+    """Whether the answer is not one of a few, where independent errors would agree by chance."""
+    return item.verifier != "choice" and item.gold is not None and not _CLOSED.fullmatch(item.gold)
+
+
+MAX_CHARS = 200
+"""Longer texts are no final answers, and not looked at."""
+
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
+_PLAIN = re.compile(r"[-+−]?\$?(\d[\d,]*)(?:\.0*)?")
+
+
+def is_cut_short(answer: str, gold: str) -> bool:
+    """Whether the answer is a whole number that gold begins or ends with, gold having more than that."""
+    plain = _PLAIN.fullmatch(answer.strip().strip("$").strip()) if len(answer) <= MAX_CHARS else None
+    if plain is None or len(gold) > MAX_CHARS:
+        return False
+    digits = plain[1].replace(",", "")
+    numbers = [match.replace(",", "") for match in _GROUPED.findall(gold)]
+    if not numbers:
+        return False
+    fraction = re.search(r"\.(\d+)", gold)
+    if len(numbers) == 2 and fraction and not fraction[1].strip("0"):
+        numbers = numbers[:1]  # "1800.00" is a whole number.
+    if len(numbers) > 1:
+        return digits in (numbers[0], numbers[-1])
+    whole = numbers[0]
+    return any(digits in (whole[:cut], whole[cut:]) for cut in range(len(whole) - 3, 0, -3))
+
 
 MAX_COMPARISONS = 200
 """Pairs of forms that the verifier compares for one item: a thousand distinct texts must not cost a million
@@ -37,7 +112,7 @@ CUT_CLASS = -2
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class AnswerForm:
     """A distinct text among an item's answers."""
 
     text: str
@@ -59,7 +134,7 @@ class Classes:
     """A text for each alternative, from class 1 on."""
 
 
-def classify(item: Item, forms: Sequence[Form]) -> Classes:
+def classify(item: LabelledProblem, forms: Sequence[AnswerForm]) -> Classes:
     """Sort an item's forms into classes, alternatives by falling count.
 
     ConfigError where the item names a verifier that does not exist. Where the verifier judges programs no two texts can
@@ -68,7 +143,7 @@ def classify(item: Item, forms: Sequence[Form]) -> Classes:
     comparer = _Comparer(item)
     classes = [_known_class(form) for form in forms]
     order = sorted(range(len(forms)), key=lambda index: (-forms[index].count, forms[index].text))
-    alternatives: list[list[Form]] = []  # The forms of each alternative, the most frequent first.
+    alternatives: list[list[AnswerForm]] = []  # The forms of each alternative, the most frequent first.
     by_key: dict[str, int] = {}
     for index in order:
         form = forms[index]
@@ -99,7 +174,7 @@ def classify(item: Item, forms: Sequence[Form]) -> Classes:
     )
 
 
-def _known_class(form: Form) -> int | None:
+def _known_class(form: AnswerForm) -> int | None:
     """Return the class of a form that has been judged and is no alternative, else None."""
     if form.agrees:
         return LABEL_CLASS
@@ -133,7 +208,7 @@ def differ_for_certain(left: str, right: str) -> bool:
 class _Comparer:
     """Compares the answers of one item with the item's verifier, within a budget."""
 
-    def __init__(self, item: Item) -> None:
+    def __init__(self, item: LabelledProblem) -> None:
         self._gold = item.gold
         self._name, self._arguments = item.verifier, item.verifier_args or "{}"
         self._verifier = _verifier(item.verifier)
@@ -160,9 +235,7 @@ class _Comparer:
     def _verify(self, gold: str, text: str) -> bool | None:
         try:
             response = gold_response(self._verifier, text, None)
-            verdict = verify_one(
-                VerifierItem(text if response is None else response, gold, self._name, self._arguments)
-            )
+            verdict = verify_one(Item(text if response is None else response, gold, self._name, self._arguments))
         except GuardError:
             raise
         except Exception:  # A user's verifier may raise anything on an odd answer, which says nothing about gold.

@@ -1,30 +1,51 @@
-"""Suspicion of items from samples: the whole computation, in the order of its steps.
+"""Suspicion of problems from samples: the whole computation, in the order of its steps.
 
-    votes (classes of equal answers) -> population -> readings, prior undecided -> pool -> neighbours -> suspicion
-                                                   -> readings, prior learnt -> is the label wrong? -> tier
+    votes (classes of equal answers) -> population -> posterior, prior undecided -> pool -> neighbours -> suspicion
+                                                   -> posterior, prior learnt -> is the label wrong? -> tier
 
-No label of good or bad items is used anywhere: everything is learnt from who agrees with whom. The assessments depend
-on the set of samples only, not on their order; the order of the items matters for `vicinity`.
+No label of good or bad problems is used anywhere: everything is learnt from who agrees with whom. The assessments
+depend on the set of samples only, not on their order; the order of the problems matters for their neighbours: errors
+come in runs, where a section's labels were mangled as a whole.
+
+    suspicions 0.9 0.8 [0.3] 0.9 ... in a file whose mean is 0.05  ->  0.3 becomes more than 0.8
+
+The rate of faulty labels around a problem is its neighbours' mean suspicion, shrunk towards the whole file's (empirical
+Bayes). How wide to look and how much to shrink is chosen by the likelihood of each problem given the others, and not
+looking at all is one of the choices: in a file without such runs nothing changes.
+
+The tier says what is to be done: `drop`, `review` or `keep`.
+
+    wrong with 0.98; 12 systems, worth 9, have answered; gold "18"        ->  drop
+    the same, gold "C"                                                    ->  review: able systems share misconceptions
+    the same, but one model sampled eight times                           ->  review: its errors may be the label's
+    ten of twelve answers are "1", the gold "1,800"                       ->  review: they look cut short by extraction
+
+Dropping goes by the probability that the label is wrong, with what the file itself says of its noise, of the systems'
+strength and of how they share errors (`population`). A pass rate of 0 alone drops nothing. Letters and yes/no are never
+dropped: of those that 14 systems outvote with near certainty reviewers kept one in twenty-five.
+
+The evidence of a problem is what a reviewer can check of its votes: who gave the label, who the alternative.
+
+    {"passes": {"weak": [5, 20], "strong": [0, 20]}, "alternative_support": {"weak": [3, 20], "strong": [19, 20]},
+     "inversions": 6, "inverted": [["Qwen2-7B", "Qwen2-72B"]], "history": {"label": [0.6, 0.1], ...}, ...}
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truegold.pipeline.suspicion.ability import MAX_ITEMS, Ability, text_features
-from truegold.pipeline.suspicion.answer_classes import LABEL_CLASS
-from truegold.pipeline.suspicion.ballot import Votes
-from truegold.pipeline.suspicion.evidence import ItemVotes, Witnesses
-from truegold.pipeline.suspicion.item import Item, has_open_answer
+from truegold.pipeline.suspicion.answer_classes import LABEL_CLASS, LabelledProblem, has_open_answer
+from truegold.pipeline.suspicion.label_posterior import SHARED, UNDECIDED, WRONG, Readings, pooled_fault, read
 from truegold.pipeline.suspicion.population import Learnt, learn
-from truegold.pipeline.suspicion.readings import UNDECIDED, WRONG, Readings, pooled_fault, read
-from truegold.pipeline.suspicion.tiers import Tier, choose_tier
-from truegold.pipeline.suspicion.vicinity import Vicinity, with_neighbours
+from truegold.pipeline.suspicion.rasch_model import MAX_ITEMS, Ability, text_features
+from truegold.pipeline.suspicion.votes import Votes
 
 Array = NDArray[np.float64]
 
@@ -65,7 +86,7 @@ class Fit:
         return self.learnt.population.ability
 
 
-def assess(problems: Sequence[Item], votes: Votes) -> tuple[Fit, Iterator[Assessment]]:
+def assess(problems: Sequence[LabelledProblem], votes: Votes) -> tuple[Fit, Iterator[Assessment]]:
     """Return what was learnt, and an assessment for each item, in order. ValueError where votes are of other items."""
     if len(problems) != votes.n_items:
         raise ValueError(f"{len(problems)} items, but votes on {votes.n_items}")
@@ -96,7 +117,7 @@ def _rates(votes: Votes, learnt: Learnt) -> tuple[Array, Array]:
 
 
 def _assessments(
-    problems: Sequence[Item], votes: Votes, readings: Readings, suspicion: Array, wrong: Array, fit: Fit
+    problems: Sequence[LabelledProblem], votes: Votes, readings: Readings, suspicion: Array, wrong: Array, fit: Fit
 ) -> Iterator[Assessment]:
     witnesses = Witnesses(fit.ability.theta, fit.strength, fit.learnt.system_weight, votes)
     starts = votes.starts()
@@ -123,3 +144,234 @@ def _assessments(
         }
         suggestion = text if readings.strong_share[index] < 0.5 else None
         yield Assessment(item.id, probability, Tier.REVIEW if looks_cut else tier, evidence, suggestion)
+
+
+DROP_AT = 0.95
+"""Probability of a wrong label from which an item is dropped. Of these, more than 99 of 100 were wrong on GSM8K."""
+MIN_WITNESSES = 3
+"""Fewer systems drop nothing: two may share an error, and one cannot be told from the label."""
+MIN_INDEPENDENT = 2.0
+"""What the systems that answered must at least be worth together (`dependence`)."""
+REVIEW_AT = 0.15
+"""Suspicion from which an item goes to review: about two of three are at fault where strong systems have answered, one
+of three where none has."""
+REVIEW_CLOSED_AT = 0.3
+"""The same where the answer is one of a few; a fifth are at fault."""
+
+
+class Tier(StrEnum):
+    """What becomes of an item."""
+
+    DROP = "drop"
+    REVIEW = "review"
+    KEEP = "keep"
+
+
+def choose_tier(suspicion: float, wrong: float, systems: int, independent: float, open_answer: bool) -> Tier:
+    """Return what becomes of an item that `systems` have answered, worth `independent` together.
+
+    suspicion: see `assess`; wrong: the probability that the label is wrong.
+    """
+    if open_answer and wrong >= DROP_AT and systems >= MIN_WITNESSES and independent >= MIN_INDEPENDENT:
+        return Tier.DROP
+    review_at = REVIEW_AT if open_answer else REVIEW_CLOSED_AT
+    return Tier.REVIEW if suspicion >= review_at else Tier.KEEP
+
+
+HALF_WIDTHS = (10, 20, 40)
+"""How many neighbours on either side are looked at."""
+SHRINKAGES = (3.0, 10.0, 30.0, 100.0, 300.0)
+"""How many neighbours' worth the file's mean rate counts."""
+MIN_GAIN = 4.0
+"""Gain in log likelihood below which the neighbours are left out: two parameters are chosen (Akaike), twice over."""
+FLOOR = 1e-6
+"""Suspicions are kept this far from 0 and 1 before their odds are taken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vicinity:
+    """The suspicion of n items with their neighbours taken into account."""
+
+    suspicion: Array
+    """(n,), in [0, 1]."""
+    half_width: int
+    """How many neighbours on either side were looked at; 0 where they say nothing."""
+    shrinkage: float
+    """How many neighbours' worth the file's mean rate counted; 0 where they say nothing."""
+
+
+def with_neighbours(suspicion: Array) -> Vicinity:
+    """Take the neighbours into account; suspicion: (n,) in the file's order, each from an item's samples alone."""
+    if len(suspicion) < 3:
+        return Vicinity(suspicion.copy(), 0, 0.0)
+    clipped = np.clip(suspicion, FLOOR, 1.0 - FLOOR)
+    rate = float(clipped.mean())
+    # The evidence is the Bayes factor that led from the rate to the suspicion.
+    evidence = clipped / (1.0 - clipped) * (1.0 - rate) / rate
+    best = float(np.log(rate * evidence + 1.0 - rate).sum()) + MIN_GAIN
+    chosen: tuple[int, float, Array] | None = None
+    for half_width in HALF_WIDTHS:
+        total, count = _sum_of_neighbours(clipped, half_width)
+        for shrinkage in SHRINKAGES:
+            local = (shrinkage * rate + total) / (shrinkage + count)
+            likelihood = float(np.log(local * evidence + 1.0 - local).sum())
+            if likelihood > best:
+                best, chosen = likelihood, (half_width, shrinkage, local)
+    if chosen is None:
+        return Vicinity(suspicion.copy(), 0, 0.0)
+    half_width, shrinkage, local = chosen
+    odds = evidence * local / (1.0 - local)
+    return Vicinity(odds / (1.0 + odds), half_width, shrinkage)
+
+
+def _sum_of_neighbours(values: Array, half_width: int) -> tuple[Array, Array]:
+    """Return the sum and the count of the neighbours of each value, without the value itself."""
+    index = np.arange(len(values))
+    low = np.maximum(0, index - half_width)
+    high = np.minimum(len(values), index + half_width + 1)
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    return sums[high] - sums[low] - values, (high - low - 1).astype(np.float64)
+
+
+GROUPS = ("weak", "middle", "strong")
+"""Thirds of the systems by ability. With fewer than three systems all of them are in the last."""
+STRONG_RATE = 0.9
+"""Systems that are right this often, by the truth as far as it is known, are counted apart."""
+MIN_LEAD = 0.05
+"""By how much a system must be right more often than another for their answers to be an inversion."""
+MAX_INVERTED = 3
+"""The most inversions that are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemVotes:
+    """The entries of one item."""
+
+    system: NDArray[np.int32]
+    answer_class: NDArray[np.int32]
+    samples: NDArray[np.int32]
+    alternative: int
+    """The class of the favoured alternative; 0 where there is none."""
+
+    def count(self, answer_class: int, chosen: NDArray[np.bool_]) -> int:
+        """Return the samples of the chosen entries that are of a class."""
+        return int(self.samples[chosen & (self.answer_class == answer_class)].sum())
+
+
+class Witnesses:
+    """The systems, and how they testify."""
+
+    def __init__(self, theta: Array, strength: Array, system_weight: Array, votes: Votes) -> None:
+        self._group = _ability_groups(theta)
+        self._strength = strength
+        self._weight = system_weight
+        self._family = votes.family
+        self._names = votes.systems
+
+    def count_models(self, votes: ItemVotes) -> tuple[int, float]:
+        """Return how many models answered, and how many they are worth, shared errors taken into account."""
+        weight: dict[int, float] = {}
+        for system in np.unique(votes.system).tolist():
+            family = int(self._family[system])
+            weight[family] = max(weight.get(family, 0.0), float(self._weight[system]))
+        return len(weight), sum(weight.values())
+
+    def describe(self, votes: ItemVotes) -> dict[str, Any]:
+        """Return the evidence; JSON-able. Entropy is in bits, over the shares of the classes."""
+        everybody = np.ones(len(votes.system), dtype=bool)
+        total = int(votes.samples.sum())
+        wrong = total - votes.count(LABEL_CLASS, everybody)
+        shares = np.bincount(votes.answer_class, weights=votes.samples) / total
+        passes, support = {}, {}
+        for index, name in enumerate(GROUPS):
+            in_group = self._group[votes.system] == index
+            if n := int(votes.samples[in_group].sum()):
+                passes[name] = [votes.count(LABEL_CLASS, in_group), n]
+                if votes.alternative:
+                    support[name] = [votes.count(votes.alternative, in_group), n]
+        is_strong = self._strength[votes.system] >= STRONG_RATE
+        agreement = votes.count(votes.alternative, everybody) / wrong if wrong and votes.alternative else None
+        models, independent = self.count_models(votes)
+        return {
+            "systems": models,
+            "samples": total,
+            "independent": round(independent / (1.0 + max(0.0, independent - 1.0) * SHARED), 2),
+            "passes": passes,
+            "alternative_support": support,
+            "wrong_agreement": None if agreement is None else round(agreement, 4),
+            "entropy": round(-sum(float(share) * math.log2(share) for share in shares[shares > 0]) + 0.0, 4),
+            "strong": {
+                "systems": len(np.unique(votes.system[is_strong])),
+                "label": votes.count(LABEL_CLASS, is_strong),
+                "alternative": votes.count(votes.alternative, is_strong) if votes.alternative else 0,
+            },
+            **self._consistency(votes),
+            **self._inversions(votes),
+            **self._history(votes),
+        }
+
+    def _consistency(self, votes: ItemVotes) -> dict[str, Any]:
+        """Return the mean share of a system's samples that give its most frequent answer, where it has several."""
+        shares = []
+        for system in np.unique(votes.system):
+            samples = votes.samples[votes.system == system]
+            if samples.sum() > 1:
+                shares.append(float(samples.max() / samples.sum()))
+        return {"self_consistency": round(sum(shares) / len(shares), 4)} if shares else {}
+
+    def _inversions(self, votes: ItemVotes) -> dict[str, Any]:
+        """Return how often a system gives the label and an abler one the alternative; the widest apart are named."""
+        if not votes.alternative:
+            return {}
+        givers = [self._givers(votes, answer_class) for answer_class in (LABEL_CLASS, votes.alternative)]
+        pairs = [
+            (self._strength[abler] - self._strength[weaker], self._names[weaker], self._names[abler])
+            for weaker in givers[0]
+            for abler in givers[1]
+            if self._strength[abler] - self._strength[weaker] >= MIN_LEAD
+        ]
+        named = sorted(pairs, key=lambda pair: (-pair[0], pair[1:]))[:MAX_INVERTED]
+        return {"inversions": len(pairs), "inverted": [[weaker, abler] for _, weaker, abler in named]} if pairs else {}
+
+    def _givers(self, votes: ItemVotes, answer_class: int) -> list[int]:
+        """Return the systems most of whose samples are of a class."""
+        return [system for system, favourite in _favourites(votes) if favourite == answer_class]
+
+    def _history(self, votes: ItemVotes) -> dict[str, Any]:
+        """Return the shares of label and alternative at the first and the last checkpoint, over the models that have
+        several.
+        """
+        first, last = [], []
+        for family in np.unique(self._family[votes.system]):
+            systems = np.unique(votes.system[self._family[votes.system] == family])
+            if len(systems) > 1:
+                first.append(systems[0])
+                last.append(systems[-1])
+        if not first:
+            return {}
+        history = {}
+        for name, answer_class in (("label", LABEL_CLASS), ("alternative", votes.alternative)):
+            ends = [np.isin(votes.system, systems) for systems in (first, last)]
+            history[name] = [round(votes.count(answer_class, end) / int(votes.samples[end].sum()), 4) for end in ends]
+        if not votes.alternative:
+            del history["alternative"]
+        return {"history": history}
+
+
+def _favourites(votes: ItemVotes) -> Iterator[tuple[int, int]]:
+    """Yield each system with the class of most of its samples, where one has more than half."""
+    for system in np.unique(votes.system).tolist():
+        entries = votes.system == system
+        samples = votes.samples[entries]
+        if 2 * samples.max() > samples.sum():
+            yield system, int(votes.answer_class[entries][samples.argmax()])
+
+
+def _ability_groups(theta: Array) -> NDArray[np.intp]:
+    """Return the index in `GROUPS` of each system."""
+    m = len(theta)
+    if m < len(GROUPS):
+        return np.full(m, len(GROUPS) - 1, dtype=np.intp)
+    rank = np.empty(m, dtype=np.intp)
+    rank[np.argsort(theta, kind="stable")] = np.arange(m)
+    return rank * len(GROUPS) // m

@@ -7,8 +7,9 @@ labelled without its confidence. The labels are `tests/data/rule_labels.jsonl`; 
 this table against them.
 
 A rule that is right on fewer than half of the rows read is not built in. Its flags hold rows back where more than nine
-tenths of at least MIN_READ rows were right, from MIN_CORPORA corpora or more. A built-in rule without an entry was silent on
-all of them: it only advises. Reasons of other stages that have no entry are facts, by a verifier or a comparison.
+tenths of at least MIN_READ rows were right, from MIN_CORPORA corpora or more. A built-in rule without an entry was
+silent on all of them: it only advises. Reasons of other stages that have no entry are facts, by a verifier or a
+comparison.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from truegold.flows import console
 from truegold.flows.cli.app import main
 from truegold.flows.config import load_config, parse_settings, validate_config
 from truegold.flows.console import Terminal, describe_seconds
-from truegold.pipeline.select.teaching import remedy_for_none
+from truegold.pipeline.select.candidates import remedy_for_none
 from truegold.verifiers import ConfigError
 
 QUESTION = "How many pens do Ann and Ben have, if Ann has 3 and Ben has 4?"

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 import pyarrow as pa
 
-from truegold.pipeline.profile.sampling import SAMPLE_SCHEMA
+from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, Ledger
 from truegold.pipeline.tables.profile import PROFILE_SCHEMA

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from truegold.pipeline.suspicion import Ballot, Item, Sample, assess
+from truegold.pipeline.suspicion import LabelledProblem, Sample, VoteCounter, assess
 
 N_ITEMS = 300
 RATES = {f"s{index:02d}": rate for index, rate in enumerate(np.linspace(0.35, 0.985, 20))}
@@ -16,7 +16,7 @@ def world(special=None, systems=RATES, seed=0):
     special: item index -> function (rate of the system, rng) -> answer.
     """
     rng = np.random.default_rng(seed)
-    problems = [Item(str(index), "7") for index in range(N_ITEMS)]
+    problems = [LabelledProblem(str(index), "7") for index in range(N_ITEMS)]
     difficulty = rng.normal(0, 1.2, N_ITEMS)
     samples = []
     for name, rate in systems.items():
@@ -33,7 +33,7 @@ def world(special=None, systems=RATES, seed=0):
 
 def assessed(problems, samples):
     """Return the fit, and the assessments by item id."""
-    ballot = Ballot(problems)
-    ballot.add(samples)
-    fit, assessments = assess(problems, ballot.count())
+    counter = VoteCounter(problems)
+    counter.add(samples)
+    fit, assessments = assess(problems, counter.count())
     return fit, {entry.id: entry for entry in assessments}

@@ -7,9 +7,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from truegold.pipeline.profile.allocation import FURTHER_SAMPLES, Decision, allocate, decide
-from truegold.pipeline.rates.posterior import Beta
-from truegold.pipeline.rates.prior import fit_prior
+from truegold.pipeline.profile.schedule import FURTHER_SAMPLES, Decision, allocate, decide
+from truegold.pipeline.rates.posterior import Beta, fit_prior
 
 PROBLEMS = 20_000
 MOST = 16

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.rates.posterior import Beta, expected_shares
-from truegold.pipeline.rates.prior import Prior, fit_prior
+from truegold.pipeline.rates.posterior import Beta, Prior, expected_shares, fit_prior
 
 
 def test_the_shares_of_one_problem_by_hand():

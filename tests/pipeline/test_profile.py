@@ -13,7 +13,7 @@ from numbered_rows import make_row
 
 from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
-from truegold.pipeline.profile import sampling
+from truegold.pipeline.profile import drawing
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import StageReport
@@ -71,7 +71,7 @@ class Shown(NullProgress):
 def test_progress_moves_with_the_samples_while_no_row_is_settled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sampling, "SHOWN_EVERY_S", 0.0)
+    monkeypatch.setattr(drawing, "SHOWN_EVERY_S", 0.0)
     shown = Shown()
     run_profile(tmp_path, {problem: [RIGHT, WRONG] for problem in range(6)}, progress=shown)
     waiting = [detail for steps, detail in shown.calls if steps == 0 and "samples" in detail]

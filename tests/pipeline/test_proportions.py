@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.select.proportions import Demand, Limit, fulfilments, solve_counts
+from truegold.pipeline.select.choice import Demand, Limit, fulfilments, solve_counts
 
 
 @settings(max_examples=60)

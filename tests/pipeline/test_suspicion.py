@@ -10,15 +10,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from suspicion_world import N_ITEMS, RATES, assessed, world
 
-from truegold.pipeline.suspicion import Ballot, Item, Sample, Tier
-from truegold.pipeline.suspicion.ability import fit as fit_ability
-from truegold.pipeline.suspicion.answer_classes import Form, classify, differ_for_certain, key_of
-from truegold.pipeline.suspicion.checkpoints import split_by_step
-from truegold.pipeline.suspicion.cut_answers import is_cut_short
-from truegold.pipeline.suspicion.item import has_open_answer
-from truegold.pipeline.suspicion.readings import Population, pooled_fault
-from truegold.pipeline.suspicion.tiers import choose_tier
-from truegold.pipeline.suspicion.vicinity import with_neighbours
+from truegold.pipeline.suspicion import LabelledProblem, Sample, Tier, VoteCounter
+from truegold.pipeline.suspicion.answer_classes import (
+    AnswerForm,
+    classify,
+    differ_for_certain,
+    has_open_answer,
+    is_cut_short,
+    key_of,
+)
+from truegold.pipeline.suspicion.assess import choose_tier, with_neighbours
+from truegold.pipeline.suspicion.label_posterior import Population, pooled_fault
+from truegold.pipeline.suspicion.rasch_model import fit as fit_ability
+from truegold.pipeline.suspicion.votes import split_by_step
 
 
 def mislabeled(rate, rng):
@@ -94,7 +98,7 @@ def test_the_order_of_samples_changes_nothing():
 
 
 def test_evidence_counts_what_was_given():
-    problems = [Item("a", "1/2"), Item("b", "3")]
+    problems = [LabelledProblem("a", "1/2"), LabelledProblem("b", "3")]
     answers = [("x", "0.5"), ("y", "\\frac12"), ("z", "5"), ("w", "5.0"), ("v", "8")]
     _, assessments = assessed(problems, [Sample("a", system, answer=answer) for system, answer in answers])
     evidence = assessments["a"].evidence
@@ -109,7 +113,7 @@ def test_evidence_counts_what_was_given():
 
 
 def test_what_could_not_be_judged_is_counted_and_says_nothing():
-    problems = [Item("a", "7")]
+    problems = [LabelledProblem("a", "7")]
     samples = [Sample("a", f"s{n}", answer="9", score=None, judged=True) for n in range(5)]
     _, assessments = assessed(problems, [*samples, Sample("a", "t", answer="7", score=1.0, judged=True)])
     assert assessments["a"].evidence["unjudged"] == 5
@@ -118,7 +122,7 @@ def test_what_could_not_be_judged_is_counted_and_says_nothing():
 
 
 def test_whole_responses_are_judged_and_their_answers_vote():
-    problems = [Item("a", "7")]
+    problems = [LabelledProblem("a", "7")]
     responses = ["So it is \\boxed{9}.", "The answer is \\boxed{9.0}", "\\boxed{7}"]
     _, assessments = assessed(problems, [Sample("a", f"s{n}", response=text) for n, text in enumerate(responses)])
     assert assessments["a"].evidence["alternative"] in ("9", "9.0")
@@ -127,7 +131,7 @@ def test_whole_responses_are_judged_and_their_answers_vote():
 
 @pytest.mark.parametrize(
     ("problems", "samples"),
-    [([], []), ([Item("a", "1")], []), ([Item("a", None)], [Sample("a", "s", answer="1")])],
+    [([], []), ([LabelledProblem("a", "1")], []), ([LabelledProblem("a", None)], [Sample("a", "s", answer="1")])],
     ids=["nothing", "no samples", "no gold"],
 )
 def test_empty_inputs_give_no_suspicion(problems, samples):
@@ -136,19 +140,19 @@ def test_empty_inputs_give_no_suspicion(problems, samples):
 
 
 def test_samples_of_unknown_items_are_counted():
-    ballot = Ballot([Item("a", "1")])
-    ballot.add([Sample("z", "s", answer="1"), Sample("a", "s", answer=" "), Sample("a", "s", answer="1")])
-    votes = ballot.count()
+    counter = VoteCounter([LabelledProblem("a", "1")])
+    counter.add([Sample("z", "s", answer="1"), Sample("a", "s", answer=" "), Sample("a", "s", answer="1")])
+    votes = counter.count()
     assert votes.unknown_items == 1
     assert votes.samples.sum() == 1
 
 
 def test_answers_vote_by_meaning_and_each_pair_is_asked_within_a_budget():
-    forms = [Form("0.5", 1), Form("3/4", 2), Form("0.75", 3), Form("x", 1)]
-    classes = classify(Item("a", "1/2"), forms)
+    forms = [AnswerForm("0.5", 1), AnswerForm("3/4", 2), AnswerForm("0.75", 3), AnswerForm("x", 1)]
+    classes = classify(LabelledProblem("a", "1/2"), forms)
     assert classes.by_form == [0, 1, 1, 2]
     assert classes.alternatives == ["0.75", "x"]
-    many = classify(Item("a", "1/2"), [Form(f"{n}/7", 1) for n in range(2, 400)])
+    many = classify(LabelledProblem("a", "1/2"), [AnswerForm(f"{n}/7", 1) for n in range(2, 400)])
     assert len(many.by_form) == 398
 
 
@@ -170,10 +174,10 @@ def test_what_is_certain_without_a_verifier(left, right, same, differ):
 
 
 def test_letters_and_yes_no_are_closed_and_never_dropped():
-    assert not has_open_answer(Item("a", "C"))
-    assert not has_open_answer(Item("a", "Yes"))
-    assert not has_open_answer(Item("a", "4", verifier="choice"))
-    assert has_open_answer(Item("a", "18"))
+    assert not has_open_answer(LabelledProblem("a", "C"))
+    assert not has_open_answer(LabelledProblem("a", "Yes"))
+    assert not has_open_answer(LabelledProblem("a", "4", verifier="choice"))
+    assert has_open_answer(LabelledProblem("a", "18"))
     assert choose_tier(0.9, wrong=0.96, systems=8, independent=6.0, open_answer=True) is Tier.DROP
     assert choose_tier(1.0, wrong=1.0, systems=8, independent=6.0, open_answer=False) is Tier.REVIEW
     assert choose_tier(0.2, wrong=0.1, systems=8, independent=6.0, open_answer=True) is Tier.REVIEW
@@ -190,7 +194,7 @@ def noisy_world(share, systems=RATES, seed=3):
     problems, samples = world(systems=systems, seed=seed)
     rng = np.random.default_rng(seed)
     wrong = {item.id for item in problems if rng.random() < share}
-    return [Item(item.id, "8" if item.id in wrong else "7") for item in problems], samples, wrong
+    return [LabelledProblem(item.id, "8" if item.id in wrong else "7") for item in problems], samples, wrong
 
 
 @pytest.mark.parametrize("share", [0.05, 0.1, 0.3])
@@ -277,7 +281,7 @@ def test_any_texts_can_be_asked_whether_one_is_a_part(answer, gold):
 
 def test_an_item_whose_answers_look_cut_goes_to_review_and_says_so():
     problems, samples = world()
-    problems[0] = Item("0", "1,800")
+    problems[0] = LabelledProblem("0", "1,800")
     samples = [Sample("0", s.system, answer="1") if s.id == "0" else s for s in samples]
     _, assessments = assessed(problems, samples)
     assert assessments["0"].tier is Tier.REVIEW
@@ -289,9 +293,9 @@ def test_the_abler_systems_are_heard_apart_and_few_systems_are_read_once():
     pooled = {}
     for name, systems in (("many", everybody), ("few", {f"s{n:02d}": 0.97 for n in range(20)})):
         problems, samples = world({0: trap, 1: mislabeled}, systems)
-        ballot = Ballot(problems)
-        ballot.add(samples)
-        votes = ballot.count()
+        counter = VoteCounter(problems)
+        counter.add(samples)
+        votes = counter.count()
         no_text = np.zeros((votes.n_items, 1))
         shape = (votes.n_items, len(votes.systems))
         right, seen = np.zeros(shape), np.zeros(shape)
@@ -327,7 +331,7 @@ def test_neighbours_raise_a_run_of_bad_labels_and_leave_an_even_file_alone():
     )
 )
 def test_any_votes_give_probabilities(votes):
-    problems = [Item(str(index), "1") for index in range(5)]
+    problems = [LabelledProblem(str(index), "1") for index in range(5)]
     _, assessments = assessed(problems, [Sample(str(item), system, answer=answer) for item, system, answer in votes])
     for entry in assessments.values():
         assert entry.suspicion is None or 0.0 <= entry.suspicion <= 1.0
@@ -346,7 +350,7 @@ def training(label_rises):
             else:
                 answer = "7" if solves else str(rng.integers(100, 120))
             samples.append(Sample(str(index), "policy", answer=answer, step=step))
-    return [Item(str(index), "7") for index in range(60)], samples
+    return [LabelledProblem(str(index), "7") for index in range(60)], samples
 
 
 def test_an_answer_that_rises_in_training_while_the_label_falls_is_suspicious():
@@ -386,5 +390,5 @@ def test_inversions_are_counted_and_named():
 
 def test_self_consistency_is_that_of_systems_with_several_samples():
     samples = [Sample("a", "x", answer=answer) for answer in ("5", "5", "5", "8")] + [Sample("a", "y", answer="8")]
-    _, assessments = assessed([Item("a", "5")], samples)
+    _, assessments = assessed([LabelledProblem("a", "5")], samples)
     assert assessments["a"].evidence["self_consistency"] == 0.75

@@ -14,9 +14,8 @@ from command_line import run_command
 from numbered_rows import make_row
 from real_data import real_data
 
-from truegold.pipeline.suspicion.item import Sample
-from truegold.pipeline.suspicion.stage import score_rows
-from truegold.pipeline.suspicion.tables import SampleFile, sample_files
+from truegold.pipeline.suspicion.answer_classes import Sample
+from truegold.pipeline.suspicion.stage import SampleFile, sample_files, score_rows
 from truegold.pipeline.tables.rows import write_rows
 from truegold.verifiers import InputError
 

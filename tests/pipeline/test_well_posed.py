@@ -19,8 +19,14 @@ from truegold.pipeline.config.engines import ChatConfig, ScriptedEngineConfig
 from truegold.pipeline.config.stages import Step, WellPosedConfig
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.engines.scripted import ScriptedEngine
-from truegold.pipeline.flag.well_posed.check import Problem, check_problems
-from truegold.pipeline.flag.well_posed.questions import MAX_PROBLEM_CHARS, decide, make_prompts, read_answer
+from truegold.pipeline.flag.well_posed import (
+    MAX_PROBLEM_CHARS,
+    Problem,
+    check_problems,
+    decide,
+    make_prompts,
+    read_answer,
+)
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 

@@ -13,7 +13,7 @@ from synth_world import HARD, World
 
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
 from truegold.pipeline.engines.scripted import ScriptedEngine
-from truegold.pipeline.profile.store import RecordLog
+from truegold.pipeline.profile.sample_store import RecordLog
 
 RETRY = "Here is a solution that is not right"
 REFLECTION = "which step went wrong"

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from truegold.pipeline.engines.host_memory import trim
+from truegold.pipeline.engines.vllm_local import trim
 from truegold.pipeline.running.disk import write_whole
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.distributed import (

@@ -15,6 +15,7 @@ Some rows and their findings:
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from truegold.pipeline.flag.rules.detector import PATTERNS, Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
@@ -138,6 +139,7 @@ def negative_count(row: Row) -> list[Finding]:
 
 _UNIT = re.compile(any_of("gold_units"), re.IGNORECASE)
 _ASKED_UNIT = re.compile(r"\bhow\s+many\s+(?:more\s+|total\s+|whole\s+)?([a-z]+)\b", re.IGNORECASE)
+SINGULAR: Mapping[str, str] = PATTERNS["singular"]
 _GOLD_UNIT = re.compile(r"^[\s$]*-?[\d.,/\s]+(?:\\text\s*\{|\\mathrm\s*\{)?\s*([A-Za-z]+)\b[^\d]*$")
 
 
@@ -159,6 +161,4 @@ def unit_mismatch(row: Row) -> list[Finding]:
 
 def _singular(unit: str) -> str:
     lowered = unit.lower()
-    return PATTERNS["singular"].get(
-        lowered, lowered.replace("metre", "meter").replace("litre", "liter").removesuffix("s")
-    )
+    return SINGULAR.get(lowered, lowered.replace("metre", "meter").replace("litre", "liter").removesuffix("s"))

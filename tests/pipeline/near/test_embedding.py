@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from truegold.pipeline.engines.encoder import load_encoder
+from truegold.pipeline.engines.text_vectors import load_encoder
 from truegold.pipeline.near import Comparer, Corpus, CorpusBuilder, Relation, confirm_links, find_links
 from truegold.pipeline.near.arrays import Floats
 from truegold.pipeline.near.embedding import add_proposed_links, find_translations, propose

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -20,8 +20,16 @@ from typing import Any, BinaryIO
 import numpy as np
 import orjson
 
-from truegold.pipeline.engines.base import Completion
-from truegold.pipeline.running.disk import digest_bytes, digest_json, write_whole
+from truegold.pipeline.config.engines import (
+    ChatConfig,
+    EngineConfig,
+    ScriptedEngineConfig,
+    ServerEngineConfig,
+    VllmEngineConfig,
+)
+from truegold.pipeline.engines import Completion, Engine, PromptEncoder, build_encoder, build_engine
+from truegold.pipeline.engines.vllm_server import ServerEngine
+from truegold.pipeline.running.disk import DigestCache, digest_bytes, digest_json, write_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,3 +152,52 @@ class SampleStore:
     def close(self) -> None:
         """Close the files."""
         self._log.close()
+
+
+@dataclass(frozen=True)
+class CompletionSource:
+    """What prompts are encoded with and sent to."""
+
+    encoder: PromptEncoder
+    max_model_len: int
+    """The longest prompt plus completion, in tokens."""
+    start_engine: Callable[[], Engine]
+    engine: Engine | None = None
+    """The engine, where it has been started: servers say what they are before the first sample."""
+    served_model: str | None = None
+    """The name of the model on the servers."""
+
+
+def sample_source(config: EngineConfig, chat: ChatConfig, model: Path | None) -> CompletionSource:
+    """Return where samples come from. An engine in this process starts when the first sample is to be drawn."""
+    if isinstance(config, VllmEngineConfig):
+        encoder = build_encoder(config, chat, model)
+        return CompletionSource(encoder, config.max_model_len, lambda: build_engine(config, chat, model)[0])
+    engine, encoder = build_engine(config, chat, model)
+    served_model = engine.model if isinstance(engine, ServerEngine) else None
+    return CompletionSource(encoder, engine.max_model_len, lambda: engine, engine, served_model)
+
+
+def sampling_identity(
+    settings: Mapping[str, Any], config: EngineConfig, source: CompletionSource, model: Path | None, scratch: Path
+) -> dict[str, Any]:
+    """Return all that decides a sample but its prompt and number.
+
+    `settings` are temperature, top_p, max_tokens, seed, logprobs and stop_loops; `scratch` keeps digests of files.
+    """
+    scratch.mkdir(parents=True, exist_ok=True)
+    digests = DigestCache(scratch / "digests.json")
+    identity: dict[str, Any] = {
+        **settings,
+        "max_model_len": source.max_model_len,
+        "stop_token_ids": source.encoder.stop_token_ids,
+        "model": digests.path(model) if model is not None else None,
+    }
+    match config:
+        case VllmEngineConfig(dtype=dtype):
+            identity["dtype"] = dtype
+        case ServerEngineConfig():
+            identity["served_model"] = source.served_model
+        case ScriptedEngineConfig(path=path):
+            identity["script"] = digests.path(Path(path))
+    return identity

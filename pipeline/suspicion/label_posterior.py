@@ -33,8 +33,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from truegold.pipeline.suspicion.ability import Ability, log_prior, sigmoid, solve_probability
-from truegold.pipeline.suspicion.ballot import Votes
+from truegold.pipeline.suspicion.rasch_model import Ability, log_prior, sigmoid, solve_probability
+from truegold.pipeline.suspicion.votes import Votes
 
 Array = NDArray[np.float64]
 

@@ -1,15 +1,15 @@
-"""Abilities of systems and the difficulty to expect of items, from who agrees with which labels.
+"""A Rasch model: abilities of systems and the difficulty to expect of problems, from who agrees with which labels.
 
-A one-parameter item-response (Rasch) model: a system of ability t solves an item of difficulty b with probability
-`CEILING * sigmoid(t - b)`. Item difficulties are integrated out over a grid (marginal maximum likelihood: Bock and
-Aitkin 1981, Psychometrika 46, eq. 9-14), with a normal prior whose mean is a linear function of the item's text
+A system of ability t solves a problem of difficulty b with probability `CEILING * sigmoid(t - b)`, which is the
+one-parameter item-response model. Difficulties are integrated out over a grid (marginal maximum likelihood: Bock and
+Aitkin 1981, Psychometrika 46, eq. 9-14), with a normal prior whose mean is a linear function of the problem's text
 (`text_features`). That is the explanatory item-response model of Fischer 1973 (linear logistic test model) with an
-error term. Abilities get a weak normal prior. The scale's zero is the mean item. Labels that are at fault lower all
+error term. Abilities get a weak normal prior. The scale's zero is the mean problem. Labels that are at fault lower all
 systems alike, strong ones a little more; with a few per cent of them that does not change the order.
 
     "Tom has 3 apples and buys 2 more. ..."  solution "3+2=5"     ->  short, one step: nobody should fail it
 
-What a text says about difficulty is learnt from the pass rates by ridge regression, never from labels of bad items.
+What a text says about difficulty is learnt from the pass rates by ridge regression, never from labels of bad problems.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from truegold.pipeline.suspicion.item import Item
+from truegold.pipeline.suspicion.answer_classes import LabelledProblem
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ def sigmoid(logits: Array) -> Array:
     return probabilities
 
 
-def text_features(problems: Sequence[Item]) -> Array:
+def text_features(problems: Sequence[LabelledProblem]) -> Array:
     """Return (n, 6) features, each column with mean 0 and standard deviation 1; all 0 where it says nothing.
 
     They are logarithms of counts: words and numbers of the prompt; lines, equals signs and characters of the solution
@@ -98,7 +98,7 @@ def text_features(problems: Sequence[Item]) -> Array:
     return scaled
 
 
-def _log_counts(item: Item) -> list[float]:
+def _log_counts(item: LabelledProblem) -> list[float]:
     prompt_counts, solution_counts = [math.nan] * 2, [math.nan] * 4
     if item.prompt:
         prompt = item.prompt[:MAX_CHARS]

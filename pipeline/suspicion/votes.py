@@ -1,8 +1,17 @@
 """Gathers samples into arrays: who answered what, with what weight, in a dozen bytes a sample.
 
-`Ballot.add` takes samples in any order; `Ballot.count` sorts them into classes of equal answers (`answer_classes`) and
-returns `Votes`. Samples of items that are not in the data are counted and left out. Only distinct answer texts are held
-as texts.
+`VoteCounter.add` takes samples in any order; `count` sorts them into classes of equal answers (`answer_classes`)
+and returns `Votes`. Samples of problems that are not in the data are counted and left out. Only distinct answer texts
+are held as texts.
+
+Samples of one model at several steps of its training are told apart as checkpoints of it:
+
+    policy: steps 0, 1, ..., 79, 256 samples each  ->  "policy@0-19", "policy@20-39", "policy@40-59", "policy@60-79"
+
+Where the label is wrong, the answer that the model comes to prefer rises over training while the label falls; on a hard
+problem the label rises (arXiv 2604.03993). That is the way answers change with ability (`label_posterior`), so each
+checkpoint takes part as a system with an ability of its own. The checkpoints of a model share their errors: for one
+problem they count as repeated samples of one system do, and they are one witness.
 """
 
 from __future__ import annotations
@@ -15,12 +24,63 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from truegold.pipeline.suspicion.answer_classes import CUT_CLASS, LABEL_CLASS, UNJUDGED_CLASS, Form, classify
-from truegold.pipeline.suspicion.checkpoints import NO_STEP, split_by_step
-from truegold.pipeline.suspicion.item import Item, Sample, has_open_answer
-from truegold.verifiers import Item as BatchItem
-from truegold.verifiers import verify_batch
+from truegold.pipeline.suspicion.answer_classes import (
+    CUT_CLASS,
+    LABEL_CLASS,
+    UNJUDGED_CLASS,
+    AnswerForm,
+    LabelledProblem,
+    Sample,
+    classify,
+    has_open_answer,
+)
+from truegold.verifiers import Item, verify_batch
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
+
+MAX_CHECKPOINTS = 4
+"""Steps of one model are joined into so many checkpoints, of about as many samples each."""
+NO_STEP = -1
+"""The step of a sample that names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoints:
+    """The systems that m models with their steps make."""
+
+    names: list[str]
+    """Of the systems."""
+    family: NDArray[np.int32]
+    """The index of each system's model."""
+    system: NDArray[np.int32]
+    """The index of each sample's system."""
+
+
+def split_by_step(models: Sequence[str], model: NDArray[np.int32], step: NDArray[np.int32]) -> Checkpoints:
+    """Tell the checkpoints of the models apart; model, step: of each sample. Models come in the order of their names.
+
+    The steps of a model rise from one of its systems to the next. A model all of whose samples are of one step, or of
+    none, is one system.
+    """
+    names: list[str] = []
+    family: list[int] = []
+    system = np.zeros(len(model), dtype=np.int32)
+    for index, name in enumerate(sorted(models)):
+        rows = np.flatnonzero(model == models.index(name))
+        steps, counts = np.unique(step[rows], return_counts=True)
+        # A step belongs to the part in which the middle of its samples lies.
+        middle = np.cumsum(counts) - counts / 2
+        part = np.minimum((middle * min(MAX_CHECKPOINTS, len(steps)) / len(rows)).astype(int), MAX_CHECKPOINTS - 1)
+        for position in np.unique(part):
+            of_part = steps[part == position]
+            system[rows[np.isin(step[rows], of_part)]] = len(names)
+            names.append(name if len(np.unique(part)) == 1 else f"{name}@{_describe(of_part)}")
+            family.append(index)
+    return Checkpoints(names, np.array(family, dtype=np.int32), system)
+
+
+def _describe(steps: NDArray[np.int32]) -> str:
+    return str(steps[0]) if len(steps) == 1 else f"{steps[0]}-{steps[-1]}"
+
 
 SAME_SYSTEM = 0.5
 """Correlation of one model's repeated samples for an item, at whatever step of its training. k of them weigh
@@ -64,7 +124,7 @@ class Votes:
     unjudged: NDArray[np.int32]
     """(n,), the samples that could not be judged."""
     cut_short: NDArray[np.int32]
-    """(n,), the samples set aside because their answer is a part of gold (`cut_answers`)."""
+    """(n,), the samples set aside because their answer is a part of gold (`is_cut_short`)."""
     unknown_items: int
     """The samples whose item is not in the data."""
 
@@ -144,7 +204,7 @@ class AnswerVotes:
     item: int
     """The index of the item."""
     kind: str
-    """`label`, `alternative`, `unjudged`, or `cut_short` (`cut_answers`)."""
+    """`label`, `alternative`, `unjudged`, or `cut_short` (`is_cut_short`)."""
     spellings: list[str]
     """How it was written, the most frequent first."""
     votes: int
@@ -153,10 +213,10 @@ class AnswerVotes:
     """The systems that did; none of answers that were set aside."""
 
 
-class Ballot:
+class VoteCounter:
     """Collects the samples for a list of items."""
 
-    def __init__(self, problems: Sequence[Item], workers: int = 1) -> None:
+    def __init__(self, problems: Sequence[LabelledProblem], workers: int = 1) -> None:
         self._problems = problems
         self._item_index = {item.id: index for index, item in enumerate(problems)}
         self._workers = workers
@@ -183,7 +243,7 @@ class Ballot:
     def _judge(self, waiting: list[Sample]) -> None:
         problems = [self._problems[self._item_index[sample.id]] for sample in waiting]
         batch = (
-            BatchItem(sample.response or "", item.gold, item.verifier, item.verifier_args, item.prompt)
+            Item(sample.response or "", item.gold, item.verifier, item.verifier_args, item.prompt)
             for sample, item in zip(waiting, problems, strict=True)
         )
         verdicts = verify_batch(batch, self._workers, max_timeouts=MAX_TIMEOUTS)
@@ -277,9 +337,9 @@ def _state(score: float | None) -> int:
     return _RIGHT if score == 1.0 else _WRONG
 
 
-def _form(text: str, state: int, count: int) -> Form:
+def _form(text: str, state: int, count: int) -> AnswerForm:
     agrees = {_RIGHT: True, _WRONG: False}.get(state)
-    return Form(text, count, agrees, unjudged=state == _UNJUDGED)
+    return AnswerForm(text, count, agrees, unjudged=state == _UNJUDGED)
 
 
 def _weights(table: NDArray[np.int32], family: NDArray[np.int32]) -> NDArray[np.float64]:
