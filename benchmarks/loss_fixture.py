@@ -44,7 +44,7 @@ from truegold.train.objective import (
     topr,
     walder_rewards,
 )
-from truegold.verifiers.answers.length import punishment
+from truegold.verifiers.answers.format import punishment
 
 TOLERANCE = 1e-6
 CLIP_LOW, CLIP_HIGH = 0.2, 0.28

@@ -102,8 +102,9 @@ def test_add_a_verifier(tree: Path) -> None:
     )
     change(
         registry,
-        "from truegold.verifiers.answers.regex import",
-        "from truegold.verifiers.answers.prefix import PrefixVerifier\nfrom truegold.verifiers.answers.regex import",
+        "from truegold.verifiers.answers.text_match import",
+        "from truegold.verifiers.answers.prefix import PrefixVerifier\n"
+        "from truegold.verifiers.answers.text_match import",
     )
     code = "print(v.verify('7 apples', '7', verifier='prefix').score, 'prefix' in v.available())"
     assert run(tree, code) == "1.0 True\n"

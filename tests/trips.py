@@ -1,6 +1,6 @@
 """Measures trips: the files of the product that one call enters once everything is loaded and cached.
 
-    files_entered(lambda: tv.verify("#### 72", gold="72"))      ["verifiers/extract/response.py", ...]
+    files_entered(lambda: tv.verify("#### 72", gold="72"))      ["verifiers/extract/committed.py", ...]
 
 What runs in other processes, as programs in the sandbox do, is not seen.
 """

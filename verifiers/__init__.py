@@ -1,12 +1,9 @@
 """What is right: verdicts, the verifiers that give them, and the runner that applies them to many rows."""
 
 from truegold.verifiers.answers.choice import ChoiceVerifier
-from truegold.verifiers.answers.exact import ExactVerifier
-from truegold.verifiers.answers.format import FormatVerifier
-from truegold.verifiers.answers.length import LengthVerifier
+from truegold.verifiers.answers.format import FormatVerifier, LengthVerifier, TagReport, tag_tokens
 from truegold.verifiers.answers.numeric import NumericVerifier
-from truegold.verifiers.answers.regex import RegexVerifier
-from truegold.verifiers.answers.tags import TagReport, tag_tokens
+from truegold.verifiers.answers.text_match import ExactVerifier, RegexVerifier
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.decorator import verifier
 from truegold.verifiers.extract import committed_answer

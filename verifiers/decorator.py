@@ -18,9 +18,8 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
-from truegold.verifiers.options import NO_INFO
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
-from truegold.verifiers.verdict import Reason, Verdict, reason_for_score
+from truegold.verifiers.verdict import NO_INFO, Reason, Verdict, reason_for_score
 
 
 class FunctionVerifier:

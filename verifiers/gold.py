@@ -1,20 +1,202 @@
-"""What a perfect response would look like to a verifier: gold must pass it before anything is trained on the row.
+r"""Golds of a row: several accepted ones, texts in place of one, and the response that a gold makes.
 
-    math,  gold "\\frac12"                      ->  "\\boxed{\\frac12}"
+    gold "1/2", verifier_args {"other_golds": ["0.5", "50 %"]}
+    gold ["1/2", "0.5"]       the same row as gold "1/2" with other_golds ["0.5"]        (`golds_in`)
+
+The first gold stands where every row has it; the others are the argument `other_golds`, a list of texts that every
+verifier has and none sees. `judge_any` tries each gold in turn until one earns the full score, and `evidence["gold"]`
+names it. Where none does, the best score counts; but it is None where a gold could not be judged, because the response
+may have been that one.
+
+Golds may come in a list wherever a gold is handed over as an object: a call, an `Item`, a trainer's column, a request.
+A text is one gold, also where it looks like a list; but `"['72', '73']"` in a column of data is a list that a writer of
+CSV turned into text (`quoted_list`). Of `choice` with `multiple` a list is one answer: all of its options are needed.
+
+    "see the solution below", "answers may vary", "证明略"      refers elsewhere: no verifier can compare with it
+    "N/A", "TBD", "null", "-", "?", "\\boxed{}"                 a placeholder, unless such texts are the answers
+    "none", "no solution", "undefined", "0"                     answers
+
+A verdict on a placeholder has no score: 0 would teach that right answers are wrong, and a match would pay for writing
+"N/A".
+
+    math,  gold "\\frac12"                      ->  "\\boxed{\\frac12}"       (`gold_response`)
     code,  no gold, solution "print(1)"         ->  the solution in a code block
     exact, no gold                              ->  None
 
-A verifier may define `gold_response(gold, solution) -> str | None`. For one that does not, such as a plain function,
-the gold answer itself is the response. None means that a perfect response cannot be made up.
-
-A verifier that judges rows without a gold answer, such as programs by their tests, says `judges_solutions = True`. Its
-`gold_response` is then called with None for gold where a row has a solution only; that of other verifiers always gets a
-text for gold.
+Gold must pass its own verifier before anything is trained on the row. A verifier may define
+`gold_response(gold, solution) -> str | None`; for one that does not, such as a plain function, the gold answer itself
+is the response. None means that a perfect response cannot be made up. A verifier that judges rows without a gold
+answer, such as programs by their tests, says `judges_solutions = True`. Its `gold_response` is then called with None
+for gold where a row has a solution only; that of other verifiers always gets a text for gold.
 """
 
 from __future__ import annotations
 
-from truegold.verifiers.verdict import Verifier
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from numbers import Number
+from typing import Any
+
+from truegold.verifiers.verdict import Reason, Verdict, Verifier
+
+OTHER_GOLDS = "other_golds"
+"""The argument of every verifier with the accepted golds beside the first."""
+MAX_GOLDS = 64
+"""More would let one row cost as much as a data set; a gold with so many forms needs a verifier of its own."""
+
+OF_VALUES = ("math", "math_verify", "numeric", "choice")
+"""Verifiers whose golds are numbers, formulas and letters: a text in quotes is none."""
+
+_QUOTED = re.compile(r"\"((?:[^\"\\]|\\.){1,200})\"|'((?:[^'\\]|\\.){1,200})'", re.DOTALL)
+_QUOTED_LIST = re.compile(rf"\s*\[\s*(?:{_QUOTED.pattern})(?:[\s,]\s*,?\s*(?:{_QUOTED.pattern}))*\s*\]\s*", re.DOTALL)
+
+
+class BadGold(ValueError):
+    """What stands in place of gold is no answer and no list of answers; the text says what it is."""
+
+
+def golds_in(value: Any) -> list[str]:
+    """Return the accepted golds that a value holds: a text or number, or a list, tuple, array or tensor of these.
+
+    golds_in("[1, 2]") == ["[1, 2]"], golds_in([["1"], 2]) == ["1", "2"], golds_in(np.float32(0.5)) == ["0.5"]
+
+    None, not-a-number and blank entries are no golds. Raises BadGold for anything else, such as an object of JSON.
+    """
+    if value is None:
+        return []
+    if isinstance(value, str):
+        return [str(value)]
+    if isinstance(value, Number):
+        text = str(value)
+        return [] if text.lower() == "nan" else [text]
+    if hasattr(value, "detach"):
+        return golds_in(_array_of(value))
+    if getattr(value, "shape", None) == ():
+        scalar = value[()]
+        return golds_in(scalar if isinstance(scalar, Number) else value.item())
+    if isinstance(value, Mapping | bytes | bytearray) or not (hasattr(value, "__len__") and hasattr(value, "__iter__")):
+        raise BadGold(f"gold is a text, a number or a list of these; this is {type(value).__name__} {value!r:.60}")
+    entries = [golds_in(entry) for entry in value]
+    if len(entries) > 1 and any(len(golds) > 1 for golds in entries):
+        raise BadGold(f"gold is a list of accepted golds; this is a list of lists {value!r:.60}")
+    return list(dict.fromkeys(gold for golds in entries for gold in golds if gold.strip()))
+
+
+def quoted_list(text: object) -> list[str] | None:
+    """Return the texts that a text lists in quotes, None where it is anything else."""
+    if not isinstance(text, str) or _QUOTED_LIST.fullmatch(text) is None:
+        return None
+    # JSON and repr write a backslash twice.
+    return [(entry[1] or entry[2]).replace("\\\\", "\\") for entry in _QUOTED.finditer(text)]
+
+
+def needs_all_golds(verifier: str, arguments: Mapping[str, Any]) -> bool:
+    """Say whether a list of golds is one answer for this verifier: the options that have to be chosen together."""
+    return verifier == "choice" and arguments.get("multiple") is True
+
+
+def gold_and_arguments(
+    golds: list[str], verifier: str, arguments: Mapping[str, Any]
+) -> tuple[str | None, Mapping[str, Any]]:
+    """Return the gold of a row and its arguments with the other golds, out of all that stand where gold does."""
+    if len(golds) < 2:
+        return next(iter(golds), None), arguments
+    if needs_all_golds(verifier, arguments):
+        return ", ".join(golds), arguments
+    others = arguments.get(OTHER_GOLDS) or ()
+    if mistake_in_golds(others) is not None:  # The check of arguments says so.
+        return golds[0], arguments
+    return golds[0], {**arguments, OTHER_GOLDS: [*golds[1:], *others]}
+
+
+def _array_of(tensor: Any) -> Any:
+    """Return the array of numpy behind a tensor of torch, which prints 0.1 as 0.1 in any precision."""
+    tensor = tensor.detach().cpu()
+    try:
+        return tensor.numpy()
+    except TypeError:  # numpy has no bfloat16.
+        return tensor.float().numpy()
+
+
+def all_golds(gold: str | None, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return every accepted gold of a row, the first one first; empty where it has none."""
+    others = arguments.get(OTHER_GOLDS) or ()
+    return (*(() if gold is None else (gold,)), *others)
+
+
+def mistake_in_golds(value: object) -> str | None:
+    """Return why `other_golds` is no list of accepted golds; None where it is one."""
+    if not isinstance(value, list | tuple) or not all(isinstance(gold, str) for gold in value):
+        return f"{OTHER_GOLDS} must be a list of texts, got {value!r:.60}"
+    if len(value) >= MAX_GOLDS:
+        return f"{OTHER_GOLDS} has {len(value)} texts; a row may have {MAX_GOLDS} golds"
+    return None
+
+
+def judge_any(
+    verifier: Verifier, response: str, gold: str | None, problem: str | None, info: Mapping[str, Any]
+) -> Verdict:
+    """Return the verdict of `verifier` against whichever accepted gold the response does best by."""
+    others = info.get(OTHER_GOLDS)
+    if others is None:
+        return verifier(response, gold, problem=problem, info=info)
+    if (mistake := mistake_in_golds(others)) is not None:
+        return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": mistake})
+    arguments = {name: value for name, value in info.items() if name != OTHER_GOLDS}
+    verdicts: list[tuple[str | None, Verdict]] = []
+    for accepted in all_golds(gold, info) or (None,):
+        verdict = verifier(response, accepted, problem=problem, info=arguments)
+        verdicts.append((accepted, verdict))
+        if verdict.passed:
+            break
+    matched, verdict = _decisive(verdicts)
+    return replace(verdict, evidence={**verdict.evidence, "gold": matched, "golds": 1 + len(others)})
+
+
+def _decisive(verdicts: Sequence[tuple[str | None, Verdict]]) -> tuple[str | None, Verdict]:
+    """Return the gold and the verdict that count."""
+    if verdicts[-1][1].passed:
+        return verdicts[-1]
+    unjudged = next((entry for entry in verdicts if entry[1].score is None), None)
+    return unjudged or max(verdicts, key=lambda entry: entry[1].score or 0.0)
+
+
+MAX_PLACEHOLDER_CHARS = 2_000
+"""A longer gold says something."""
+
+_ELSEWHERE = re.compile(
+    r"(?:please\s+)?(?:see|refer\s+to)\s+(?:the\s+)?(?:\w+\s+)?(?:solutions?|above|below|explanation|figures?|pictures?|images?"
+    r"|diagrams?|graphs?|proof|text|attached|answer\b|notes?|back|book|page|appendix|table|work).*"
+    r"|(?:the\s+)?(?:answers?|graphs?|proofs?|solutions?)\s+(?:will\s+|may\s+|can\s+)?(?:var(?:y|ies)|differ|(?:is\s+|are\s+)?(?:omitted|missing|not\s+\w+|shown\s+\w+|left\s+to\s+.*)).*"
+    r"|(?:answer|solution)?\s*(?:is\s+)?(?:not\s+(?:given|available|provided|known|applicable)|omitted|missing|tbc|pending)"
+    r"|(?:答案)?(?:略|不唯一|暂无)|暂无答案|见(?:解析|解答|详解|答案|图|上|下).*|证明(?:略|见.*)",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(
+    r"n\.?\s*/\s*a\.?|n\.a\.|tb[dac]|to\s*do|nan|null|unknown|no\s+answer|none\s+given|blank|empty|(?:the\s+)?proof|q\.?e\.?d\.?"
+    r"|error|undefined\s+answer|x{3,}"
+    r"|[-–—_.…*?？\s\"'$]*|\(\s*\)|\{\s*\}|\[\s*\]|\\(?:boxed|text)\s*\{\s*\}|<[^<>]{0,20}>"
+    r"|(?:答案)?无|无答案",
+    re.IGNORECASE,
+)
+_WRITTEN_NULL = "None"
+"""Python's None turned into text; "none" in other spellings is a possible answer."""
+
+
+def refers_elsewhere(gold: str) -> bool:
+    """Return whether a gold says that the answer is somewhere else, or that there is none."""
+    return len(gold) <= MAX_PLACEHOLDER_CHARS and _ELSEWHERE.fullmatch(gold.strip()) is not None
+
+
+def is_placeholder(gold: str) -> bool:
+    """Return whether a gold stands in place of an answer that nobody wrote down."""
+    text = gold.strip()
+    if text[:1].isdigit() or (text[:1] == "\\" and text[1:2] not in "bt"):
+        # No pattern begins like this, and most golds do.
+        return False
+    is_nothing = text == _WRITTEN_NULL or (len(text) <= MAX_PLACEHOLDER_CHARS and _NOTHING.fullmatch(text) is not None)
+    return is_nothing or refers_elsewhere(gold)
 
 
 def gold_response(verifier: Verifier, gold: str | None, solution: str | None = None) -> str | None:

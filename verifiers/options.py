@@ -13,16 +13,14 @@ verifiers, so that those of any built-in one are left alone there; what none has
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
-from truegold.verifiers.verdict import Reason, Verdict, Verifier
+from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 SHOWN_CHARS = 60
 """What an error shows of a bad value. Stops a megabyte of `info` being copied into every verdict."""
-
-NO_INFO: Mapping[str, Any] = {}
-"""The `info` of a call that hands none over."""
 
 
 class BadOption(ValueError):
@@ -32,24 +30,6 @@ class BadOption(ValueError):
 def bad_option_verdict(error: BadOption) -> Verdict:
     """Return the verdict on a row with a bad option: it has no score, and the evidence holds the error."""
     return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
-
-
-def declared(verifier: Verifier) -> tuple[str, ...] | None:
-    """Return the options that a verifier says it reads (its attribute `options`); None where it says nothing."""
-    names = getattr(verifier, "options", None)
-    return None if names is None else tuple(names)
-
-
-def check_value(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the values of options, by the verifier's method `check_options`, where it has one."""
-    check = getattr(verifier, "check_options", None)
-    if check is None:
-        return None
-    try:
-        check(info)
-    except ValueError as error:  # BadOption is one.
-        return str(error)
-    return None
 
 
 def integer_option(info: Mapping[str, Any], key: str, low: int, high: int) -> int | None:
@@ -111,3 +91,38 @@ def _wrong_option(key: str, expected: str, value: object) -> BadOption:
     # A nested or endless value may be as large as its author likes, so that it is cut before and after repr().
     shown = repr(value[:SHOWN_CHARS] if isinstance(value, str) else value)[:SHOWN_CHARS]
     return BadOption(f"{key} must be {expected}, got {shown}")
+
+
+class AnswerVerifier(ABC):
+    """A verifier that needs the response, gold and `info`, and nothing of the problem."""
+
+    __slots__ = ()
+
+    options: ClassVar[tuple[str, ...]] = ()
+    """The names that it reads of `info`."""
+    needed_options: ClassVar[tuple[str, ...]] = ()
+    """Those of them without which it judges nothing."""
+
+    def check_options(self, info: Mapping[str, Any]) -> None:
+        """Raise BadOption for a value that means nothing. Options are read before gold and response are looked at."""
+        verdict = self("", None, info=info)
+        if verdict.reason is Reason.VERIFIER_ERROR:
+            raise BadOption(verdict.evidence["error"])
+
+    def __call__(
+        self,
+        response: str,
+        gold: str | None,
+        *,
+        problem: str | None = None,
+        info: Mapping[str, Any] = NO_INFO,
+    ) -> Verdict:
+        """Judge `response` against `gold`; `problem` decides nothing."""
+        try:
+            return self._judge(response, gold, info)
+        except BadOption as error:
+            return bad_option_verdict(error)
+
+    @abstractmethod
+    def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
+        """Return the verdict. Raises BadOption."""

@@ -20,28 +20,27 @@ from pathlib import Path
 from typing import Any
 
 from truegold.verifiers.answers.choice import ChoiceVerifier
-from truegold.verifiers.answers.exact import ExactVerifier
-from truegold.verifiers.answers.format import FormatVerifier
-from truegold.verifiers.answers.length import LengthVerifier
+from truegold.verifiers.answers.format import FormatVerifier, LengthVerifier
 from truegold.verifiers.answers.numeric import NumericVerifier
-from truegold.verifiers.answers.regex import RegexVerifier
+from truegold.verifiers.answers.text_match import ExactVerifier, RegexVerifier
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.decorator import FunctionVerifier, guarded
-from truegold.verifiers.gold import gold_response, judges_solutions
-from truegold.verifiers.math import MathVerifier
-from truegold.verifiers.math_verify import MathVerifyVerifier
-from truegold.verifiers.options import NO_INFO, BadOption, check_value, declared
-from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.several_golds import (
+from truegold.verifiers.gold import (
     OTHER_GOLDS,
     BadGold,
     gold_and_arguments,
+    gold_response,
     golds_in,
     judge_any,
+    judges_solutions,
     mistake_in_golds,
 )
+from truegold.verifiers.math import MathVerifier
+from truegold.verifiers.math_verify import MathVerifyVerifier
+from truegold.verifiers.options import BadOption
+from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.user_code import did_you_mean, is_file, load_object, source_digest, split_spelling
-from truegold.verifiers.verdict import Verdict, Verifier
+from truegold.verifiers.verdict import NO_INFO, Verdict, Verifier
 
 ENTRY_POINT_GROUP = "truegold.verifiers"
 """The group of entry points in which an installed package offers its verifiers."""
@@ -154,6 +153,24 @@ def resolve(name: str) -> Verifier:
     # A relative path means nothing to a child process that was started elsewhere.
     spelling = f"{Path(source).resolve()}:{attribute}" if is_file(source) else name
     return _ImportedVerifier(spelling, _make_verifier(loaded, attribute, name))
+
+
+def declared(verifier: Verifier) -> tuple[str, ...] | None:
+    """Return the options that a verifier says it reads (its attribute `options`); None where it says nothing."""
+    names = getattr(verifier, "options", None)
+    return None if names is None else tuple(names)
+
+
+def check_value(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
+    """Return what is wrong with the values of options, by the verifier's method `check_options`, where it has one."""
+    check = getattr(verifier, "check_options", None)
+    if check is None:
+        return None
+    try:
+        check(info)
+    except ValueError as error:  # BadOption is one.
+        return str(error)
+    return None
 
 
 def _require_text(response: object) -> None:

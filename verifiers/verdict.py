@@ -73,6 +73,10 @@ class Verdict:
         return self.score == 1.0
 
 
+NO_INFO: Mapping[str, Any] = {}
+"""The `info` of a call that hands none over."""
+
+
 def reason_for_score(score: float) -> Reason:
     """Return the reason that goes with a score which is the share of checks that passed."""
     if score == 1.0:

@@ -28,7 +28,7 @@ from truegold.verifiers.audit.gaming import gaming_cases
 from truegold.verifiers.audit.suites.null_programs import null_programs
 from truegold.verifiers.code.bad_suite import BadSuite
 from truegold.verifiers.code.suite import Asserts, Suite, read_suite
-from truegold.verifiers.several_golds import OTHER_GOLDS, all_golds
+from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 
 
 class Check(StrEnum):

@@ -64,8 +64,8 @@ from truegold.pipeline.tables.rows import Row, dump_json, row_id
 from truegold.verifiers import judges_solutions, resolve
 from truegold.verifiers.code.bad_suite import BadSuite
 from truegold.verifiers.code.suite.shapes import normal_form
+from truegold.verifiers.gold import OF_VALUES, OTHER_GOLDS, needs_all_golds
 from truegold.verifiers.registry import BUILT_IN
-from truegold.verifiers.several_golds import OF_VALUES, OTHER_GOLDS, needs_all_golds
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,7 @@ from truegold.pipeline.config.sources import MAX_SOURCES
 from truegold.pipeline.near.arrays import Floats, Hashes, Ints, Marks
 from truegold.pipeline.near.tidy import fold_case, tidy
 from truegold.pipeline.tables.rows import normalise_for_id
-from truegold.verifiers.several_golds import OTHER_GOLDS, all_golds, mistake_in_golds
+from truegold.verifiers.gold import OTHER_GOLDS, all_golds, mistake_in_golds
 
 MAX_SOLUTION_CHARS = 10_000
 """A worked solution that is longer still is no better."""

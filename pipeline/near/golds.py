@@ -25,7 +25,7 @@ import polars as pl
 from truegold.pipeline.near.arrays import Ints, repeat_over_runs, run_starts
 from truegold.pipeline.near.copies import BETWEEN_GOLDS, NO_GOLD
 from truegold.verifiers import Verdict, equivalent
-from truegold.verifiers.placeholders import is_placeholder
+from truegold.verifiers.gold import is_placeholder
 
 MAX_GOLDS = 8
 """Different golds of one problem that are compared; more are neither the same nor a conflict of their own."""

@@ -19,7 +19,7 @@ from truegold.pipeline.tables.reasons import UNPAYABLE_REASONS
 from truegold.pipeline.tables.rows import Row, dump_json
 from truegold.pipeline.verify.gold_stage import examine_gold
 from truegold.verifiers import Item, judges_solutions, resolve, verify_batch
-from truegold.verifiers.several_golds import OTHER_GOLDS
+from truegold.verifiers.gold import OTHER_GOLDS
 
 SOLUTION_REASON = "solution_contradicts_gold"
 MAX_RESPONSES = 64

@@ -44,7 +44,7 @@ from truegold.pipeline.sources.jsonl import parse_json, parse_structure
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import ConfigError
-from truegold.verifiers.several_golds import MAX_GOLDS, quoted_list
+from truegold.verifiers.gold import MAX_GOLDS, quoted_list
 
 MAX_DEPTH = 64
 """Structures nested deeper are cut: a line of a thousand brackets would end the JSON writer otherwise."""

@@ -22,8 +22,8 @@ from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import ConfigError, judges_solutions, resolve
+from truegold.verifiers.gold import OTHER_GOLDS
 from truegold.verifiers.registry import BUILT_IN, available, find_option_mistakes
-from truegold.verifiers.several_golds import OTHER_GOLDS
 from truegold.verifiers.user_code import did_you_mean, split_spelling
 
 ROW_COLUMNS = ("verifier", "verifier_args", OTHER_GOLDS, "split")

@@ -57,9 +57,9 @@ from truegold.pipeline.sources.row_columns import (
 )
 from truegold.pipeline.tables.rows import TableWriter, dump_json
 from truegold.verifiers import ConfigError, InputError, Item, Reason, resolve, verify_batch
+from truegold.verifiers.gold import OTHER_GOLDS, needs_all_golds
 from truegold.verifiers.running.batch import DEADLINE_S, verify_batch_timed
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
-from truegold.verifiers.several_golds import OTHER_GOLDS, needs_all_golds
 
 VERDICT_SCHEMA = pa.schema(
     [

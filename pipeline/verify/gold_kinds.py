@@ -18,7 +18,7 @@ import re
 
 from truegold.pipeline.text.golds import truth_of
 from truegold.verifiers.extract import committed_answer
-from truegold.verifiers.placeholders import is_placeholder
+from truegold.verifiers.gold import is_placeholder
 
 MAX_CHARS = 2_000
 """The part of a gold that is read."""

@@ -52,7 +52,7 @@ from truegold.verifiers import (
     resolve,
     verify_batch,
 )
-from truegold.verifiers.several_golds import OTHER_GOLDS, mistake_in_golds
+from truegold.verifiers.gold import OTHER_GOLDS, mistake_in_golds
 
 ROWS_FILE = "rows.parquet"
 TEXT_CHARS = 500

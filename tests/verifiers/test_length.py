@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers import LengthVerifier, Reason, resolve
-from truegold.verifiers.answers.length import punishment
+from truegold.verifiers.answers.format import punishment
 
 judge = LengthVerifier()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from truegold.verifiers import equivalent
-from truegold.verifiers.extract.retract import retraction
+from truegold.verifiers.extract.statements import retraction
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from truegold.verifiers import Reason, RegexVerifier, gold_response, resolve
-from truegold.verifiers.answers.regex import MAX_PATTERN_CHARS, MAX_STEPS, MAX_TEXT_CHARS
+from truegold.verifiers.answers.text_match import MAX_PATTERN_CHARS, MAX_STEPS, MAX_TEXT_CHARS
 
 judge = RegexVerifier()
 DATE = {"pattern": r"\d{4}-\d{2}-\d{2}"}

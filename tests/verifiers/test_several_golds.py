@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import truegold.verifiers as tv
+from truegold.verifiers.gold import MAX_GOLDS, all_golds
 from truegold.verifiers.registry import find_option_mistakes
-from truegold.verifiers.several_golds import MAX_GOLDS, all_golds
 
 
 @pytest.mark.parametrize(

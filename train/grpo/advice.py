@@ -18,7 +18,7 @@ from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.start_checks import EvalSampling
 from truegold.train.turns.environment import Message
 from truegold.train.turns.thinking import choose_opening, find_thoughts, unread_arguments
-from truegold.verifiers.answers.tags import KNOWN_PAIRS, tag_tokens
+from truegold.verifiers.answers.format import KNOWN_PAIRS, tag_tokens
 from truegold.verifiers.user_code import close_match
 
 FAMILIES = {

@@ -17,7 +17,7 @@ from truegold.pipeline.tables.rows import Row, dump_json
 from truegold.train.config.reward import RewardConfig
 from truegold.train.model.segment import Segment
 from truegold.verifiers import BatchVerifier, Item, Reward, Term, Verdict, compose, resolve
-from truegold.verifiers.options import declared
+from truegold.verifiers.registry import declared
 
 CORRECTNESS = Term("correct")
 """The reward of an evaluation."""

@@ -10,9 +10,8 @@ import asyncio
 from typing import Any
 
 from truegold.verifiers.adapters.scoring import RowTruth, Scorer
-from truegold.verifiers.gold import gold_response
+from truegold.verifiers.gold import gold_response, golds_in
 from truegold.verifiers.registry import resolve
-from truegold.verifiers.several_golds import golds_in
 from truegold.verifiers.verdict import Verdict
 
 _SCORER = Scorer()

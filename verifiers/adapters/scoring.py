@@ -16,13 +16,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from truegold.verifiers.gold import OF_VALUES, quoted_list
 from truegold.verifiers.registry import BUILT_IN, resolve
 from truegold.verifiers.running.batch import DEADLINE_S, SMALL_BATCH, BatchVerifier
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS, TimeoutTally
 from truegold.verifiers.running.item import Item, ResolvedVerifiers
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.sandbox.processes.cores import usable_cores
-from truegold.verifiers.several_golds import OF_VALUES, quoted_list
 from truegold.verifiers.verdict import Verdict
 
 CHUNK = 16
@@ -40,7 +40,7 @@ class RowTruth:
     """What a response is judged by."""
 
     gold: Any
-    """The gold, or a list of accepted ones, as `several_golds.golds_in` reads them."""
+    """The gold, or a list of accepted ones, as `gold.golds_in` reads them."""
     verifier: str = "math"
     verifier_args: str = "{}"
     problem: str | None = None

@@ -23,9 +23,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.extract import MAX_LINE_CHARS, Committed, committed_answer, final_part, last_line
-from truegold.verifiers.options import switch_option, texts_option
+from truegold.verifiers.options import AnswerVerifier, switch_option, texts_option
 from truegold.verifiers.verdict import Reason, Verdict
 
 MAX_ANSWER_CHARS = 2_000

@@ -1,4 +1,6 @@
-r"""Is the response laid out as it was asked to be? Its answer does not matter here.
+r"""Checks how a response is laid out (`format`), how long it is (`length`), and which tags a model has (`tag_tokens`).
+
+Is the response laid out as it was asked to be? Its answer does not matter here.
 
     <think>2+2 is 4</think> So \boxed{4}.          match
     <think>2+2 is 4</think>                        missing: answer
@@ -18,6 +20,27 @@ These parts are looked at, under these names in the evidence:
 The score is 1 where all parts are there and 0 otherwise; with `info["weights"]` (part to weight) it is the weighted
 share of those that are, and parts without a weight do not count. Gold is not read. Attributes in tags, the structure of
 Markdown and whether the thinking is worth anything are not covered.
+
+Soft punishment of overlong responses (DAPO, arXiv 2503.14476, equation 13), shifted into [0, 1].
+
+    length <= max - buffer            score 1        DAPO:  0
+    between                           falls to 0     DAPO:  ((max - buffer) - length) / buffer
+    length > max                      score 0        DAPO: -1
+
+The score of a verdict lies in [0, 1], so it is DAPO's punishment plus 1; a reward term with `offset: -1` gives the
+punishment back. Gold is not read. `info["length"]` is the length in tokens, which training gives; without it the
+response is measured in the characters or words that it has. With `info["unit"] = "tokens"` a missing length is an
+error rather than a guess. Rewards for brevity among the right answers of a group are not covered.
+
+Which tags are one token for a model, and which thinking tags are.
+
+    tag_tokens(tokenizer, ["<think>", "</think>"])
+        Qwen3:      TagReport(tokens={"<think>": 1, "</think>": 1}, recommended=("<think>", "</think>"))
+        SmolLM2:    TagReport(tokens={"<think>": 3, "</think>": 3}, recommended=None)
+
+A tag of several tokens can be spelt in several ways, melts into its neighbours (`.</think>` may begin with a token
+`.</`) and is learnt slowly by RL; a tag of one token is there or not. The tokenizer is any object with `tokenize(text)`
+or `encode(text)`: those of transformers, tokenizers and tiktoken, and one's own.
 """
 
 from __future__ import annotations
@@ -27,9 +50,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.options import (
+    AnswerVerifier,
     BadOption,
+    integer_option,
     number_option,
     switch_option,
     texts_option,
@@ -201,3 +225,121 @@ def _box_spans(text: str) -> list[Span]:
 def _is_closing(text: str, end: int, kind: str) -> bool:
     rest = text[end:].removeprefix(f"</{ANSWER_TAG}>")
     return kind == "text" or _CLOSING.fullmatch(rest) is not None
+
+
+KNOWN_PAIRS = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[THINK]", "[/THINK]"),
+)
+"""Thinking tags that released models have as tokens."""
+
+CONTEXTS = ("{}", "4.{}\n\n5", " {} x")
+"""A tag has to stay one token beside other text as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class TagReport:
+    """What `tag_tokens` tells of a tokenizer."""
+
+    tokens: Mapping[str, int]
+    """How many tokens each tag is, 1 only where it stays whole in any surroundings."""
+    recommended: tuple[str, str] | None
+    """Thinking tags that are one token each; None where this tokenizer has none."""
+
+    @property
+    def split(self) -> tuple[str, ...]:
+        """The tags that are more than one token."""
+        return tuple(tag for tag, count in self.tokens.items() if count != 1)
+
+
+def tag_tokens(tokenizer: Any, tags: Sequence[str]) -> TagReport:
+    """Count the tokens of each of `tags`, written as it stands in a response (`<think>`)."""
+    counts = {tag: _token_count(tokenizer, tag) for tag in tags}
+    for pair in (*zip(tags[::2], tags[1::2], strict=False), *KNOWN_PAIRS):
+        if all(_token_count(tokenizer, tag) == 1 for tag in pair):
+            return TagReport(counts, pair)
+    return TagReport(counts, None)
+
+
+def _token_count(tokenizer: Any, tag: str) -> int:
+    alone = _tokens(tokenizer, tag)
+    if len(alone) != 1:
+        return len(alone)
+    whole = all(alone[0] in _tokens(tokenizer, context.format(tag)) for context in CONTEXTS)
+    return 1 if whole else 2
+
+
+def _tokens(tokenizer: Any, text: str) -> list[Any]:
+    """The tokens of `text` without those that the tokenizer puts around any text, such as BOS."""
+    if hasattr(tokenizer, "tokenize"):
+        return list(tokenizer.tokenize(text))
+    around, tokens = _encoded(tokenizer, ""), _encoded(tokenizer, text)
+    before = 0
+    while before < min(len(around), len(tokens)) and around[before] == tokens[before]:
+        before += 1
+    return tokens[before : len(tokens) - (len(around) - before)]
+
+
+def _encoded(tokenizer: Any, text: str) -> list[Any]:
+    encoded = tokenizer.encode(text)
+    return list(getattr(encoded, "ids", encoded))
+
+
+MAX_LENGTH = 10**9
+UNITS = ("tokens", "chars", "words")
+BUFFER_SHARE = 5
+"""DAPO's buffer is a fifth of the longest length (4,096 of 20,480)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LengthVerifier(AnswerVerifier):
+    """Verifier `length`. Reads from `info`: `max` (needed), `buffer` (a fifth of max), `length` (in tokens) and `unit`
+    (`tokens` where `length` is given, else `chars`)."""
+
+    options: ClassVar[tuple[str, ...]] = ("max", "buffer", "length", "unit")
+    needed_options: ClassVar[tuple[str, ...]] = ("max",)
+
+    name: str = "length"
+    version: str = "1"
+
+    def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
+        longest = integer_option(info, "max", 1, MAX_LENGTH)
+        if longest is None:
+            raise BadOption("max must be given: the length from which on the score is 0")
+        buffer = integer_option(info, "buffer", 0, longest)
+        length, unit = _measure(response, info)
+        buffer = longest // BUFFER_SHARE if buffer is None else buffer
+        score = 1.0 + punishment(length, longest, buffer)
+        evidence = {"length": length, "unit": unit, "max": longest, "buffer": buffer}
+        return Verdict(score, reason_for_score(score), None, evidence)
+
+    def check_options(self, info: Mapping[str, Any]) -> None:
+        """Raise BadOption for a value that means nothing; what a row or the training has yet to give may be missing."""
+        super(LengthVerifier, self).check_options({"max": MAX_LENGTH, "length": 0, **info})
+
+    def gold_response(self, gold: str, solution: str | None) -> str | None:
+        """The gold as it is, which is short enough unless `max` is small."""
+        return gold
+
+
+def punishment(length: int, longest: int, buffer: int) -> float:
+    """Equation 13 of DAPO: 0 up to `longest - buffer`, then a fall, and -1 beyond `longest`."""
+    if length <= longest - buffer:
+        return 0.0
+    return max(-1.0, ((longest - buffer) - length) / buffer) if buffer and length <= longest else -1.0
+
+
+def _measure(response: str, info: Mapping[str, Any]) -> tuple[int, str]:
+    tokens = integer_option(info, "length", 0, MAX_LENGTH)
+    unit = word_option(info, "unit", UNITS, "chars" if tokens is None else "tokens")
+    if unit == "tokens":
+        if tokens is None:
+            raise BadOption("length must be given where unit is tokens: text alone does not say how many it is")
+        return tokens, unit
+    return (len(response) if unit == "chars" else len(response.split())), unit

@@ -24,14 +24,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from truegold.verifiers.answers.base import AnswerVerifier
 from truegold.verifiers.extract import committed_answer
-from truegold.verifiers.options import (
-    integer_option,
-    number_option,
-    text_option,
-    texts_option,
-)
+from truegold.verifiers.options import AnswerVerifier, integer_option, number_option, text_option, texts_option
 from truegold.verifiers.verdict import Reason, Verdict
 from truegold.verifiers.written_numbers import DECIMAL, plain_number
 

@@ -53,12 +53,12 @@ from truegold.verifiers.code.suite import (
     missing_package,
     read_suite,
 )
-from truegold.verifiers.options import NO_INFO, BadOption, bad_option_verdict, word_option
+from truegold.verifiers.options import BadOption, bad_option_verdict, word_option
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.sandbox.execution import Backend, Program, SandboxError
 from truegold.verifiers.sandbox.local import PYTHON, Local
 from truegold.verifiers.sandbox.tiers import Tier
-from truegold.verifiers.verdict import Reason, Verdict
+from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 REWARDS = ("all", "pass_rate")
 STOPS = ("first", "never")

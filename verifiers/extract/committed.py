@@ -1,20 +1,379 @@
-"""`committed_answer`: the forms of an answer, tried from the strongest to the weakest."""
+r"""Finds the answer that a response commits to: `committed_answer` tries its forms from the strongest to the weakest.
+
+The part of a response that can hold its answer.
+
+    <think> maybe 4 </think> It is 5.                 ->  It is 5.
+    <think> maybe 4, or                               ->  nothing: the thinking was cut off, no answer was given
+    The answer is 5.\n\nQuestion: Tom has 7 ...       ->  [The answer is 5.], [Question: Tom has 7 ...]
+    <|begin_of_box|>5<|end_of_box|><|im_end|>         ->  \boxed{5}
+
+Not covered: thinking without any tag, and a thinking tag that the prompt opened and the response never closed.
+
+Answers announced by a word in brackets, as exam papers and models of Chinese, Japanese and Korean write them.
+
+【答案】3                          Answer: 3
+〖正确答案〗：B                     Answer: B
+[ANS] 3/8                        Answer: 3/8
+【答案：36】                       Answer: 36
+<答案>3</答案>                     Answer: 3
+【解答】解：一共 7 个苹果。            解：一共 7 个苹果。     a derivation, which concludes as any other does
+【答案】B 【解析】A 项错误。           Answer: B             and below it what belongs to another part
+
+The boxes of a response, and which of them are one commitment.
+
+    \boxed{7} ... wait, no. \boxed{5}                                  5
+    \boxed{840} ... **Final Answer** \boxed{840}                       840
+    It is \boxed{5} or \boxed{6}.                                      5 or 6: for one gold answer this is a hedge
+    \boxed{2}, \quad \boxed{\frac{3 \pm i}{2}}                         2, \frac{3 \pm i}{2}
+    there are \boxed{10} boots and \boxed{20} hats                     10 and 20: two values, and no word which one
+    ... \boxed{10} boots and \boxed{20} hats.\n10                      10: the last line takes one of them
+    the line is \boxed{y=2x}, so the slope is \boxed{2}                2: it follows from the other, not beside it
+    it is not \boxed{5} but \boxed{6}                                 6
+
+A box may be `\boxed`, `\fbox` or `\framebox`, with braces or with one number or letter (`\boxed 5`). An empty box says
+nothing. Not covered: boxes inside code.
+"""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
-from truegold.verifiers.extract.announce import after_a, after_hashes, announced
-from truegold.verifiers.extract.boxes import Boxed, boxed
-from truegold.verifiers.extract.conclude import conclusion, last_expression
-from truegold.verifiers.extract.deny import denies_a_number, is_denied
-from truegold.verifiers.extract.marks import with_plain_marks
-from truegold.verifiers.extract.narrow import narrow
-from truegold.verifiers.extract.response import final_part, last_line, split_problems, with_plain_boxes
-from truegold.verifiers.extract.retract import Retraction, is_withdrawn, retraction
-from truegold.verifiers.extract.values import MARKS, has_value, is_expression
+from truegold.verifiers.extract.stated_values import MARKS, denies_a_number, has_value, is_denied, is_expression
+from truegold.verifiers.extract.statements import (
+    Retraction,
+    after_a,
+    announced,
+    conclusion,
+    is_withdrawn,
+    last_expression,
+    narrow,
+    retraction,
+)
+
+MAX_SCANNED_CHARS = 400_000
+"""Only the end of a longer response is read. Stops megabytes of output made to stall the reward computation."""
+
+MAX_PROBLEMS = 64
+"""A response may ramble through so many problems. Stops a response of a million lines `Question:`."""
+
+_THINKING = (
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|channel|>analysis", "<|channel|>final<|message|>"),
+)
+SPECIAL_END = (
+    r"<\|(?:im_(?:end|start)|endoftext|end_of_(?:text|turn)|end|return|eo[tms]_id|eo[adst]|EO[ST])\|>"
+    r"|<[|｜]end▁of▁sentence[|｜]>"
+)
+"""The tokens that end a turn, of a form that no text has."""
+PLAIN_END = r"</s>|<eos>|<end_of_turn>|<eo[adt]>|<EO[ADST]>|\[(?:EO[AS]|SEP)\]"
+"""Those that text may hold too."""
+
+_NEXT_PROBLEM = re.compile(
+    rf"<\|im_start\|>[ \t]{{0,2}}(?:user|system|assistant)?\b|{SPECIAL_END}|{PLAIN_END}|\n(?=[ \t]{{0,4}}(?:"
+    r"[#*]{0,6}[ \t]{0,2}(?:Question|Problem|Exercise|Instruction|User|Human|Q)[ \t]{0,2}\d{0,4}[*]{0,2}[ \t]{0,2}[:：]"
+    r"|#{1,6}[ \t]{0,2}(?:Question|Problem|Exercise|Instruction)\b(?![ \t]{1,2}[a-z])"
+    r"|(?:Question|Problem|Exercise)[ \t]{1,2}\d{1,4}[.:：]?[ \t]{0,3}\n"
+    r"|[#*]{0,6}[ \t]{0,2}(?:问题|题目|问)[ \t]{0,2}\d{0,4}[*]{0,2}[:：]"
+    r"))"
+)
+_CUT_MARKS = ("<", "[EO", "[SEP]", "Question", "Problem", "Exercise", "Instruction", "User", "Human", "Q", "问", "题目")
+"""One of these stands in every cut; looking for them is far quicker than looking for the cuts."""
+
+_LINE = re.compile(r"(?<=\n)[^\n]{6,600}(?=\n|$)")
+_HEADING = re.compile(
+    r"[#*_> \t-]{0,8}(?:(?:Now,?[ ])?(?:an?[ ]|the[ ])?"
+    r"(?:next|another|new|different|similar|second|bonus|extra|practice|other)"
+    r"[ ](?:problem|question|exercise|example|task)\b[^:：]{0,40}[:：]"
+    r"|example[ ]\d{1,3}\b[^:：]{0,40}[:：]|下一题|另一题|例\d)",
+    re.IGNORECASE,
+)
+_NUMBERED = re.compile(r"[2-9][.)][ \t]{1,3}")
+_ANSWER_MARKS = ("\\boxed", "nswer", "####")
+_IMPERATIVE = re.compile(
+    r"(?:Find|Compute|Calculate|Determine|Evaluate|Solve|Simplify|Express|Prove|Factor|Convert)\b.*[.。]$"
+)
+_SELF_TALK = re.compile(
+    r"^(?:[Ww]ait|[Bb]ut|[Ss]o|[Hh]mm|[Ll]et(?:'s| me| us)"
+    r"|[Ii]s (?:that|this|it)|[Dd]oes|[Aa]re we|[Nn]ow|[Tt]hen|[Aa]lso|[Hh]ow do)\b"
+    r"|\b(?:we|I|me|our|this|these|remaining|above)\b"
+)
+"""What a solution asks itself."""
+
+MAX_POSED_LINES = 200
+"""Only so many lines behind the first answer are looked at."""
+
+MIN_POSED_WORDS = 5
+"""A shorter line, such as `What about y?`, belongs to the solution."""
+
+_EMPHASIS = "*_` \t"
+
+
+def final_part(response: str) -> str:
+    """Return what stands after the thinking, stripped, and no more than the last MAX_SCANNED_CHARS of it."""
+    for opening, closing in _THINKING:
+        response = response.rpartition(closing)[2]
+        if opening in response:
+            return ""
+    return response[-MAX_SCANNED_CHARS:].strip()
+
+
+def last_line(text: str) -> str:
+    """Return the last line that is not blank, without emphasis around it."""
+    return text.rstrip().rpartition("\n")[2].strip(_EMPHASIS)
+
+
+def with_plain_boxes(text: str) -> str:
+    r"""Return the text with the box tokens of GLM as `\boxed{}`."""
+    if "<|begin_of_box|>" not in text:
+        return text
+    return text.replace("<|begin_of_box|>", "\\boxed{").replace("<|end_of_box|>", "}")
+
+
+def split_problems(text: str) -> list[str]:
+    """Cut where a new problem or another speaker's turn begins: base models ramble on after the answer."""
+    if not any(mark in text for mark in _CUT_MARKS):
+        return _split_at_posed(text)
+    cuts = list(islice(_NEXT_PROBLEM.finditer(text), MAX_PROBLEMS))
+    starts = [0, *(cut.end() for cut in cuts)]
+    ends = [*(cut.start() for cut in cuts), len(text)]
+    parts = [text[start:end] for start, end in zip(starts, ends, strict=True)]
+    return [piece for part in parts for piece in _split_at_posed(part)]
+
+
+def _split_at_posed(part: str) -> list[str]:
+    """Cut before a line that poses another problem between two answers: the first one is the response's."""
+    mark = next((mark for mark in _ANSWER_MARKS if part.count(mark) > 1), None)
+    if mark is None:
+        return [part]
+    start, stop = part.find(mark), part.rfind(mark)
+    for match in islice(_LINE.finditer(part, start, stop), MAX_POSED_LINES):
+        if _poses_problem(match.group()):
+            return [part[: match.start()], part[match.start() :]]
+    return [part]
+
+
+def _poses_problem(line: str) -> bool:
+    if _HEADING.match(line) is not None:
+        return True
+    line = line.strip(_EMPHASIS + ">-")
+    numbered = _NUMBERED.match(line)
+    if numbered is not None:
+        line = line[numbered.end() :]
+    is_posed = line.endswith(("?", "？")) or _IMPERATIVE.match(line) is not None
+    if not is_posed or "\\boxed" in line or _SELF_TALK.search(line) is not None:
+        return False
+    return numbered is not None or len(line.split()) >= MIN_POSED_WORDS
+
+
+_ANSWER_LINE = "\nAnswer: "
+"""What announces an answer in the same way everywhere."""
+
+_OPEN, _CLOSE = r"[【〖［\[「『《〈<（(]", r"[】〗］\]」』》〉>）)]"
+_EASTERN = r"(?:(?:参考|正确|最终|最后|标准|參考|正確|最終)?答[ ]?案|答え|こたえ|正解|정답|답)"
+_WORD = rf"(?:{_EASTERN}|(?:the[ ])?(?:(?:my[ ])?final[ ]|correct[ ])?answer|ans)"
+_LINK = r"[ \t\u3000]{0,3}(?:[:：=＝]|是|为|為|は)?[ \t\u3000]*"
+_BOLD = r"[*_]{0,3}"
+
+
+def _mark(opening: str, word: str) -> str:
+    return rf"{_BOLD}(?<!\\){opening}{_BOLD}[ ]?{word}[ ]?{_BOLD}[:：]?{_BOLD}{_CLOSE}{_BOLD}{_LINK}"
+
+
+_LINE_MARK = re.compile(rf"(?:^|(?<=\n))[ \t#>*_]{{0,8}}{_mark(_OPEN, _WORD)}", re.IGNORECASE)
+_EASTERN_MARK = re.compile(_mark(r"[【〖［\[「『《〈]", _EASTERN))
+"""Eastern words stand in brackets within a line too, where `[answer]` is prose."""
+_WITH_VALUE = re.compile(
+    rf"(?:(?:^|(?<=\n))[ \t*]{{0,8}}(?<!\\){_OPEN}[ ]?{_WORD}|[【〖［][ ]?{_EASTERN})[ ]?[:：][ \t]*"
+    rf"([^\n【〖［「『《〈】〗］」』》〉]{{1,200}}?){_CLOSE}(?=\s|[。.]|$)",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(rf"[<＜]/[ ]?{_EASTERN}[ ]?[>＞]")
+_SECTION = re.compile(
+    r"[【〖［\[](?:解析|分析|点评|点睛|详解|解答|解题思路|解|考点|难度|分值|知识点|解説|해설|풀이"
+    r"|[Ss]olution|[Aa]nalysis|[Ee]xplanation)[】〗］\]][:：]?"
+)
+_EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
+_HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[_ANSWER_LINE", "[Final", "[final")
+"""One of these stands in every mark; looking for them is far quicker than the patterns."""
+
+
+def _has_mark(text: str) -> bool:
+    if not text.isascii() and any(hint in text for hint in _EASTERN_HINTS):
+        return True
+    if "nswer" in text or "NSWER" in text:
+        return any(hint in text for hint in _HINTS)
+    return "NS]" in text or "ns]" in text
+
+
+def with_plain_marks(text: str) -> str:
+    """Return the text with `Answer:` on a line of its own in place of a bracketed word for answer."""
+    if not _has_mark(text):
+        return text
+    text = _SECTION.sub("\n", text)
+    text = _WITH_VALUE.sub(lambda match: _ANSWER_LINE + match[1], text)
+    text = _EASTERN_MARK.sub(_ANSWER_LINE, text)
+    return _CLOSING.sub("\n", _LINE_MARK.sub(_as_answer_line, text))
+
+
+def _as_answer_line(match: re.Match[str]) -> str:
+    # `<answer>` is a tag, which is read as one.
+    return match[0] if "<" in match[0] and match[0].isascii() else _ANSWER_LINE
+
+
+MAX_BOXES = 16
+"""Only so many last boxes are read. Stops thousands of boxes that are opened and never closed."""
+
+MAX_BOX_TOKENS = 1_000
+"""More braces and commands than this are no answer. Stops boxes with hundreds of thousands of braces."""
+
+MAX_DENIAL_CHARS = 40
+"""What is read before a box for words that deny it."""
+
+MAX_GAP_CHARS = 200
+"""Boxes further apart are not one commitment."""
+
+_DENYING = re.compile(r"(?:\b(?:is|are|was|be|equals?)(?: not|n['’]t)(?: equal to)?|不是)[\s$\\(\[*_]{0,6}$")
+"""What denies the box that follows it: `the answer is not`."""
+_NAMES = ("\\boxed", "\\fbox", "\\framebox")
+_OPENING = re.compile(
+    r"\\(?:boxed|fbox|framebox)\s{0,3}"
+    r"(?:(\{)|([-+]?\d[\d,]{0,40}(?:\.\d{1,40})?|(?<=\s)[A-Za-z](?![A-Za-z])))"
+)
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_WHOLLY_BOXED = re.compile(r"\\(?:boxed|fbox|framebox)\s{0,3}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
+_MARKUP = re.compile(
+    r"\\(?:(?:quad|qquad|text|mathrm|textbf|mbox)(?![A-Za-z])|[\[\](),;:! \n\\])"
+    r"|\n[ \t]*(?:[-•]|\d{1,2}[.)])\s|[$&~{}*_`]"
+)
+_LABEL = re.compile(r"(?<![\w\\])[A-Za-zα-ωΑ-Ω](?:_?\w{1,2})?\s{0,2}=\s{0,2}(?=$|[\\$])")
+_CONNECTIVES = {
+    **dict.fromkeys([",", ";", "，", "、", "；", "|"], ","),
+    **dict.fromkeys(["or", "and/or", "/", "ou", "oder", "или", "或", "或者"], "or"),
+    **dict.fromkeys(["and", "et", "und", "и", "和", "及", "与"], "and"),
+}
+_GAP_PART = re.compile(r"[或和与及]者?|[^\W\d_或和与及]+(?:/or)?|[,;，、；/|]")
+_SENTENCE_END = re.compile(r"[.?!:](?=\s)|[。！？：=≈→]|\\(?:approx|[Rr]ightarrow|implies|to|therefore)(?![A-Za-z])|\n")
+_CONSEQUENCE = frozenset({
+    "so", "thus", "therefore", "hence", "then", "which", "namely", "because", "since", "giving", "gives", "yields",
+    "means", "meaning", "equals", "rounded", "approximately", "not", "no", "but", "instead", "actually", "wait",
+    "所以", "因此", "即", "不",
+})  # fmt: skip
+
+
+class Boxed(NamedTuple):
+    """What the boxes of a text commit to."""
+
+    text: str | None
+    """The answer; None where every box is empty or cut off."""
+    end: int
+    """Where the last box ends."""
+    cut_off: bool
+    """A box after it was opened and never closed."""
+
+
+class _Box(NamedTuple):
+    start: int
+    end: int
+    text: str
+
+
+def boxed(text: str, *, several: bool) -> Boxed | None:
+    """Return what the boxes of `text` commit to, or None where it has no box at all."""
+    openings = _openings(text) if "box" in text else []
+    if not openings:
+        return None
+    closed = [_read_box(text, opening) for opening in openings]
+    boxes: list[_Box] = []
+    for box in closed:
+        is_new = box is not None and box.text and not (boxes and box.end <= boxes[-1].end)
+        if box is not None and is_new and not _DENYING.search(text[max(0, box.start - MAX_DENIAL_CHARS) : box.start]):
+            boxes.append(box)
+    if not boxes:
+        return Boxed(None, 0, closed[-1] is None)
+    return Boxed(_join_contents(text, boxes, several), boxes[-1].end, closed[-1] is None)
+
+
+def _openings(text: str) -> list[re.Match[str]]:
+    """Return where the last boxes open; they are looked for from the end on, so most of a long text is never read."""
+    openings: list[re.Match[str]] = []
+    end = len(text)
+    for _ in range(MAX_BOXES):
+        end = max(text.rfind(name, 0, end) for name in _NAMES)
+        if end == -1:
+            break
+        if opening := _OPENING.match(text, end):
+            openings.append(opening)
+    return openings[::-1]
+
+
+def _read_box(text: str, opening: re.Match[str]) -> _Box | None:
+    if opening[1] is None:
+        return _Box(opening.start(), opening.end(), opening[2])
+    depth = 1
+    for brace in islice(_BRACE.finditer(text, opening.end()), MAX_BOX_TOKENS):
+        mark = brace.group()
+        if mark == "{":
+            depth += 1
+        elif mark == "}":
+            depth -= 1
+            if depth == 0:
+                content = text[opening.end() : brace.start()].strip()
+                inner = _WHOLLY_BOXED.fullmatch(content) if content.startswith("\\") else None
+                return _Box(opening.start(), brace.end(), inner[1].strip() if inner else content)
+    return None
+
+
+def _join_contents(text: str, boxes: list[_Box], several: bool) -> str:
+    """Return the content of the last box, joined with those of the boxes that stand beside it."""
+    contents = [boxes[-1].text]
+    connectives: list[str] = []
+    for before, after in zip(boxes[-2::-1], boxes[:0:-1], strict=True):
+        connective = _connective(text[before.end : after.start], several)
+        if connective is None:
+            break
+        contents.insert(0, before.text)
+        connectives.insert(0, connective)
+    distinct = {_key(content): content for content in contents}
+    if len(distinct) == 1:
+        return contents[-1]
+    if several:
+        return ", ".join(distinct.values())
+    if repeated := distinct.get(_key(text[boxes[-1].end :].rpartition("\n")[2])):
+        return repeated
+    joined = contents[0]
+    for connective, content in zip(connectives, contents[1:], strict=True):
+        joined += f", {content}" if connective == "," else f" {connective} {content}"
+    return joined
+
+
+def _key(content: str) -> str:
+    return "".join(content.split()).strip("$*.")
+
+
+def _connective(gap: str, several: bool) -> str | None:
+    """Return the word that puts two boxes beside each other, or None where they do not stand together."""
+    if len(gap) > MAX_GAP_CHARS:
+        return None
+    plain = _MARKUP.sub(" ", _LABEL.sub("", gap)).strip().casefold()
+    parts = _GAP_PART.findall(plain)
+    connectives = [_CONNECTIVES[part] for part in parts if part in _CONNECTIVES]
+    if len(connectives) == len(parts) and not _SENTENCE_END.search(plain):
+        return _strongest(connectives) or ","
+    if _SENTENCE_END.search(plain.rstrip(":")) or "\n" in gap.strip() or not _CONSEQUENCE.isdisjoint(parts):
+        return None
+    # With other words between two boxes, a comma joins them only where gold is several answers.
+    return _strongest(connectives) if several or connectives[-1:] != [","] else None
+
+
+def _strongest(connectives: list[str]) -> str | None:
+    return next((word for word in ("or", "and", ",") if word in connectives), None)
+
 
 MAX_BARE_CHARS = 200
 """A whole response of at most this length may itself be the answer. Stops prose being taken for an expression."""
@@ -32,6 +391,11 @@ _LATER_ANSWER = re.compile(
 )
 
 
+MAX_HASHES = 16
+"""Only so many `####` are looked at, from the last one on. Stops a response that consists of them."""
+
+_HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
+_PLAIN_NUMBER = re.compile(r"[-+−]?[$￥¥€£]?\d[\d,]{0,40}(?:\.\d{1,40})?%?\.?")
 MAX_JSON_CHARS = 4_000
 """A longer object is not taken for an answer."""
 
@@ -146,3 +510,22 @@ def _concluded(part: str) -> Committed | None:
 def _committed(answer: str | None, form: str) -> Committed | None:
     text = (answer or "").strip(MARKS)
     return Committed(text, form) if text else None
+
+
+def after_hashes(text: str) -> str | None:
+    """Return what the last `####` announces: anything on the last line, a plain number further up.
+
+    `#### Step 2` is a heading.
+    """
+    start = len(text)
+    for _ in range(MAX_HASHES):
+        start = text.rfind("####", 0, start)
+        if start == -1:
+            break
+        match = _HASHES.match(text, start)
+        if match is None or text[start - 1 : start] not in {"", "\n"}:
+            continue
+        answer = match.group(1).strip(_EMPHASIS)
+        if _PLAIN_NUMBER.fullmatch(answer) or not text[match.end() :].strip():
+            return answer
+    return None

@@ -24,6 +24,7 @@ import re
 from typing import Any
 
 from truegold.verifiers.extract import committed_answer
+from truegold.verifiers.gold import is_placeholder
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.budget import MAX_GOLD_STEPS, MAX_STEPS, Budget, Spent, seconds_left
 from truegold.verifiers.math.choices import choice_letter, names_choice
@@ -46,7 +47,6 @@ from truegold.verifiers.math.refusals import TooLarge
 from truegold.verifiers.math.show import MAX_SHOWN_CHARS, show
 from truegold.verifiers.math.substitute import with_log_base_ten
 from truegold.verifiers.math.tree import BareList, Node, Text
-from truegold.verifiers.placeholders import is_placeholder
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import Reason, Verdict
 
@@ -231,7 +231,9 @@ _LONE_CHARACTER = re.compile(r"\{(\w)\}")
 
 def _loose_key(text: str) -> str:
     """Return a key that two spellings of a statement share, such as one with quantifiers that is not read."""
-    text = _RESPELT.sub(lambda match: _SPELT.get(match[0], match[0]), _LONE_CHARACTER.sub(r"\1", text[:MAX_CHARS]))
+    text = _RESPELT.sub(
+        lambda match: _SPELT.get(match[0], match[0]), _LONE_CHARACTER.sub(r"\1", text[:MAX_CHARS])
+    )
     return "".join(c for c in text.casefold() if c.isalnum() or c in "+-=<>^_()[]{}|/*!")[:MAX_CHARS]
 
 

@@ -11,9 +11,9 @@ from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math.budget import Budget
 from truegold.verifiers.math.ladder import compare_texts, holds_several_answers
 from truegold.verifiers.math.policy import Policy, parse_policy
-from truegold.verifiers.options import NO_INFO, BadOption
+from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.verdict import Reason, Verdict
+from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 RESPONSES = Policy(percent="either")
 """The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
-from truegold.verifiers.answers.base import AnswerVerifier
-from truegold.verifiers.options import BadOption
+from truegold.verifiers.options import AnswerVerifier, BadOption
 from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.sandbox.processes.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.verdict import Reason, Verdict

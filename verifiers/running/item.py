@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from truegold.verifiers.gold import judges_solutions
+from truegold.verifiers.gold import BadGold, gold_and_arguments, golds_in, judge_any, judges_solutions
 from truegold.verifiers.registry import check_options, resolve, unknown_option
 from truegold.verifiers.sandbox.pool import last_run
-from truegold.verifiers.several_golds import BadGold, gold_and_arguments, golds_in, judge_any
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 

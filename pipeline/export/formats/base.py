@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict
 from truegold.pipeline.sources.provenance import Provenance, carry, provenance_of_row
 from truegold.pipeline.tables.rows import Row
 from truegold.verifiers import gold_response, resolve
-from truegold.verifiers.several_golds import all_golds
+from truegold.verifiers.gold import all_golds
 
 SPLIT_NAMES = {"train": "train", "heldout": "test"}
 """What trainers call truegold's splits."""

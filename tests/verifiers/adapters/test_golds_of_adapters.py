@@ -15,8 +15,8 @@ import truegold.verifiers as tv
 from truegold.verifiers.adapters import nemo_gym, openrlhf, prime, verl
 from truegold.verifiers.adapters.open_instruct import TruegoldVerifier
 from truegold.verifiers.adapters.trl import TruegoldReward
+from truegold.verifiers.gold import BadGold, golds_in
 from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.several_golds import BadGold, golds_in
 
 GOLDS: dict[str, tuple[Any, list[str]]] = {
     "a text": ("72", ["72"]),

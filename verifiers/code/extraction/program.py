@@ -41,7 +41,7 @@ from truegold.verifiers.code.extraction.completion_stub import continue_stub
 from truegold.verifiers.code.extraction.fences import Block, fenced_blocks
 from truegold.verifiers.code.extraction.python_source import MAX_PROGRAM_CHARS, PythonSource, read_source
 from truegold.verifiers.code.syntax import error_line, parse, top_level
-from truegold.verifiers.extract.response import PLAIN_END, SPECIAL_END, final_part
+from truegold.verifiers.extract.committed import PLAIN_END, SPECIAL_END, final_part
 from truegold.verifiers.sandbox.languages import language_name
 
 MAX_PARSED_CHARS = 2 * MAX_PROGRAM_CHARS

@@ -1,4 +1,18 @@
-r"""Sentences that name a value and do not answer with it.
+r"""Reads the value that a sentence states, and sees where a sentence only names a value.
+
+    Therefore, John has 5 apples left.                   5 apples
+    The train covers $\frac{3}{4}$ of a mile.            $\frac{3}{4}$
+    The total is 120 km after 2 hours.                   120 km: the first value after the last `is`, `=`, 是, ...
+    Therefore x = 2 or x = 3.                            x = 2 or x = 3: for one gold answer this is a hedge
+    5 + 6 = **11** apples for 2 children.                11: what is set in bold goes first
+    There are 5 apples and they cost 6 dollars.          nothing: two clauses with a value each
+    She paid 3 for 2 apples.                             nothing: two values, and no word which of them is meant
+    The answer is not 5.                                 nothing
+
+A value is a number, a term of numbers (`3/4`, `2√3`), a bracket with numbers, a relation (`x > 5`) or a formula between
+dollars. Units stay on it. Not covered: number words, and terms with letters that no dollars surround.
+
+Sentences that name a value and do not answer with it:
 
     The answer isn't 5.                                       denied
     答えは5ではない。                                           denied
@@ -17,10 +31,163 @@ are not listed, and doubt without a word for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import NamedTuple
 
-from truegold.verifiers.extract.values import has_value
+MAX_FORMULA_CHARS = 800
+"""The longest inline formula. Stops lines of opened formulas from being run through again and again."""
+
+MAX_LINE_CHARS = 2_000
+"""A longer line is no statement of an answer. Stops the phrase patterns being run over megabyte-long lines."""
+
+MAX_PLAIN_WORDS = 2
+"""With more words an answer stands in prose: `12 square meters` does not, `John has 12 apples` does."""
+
+MARKS = "*_` \t\r\n"
+
+FORMULA = (
+    rf"\$\$[^$]{{1,{MAX_FORMULA_CHARS}}}\$\$|\$(?![\s$])[^$\n]{{0,{MAX_FORMULA_CHARS}}}(?<!\s)\$(?!\d)"
+    rf"|\$\s\\[A-Za-z][^$\n]{{1,{MAX_FORMULA_CHARS}}}\$"
+    rf"|\\\((?:[^\\]|\\[^()]){{1,{MAX_FORMULA_CHARS}}}\\\)|\\\[(?:[^\\]|\\[^\[\]]){{1,{MAX_FORMULA_CHARS}}}\\\]"
+)
+_NUMERAL = r"(?<![\d.])(?:\d{1,3}(?:,\d{3}){1,20}(?!\d)(?:\.\d{1,40})?|\d{1,60}(?:\.\d{1,60})?|\.\d{1,40})(?!\d)"
+_ROOT = rf"(?:√\(?{_NUMERAL}\)?|\bsqrt\([^()\n]{{1,40}}\))"
+_ATOM = rf"(?:{_NUMERAL}(?:\\?[%°²³!]|[πi](?![^\W\d_])|{_ROOT})?|{_ROOT}|π|\bpi\b)"
+_TERM = rf"(?:[-+−±](?=[\d√π.$(])[ ]?)?[$€£¥￥]?{_ATOM}(?:[ ]?(?:[-+−*/^×÷·]|(?<=\d):(?=\d))[ ]?{_ATOM}){{0,20}}"
+_BRACKET = r"[(\[{][^()\[\]{}\n]{0,30}\d[^()\[\]{}\n]{0,60}[)\]}]"
+_RELATION = rf"(?<![^\W\d_])[A-Za-z][ ]?(?:[<>]=?|[≤≥≠∈])[ ]?(?:{_TERM}|{_BRACKET})"
+_LATEX = r"[^\s，。,]{0,40}\\(?:[A-Za-z]{2,20})[^\s，。]{0,200}"
+_COPULA = (
+    r"\b(?:is|are|was|were|equals?|be|becomes|es|son|est|sont|ist|sind|beträgt|sono|são|jest|wynosi|là|adalah)\b"
+    r"|(?<!\w)[éè](?!\w)|[=＝≈是为為得]|等于|равн?[оаы]?\b"
+)
+_TOKEN = re.compile(
+    rf"(?P<bold>\*\*[^*\n]{{1,200}}\*\*)|(?P<copula>{_COPULA})|(?P<formula>{FORMULA})"
+    rf"|(?P<plain>{_RELATION}|{_BRACKET}(?!\d)|{_LATEX}|{_TERM})"
+)
+_UNIT = re.compile(
+    r"[ ]?(?!(?:in|on|at|for|of|to|and|or|more|less|fewer|left|total|when|after|before|by|from|with|the|an?|times|than"
+    r"|as|so|if|which|that|is|are|every|each|extra|additional|away|apart|long)\b)(?:(?:square|cubic|sq\.?|cu\.?)[ ])?"
+    r"(?:[a-zA-Zµμ°Ω%][a-zA-Z²³]{0,20}(?:\^\{?[23]\}?)?(?:(?:/|[ ]per[ ])[a-zA-Z]{1,15})?(?![\w(])"
+    r"|(?:平方|立方)?[一-鿿]{1,3}(?:每[一-鿿]{1,2})?(?=$|[，。；、．\s])|[一-鿿])"
+)
+_JOINING = re.compile(r"[ ]?(?:,[ ]?)?(or|and|,|;|、|或|和|oder|ou|und|et|или|и|y|o|e)[ ]?(?:[a-zA-Z][ ]?=[ ]?)?")
+_NEXT_CLAUSE = re.compile(r"\b(?:and|or|but)\b|[,;，；或和]")
+_NEGATION = re.compile(r"\b(?:not|never|neither|cannot)\b|n't|不是|并非")
+_CONDITION = re.compile(r",?\s(?:(?:when|where|if|for|at|with)\s\$?[A-Za-z]\s?=|(?:because|since)\s)")
+_VARIABLE = re.compile(r"(?:\$|\\\()\s*(?:[A-Za-z]|\\[a-z]{2,7})\s*(?:\$|\\\))")
+_LABEL_BEFORE = re.compile(r"(?<![\w\\])[A-Za-z]\s?=\s?$")
+
+_COMMAND = re.compile(r"\\(?:text|mathrm|textbf|mbox|begin|end)\{[a-z*]{0,12}|\\[A-Za-z]{1,30}")
+_FORMULA = re.compile(FORMULA)
+_WORD = re.compile(r"[^\W\d_一-鿿぀-ヿ가-힯]{3,}")
+_CJK_WORDS = re.compile(r"[一-鿿぀-ヿ가-힯]{4}")
+_PROSE = re.compile(
+    r"\b(?:is|are|was|were|the|an|for|so|of|we|it|to|in|has|have|there|equals|thus|hence|therefore)\b"
+    r"|[是为為]|等于|因此|所以|综上|[故则即]|[一总]共|共计|合计",
+    re.IGNORECASE,
+)
+_HAS_VALUE = re.compile(r"\d|\$|\\[A-Za-z(\[]")
+
+
+class _Token(NamedTuple):
+    kind: str
+    start: int
+    end: int
+
+
+def stated(sentence: str) -> str | None:
+    """Return the value that a sentence states, or the values joined by `or` or `and`; None where that is left open."""
+    condition = _CONDITION.search(sentence)
+    if condition and has_value(sentence[: condition.start()]):
+        sentence = sentence[: condition.start()]
+    tokens = list(_tokens(sentence))
+    bold = [token for token in tokens if token.kind == "bold"]
+    values = bold or [token for token in tokens if token.kind != "copula"]
+    if not values:
+        return None
+    copulas = [token.end for token in tokens if token.kind == "copula" and token.end <= values[-1].start]
+    if copulas and not bold:
+        return _predicate(sentence, values, copulas[-1])
+    first, last = _joined(sentence, values, len(values) - 1)
+    texts = {sentence[value.start : value.end] for value in values[: first + 1]}
+    return _excerpt(sentence, values[first], values[last]) if bold or len(texts) == 1 else None
+
+
+def has_value(text: str) -> bool:
+    """Tell whether a number or a formula stands in `text`."""
+    return bool(_HAS_VALUE.search(text))
+
+
+def is_prose(text: str) -> bool:
+    """Tell whether a value in `text` has a sentence around it."""
+    return word_count(text) > MAX_PLAIN_WORDS or bool(_CJK_WORDS.search(text))
+
+
+def is_expression(text: str, max_words: int) -> bool:
+    """Tell whether `text` is an answer alone, in no sentence."""
+    plain = _without_formulas(text)
+    return not _PROSE.search(plain) and not _CJK_WORDS.search(plain) and len(_WORD.findall(plain)) <= max_words
+
+
+def word_count(text: str) -> int:
+    """Count the words of three letters and more, outside of formulas."""
+    return len(_WORD.findall(_without_formulas(text)))
+
+
+def _without_formulas(text: str) -> str:
+    return _COMMAND.sub(" ", _FORMULA.sub(" ", text))
+
+
+def _tokens(sentence: str) -> Iterator[_Token]:
+    for match in _TOKEN.finditer(sentence):
+        kind, text = match.lastgroup or "", match.group()
+        if (kind == "bold" and not has_value(text)) or (kind == "formula" and _VARIABLE.fullmatch(text)):
+            # `**Answer:**` and `$n$` name a value and are none.
+            continue
+        yield _Token(kind, match.start(), match.end())
+
+
+def _predicate(sentence: str, values: list[_Token], start: int) -> str | None:
+    """Return the value after the copula that ends at `start`."""
+    index = next(index for index, value in enumerate(values) if value.start >= start)
+    if _NEGATION.search(sentence, start, values[index].start) or sentence.endswith("不是", 0, start):
+        return None
+    first, last = _joined(sentence, values, index)
+    rest = sentence[start:].strip(MARKS + ".。,，:：")
+    if first == index and is_expression(rest, 1):
+        # The grammar of an expression may be beyond the patterns of values, so it is taken whole.
+        return rest
+    if last + 1 < len(values) and _NEXT_CLAUSE.search(sentence, values[last].end, values[last + 1].start):
+        return None
+    return _excerpt(sentence, values[first], values[last])
+
+
+def _joined(sentence: str, values: list[_Token], index: int) -> tuple[int, int]:
+    """Return the first and the last index of the values that connectives join to the one at `index`."""
+    first = last = index
+    while first > 0 and _JOINING.fullmatch(sentence[_end_with_unit(sentence, values[first - 1]) : values[first].start]):
+        first -= 1
+    while last + 1 < len(values) and _JOINING.fullmatch(
+        sentence[_end_with_unit(sentence, values[last]) : values[last + 1].start]
+    ):
+        last += 1
+    return first, last
+
+
+def _end_with_unit(sentence: str, value: _Token) -> int:
+    unit = _UNIT.match(sentence, value.end) if value.kind != "bold" else None
+    return unit.end() if unit else value.end
+
+
+def _excerpt(sentence: str, first: _Token, last: _Token) -> str:
+    start = first.start
+    if first is not last and (label := _LABEL_BEFORE.search(sentence, 0, start)):
+        start = label.start()
+    text = sentence[start : _end_with_unit(sentence, last)].replace("**", "").strip()
+    return (stated(text) or text) if first.kind == "bold" and is_prose(text) else text
+
 
 MAX_NUMBERS = 8
 """Numbers of a line that are looked at."""
@@ -53,7 +220,7 @@ _DENIED_BEFORE = _any_of(
 )
 """What denies the value that follows it at once."""
 
-_UNIT = r"(?:\s?[^\W\d_]{1,12})?"
+_UNIT_BEHIND = r"(?:\s?[^\W\d_]{1,12})?"
 _DENIED_BEHIND = _any_of(
     (
         r"^\W{0,4}(?:is|was)(?:n['’]t| not)? (?:wrong|incorrect|false|impossible|excluded|invalid|rejected"
@@ -63,7 +230,7 @@ _DENIED_BEHIND = _any_of(
         r"^\W{0,4}(?:(?:does|do|did|can|could|will|would)(?: ?not|n['’]t)|fails to) (?:work|be (?:right|correct"
         r"|the answer))\b",
         r"^[\s$*]{0,4}(?:cannot|fails\b|leads? to a contradiction)",
-        rf"^{_UNIT},? (?:keine Lösung|ist falsch|est faux|n['’]est pas|не подходит|неверно)|^{_UNIT} (?:değil|नहीं)",
+        rf"^{_UNIT_BEHIND}(?:,? (?:keine Lösung|ist falsch|est faux|n['’]est pas|не подходит|неверно)| (?:değil|नहीं))",
         r"^[^，。\d（(]{0,4}(?:不(?:对|對|正确|正確|可能|成立|符合)|是错|是錯|被排除)",
         r"^[^、。\d（(]{0,4}(?:ではな[いかく]|ではありません|じゃない|にはなりません|は間違|は誤り|は違|は正しくな|とは(?:言え|なら)な)",
         r"^[^,.\d（(]{0,4}?\s?(?:이|가|은|는)?\s?(?:아니|아닙|틀[렸린리])",
@@ -144,7 +311,6 @@ _CONTRAST = re.compile(
 _TURNED_DOWN = re.compile(
     r"\s?,?\s(?:(?:and|but) not|rather than|instead of)\s(?=[$\\(*]{0,4}[-\d√])|[，,]?而(?:不是|非)"
 )
-_BEFORE_BOX = re.compile(rf"\b(?:is|are|was|be|equals?)(?: not|n['’]t)(?: equal to)?{_MARKUP}$|不是{_MARKUP}$")
 _FIGURES = re.compile(r"(?<![\d.,])[-−]?\d")
 _UP_TO_FIGURES = re.compile(r".*(?:\d[%)\]]{0,2}|[$}])", re.DOTALL)
 _CLAUSE_BREAK = re.compile(r"[,;，；]|\b(?:but|yet)\b")
@@ -212,11 +378,6 @@ def denies_a_number(text: str) -> bool:
 def is_link_denied(link: str) -> bool:
     """Return whether the words that announce an answer end with a denial: `la respuesta no es`."""
     return _DENIED_BEFORE.search(link) is not None
-
-
-def is_box_denied(before: str) -> bool:
-    r"""Return whether a box is denied by the words right before it: `the answer is not \boxed{7}`."""
-    return _BEFORE_BOX.search(before) is not None
 
 
 def _occurrences(sentence: str, value: str) -> list[int]:

@@ -1,0 +1,484 @@
+r"""Reads the sentences that give an answer: announcements, conclusions, and what takes an answer back.
+
+Announcements: where a response says that its answer follows.
+
+    The final answer is $5$. I hope it is correct.      Answer: 5       **Final Answer**\n\n5      A: 5
+    La respuesta es 5.   La réponse est 5.   Die Antwort lautet 5.   Ответ: 5   A resposta é 5.   答えは5です。
+    정답은 5입니다.   الجواب هو 5   उत्तर 5 है   所以答案是5。   故选：B．   答：小明走了12千米。
+
+Only the announcement is found here; `narrow` reads what follows it. `if the answer is 5` announces nothing, nor
+do `the answer is not 5`, `la respuesta no es 5` and `I doubt that the answer is 5` (`deny`). Not covered:
+announcements without a word for answer (`conclude` reads the last line).
+
+From the words after an announcement to the answer in them.
+
+    $5$. I hope it is correct.            $5$
+    5, because 2 + 3 = 5                  5
+    that John has 5 apples left           5 apples, see `values`
+    小明一共走了12千米。                     12千米
+    5です。                                5
+    009\]                                 009: the formula was opened before the announcement
+    found by adding the two sides         nothing: a method is no answer
+
+Units, dollars and LaTeX stay on the answer, for the verifier to read.
+
+The answer of a response that announces none: what its last line concludes.
+
+    ... prose ...\n**5**            a last line that is one expression                               5
+    ... \[ x = 5 \]                 the same, displayed                                              x = 5
+    Therefore, John has 5 apples.   the value that the last sentence states                          5 apples
+    She paid 3 for 2 apples.        nothing: two values, and no word which of them is meant
+    So the total is 12 and          nothing: the sentence is cut off
+    Is it 5?                        nothing: a question states no value
+    Output score: 1.0               nothing: it speaks to the grader
+    The answer isn't 5.             nothing: a denial, see `deny`
+    x = -3 fails, hence x = 8.      8: the last of its clauses that concludes
+    So there is no solution.        no solution
+
+At most one value is read, from a line that the response cannot choose, so naming several does not pay. Not covered:
+lines further up, lines of code and of tables.
+
+Answers that are taken back behind their announcement.
+
+    Answer: 5? No: 6                           6
+    The answer is 12? No, wait: 13.            13
+    Answer: 15? Hmm, or 16?                    15 or 16: a hedge
+    Answer: 7. Scratch that.                   nothing
+    答案：5？不对，是6                           6
+    Answer: 14? No: 15? No: 16                 16
+    Answer: 5. No further step is needed.      5: nothing is taken back
+
+Weak words take an answer back only where another value follows them at once; strong ones do so in any case. Not
+covered: an answer that is taken back further down, which commits to what is announced there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from truegold.verifiers.extract.stated_values import (
+    FORMULA,
+    MARKS,
+    MAX_LINE_CHARS,
+    MAX_PLAIN_WORDS,
+    contrasted,
+    denies_a_number,
+    has_value,
+    is_attributed,
+    is_conditional,
+    is_denied,
+    is_expression,
+    is_link_denied,
+    is_prose,
+    is_withheld,
+    preferred,
+    stated,
+    word_count,
+)
+
+MAX_TEXT_WORDS = 5
+"""The longest answer in words. Stops sentences about the answer from being taken for it."""
+
+_CUT = re.compile(
+    rf"(?P<formula>{FORMULA})|(?P<brace>[{{}}])"
+    r"|(?P<end>[.?](?=[*_`\")\]]{0,3}(?:\s|$))|!(?=\s{1,3}[A-Z])|[。！؟।]|．(?=\s|$))"
+    r"|(?P<why>[,;]?\s{1,3}(?:because|since|as|which|so|when|where|if|given|assuming|but|rather|instead|due[ ]to"
+    r"|hence"
+    r"|thus|therefore|i\.e\.|that[ ]is|meaning|making|considering|weil|porque|parce|denn|puisque|так[ ]как)\b"
+    r"|,?\s{1,3}(?:and\s{1,3})?not(?=\s{1,3}[\d$\\])|,\s{1,3}(?:isn['’]t|right|correct|is[ ]it[ ]not)\b"
+    r"|\s?[（(](?:not|rather|instead|since|because|as|which|where|this|that|i\.e|由于|因为)"
+    r"|[，,；]\s?(?:因为|由于|所以|因此|其中|而)|\s[—–-]\s{1,3}(?=[A-Za-z]{3}))"
+)
+_CONCLUDING = re.compile(
+    r"(?<=\s)(?:Therefore|Thus|Hence|Consequently|So),?(?=\s)|(?<=\s)(?:所以|因此|综上|故)(?=[^\s])"
+)
+"""Words that begin a sentence also where no full stop ends the one before."""
+_POSTPOSED = re.compile(
+    r"\s?(?:です|である|となる|になる|[にと]なります|だ|입니다|이다|이에요|예요|है|हैं|হয়|ہے|است|['’]?d[ıiuü]r)[。.]?$"
+)
+_ABOUT = re.compile(
+    r"(?:(?:most )?(?:likely|probably)|approximately|about|around|roughly|exactly|simply|just|always|equal to"
+    r"|therefore|thus|then|also|约为?|大约)"
+    r"(?![a-z])[,\s]*"
+)
+_BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗][\s.。]*")
+_DENIED_AT_ONCE = ("not ", "n't", "不")
+
+
+def narrow(text: str) -> str | None:
+    """Return the answer in what follows an announcement; None where there is none."""
+    bracketed = _BRACKETED.fullmatch(text)
+    text = bracketed[1] if bracketed else text
+    text = _without_strays(_POSTPOSED.sub("", _until_cut(text.strip(MARKS))).strip(MARKS))
+    text = without_about(text)
+    if not text or text.startswith(_DENIED_AT_ONCE) or text.endswith((":", "：")) or "\\boxed" in text:
+        return None
+    if not has_value(text):
+        return text if word_count(text) <= MAX_TEXT_WORDS else None
+    return (stated(text) or text) if is_prose(text) else text
+
+
+def without_about(text: str) -> str:
+    """Return a text without an adverb before its value: `about 5`, `always 18`."""
+    about = _ABOUT.match(text)
+    return text[about.end() :] if about and about.end() < len(text) else text
+
+
+def _until_cut(text: str) -> str:
+    """Return `text` up to the end of its first sentence, or to where it begins to explain itself."""
+    depth = 0
+    for match in _CUT.finditer(text):
+        kind = match.lastgroup
+        if kind == "brace":
+            depth += 1 if match.group() == "{" else -1
+        elif kind != "formula" and depth <= 0 and text[: match.start()].strip(MARKS):
+            return text[: match.start()]
+    return text
+
+
+def sentence_around(line: str, position: int) -> tuple[str, str]:
+    """Return the sentence of a line that a position stands in: what is before the position, and the rest."""
+    start = 0
+    for match in _CUT.finditer(line):
+        if match.lastgroup == "end":
+            if match.end() > position:
+                return line[start:position], line[position : match.end()]
+            start = match.end()
+    return line[start:position], line[position:]
+
+
+def last_sentence(line: str) -> str:
+    """Return the last sentence of a line, with its mark; a full stop inside a formula ends nothing."""
+    start, stop = 0, len(line.rstrip(MARKS))
+    for match in _CUT.finditer(line):
+        if match.lastgroup == "end" and match.end() < stop:
+            start = match.end()
+    for match in _CONCLUDING.finditer(line, start):
+        if match.end() < stop and line.count("$", start, match.start()) % 2 == 0:
+            start = match.start()
+    return line[start:].strip(MARKS)
+
+
+def _without_strays(text: str) -> str:
+    """Cut off the closing mark of a formula that was opened before the announcement."""
+    for opening, closing in (("\\[", "\\]"), ("\\(", "\\)"), ("{", "}")):
+        if text.count(opening) < text.count(closing):
+            text = text.removesuffix(closing).removeprefix(closing).strip()
+    return text[:-1].strip() if text.endswith("$") and text.count("$") % 2 else text
+
+
+MAX_RETRACTION_CHARS = 400
+"""Only so much behind an announcement is searched."""
+
+_STRONG = (
+    r"scratch that|correction|i made (?:a|an) (?:mistake|error)|i mis(?:counted|read|calculated|added|understood"
+    r"|took)"
+    r"|(?:that|this)(?:['’]s| is| was) (?:wrong|incorrect|not (?:right|correct)|a mistake)"
+    r"|(?:that|this|it) (?:can['’]t|cannot|can not) be (?:right|correct|true)|must be a (?:misprint|mistake|typo)"
+    r"|(?:no|wait),? that(?:'s| is) (?:wrong|not)|不对|错了|更正|搞错|算错"
+)
+_WEAK = (
+    r"no\s*[,.:;!—-]+|no(?=\s+[-\d$\\])|wait|hmm+|actually|oops|sorry|(?:it )?should (?:be|have been)|rather"
+    r"|不[，,]|不是|应该是|应为"
+)
+_RETRACTION = re.compile(
+    rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:(?P<strong>{_STRONG})|(?P<weak>{_WEAK}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
+)
+_IS_STRONG = re.compile(rf"(?:^|[\s,.;!])(?:{_STRONG})", re.IGNORECASE)
+_WITHDRAWN = re.compile(
+    r"[\s$.。\\)\]!,;]{0,12}(?:(?:no|wait|hmm+|oops|actually),? )?"
+    r"(?:scratch that|(?:that|this)(?:['’]s| is| was) (?:wrong|incorrect|not right)(?=\s*(?:[.!]|$|[,;]? (?:and"
+    r"|but) I))|不对|错了)",
+    re.IGNORECASE,
+)
+_PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
+"""A word outside of commands: `12 than 11` is no value."""
+_WEAK_AGAIN = re.compile(
+    rf"(?:[\s,.:;!…—–(（，。]|(?:{_WEAK}|{_STRONG}|it(?:'s| is)|the answer(?: is)?"
+    r"|i (?:meant|mean)|make that|that|应该|答案|是|为))*",
+    re.IGNORECASE,
+)
+_DOUBT = re.compile(r"\b(?:or|maybe|perhaps|possibly)\b|也许|可能|或", re.IGNORECASE)
+_DOUBTED = re.compile(
+    r"[?？]\s*(?:hmm+,?\s*)?(?:or|maybe|perhaps|possibly|或)\s*(?P<rest>.+)", re.IGNORECASE | re.DOTALL
+)
+_VALUE_FIRST = re.compile(r"[-+−±(\[{$\\√π¥€£]{0,3}\s?(?:\d|\\[a-z]|[a-z]\s?=)", re.IGNORECASE)
+
+
+_RETRACTION_MARKS = (
+    "no", "wait", "hmm", "actually", "oops", "sorry", "should", "rather", "scratch", "correction", "mistake", "error",
+    "wrong", "incorrect", "right", "correct", "i mis", "misprint", "typo",
+    "maybe", "perhaps", "possibly", "or", "不", "错", "更正", "应", "或",
+)  # fmt: skip
+"""One of these stands in every retraction; looking for them is far quicker than the patterns."""
+
+
+class Retraction(NamedTuple):
+    """What comes of an answer that is taken back."""
+
+    answer: str | None
+    """The answer instead; None where none is named."""
+
+
+def retraction(tail: str, answer: str | None) -> Retraction | None:
+    """Return what the text behind an answer puts in its place; None where it takes nothing back."""
+    tail = tail[:MAX_RETRACTION_CHARS]
+    folded = tail.casefold()
+    if not any(mark in folded for mark in _RETRACTION_MARKS):
+        return None
+    doubted = _DOUBTED.search(tail)
+    if doubted is not None and answer is not None and (other := _value_of(doubted["rest"])) is not None:
+        return Retraction(f"{answer} or {other}")
+    match = _RETRACTION.search(tail)
+    if match is None:
+        return None
+    rest = match["rest"]
+    follows = rest[_end_of_fillers(rest) :]
+    value = _value_of(follows) if _VALUE_FIRST.match(follows) or match["strong"] else None
+    if value is None:
+        is_strong = match["strong"] or _IS_STRONG.search(rest) is not None
+        return Retraction(None) if is_strong else None
+    remainder = follows.partition(value)[2]
+    later = retraction(remainder, value) if remainder else None
+    if later is not None and _is_all(remainder, later):
+        return later
+    is_doubt = _DOUBT.search(rest[: len(rest) - len(follows)]) is not None
+    return Retraction(f"{answer} or {value}" if is_doubt and answer else value)
+
+
+def is_withdrawn(tail: str) -> bool:
+    """Return whether the text behind an answer begins by taking it back, in the same paragraph or in the next."""
+    return _WITHDRAWN.match(tail[:MAX_RETRACTION_CHARS]) is not None
+
+
+def _is_all(remainder: str, later: Retraction) -> bool:
+    """Tell whether a text does nothing but retract: `Scratch that.`, `No, 7.`, and not `No, 5 is excluded.`"""
+    if later.answer is None:
+        return True
+    _, _, rest = remainder.rpartition(later.answer)
+    return not rest.strip(MARKS + " ,.:;!)") and not _PLAIN_WORD.search(later.answer)
+
+
+def _end_of_fillers(text: str) -> int:
+    match = _WEAK_AGAIN.match(text)
+    return match.end() if match is not None else 0
+
+
+def _value_of(text: str) -> str | None:
+    text = text.strip(MARKS + " ,.:;?!)）。？！")
+    if not has_value(text):
+        return None
+    sentence = re.split(r"(?<=\d)[.?!。](?:\s|$)", text, maxsplit=1)[0]
+    return stated(sentence) or sentence
+
+
+MAX_SCANNED_LINES = 200
+"""Only so many last lines are searched. Stops a response of a million lines `Answer:`."""
+
+MAX_ANNOUNCED_CHARS = 20_000
+"""Only so much of the end is searched. Stops the patterns, which are slow, from being run over a long text."""
+
+_LINK = (
+    r"(?:\b(?:is|are|was|equals|(?:will|would|should|must)[ ]be|comes[ ](?:out[ ])?to)\b"
+    r"(?:[ ](?:therefore|thus|then|simply|indeed|exactly|clearly|just|equal[ ]to|given[ ]by|as[ ]follows))?"
+    r"|[:：=])[*_]{0,3}[ \t]{0,3}[:：]?"
+)
+_ENGLISH = re.compile(
+    r"(?<!if the )(?<!If the )(?<!whether the )"
+    r"(?:\b(?:[Aa]nswers?|ANSWERS?)(?:[ ](?:choice|option))?|\b[Cc]orrect[ ](?:choice|option))\b"
+    r"(?:[*_]{1,3})?[ \t]{0,3}(?:\([^()\n]{1,40}\)[ ]?)?"
+    r"(?:,[ ][a-z]{2,12},[ ])?(?:(?:to|for|of|in)[ ][^\n.:=$\\]{1,80}?[ ](?=is\b|are\b))?"
+    + _LINK
+    + r"|\bAns(?:[.:]|[ ]?=)"
+)
+_CHINESE = re.compile(
+    r"答案(?:应该|应|即|就|便)?(?:是|为|為|选|[:：])[:：]?|(?:故|应|所以|因此|本题|此题)(?:本题|此题|答案)?应?选[择:：]?"
+    r"|(?:^|(?<=[\n。，,；】]))选[:：]?|答[:：]"
+)
+_WORDS = (
+    "respuesta", "réponse", "reponse", "antwort", "lösung", "ergebnis", "risposta", "resposta",
+    "ответ", "відповідь", "odpowiedź", "odpowiedz", "antwoord", "cevap", "yanıt", "jawaban",
+    "svar", "vastaus", "odpověď", "απάντηση", "תשובה", "الجواب", "الإجابة", "الاجابة", "الناتج", "پاسخ", "جواب",
+    "उत्तर", "উত্তর", "คำตอบ", "答え", "正解", "解答", "정답", "답은", "답:", "답이",
+    "பதில்", "விடை", "సమాధానం", "జవాబు", "jibu", "válasz", "răspunsul", "răspuns", "отговор", "odgovor", "vastus",
+    "atsakymas", "jawapan", "sagot", "đáp án", "đáp số", "câu trả lời", "kết quả",
+)  # fmt: skip
+_LINKS = (
+    r"[:：=]|—|–|は|(?:은|는|이)(?=[ ])|(?<=답)(?:은|는)|(?<![^\W\d_])(?:es|son|est|sont|ist|sind|lautet|beträgt|è|é"
+    r"|sono|são|to|brzmi|jest|är|er|je|on|ni|este|е|yra|là|adalah|ialah|είναι|היא|הוא|هو|هي|است|है|কি|будет|равен|является|คือ)(?![^\W\d_])"
+)
+_FOREIGN = re.compile(
+    rf"(?:{'|'.join(_WORDS)})[^\d$\\.。:：=\n*]{{0,30}}?(?:\*{{0,2}})(?:{_LINKS})"
+    r"|(?:उत्तर|উত্তর|பதில்|விடை|సమాధానం|జవాబు|válasz|cevap|پاسخ|جواب|ответ)"
+    r"(?=[ ](?:[\d$\\]|[A-H]\b))|답은|คำตอบ(?:ที่ถูกต้อง)?คือ",
+    re.IGNORECASE,
+)
+_LAST_LINE_A = re.compile(r"\**A\**[ \t]{0,3}[:：]\**[ \t]{0,3}(\S.*)")
+_HEADINGS = frozenset({"answer", "final answer", "最终答案", "答案"})
+_EMPHASIS = "*_` \t"
+_EMPTY = frozenset({"", "$$", "\\[", "\\(", "$"})
+"""What an announcement leaves on its line when the answer is on the next one."""
+
+
+class Announcement(NamedTuple):
+    """An announced answer."""
+
+    answer: str
+    """What follows the announcement, on its line or on the next."""
+    sentence: str
+    """The announcement and its answer's sentence; empty where nothing in it can deny the answer."""
+
+
+def announced(text: str) -> Iterator[Announcement]:
+    """Yield what follows each announcement, the last one first."""
+    text = text[-MAX_ANNOUNCED_CHARS:]
+    patterns = _patterns_for(text)
+    if not patterns:
+        return
+    lines = [line for raw in text.split("\n")[-MAX_SCANNED_LINES:] if (line := raw.strip())]
+    for index in range(len(lines) - 1, -1, -1):
+        line = lines[index]
+        if len(line) > MAX_LINE_CHARS:
+            continue
+        matches = [match for pattern in patterns for match in pattern.finditer(line)]
+        if matches:
+            last = max(matches, key=re.Match.end)
+            answer = line[last.end() :].strip(_EMPHASIS + ":：")
+            if answer in _EMPTY:
+                yield Announcement(_block_at(lines, index + 1), "")
+            else:
+                yield from _on_line(line, last, answer)
+        elif line.strip("#*_:：✅ \t").casefold() in _HEADINGS:
+            # `**Final Answer**` as a heading has no colon.
+            yield Announcement(_block_at(lines, index + 1), "")
+
+
+def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcement]:
+    """Yield what a line announces, unless it denies that, makes a condition of it, or puts it into another mouth."""
+    before, statement = sentence_around(line, match.start())
+    if (other := contrasted(statement)) is not None:
+        yield Announcement(other, "")
+    elif not (is_conditional(statement) or is_link_denied(match[0]) or is_attributed(before)):
+        yield Announcement(answer, statement)
+
+
+def after_a(line: str) -> str | None:
+    """Return what stands behind the `A:` of a line, or None."""
+    match = _LAST_LINE_A.fullmatch(line[:MAX_LINE_CHARS])
+    return match.group(1) if match else None
+
+
+def _patterns_for(text: str) -> list[re.Pattern[str]]:
+    """Return the patterns whose words occur at all: to look for a word is far cheaper than to run a pattern."""
+    folded = text.casefold()
+    patterns = []
+    if "ans" in folded or "correct" in folded:
+        patterns.append(_ENGLISH)
+    if any(word in folded for word in _WORDS):
+        patterns.append(_FOREIGN)
+    if not text.isascii() and ("答" in text or "选" in text):
+        patterns.append(_CHINESE)
+    return patterns
+
+
+def _block_at(lines: list[str], index: int) -> str:
+    """Return the line at `index`, or the whole displayed formula that begins there."""
+    if index >= len(lines):
+        return ""
+    closing = {"$$": "$$", "\\[": "\\]"}.get(lines[index][:2])
+    if closing is None or (len(lines[index]) > 3 and lines[index].endswith(closing)):
+        return lines[index]
+    block = [lines[index]]
+    for line in lines[index + 1 : index + 12]:
+        block.append(line)
+        if line.endswith(closing):
+            break
+    return " ".join(block)
+
+
+MAX_TAIL_CHARS = 4_000
+"""Only so much of the end is searched for the last line or the last displayed formula."""
+
+MAX_DISPLAY_LINES = 12
+
+_NOT_PROSE = re.compile(
+    r"```|\||#|import |from |print\(|return |\w{1,60}\s?=\s?\w{1,60}\(|\S{0,80}(?:Error|Exception)\b"
+)
+_UNFINISHED = re.compile(
+    r"(?:[,;:：，、；=+*/(（\[{<>^_\\-]|\b(?:and|or|the|a|an|of|to|is|are|was|with|by|for|from|in|on|at|so|if|that|we"
+    r"|we can|then|which|but|as|because))$"
+)
+_PLAN = re.compile(
+    r"(?:now,? |next,? |first,? |so,? )?(?:let['’]?s|let us|let me|we (?:need|can|will|must|have) )", re.IGNORECASE
+)
+_CONCLUDING_CLAUSE = re.compile(
+    r".*(?:[,;]\s(?:and\s)?(?:so|hence|thus|therefore|which means|i\.e\.|that is),?\s"
+    r"|[，,；;](?:(?:所以|因此|故|则|即|从而)|(?:一共|总共|共计?|合计)(?:有|是|为)?(?=\s?\d[^，,；;]*$)))(.+)$",
+    re.DOTALL,
+)
+_REASON = re.compile(r",?\s(?:since|because)\s|，?因[为為]", re.IGNORECASE)
+_NO_VALUE = re.compile(
+    r"(?:\b(?:no (?:(?:real|integer|positive|such|valid|other) )?solutions?|does not exist|is undefined)"
+    r"|[无無]解|不存在)[.。]?$",
+    re.IGNORECASE,
+)
+_GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
+"""Words to whoever grades the response are no answer."""
+
+
+def last_expression(text: str) -> str | None:
+    """Return the last line where it is one expression and no sentence."""
+    line = _last_line(text)
+    if line is None or "?" in line or not has_value(line) or _is_cut_off(line) or denies_a_number(line):
+        return None
+    return line.strip(MARKS + ".。") if is_expression(line, MAX_PLAIN_WORDS) else None
+
+
+def conclusion(text: str) -> str | None:
+    """Return the value that the last sentence states, or its words for there being none."""
+    line = _last_line(text)
+    if line is None:
+        return None
+    sentence = last_sentence(line)
+    if sentence.endswith(("?", "？")) or _PLAN.match(sentence) or _GRADING.search(sentence) or _is_cut_off(sentence):
+        return None
+    if none := _NO_VALUE.search(sentence):
+        return none[0]
+    concluding = _CONCLUDING_CLAUSE.search(sentence)
+    if concluding and has_value(concluding[1]):
+        sentence = concluding[1]
+    if is_withheld(sentence) or is_conditional(sentence):
+        return None
+    return _stated_for_good(contrasted(sentence) or preferred(sentence))
+
+
+def _stated_for_good(sentence: str) -> str | None:
+    """Return the value that a sentence states and does not deny or take back."""
+    reason = _REASON.search(sentence)
+    if reason and has_value(sentence[: reason.start()]):
+        sentence = sentence[: reason.start()]
+    value = stated(sentence)
+    if value is None or is_denied(sentence, value):
+        return None
+    taken_back = retraction(sentence.rpartition(value)[2], value)
+    return without_about(value) if taken_back is None else taken_back.answer
+
+
+def _last_line(text: str) -> str | None:
+    """Return the last line, or the displayed formula that ends with it; None for code, tables and long lines."""
+    tail = text[-MAX_TAIL_CHARS:].rstrip()
+    line = tail.rpartition("\n")[2].strip()
+    closing = next((mark for mark in ("\\]", "$$") if line.endswith(mark)), None)
+    if closing is not None:
+        opening = tail.rfind("\\[" if closing == "\\]" else "$$", 0, len(tail) - 2)
+        if opening != -1 and tail.count("\n", opening) <= MAX_DISPLAY_LINES and opening < len(tail) - len(line):
+            line = " ".join(tail[opening:].split())
+    if len(line) > MAX_LINE_CHARS or _NOT_PROSE.match(line):
+        return None
+    return line
+
+
+def _is_cut_off(sentence: str) -> bool:
+    return bool(_UNFINISHED.search(sentence.rstrip(MARKS)))
