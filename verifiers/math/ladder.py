@@ -231,9 +231,7 @@ _LONE_CHARACTER = re.compile(r"\{(\w)\}")
 
 def _loose_key(text: str) -> str:
     """Return a key that two spellings of a statement share, such as one with quantifiers that is not read."""
-    text = _RESPELT.sub(
-        lambda match: _SPELT.get(match[0], match[0]), _LONE_CHARACTER.sub(r"\1", text[:MAX_CHARS])
-    )
+    text = _RESPELT.sub(lambda match: _SPELT.get(match[0], match[0]), _LONE_CHARACTER.sub(r"\1", text[:MAX_CHARS]))
     return "".join(c for c in text.casefold() if c.isalnum() or c in "+-=<>^_()[]{}|/*!")[:MAX_CHARS]
 
 
