@@ -156,11 +156,12 @@ def open_in_browser(page: Path) -> dict[str, Any]:
 def first_rows(run: Path, data: Path) -> dict[str, Any]:
     """Return how many of the first rows reviewers found bad: of all, and by the halves of the rows."""
     from truegold.pipeline.config.stages import ReportConfig
-    from truegold.pipeline.report.browser.ends import gather_ends
+    from truegold.pipeline.report.page_rows import gather_ended_rows
     from truegold.pipeline.tables.run_files import open_finished
 
     status = dict(enumerate(read_lines(data / "gsm8k_platinum.jsonl"), start=1))
-    order = gather_ends(open_finished(run), ReportConfig.model_fields["max_rows"].default).rows["source_row"].to_list()
+    most = ReportConfig.model_fields["max_rows"].default
+    order = gather_ended_rows(open_finished(run), most).rows["source_row"].to_list()
     is_bad = [status.get(line, {"status": "kept"})["status"] != "kept" for line in order]
     halves: list[list[bool]] = [[], []]
     for line, bad in zip(order, is_bad, strict=True):

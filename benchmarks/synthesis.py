@@ -30,8 +30,7 @@ from publishing import publish, say
 from truegold.pipeline.config.base import LaunchConfig, StageConfig
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.config.stages import ProfileConfig
-from truegold.pipeline.demo.problems import Pools, Problem, make_pools, wrong_by_a_little
-from truegold.pipeline.demo.stories import PEOPLE, THINGS
+from truegold.pipeline.demo.problems import PEOPLE, THINGS, Pools, Problem, make_pools, wrong_by_a_little
 from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.select.stage import SELECTED_SCHEMA

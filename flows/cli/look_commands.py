@@ -44,13 +44,13 @@ def report(
 ) -> None:
     """Write the report on whatever stages of a run are finished, or a page that compares two runs."""
     if compare:
-        from truegold.pipeline.report.compare import compare_runs
+        from truegold.pipeline.report.run_diff import diff_page
         from truegold.pipeline.running.disk import write_whole
 
         if len(runs) != 2:
             raise ConfigError(f"--compare takes two runs, not {len(runs)}.", "truegold report --compare runs/a runs/b")
         with disk_errors_reported(out.parent):
-            write_whole(out, compare_runs(*runs).encode())
+            write_whole(out, diff_page(*runs).encode())
         print_line(f"comparison: {out}")
         return
     if len(runs) != 1:
@@ -99,7 +99,7 @@ def diff(
     """Tell what changed between two runs, and why: rows, texts, flags, pass rates, settings."""
     from dataclasses import asdict
 
-    from truegold.pipeline.report.diff import diff_lines, diff_runs
+    from truegold.pipeline.report.run_diff import diff_lines, diff_runs
 
     difference = diff_runs(run_a, run_b, examples)
     if json_:

@@ -1,20 +1,27 @@
-"""The arithmetic under the demo's stories, and the eighth of the problems that is held out.
+"""The demo's word problems: the arithmetic, the stories in which it is told, and the eighth that is held out.
 
 The problem `Problem("+-", (12, 9, 5))` has the answer 16, and the worked solution a small model can learn to write:
 
     12+9=21-5=16 \\boxed{16}
 
-Values on the way lie between 0 and 30, so that a model of 0.4M parameters can know all of it. Whether a problem is held
+`tell(Problem("+-", (12, 9, 5)), Telling(STORIES[0], PEOPLE[0], "apples"))` gives
+
+    Tom has 12 apples. He buys 9 more and gives away 5. How many apples does Tom have now?
+
+Values on the way lie between 0 and 30, so that a model of 0.4M parameters can know all of it. The stories
+(`stories.json`) have few words, used often, so that prompts are short for a small vocabulary. Whether a problem is held
 out depends on its operations and numbers alone, never on the story or the seed: what is held out was seen nowhere.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count, product
+from importlib.resources import files
+from itertools import accumulate, count, product
 
 FIRST = range(2, 21)
 SECOND = range(2, 13)
@@ -37,10 +44,9 @@ class Problem:
     @property
     def values(self) -> tuple[int, ...]:
         """The start and the value after each step."""
-        values = [self.numbers[0]]
-        for sign, operand in zip(self.operations, self.numbers[1:], strict=True):
-            values.append(values[-1] + operand if sign == "+" else values[-1] - operand)
-        return tuple(values)
+        start, *operands = self.numbers
+        steps = [int(f"{sign}{operand}") for sign, operand in zip(self.operations, operands, strict=True)]
+        return tuple(accumulate(steps, initial=start))
 
     @property
     def answer(self) -> int:
@@ -103,3 +109,68 @@ def make_pools(*, held_out: bool) -> Pools:
 def wrong_by_a_little(value: int, rng: random.Random) -> int:
     """Return another value, off by 1 to 3 and not negative."""
     return rng.choice([value + off for off in (-3, -2, -1, 1, 2, 3) if value + off >= 0])
+
+
+@dataclass(frozen=True)
+class Person:
+    """Somebody whom a story is about."""
+
+    name: str
+    pronoun: str
+
+
+@dataclass(frozen=True)
+class Story:
+    """A way to tell a problem."""
+
+    frame: str
+    """The text, with {start} and {events} to fill in."""
+    adding: Sequence[str]
+    """The phrases for adding, as the first and as the second event."""
+    taking: Sequence[str]
+    """The phrases for taking away, likewise."""
+    about_person: bool
+    """Whether a person has things, so that any other such story can tell the same problem."""
+
+
+@dataclass(frozen=True)
+class Telling:
+    """The choice of a story, a person and things to tell a problem with."""
+
+    story: Story
+    person: Person
+    things: str
+
+
+STORY_TEXTS = json.loads((files(__package__) / "stories.json").read_text(encoding="utf-8"))
+"""The texts of stories, and the people and things in them."""
+PEOPLE = tuple(Person(name, pronoun) for name, pronoun in STORY_TEXTS["people"].items())
+THINGS = tuple(STORY_TEXTS["things"])
+STORIES = tuple(Story(**story) for story in STORY_TEXTS["stories"])
+PERSON_STORIES = tuple(story for story in STORIES if story.about_person)
+
+
+def pick_telling(rng: random.Random, stories: tuple[Story, ...] = STORIES) -> Telling:
+    """Return a random story with a person and things."""
+    return Telling(rng.choice(stories), rng.choice(PEOPLE), rng.choice(THINGS))
+
+
+def tell_events(problem: Problem, story: Story, vague: Mapping[int, str] | None = None) -> str:
+    """Return what happens after the start, such as `buys 9 more and gives away 5`; for `vague` see `tell`."""
+    events = []
+    for index, (sign, operand) in enumerate(zip(problem.operations, problem.numbers[1:], strict=True), start=1):
+        phrase = (story.adding if sign == "+" else story.taking)[index - 1]
+        events.append(phrase.format(n=(vague or {}).get(index, operand)))
+    return " and ".join(events)
+
+
+def tell(problem: Problem, telling: Telling, vague: Mapping[int, str] | None = None) -> str:
+    """Return the problem as a story. `vague` has words in place of numbers, by their index, such as {0: "some"}."""
+    return telling.story.frame.format(
+        name=telling.person.name,
+        he=telling.person.pronoun,
+        He=telling.person.pronoun.capitalize(),
+        things=telling.things,
+        start=(vague or {}).get(0, problem.numbers[0]),
+        events=tell_events(problem, telling.story, vague),
+    )

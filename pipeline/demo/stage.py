@@ -23,9 +23,16 @@ from pathlib import Path
 import orjson
 
 from truegold.pipeline.config.sources import DemoSource
-from truegold.pipeline.demo.defects import COPIES, FRESH, Item, RawRow, clean_row, conflicting_pair, wrong_gold
-from truegold.pipeline.demo.problems import Pools, make_pools, wrong_by_a_little
-from truegold.pipeline.demo.stories import PERSON_STORIES, STORIES, pick_telling, tell
+from truegold.pipeline.demo.defects import COPIES, FRESH, RawRow, ToldProblem, clean_row, conflicting_pair, wrong_gold
+from truegold.pipeline.demo.problems import (
+    PERSON_STORIES,
+    STORIES,
+    Pools,
+    make_pools,
+    pick_telling,
+    tell,
+    wrong_by_a_little,
+)
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 
@@ -65,11 +72,11 @@ def _write_lines(path: Path, rows: Iterator[RawRow]) -> None:
             file.write(orjson.dumps(row) + b"\n")
 
 
-def _clean_items(pools: Pools, count: int, rng: random.Random) -> list[Item]:
+def _clean_items(pools: Pools, count: int, rng: random.Random) -> list[ToldProblem]:
     """Return problems whose texts all differ, and whose numbers all differ as long as the pool lasts."""
-    by_text: dict[str, Item] = {}
+    by_text: dict[str, ToldProblem] = {}
     for problem in pools.draw(rng):
-        item = Item(problem, pick_telling(rng))
+        item = ToldProblem(problem, pick_telling(rng))
         by_text.setdefault(tell(item.problem, item.telling), item)
         if len(by_text) == count:
             break
@@ -99,7 +106,7 @@ def _raw_rows(config: DemoSource, rng: random.Random) -> list[RawRow]:
     return _shuffle(rows, originals, rng)
 
 
-def _rows_to_repeat(clean: list[Item], per_kind: int, rng: random.Random) -> dict[str, list[int]]:
+def _rows_to_repeat(clean: list[ToldProblem], per_kind: int, rng: random.Random) -> dict[str, list[int]]:
     """Return which clean rows get a copy, by kind: no row gets two."""
     order = list(range(len(clean)))
     rng.shuffle(order)

@@ -13,8 +13,7 @@ import orjson
 import polars as pl
 import pyarrow as pa
 
-from truegold.pipeline.accounting.accounting import count_rows_by_end
-from truegold.pipeline.accounting.by_source import SourceAccount, count_by_source
+from truegold.pipeline.accounting.accounting import SourceAccount, count_by_source, count_rows_by_end
 from truegold.pipeline.accounting.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
 from truegold.pipeline.config.stages import ExportConfig
 from truegold.pipeline.decontaminate.file import items_by_set

@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from truegold.pipeline.accounting.by_source import describe_losses
+from truegold.pipeline.accounting.accounting import describe_losses
 from truegold.pipeline.accounting.label_errors import LabelErrors
 from truegold.pipeline.export.card import NOT_STATED, DataCard, Decontamination
 from truegold.pipeline.text.shown import visible

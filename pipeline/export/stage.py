@@ -20,7 +20,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from truegold.pipeline.accounting.by_source import describe_losses
+from truegold.pipeline.accounting.accounting import describe_losses
 from truegold.pipeline.config.stages import ExportConfig
 from truegold.pipeline.export.card import DataCard, RowCounts, SplitFile, gather_card, reasons_by_row
 from truegold.pipeline.export.card_markdown import render

@@ -1,7 +1,6 @@
 """The report on a run, one self-contained page and its numbers: `report` is the stage, the rest is its parts."""
 
-from truegold.pipeline.report.page_of_run import open_page
-from truegold.pipeline.report.render import ReviewSettings
+from truegold.pipeline.report.render import ReviewSettings, open_page
 from truegold.pipeline.report.stage import report
 
 __all__ = ["ReviewSettings", "open_page", "report"]

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from truegold.pipeline.accounting.accounting import Account
-from truegold.pipeline.report.distribution import Distribution
+from truegold.pipeline.report.pass_rates import Distribution
 from truegold.pipeline.report.training import Curve, Metric, Point
 
 WIDTH, HEIGHT = 320.0, 150.0

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from truegold.pipeline.report.flagged import describe_confidence, describe_suspicion
+from truegold.pipeline.report.row_cards import describe_confidence
 from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
 from truegold.pipeline.tables.rows import KEY, row_key
@@ -227,7 +227,7 @@ def _row_lines(story: RowStory) -> list[str]:
     if story.flags:
         lines += ["", "  Flags"]
     if story.suspicion is not None:
-        lines.append(f"    {describe_suspicion(story.suspicion)}, by all samples together")
+        lines.append(f"    label wrong with probability {story.suspicion:.0%}, by all samples together")
     for flag in story.flags:
         effect = "holds it back" if flag["blocks"] else "holds nothing back"
         strength = describe_confidence(flag["reason"], flag["confidence"])

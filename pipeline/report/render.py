@@ -1,6 +1,6 @@
-"""Draws the contents as one self-contained HTML page: no network, no other files, and nothing of the data is run.
+"""Draws the report as one self-contained HTML page: no network, no other files, and nothing of the data is run.
 
-Texts of rows reach the page packed (`browser/payload.py`), and are written by its script to text nodes alone; others go
+Texts of rows reach the page packed (`page_rows`), and are written by its script to text nodes alone; others go
 through the template's escaping. Should that ever fail, the page's content security policy lets no script run but the
 page's own, which it names by hash, and no request leave, but to the server of `truegold review` that sent the page.
 KaTeX is part of the page only where a text shown has maths in it. It and Tabulator lie in `pipeline/third_party`; the
@@ -23,10 +23,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from truegold.pipeline.report.browser.facts import say_value
+from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.report.charts import flow, histogram, line_chart
-from truegold.pipeline.report.contents import Contents
+from truegold.pipeline.report.row_cards import say_value
+from truegold.pipeline.report.sections import Sections, gather
 from truegold.pipeline.tables.rows import dump_json
+from truegold.pipeline.tables.run_files import open_finished
 from truegold.pipeline.text.shown import MATHS_PATTERN, cut, has_maths, visible
 
 PAGE = Path(__file__).parent / "page"
@@ -81,31 +83,38 @@ class ReviewSettings:
     """How the queue was drawn, as decisions keep it: `suspicious`, or `random:SEED`."""
 
 
-def render(contents: Contents, review: ReviewSettings | None = None, comparison: object = None) -> str:
-    """Return the page: the report, the page of a review, or of a comparison with an earlier run (`compare`)."""
+def open_page(run_dir: Path, review: ReviewSettings | None = None) -> str:
+    """Return the page of a run that lies on disk. InputError where it is no run, or has no rows yet."""
+    files = open_finished(run_dir)
+    stages = tuple(name for name in files.folders if name != "report")
+    config = ReportConfig(name=run_dir.resolve().name, stages=stages)
+    return render(gather(files.only(stages), config, is_blind=review is not None and review.blind), review)
+
+
+def render(sections: Sections, review: ReviewSettings | None = None) -> str:
+    """Return the page of the report, or of a review."""
     return _fill_page(
         "body.html.jinja",
-        contents.name,
+        sections.name,
         settings={
-            "run_dir": _quote_path(contents.run_dir),
-            "run_key": contents.run_key,
+            "run_dir": _quote_path(sections.run_dir),
+            "run_key": sections.run_key,
             "review": review and asdict(review),
         },
         scripts=SCRIPTS,
         styles=("page.css", "rows.css"),
-        libraries=("katex", "tabulator") if any(map(has_maths, contents.browser.texts())) else ("tabulator",),
-        contents=contents,
-        browser=contents.browser,
-        completions=contents.completions,
+        libraries=("katex", "tabulator") if any(map(has_maths, sections.rows.texts())) else ("tabulator",),
+        sections=sections,
+        rows=sections.rows,
+        completions=sections.completions,
         review=review,
         guidelines=(review and review.guidelines) or GUIDELINES,
-        comparison=comparison,
     )
 
 
 def render_plain(template: str, title: str, **values: Any) -> str:
     """Return a page without rows to browse, of a template that has all it says: the same style, maths and policy."""
-    values |= {"browser": None, "completions": None, "review": None}
+    values |= {"rows": None, "completions": None, "review": None}
     return _fill_page(
         template, title, settings={}, scripts=("base.js", "maths.js"), styles=("page.css",), libraries=(), **values
     )

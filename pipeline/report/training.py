@@ -1,20 +1,33 @@
-"""How training went: its metrics step by step, and what its guards said."""
+"""How a training went: its metrics step by step, what moved most, its completions, and what its guards said."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain, groupby
+from itertools import groupby
 from pathlib import Path
-from statistics import fmean
+from statistics import fmean, median
 from typing import Any
 
 import polars as pl
 
-from truegold.pipeline.report.shifts import Shift, find_shifts
+from truegold.pipeline.report.page_rows import pack
+from truegold.pipeline.report.row_cards import longer_than, middle_cut
 from truegold.pipeline.running.disk import read_whole_lines
-from truegold.pipeline.tables.run_files import RunFiles
+from truegold.pipeline.tables.run_files import Fields, RunFiles
+
+TO_DEVIATION = 1.4826
+"""The median absolute deviation of normal values times this is their standard deviation."""
+EDGE = 8
+"""The first so many steps are the start, the last so many the end."""
+FEWEST_STEPS = 2 * EDGE
+"""A shorter run has no end that its start could be compared with."""
+LEAST_SHIFT = 0.05
+"""A smaller shift, as a share of the start, is left out however steady the metric was."""
+SKIPPED = ("seconds_", "lr", "step")
+"""Metrics whose names begin so say nothing of what is trained on."""
 
 WAITING = ("trainer_waiting", "sampler_starved", "environment_wait")
 """The metrics of time that is lost where sampler and trainer run beside each other."""
@@ -57,6 +70,17 @@ MOVED_SHOWN = 12
 Point = tuple[int, float]
 """A step and a metric's value in it."""
 
+STEPS_SHOWN = 100
+"""The steps of the page, evenly over the training, the first and the last among them."""
+PROBLEMS_SHOWN = 12
+"""The problems of each of them: those first that come in other steps of the page too."""
+ATTEMPTS_SHOWN = 8
+COMPLETION_CHARS = 800
+PROMPT_CHARS = 1_000
+
+COMPLETION_COLUMNS = ["id", "prompt", "gold", "completion", "truncated", "score", "reason", "extracted", "advantage"]
+"""What is read of a step's completions."""
+
 
 @dataclass(frozen=True)
 class Metric:
@@ -64,6 +88,19 @@ class Metric:
 
     name: str
     points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How far one metric has moved."""
+
+    metric: str
+    start: float
+    """The median of the first steps."""
+    end: float
+    """The median of the last ones."""
+    deviations: float
+    """Their distance in deviations of the first steps."""
 
 
 @dataclass(frozen=True)
@@ -127,14 +164,14 @@ def read_training(files: RunFiles) -> Training | None:
     drawn = [name for _, names in CURVES for name in names]
     return Training(
         steps=sum("pass_rate" in line for line in lines),
-        problems_seen=_problems_seen([parts for _, parts in steps_of(folder)]),
+        problems_seen=_count_problems(folder),
         # The first chart is the time line too: what stops a run at its start stands there alone.
         curves=tuple(curve for curve in curves if curve.metrics or (curve is curves[0] and acted)),
         table=tuple(_metrics(lines, (*drawn, *TABLE_ONLY))),
         alarms=alarms,
         is_finished=is_finished,
         ending=alarms[-1] if is_ended else None,
-        moved=tuple(find_shifts([(int(line["step"]), line) for line in lines])[:MOVED_SHOWN]),
+        moved=tuple(find_shifts((int(line["step"]), line) for line in lines)[:MOVED_SHOWN]),
     )
 
 
@@ -166,19 +203,101 @@ def _metrics(lines: Sequence[dict[str, Any]], names: Sequence[str]) -> list[Metr
     return metrics
 
 
-def steps_of(folder: Path) -> list[tuple[int, list[Path]]]:
+def _steps_of(folder: Path) -> list[tuple[int, list[Path]]]:
     """Return the steps of a training with the files of their completions; each rank writes its own part of a step."""
     paths = sorted((folder / "completions").glob("step-*.parquet"))
-    return [(step, list(parts)) for step, parts in groupby(paths, key=_step)]
+    # step-000002.parquet, or step-000002.rank-1.parquet
+    parts = groupby(paths, key=lambda path: path.name.removeprefix("step-").split(".", 1)[0])
+    return [(int(step), list(files)) for step, files in parts]
 
 
-def _step(path: Path) -> int:
-    """Return the step of step-000002.parquet, or of step-000002.rank-1.parquet."""
-    return int(path.name.removeprefix("step-").split(".", 1)[0])
-
-
-def _problems_seen(steps: Sequence[Sequence[Path]]) -> int:
-    if not steps:
+def _count_problems(folder: Path) -> int:
+    paths = [path for _, parts in _steps_of(folder) for path in parts]
+    if not paths:
         return 0
-    ids = pl.scan_parquet(list(chain(*steps))).filter(pl.col("trained")).select(pl.col("id").n_unique())
+    ids = pl.scan_parquet(paths).filter(pl.col("trained")).select(pl.col("id").n_unique())
     return int(ids.collect(engine="streaming").item())
+
+
+def find_shifts(lines: Iterable[tuple[int, Mapping[str, float | None]]]) -> list[Shift]:
+    """Return how far each metric has moved, the furthest first."""
+    series: dict[str, list[float]] = {}
+    for _, metrics in lines:
+        for name, value in metrics.items():
+            if value is not None and math.isfinite(value) and not name.startswith(SKIPPED):
+                series.setdefault(name, []).append(value)
+    moved = []
+    for name, values in series.items():
+        if len(values) < FEWEST_STEPS:
+            continue
+        start, end = median(values[:EDGE]), median(values[-EDGE:])
+        spread = TO_DEVIATION * median(abs(value - start) for value in values[:EDGE])
+        if abs(end - start) <= LEAST_SHIFT * max(abs(start), 1e-3):
+            continue
+        moved.append(Shift(name, start, end, (end - start) / max(spread, LEAST_SHIFT * abs(start), 1e-3)))
+    return sorted(moved, key=lambda shift: -abs(shift.deviations))
+
+
+def pack_completions(training: Path | None) -> str | None:
+    """Return the packed completions of a training's folder; None where it has none."""
+    steps = _steps_of(training) if training is not None else []
+    if not steps:
+        return None
+    last = len(steps) - 1
+    count = min(len(steps), STEPS_SHOWN)
+    chosen = sorted({round(index * last / max(count - 1, 1)) for index in range(count)})
+    ids = {
+        index: pl.scan_parquet(steps[index][1])
+        .select(pl.col("id").unique(maintain_order=True))
+        .collect()["id"]
+        .to_list()
+        for index in chosen
+    }
+    occurrences = Counter(problem for problems in ids.values() for problem in problems)
+    shown = []
+    for index in chosen:
+        step, parts = steps[index]
+        # Among equals the id decides, in every step alike, so that the same problems are chosen wherever they come.
+        ordered = sorted(ids[index], key=lambda problem: (-occurrences[problem], problem))[:PROBLEMS_SHOWN]
+        folder = f"{parts[0].parent.parent.name}/{parts[0].parent.name}"
+        files = f"{folder}/{parts[0].name.split('.', 1)[0]}*.parquet"
+        shown.append({"step": step, "files": files, "problems": _problems(parts, ordered)})
+    return pack({"steps": shown, "all": len(steps)})
+
+
+def _problems(parts: Sequence[Path], ids: Sequence[str]) -> list[Fields]:
+    rows = (
+        pl.scan_parquet(list(parts))
+        .select(COMPLETION_COLUMNS)
+        .filter(pl.col("id").is_in(list(ids)))
+        .collect()
+        .to_dicts()
+    )
+    problems = []
+    for id_ in ids:
+        attempts = [row for row in rows if row["id"] == id_]
+        first = attempts[0]
+        problems.append(
+            {
+                "id": id_,
+                "prompt": middle_cut(first["prompt"], PROMPT_CHARS),
+                **longer_than(PROMPT_CHARS, first["prompt"]),
+                "gold": None if first["gold"] is None else middle_cut(first["gold"], 200),
+                "attempts": [_attempt(row) for row in attempts[:ATTEMPTS_SHOWN]],
+                "right": sum(row["score"] == 1.0 for row in attempts),
+                "n": len(attempts),
+            }
+        )
+    return problems
+
+
+def _attempt(row: Mapping[str, Any]) -> Fields:
+    return {
+        "text": middle_cut(row["completion"], COMPLETION_CHARS),
+        **longer_than(COMPLETION_CHARS, row["completion"]),
+        "score": row["score"],
+        "reason": row["reason"],
+        "answer": None if row["extracted"] is None else middle_cut(row["extracted"], 200),
+        "advantage": None if row["advantage"] is None else round(row["advantage"], 3),
+        "truncated": row["truncated"],
+    }

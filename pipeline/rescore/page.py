@@ -12,9 +12,8 @@ from typing import Any
 
 import polars as pl
 
-from truegold.pipeline.report.browser.details import middle_cut
-from truegold.pipeline.report.browser.facts import describe_reading, read_evidence
 from truegold.pipeline.report.render import render_plain
+from truegold.pipeline.report.row_cards import describe_reading, middle_cut, read_evidence
 from truegold.pipeline.rescore.analysis import Separation
 
 FLIPS_SHOWN = 100

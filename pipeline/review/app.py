@@ -29,7 +29,7 @@ from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Respon
 from starlette.routing import Route
 
 from truegold.pipeline.config.stages import SettleConfig
-from truegold.pipeline.report.browser import whole_texts
+from truegold.pipeline.report.page_rows import whole_texts
 from truegold.pipeline.review.agreement import measure_agreement
 from truegold.pipeline.review.decisions import MAX_GOLD, MAX_NOTE, Decision, DecisionKind, load_decisions
 from truegold.pipeline.review.guard import MAX_BODY, AsgiApp, Guard, error_response

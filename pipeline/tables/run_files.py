@@ -14,11 +14,14 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.running.stage import RECORD, load_record
+from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
 from truegold.pipeline.tables.rows import KEY, RowKey, count_rows, row_key
 from truegold.verifiers import InputError
 
+KEY_TYPES = {"id": pl.String, "source": pl.String, "source_row": pl.Int64}
+"""The types of the columns of KEY."""
 SOURCE_KEY = ["source", "source_row"]
 """The columns that say where a row came from; no two rows of a run came from the same."""
 
@@ -61,6 +64,17 @@ class RunFiles:
         names = [name for name in stages if name in self]
         folders = {name: self.folders[name] for name in names}
         return RunFiles(folders, {name: self.records[name] for name in names}, folders.get("train"))
+
+    @property
+    def last_row_stage(self) -> str:
+        """The last of the stages that rows go through before selection."""
+        return [stage for stage in ("ingest", *ROW_STAGES) if stage in self][-1]
+
+    def end_tables(self) -> dict[str, pl.LazyFrame]:
+        """Return the tables of the rows at the end: `selected` and `heldout`, or `rows` of a run without selection."""
+        stage, names = ("select", ("selected", "heldout")) if "select" in self else (self.last_row_stage, ("rows",))
+        scans = {name: self.table(stage, f"{name}.parquet") for name in names}
+        return {name: scan for name, scan in scans.items() if scan is not None}
 
     def path(self, stage: str, name: str) -> Path | None:
         """Return a stage's file, or None where the run has no such stage or the stage no such file."""

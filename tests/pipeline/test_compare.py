@@ -1,4 +1,4 @@
-"""The page that lays two runs side by side: its figures, what moved and why, and the change of every row."""
+"""The page that lays two runs side by side: what moved, and why."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import fake_run as fake
 import pytest
-from report_pages import Page, shown_rows
+from report_pages import Page
 
-from truegold.pipeline.report.compare import compare_runs
+from truegold.pipeline.report.run_diff import diff_page
+from truegold.pipeline.tables.rows import row_id
 from truegold.verifiers import InputError
 
 GERMAN = ("Anna hat drei Stifte und kauft noch vier dazu. Wie viele Stifte hat sie jetzt?", "7")
@@ -18,33 +19,26 @@ PROBLEMS = [
 ]
 
 
-def test_a_row_says_how_it_ended_in_the_first_run(curate: Callable[..., Path], tmp_path: Path) -> None:
+def test_the_page_has_what_the_difference_has(curate: Callable[..., Path], tmp_path: Path) -> None:
     first = curate(tmp_path, [*PROBLEMS, GERMAN], name="a")
     second = curate(tmp_path, [*PROBLEMS, GERMAN], name="b", clean={"languages": ["en"]})
-    html = compare_runs(first, second)
-    changes = {row["prompt"]: row["change"] for row in shown_rows(html)}
-    assert {prompt: change for prompt, change in changes.items() if change} == {
-        GERMAN[0]: "kept → clean: other_language"
-    }
-    text = Page(html).visible_text
-    assert "a beside b" in text
+    page = Page(diff_page(first, second))
+    assert page.open == []
+    text = page.visible_text
+    assert "a beside b" in text and "10 → 9 rows left" in text
     assert "clean.languages : nothing → en" in text
-    assert "kept clean: other language 1 clean.languages : nothing → en" in text
+    assert f"kept clean: other language 1 {row_id(*GERMAN)} clean.languages : nothing → en" in text
 
 
-def test_curves_of_both_trainings_stand_in_one_chart(tmp_path: Path) -> None:
+def test_two_runs_of_the_same_have_no_difference(tmp_path: Path) -> None:
     for name in ("a", "b"):
         fake.FakeRun(tmp_path / name).build(fake.FULL)
-    page = Page(compare_runs(tmp_path / "a", tmp_path / "b"))
-    assert "Every row of both runs ended in the same way." in page.visible_text
-    assert "held-out pass rate after training 87.5 % 87.5 %" in page.visible_text
-    charts = [attrs["aria-label"] for tag, attrs in page.tags if tag == "svg"]
-    assert "pass_rate by step" in charts
-    rows = [row for row in shown_rows(compare_runs(tmp_path / "a", tmp_path / "b")) if row["rate"] is not None]
-    assert rows and all(row["earlier_rate"] == row["rate"] for row in rows)
+    text = Page(diff_page(tmp_path / "a", tmp_path / "b")).visible_text
+    assert "Every row of both runs ended in the same way." in text
+    assert "50.0 % → 50.0 % mean pass rate of 9 rows" in text
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     fake.FakeRun(tmp_path / "a").build(fake.CURATION)
     with pytest.raises(InputError, match=r"nowhere is no run of truegold"):
-        compare_runs(tmp_path / "a", tmp_path / "nowhere")
+        diff_page(tmp_path / "a", tmp_path / "nowhere")

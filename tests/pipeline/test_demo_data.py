@@ -11,9 +11,17 @@ import pytest
 
 from truegold.pipeline.config.sources import DemoSource
 from truegold.pipeline.demo.defects import COPIES, DECOY, FRESH
-from truegold.pipeline.demo.problems import LARGEST_VALUE, Problem, make_pools, wrong_by_a_little
+from truegold.pipeline.demo.problems import (
+    LARGEST_VALUE,
+    PEOPLE,
+    STORIES,
+    Problem,
+    Telling,
+    make_pools,
+    tell,
+    wrong_by_a_little,
+)
 from truegold.pipeline.demo.stage import make_demo_data
-from truegold.pipeline.demo.stories import PEOPLE, STORIES, Telling, tell
 from truegold.pipeline.flag.rules import load_detectors
 from truegold.pipeline.running.progress import NullProgress
 

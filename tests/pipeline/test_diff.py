@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import pytest
 
-from truegold.pipeline.report.diff import diff_lines, diff_runs
+from truegold.pipeline.report.run_diff import diff_lines, diff_runs
 from truegold.pipeline.tables.rows import row_id
 from truegold.verifiers import InputError
 

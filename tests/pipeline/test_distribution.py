@@ -8,7 +8,7 @@ from typing import Any, cast
 import polars as pl
 import pytest
 
-from truegold.pipeline.report.distribution import measure_pass_rates
+from truegold.pipeline.report.pass_rates import measure_pass_rates
 
 
 def mean_rate(counts: list[tuple[int, int]]) -> float | None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from numbered_rows import make_row
 
-from truegold.pipeline.report.filter_shifts import FilterShift, measure_filter_shifts
+from truegold.pipeline.report.filter_effects import FilterShift, measure_filter_shifts
 from truegold.pipeline.tables.ledger import DROPPED_FILE
 from truegold.pipeline.tables.rows import Row, write_rows
 from truegold.pipeline.tables.run_files import RunFiles

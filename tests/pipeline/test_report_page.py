@@ -13,10 +13,9 @@ import pytest
 from report_pages import Page, run_report, shown_rows
 
 from truegold.pipeline.report import ReviewSettings, open_page
-from truegold.pipeline.report.browser.completions import COLUMNS
 from truegold.pipeline.report.charts import MAX_POINTS, line_chart, thinned, ticks
 from truegold.pipeline.report.render import PAGE, THIRD_PARTY, json_for_script
-from truegold.pipeline.report.training import Curve, Metric
+from truegold.pipeline.report.training import COMPLETION_COLUMNS, Curve, Metric
 from truegold.pipeline.tables.rows import content_key
 from truegold.pipeline.text.shown import cut, has_maths, visible
 
@@ -183,7 +182,7 @@ def test_it_reads_columns_that_training_writes() -> None:
     pytest.importorskip("torch", reason="the schema of completions lies in truegold.train, which needs torch")
     from truegold.train.grpo.completions import COMPLETION_SCHEMA
 
-    assert {*COLUMNS, "trained"} <= set(COMPLETION_SCHEMA.names)
+    assert {*COMPLETION_COLUMNS, "trained"} <= set(COMPLETION_SCHEMA.names)
 
 
 def test_no_rule_of_the_page_reaches_into_formulas() -> None:

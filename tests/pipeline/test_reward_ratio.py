@@ -7,7 +7,7 @@ import math
 import polars as pl
 import pytest
 
-from truegold.pipeline.report.reward_ratio import reward_ratios
+from truegold.pipeline.report.pass_rates import measure_reward_ratios
 
 
 def tables(entries):
@@ -34,7 +34,7 @@ def test_groups_are_told_before_and_after_selection_without_held_out_rows():
     entries += [("a", "heldout", "math", 4, 4, 0)] * 50
     profile, rows, everything = tables(entries)
     selected = everything.filter(pl.col("source") == "a", pl.col("split") == "train")
-    ratios = {(ratio.by, ratio.name, ratio.when): ratio for ratio in reward_ratios(profile, rows, selected, 8)}
+    ratios = {(ratio.by, ratio.name, ratio.when): ratio for ratio in measure_reward_ratios(profile, rows, selected, 8)}
     assert ratios["all", "all", "profiled"].rows == 130
     assert ratios["all", "all", "selected"].rows == 60
     assert list(ratios)[2] == ("source", "b", "profiled")
@@ -49,22 +49,22 @@ def test_groups_are_told_before_and_after_selection_without_held_out_rows():
 
 def test_unjudged_samples_are_left_out_and_counted():
     profile, rows, _ = tables([("a", "train", "math", 4, 0, 0), ("a", "train", "math", 4, 2, 1)])
-    ratio = reward_ratios(profile, rows, None, 8)[0]
+    ratio = measure_reward_ratios(profile, rows, None, 8)[0]
     assert (ratio.rows, ratio.judged_rows, ratio.unjudged) == (2, 1, 0.75)
     profile, rows, _ = tables([("a", "train", "math", 4, 0, 0)])
-    nothing = reward_ratios(profile, rows, None, 8)[0]
+    nothing = measure_reward_ratios(profile, rows, None, 8)[0]
     assert (nothing.ones, nothing.dead, nothing.unjudged) == (None, None, 1.0)
 
 
 def test_no_training_rows_no_ratios():
     profile, rows, _ = tables([("a", "heldout", "math", 4, 4, 1)])
-    assert reward_ratios(profile, rows, None, 8) == []
+    assert measure_reward_ratios(profile, rows, None, 8) == []
 
 
 def test_the_prior_of_few_problems_is_that_of_all():
     entries = [("big", "train", "math", 8, 8, i % 9) for i in range(90)] + [("small", "train", "math", 8, 8, 8)] * 3
     profile, rows, _ = tables(entries)
-    ratios = {ratio.name: ratio for ratio in reward_ratios(profile, rows, None, 8)}
+    ratios = {ratio.name: ratio for ratio in measure_reward_ratios(profile, rows, None, 8)}
     assert (ratios["small"].prior_a, ratios["small"].prior_b) == (ratios["all"].prior_a, ratios["all"].prior_b)
     assert ratios["small"].saturated < 1
     assert not math.isclose(ratios["big"].prior_a, ratios["all"].prior_a)

@@ -12,8 +12,8 @@ import orjson
 import pytest
 
 from truegold.pipeline.report import ReviewSettings, open_page
-from truegold.pipeline.report.compare import compare_runs
 from truegold.pipeline.report.render import THIRD_PARTY
+from truegold.pipeline.report.run_diff import diff_page
 from truegold.pipeline.report.sharing import SharedTexts, shared_page
 from truegold.pipeline.rescore import rescore
 from truegold.pipeline.rescore.report import write_report
@@ -28,7 +28,7 @@ PAGES: dict[str, Callable[[Path], str]] = {
     "report": open_page,
     "review": lambda run: open_page(run, ReviewSettings("ann", "secret")),
     "report --share": lambda run: shared_page(run, SharedTexts.REDACTED),
-    "report --compare": lambda run: compare_runs(run, run),
+    "report --compare": lambda run: diff_page(run, run),
 }
 
 

@@ -9,7 +9,7 @@ import fake_run as fake
 import pytest
 from report_pages import run_report, shown_rows
 
-from truegold.pipeline.report.browser import whole_texts
+from truegold.pipeline.report.page_rows import whole_texts
 from truegold.pipeline.tables.run_files import open_finished
 
 LONG = f"Tom has {'many ' * 1_500}apples \u202eand\0 they end here."

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.report.shifts import find_shifts
-from truegold.pipeline.report.training import ENDINGS
+from truegold.pipeline.report.training import ENDINGS, find_shifts
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.train.guards.logs import ALARMS, RunLog, read_log
 from truegold.train.guards.table import SEVERITY

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
-from truegold.pipeline.report.shifts import TO_DEVIATION
+from truegold.pipeline.report.training import TO_DEVIATION
 from truegold.train.guards.table import GUARDS, SEVERITY, Action, Guard, derived_metrics
 
 WINDOW = 20

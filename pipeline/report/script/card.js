@@ -46,7 +46,6 @@
       const by = row.fault_by === "samples" ? "samples" : `rule ${words(row.fault_by)}`;
       tags.push(element("span", { class: "tag blocks" }, `at fault with probability ${percent(row.fault)} (${by})`));
     }
-    if (row.change) tags.push(element("span", { class: "tag" }, words(row.change)));
     if (row.tier) tags.push(element("span", { class: "tag" }, `tier ${row.tier}`));
     return element(
       "p",

@@ -1,6 +1,6 @@
 // The rows of the run. The table's columns are unpacked when the page opens; the details of a row when it is looked at.
 (function data() {
-  const CODED = ["source", "split", "domain", "verifier", "outcome", "stage", "reason", "tier", "fault_by", "change"];
+  const CODED = ["source", "split", "domain", "verifier", "outcome", "stage", "reason", "tier", "fault_by"];
   const LISTED = ["flags", "verdicts"];
   const blocks = new Map();
 

@@ -4,7 +4,6 @@
   const form = document.getElementById("filters");
   /** Choices by a row's value: the name in the address, its label, and the values of a row. */
   const CHOICES = [
-    ["change", "Change", (row) => [row.change ?? ""]],
     ["outcome", "Ended", (row) => [row.outcome]],
     ["stage", "Stage", (row) => [row.stage]],
     ["reason", "Reason", (row) => [row.reason]],

@@ -23,12 +23,9 @@
   }
 
   function rateCell(cell) {
-    const { rate, passes, judged, after, earlier_rate: earlier } = cell.getData();
+    const { rate, passes, judged, after } = cell.getData();
     if (rate === null || rate === undefined) return document.createTextNode("");
     const share = after === null || after === undefined ? truegold.percent(rate) : `${(100 * rate).toFixed(0)} → ${truegold.percent(after)}`;
-    if (earlier !== null && earlier !== undefined) {
-      return truegold.element("span", { title: "in the first run → in this one" }, `${(100 * earlier).toFixed(0)} → ${truegold.percent(rate)}`);
-    }
     return truegold.element("span", { title: `${passes} of ${judged} judged samples pass` }, share);
   }
 
@@ -40,7 +37,7 @@
   function columns() {
     const has = (name) => truegold.rows.some((row) => row[name] !== null && row[name] !== undefined && row[name] !== "");
     const differs = (name) => truegold.rows.some((row) => row[name] !== truegold.rows[0][name]);
-    const after = has("after") || has("earlier_rate");
+    const after = has("after");
     const all = [
       { title: "#", field: "turn", width: 54, hozAlign: "right", formatter: (cell) => document.createTextNode(cell.getValue() + 1), narrow: false },
       { title: "Fault", headerTooltip: "How probable it is that the row is at fault", field: "fault", width: 78, hozAlign: "right", formatter: faultCell, headerSortStartingDir: "desc", sorterParams: { alignEmptyValues: "bottom" }, sorter: "number", narrow: true },
@@ -49,8 +46,7 @@
       { title: "Others say", field: "rival", minWidth: 84, widthGrow: 1, formatter: textCell(""), sorter: byText, narrow: false, needed: has("rival") },
       { title: "Pass", headerTooltip: "The share of judged samples that pass; after training behind the arrow", field: "rate", width: after ? 98 : 66, hozAlign: "right", formatter: rateCell, sorter: "number", sorterParams: { alignEmptyValues: "bottom" }, narrow: false, needed: has("rate") },
       { title: "Ended", field: "outcome", minWidth: 84, widthGrow: 1, formatter: textCell("words"), sorter: byText, narrow: true, needed: differs("outcome") },
-      { title: "Change", headerTooltip: "How it ended in the first run and in this one, where that differs", field: "change", minWidth: 90, widthGrow: 2, formatter: textCell("words"), sorter: byText, narrow: true, needed: has("change") },
-      { title: "Why", field: "why", minWidth: 80, widthGrow: 1, formatter: textCell("words"), sorter: byText, narrow: false, needed: has("why") && !has("change") && window.matchMedia("(min-width: 88rem), (max-width: 60rem)").matches },
+      { title: "Why", field: "why", minWidth: 80, widthGrow: 1, formatter: textCell("words"), sorter: byText, narrow: false, needed: has("why") && window.matchMedia("(min-width: 88rem), (max-width: 60rem)").matches },
       { title: "Source", field: "place", minWidth: 90, widthGrow: 1, formatter: textCell(""), sorter: (a, b, first, second) => byText(first.getData().source, second.getData().source) || first.getData().row - second.getData().row, narrow: false, needed: window.matchMedia("(min-width: 110rem)").matches },
       { title: "Word", headerTooltip: "What was decided", field: "decision", width: 70, formatter: textCell("words"), sorter: byText, narrow: true },
     ];

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from truegold.pipeline.report.shifts import find_shifts
+from truegold.pipeline.report.training import find_shifts
 from truegold.train.guards.doctor import diagnose, examine_log, replay
 from truegold.train.guards.logs import read_log
 from truegold.train.guards.stops import record_stop

@@ -1,4 +1,4 @@
-"""Everything a report says, gathered from a run's files before any of it is drawn.
+"""The sections of the report, gathered from a run's files before any of them is drawn.
 
 `summarise` gives the numbers alone, for machines: what the page shows, without the texts of rows.
 """
@@ -6,33 +6,65 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
 from typing import Any
 
+import orjson
 import polars as pl
 
-from truegold.pipeline.accounting.accounting import Account, count_rows_by_end
-from truegold.pipeline.accounting.by_source import SourceAccount, count_by_source
+from truegold.pipeline.accounting.accounting import Account, SourceAccount, count_by_source, count_rows_by_end
 from truegold.pipeline.accounting.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
 from truegold.pipeline.config.stages import ReportConfig
-from truegold.pipeline.demo.planted import Planted, score_planted
-from truegold.pipeline.report.browser import Browser, gather_browser, pack_completions
-from truegold.pipeline.report.changes import Changes, count_changes
-from truegold.pipeline.report.distribution import HELDOUT, Distribution, ProblemGroup, measure_pass_rates
-from truegold.pipeline.report.filter_shifts import FilterShift, measure_filter_shifts
-from truegold.pipeline.report.flagged import Flagged, count_flagged
-from truegold.pipeline.report.origins import OriginGain, measure_gains_by_origin
-from truegold.pipeline.report.provenance import Provenance, read_provenance
-from truegold.pipeline.report.rewards import Rewards, measure_rewards
-from truegold.pipeline.report.training import Training, read_training
-from truegold.pipeline.report.verifier_card import VerifierCard, read_verifier_card
-from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.demo.planted_scores import score_planted
+from truegold.pipeline.report.filter_effects import (
+    EditCount,
+    FilterShift,
+    Flagged,
+    count_edits,
+    count_flagged,
+    measure_filter_shifts,
+)
+from truegold.pipeline.report.page_rows import PageRows, gather_page_rows
+from truegold.pipeline.report.pass_rates import (
+    HELDOUT,
+    Distribution,
+    ProblemGroup,
+    Rewards,
+    measure_pass_rates,
+    measure_rewards,
+)
+from truegold.pipeline.report.training import Training, pack_completions, read_training
+from truegold.pipeline.running.stage import RECORD
 from truegold.pipeline.tables.ledger import LEDGER_FILE
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
-from truegold.pipeline.tables.run_files import RunFiles
+from truegold.pipeline.tables.run_files import Fields, RunFiles
 
-_PLANTED_KEYS = {"detected": "found", "detected_by_any": "found_by_any"}
-"""Keys of the summary that are not called as the fields of `KindScore` are."""
+LINKED = {
+    "configuration": "config.resolved.json",
+    "manifest": "manifest.json",
+    "data card": "export/README.md",
+    "verifier card": "verifier_card.md",
+}
+"""Files of a run that the page links to, where the run has them."""
+VERIFIER_CARD = "verifier_card.json"
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where the numbers of a page come from."""
+
+    date: str
+    """When the last stage ended, in UTC."""
+    truegold: str
+    """The version that made the rows."""
+    data: tuple[str, ...]
+    """The files or sets that were read."""
+    digest: str | None
+    """The digest of the rows as they were read; None of a run that has none on record."""
+    links: Mapping[str, str]
+    """Files of the run by what they are, as paths from the report's folder."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +86,7 @@ class StageLine:
 
 
 @dataclass(frozen=True)
-class Contents:
+class Sections:
     """The sections of the report; None where the run has nothing to say on one."""
 
     name: str
@@ -62,25 +94,23 @@ class Contents:
     """The run's folder as it is typed in a command."""
     account: Account
     sources: tuple[SourceAccount, ...]
-    planted: Planted | None
+    planted: Fields | None
     groups: tuple[ProblemGroup, ...]
     shifts: tuple[FilterShift, ...]
     """What the filters moved, the most moved first."""
     rewards: Rewards | None
     training: Training | None
     flagged: Flagged | None
-    changes: Changes
-    origins: tuple[OriginGain, ...]
-    """What positives of each origin came to."""
+    edits: tuple[EditCount, ...]
     stages: tuple[StageLine, ...]
     labels: LabelErrors | None
     """The share of wrong labels among the rows at the end; None where nothing tells it."""
     verifier: str
     """The verifier of most rows."""
-    verifier_card: VerifierCard | None
+    verifier_card: Fields | None
+    """What the verifier is worth, where it was audited: `truegold verifiers audit NAME ... --output RUN`."""
     provenance: Provenance
-    browser: Browser
-    """Every row."""
+    rows: PageRows
     completions: str | None
     """What the model wrote while it trained, packed; None where it has not trained."""
 
@@ -115,22 +145,16 @@ class Contents:
         return next(((group.before, group.after) for group in self.groups if group.name == HELDOUT), (None, None))
 
 
-def gather(
-    files: RunFiles, config: ReportConfig, *, is_blind: bool = False, earlier: pl.DataFrame | None = None
-) -> Contents:
+def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> Sections:
     """Read what the report shows; what reviewers decided is not in the rows where the reader is to be blind to it.
 
-    earlier: what became of the rows in another run (`gather_browser`). Raises RuntimeError where rows went missing.
+    Raises RuntimeError where rows went missing.
     """
-    stages = []
-    for name, record in files.records.items():
-        work = record["report"]
-        stages.append(
-            StageLine(name, record["seconds"], work["rows_in"], work["rows_out"], record["key"], work["facts"])
-        )
-    return Contents(
+    run_dir = files.folders["ingest"].parent
+    card = run_dir / VERIFIER_CARD
+    return Sections(
         name=config.name,
-        run_dir=str(files.folders["ingest"].parent),
+        run_dir=str(run_dir),
         account=count_rows_by_end(files),
         sources=count_by_source(files),
         planted=score_planted(files),
@@ -139,15 +163,36 @@ def gather(
         rewards=measure_rewards(files, config.group_size),
         training=read_training(files),
         flagged=count_flagged(files),
-        changes=count_changes(files),
-        origins=measure_gains_by_origin(files),
-        stages=tuple(stages),
+        edits=count_edits(files),
+        stages=tuple(_read_stage(name, record) for name, record in files.records.items()),
         labels=_estimate_wrong_labels(files),
         verifier=_most_used_verifier(files),
-        verifier_card=read_verifier_card(files),
-        provenance=read_provenance(files),
-        browser=gather_browser(files, config.max_rows, is_blind=is_blind, earlier=earlier),
+        verifier_card=orjson.loads(card.read_bytes()) if card.exists() else None,
+        provenance=_read_provenance(files),
+        rows=gather_page_rows(files, config.max_rows, is_blind=is_blind),
         completions=pack_completions(files.training),
+    )
+
+
+def _read_stage(name: str, record: Mapping[str, Any]) -> StageLine:
+    counted = record["report"]
+    return StageLine(name, record["seconds"], counted["rows_in"], counted["rows_out"], record["key"], counted["facts"])
+
+
+def _read_provenance(files: RunFiles) -> Provenance:
+    """Return what the records of a run say of it."""
+    ended = max((folder / RECORD).stat().st_mtime for folder in files.folders.values())
+    ingest = files.records["ingest"]
+    run_dir = files.folders["ingest"].parent
+    config = ingest.get("config", {})
+    sources = config.get("sources") or [config]
+    names = ("path", "heldout_path", "name")
+    return Provenance(
+        date=f"{datetime.fromtimestamp(ended, UTC):%Y-%m-%d %H:%M} UTC",
+        truegold=str(ingest.get("truegold", version("truegold"))),
+        data=tuple(str(source[name]) for source in sources for name in names if source.get(name)),
+        digest=ingest.get("outputs", {}).get("rows.parquet", {}).get("digest"),
+        links={name: f"../{path}" for name, path in LINKED.items() if (run_dir / path).exists()},
     )
 
 
@@ -164,10 +209,7 @@ def _most_used_verifier(files: RunFiles) -> str:
 def _estimate_wrong_labels(files: RunFiles) -> LabelErrors | None:
     """Return the share of wrong labels among the training rows that are left, by samples, else by reviewers."""
     suspicion = next((path for stage in ("profile", "suspect") if (path := files.path(stage, SUSPICION_FILE))), None)
-    left = files.path("select", "selected.parquet")
-    if left is None:
-        last = [stage for stage in ("ingest", *ROW_STAGES) if stage in files][-1]
-        left = files.path(last, "rows.parquet")
+    left = files.path("select", "selected.parquet") or files.path(files.last_row_stage, "rows.parquet")
     estimate = estimate_from_reviews(files.table("settle", LEDGER_FILE))
     if suspicion is not None and left is not None:
         by_samples = estimate_from_suspicion(suspicion, [left])
@@ -175,49 +217,43 @@ def _estimate_wrong_labels(files: RunFiles) -> LabelErrors | None:
     return estimate if estimate.rate is not None else None
 
 
-def summarise(contents: Contents) -> dict[str, Any]:
+def summarise(sections: Sections) -> dict[str, Any]:
     """Return every number of the page, as values that JSON can hold."""
-    before, after = contents.heldout
+    before, after = sections.heldout
+    ingest, *later = sections.account.passages
     return {
-        "name": contents.name,
+        "name": sections.name,
         "headline": {
-            "records_in": contents.account.records_in,
-            "rows_left": contents.left,
+            "records_in": sections.account.records_in,
+            "rows_left": sections.left,
             "heldout_pass_rate_before": before and before.mean,
             "heldout_pass_rate_after": after and after.mean,
             # Where it does not add up there is no report.
             "adds_up": True,
         },
-        "accounting": asdict(contents.account),
-        "sources": [asdict(source) for source in contents.sources],
-        "planted": contents.planted and asdict(contents.planted, dict_factory=_rename_planted),
-        "pass_rates": [asdict(group) for group in contents.groups],
-        "shifts": [asdict(shift) for shift in contents.shifts],
-        "reward_ratio": [asdict(ratio) for ratio in contents.rewards.ratios] if contents.rewards else None,
-        "training": contents.training and _training_numbers(contents.training),
-        "flagged": contents.flagged and asdict(contents.flagged),
-        "wrong_labels": contents.labels and asdict(contents.labels),
-        "drops": [asdict(drop) for drop in contents.changes.drops],
-        "edits": [asdict(edit) for edit in contents.changes.edits],
-        "rejects": [asdict(reject) for reject in contents.changes.rejects],
-        "origins": [asdict(gain) for gain in contents.origins],
-        "stages": [asdict(stage) for stage in contents.stages],
+        "accounting": asdict(sections.account),
+        "sources": list(map(asdict, sections.sources)),
+        "planted": sections.planted,
+        "pass_rates": list(map(asdict, sections.groups)),
+        "shifts": list(map(asdict, sections.shifts)),
+        "reward_ratio": sections.rewards and list(map(asdict, sections.rewards.ratios)),
+        "training": sections.training and _training_numbers(sections.training),
+        "flagged": sections.flagged and asdict(sections.flagged),
+        "wrong_labels": sections.labels and asdict(sections.labels),
+        "drops": [
+            {"stage": passage.stage, "reason": reason, "rows": rows}
+            for passage in later
+            for reason, rows in sorted(passage.lost.items(), key=lambda entry: (-entry[1], entry[0]))
+        ],
+        "edits": list(map(asdict, sections.edits)),
+        "rejects": [{"reason": reason, "records": records} for reason, records in ingest.lost.items()],
+        "stages": list(map(asdict, sections.stages)),
     }
-
-
-def _rename_planted(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {_PLANTED_KEYS.get(name, name): value for name, value in fields}
 
 
 def _training_numbers(training: Training) -> dict[str, Any]:
     metrics = {metric.name: {"first": metric.points[0], "last": metric.points[-1]} for metric in training.table}
     curves = {metric.name: metric.points for curve in training.curves for metric in curve.metrics}
-    return {
-        "steps": training.steps,
-        "problems_seen": training.problems_seen,
-        "is_finished": training.is_finished,
-        "ending": training.ending and asdict(training.ending),
-        "moved": [asdict(shift) for shift in training.moved],
-        "metrics": metrics,
-        "curves": curves,
-    }
+    numbers = asdict(replace(training, curves=(), table=()))
+    names = ("steps", "problems_seen", "is_finished", "ending", "moved")
+    return {**{name: numbers[name] for name in names}, "metrics": metrics, "curves": curves}

@@ -1,11 +1,11 @@
-"""What each filter did to the data besides making it smaller: how the rows that stayed differ from those that came.
+"""What the stages did to the rows: edits and flags counted, and how the rows that stayed differ from those that came.
 
     select    pass rate           .31 -> .38     +.29 deviations
     settle    domain geometry     12 % -> 8 %    -.14
     dedup     prompt, characters  181 -> 163     -.09
 
-A filter that takes rows at random moves nothing but by chance. What has moved by more than that is listed, in standard
-deviations of all rows that came, the most moved first. Held-out rows are not counted.
+A filter that takes rows at random moves nothing but by chance. A property that has moved by more than that is listed,
+in standard deviations of all rows that came, the most moved first. Held-out rows are not counted.
 """
 
 from __future__ import annotations
@@ -17,9 +17,66 @@ from dataclasses import dataclass
 import polars as pl
 
 from truegold.pipeline.running.stage_table import ROW_STAGES
-from truegold.pipeline.tables.ledger import DROPPED_FILE
+from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
 from truegold.pipeline.tables.rows import KEY
 from truegold.pipeline.tables.run_files import RunFiles
+
+
+@dataclass(frozen=True)
+class EditCount:
+    """The edits that one stage made in one column for one reason."""
+
+    stage: str
+    reason: str
+    column: str
+    edits: int
+
+
+def count_edits(files: RunFiles) -> tuple[EditCount, ...]:
+    """Count the edits of all stages, the most frequent of each stage first."""
+    return tuple(edit for stage, ledger in files.tables(LEDGER_FILE) for edit in _count_stage_edits(stage, ledger))
+
+
+def _count_stage_edits(stage: str, ledger: pl.LazyFrame) -> list[EditCount]:
+    records = ledger.filter(pl.col("action") == "edit").with_columns(
+        column=pl.col("evidence").str.json_path_match("$.column").fill_null("")
+    )
+    counted = records.group_by("reason", "column").agg(pl.len())
+    ordered = counted.sort("len", "reason", "column", descending=[True, False, False]).collect(engine="streaming")
+    return [EditCount(stage, reason, column, count) for reason, column, count in ordered.iter_rows()]
+
+
+@dataclass(frozen=True)
+class ReasonCount:
+    """How many rows are flagged for a reason, and how many of them it holds back."""
+
+    reason: str
+    rows: int
+    blocking: int
+
+
+@dataclass(frozen=True)
+class Flagged:
+    """The flagged rows of a run."""
+
+    rows: int
+    held: int
+    """Those of them that a flag holds back."""
+    reasons: tuple[ReasonCount, ...]
+
+
+def count_flagged(files: RunFiles) -> Flagged | None:
+    """Return the counts of flagged rows; None where the run has no flags table yet."""
+    flags = files.flags(after_training=True)
+    if flags is None:
+        return None
+    rows = flags.group_by(KEY).agg(pl.col("blocks").any())
+    total, held = rows.select(pl.len(), pl.col("blocks").sum()).collect(engine="streaming").row(0)
+    by_reason = flags.group_by(*KEY, "reason").agg(pl.col("blocks").any())
+    counted = by_reason.group_by("reason").agg(pl.len(), pl.col("blocks").sum().alias("blocking"))
+    ordered = counted.sort(["len", "reason"], descending=[True, False]).collect(engine="streaming")
+    return Flagged(total, held, tuple(ReasonCount(*row) for row in ordered.iter_rows()))
+
 
 CHANCE = 4.0
 """Standard errors that a filter at random stays below: once in fifteen thousand it does not."""
@@ -28,13 +85,16 @@ LEAST_SHIFT = 0.05
 FEWEST_ROWS = 30
 """A filter that drops or keeps fewer rows says nothing of a distribution."""
 
-TEXT_LENGTHS = {"prompt": "prompt, characters", "solution": "solution, characters", "gold": "gold, characters"}
+TEXTS = ("prompt", "solution", "gold")
+"""Columns whose lengths are watched."""
 CATEGORIES = ("source", "domain", "verifier", "gold_kind", "script")
-
-_INTEGER = r"^\s*[-+]?\d+\s*$"
-_DECIMAL = r"^\s*[-+]?\d*\.\d+\s*$"
-_LETTER = r"^\s*\(?[A-Ja-j]\)?\s*$"
-_CHINESE = r"\p{Han}"
+GOLD_KINDS = {
+    "integer": r"^\s*[-+]?\d+\s*$",
+    "decimal": r"^\s*[-+]?\d*\.\d+\s*$",
+    "letter": r"^\s*\(?[A-Ja-j]\)?\s*$",
+    "expression": r"\d",
+}
+"""The first pattern that a gold has says what it is; one without any consists of words."""
 
 
 @dataclass(frozen=True)
@@ -54,43 +114,35 @@ class FilterShift:
 
 def measure_filter_shifts(files: RunFiles) -> list[FilterShift]:
     """Return what the filters of a run have moved, the most moved first."""
-    rates = _expected_rates(files)
     moved: list[FilterShift] = []
     for stage in (*ROW_STAGES, "select"):
         kept = files.table(stage, "selected.parquet" if stage == "select" else "rows.parquet")
         dropped = files.table(stage, DROPPED_FILE)
         if kept is not None and dropped is not None:
-            moved += _stage_shifts(stage, kept, dropped, rates)
+            moved += _stage_shifts(stage, kept, dropped, files.table("profile", "profile.parquet"))
     return sorted(moved, key=lambda shift: -abs(shift.deviations))
 
 
-def _expected_rates(files: RunFiles) -> pl.LazyFrame | None:
-    profile = files.table("profile", "profile.parquet")
-    if profile is None:
-        return None
-    a, b = pl.col("posterior_a"), pl.col("posterior_b")
-    return profile.select(*KEY, (a / (a + b)).alias("pass rate"))
-
-
 def _stage_shifts(
-    stage: str, kept: pl.LazyFrame, dropped: pl.LazyFrame, rates: pl.LazyFrame | None
+    stage: str, kept: pl.LazyFrame, dropped: pl.LazyFrame, profile: pl.LazyFrame | None
 ) -> Iterator[FilterShift]:
     columns = [*KEY, "split", "prompt", "gold", "solution", "domain", "verifier"]
     both = [table.select(columns).with_columns(kept=pl.lit(value)) for table, value in ((kept, True), (dropped, False))]
     rows = pl.concat(both).filter(pl.col("split") != "heldout")
-    numbers = list(TEXT_LENGTHS.values())
-    if rates is not None:
-        rows = rows.join(rates, on=KEY, how="left")
-        numbers.append("pass rate")
+    numbers = {f"{column}, characters": pl.col(column).str.len_chars().cast(pl.Float64) for column in TEXTS}
+    if profile is not None:
+        numbers["pass rate"] = pl.col("posterior_a") / (pl.col("posterior_a") + pl.col("posterior_b"))
+        rows = rows.join(profile.select(*KEY, "posterior_a", "posterior_b"), on=KEY, how="left")
+    gold = pl.col("gold")
+    kinds = [pl.when(gold.str.contains(pattern)).then(pl.lit(kind)) for kind, pattern in GOLD_KINDS.items()]
     features = rows.select(
         "kept",
-        *(pl.col(column).str.len_chars().cast(pl.Float64).alias(name) for column, name in TEXT_LENGTHS.items()),
-        *(pl.col(name) for name in numbers if name == "pass rate"),
         "source",
         "domain",
         "verifier",
-        gold_kind=_gold_kind(),
-        script=pl.when(pl.col("prompt").str.contains(_CHINESE)).then(pl.lit("Chinese")).otherwise(pl.lit("other")),
+        gold_kind=pl.coalesce(pl.when(gold.is_null()).then(pl.lit("none")), *kinds, pl.lit("words")),
+        script=pl.when(pl.col("prompt").str.contains(r"\p{Han}")).then(pl.lit("Chinese")).otherwise(pl.lit("other")),
+        **numbers,
     )
     counted = features.group_by("kept").agg(pl.len()).collect(engine="streaming")
     sizes = dict(counted.iter_rows())
@@ -100,23 +152,6 @@ def _stage_shifts(
         yield from _number_shift(stage, name, features)
     for name in CATEGORIES:
         yield from _share_shifts(stage, name, features, sizes[True] + sizes[False], sizes[True])
-
-
-def _gold_kind() -> pl.Expr:
-    gold = pl.col("gold")
-    return (
-        pl.when(gold.is_null())
-        .then(pl.lit("none"))
-        .when(gold.str.contains(_INTEGER))
-        .then(pl.lit("integer"))
-        .when(gold.str.contains(_DECIMAL))
-        .then(pl.lit("decimal"))
-        .when(gold.str.contains(_LETTER))
-        .then(pl.lit("letter"))
-        .when(gold.str.contains(r"\d"))
-        .then(pl.lit("expression"))
-        .otherwise(pl.lit("words"))
-    )
 
 
 def _number_shift(stage: str, name: str, features: pl.LazyFrame) -> Iterator[FilterShift]:

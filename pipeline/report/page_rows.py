@@ -1,0 +1,391 @@
+"""The rows of the page: every record of a run with where it ended, packed for the page's table.
+
+    outcome "dropped", stage "dedup", reason "exact_duplicate"      in dropped.parquet of that stage
+    outcome "held for review", stage "settle", reason "held_for_review"
+    outcome "selected", stage "select", reason ""
+    outcome "rejected", stage "ingest", reason "invalid_json"       never became a row: a line of rejects.jsonl
+
+Rows stand as they were when they ended, the most suspicious first. Tables are scanned; of more than MAX_RECORDS records
+only the texts of those shown are read. The page gets columns for its table, and blocks of cards (`row_cards`):
+
+    index    {"rows": 1000, "records": 1000, "columns": {"id": [...], "outcome": [0, 0, 1, ...], ...},
+              "names": {"outcome": ["dropped", "selected"], ...}, "cuts": {...}}
+    blocks   [[card of row 0, card of row 1, ...], ...], BLOCK_ROWS cards each
+
+Each is JSON, deflated and in base64, so that no text of the data stands in the page as such. The page unpacks it by the
+browser's `DecompressionStream`.
+"""
+
+from __future__ import annotations
+
+import base64
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import islice
+from typing import Any
+
+import orjson
+import polars as pl
+
+from truegold.pipeline.report.row_cards import SUSPICION_STAGES, WHOLE, Cuts, cuts_for, gather_cards
+from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.tables.ledger import DROPPED_FILE
+from truegold.pipeline.tables.reasons import SUSPECT_GOLD, SUSPICION_FILE, DropReason
+from truegold.pipeline.tables.rows import KEY, content_key
+from truegold.pipeline.tables.run_files import HELD_REASONS, KEY_TYPES, Fields, RunFiles, fetch
+from truegold.pipeline.text.shown import cut, visible
+
+MAX_RECORDS = 50_000
+"""The records of one page: a browser holds so many. Of more, the most suspicious are shown, and others at random."""
+
+BLOCK_ROWS = 200
+"""The cards that are unpacked together."""
+GOLD_CHARS = 400
+NAME_CHARS = 200
+CODED = ("source", "split", "domain", "verifier", "outcome", "stage", "reason", "tier", "fault_by")
+"""Columns of few values, which the page has as numbers into `names`."""
+LISTED = ("flags", "verdicts")
+"""Columns of lists of such values."""
+
+Codes = dict[str, int]
+"""The code of each value of a column."""
+
+TEXTS = ["prompt", "gold", "solution", "split", "domain", "verifier", "verifier_args"]
+"""The columns of a row that the page shows."""
+
+SUREST = 0.99
+"""The probability of a flag that calls itself certain and that nobody has measured."""
+
+TEXT_TYPES = dict.fromkeys([*TEXTS, "seen"], pl.String)
+
+FLAGGING_STAGES = ("well_posed", "flag")
+"""The stages whose rows `settle` gets, the last one that a run has."""
+
+
+@dataclass(frozen=True)
+class EndedRows:
+    """The records that are shown."""
+
+    rows: pl.DataFrame
+    """One line for each row: KEY, TEXTS, outcome, stage, reason, suspicion, tier, suggestion, fault, fault_by, seen."""
+    rejects: tuple[Fields, ...]
+    """The lines of rejects.jsonl."""
+    records: int
+    """All records of the run, shown or not."""
+
+    @property
+    def shown(self) -> int:
+        """How many records are shown."""
+        return self.rows.height + len(self.rejects)
+
+
+def gather_ended_rows(files: RunFiles, limit: int = MAX_RECORDS, suspected_by: RunFiles | None = None) -> EndedRows:
+    """Return the records of a run, the most suspicious rows first.
+
+    suspected_by: the stages that tell how suspicious rows are, where they are others than those that rows go through.
+    """
+    scan = _scan_ends(files)
+    total = scan.select(pl.len()).collect(engine="streaming").item()
+    ranked = _rank(scan.select(*KEY, "outcome", "stage", "reason"), suspected_by or files, is_drawn=total > limit)
+    top = ranked.head(limit).collect(engine="streaming")
+    texts = scan.select(*KEY, *TEXTS).join(top.lazy().select(KEY), on=KEY, how="semi").collect(engine="streaming")
+    rows = _as_reviewed(top.join(texts, on=KEY, how="left", maintain_order="left"), files)
+    rejects, rejected = _rejects(files, limit - rows.height)
+    return EndedRows(rows, rejects, total + rejected)
+
+
+def _before_decisions(files: RunFiles) -> tuple[RunFiles, RunFiles]:
+    """Return a run as it was before `settle`, and all of it but what tells of reviewers' decisions."""
+    if "settle" not in files:
+        return files, files
+    stages = list(files.folders)
+    blind = files.only(name for name in stages if name not in ("settle", "select"))
+    return files.only(stages[: stages.index("settle")]), blind
+
+
+def _find_row(
+    files: RunFiles, suspected_by: RunFiles, row_id: str, source_key: tuple[str, int] | None
+) -> pl.DataFrame | None:
+    """Return the row with this id as in `EndedRows.rows`, from this source if it is named; None where there is none."""
+    named = _scan_ends(files).filter(pl.col("id") == row_id).sort("source", "source_row").collect(engine="streaming")
+    if source_key is not None:
+        named = named.filter(pl.col("source") == source_key[0], pl.col("source_row") == source_key[1])
+    if not named.height:
+        return None
+    return _as_reviewed(_rank(named.head(1).lazy(), suspected_by, is_drawn=False).collect(), files)
+
+
+def _table_of(row: Mapping[str, Any], files: RunFiles) -> str:
+    """Return the table, under the run's folder, in which a row stands as the page shows it."""
+    if row["seen"] is not None:
+        return f"{next(name for name in FLAGGING_STAGES if name in files)}/rows.parquet"
+    if row["outcome"] in ("dropped", "held for review", "in reserve"):
+        return f"{row['stage']}/{DROPPED_FILE}"
+    if row["stage"] == "select":
+        return f"select/{'selected' if row['outcome'] == 'selected' else 'heldout'}.parquet"
+    return f"{row['stage']}/rows.parquet"
+
+
+def _scan_ends(files: RunFiles) -> pl.LazyFrame:
+    """Return every row once, as it was when it left or at the end."""
+    frames = []
+    for stage in (*ROW_STAGES, "select"):
+        dropped = files.table(stage, DROPPED_FILE)
+        if dropped is not None:
+            reason = pl.col("drop_reason")
+            outcome = (
+                pl.when(reason.is_in(HELD_REASONS))
+                .then(pl.lit("held for review"))
+                .when((reason == str(DropReason.IN_RESERVE)) & pl.lit(stage == "select"))
+                .then(pl.lit("in reserve"))
+                .otherwise(pl.lit("dropped"))
+            )
+            frames.append(_as_end(dropped, outcome, stage, reason))
+    if "select" in files:
+        for name, words in (("selected", "selected"), ("heldout", "held out")):
+            if (table := files.table("select", f"{name}.parquet")) is not None:
+                frames.append(_as_end(table, pl.lit(words), "select", pl.lit("")))
+    else:
+        last = [stage for stage in ("ingest", *ROW_STAGES) if stage in files][-1]
+        if (table := files.table(last, "rows.parquet")) is not None:
+            is_heldout = pl.col("split") == "heldout"
+            outcome = pl.when(is_heldout).then(pl.lit("held out")).otherwise(pl.lit("left"))
+            frames.append(_as_end(table, outcome, last, pl.lit("")))
+    return pl.concat(frames)
+
+
+def _as_reviewed(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
+    """Return the rows with `seen`, what tells the state of those that a reviewer may decide about (`content_key`).
+
+    These are the rows that `settle` gets. They are shown as it gets them, before any reviewer has fixed their gold.
+    """
+    stage = next((name for name in FLAGGING_STAGES if name in files), "flag")
+    table = files.table(stage, "rows.parquet")
+    flagged = [] if table is None else fetch(table, rows, TEXTS)
+    if not flagged:
+        return rows.with_columns(seen=pl.lit(None, pl.String))
+    seen = pl.DataFrame([{**row, "seen": content_key(row)} for row in flagged], schema_overrides=TEXT_TYPES)
+    joined = rows.join(seen, on=KEY, how="left", suffix="_seen", maintain_order="left")
+    has_seen = pl.col("seen").is_not_null()
+    texts = [pl.when(has_seen).then(pl.col(f"{name}_seen")).otherwise(pl.col(name)).alias(name) for name in TEXTS]
+    return joined.with_columns(texts).drop(f"{name}_seen" for name in TEXTS)
+
+
+def _as_end(table: pl.LazyFrame, outcome: pl.Expr, stage: str, reason: pl.Expr) -> pl.LazyFrame:
+    return table.select(*KEY, *TEXTS, outcome=outcome, stage=pl.lit(stage), reason=reason.fill_null("").cast(pl.String))
+
+
+def _rank(ends: pl.LazyFrame, files: RunFiles, *, is_drawn: bool) -> pl.LazyFrame:
+    """Return the rows with how likely each is at fault, the likeliest first, then flagged ones, then the others: in
+    the order of the data, or where not all can be shown in that of their ids, which are hashes and draw at random.
+
+    `fault` is the larger of what samples tell and of how often a flag is right that holds the row back.
+    """
+    ranked = ends.join(_suspicion(files), on=KEY, how="left").join(_blocking(files), on=KEY, how="left")
+    samples, rule = pl.col("suspicion"), pl.col("rule")
+    fault = pl.max_horizontal(samples, rule)
+    by_rule = rule.is_not_null() & (rule > samples.fill_null(-1.0))
+    fault_by = pl.when(by_rule).then(pl.col("rule_name")).when(samples.is_not_null()).then(pl.lit("samples"))
+    ranked = ranked.with_columns(fault=fault, fault_by=fault_by).drop("rule", "rule_name")
+    return ranked.sort(
+        ["fault", "flagged", *(KEY if is_drawn else ["source", "source_row", "id"])],
+        descending=[True, True, False, False, False],
+        nulls_last=[True, True, False, False, False],
+    )
+
+
+def _suspicion(files: RunFiles) -> pl.LazyFrame:
+    """Return what samples tell of each row: the last stage that tells it counts."""
+    frames = [pl.LazyFrame(schema={**KEY_TYPES, "suspicion": pl.Float64, "tier": pl.String, "suggestion": pl.String})]
+    for _, table in files.tables(SUSPICION_FILE, SUSPICION_STAGES):
+        keyed = table.drop_nulls("suspicion").with_columns(id="row_id")
+        frames.append(keyed.select(*KEY, "suspicion", "tier", "suggestion"))
+    return pl.concat(frames).unique(KEY, keep="last", maintain_order=True)
+
+
+def _blocking(files: RunFiles) -> pl.LazyFrame:
+    """Return for each flagged row the surest of the rules that hold it back, and the confidence of any."""
+    flags = files.flags(after_training=True)
+    if flags is None:
+        return pl.LazyFrame(schema={**KEY_TYPES, "rule": pl.Float64, "rule_name": pl.String, "flagged": pl.Float64})
+    measured = [
+        pl.col("evidence").str.json_path_match(f"$.measured.{name}").cast(pl.Float64, strict=False)
+        for name in ("precision", "rows")
+    ]
+    # The mean of the posterior of a uniform prior: 26 of 26 do not make it certain.
+    known = (measured[0] * measured[1] + 1) / (measured[1] + 2)
+    flags = flags.with_columns(precision=pl.coalesce(known, pl.col("confidence").clip(0.0, SUREST)))
+    # The confidence of `suspect_gold` is the agreement of samples, and no probability.
+    holding = pl.col("blocks") & (pl.col("reason") != str(SUSPECT_GOLD))
+    surest = pl.col("precision").filter(holding)
+    return flags.group_by(KEY).agg(
+        rule=surest.max(),
+        rule_name=pl.col("reason").filter(holding).sort_by(surest, descending=True).first(),
+        flagged=pl.col("confidence").max(),
+    )
+
+
+def _rejects(files: RunFiles, room: int) -> tuple[tuple[Fields, ...], int]:
+    """Return the first rejected records, as many as there is room for, and how many there are."""
+    path = files.path("ingest", "rejects.jsonl")
+    if path is None:
+        return (), 0
+    with path.open("rb") as lines:
+        shown = tuple(map(orjson.loads, islice(lines, max(room, 0))))
+        return shown, len(shown) + sum(1 for _ in lines)
+
+
+@dataclass(frozen=True)
+class PageRows:
+    """All rows of a run as the page holds them."""
+
+    index: str
+    blocks: tuple[str, ...]
+    shown: int
+    """The records in the page."""
+    records: int
+    """The records of the run."""
+    cuts: Cuts
+    cards: Sequence[Fields] = field(default=(), repr=False)
+    """The cards as they were before they were packed."""
+    prompts: Sequence[str] = field(default=(), repr=False)
+
+    def texts(self) -> Iterator[str]:
+        """Yield the texts in which the page draws maths."""
+        yield from self.prompts
+        for card in self.cards:
+            yield card.get("solution") or ""
+            yield from (sample["text"] for sample in card.get("samples", ()))
+
+
+def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: bool = False) -> PageRows:
+    """Return the rows of a run, the most suspicious first, then the rejected records.
+
+    is_blind: whether all that tells of reviewers' decisions is left out: rows are shown as they were before `settle`.
+    """
+    before, files = _before_decisions(files) if is_blind else (files, files)
+    ended = gather_ended_rows(before, limit, suspected_by=files)
+    cuts = cuts_for(ended.shown)
+    rows = _with_measures(ended.rows, files)
+    cards = gather_cards(files, rows, cuts)
+    for row, card in zip(rows.iter_rows(named=True), cards, strict=True):
+        if long := _long_texts(row, cuts):
+            # The page says where the whole texts lie.
+            card["cut"] = long | {"table": _table_of(row, files)}
+    columns: dict[str, list[Any]] = {
+        "id": rows["id"].to_list(),
+        "seen": rows["seen"].to_list(),
+        "row": rows["source_row"].to_list(),
+        "prompt": [cut(visible(text or ""), cuts.prompt) for text in rows["prompt"]],
+        "gold": [None if text is None else cut(visible(text), GOLD_CHARS) for text in rows["gold"]],
+        "suggestion": [text and cut(visible(text), GOLD_CHARS) for text in rows["suggestion"]],
+        "rival": [_rival(card) for card in cards],
+        **{name: [_rounded(value) for value in rows[name]] for name in ("suspicion", "fault", "rate", "after")},
+        **{name: rows[name].to_list() for name in ("passes", "judged", "n", "holds")},
+    }
+    codes: dict[str, Codes] = {name: {} for name in (*CODED, *LISTED)}
+    for name in CODED:
+        columns[name] = _code(rows[name], codes[name])
+    for name in LISTED:
+        columns[name] = [_code(values or (), codes[name]) for values in rows[name].to_list()]
+    _add_rejects(ended.rejects, columns, codes, cards, cuts)
+    names = {name: list(known) for name, known in codes.items()}
+    index = {"rows": ended.shown, "records": ended.records, "columns": columns, "names": names, "cuts": asdict(cuts)}
+    blocks = [cards[start : start + BLOCK_ROWS] for start in range(0, len(cards), BLOCK_ROWS)]
+    packed = pack({**index, "block_rows": BLOCK_ROWS})
+    texts = [*columns["prompt"], *(gold for gold in columns["gold"] if gold)]
+    return PageRows(packed, tuple(map(pack, blocks)), ended.shown, ended.records, cuts, cards, texts)
+
+
+def _long_texts(row: Mapping[str, Any], cuts: Cuts) -> dict[str, int]:
+    """Return the length of those texts of a row that the page cuts."""
+    limits = {"prompt": cuts.prompt, "gold": GOLD_CHARS, "suggestion": GOLD_CHARS, "solution": cuts.prompt}
+    return {name: len(row[name]) for name, limit in limits.items() if row[name] and len(row[name]) > limit}
+
+
+def whole_texts(files: RunFiles, row_id: str, source_key: tuple[str, int] | None, *, is_blind: bool) -> Fields | None:
+    """Return the texts of a row as the page shows them, none of them cut; None where the run has no such row.
+
+    source_key: where it came from, for rows of one content that cleaning may have made different.
+    """
+    before, files = _before_decisions(files) if is_blind else (files, files)
+    rows = _find_row(before, files, row_id, source_key)
+    if rows is None:
+        return None
+    (row,), (card,) = rows.to_dicts(), gather_cards(files, rows, WHOLE)
+    return {
+        "prompt": visible(row["prompt"] or ""),
+        "gold": None if row["gold"] is None else visible(row["gold"]),
+        "suggestion": row["suggestion"] and visible(row["suggestion"]),
+        "detail": card,
+    }
+
+
+def _rival(card: Fields) -> str | None:
+    """Return the answer with most votes that is not gold."""
+    others = (answer["texts"][0] for answer in card.get("answers", ()) if answer["kind"] == "alternative")
+    return next(others, None)
+
+
+def pack(value: Any) -> str:
+    """Return JSON, deflated and in base64."""
+    return base64.b64encode(zlib.compress(orjson.dumps(value), 6)).decode()
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 4)
+
+
+def _code(values: Iterable[str | None], codes: Codes) -> list[int | None]:
+    """Return the code of each value; new ones get the next."""
+    return [
+        None if value is None else codes.setdefault(cut(visible(value), NAME_CHARS), len(codes)) for value in values
+    ]
+
+
+def _with_measures(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
+    """Return the rows with their pass rates, the reasons of their flags, and of the verdicts on their samples."""
+    keys = rows.lazy().select(KEY)
+    rates = {"rate": pl.Float64, "passes": pl.Int32, "judged": pl.Int32, "n": pl.Int32}
+    tables = {
+        "rates": pl.LazyFrame(schema={**KEY_TYPES, **rates}),
+        "after": pl.LazyFrame(schema={**KEY_TYPES, "after": pl.Float64}),
+        "flags": pl.LazyFrame(schema={**KEY_TYPES, "flags": pl.List(pl.String), "holds": pl.Boolean}),
+        "verdicts": pl.LazyFrame(schema={**KEY_TYPES, "verdicts": pl.List(pl.String)}),
+    }
+    if (profile := files.table("profile", "profile.parquet")) is not None:
+        tables["rates"] = profile.select(*KEY, pl.col("pass_rate").alias("rate"), "passes", "judged", "n")
+    if (after := files.table("profile_after", "profile.parquet")) is not None:
+        tables["after"] = after.select(*KEY, pl.col("pass_rate").alias("after"))
+    if (flags := files.flags(after_training=True)) is not None:
+        reasons = pl.col("reason").unique().sort()
+        tables["flags"] = flags.group_by(KEY).agg(flags=reasons, holds=pl.col("blocks").any())
+    if (samples := files.table("profile", "samples.parquet")) is not None:
+        tables["verdicts"] = samples.group_by(KEY).agg(verdicts=pl.col("reason").unique().sort())
+    joined = rows.lazy()
+    for table in tables.values():
+        joined = joined.join(table.join(keys, on=KEY, how="semi"), on=KEY, how="left", maintain_order="left")
+    return joined.collect()
+
+
+def _add_rejects(
+    rejects: Sequence[Fields], columns: dict[str, list[Any]], codes: dict[str, Codes], cards: list[Fields], cuts: Cuts
+) -> None:
+    """Add the rejected records to the columns: their excerpts stand for their prompts, and they have no id."""
+    for reject in rejects:
+        known = {
+            "prompt": cut(visible(reject["excerpt"]), cuts.prompt),
+            "row": reject["source_row"],
+            "source": _code([reject["source"]], codes["source"])[0],
+            "outcome": _code(["rejected"], codes["outcome"])[0],
+            "stage": _code(["ingest"], codes["stage"])[0],
+            "reason": _code([reject["reason"]], codes["reason"])[0],
+            "id": "",
+            "flags": [],
+            "verdicts": [],
+        }
+        for name, values in columns.items():
+            values.append(known.get(name))
+        facts = [["detail", cut(visible(str(reject["detail"])), cuts.prompt)]]
+        cards.append({"ledger": [{"stage": "ingest", "action": "reject", "reason": reject["reason"], "facts": facts}]})

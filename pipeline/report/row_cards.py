@@ -1,0 +1,395 @@
+"""Cards of rows: what the page shows of a row beyond its line in the table.
+
+    flags with evidence, answers with votes, samples, how the verifier reads gold and answers, neighbours, ledger
+
+All tables are read once for the rows that the page shows. What a stage or a verifier keeps as JSON is put into words:
+
+    {"measured": {"precision": 0.98, "rows": 41, "corpora": 11}, "mentions": "shown in the diagram"}
+        [["measured", "98 % of 41 rows read by hand, from 11 corpora"], ["mentions", "shown in the diagram"]]
+    {"rung": "exact", "gold": "1/2", "answer": "0.5", "form": "boxed"}
+        {"gold": "1/2", "answer": "0.5", "how": "compared as exact numbers, taken from a box"}
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+import orjson
+import polars as pl
+
+from truegold.pipeline.tables.ledger import LEDGER_FILE, Action
+from truegold.pipeline.tables.reasons import ANSWERS_FILE, SUSPECT_GOLD, SUSPICION_FILE
+from truegold.pipeline.tables.rows import KEY, RowKey, group_by_row, row_key
+from truegold.pipeline.tables.run_files import AFTER_TRAINING, Fields, RunFiles, fetch
+from truegold.pipeline.text.shown import cut, visible
+from truegold.verifiers import GuardError, Item, TruegoldError, Verifier, gold_response, judges_solutions, resolve
+from truegold.verifiers.registry import BUILT_IN
+from truegold.verifiers.running.single import verify_one
+
+SUSPICION_STAGES = ("suspect", "profile", AFTER_TRAINING)
+"""The stages that tell how likely a label is at fault; what a later one tells rests on more samples."""
+FACT_CHARS = 600
+"""The characters that are shown of one fact."""
+MOST_PARTS = 12
+"""The entries that are shown of a list, or of a table within the evidence."""
+NEIGHBOURS_SHOWN = 6
+"""The neighbours that a card shows side by side with its row."""
+ROWS_READ = 300
+"""The rows whose answers are read by their verifier: the most suspicious. A verdict may take long where algebra is
+needed."""
+ANSWERS_READ = 3
+ANSWERS_SHOWN = 8
+"""The classes of answers that a card shows; the rest is counted."""
+SYSTEMS_SHOWN = 80
+"""The systems that are named behind one answer."""
+
+_TOLD_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id")
+"""Evidence that the card shows as neighbours."""
+
+COMPARISONS = {
+    "text": "the same text",
+    "exact": "compared as exact numbers or expressions",
+    "numeric": "compared by their values",
+    "symbolic": "compared by computer algebra",
+    "structure": "compared part by part",
+    "words": "compared word by word",
+    "units": "compared with their units",
+    "open": "left open by the notation",
+    "read": "could not be read",
+    "budget": "too much work to compare",
+}
+"""What the rungs of the ladder of `verifiers/math` do, in words."""
+
+FORMS = {
+    "boxed": "taken from a box",
+    "phrase": "taken from a closing phrase",
+    "whole_response": "the whole response",
+    "last_line": "taken from the last line",
+    "answer_tag": "taken from an answer tag",
+    "hashes": "taken from behind ####",
+    "a_line": "taken from a line of its own",
+    "json": "taken from JSON",
+    "conclusion": "taken from the conclusion",
+}
+"""Where an answer stood in its response, in words."""
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """How much of the texts a page shows. What is cut stands whole in the run's tables."""
+
+    prompt: int
+    """Characters of a prompt and of a solution."""
+    completion: int
+    """Characters of a completion, of its beginning and its end."""
+    samples: int
+    """Completions of a row: of different answers first."""
+    edited: int = 1_500
+    """Characters of a text before and after an edit."""
+    answer: int = 200
+    """Characters of an answer."""
+
+
+CUTS = ((2_000, Cuts(4_000, 2_000, 8)), (12_000, Cuts(2_000, 600, 4)))
+"""Up to so many rows these cuts hold; the last ones of `FEWEST` beyond."""
+FEWEST = Cuts(800, 300, 2)
+WHOLE = Cuts(*[sys.maxsize] * 5)
+"""What a row is shown with whose whole texts are asked for."""
+
+
+def cuts_for(rows: int) -> Cuts:
+    """Return the cuts for a page of so many rows."""
+    return next((cuts for most, cuts in CUTS if rows <= most), FEWEST)
+
+
+def middle_cut(text: str, limit: int) -> str:
+    """Return beginning and end of a text, which has its answer at the end, saying how much is missing."""
+    if len(text) <= limit:
+        return visible(text)
+    head, tail = limit * 2 // 3, limit - limit * 2 // 3
+    # What is left out need not be made visible.
+    return f"{visible(text[:head])} … ({len(text) - limit:,} characters left out) … {visible(text[-tail:])}"
+
+
+def longer_than(limit: int, *texts: str | None) -> dict[str, int]:
+    """Return under `chars` the length of the longest of these texts, where it is cut."""
+    longest = max((len(text) for text in texts if text is not None), default=0)
+    return {"chars": longest} if longest > limit else {}
+
+
+def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: Cuts) -> list[Fields]:
+    """Return the card of each row, in their order; what is not known of a row has no key."""
+    keys = rows.select(KEY)
+    flags = _flags(files, keys)
+    answers = _answers(files, keys, cuts)
+    samples = _samples(files, keys, cuts)
+    ledger, evidence = _ledger(files, keys, cuts)
+    suspicion = _suspicion_evidence(files, keys)
+    neighbours = _link_neighbours(rows, flags, evidence)
+    cards = []
+    columns = [*KEY, "solution", "gold", "verifier", "verifier_args"]
+    for position, row in enumerate(rows.select(columns).iter_rows(named=True)):
+        key = row_key(row)
+        is_read = position < ROWS_READ and key in answers and key not in samples
+        card: Fields = {
+            "solution": row["solution"] and middle_cut(row["solution"], cuts.prompt),
+            "flags": [_flag(flag) for flag in flags.get(key, ())],
+            "answers": answers.get(key),
+            "readings": _read_answers(row, answers[key]) if is_read else None,
+            "samples": samples.get(key),
+            "neighbours": neighbours.get(key),
+            "ledger": ledger.get(key),
+            "votes": suspicion.get(key),
+        }
+        cards.append({name: value for name, value in card.items() if value})
+    return cards
+
+
+def _flags(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, list[Fields]]:
+    table = files.flags(after_training=True)
+    if table is None:
+        return {}
+    records = fetch(table, keys, ["reason", "detector", "confidence", "blocks", "evidence", "suggestion"])
+    for record in records:
+        record["evidence"] = read_evidence(record["evidence"])
+    records.sort(key=lambda flag: (not flag["blocks"], -flag["confidence"], flag["reason"], flag["detector"]))
+    return group_by_row(records)
+
+
+def _flag(flag: Mapping[str, Any]) -> Fields:
+    return {
+        "reason": visible(flag["reason"]),
+        "detector": visible(flag["detector"]),
+        "strength": describe_confidence(flag["reason"], flag["confidence"]),
+        "blocks": flag["blocks"],
+        "facts": list_evidence(flag["evidence"], _TOLD_ELSEWHERE),
+        "suggestion": flag["suggestion"] and visible(flag["suggestion"]),
+    }
+
+
+def _answers(files: RunFiles, keys: pl.DataFrame, cuts: Cuts) -> dict[RowKey, list[Fields]]:
+    """Return the classes of answers of each row; the last stage that counted them counts."""
+    answers: dict[RowKey, list[Fields]] = {}
+    for _, table in files.tables(ANSWERS_FILE, SUSPICION_STAGES):
+        counted = group_by_row(fetch(table, keys, ["kind", "spellings", "votes", "systems"]))
+        for key, classes in counted.items():
+            shown = classes[:ANSWERS_SHOWN]
+            answers[key] = [
+                {
+                    "kind": entry["kind"],
+                    "texts": [middle_cut(text, cuts.answer) for text in entry["spellings"]],
+                    **longer_than(cuts.answer, *entry["spellings"]),
+                    "votes": entry["votes"],
+                    "systems": [visible(name) for name in entry["systems"][:SYSTEMS_SHOWN] if name != "-"],
+                }
+                for entry in shown
+            ]
+            if len(classes) > len(shown):
+                rest = sum(entry["votes"] for entry in classes[ANSWERS_SHOWN:])
+                answers[key].append({"kind": "others", "texts": [], "votes": rest, "systems": []})
+    return answers
+
+
+def _samples(files: RunFiles, keys: pl.DataFrame, cuts: Cuts) -> dict[RowKey, list[Fields]]:
+    """Return some completions of each row: the first of each answer, then the second of each, and so on."""
+    table = files.table("profile", "samples.parquet")
+    if table is None:
+        return {}
+    columns = ["sample", "completion", "finish_reason", "score", "reason", "extracted", "evidence"]
+    among = table.select(*KEY, *columns).join(keys.lazy(), on=KEY, how="semi")
+    turn = pl.col("sample").rank("ordinal").over([*KEY, "extracted", "score"]).alias("turn")
+    shown = (
+        among.with_columns(turn)
+        .sort([*KEY, "turn", "sample"])
+        .group_by(KEY, maintain_order=True)
+        .head(cuts.samples)
+        .collect()
+    )
+    return {
+        key: [
+            {
+                "text": middle_cut(record["completion"], cuts.completion),
+                **longer_than(cuts.completion, record["completion"]),
+                "score": record["score"],
+                "reason": record["reason"],
+                "answer": record["extracted"] and middle_cut(record["extracted"], cuts.answer),
+                "finish": record["finish_reason"],
+                "reading": describe_reading(read_evidence(record["evidence"])),
+            }
+            for record in records
+        ]
+        for key, records in group_by_row(shown.to_dicts()).items()
+    }
+
+
+def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: Cuts) -> tuple[dict[RowKey, list[Fields]], list[Fields]]:
+    """Return the records of each row in the order of the stages, and those records whose evidence names other rows."""
+    ledger: dict[RowKey, list[Fields]] = {}
+    linked: list[Fields] = []
+    for stage, table in files.tables(LEDGER_FILE):
+        for record in fetch(table, keys, ["action", "reason", "evidence", "before", "after"]):
+            evidence = read_evidence(record["evidence"])
+            if "kept_id" in evidence:
+                linked.append({**record, "evidence": evidence})
+            if record["action"] == Action.FLAG:
+                # The card shows flags on their own.
+                continue
+            entry: Fields = {
+                "stage": stage,
+                "action": record["action"],
+                "reason": visible(record["reason"]),
+                "facts": list_evidence(evidence, _TOLD_ELSEWHERE),
+            }
+            if record["action"] == Action.EDIT:
+                entry["before"], entry["after"] = (
+                    None if record[side] is None else middle_cut(record[side], cuts.edited)
+                    for side in ("before", "after")
+                )
+                entry |= longer_than(cuts.edited, record["before"], record["after"])
+            ledger.setdefault(row_key(record), []).append(entry)
+    return ledger, linked
+
+
+def _suspicion_evidence(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, list[list[str]]]:
+    """Return in words what the samples tell of each row."""
+    return {
+        row_key(record): list_evidence(read_evidence(record["evidence"]))
+        for _, table in files.tables(SUSPICION_FILE, SUSPICION_STAGES)
+        for record in fetch(table.drop_nulls("suspicion").with_columns(id="row_id"), keys, ["evidence"])
+    }
+
+
+def _link_neighbours(
+    rows: pl.DataFrame, flags: Mapping[RowKey, list[Fields]], linked: Iterable[Mapping[str, Any]]
+) -> dict[RowKey, list[Fields]]:
+    """Return the neighbours of each row, `{"row": position in the page, "relation": "same problem"}`.
+
+    rows: those of the page in its order; linked: ledger records whose evidence names the row that was kept instead.
+    """
+    keys: list[RowKey] = rows.select(KEY).rows()
+    by_name = {f"{source}:{source_row}": index for index, (_, source, source_row) in enumerate(keys)}
+    position = {key: index for index, key in enumerate(keys)}
+    links: dict[int, dict[int, str]] = {}
+
+    def link(first: int, second: int, relation: str) -> None:
+        if first != second:
+            links.setdefault(first, {}).setdefault(second, relation)
+
+    for record in linked:
+        kept = by_name.get(str(record["evidence"].get("kept")))
+        here = position[row_key(record)]
+        if kept is not None:
+            relation = visible(str(record["reason"])).replace("_", " ")
+            link(here, kept, f"{relation}; this one stayed")
+            link(kept, here, f"{relation}; left for this row")
+    for key, row_flags in flags.items():
+        for flag in row_flags:
+            names = flag["evidence"].get("rows")
+            for name in names if isinstance(names, list) else ():
+                if isinstance(name, str) and (other := by_name.get(name)) is not None:
+                    link(position[key], other, visible(flag["reason"]).replace("_", " "))
+    return {
+        keys[here]: [{"row": other, "relation": text} for other, text in islice(others.items(), NEIGHBOURS_SHOWN)]
+        for here, others in links.items()
+    }
+
+
+def _read_answers(row: Mapping[str, Any], answers: Sequence[Fields]) -> list[Fields]:
+    """Return the readings of a row's most frequent answers; none where its verifier judges programs or is no built-in
+    one, whose code the page does not run."""
+    name = row["verifier"]
+    if row["gold"] is None or name not in BUILT_IN or judges_solutions(_verifier(name)):
+        return []
+    written = [answer["texts"][0] for answer in answers if answer["kind"] in ("label", "alternative")]
+    readings = []
+    for text in written[:ANSWERS_READ]:
+        response = gold_response(_verifier(name), text, None)
+        item = Item(text if response is None else response, row["gold"], name, row["verifier_args"] or "{}")
+        try:
+            verdict = verify_one(item)
+        except GuardError:
+            raise
+        except TruegoldError:
+            continue
+        if (reading := describe_reading(verdict.evidence)) is not None:
+            readings.append({"written": text, "verdict": str(verdict.reason), "reading": reading})
+    return readings
+
+
+@lru_cache(maxsize=16)
+def _verifier(name: str) -> Verifier:
+    return resolve(name)
+
+
+def list_evidence(evidence: Mapping[str, Any], without: Sequence[str] = ()) -> list[list[str]]:
+    """Return the names and texts of what the evidence holds; keys in `without` are shown elsewhere."""
+    return [
+        [visible(name).replace("_", " "), describe(name, value)]
+        for name, value in evidence.items()
+        if name not in without and value not in (None, [], {}, "")
+    ]
+
+
+def describe(name: str, value: Any) -> str:
+    """Return one value in words."""
+    if name == "measured" and isinstance(value, dict) and {"precision", "rows", "corpora"} <= value.keys():
+        return f"{100 * value['precision']:.0f} % of {value['rows']} rows read by hand, from {value['corpora']} corpora"
+    return cut(visible(_words(value)), FACT_CHARS)
+
+
+def say_value(value: Any) -> str:
+    """Return any value in words; an empty one is nothing."""
+    return "nothing" if value in (None, "", [], {}) else describe("", value)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if not isinstance(value, dict | list):
+        return "none" if value is None else str(value)
+    if isinstance(value, dict):
+        comma = "; "
+        parts = [f"{str(name).replace('_', ' ')} {_entry(entry)}" for name, entry in list(value.items())[:MOST_PARTS]]
+    else:
+        comma = ", "
+        parts = [_words(entry) for entry in value[:MOST_PARTS]]
+    return comma.join(parts if len(value) <= MOST_PARTS else [*parts, f"{len(value) - MOST_PARTS} more"])
+
+
+def _entry(value: Any) -> str:
+    """Return a table's entry; two counts are hits of all, two shares a change."""
+    if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int | float) for part in value):
+        first, second = value
+        if isinstance(first, int) and isinstance(second, int) and first <= second:
+            return f"{first} of {second}"
+        return f"{first:.4g} → {second:.4g}"
+    return _words(value)
+
+
+def read_evidence(text: str | None) -> dict[str, Any]:
+    """Return the evidence of a table's row, which is a JSON object; anything else under the name `evidence`."""
+    if not text:
+        return {}
+    value = orjson.loads(text)
+    return value if isinstance(value, dict) else {"evidence": value}
+
+
+def describe_reading(evidence: Mapping[str, Any], limit: int = 200) -> dict[str, str] | None:
+    """Return how a verifier read gold and answer, and how it compared them; None where the evidence does not say."""
+    sides = {side: cut(visible(str(evidence[side])), limit) for side in ("gold", "answer") if evidence.get(side)}
+    hows = [COMPARISONS.get(str(evidence.get("rung")), ""), FORMS.get(str(evidence.get("form")), "")]
+    hows += [visible(str(evidence[name])) for name in ("unread", "error") if evidence.get(name)]
+    how = cut(", ".join(part for part in hows if part), limit)
+    return {**sides, "how": how} if sides or how else None
+
+
+def describe_confidence(reason: str, confidence: float) -> str:
+    """Return the confidence of a flag in words: of samples it is their agreement, which is no probability."""
+    return f"{confidence:.0%} of samples agree" if reason == SUSPECT_GOLD else f"confidence {confidence:.0%}"

@@ -1,0 +1,534 @@
+"""Compares two runs over the stages that both have finished: rows, texts, flags and pass rates, and why they differ.
+
+    rows     kept -> clean: other_language   12 rows   9f0c..., 1a2b...   because clean.languages: [] -> ["en"]
+    rows     settle: held_for_review -> kept 3 rows    77aa...            because decisions: none -> fix by ada
+    texts    prompt: 17 rows, by edits of clean/boilerplate that only the second run made
+    flags    proof: 3 rows more, multi_part: 1 row fewer
+    rates    mean pass rate of 900 rows 0.41 -> 0.44
+
+A row is known by its content (`id`), so that a renamed or reordered file changes nothing; rows of the same content are
+paired in the order of source and row. Rows that are left over in both runs at the same source and row were changed in
+the data. Texts are compared as 64-bit hashes: a row takes some 200 bytes here, whatever its length, and two different
+texts are taken for the same once in 10^19 comparisons.
+
+Stages that only one of the runs has finished are named and left out, so that a half-finished run can be compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from truegold.pipeline.accounting.accounting import count_rejects
+from truegold.pipeline.report.render import render_plain
+from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
+from truegold.pipeline.tables.run_files import SOURCE_KEY, RunFiles, open_finished
+from truegold.pipeline.text.shown import cut, visible
+
+COLUMNS = ["prompt", "gold", "solution", "domain", "verifier", "verifier_args", "split"]
+"""The columns that are compared."""
+OUTCOMES = {"rows": "kept", "selected": "selected", "heldout": "held out"}
+"""What is said of the rows of each table at the end of a run."""
+DECISIONS = "decisions"
+"""The name of the cause where reviewers' decisions differ."""
+EXAMPLES = 5
+VALUE_CHARS = 120
+"""The characters shown of a setting's value."""
+
+_DECIDING_STAGE = "settle"
+_DECIDED = ["decided", "decided_b"]
+"""The columns that `_with_decisions` adds: what was decided in the first and the second run, null for nothing."""
+_OF_CONFLICTS = ("conflict_settled", "conflict_overruled", "settled_duplicate")
+_DECISION_REASONS = ("reviewer_keep", "reviewer_fix", "reviewer_drop", "reviewers_disagree", *_OF_CONFLICTS)
+_GOLD_CHARS = 40
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One difference: its name, and its value in the first and in the second run."""
+
+    stage: str
+    name: str
+    first: Any
+    second: Any
+
+
+@dataclass(frozen=True)
+class Transition:
+    """Rows that ended in one way in the first run and in another in the second."""
+
+    first: str
+    second: str
+    rows: int
+    ids: tuple[str, ...]
+    because: tuple[Setting, ...]
+    """The reviewers' decisions, where these differ; else the differences in settings of the stage that decided it, or
+    of one before it."""
+
+
+@dataclass(frozen=True)
+class TextChange:
+    """Rows left in both runs with another value of a column, and the edits that only one of the runs made in them."""
+
+    column: str
+    rows: int
+    ids: tuple[str, ...]
+    edits_first: Mapping[str, int]
+    edits_second: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class FlagChange:
+    """Rows in both runs that carry a flag in one of them only."""
+
+    reason: str
+    only_first: int
+    only_second: int
+    ids_first: tuple[str, ...]
+    ids_second: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Pass rates of the rows profiled in both runs."""
+
+    rows: int
+    changed: int
+    first: float | None
+    second: float | None
+    ids: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What came in: rows in the data of both runs, of one alone, and rows that were changed in the data."""
+
+    both: int
+    only_first: int
+    only_second: int
+    changed: int
+    changed_columns: Mapping[str, int]
+    ids_first: tuple[str, ...]
+    ids_second: tuple[str, ...]
+    ids_changed: tuple[tuple[str, str], ...]
+    rejects: Mapping[str, tuple[int, int]]
+    """Rejected records of the first and the second run by reason."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Everything that differs between two runs."""
+
+    first: str
+    second: str
+    stages: tuple[str, ...]
+    """The stages that both have finished."""
+    stages_first: tuple[str, ...]
+    stages_second: tuple[str, ...]
+    """The stages that only one has finished."""
+    settings: tuple[Setting, ...]
+    source: Source
+    left: tuple[int, int]
+    """How many rows each run has left."""
+    transitions: tuple[Transition, ...]
+    texts: tuple[TextChange, ...]
+    flags: tuple[FlagChange, ...]
+    rates: Rates | None
+
+
+def diff_runs(first_dir: Path, second_dir: Path, examples: int = EXAMPLES) -> Difference:
+    """Compare two runs, naming so many `examples` of ids for each kind of change.
+
+    Raises InputError where a folder is no run, or has no rows yet.
+    """
+    whole_first, whole_second = open_finished(first_dir), open_finished(second_dir)
+    common = [stage for stage in whole_first.records if stage in whole_second]
+    first, second = whole_first.only(common), whole_second.only(common)
+    pairs = _pair(first, second)
+    settings = _compare_settings(first, second)
+    return Difference(
+        first=str(first_dir),
+        second=str(second_dir),
+        stages=tuple(common),
+        stages_first=tuple(stage for stage in whole_first.records if stage not in whole_second),
+        stages_second=tuple(stage for stage in whole_second.records if stage not in whole_first),
+        settings=tuple(settings),
+        source=_source(first, second, pairs, examples),
+        left=(_count_left(pairs, pairs.only_first, "outcome"), _count_left(pairs, pairs.only_second, "outcome_b")),
+        transitions=_transitions(_with_decisions(pairs.both, first, second), settings, common, examples),
+        texts=_texts(first, second, pairs.both, examples),
+        flags=_flags(first, second, pairs.both, examples),
+        rates=_rates(first, second, pairs.both, examples),
+    )
+
+
+def _compare_settings(first: RunFiles, second: RunFiles) -> list[Setting]:
+    """Return where settings and code differ, in the order of the stages, which must be the same in both runs.
+
+    clean    clean.languages: [] -> ["en"]       another setting
+    clean    version 1 -> 2                      another version of the stage's code
+    ingest   the data differs                    the same setting, other content
+    """
+    return [
+        difference
+        for stage in first.records
+        if stage != "report"
+        for difference in _compare_stage(stage, first.records[stage], second.records[stage])
+    ]
+
+
+def _compare_stage(stage: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Setting]:
+    a, b = _flatten(first.get("config", {})), _flatten(second.get("config", {}))
+    settings = [(f"{stage}.{name}", a.get(name), b.get(name)) for name in sorted(a.keys() | b.keys())]
+    settings += [(f"{stage} {name}", first.get(name), second.get(name)) for name in ("version", "truegold")]
+    differences = [Setting(stage, *setting) for setting in settings if setting[1] != setting[2]]
+    if stage == "ingest" and not differences and first["key"] != second["key"]:
+        return [Setting(stage, "the data", "differs", "differs")]
+    return differences
+
+
+def _flatten(value: Any, prefix: str = "") -> dict[str, Any]:
+    """Return `{"a": {"b": 1}}` as `{"a.b": 1}`; lists stay whole."""
+    if not isinstance(value, Mapping):
+        return {prefix: value}
+    flat: dict[str, Any] = {}
+    for name, inner in value.items():
+        flat |= _flatten(inner, f"{prefix}.{name}" if prefix else str(name))
+    return flat
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """The rows of two runs; columns of the second run end in `_b`."""
+
+    both: pl.DataFrame
+    """Rows in both: id, outcome, SOURCE_KEY and COLUMNS (hashes, null where the row was dropped)."""
+    only_first: pl.DataFrame
+    only_second: pl.DataFrame
+    """Rows in one run alone: id and outcome."""
+    changed: pl.DataFrame
+    """Rows of the same source and row with other content: id, outcome and hashes as they came in."""
+
+
+def _pair(first: RunFiles, second: RunFiles) -> _Pairs:
+    """Pair the rows of two runs, which must have the same stages."""
+    first_rows, second_rows = _rows(first), _rows(second)
+    both = first_rows.join(second_rows, on=["id", "copy"], how="inner", suffix="_b")
+    first_rest = first_rows.join(second_rows, on=["id", "copy"], how="anti")
+    second_rest = second_rows.join(first_rows, on=["id", "copy"], how="anti")
+    changed = first_rest.join(second_rest, on=SOURCE_KEY, how="inner", suffix="_b")
+    return _Pairs(
+        both,
+        first_rest.join(changed, on=SOURCE_KEY, how="anti"),
+        second_rest.join(changed, on=SOURCE_KEY, how="anti"),
+        changed,
+    )
+
+
+def _rows(files: RunFiles) -> pl.DataFrame:
+    """Return a row for each that came in: id, copy, SOURCE_KEY, outcome, hashes as it came in (`raw_`) and ended."""
+    ingested = files.table("ingest", "rows.parquet")
+    assert ingested is not None
+    raw = [_hashed(name).alias(f"raw_{name}") for name in COLUMNS]
+    rows = ingested.select("id", *SOURCE_KEY, *raw).collect(engine="streaming").sort(SOURCE_KEY)
+    rows = rows.with_columns(copy=pl.int_range(pl.len(), dtype=pl.UInt32).over("id"))
+    nothing = [pl.lit(None, dtype=pl.UInt64).alias(name) for name in COLUMNS]
+    ends = [
+        table.select(*SOURCE_KEY, (pl.lit(f"{stage}: ") + pl.col("drop_reason")).alias("outcome"), *nothing)
+        for stage, table in files.tables(DROPPED_FILE, (*ROW_STAGES, "select"))
+    ]
+    hashes = list(map(_hashed, COLUMNS))
+    ends += [
+        table.select(*SOURCE_KEY, pl.lit(OUTCOMES[name]).alias("outcome"), *hashes)
+        for name, table in files.end_tables().items()
+    ]
+    ended = pl.concat(ends).collect(engine="streaming")
+    return rows.join(ended, on=SOURCE_KEY, how="left").with_columns(pl.col("outcome").fill_null(OUTCOMES["rows"]))
+
+
+def _hashed(name: str) -> pl.Expr:
+    return pl.col(name).fill_null("\0null").hash(seed=0)
+
+
+def _with_decisions(both: pl.DataFrame, first: RunFiles, second: RunFiles) -> pl.DataFrame:
+    """Add to rows that are in both runs what was decided about them in each, as their ledgers have it.
+
+    reviewer_fix of ada, to "16"          fix to 16 by ada
+    reviewers_disagree, ada and bob       disagreement of ada, bob
+    conflict_settled, by the word of ada  another row of its conflict decided by ada
+    """
+    for files, suffix, column in ((first, "", _DECIDED[0]), (second, "_b", _DECIDED[1])):
+        keys = [f"{name}{suffix}" for name in SOURCE_KEY]
+        both = both.join(_decided(files, column), left_on=keys, right_on=SOURCE_KEY, how="left")
+    return both
+
+
+def _decided(files: RunFiles, column: str) -> pl.DataFrame:
+    schema = {"source": pl.String, "source_row": pl.Int64, column: pl.String}
+    ledger = files.table(_DECIDING_STAGE, LEDGER_FILE)
+    if ledger is None:
+        return pl.DataFrame(schema=schema)
+    columns = [*SOURCE_KEY, "reason", "evidence", "after"]
+    records = ledger.filter(pl.col("reason").is_in(_DECISION_REASONS)).select(columns).collect(engine="streaming")
+    words = {(row["source"], row["source_row"]): _describe(row) for row in records.iter_rows(named=True)}
+    return pl.DataFrame([(*key, word) for key, word in words.items()], schema=schema, orient="row")
+
+
+def _describe(record: dict[str, Any]) -> str:
+    evidence = orjson.loads(record["evidence"])
+    reason = record["reason"]
+    if reason == "reviewers_disagree":
+        return f"disagreement of {', '.join(evidence['words'])}"
+    reviewers = ", ".join(evidence["reviewers"])
+    if reason in _OF_CONFLICTS:
+        return f"another row of its conflict decided by {reviewers}"
+    word = reason.removeprefix("reviewer_")
+    return f"fix to {record['after'][:_GOLD_CHARS]} by {reviewers}" if word == "fix" else f"{word} by {reviewers}"
+
+
+def _ids(rows: pl.DataFrame, examples: int, column: str = "id") -> tuple[str, ...]:
+    return tuple(rows[column].unique().sort().head(examples))
+
+
+def _count_left(pairs: _Pairs, only: pl.DataFrame, column: str) -> int:
+    """Return how many rows a run has left."""
+    parts = (pairs.both[column], pairs.changed[column], only["outcome"])
+    return sum(int(part.is_in(list(OUTCOMES.values())).sum()) for part in parts)
+
+
+def _source(first: RunFiles, second: RunFiles, pairs: _Pairs, examples: int) -> Source:
+    rejects = [count_rejects(files.path("ingest", "rejects.jsonl")) for files in (first, second)]
+    reasons = sorted(rejects[0].keys() | rejects[1].keys())
+    changed = pairs.changed
+    columns = {name: int((changed[f"raw_{name}"] != changed[f"raw_{name}_b"]).sum()) for name in COLUMNS}
+    shown = changed.sort(SOURCE_KEY).head(examples)
+    return Source(
+        both=pairs.both.height,
+        only_first=pairs.only_first.height,
+        only_second=pairs.only_second.height,
+        changed=changed.height,
+        changed_columns={name: count for name, count in columns.items() if count},
+        ids_first=_ids(pairs.only_first, examples),
+        ids_second=_ids(pairs.only_second, examples),
+        ids_changed=tuple(zip(shown["id"], shown["id_b"], strict=True)),
+        rejects={reason: (rejects[0].get(reason, 0), rejects[1].get(reason, 0)) for reason in reasons},
+    )
+
+
+def _transitions(
+    both: pl.DataFrame, settings: Sequence[Setting], stages: Sequence[str], examples: int
+) -> tuple[Transition, ...]:
+    moved = both.filter(pl.col("outcome") != pl.col("outcome_b"))
+    by = ["outcome", "outcome_b", *_DECIDED]
+    counted = moved.group_by(by).agg(pl.len(), pl.col("id").unique().sort().head(examples))
+    ordered = counted.sort(["len", *by], descending=[True, *(False for _ in by)], nulls_last=True)
+    return tuple(
+        Transition(first, second, rows, tuple(ids), _reasons((first, second), decided, settings, stages))
+        for first, second, *decided, rows, ids in ordered.iter_rows()
+    )
+
+
+def _reasons(
+    outcomes: tuple[str, str], decided: Sequence[str | None], settings: Sequence[Setting], stages: Sequence[str]
+) -> tuple[Setting, ...]:
+    """Return the decisions where these differ, else the differences of the stages where the row left; where those have
+    none, the nearest before them."""
+    left_at = [outcome.partition(":")[0] for outcome in outcomes]
+    left_before = _DECIDING_STAGE in stages and set(left_at) & set(stages[: stages.index(_DECIDING_STAGE)])
+    if decided[0] != decided[1] and not left_before:
+        return (Setting(_DECIDING_STAGE, DECISIONS, decided[0], decided[1]),)
+    deciding = [stage for stage in stages if stage in left_at] or list(stages)
+    if differences := tuple(setting for setting in settings if setting.stage in deciding):
+        return differences
+    for stage in reversed(stages[: stages.index(deciding[0])]):
+        if differences := tuple(setting for setting in settings if setting.stage == stage):
+            return differences
+    return ()
+
+
+def _texts(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int) -> tuple[TextChange, ...]:
+    changes = []
+    for column in COLUMNS:
+        other = pl.col(f"{column}_b")
+        rows = both.filter(pl.col(column).is_not_null() & other.is_not_null() & (pl.col(column) != other))
+        if not rows.height:
+            continue
+        edits_first = _edits(first, rows, column, "")
+        edits_second = _edits(second, rows, column, "_b")
+        key = ["id", "copy", "edit"]
+        changes.append(
+            TextChange(
+                column,
+                rows.height,
+                _ids(rows, examples),
+                _count_edits(edits_first.join(edits_second, on=key, how="anti")),
+                _count_edits(edits_second.join(edits_first, on=key, how="anti")),
+            )
+        )
+    return tuple(changes)
+
+
+def _edits(files: RunFiles, rows: pl.DataFrame, column: str, suffix: str) -> pl.DataFrame:
+    """Return id, copy and `stage/reason` of the edits of a column in these rows."""
+    keys = _row_keys(rows, suffix)
+    made = [
+        ledger.filter(
+            (pl.col("action") == "edit") & (pl.col("evidence").str.json_path_match("$.column") == column)
+        ).select(*SOURCE_KEY, pl.format("{}/{}", pl.lit(stage), pl.col("reason")).alias("edit"))
+        for stage, ledger in files.tables(LEDGER_FILE)
+    ]
+    return pl.concat(made).join(keys, on=SOURCE_KEY).select("id", "copy", "edit").unique().collect(engine="streaming")
+
+
+def _row_keys(rows: pl.DataFrame, suffix: str) -> pl.LazyFrame:
+    """Return id, copy and the SOURCE_KEY that rows have in one of the runs."""
+    return rows.lazy().select("id", "copy", *(pl.col(f"{name}{suffix}").alias(name) for name in SOURCE_KEY))
+
+
+def _count_edits(edits: pl.DataFrame) -> dict[str, int]:
+    return dict(edits.group_by("edit").len().sort(["len", "edit"], descending=[True, False]).iter_rows())
+
+
+def _flags(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int) -> tuple[FlagChange, ...]:
+    flags_first, flags_second = _flagged(first, both, ""), _flagged(second, both, "_b")
+    key = ["id", "copy", "reason"]
+    gone, new = flags_first.join(flags_second, on=key, how="anti"), flags_second.join(flags_first, on=key, how="anti")
+    changes = []
+    for reason in sorted({*gone["reason"], *new["reason"]}):
+        lost, gained = gone.filter(pl.col("reason") == reason), new.filter(pl.col("reason") == reason)
+        changes.append(FlagChange(reason, lost.height, gained.height, _ids(lost, examples), _ids(gained, examples)))
+    return tuple(changes)
+
+
+def _flagged(files: RunFiles, both: pl.DataFrame, suffix: str) -> pl.DataFrame:
+    keys = _row_keys(both, suffix)
+    flags = files.flags(after_training=False)
+    if flags is None:
+        return keys.select("id", "copy", pl.lit("").alias("reason")).head(0).collect()
+    flagged = flags.select(*SOURCE_KEY, "reason").unique().join(keys, on=SOURCE_KEY).select("id", "copy", "reason")
+    return flagged.collect(engine="streaming")
+
+
+def _rates(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int) -> Rates | None:
+    profile_first, profile_second = (files.table("profile", "profile.parquet") for files in (first, second))
+    if profile_first is None or profile_second is None:
+        return None
+    second_key = [f"{name}_b" for name in SOURCE_KEY]
+    rates_first = profile_first.select(*SOURCE_KEY, "pass_rate")
+    rates_second = profile_second.select(pl.col(*SOURCE_KEY).name.suffix("_b"), pl.col("pass_rate").alias("rate_b"))
+    rows = (
+        both.lazy()
+        .select("id", *SOURCE_KEY, *second_key)
+        .join(rates_first, on=SOURCE_KEY)
+        .join(rates_second, on=second_key)
+        .drop_nulls(["pass_rate", "rate_b"])
+        .collect(engine="streaming")
+    )
+    moved = rows.with_columns(by=(pl.col("pass_rate") - pl.col("rate_b")).abs()).filter(pl.col("by") > 0)
+    most = moved.sort(["by", "id"], descending=[True, False]).head(examples)
+    first_mean, second_mean = (
+        float(sum(column) / len(column)) if len(column) else None for column in (rows["pass_rate"], rows["rate_b"])
+    )
+    return Rates(rows.height, moved.height, first_mean, second_mean, tuple(most["id"]))
+
+
+def diff_page(first_dir: Path, second_dir: Path) -> str:
+    """Return the difference of two runs as a page. InputError where a folder is no run, or has no rows yet."""
+    first, second = first_dir.resolve().name, second_dir.resolve().name
+    names = (first, second) if first != second else (str(first_dir), str(second_dir))
+    title = " beside ".join(names)
+    return render_plain("diff.html.jinja", title, names=names, difference=diff_runs(first_dir, second_dir))
+
+
+def diff_lines(difference: Difference) -> list[str]:
+    """Return what differs, line by line; what is the same is left out."""
+    lines = [
+        f"A  {visible(difference.first)}: {difference.left[0]:,} rows left",
+        f"B  {visible(difference.second)}: {difference.left[1]:,} rows left",
+    ]
+    lines += [f"   only A has: {', '.join(difference.stages_first)}"] if difference.stages_first else []
+    lines += [f"   only B has: {', '.join(difference.stages_second)}"] if difference.stages_second else []
+    lines += _section("Settings and code", [_setting_line(setting) for setting in difference.settings])
+    lines += _section("What came in", _source_lines(difference.source))
+    moved = []
+    for change in difference.transitions:
+        moved.append(f"{change.rows:>8,}  {_end(change.first)} -> {_end(change.second)}{_list_ids(change.ids)}")
+        moved += [f"          because {_setting_line(setting)}" for setting in change.because]
+    lines += _section("Rows that ended otherwise (A -> B)", moved)
+    lines += _section(
+        "Rows in both with another value", [line for change in difference.texts for line in _text_lines(change)]
+    )
+    lines += _section("Flags", [line for change in difference.flags for line in _flag_lines(change)])
+    rates = difference.rates
+    if rates is not None and rates.changed and rates.first is not None and rates.second is not None:
+        mean = f"mean {rates.first:.3f} -> {rates.second:.3f}"
+        lines += _section("Pass rates", [f"{rates.changed:>8,}  of {rates.rows:,} rows, {mean}{_list_ids(rates.ids)}"])
+    if len(lines) == 2:
+        lines.append("No difference.")
+    else:
+        lines += ["", "truegold explain ID --run RUN tells a row's whole story."]
+    return lines
+
+
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    content = list(lines)
+    return ["", title, *content] if content else []
+
+
+def _setting_line(setting: Setting) -> str:
+    if setting.name == DECISIONS:
+        return f"{DECISIONS}: {visible(setting.first or 'none')} -> {visible(setting.second or 'none')}"
+    if setting.first == setting.second:
+        return f"{setting.name} {setting.first}"
+    return f"{setting.name}: {_value(setting.first)} -> {_value(setting.second)}"
+
+
+def _value(value: Any) -> str:
+    return cut(visible(orjson.dumps(value).decode()), VALUE_CHARS)
+
+
+def _source_lines(source: Source) -> Iterable[str]:
+    if source.only_first:
+        yield f"{source.only_first:>8,}  rows in A's data only{_list_ids(source.ids_first)}"
+    if source.only_second:
+        yield f"{source.only_second:>8,}  rows in B's data only{_list_ids(source.ids_second)}"
+    if source.changed:
+        columns = ", ".join(f"{name} {count:,}" for name, count in source.changed_columns.items())
+        ids = [f"{first} -> {second}" for first, second in source.ids_changed]
+        yield f"{source.changed:>8,}  rows changed in the data ({columns}){_list_ids(ids)}"
+    for reason, (first_count, second_count) in source.rejects.items():
+        if first_count != second_count:
+            yield f"          rejected as {visible(reason)}: {first_count:,} -> {second_count:,}"
+
+
+def _end(outcome: str) -> str:
+    stage, colon, reason = outcome.partition(": ")
+    return f"dropped by {visible(stage)} ({visible(reason)})" if colon else outcome
+
+
+def _text_lines(change: TextChange) -> Iterable[str]:
+    yield f"{change.rows:>8,}  {change.column}{_list_ids(change.ids)}"
+    for name, edits in (("A", change.edits_first), ("B", change.edits_second)):
+        if edits:
+            yield f"          edits only in {name}: {_counts(edits)}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{visible(name)} {count:,}" for name, count in counts.items())
+
+
+def _flag_lines(change: FlagChange) -> Iterable[str]:
+    for name, rows, ids in (("A", change.only_first, change.ids_first), ("B", change.only_second, change.ids_second)):
+        if rows:
+            yield f"{rows:>8,}  {visible(change.reason)} only in {name}{_list_ids(ids)}"
+
+
+def _list_ids(ids: Iterable[str]) -> str:
+    listed = ", ".join(ids)
+    return f"   {listed}" if listed else ""
