@@ -1,11 +1,11 @@
 """A report that may be given away: without the texts of the rows, or with what names somebody taken out of them.
 
     left out    prompt "(42 characters)"                      numbers, reasons, verdicts and where rows ended stay
-    redacted    prompt "[name 1] writes to [e-mail] ..."    see `redaction`
+    redacted    prompt "[name 1] writes to [e-mail] ..."      without addresses, keys and names (`Redactor`)
 
 The page is made from a copy of the run in a temporary folder that holds nothing else: columns are copied because they
 are known to hold no text, so that a column that is new to this file is left out and not forgotten. Ids of rows stay:
-whoever has a problem can tell whether it was in the data.
+who has a problem can tell whether it was in the data.
 """
 
 from __future__ import annotations
@@ -69,7 +69,14 @@ _CAPITALISED = re.compile(r"(?<![\w\\$])[A-Z][a-z]+(?![\w$])")
 
 
 class Redactor:
-    """Redacts texts; a name has the same number in all of them."""
+    """Redacts texts; a name has the same number in all of them.
+
+        "Write to ann@example.org, key sk-a1B2..."    ->  "Write to [e-mail], key [key]"
+        "Tom buys 3 pens. How many has Tom?"          ->  "[name 1] buys 3 pens. How many has [name 1]?"
+
+    Names are told by their capitals and by what they do (`text.persons`); places and makers are taken for some, too.
+    Names in scripts without capitals, and names that only ever begin a sentence and do nothing in it, are not seen.
+    """
 
     def __init__(self, names: Iterable[str] = ()) -> None:
         self._names = {name: f"[name {position}]" for position, name in enumerate(dict.fromkeys(names), 1)}

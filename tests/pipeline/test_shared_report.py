@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from report_pages import Page, shown_rows, unpack
 
 from truegold.flows.cli.app import main
-from truegold.pipeline.report.redaction import Redactor
-from truegold.pipeline.report.sharing import SharedTexts, shared_page
+from truegold.pipeline.report.sharing import Redactor, SharedTexts, shared_page
 from truegold.pipeline.review.decisions import DecisionKind
 from truegold.pipeline.review.run import ReviewedRun
 from truegold.pipeline.tables.rows import row_id

@@ -28,7 +28,6 @@ PAGES: dict[str, Callable[[Path], str]] = {
     "report": open_page,
     "review": lambda run: open_page(run, ReviewSettings("ann", "secret")),
     "report --share": lambda run: shared_page(run, SharedTexts.REDACTED),
-    "report --compare": lambda run: diff_page(run, run),
 }
 
 
@@ -51,6 +50,10 @@ def test_every_file_is_the_one_that_was_taken(library: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_with_rows_has_both_licences(page: str, full: tuple[Path, str, dict[str, Any]]) -> None:
     assert_licensed(PAGES[page](full[0]), LIBRARIES)
+
+
+def test_the_page_of_two_runs_embeds_nothing(full: tuple[Path, str, dict[str, Any]]) -> None:
+    assert_licensed(diff_page(full[0], full[0]), [])
 
 
 def assert_licensed(html: str, libraries: list[str]) -> None:
