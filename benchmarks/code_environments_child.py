@@ -22,17 +22,17 @@ Seen = list[Any]
 
 def forbid_namespaces() -> None:
     """What most containers do: unshare, setns, mount and clone with a namespace flag say "not permitted"."""
-    from truegold.verifiers.sandbox.inside.confine import kernel, seccomp, syscalls
+    from truegold.verifiers.sandbox.inside.confine import kernel, seccomp
 
     load, equal, any_of, give = 0x20, 0x15, 0x45, 0x06
     allow, deny = (give, 0, 0, 0x7FFF0000), (give, 0, 0, 0x00050001)
     program: list[tuple[int, int, int, int]] = [(load, 0, 0, 0)]
     numbers = {"unshare": (272, 97), "setns": (308, 268), "mount": (165, 40)}  # x86-64, arm64
     for pair in numbers.values():
-        program += [(equal, 0, 1, pair[not syscalls.has_x32()]), deny]
-    program += [(equal, 0, 1, syscalls.required_call_number("clone3")), (give, 0, 0, 0x00050000 | 38)]
+        program += [(equal, 0, 1, pair[not kernel.has_x32()]), deny]
+    program += [(equal, 0, 1, kernel.required_call_number("clone3")), (give, 0, 0, 0x00050000 | 38)]
     program += [
-        (equal, 0, 3, syscalls.required_call_number("clone")),
+        (equal, 0, 3, kernel.required_call_number("clone")),
         (load, 0, 0, 16),
         (any_of, 0, 1, 0x7E020000),
         deny,

@@ -24,8 +24,8 @@ from typing import Any
 
 from code_rows import Json, Row
 
-from truegold.verifiers.code.comparison.outputs import checker_of
-from truegold.verifiers.code.comparison.values import call_checker_of
+from truegold.verifiers.code.output_comparison import checker_of
+from truegold.verifiers.code.value_comparison import call_checker_of
 from truegold.verifiers.sandbox.inside import wire
 from truegold.verifiers.sandbox.inside.wire import Undecodable, decode, encode
 

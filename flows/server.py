@@ -29,7 +29,7 @@ from truegold.pipeline.running.disk import cache_folder
 from truegold.pipeline.running.isolation import free_port
 from truegold.verifiers import SetupError
 from truegold.verifiers.extras import require
-from truegold.verifiers.sandbox.processes.lifetime import die_with_parent
+from truegold.verifiers.sandbox.child_process import die_with_parent
 
 if TYPE_CHECKING:
     from truegold.pipeline.near import Searcher, ShardLinks, ShardRunner

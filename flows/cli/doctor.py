@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from truegold.flows.console import print_line
-from truegold.verifiers.sandbox.processes.cores import usable_cores
+from truegold.verifiers.sandbox.child_process import usable_cores
+from truegold.verifiers.sandbox.child_process import usable_cores
 
 
 @dataclass(frozen=True)

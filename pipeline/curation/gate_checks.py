@@ -26,7 +26,7 @@ from truegold.pipeline.tables.rows import Row, dump_json
 from truegold.verifiers import Item, Verdict, gold_response, judges_solutions, resolve
 from truegold.verifiers.audit.gaming import gaming_cases
 from truegold.verifiers.audit.suites.null_programs import null_programs
-from truegold.verifiers.code.bad_suite import BadSuite
+from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite import Asserts, Suite, read_suite
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 

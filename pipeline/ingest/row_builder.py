@@ -62,7 +62,7 @@ from truegold.pipeline.sources.row_columns import (
 )
 from truegold.pipeline.tables.rows import Row, dump_json, row_id
 from truegold.verifiers import judges_solutions, resolve
-from truegold.verifiers.code.bad_suite import BadSuite
+from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.shapes import normal_form
 from truegold.verifiers.gold import OF_VALUES, OTHER_GOLDS, needs_all_golds
 from truegold.verifiers.registry import BUILT_IN

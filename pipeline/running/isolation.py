@@ -33,7 +33,7 @@ from truegold.pipeline.running.disk import cache_folder, disk_errors_reported, w
 from truegold.pipeline.running.progress import NullProgress, PipeProgress, Progress, relay
 from truegold.verifiers import SetupError
 from truegold.verifiers.sandbox.errors import ERROR_TYPES, TruegoldError
-from truegold.verifiers.sandbox.processes.lifetime import die_with_parent
+from truegold.verifiers.sandbox.child_process import die_with_parent
 
 LOG_TAIL = 15
 """The error of a crashed stage shows this many lines of its log."""

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from truegold.verifiers import SetupError
-from truegold.verifiers.sandbox.processes.cores import usable_cores
-from truegold.verifiers.sandbox.processes.lifetime import die_with_process
+from truegold.verifiers.sandbox.child_process import die_with_process, usable_cores
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -70,7 +70,7 @@ def test_a_worker_that_cannot_start_is_a_setup_error(monkeypatch):
 
 
 def test_memory_beyond_the_limit_is_refused():
-    module = "truegold.verifiers.sandbox.processes.child_serve"
+    module = "truegold.verifiers.sandbox.child_process"
     code = f"from {module} import limit_memory; limit_memory(1 << 29); bytearray(1 << 30)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "MemoryError" in done.stderr

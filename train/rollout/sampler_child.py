@@ -25,8 +25,8 @@ from truegold.pipeline.engines.base import Completion, Request, SamplingParams
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.rollout.weight_files import read_weights, release_weights
 from truegold.train.turns.episodes import EnvironmentFaults, Episode, EpisodeRunner, OpenEpisodes, make_runner
+from truegold.verifiers.sandbox.child_process import die_with_process
 from truegold.verifiers.sandbox.errors import TruegoldError
-from truegold.verifiers.sandbox.processes.lifetime import die_with_process
 
 RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """What tells a process that it is one of several ranks. The sampler is none."""

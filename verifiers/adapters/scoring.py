@@ -21,8 +21,9 @@ from truegold.verifiers.registry import BUILT_IN, resolve
 from truegold.verifiers.running.batch import DEADLINE_S, SMALL_BATCH, BatchVerifier
 from truegold.verifiers.running.deadlines import MAX_TIMEOUTS, TimeoutTally
 from truegold.verifiers.running.item import Item, ResolvedVerifiers
+from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.sandbox.processes.cores import usable_cores
+from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.verdict import Verdict
 
 CHUNK = 16

@@ -24,7 +24,7 @@ from truegold.verifiers.audit.hostile import EXECUTED
 from truegold.verifiers.gold import gold_response
 from truegold.verifiers.registry import resolve
 from truegold.verifiers.running.item import Item, verdict_to_json
-from truegold.verifiers.sandbox.processes.child_serve import Conversation, limit_memory
+from truegold.verifiers.sandbox.child_process import Conversation, limit_memory
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 THREADS = 8

@@ -22,8 +22,8 @@ from typing import Any, Self
 
 from truegold.verifiers.registry import resolve
 from truegold.verifiers.running.item import Item
+from truegold.verifiers.sandbox.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
-from truegold.verifiers.sandbox.processes.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.verdict import Reason, Verifier
 
 DEFAULT_CPU_S = 1.0

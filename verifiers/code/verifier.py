@@ -24,21 +24,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from truegold.verifiers.code.checks.names import functions_under_test
-from truegold.verifiers.code.comparison.outputs import with_allowed_error
+from truegold.verifiers.code.checks.lowering import functions_under_test
 from truegold.verifiers.code.drivers import LANGUAGES as DRIVEN_LANGUAGES
 from truegold.verifiers.code.drivers import language_name_of
-from truegold.verifiers.code.extraction.completion_stub import stub_names
-from truegold.verifiers.code.extraction.program import Extracted, callable_in, extract_code
-from truegold.verifiers.code.extraction.worked_solution import worked_program
-from truegold.verifiers.code.judging import CannotJudge, Judged, cut, verdict_of
-from truegold.verifiers.code.protocols.asserts import judge_code
-from truegold.verifiers.code.protocols.calls import judge_calls
-from truegold.verifiers.code.protocols.cases import NotCompiled
+from truegold.verifiers.code.outcomes import CannotJudge, Judged, cut, verdict_of
+from truegold.verifiers.code.output_comparison import with_allowed_error
+from truegold.verifiers.code.protocols.python_tests import judge_code
+from truegold.verifiers.code.protocols.python_tests import Source, judge_calls
 from truegold.verifiers.code.protocols.inserted import judge_inserted
 from truegold.verifiers.code.protocols.native_calls import judge_native_calls
-from truegold.verifiers.code.protocols.source import Source
-from truegold.verifiers.code.protocols.stdio import judge_stdio
+from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
+from truegold.verifiers.code.python_source import stub_names
+from truegold.verifiers.code.response_program import Extracted, callable_in, extract_code, worked_program
 from truegold.verifiers.code.suite import (
     SUITE_OPTIONS,
     Asserts,
@@ -55,9 +52,8 @@ from truegold.verifiers.code.suite import (
 )
 from truegold.verifiers.options import BadOption, bad_option_verdict, word_option
 from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.sandbox.execution import Backend, Program, SandboxError
+from truegold.verifiers.sandbox.execution import Backend, Program, SandboxError, Tier
 from truegold.verifiers.sandbox.local import PYTHON, Local
-from truegold.verifiers.sandbox.tiers import Tier
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 REWARDS = ("all", "pass_rate")
@@ -157,7 +153,7 @@ class CodeVerifier:
     def _backend(self, local: Local) -> Backend:
         if self.backend == "local":
             return local
-        from truegold.verifiers.sandbox.remote import backend_of
+        from truegold.verifiers.sandbox.sandboxfusion import backend_of
 
         return backend_of(self.backend)
 

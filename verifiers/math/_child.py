@@ -13,8 +13,7 @@ import signal
 from pathlib import Path
 from typing import Any, NoReturn
 
-from truegold.verifiers.sandbox.processes.child_serve import Conversation, limit_memory
-from truegold.verifiers.sandbox.processes.lifetime import die_with_parent
+from truegold.verifiers.sandbox.child_process import Conversation, die_with_parent, limit_memory
 from truegold.verifiers.verdict import Reason
 
 MAX_MEMORY_BYTES = 64 << 20

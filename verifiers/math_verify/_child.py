@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from truegold.verifiers.sandbox.processes.child_serve import Conversation, limit_memory
+from truegold.verifiers.sandbox.child_process import Conversation, limit_memory
 from truegold.verifiers.verdict import Reason
 
 MAX_BYTES = 4 * 2**30

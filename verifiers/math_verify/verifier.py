@@ -21,8 +21,8 @@ from importlib.util import find_spec
 from typing import Any, ClassVar
 
 from truegold.verifiers.options import AnswerVerifier, BadOption
+from truegold.verifiers.sandbox.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.sandbox.errors import SetupError
-from truegold.verifiers.sandbox.processes.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.verdict import Reason, Verdict
 
 DEADLINE_S = 10.0

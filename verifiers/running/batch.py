@@ -26,9 +26,14 @@ from typing import Any
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.deadlines import TimeoutTally
 from truegold.verifiers.running.item import Item, ResolvedVerifiers, TimedVerdict, verdict_from_json
+from truegold.verifiers.sandbox.child_process import (
+    ChildDied,
+    ChildProcess,
+    DeadlinePassed,
+    describe_start,
+    usable_cores,
+)
 from truegold.verifiers.sandbox.errors import ERROR_TYPES, ConfigError, SetupError, TruegoldError
-from truegold.verifiers.sandbox.processes.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
-from truegold.verifiers.sandbox.processes.cores import usable_cores
 from truegold.verifiers.verdict import Reason, Verdict
 
 SMALL_BATCH = 64

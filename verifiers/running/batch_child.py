@@ -13,8 +13,8 @@ import traceback
 from typing import Any
 
 from truegold.verifiers.running.item import Item, ResolvedVerifiers, verdict_to_json
+from truegold.verifiers.sandbox.child_process import Conversation
 from truegold.verifiers.sandbox.errors import TruegoldError
-from truegold.verifiers.sandbox.processes.child_serve import Conversation
 
 
 def main() -> None:

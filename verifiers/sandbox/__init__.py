@@ -1,15 +1,8 @@
 """Runs programs that nobody has read, in processes of their own that can do nothing else. No Docker, no privileges."""
 
-from truegold.verifiers.sandbox.job import Job
-from truegold.verifiers.sandbox.local import (
-    Local,
-    Ready,
-    closed_languages,
-    installed_languages,
-    summarize_languages,
-)
+from truegold.verifiers.sandbox.execution import Job, Tier
+from truegold.verifiers.sandbox.local import Local, Ready, closed_languages, installed_languages, summarize_languages
 from truegold.verifiers.sandbox.pool import Kind, Sandbox, close_all, possible_tiers, sandbox
-from truegold.verifiers.sandbox.tiers import Tier
 
 __all__ = [
     "Job",

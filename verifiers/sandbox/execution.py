@@ -1,13 +1,27 @@
-"""What became of a program that was run, and the interface of whatever runs programs."""
+"""What became of a program that was run, and the interface of whatever runs programs.
+
+What is asked of the sandbox: a role to play in a process of its own, under limits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
-from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.limits import BOX_MB, IDLE_S, MB, Limits
+
+
+class Tier(StrEnum):
+    """What holds a program in."""
+
+    FULL = "full"
+    """Namespaces of its own (user, mount, pid, network, IPC, UTS), Landlock where there is one, seccomp, limits."""
+    CONTAINER = "container"
+    """Where namespaces are not allowed, as in most containers: Landlock, seccomp, limits, a private folder."""
+    WEAK = "weak"
+    """Limits only: a program can read and send what the user can. Never chosen by itself."""
 
 
 class End(StrEnum):
@@ -95,3 +109,37 @@ class Backend(Protocol):
     def prepare(self, program: Program, limits: Limits) -> Prepared:
         """Make a program ready to run, and compile it where its language is. Raises SandboxError."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One process."""
+
+    role: str
+    """What it does with its payload; `inside/roles/` lists the roles."""
+    payload: bytes
+    limits: Limits
+    stdin: bytes = b""
+    native: bool = False
+    """It starts other programs: compilers, other languages."""
+    warm: Sequence[str] = ()
+    """Packages that its program imports; the zygote imports them once for all jobs."""
+    result_bytes: int = 0
+    """What its results may take up, where that is more than a program may write elsewhere."""
+
+    def request(self) -> dict[str, Any]:
+        """Return what the zygote is told about the job; its payload and streams go as files."""
+        limits = {
+            "cpu_s": self.limits.cpu_s,
+            "idle_s": IDLE_S,
+            "memory_bytes": int(self.limits.memory_mb * MB),
+            "output_bytes": max(int(self.limits.output_mb * MB), _round_up(self.result_bytes)),
+            "files_bytes": BOX_MB * MB,
+            "threads": self.limits.threads,
+        }
+        return {"role": self.role, "limits": limits, "native": self.native, "payload_bytes": len(self.payload)}
+
+
+def _round_up(size: int) -> int:
+    """Round to a power of two: a zygote prepares, and keeps, the steps for each set of limits that it has met."""
+    return 1 << size.bit_length() if size > BOX_MB * MB else 0

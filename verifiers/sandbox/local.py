@@ -22,13 +22,11 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-from truegold.verifiers.sandbox.execution import End, Execution, Prepared, Program, SandboxError
-from truegold.verifiers.sandbox.inside.confine.preload import warm_modules
-from truegold.verifiers.sandbox.job import Job
+from truegold.verifiers.sandbox.execution import End, Execution, Job, Prepared, Program, SandboxError, Tier
+from truegold.verifiers.sandbox.inside.preload import warm_modules
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import COMPILE_MEMORY_MB, COMPILE_OUTPUT_MB, Limits
 from truegold.verifiers.sandbox.pool import Kind, Sandbox, sandbox
-from truegold.verifiers.sandbox.tiers import Tier
 from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, available_toolchains
 
 PYTHON = "python"

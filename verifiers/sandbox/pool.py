@@ -1,4 +1,6 @@
-"""Sandboxes shared by all threads of a process, each with a zygote per core and group of jobs that starts when it is
+"""How strong a sandbox is, from strongest to weakest. Every verdict names its tier.
+
+Sandboxes shared by all threads of a process, each with a zygote per core and group of jobs that starts when it is
 needed. Of all groups together, a sandbox runs as many jobs at a time as there are cores.
 
     box = sandbox()                                   the strongest tier that this machine gives
@@ -22,13 +24,29 @@ from dataclasses import dataclass
 from functools import cache
 from queue import LifoQueue
 
-from truegold.verifiers.sandbox.errors import SetupError
-from truegold.verifiers.sandbox.execution import Execution, MachineBusy, SandboxError
-from truegold.verifiers.sandbox.inside.confine.preload import group_of
-from truegold.verifiers.sandbox.job import Job
-from truegold.verifiers.sandbox.processes.cores import usable_cores
-from truegold.verifiers.sandbox.seat import Seat, TierNotPossible
-from truegold.verifiers.sandbox.tiers import AUTOMATIC_TIERS, VARIABLE, Tier, tier_from_environment
+from truegold.verifiers.sandbox.child_process import usable_cores
+from truegold.verifiers.sandbox.errors import ConfigError, SetupError
+from truegold.verifiers.sandbox.execution import Execution, Job, MachineBusy, SandboxError, Tier
+from truegold.verifiers.sandbox.inside.preload import group_of
+from truegold.verifiers.sandbox.pool import Seat, TierNotPossible
+
+VARIABLE = "TRUEGOLD_SANDBOX"
+"""The environment variable that asks for a tier, such as `weak` on a machine that gives no other."""
+
+
+AUTOMATIC_TIERS = (Tier.FULL, Tier.CONTAINER)
+
+
+def tier_from_environment() -> Tier | None:
+    """Return the tier that `TRUEGOLD_SANDBOX` asks for, if any. Raises ConfigError where it names none."""
+    name = os.environ.get(VARIABLE, "").strip()
+    if not name or name == "auto":
+        return None
+    try:
+        return Tier(name)
+    except ValueError:
+        raise ConfigError(f"{VARIABLE}={name} names no tier.", f"It may be {', '.join(Tier)} or auto.") from None
+
 
 ATTEMPTS = 2
 

@@ -3,20 +3,29 @@
     LANGUAGES["cpp"].toolchain()  ->  Toolchain(compile=["/usr/bin/g++", "-O2", ...], run=["./main"], ...)  or None
 
 Command lines are those that judges of programming contests use. Not covered: packages of a language (npm, crates).
+
+What Go's compiler makes of its own library, kept for all programs.
+
+From 1.20 on Go comes without its library compiled. Each program would compile it anew, which takes half a minute and
+more room than a program's folder has. So the packages that programs use are compiled here once, outside of the sandbox,
+with no program near them; in there the folder is for reading alone, and only the program itself is compiled.
 """
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import re
 import shutil
 import subprocess
+import tempfile
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 
-from truegold.verifiers.sandbox import go_cache
 from truegold.verifiers.sandbox.languages import CPP_EDITIONS, DEFAULT_CPP, JAVA_EDITIONS, without_package
 from truegold.verifiers.sandbox.limits import Limits
 
@@ -171,8 +180,8 @@ def _go() -> Toolchain | None:
     }
     expose, make_ready = _outside_system(home), _do_nothing
     version = (_output_of([f"{home}/bin/go", "env", "GOVERSION"]) or "").removeprefix("go")
-    if (folder := go_cache.cache_folder(version)) is not None:
-        make_ready = partial(go_cache.fill, folder, f"{home}/bin/go", dict(environment))
+    if (folder := go_cache_folder(version)) is not None:
+        make_ready = partial(fill_go_cache, folder, f"{home}/bin/go", dict(environment))
         environment["GOCACHE"] = str(folder)
         expose = [*expose, str(folder)]
     argv = [f"{home}/bin/go", "build", "-o", "main", "main.go"]
@@ -252,3 +261,77 @@ def _output_of(command: list[str]) -> str | None:
     except (OSError, subprocess.SubprocessError):
         return None
     return completed.stdout.strip() or None
+
+
+PACKAGES = """
+bufio bytes cmp container/heap container/list container/ring context crypto/md5 crypto/sha1 crypto/sha256
+encoding/base64 encoding/binary encoding/hex encoding/json errors fmt hash/fnv io iter maps math math/big
+math/bits math/cmplx math/rand math/rand/v2 os reflect regexp runtime slices sort strconv strings sync
+sync/atomic text/tabwriter time unicode unicode/utf16 unicode/utf8
+""".split()
+"""A program that imports others compiles those itself."""
+
+BUILD_S = 900.0
+"""The time for all packages. What takes longer is left to the programs that import it."""
+FOLDER_FOR_ALL = Path("/var/cache")
+"""Where root puts it: in the tier `container` root's programs run as somebody who may not enter root's home folder."""
+
+_DONE = "truegold-done"
+
+
+def go_cache_folder(version: str) -> Path | None:
+    """Return the folder for a version of Go, empty as long as `fill` was not called; None where none can be made."""
+    base = FOLDER_FOR_ALL if os.geteuid() == 0 else _users_folder()
+    folder = base / "truegold" / f"go-{version}"
+    try:
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder
+
+
+def fill_go_cache(folder: Path, tool: str, environment: Mapping[str, str]) -> None:
+    """Compile the packages into the folder, unless that was done. environment: what programs are compiled with.
+
+    Packages that this version does not have are left out. Where none can be compiled, the toolchain is broken: the next
+    process tries again, since it may have been mended.
+    """
+    if (folder / _DONE).exists():
+        return
+    # Whoever cannot write there finds what another user has put there, or nothing.
+    with contextlib.suppress(OSError), (folder / "truegold-lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (folder / _DONE).exists():
+            return
+        if not _compile(tool, {"PATH": os.defpath, **environment, "GOCACHE": str(folder)}):
+            return
+        for path in folder.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        (folder / _DONE).touch()
+
+
+def _compile(tool: str, environment: Mapping[str, str]) -> bool:
+    """Compile all packages, one by one where that fails, and return whether any could be."""
+    deadline = time.monotonic() + BUILD_S
+    compiled = False
+    with tempfile.TemporaryDirectory() as home:
+        for packages in (PACKAGES, *([package] for package in PACKAGES)):
+            try:
+                build = subprocess.run(
+                    [tool, "build", *packages],
+                    env={**environment, "HOME": home},
+                    cwd=home,
+                    capture_output=True,
+                    timeout=max(0.0, deadline - time.monotonic()),
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return True
+            compiled |= build.returncode == 0
+            if build.returncode == 0 and len(packages) > 1:
+                break
+    return compiled
+
+
+def _users_folder() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

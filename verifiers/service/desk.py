@@ -19,8 +19,8 @@ from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.batch import DEADLINE_S, Pool
 from truegold.verifiers.running.deadlines import TimeoutTally
 from truegold.verifiers.running.item import Item, TimedVerdict
+from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.sandbox.processes.cores import usable_cores
 from truegold.verifiers.service.metrics import Metrics
 from truegold.verifiers.verdict import Reason, Verdict
 

@@ -64,10 +64,10 @@ from truegold.pipeline.verify.vet.suite_records import (
     suite_row,
 )
 from truegold.verifiers.audit.suites import Outcome, Severity, VetOptions, VetReason, vet
-from truegold.verifiers.code.extraction.worked_solution import worked_program
+from truegold.verifiers.code.response_program import worked_program
 from truegold.verifiers.sandbox import close_all
+from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.execution import SandboxError
-from truegold.verifiers.sandbox.processes.cores import usable_cores
 
 VERIFIER = "code"
 ROWS_FILE = "rows.parquet"

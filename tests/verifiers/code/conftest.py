@@ -12,8 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from remote_services import FakeTime, Server
 from sandboxes import box_of
 
-from truegold.verifiers.sandbox import Sandbox, Tier
-from truegold.verifiers.sandbox.remote import service
+from truegold.verifiers.sandbox import Sandbox, Tier, http_service
 
 
 @pytest.fixture(params=[Tier.FULL, pytest.param(Tier.CONTAINER, marks=pytest.mark.long_table)])
@@ -42,9 +41,9 @@ def fresh_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     yield
-    for connection in service._CONNECTIONS.values():
+    for connection in http_service._CONNECTIONS.values():
         connection.client.close()
-    service._CONNECTIONS.clear()
+    http_service._CONNECTIONS.clear()
 
 
 @pytest.fixture

@@ -28,7 +28,8 @@ spec = importlib.util.spec_from_file_location("_inside", init, submodule_search_
 package = importlib.util.module_from_spec(spec)
 sys.modules["_inside"] = package
 spec.loader.exec_module(package)
-from _inside.roles import ROLES
+from _inside.roles import roles_of
+ROLES = roles_of("tests")
 assert "truegold" not in sys.modules
 
 def start(job, peer):

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from truegold.verifiers.sandbox import http_service
 from truegold.verifiers.sandbox.execution import Program
-from truegold.verifiers.sandbox.remote import SandboxFusion, service
+from truegold.verifiers.sandbox.sandboxfusion import SandboxFusion
 
 PYTHON = Program("python", "print(int(input()) + 1)")
 CPP = Program("cpp", "int main() {}")
@@ -34,8 +35,8 @@ class FakeTime:
     seconds: float = 1000.0
     pauses: list[float] = field(default_factory=list)
 
-    def clock(self) -> service.Clock:
-        return service.Clock(lambda: self.seconds, self._sleep, lambda: 1.0)
+    def clock(self) -> http_service.Clock:
+        return http_service.Clock(lambda: self.seconds, self._sleep, lambda: 1.0)
 
     def _sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)

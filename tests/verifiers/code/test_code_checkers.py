@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.verifiers.code.bad_suite import BadSuite
-from truegold.verifiers.code.comparison.output_units import CHUNK_CHARS
-from truegold.verifiers.code.comparison.outputs import checker_of, read_spec
+from truegold.verifiers.code.outcomes import BadSuite
+from truegold.verifiers.code.output_comparison import CHUNK_CHARS, checker_of, read_spec
 
 
 def accepts(spec, expected, got):

@@ -9,7 +9,7 @@ import pytest
 from truegold.verifiers import Reason
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.checks.lowering import lower
-from truegold.verifiers.code.protocols.lines import PartsBudget, lines
+from truegold.verifiers.code.protocols.python_tests import PartsBudget, lines
 from truegold.verifiers.code.suite import Asserts
 from truegold.verifiers.sandbox.inside.wire import Instance, Undecodable, decode
 

@@ -6,11 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.verifiers.code.extraction.completion_stub import continue_stub, stub_names
-from truegold.verifiers.code.extraction.fences import MAX_BLOCKS, fenced_blocks
-from truegold.verifiers.code.extraction.program import callable_in, extract_code
-from truegold.verifiers.code.extraction.python_source import read_source
-from truegold.verifiers.code.syntax import error_line, parse, top_level
+from truegold.verifiers.code.python_source import continue_stub, error_line, parse, read_source, stub_names, top_level
+from truegold.verifiers.code.response_program import MAX_BLOCKS, callable_in, extract_code, fenced_blocks
 
 ADD = "def add(a, b):\n    return a + b"
 HELPERS = "from typing import List\n\nLIMIT = 3\n\n\ndef helper(x):\n    return x\n"

@@ -4,7 +4,7 @@ import pytest
 from sandboxes import box_of
 
 from truegold.verifiers.audit import audit, card
-from truegold.verifiers.code.protocols.harness import INNER_FILE, put_harness_around
+from truegold.verifiers.code.protocols.inserted import INNER_FILE, put_harness_around
 from truegold.verifiers.code.verifier import CodeVerifier
 from truegold.verifiers.sandbox import Tier, installed_languages
 from truegold.verifiers.verdict import Verdict

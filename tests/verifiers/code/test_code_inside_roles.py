@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from inside_jobs import Outcome, call, programs, run_jobs
 
-from truegold.verifiers.sandbox.inside.roles import ROLES
+from truegold.verifiers.sandbox.inside.roles import roles_of
 from truegold.verifiers.sandbox.inside.wire import Instance, Opaque, Undecodable, decode, encode
 
 NODE = "class ListNode:\n    def __init__(self, val, next):\n        self.val, self.next = val, next\n"
@@ -28,7 +28,7 @@ def decoded_lines(outcome: Outcome) -> list[Any]:
 
 
 def test_every_role_has_a_name() -> None:
-    assert {"main", "native", "calls", "serve", "tests", "one_process"} <= ROLES.keys()
+    assert {"main", "native", "calls", "serve", "tests", "one_process"} <= roles_of("tests").keys()
 
 
 class TestCalls:

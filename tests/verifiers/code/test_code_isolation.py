@@ -4,9 +4,10 @@ import ast
 
 import pytest
 
-from truegold.verifiers.sandbox.inside.test_code.isolation import is_solution_module, needs_one_process
+from truegold.verifiers.code.protocols.python_tests import needs_one_process
+from truegold.verifiers.sandbox.inside.test_code.library_functions import is_solution_module
 from truegold.verifiers.sandbox.inside.test_code.statements import plan_units
-from truegold.verifiers.sandbox.inside.test_session import solution_names
+from truegold.verifiers.sandbox.inside.test_session import tests
 
 TOGETHER = {
     "from unittest.mock import patch": "imports unittest.mock",
@@ -109,7 +110,7 @@ def test_modules_that_do_not(name: str) -> None:
     ],
 )
 def test_builtins_that_are_tested(code: str, entry_point: str | None, builtins: set[str]) -> None:
-    assert solution_names.tested_builtins(ast.parse(code), entry_point) == builtins
+    assert tests.tested_builtins(ast.parse(code), entry_point) == builtins
 
 
 def test_a_plan_keeps_the_lines_of_the_code() -> None:

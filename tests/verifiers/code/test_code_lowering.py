@@ -3,8 +3,7 @@
 import pytest
 from lowered_tests import by_lowering, by_running, lowered, reason
 
-from truegold.verifiers.code.checks.lowering import lower, why_not_lowered
-from truegold.verifiers.code.checks.names import functions_under_test
+from truegold.verifiers.code.checks.lowering import functions_under_test, lower, why_not_lowered
 from truegold.verifiers.code.checks.terms import Raised
 from truegold.verifiers.code.suite import Asserts
 

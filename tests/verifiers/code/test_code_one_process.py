@@ -3,7 +3,7 @@
 import pytest
 
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.judging import ONE_PROCESS, SEPARATE_PROCESSES
+from truegold.verifiers.code.outcomes import ONE_PROCESS, SEPARATE_PROCESSES
 
 SUITE = """\
 import unittest

@@ -3,7 +3,7 @@
 import pytest
 
 from truegold.verifiers.sandbox import Job, sandbox
-from truegold.verifiers.sandbox.inside.confine.preload import ANY_PACKAGE, NUMPY, PLAIN, TESTS, group_of, warm_modules
+from truegold.verifiers.sandbox.inside.preload import ANY_PACKAGE, NUMPY, PLAIN, TESTS, group_of, warm_modules
 from truegold.verifiers.sandbox.limits import Limits
 
 LOADED = b"import sys\nprint('numpy' in sys.modules, 'unittest' in sys.modules)"

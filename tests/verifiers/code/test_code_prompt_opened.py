@@ -13,7 +13,7 @@ from textwrap import indent
 import pytest
 
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.extraction.program import extract_code
+from truegold.verifiers.code.response_program import extract_code
 
 STUB = 'def add(a, b):\n    """Return the sum."""\n'
 BODY = "    total = a + b\n    return total"

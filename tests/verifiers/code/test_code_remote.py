@@ -7,10 +7,11 @@ import base64
 import pytest
 from remote_services import CPP, OK, PYTHON, fused, fusion
 
+from truegold.verifiers.sandbox import sandboxfusion
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.sandbox.execution import End, Program, SandboxError
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox.remote import backend_of, sandboxfusion
+from truegold.verifiers.sandbox.sandboxfusion import backend_of
 
 pytestmark = pytest.mark.usefixtures("fresh_connections")
 

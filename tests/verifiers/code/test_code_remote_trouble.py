@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 from remote_services import OK, PYTHON, Answer, fused, fusion
 
+from truegold.verifiers.sandbox import http_service
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.sandbox.execution import SandboxError
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox.remote import SandboxFusion, service
+from truegold.verifiers.sandbox.sandboxfusion import SandboxFusion
 
 pytestmark = pytest.mark.usefixtures("fresh_connections")
 
@@ -39,7 +40,7 @@ def test_passing_trouble_is_tried_again_and_lasting_trouble_is_reported(server, 
         fusion(server, time).prepare(PYTHON, Limits()).run(b"")
     assert "\n" not in str(error.value)
     assert server.url in str(error.value)
-    assert len(server.requests) == 3 + service.ATTEMPTS
+    assert len(server.requests) == 3 + http_service.ATTEMPTS
 
 
 @pytest.mark.parametrize(
@@ -90,7 +91,7 @@ def test_nonsense_is_reported_in_one_line_and_not_asked_for_again(server, time, 
 
 
 def test_a_huge_reply_is_not_read_to_its_end(server, time, monkeypatch):
-    monkeypatch.setattr(service, "MAX_REPLY_BYTES", 2**20)
+    monkeypatch.setattr(http_service, "MAX_REPLY_BYTES", 2**20)
     server.script(fused({**OK, "stdout": "x" * 3 * 2**20}))
     with pytest.raises(SandboxError, match="longer than 1 MiB"):
         fusion(server, time).prepare(PYTHON, Limits()).run(b"")
@@ -104,9 +105,7 @@ def test_a_service_that_does_not_answer_is_given_up_and_not_asked_twice(server, 
         return fused(OK)
 
     server.answer = slow
-    monkeypatch.setattr(
-        "truegold.verifiers.sandbox.remote.sandboxfusion.QUEUE_S", -7.8
-    )  # The request has 0.2 s in all.
+    monkeypatch.setattr("truegold.verifiers.sandbox.sandboxfusion.QUEUE_S", -7.8)  # The request has 0.2 s in all.
     try:
         with pytest.raises(SandboxError, match="no reply within"):
             fusion(server, time).prepare(PYTHON, Limits(cpu_s=2)).run(b"")
@@ -118,16 +117,16 @@ def test_a_service_that_does_not_answer_is_given_up_and_not_asked_twice(server, 
 def test_a_service_that_is_not_there_is_tried_again_then_left_alone_then_probed(server, time):
     server.stop()
     ready = fusion(server, time).prepare(PYTHON, Limits())
-    for _ in range(service.FAILURES_TO_OPEN):
+    for _ in range(http_service.FAILURES_TO_OPEN):
         with pytest.raises(SandboxError, match="refused"):
             ready.run(b"")
-    assert len(time.pauses) == service.FAILURES_TO_OPEN * (service.ATTEMPTS - 1)
+    assert len(time.pauses) == http_service.FAILURES_TO_OPEN * (http_service.ATTEMPTS - 1)
     tried = len(time.pauses)
     with pytest.raises(SandboxError, match=r"failed 8 times in a row and is not asked for another 30 s.*refused"):
         ready.run(b"")
     assert len(time.pauses) == tried
 
-    time.seconds += service.COOL_DOWN_S
+    time.seconds += http_service.COOL_DOWN_S
     with pytest.raises(SandboxError, match=r"^http.*refused"):  # This call is the probe.
         ready.run(b"")
     with pytest.raises(SandboxError, match="not asked"):
@@ -137,13 +136,13 @@ def test_a_service_that_is_not_there_is_tried_again_then_left_alone_then_probed(
 def test_a_flapping_service_recovers_by_one_probe(server, time):
     server.script(Answer({}, 503))
     ready = fusion(server, time).prepare(PYTHON, Limits())
-    for _ in range(service.FAILURES_TO_OPEN):
+    for _ in range(http_service.FAILURES_TO_OPEN):
         with pytest.raises(SandboxError, match="503"):
             ready.run(b"")
     server.script(fused(OK))
     with pytest.raises(SandboxError, match="not asked"):
         ready.run(b"")
-    time.seconds += service.COOL_DOWN_S
+    time.seconds += http_service.COOL_DOWN_S
     assert ready.run(b"").ok
     assert ready.run(b"").ok
 
@@ -151,7 +150,7 @@ def test_a_flapping_service_recovers_by_one_probe(server, time):
 def test_programs_that_break_the_service_do_not_close_it_to_others(server, time):
     server.script(Answer({"status": "SandboxError", "message": "worker died"}))
     ready = fusion(server, time).prepare(PYTHON, Limits())
-    for _ in range(service.FAILURES_TO_OPEN + 1):
+    for _ in range(http_service.FAILURES_TO_OPEN + 1):
         with pytest.raises(SandboxError, match="worker died"):
             ready.run(b"")
     server.script(fused(OK))
@@ -160,11 +159,11 @@ def test_programs_that_break_the_service_do_not_close_it_to_others(server, time)
 
 def test_while_a_probe_is_out_nobody_else_asks():
     now = [0.0]
-    breaker = service.Breaker("http://x", lambda: now[0])
-    for _ in range(service.FAILURES_TO_OPEN):
+    breaker = http_service.Breaker("http://x", lambda: now[0])
+    for _ in range(http_service.FAILURES_TO_OPEN):
         breaker.enter()
         breaker.count_failure("down")
-    now[0] = service.COOL_DOWN_S
+    now[0] = http_service.COOL_DOWN_S
     breaker.enter()
     with pytest.raises(SandboxError, match="http://x failed 8 times"):
         breaker.enter()
@@ -214,7 +213,7 @@ def test_credentials_are_sent_and_never_shown(server, time):
 
 def _in_child(back_end: Any, outputs: Any) -> None:
     outputs.put(back_end.prepare(PYTHON, Limits()).run(b"").stdout)
-    for connection in service._CONNECTIONS.values():
+    for connection in http_service._CONNECTIONS.values():
         connection.client.close()
 
 
@@ -226,7 +225,7 @@ def test_back_ends_work_in_forked_processes_and_pickled(server):
     assert ready.run(b"").ok
     assert pickle.loads(pickle.dumps(back_end)) == back_end
     assert pickle.loads(pickle.dumps(ready)).run(b"").ok
-    with service._LOCK:  # This is as if another thread held it.
+    with http_service._LOCK:  # This is as if another thread held it.
         context = multiprocessing.get_context("fork")
         outputs = context.Queue()
         child = context.Process(target=_in_child, args=(back_end, outputs))

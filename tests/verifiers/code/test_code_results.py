@@ -3,7 +3,7 @@
 import pytest
 
 from truegold.verifiers.code.checks.terms import Raised
-from truegold.verifiers.code.protocols.results import ExpectedResults, NotReturned, read_results
+from truegold.verifiers.code.protocols.python_tests import ExpectedResults, NotReturned, read_results
 from truegold.verifiers.sandbox.execution import End, Execution
 from truegold.verifiers.sandbox.limits import Limits
 

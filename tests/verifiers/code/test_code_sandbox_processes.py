@@ -17,9 +17,9 @@ from sandboxes import LIMITS, box_of, run
 
 from truegold.verifiers.code.verifier import CodeVerifier
 from truegold.verifiers.sandbox import Job, Kind, Sandbox, Tier, sandbox
-from truegold.verifiers.sandbox.boxes import Box, remove_abandoned
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.sandbox.execution import End, SandboxError
+from truegold.verifiers.sandbox.pool import Box, remove_abandoned
 
 
 def test_threads_asking_at_once_get_their_own_answers(box: Sandbox) -> None:

@@ -5,9 +5,9 @@ import struct
 
 import pytest
 
-from truegold.verifiers.sandbox.inside.confine import seccomp, syscalls
+from truegold.verifiers.sandbox.inside.confine import kernel, seccomp
 
-pytestmark = pytest.mark.skipif(not syscalls.is_supported(), reason="the system calls of this machine are not known")
+pytestmark = pytest.mark.skipif(not kernel.is_supported(), reason="the system calls of this machine are not known")
 
 ALLOW, KILL, EPERM, ENOSYS = 0x7FFF0000, 0x80000000, 0x50000 | errno.EPERM, 0x50000 | errno.ENOSYS
 PRETEND = 0x50000
@@ -17,7 +17,7 @@ PID = 4242
 def outcome(code: bytes, call: int, arguments: tuple[int, ...] = (), arch: int | None = None) -> tuple[int, int]:
     """Return what the filter says, and after how many instructions."""
     padded = (*arguments, 0, 0, 0, 0, 0, 0)[:6]
-    data = struct.pack("<IIQ6Q", call, syscalls.audit_arch() if arch is None else arch, 0, *padded)
+    data = struct.pack("<IIQ6Q", call, kernel.audit_arch() if arch is None else arch, 0, *padded)
     position = accumulator = steps = 0
     while True:
         operation, if_true, if_false, operand = struct.unpack_from("=HBBI", code, 8 * position)
@@ -46,10 +46,10 @@ def code(request: pytest.FixtureRequest) -> bytes:
 
 
 def test_every_listed_call_passes_and_no_other_one(code: bytes) -> None:
-    listed = {syscalls.call_number(name) for name in seccomp.ALLOWED} - {None}
+    listed = {kernel.call_number(name) for name in seccomp.ALLOWED} - {None}
     for call in listed:
         assert outcome(code, call)[0] == ALLOW  # type: ignore[arg-type]
-    known = {call for name in syscalls._NUMBERS if (call := syscalls.call_number(name)) is not None}
+    known = {call for name in kernel._NUMBERS if (call := kernel.call_number(name)) is not None}
     for call in {*range(700), 0x3FFFFFFF, 0x40000000, 0x40000001, 0x7FFFFFFF, 0xFFFFFFFF} - known:
         assert outcome(code, call)[0] in {EPERM, ENOSYS}, call
 
@@ -61,27 +61,27 @@ def test_another_architecture_is_the_end(code: bytes) -> None:
 def test_signals_reach_the_process_itself_and_nobody_else() -> None:
     code = seccomp.assemble(PID)
     for name in ("kill", "tgkill"):
-        assert outcome(code, syscalls.required_call_number(name), (PID, 9))[0] == ALLOW
-        assert outcome(code, syscalls.required_call_number(name), (PID + 1, 9))[0] == EPERM
-        assert outcome(code, syscalls.required_call_number(name), (2**64 - 1, 9))[0] == EPERM
+        assert outcome(code, kernel.required_call_number(name), (PID, 9))[0] == ALLOW
+        assert outcome(code, kernel.required_call_number(name), (PID + 1, 9))[0] == EPERM
+        assert outcome(code, kernel.required_call_number(name), (2**64 - 1, 9))[0] == EPERM
 
 
 def test_threads_pass_and_processes_and_namespaces_do_not() -> None:
-    clone, thread, new_user, sigchld = syscalls.required_call_number("clone"), 0x10000, 0x10000000, 17
+    clone, thread, new_user, sigchld = kernel.required_call_number("clone"), 0x10000, 0x10000000, 17
     script, native = seccomp.assemble(PID), seccomp.assemble(PID, native=True)
     assert outcome(script, clone, (thread,))[0] == ALLOW
     assert outcome(script, clone, (sigchld,))[0] == EPERM
     assert outcome(native, clone, (sigchld,))[0] == ALLOW
     for code in (script, native):
         assert outcome(code, clone, (thread | new_user,))[0] == EPERM
-        assert outcome(code, syscalls.required_call_number("clone3"))[0] == ENOSYS
+        assert outcome(code, kernel.required_call_number("clone3"))[0] == ENOSYS
 
 
 def test_limits_can_be_asked_for_and_not_changed() -> None:
     code = seccomp.assemble(PID)
-    assert outcome(code, syscalls.required_call_number("prlimit64"), (0, 7, 0))[0] == ALLOW
-    assert outcome(code, syscalls.required_call_number("prlimit64"), (0, 7, 1))[0] == PRETEND
-    assert outcome(code, syscalls.required_call_number("prlimit64"), (0, 7, 1 << 32))[0] == PRETEND
+    assert outcome(code, kernel.required_call_number("prlimit64"), (0, 7, 0))[0] == ALLOW
+    assert outcome(code, kernel.required_call_number("prlimit64"), (0, 7, 1))[0] == PRETEND
+    assert outcome(code, kernel.required_call_number("prlimit64"), (0, 7, 1 << 32))[0] == PRETEND
 
 
 def test_the_kernel_need_not_run_long_for_any_number(code: bytes) -> None:
@@ -93,7 +93,7 @@ LOCKS = (5, 6, 7, 36, 37, 38)
 
 
 def test_locks_succeed_and_are_never_made(code: bytes) -> None:
-    fcntl_call = syscalls.required_call_number("fcntl")
+    fcntl_call = kernel.required_call_number("fcntl")
     for command in LOCKS:
         assert outcome(code, fcntl_call, (3, command))[0] == PRETEND, command
     for command in (0, 1, 2, 3, 4, 1030):

@@ -10,7 +10,7 @@ from testlib_programs import BOTH_TIERS, NEEDS_CPP, SUM_CHECKER, SUMS, judge
 
 from truegold.verifiers import Reason
 from truegold.verifiers.audit.suites import VetOptions, VetReason, vet
-from truegold.verifiers.code.bad_suite import BadSuite
+from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite import read_suite
 from truegold.verifiers.code.testlib import (
     HeaderMissing,

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.verifiers.code.bad_suite import BadSuite
-from truegold.verifiers.code.comparison.values import ValueChecker, call_checker_of, read_call_spec
+from truegold.verifiers.code.outcomes import BadSuite
+from truegold.verifiers.code.value_comparison import ValueChecker, call_checker_of, read_call_spec
 from truegold.verifiers.sandbox.inside.wire import Array, Instance, Iterated, Opaque
 
 

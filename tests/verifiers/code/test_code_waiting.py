@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 from sandboxes import run
 
-from truegold.verifiers.sandbox import Sandbox, job
+from truegold.verifiers.sandbox import Sandbox, execution
 from truegold.verifiers.sandbox.execution import End, Execution, Program, SandboxError
 from truegold.verifiers.sandbox.inside.confine import supervise
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Local
-from truegold.verifiers.sandbox.seat import Seat
+from truegold.verifiers.sandbox.pool import Seat
 
 SHORT_CHILDREN = """
 for i in $(seq {count}); do /usr/bin/awk 'BEGIN {{ for (i = 0; i < 2000000; i++) x += i }}'; done
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(shutil.which("awk") is None, reason="there is no
 
 @pytest.fixture
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job, "IDLE_S", 0.6)
+    monkeypatch.setattr(execution, "IDLE_S", 0.6)
 
 
 def run_bash(box: Sandbox, source: str, cpu_s: float) -> Execution:

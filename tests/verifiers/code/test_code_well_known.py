@@ -4,7 +4,7 @@ import pytest
 from inside_jobs import check
 
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.checks.names import functions_under_test
+from truegold.verifiers.code.checks.lowering import functions_under_test
 
 LIARS = """
 class Yes:

@@ -23,10 +23,10 @@ from truegold.verifiers.audit.suites.agreement import are_all_alike
 from truegold.verifiers.audit.suites.findings import Finding, Severity, VetReason, evidence_text
 from truegold.verifiers.audit.suites.repairs import Candidate, candidate_checkers, has_checker_program
 from truegold.verifiers.audit.suites.trials import Attempt, Trial
-from truegold.verifiers.code.comparison.outputs import checker_of
-from truegold.verifiers.code.comparison.values import call_checker_of
+from truegold.verifiers.code.output_comparison import checker_of
 from truegold.verifiers.code.suite import Calls, Stdio
 from truegold.verifiers.code.suite.statement import Statement
+from truegold.verifiers.code.value_comparison import call_checker_of
 from truegold.verifiers.verdict import Reason
 
 SHOWN_CASES = 5

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from truegold.verifiers.code.python_source import parse, top_level
 from truegold.verifiers.code.suite import Asserts, Calls, Inserted, Stdio, UnitTest
-from truegold.verifiers.code.syntax import parse, top_level
 
 MAX_KNOWN = 5_000
 """The most cases that are read from test code."""

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from truegold.verifiers.audit.suites.operators import Change, changes_of
-from truegold.verifiers.code.syntax import parse
+from truegold.verifiers.code.python_source import parse
 
 MAX_SHOWN = 160
 """The part of a changed line that is shown. Stops tables of constants on one line from filling reports."""

@@ -13,8 +13,7 @@ from typing import Any
 
 from truegold.verifiers.audit.suites.findings import Finding, Severity, VetReason
 from truegold.verifiers.audit.suites.repairs import checker_spec
-from truegold.verifiers.code.comparison.outputs import tolerance_options
-from truegold.verifiers.code.comparison.printed_numbers import NUMBER_PATTERN
+from truegold.verifiers.code.output_comparison import NUMBER_PATTERN, tolerance_options
 from truegold.verifiers.code.suite import Calls, Stdio
 from truegold.verifiers.code.suite.statement import Statement
 

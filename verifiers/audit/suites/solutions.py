@@ -11,7 +11,7 @@ from truegold.verifiers.audit.suites.findings import Severity, VetReason
 from truegold.verifiers.audit.suites.repairs import Repair
 from truegold.verifiers.audit.suites.trials import Trial
 from truegold.verifiers.audit.suites.work import Work
-from truegold.verifiers.code.judging import ONE_PROCESS
+from truegold.verifiers.code.outcomes import ONE_PROCESS
 from truegold.verifiers.code.suite import Stdio
 from truegold.verifiers.sandbox.limits import CPU_S_BOUNDS, Limits
 

@@ -18,17 +18,21 @@ from typing import Any
 
 from truegold.verifiers.audit.suites.watching import Recorder, Watched
 from truegold.verifiers.code.checks.lowering import lower
-from truegold.verifiers.code.comparison.values import call_checker_of
-from truegold.verifiers.code.extraction.completion_stub import stub_names
-from truegold.verifiers.code.judging import SEPARATE_PROCESSES, CannotJudge, CaseResult, failed_end
-from truegold.verifiers.code.protocols.asserts import judge_code
-from truegold.verifiers.code.protocols.calls import CallArguments, judge_calls, make_calls
-from truegold.verifiers.code.protocols.cases import NotCompiled
+from truegold.verifiers.code.outcomes import SEPARATE_PROCESSES, CannotJudge, CaseResult, failed_end
+from truegold.verifiers.code.protocols.python_tests import judge_code
+from truegold.verifiers.code.protocols.python_tests import (
+    CallArguments,
+    CallOutcomes,
+    Source,
+    failed_call,
+    judge_calls,
+    make_calls,
+)
 from truegold.verifiers.code.protocols.inserted import judge_inserted
-from truegold.verifiers.code.protocols.results import CallOutcomes, failed_call
-from truegold.verifiers.code.protocols.source import Source
-from truegold.verifiers.code.protocols.stdio import judge_stdio
+from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
+from truegold.verifiers.code.python_source import stub_names
 from truegold.verifiers.code.suite import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
+from truegold.verifiers.code.value_comparison import call_checker_of
 from truegold.verifiers.sandbox import Local, Tier
 from truegold.verifiers.sandbox.execution import Execution, Program
 from truegold.verifiers.sandbox.limits import Limits

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from truegold.verifiers.code.protocols.interactive import Partner
+from truegold.verifiers.code.protocols.stdio import Partner
 from truegold.verifiers.sandbox import Job, Local, Ready, Sandbox, Tier
 from truegold.verifiers.sandbox.execution import Execution, Prepared, Program
 from truegold.verifiers.sandbox.limits import Limits

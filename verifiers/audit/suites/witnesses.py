@@ -28,9 +28,9 @@ from truegold.verifiers.audit.suites.shapes_seen import Arguments
 from truegold.verifiers.audit.suites.trials import Bench
 from truegold.verifiers.audit.suites.work import Work
 from truegold.verifiers.code.checks.terms import Raised
-from truegold.verifiers.code.comparison.values import ValueChecker, call_checker_of
-from truegold.verifiers.code.protocols.results import NotReturned
+from truegold.verifiers.code.protocols.python_tests import NotReturned
 from truegold.verifiers.code.suite import Asserts, CallCase, Calls, Suite, UnitTest
+from truegold.verifiers.code.value_comparison import ValueChecker, call_checker_of
 from truegold.verifiers.sandbox.limits import Limits
 
 MAX_INPUTS = 200

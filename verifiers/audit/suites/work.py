@@ -11,7 +11,7 @@ from truegold.verifiers.audit.suites.known_cases import count_cases, known_cases
 from truegold.verifiers.audit.suites.options import VetOptions
 from truegold.verifiers.audit.suites.repairs import Repair, apply_repair
 from truegold.verifiers.audit.suites.trials import Bench, Trial
-from truegold.verifiers.code.extraction.program import extract_code
+from truegold.verifiers.code.response_program import extract_code
 from truegold.verifiers.code.suite import Calls, Stdio, Suite, read_suite
 from truegold.verifiers.code.suite.statement import Statement, read_statement
 

@@ -11,6 +11,12 @@ tests are run, raises `CannotLower`:
     - one list twice in the arguments of a call
     - nan, which is equal to itself or not by identity
     - names, functions and methods that are not known here
+
+Lists, dicts and sets that test code has handed to the solution, which may have changed them since.
+
+values = [3, 1, 2]
+assert candidate(values) == [1, 2, 3]      hand_over([values])
+assert values == [3, 1, 2]                 touch(values): True, nobody here knows what it holds now
 """
 
 from __future__ import annotations
@@ -20,26 +26,41 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from truegold.verifiers.code.checks.functions import (
+from truegold.verifiers.code.checks.operations import (
+    BINARY,
+    COMPARE,
     CONSTANT_TIME,
     FUNCTIONS,
     KEYWORDS,
     MATH,
     TYPES,
+    UNARY,
     call_method,
+    check_keys,
+    item_of,
     map_over,
+    truth,
 )
-from truegold.verifiers.code.checks.handed_over import HandedOver
-from truegold.verifiers.code.checks.operations import BINARY, COMPARE, UNARY, check_keys, item_of, truth
-from truegold.verifiers.code.checks.scope import Call, Constant, MathName, Returned, Scope, Target
 from truegold.verifiers.code.checks.terms import (
     OPEN,
+    SCALARS,
+    Call,
     CannotLower,
+    Charge,
+    Constant,
     ForClause,
+    MathName,
     Needs,
+    Returned,
+    Scope,
+    Target,
     Term,
     apply,
     chain_comparisons,
+    charge_all,
+    charge_index,
+    charge_search,
+    charge_step,
     comprehension,
     constant,
     fold,
@@ -50,7 +71,6 @@ from truegold.verifiers.code.checks.terms import (
     result,
     variable,
 )
-from truegold.verifiers.code.checks.work import Charge, charge_all, charge_index, charge_search, charge_step
 
 MAX_STEPS = 300_000
 """Expressions, and parts of values handed over, that are read for one suite. Stops loops over loops."""
@@ -339,3 +359,42 @@ _READERS: Mapping[type[ast.expr], Callable[[Expressions, Any], Term]] = {
     **dict.fromkeys((ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp), Expressions._comprehension),
     **dict.fromkeys((ast.BinOp, ast.UnaryOp), Expressions._operation),
 }
+
+
+_MUTABLE = (list, dict, set, bytearray)
+
+
+class HandedOver:
+    """The identities of such objects; whoever reads the test code keeps the objects alive."""
+
+    def __init__(self) -> None:
+        self._ids: set[int] = set()
+
+    def hand_over(self, values: list[Any], step: Callable[[int], None]) -> None:
+        """Remember values that are handed over.
+
+        Raises `CannotLower` where the solution would get one object in several places: a copy is not the same.
+        """
+        identities = [identity for value in values for identity in _mutables(value, step)]
+        if len(identities) != len(set(identities)) or not self._ids.isdisjoint(identities):
+            raise CannotLower("one list in several places")
+        self._ids.update(identities)
+
+    def touch(self, value: Any, step: Callable[[int], None]) -> bool:
+        """Whether any part of a value was handed over."""
+        return bool(self._ids) and not self._ids.isdisjoint(_mutables(value, step))
+
+
+def _mutables(value: Any, step: Callable[[int], None]) -> Iterator[int]:
+    """Yield the identities of the mutable parts of a value."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
+        if type(each) in SCALARS:
+            continue
+        step(len(each))
+        if isinstance(each, _MUTABLE):
+            yield id(each)
+        parts = [*each.keys(), *each.values()] if isinstance(each, dict) else list(each)
+        if not set(map(type, parts)) <= SCALARS:
+            pending += parts

@@ -11,13 +11,15 @@ nothing in JSON stands for a type the driver says so with `NO_FORM`.
 from truegold.verifiers.code.drivers.compose import (
     LANGUAGES,
     NO_FORM,
+    Signature,
     Target,
     compose,
     defines,
     language_name_of,
     probe,
+    read_signature,
+    signature_of_stub,
 )
-from truegold.verifiers.code.drivers.signature import Signature, read_signature, signature_of_stub
 
 __all__ = [
     "LANGUAGES",

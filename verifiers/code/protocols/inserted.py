@@ -6,21 +6,29 @@ The solution passes where the program ends with exit status 0 and gets to its la
 was handed and that nobody knows beforehand: a solution that calls `exit(0)` does not pass, nor does one that reads the
 harness. A failed assertion ends the program, also where the language would go on (`console.assert`) or the solution has
 switched assertions off. What stays possible is in `Judged.weakness` (`harness.py`).
+
+What is put around a test program, so that only one that comes to its end passes.
+
+    add(1, 2) === 3 ...        the program says a word at its end that it gets on stdin, which can be read once:
+                               before anything of the solution runs, the harness has read it
+
+The word is in no file, argument or variable of the environment. Whether a solution that is made for it can still get at
+the word depends on the language, and `Harness.weakness` says it: what runs in one process cannot all be hidden.
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
-from truegold.verifiers.code.judging import ONE_PROCESS, Judged, failed_case, failed_end, passed_case
-from truegold.verifiers.code.protocols.harness import IN_MEMORY, lines_after_solution, put_harness_around
+from truegold.verifiers.code.outcomes import ONE_PROCESS, Judged, failed_case, failed_end, passed_case
 from truegold.verifiers.code.protocols.stdio import prepare
 from truegold.verifiers.code.suite import Inserted
-from truegold.verifiers.sandbox.execution import Backend, Execution, Program
-from truegold.verifiers.sandbox.inside.confine.preload import warm_modules
+from truegold.verifiers.sandbox.execution import Backend, Execution, Job, Program
+from truegold.verifiers.sandbox.inside.preload import warm_modules
 from truegold.verifiers.sandbox.inside.wire import to_json
-from truegold.verifiers.sandbox.job import Job
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import PYTHON, Local
@@ -78,3 +86,173 @@ def _judge(execution: Execution, is_complete: bool, weakness: str | None) -> Jud
     else:
         case = passed_case()
     return Judged([case], 1, 1.0, ONE_PROCESS, method="inserted", weakness=weakness)
+
+
+IN_MEMORY = "the program could search its memory for the word that is printed at the end"
+IN_VARIABLE = "the program could list the shell's variables, one of which is printed at the end"
+IN_SOURCE = "the program could read the word that is printed at the end in its own source"
+NO_END = "exit status 0 is all that passing takes: there is no room for a last line in these tests"
+
+NAME_BYTES = 8
+INNER_FILE = "inserted"
+"""What the test program is called where the harness is a program of its own that runs it."""
+
+_C_LEAD = "if else for while do switch case default return throw try catch goto break continue main assert abort exit"
+
+
+@dataclass(frozen=True, slots=True)
+class Harness:
+    """A test program that reads a word at its start and prints it at its end."""
+
+    source: str
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    weakness: str | None = None
+    """What a solution that is made for it could do, besides what sharing a process with the tests allows."""
+    has_end: bool = True
+    """Whether the word is printed at all."""
+
+
+def put_harness_around(code: str, language: str, word: str) -> Harness:
+    """Return a test program with its harness. language: its usual name; word: what to print where stdin has no room."""
+    if _LEAVES_BY_ITSELF.get(language, _NEVER).search(code):
+        return Harness(_FIRST_LINES.get(language, "") + code, weakness=NO_END, has_end=False)
+    if language in _RUNNERS:
+        name = f"{INNER_FILE}.{language}"
+        return Harness(_RUNNERS[language].replace("FILE", name), {name: code.encode("utf-8", "surrogatepass")})
+    if language in _LAST_LINES:
+        return Harness(code + _LAST_LINES[language].format(word=word), weakness=IN_SOURCE)
+    variable = f"w{os.urandom(NAME_BYTES).hex()}"
+    if language == "bash":
+        lines = f"IFS= read -r {variable}\n", f'\nprintf "\\n%s\\n" "${variable}"\n'
+        return Harness(lines[0] + code + lines[1], weakness=IN_VARIABLE)
+    if language in _IN_MAIN:
+        return _IN_MAIN[language](code, variable)
+    return Harness(code, weakness=NO_END, has_end=False)
+
+
+def lines_after_solution(language: str) -> str:
+    """Return what undoes what a solution may have done to the words that tests are made of."""
+    return _LINES_AFTER_SOLUTION.get(language, "")
+
+
+def _around_c(code: str, variable: str) -> Harness:
+    # Nothing of the program runs before functions of this priority but others of it, in order.
+    read = f"if (!fgets({variable}, sizeof {variable}, stdin)) {variable}[0] = 0;"
+    start = f"__attribute__((constructor(101))) static void {variable}_(void) {{ {read} }}"
+    lead = f"#include <stdio.h>\nstatic char {variable}[64];\n{start}\n"
+    return _in_main(code, lead, "", f'printf("\\n%s", {variable});')
+
+
+def _around_java(code: str, variable: str) -> Harness:
+    stream = "new java.io.BufferedReader(new java.io.InputStreamReader(java.lang.System.in))"
+    first = (
+        f"final java.lang.String {variable}; try {{ {variable} = {stream}.readLine(); }}"
+        f" catch (java.io.IOException {variable}_) {{ throw new java.lang.RuntimeException({variable}_); }}"
+    )
+    harness = _in_main(code, "", first, f'java.lang.System.out.println("\\n" + {variable});')
+    return Harness(harness.source, weakness=None if harness.has_end else NO_END, has_end=harness.has_end)
+
+
+def _around_rust(code: str, variable: str) -> Harness:
+    first = (
+        f"let mut {variable} = ::std::string::String::new(); ::std::io::stdin().read_line(&mut {variable}).unwrap();"
+    )
+    return _in_main(code, "", first, f'::std::println!("\\n{{}}", {variable}.trim());')
+
+
+def _in_main(code: str, lead: str, first: str, last: str) -> Harness:
+    """Put statements at the start and the end of the main function, where its body is the last there is."""
+    start, end = _MAIN.search(code), _END_OF_MAIN.search(code)
+    if start is None or end is None or start.end() > end.start():
+        return Harness(code, weakness=NO_END, has_end=False)
+    body = code[start.end() : end.start()]
+    if body.count("{") != body.count("}"):
+        return Harness(code, weakness=NO_END, has_end=False)
+    head = f"{lead}{code[: start.end()]} {first} "
+    return Harness(f"{head}{body} {last} {code[end.start() :]}", weakness=IN_MEMORY)
+
+
+_NEVER = re.compile(r"(?!)")
+_MAIN = re.compile(
+    r"\bmain\s*\([^(){}]*\)\s*(?:(?:throws|->)\s*[\w.,\s<>()]+?)?\{(?!.*\bmain\s*\([^(){}]*\)\s*[{t-])", re.DOTALL
+)
+"""The head of the last function that is called so."""
+
+_END_OF_MAIN = re.compile(r"(?:return\s*(?:0|EXIT_SUCCESS)?\s*;\s*)?\}(?:\s*\})?\s*;?\s*\Z")
+
+_LEAVES_BY_ITSELF = {
+    "bash": re.compile(r"^[ \t]*exit(?:[ \t]+0)?[ \t]*;?\s*\Z", re.MULTILINE),
+    "javascript": re.compile(r"\bprocess\s*\.\s*exit\s*\(\s*0?\s*\)"),
+    "perl": re.compile(r"^[ \t]*exit\b[ \t(]*0?[ \t)]*;?\s*\Z", re.MULTILINE),
+}
+"""Tests that end the program by themselves have no end that could be printed at."""
+
+_LAST_LINES = {
+    "julia": '\nprintln("\\n{word}")\n',
+    "php": '\necho "\\n{word}\\n";\n',
+    "r": '\ncat("\\n{word}\\n")\n',
+}
+
+_CONSOLE_ASSERT = (
+    "Object.defineProperty(console, 'assert', { writable: false, configurable: false,"
+    " value: (holds, ...what) => { if (!holds) throw new Error(`assertion failed ${what}`); } });\n"
+)
+_FIRST_LINES = {"javascript": _CONSOLE_ASSERT}
+"""Node's own `console.assert` prints a line and goes on."""
+
+_RUNNERS = {
+    # A function's variables are out of reach for what it calls. Whatever shows them, or the heap, is taken away first.
+    "javascript": """'use strict';
+(() => {
+  const fs = require('fs'), assert = require('assert'), inspector = require('inspector'), v8 = require('v8');
+  const bytes = Buffer.alloc(64), { writeSync } = fs;
+  const word = '\\n' + bytes.toString('latin1', 0, fs.readSync(0, bytes, 0, 64));
+  bytes.fill(0);
+  const source = fs.readFileSync('FILE', 'utf8');
+  fs.unlinkSync('FILE');
+  for (const name of ['connect', 'connectToMainThread', 'post']) delete inspector.Session.prototype[name];
+  for (const name of Object.keys(inspector)) delete inspector[name];
+  for (const name of Object.keys(v8)) if (/heap|flags|query/i.test(name)) delete v8[name];
+  require('module').syncBuiltinESMExports();
+  delete process.binding;
+  for (const tests of [assert, assert.strict]) Object.freeze(tests);
+  Object.freeze(assert.AssertionError);
+  """
+    + _CONSOLE_ASSERT
+    + """  module._compile(source, __filename);
+  writeSync(1, word);
+})();
+""",
+    # What a file that is run defines and sees is apart from the lexical variables of the one that runs it.
+    "perl": """{
+  my $word = <STDIN>;
+  do './FILE';
+  die $@ if $@;
+  print "\\n$word";
+}
+""",
+}
+_IN_MAIN: Mapping[str, Callable[[str, str], Harness]] = {
+    "c": _around_c,
+    "cpp": _around_c,
+    "java": _around_java,
+    "rust": _around_rust,
+}
+
+_UNDEFINED = "".join(f"#undef {word}\n" for word in (*_C_LEAD.split(), "printf", "NDEBUG"))
+_LINES_AFTER_SOLUTION = {
+    "perl": "\n;BEGIN { %CORE::GLOBAL:: = (); }\n",
+    # Macros of a solution end with it. The header defines `assert` anew each time it is included.
+    "c": f"\n{_UNDEFINED}#include <assert.h>\n",
+    "cpp": f"\n{_UNDEFINED}#include <cassert>\n",
+    # A solution's function of this name would be called in place of the command.
+    "bash": "\nPOSIXLY_CORRECT=1\n"
+    "unset -f exit return test [ echo printf set trap exec eval true false let diff cmp grep\n"
+    "trap - EXIT ERR DEBUG RETURN\nset +o posix\nunset POSIXLY_CORRECT\n",
+    # The last macro of a name is the one that is meant.
+    "rust": "\n"
+    + "".join(
+        f"#[allow(unused_macros)] macro_rules! {name} {{ ($($t:tt)*) => {{ ::std::{name}!($($t)*) }} }}\n"
+        for name in ("assert", "assert_eq", "assert_ne", "panic", "println")
+    ),
+}

@@ -18,13 +18,12 @@ from dataclasses import replace
 from typing import Any
 
 from truegold.verifiers.code.checks.terms import Raised
-from truegold.verifiers.code.comparison.nodes import to_values
 from truegold.verifiers.code.drivers import NO_FORM, Signature, Target, compose, defines, language_name_of, probe
-from truegold.verifiers.code.judging import CannotJudge, Judged, failed_end
-from truegold.verifiers.code.protocols.calls import judge_outcomes
-from truegold.verifiers.code.protocols.cases import NotCompiled
-from truegold.verifiers.code.protocols.results import CallOutcomes, ExpectedResults, read_results
+from truegold.verifiers.code.outcomes import CannotJudge, Judged, failed_end
+from truegold.verifiers.code.protocols.python_tests import CallOutcomes, ExpectedResults, judge_outcomes, read_results
+from truegold.verifiers.code.protocols.stdio import NotCompiled
 from truegold.verifiers.code.suite import CallCase, Calls
+from truegold.verifiers.code.value_comparison import to_values
 from truegold.verifiers.sandbox.execution import Backend, Program
 from truegold.verifiers.sandbox.inside.wire import Array, Instance
 from truegold.verifiers.sandbox.limits import Limits

@@ -1,7 +1,8 @@
 """The tests of one problem: which forms they have, and how rows of data sets are read into them."""
 
-from truegold.verifiers.code.bad_suite import BadSuite
-from truegold.verifiers.code.suite.forms import (
+from truegold.verifiers.code.outcomes import BadSuite
+from truegold.verifiers.code.suite.reading import (
+    SUITE_OPTIONS,
     Asserts,
     CallCase,
     Calls,
@@ -11,9 +12,10 @@ from truegold.verifiers.code.suite.forms import (
     StdioCase,
     Suite,
     UnitTest,
+    check_options,
+    is_source,
+    read_suite,
 )
-from truegold.verifiers.code.suite.programs import is_source
-from truegold.verifiers.code.suite.reading import SUITE_OPTIONS, check_options, read_suite
 from truegold.verifiers.code.suite.statement import allowed_error
 from truegold.verifiers.code.suite.unrun import missing_package
 

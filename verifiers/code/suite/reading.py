@@ -14,6 +14,18 @@ looked at. What the tests leave open (`checker`, `interactor`, `files`, `entry_p
 
 Arguments and expected values are JSON; `{"$": "tuple", "v": [1, 2]}` and its like (`inside.wire`) stand for what JSON
 has no form for. Not covered: tests that have to be decompressed or unpickled.
+
+Typed suites: the tests of one problem in one of five forms.
+
+Suite(Stdio((StdioCase("1 2", "3"),)), "python", Limits())
+Suite(Calls("add", (CallCase((1, 2), {}, 3),)), "python", Limits())
+
+Reads the descriptions of checkers and interactors: programs that a suite brings along.
+
+    "#include \\"testlib.h\\"\\nint main(..."             {"type": "program", "code": "...", "language": "cpp"}
+    {"code": "def check(input, output, answer): ..."}   {"type": "program", "code": "...", "language": "python"}
+
+Files that the suite has (`files`, such as the `params.h` of a problem of Library Checker) are there for both.
 """
 
 from __future__ import annotations
@@ -21,30 +33,121 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
-from truegold.verifiers.code.bad_suite import BadSuite, require, shown
-from truegold.verifiers.code.comparison.values import read_call_spec
+from truegold.verifiers.code.outcomes import BadSuite, require, require_files, shown
 from truegold.verifiers.code.drivers import Signature, read_signature, signature_of_stub
-from truegold.verifiers.code.suite.forms import (
-    Asserts,
-    CallCase,
-    Calls,
-    Codecs,
-    Inserted,
-    Stdio,
-    StdioCase,
-    Suite,
-    UnitTest,
-)
-from truegold.verifiers.code.suite.programs import read_checker, read_interactor
+from truegold.verifiers.code.drivers.compose import VOID
+from truegold.verifiers.code.output_comparison import read_spec
 from truegold.verifiers.code.suite.shapes import normal_form, with_calls_of_tests
 from truegold.verifiers.code.suite.unrun import unrun_tests
+from truegold.verifiers.code.value_comparison import read_call_spec
 from truegold.verifiers.sandbox.inside.wire import Undecodable, are_plain, decode
 from truegold.verifiers.sandbox.languages import edition_name
 from truegold.verifiers.sandbox.limits import Limits
+
+Codecs = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class StdioCase:
+    """What a program reads and ought to print."""
+
+    input: str
+    output: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Stdio:
+    """Tests of programs that read stdin and write stdout."""
+
+    cases: tuple[StdioCase, ...]
+    checker: str | Mapping[str, Any] = "tokens"
+    """How outputs are compared, as `comparison.outputs.checker_of` takes it."""
+    interactor: Mapping[str, Any] | None = None
+    """The program that talks to the solution, where inputs are not read but asked for."""
+
+
+class CallCase(NamedTuple):
+    """A call and what it ought to return."""
+
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any]
+    expected: Any
+    weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Tests of a function: `entry_point(*args, **kwargs)` returns `expected`."""
+
+    entry_point: str
+    cases: tuple[CallCase, ...]
+    checker: str | Mapping[str, Any] = "values"
+    """How values are compared, as `comparison.values.call_checker_of` takes it."""
+    prelude: str = ""
+    """Python that is run before the program."""
+    codecs: Codecs = field(default_factory=dict)
+    """Classes of the problem whose objects travel, with the names of their attributes."""
+    signature: Signature | None = None
+    """What the suite states of the function's types."""
+    in_place: int = -1
+    """The argument whose change is the result; -1 where that is what the function returns."""
+    plain_args: bool = field(default=False, compare=False)
+    """Whether all arguments are known to be plain data (`inside/wire/plain.py`)."""
+    plain_expected: bool = field(default=False, compare=False)
+    """Whether all expected values are known to be plain data or tuples of it."""
+
+    @property
+    def returned_argument(self) -> int:
+        """The argument whose change is the result, also where the signature says that nothing is returned."""
+        returns_nothing = self.signature is not None and self.signature.returns == VOID
+        return 0 if self.in_place < 0 and returns_nothing else self.in_place
+
+
+@dataclass(frozen=True, slots=True)
+class _CodeTests:
+    code: str
+    entry_point: str | None = None
+    """The function or class under test, where the row names it."""
+    prelude: str = ""
+    """Python that is run before the program."""
+    stub: str = ""
+    """What a completion-style problem gives of the program."""
+    codecs: Codecs = field(default_factory=dict)
+    """Classes of the problem whose objects travel, with the names of their attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asserts(_CodeTests):
+    """Python code that raises where the solution is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTest(_CodeTests):
+    """Python code with `unittest.TestCase` classes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """A test program in any language, into which the solution is put."""
+
+    code: str
+    marker: str = "#<INSERT>"
+    """What the solution replaces in the code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """The tests of one problem."""
+
+    tests: Stdio | Calls | Asserts | UnitTest | Inserted
+    language: str = "python"
+    limits: Limits = field(default_factory=Limits)
+
 
 MAX_CASES = 20_000
 """Stops a row whose tests take hours."""
@@ -322,3 +425,48 @@ def _limits(options: Mapping[str, Any]) -> Limits:
         return Limits(**value)
     except ValueError as error:
         raise BadSuite(f"limits.{error}") from error
+
+
+_CPP = re.compile(r"^[ \t]*#[ \t]*include\b", re.MULTILINE)
+_PYTHON = re.compile(r"^(?:import|from|def|class) ", re.MULTILINE)
+
+
+def read_checker(options: Mapping[str, Any], path_prefix: str) -> str | Mapping[str, Any]:
+    """Return the checker of a suite of printed outputs; a program with its language and files. Raises `BadSuite`."""
+    spec = options.get("checker") or "tokens"
+    if isinstance(spec, str) and is_source(spec):
+        spec = {"type": "program", "code": spec}
+    kind, _ = read_spec(spec, f"{path_prefix}checker")
+    if kind != "program":
+        return spec
+    return _complete(spec, options, path_prefix)
+
+
+def read_interactor(options: Mapping[str, Any], path_prefix: str) -> Mapping[str, Any] | None:
+    """Return the interactor of a suite, where it has one. Raises `BadSuite`."""
+    spec = options.get("interactor")
+    if spec is None or spec == "":
+        if options.get("type") == "interactive":
+            raise BadSuite(f"{path_prefix}interactor is missing: a program that talks to the solution")
+        return None
+    spec = {"code": spec} if isinstance(spec, str) else spec
+    if not isinstance(spec, Mapping):
+        raise BadSuite(
+            f"{path_prefix}interactor must be a program or an object with its code, got {type(spec).__name__}"
+        )
+    read_spec({**spec, "type": "program"}, f"{path_prefix}interactor")
+    return _complete({**spec, "type": "program"}, options, path_prefix)
+
+
+def _complete(spec: Any, options: Mapping[str, Any], path_prefix: str) -> dict[str, Any]:
+    files = options.get("files") or {}
+    require_files(files, f"{path_prefix}files")
+    code, language = spec["code"], spec.get("language")
+    if language is None:
+        language = "cpp" if _CPP.search(code) else "python"
+    return {**spec, "language": edition_name(language), "files": {**files, **(spec.get("files") or {})}}
+
+
+def is_source(text: str) -> bool:
+    """Whether a text is a program rather than the name of a checker."""
+    return "\n" in text.strip() and (_CPP.search(text) is not None or _PYTHON.search(text) is not None)

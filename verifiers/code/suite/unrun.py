@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.util import find_spec
 
+from truegold.verifiers.code.python_source import parse
 from truegold.verifiers.code.suite.idle_assertions import idle_assertions, is_generator, walk_without_definitions
-from truegold.verifiers.code.syntax import parse
-from truegold.verifiers.sandbox.inside.test_code.isolation import is_solution_module
+from truegold.verifiers.sandbox.inside.test_code.library_functions import is_solution_module
 from truegold.verifiers.sandbox.inside.test_code.statements import (
     asserting_functions,
     asserts,

@@ -7,19 +7,33 @@ job costs.
 
 Resource limits are set before the fork as well, and the filter lets nobody change them: `setrlimit` succeeds and does
 nothing, for programs that ask for a larger stack, which they have anyway.
+
+Makes a zygote of a fresh interpreter, which has a socket as its stdin.
+
+There are two stages. The first gives the process a large stack limit, which takes effect at the next exec only. The
+second enters the tier that was asked for, and says on the socket either `{"ready": true}` or `{"failed": why}`.
+
+    full        own user, mount, pid, network, IPC and UTS namespaces; a root folder with the interpreter only; Landlock
+                where the kernel has it; seccomp
+    container   no namespaces: Landlock and seccomp
+    weak        resource limits only
 """
 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import math
 import os
 import resource
+import signal
+import socket
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from . import kernel, landlock, seccomp, view
+from . import kernel, seccomp, view
 
 MAX_OPEN_FILES = 256
 """Stops a program that opens files until the machine has none left."""
@@ -82,7 +96,7 @@ class Confinement(NamedTuple):
         if self.tier != "weak":
             steps.append(kernel.drop_capabilities_step())
         if self.rulesets:
-            steps.append(landlock.restrict_step(self.rulesets[seat if self.boxes else 0]))
+            steps.append(kernel.restrict_step(self.rulesets[seat if self.boxes else 0]))
         return steps
 
     def task_limit(self, threads: int, native: bool) -> int | None:
@@ -133,7 +147,7 @@ def filter_for(tier: str, native: bool) -> seccomp.Filter | None:
     if tier == "full":  # In a pid namespace of its own every job has the same process id.
         return seccomp.Filter(seccomp.assemble(1, native, alone=True))
     if tier == "container":
-        return seccomp.Filter(seccomp.assemble(seccomp.INSTALLER_PID, native, truncate=landlock.guards_truncate()))
+        return seccomp.Filter(seccomp.assemble(seccomp.INSTALLER_PID, native, truncate=kernel.guards_truncate()))
     return None
 
 
@@ -149,3 +163,168 @@ def lock_in(steps: Sequence[Step], descriptors: Sequence[int], last: seccomp.Fil
         os.dup2(source, target)
     os.closerange(len(descriptors), 2**31 - 1)
     return last is None or last.install() == 0
+
+
+FIRST_UNUSED_UID = 1_000_000_000
+"""User ids from here on belong to nobody."""
+
+FIRST_HIGH_DESCRIPTOR = 20
+"""The sandbox's own descriptors are from here on; what comes for a job lies below, what a job sees below 5."""
+
+
+Entered = tuple[Confinement, int | None, int | None]
+"""What is prepared for jobs, a /proc that shows their processes, and a pid namespace to make theirs in."""
+
+
+class NotPossible(Exception):
+    """This machine does not give the tier; the text says which step failed."""
+
+
+def die_with(parent: int) -> None:
+    """Make this process die with the one that started it."""
+    if sys.platform == "linux":
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def enter_full(control: socket.socket, options: dict[str, Any]) -> Entered:
+    """Enter the tier `full`: namespaces of its own, in which a program finds the interpreter and a box."""
+    _check_filter_possible()
+    parent = os.getppid()
+    paths = view.exposed_paths([*options["interpreter"], *options["expose"]])
+    proc = move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
+    if os.geteuid() == 0 and _can_unshare(kernel.CLONE_NEWNS):
+        # As root the view is built first: it may lead through folders that the unprivileged user could not enter.
+        view.enter_root(view.build_root(paths))
+        _become_user(FIRST_UNUSED_UID + os.getpid())
+        _enter_namespaces(proc)
+    else:
+        _enter_namespaces(proc)
+        view.enter_root(view.build_root(paths))
+    die_with(parent)  # The kernel forgets it when a process changes its user.
+    kernel.set_host_name("sandbox")
+    child = os.fork()  # The child is the first process of the new pid namespace.
+    if child:
+        control.close()
+        os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
+    die_with(0)
+    inner_proc = view.open_proc()
+    inner_proc = None if inner_proc is None else move_high(inner_proc)
+    pid_namespace = move_high(os.open("self/ns/pid", os.O_RDONLY, dir_fd=proc))
+    os.close(proc)
+    kernel.drop_capability_bounds()
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    rulesets = _make_rulesets([*map(view.inner_path, paths), *view.MADE_UP_PATHS], view.BOX_PARENT)
+    confinement = Confinement("full", rulesets, box_links=view.temporary_links(paths), counts_tasks=True)
+    return confinement, inner_proc, pid_namespace
+
+
+def enter_container(control: socket.socket, options: dict[str, Any]) -> Entered:
+    """Enter the tier `container`: Landlock and seccomp, and a user that nobody else is."""
+    _check_filter_possible()
+    if kernel.landlock_version() == 0:
+        raise NotPossible("Landlock: not in this kernel, or switched off")
+    boxes = tuple(options["boxes"])
+    paths = view.exposed_paths([*options["interpreter"], *options["expose"]])
+    user = _unused_user(boxes, [*options["interpreter"], *view.loaded_libraries()]) if os.geteuid() == 0 else None
+    proc = move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    rulesets = tuple(ruleset for box in boxes for ruleset in _make_rulesets(paths, box))
+    return Confinement("container", rulesets, boxes=boxes, user=user, shared_user=os.geteuid() != 0), proc, None
+
+
+def enter_weak(control: socket.socket, options: dict[str, Any]) -> Entered:
+    """Enter the tier `weak`: resource limits only."""
+    proc = None
+    if sys.platform == "linux":
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        proc = move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
+    return Confinement("weak", boxes=tuple(options["boxes"]), shared_user=os.geteuid() != 0), proc, None
+
+
+def _check_filter_possible() -> None:
+    if sys.platform != "linux":
+        raise NotPossible(f"namespaces, Landlock and seccomp are Linux's, this is {sys.platform}")
+    if not kernel.is_supported():
+        raise NotPossible("seccomp: the system calls of this architecture are not known here")
+
+
+def _enter_namespaces(proc: int) -> None:
+    uid, gid = os.geteuid(), os.getegid()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # Otherwise the kernel keeps the maps from one that changed its user.
+    kernel.unshare(
+        kernel.CLONE_NEWUSER
+        | kernel.CLONE_NEWNS
+        | kernel.CLONE_NEWPID
+        | kernel.CLONE_NEWNET
+        | kernel.CLONE_NEWIPC
+        | kernel.CLONE_NEWUTS
+        | kernel.CLONE_NEWCGROUP
+    )
+    _write(proc, "self/setgroups", "deny")
+    _write(proc, "self/uid_map", f"1000 {uid} 1")
+    _write(proc, "self/gid_map", f"1000 {gid} 1")
+
+
+def _can_unshare(namespace: int) -> bool:
+    try:
+        kernel.unshare(namespace)
+    except OSError:
+        return False
+    return True
+
+
+def _become_user(uid: int) -> None:
+    """Give up root for a user that nobody else is, so that limits on a user's tasks are this sandbox's alone."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
+def _unused_user(boxes: tuple[str, ...], needed: list[str]) -> User | None:
+    """Return a user that nobody else is; None where this root may not change its user.
+
+    Jobs run as that user because limits on tasks do not bind root. The boxes become the user's, and stay open to root's
+    group.
+    """
+    uid = FIRST_UNUSED_UID + os.getpid()
+    child = os.fork()
+    if child == 0:
+        try:
+            _become_user(uid)
+            os._exit(0 if all(os.access(path, os.R_OK | os.X_OK) for path in needed) else 1)
+        except OSError:
+            os._exit(2)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if status == 2:
+        return None
+    for box in boxes:
+        os.chown(box, uid, 0)
+        os.chmod(box, 0o770)
+    return User(uid, reads_interpreter=status == 0)
+
+
+def _make_rulesets(paths: list[str], writable: str) -> tuple[int, ...]:
+    if kernel.landlock_version() == 0:
+        return ()
+    rules = [(path, kernel.READ) for path in paths]
+    rules += [(path, kernel.DEVICE) for path in view.DEVICES]
+    ruleset = kernel.make_ruleset([*rules, (writable, kernel.all_rights())])
+    return (move_high(ruleset),)
+
+
+def move_high(descriptor: int) -> int:
+    """Move a descriptor to a number that no job uses."""
+    copy = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, FIRST_HIGH_DESCRIPTOR)
+    os.close(descriptor)
+    return copy
+
+
+def _write(folder: int, path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY, dir_fd=folder)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)

@@ -2,6 +2,17 @@
 
 Every function raises OSError with the call's name where the kernel says no. They work on Linux only, and the module can
 be imported anywhere.
+
+Landlock: the folders that a process may still open, whatever its user id would allow.
+
+A rule set is made once and each job binds itself to it. It also forbids TCP, signals to processes outside and abstract
+sockets, where the kernel knows these (ABI 4 and 6). Landlock does not guard modes, owners and times, nor `truncate`
+before ABI 3: the seccomp filter does.
+
+System call numbers of the two architectures that the sandbox knows: x86-64 and 64-bit ARM.
+
+The table has the calls that the sandbox makes itself or names in its filter. None says that an architecture does not
+have the call.
 """
 
 from __future__ import annotations
@@ -10,11 +21,9 @@ import ctypes
 import os
 import signal
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any
-
-from . import syscalls
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWCGROUP = 0x02000000
@@ -56,7 +65,7 @@ def system_call(name: str, *arguments: Any) -> int:
 
 
 def _syscall_arguments(name: str, arguments: Sequence[Any]) -> list[Any]:
-    values = [syscalls.required_call_number(name), *arguments]
+    values = [required_call_number(name), *arguments]
     return [ctypes.c_long(value) if isinstance(value, int) else value for value in values]
 
 
@@ -151,3 +160,123 @@ def fork() -> int:
 def _locked_libc() -> ctypes.PyDLL:
     """Return the C library, called without letting go of the interpreter."""
     return ctypes.PyDLL(None, use_errno=True)
+
+
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1, 2, 4, 8
+_REFER, _TRUNCATE, _IOCTL_DEVICE = 1 << 13, 1 << 14, 1 << 15
+_FIRST_RIGHTS = (1 << 13) - 1
+_TCP = 3
+_ABSTRACT_SOCKETS_AND_SIGNALS = 3
+_FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | _TRUNCATE | _IOCTL_DEVICE
+_PATH_BENEATH = 1
+_ASK_VERSION = 1
+
+READ = EXECUTE | READ_FILE | READ_DIR
+DEVICE = READ_FILE | WRITE_FILE | _IOCTL_DEVICE
+
+
+def landlock_version() -> int:
+    """Return the kernel's ABI version; 0 where it has no Landlock."""
+    try:
+        return system_call("landlock_create_ruleset", None, 0, _ASK_VERSION)
+    except OSError:
+        return 0
+
+
+def all_rights() -> int:
+    """Return all rights that the kernel knows, which a program has in its working folder."""
+    abi = landlock_version()
+    rights = _FIRST_RIGHTS
+    for since, right in ((2, _REFER), (3, _TRUNCATE), (5, _IOCTL_DEVICE)):
+        rights |= right if abi >= since else 0
+    return rights
+
+
+def guards_truncate() -> bool:
+    """Return whether Landlock keeps programs from truncating files that they may not write."""
+    return landlock_version() >= 3
+
+
+def make_ruleset(rules: Iterable[tuple[str, int]]) -> int:
+    """Return a file descriptor of a rule set that leaves a process only these rights, as pairs of path and rights.
+
+    Paths that do not exist are passed over.
+    """
+    abi = landlock_version()
+    attributes = struct.pack("=Q", all_rights())
+    if abi >= 4:
+        attributes += struct.pack("=Q", _TCP)
+    if abi >= 6:
+        attributes += struct.pack("=Q", _ABSTRACT_SOCKETS_AND_SIGNALS)
+    ruleset = system_call("landlock_create_ruleset", attributes, len(attributes), 0)
+    for path, rights in rules:
+        try:
+            descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+        except OSError:
+            continue
+        try:
+            allowed = rights & all_rights() & (~0 if os.path.isdir(path) else _FILE_RIGHTS)
+            rule = ctypes.create_string_buffer(struct.pack("=Qi", allowed, descriptor), 12)
+            system_call("landlock_add_rule", ruleset, _PATH_BENEATH, rule, 0)
+        finally:
+            os.close(descriptor)
+    return ruleset
+
+
+def restrict_step(ruleset: int) -> Callable[[], int]:
+    """Return a call that binds the process that makes it, and all it starts, to the rule set."""
+    return call_step("landlock_restrict_self", ruleset, 0)
+
+
+_X86_64, _AARCH64 = 0, 1
+_ARCHITECTURES = {"x86_64": _X86_64, "AMD64": _X86_64, "aarch64": _AARCH64, "arm64": _AARCH64}
+_AUDIT_ARCH = (0xC000003E, 0xC00000B7)
+
+
+def _read_call_numbers() -> dict[str, tuple[int, int | None]]:
+    """Return the numbers of each call on x86-64 and on ARM."""
+    with open(os.path.join(os.path.dirname(__file__), "system_calls.txt"), encoding="ascii") as file:
+        lines = [line.split() for line in file if not line.startswith("#")]
+    numbers: dict[str, tuple[int, int | None]] = {}
+    for name, text in lines:
+        x86_64, _, aarch64 = text.partition("/")
+        numbers[name] = int(x86_64), None if aarch64 == "-" else int(aarch64 or x86_64)
+    return numbers
+
+
+_NUMBERS = _read_call_numbers()
+_architecture = _ARCHITECTURES.get(os.uname().machine)
+
+
+def is_supported() -> bool:
+    """Return whether this machine's architecture is one of the two."""
+    return _architecture is not None
+
+
+def audit_arch() -> int:
+    """Return the constant by which a seccomp filter knows the architecture (linux/audit.h)."""
+    return _AUDIT_ARCH[_known_architecture()]
+
+
+def has_x32() -> bool:
+    """Return whether a second table of calls, the x32 ABI, can be reached with a high bit in the number."""
+    return _known_architecture() == _X86_64
+
+
+def call_number(name: str) -> int | None:
+    """Return the call's number here; None where this architecture does not have it."""
+    return _NUMBERS[name][_known_architecture()]
+
+
+def required_call_number(name: str) -> int:
+    """Return the call's number here. Raises OSError where this architecture does not have it."""
+    number_here = call_number(name)
+    if number_here is None:
+        raise OSError(f"this architecture has no {name}")
+    return number_here
+
+
+def _known_architecture() -> int:
+    if _architecture is None:
+        raise OSError(f"system calls of {os.uname().machine} are not known here")
+    return _architecture

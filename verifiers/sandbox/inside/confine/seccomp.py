@@ -17,7 +17,7 @@ import os
 import struct
 from collections.abc import Mapping, Sequence
 
-from . import kernel, syscalls
+from . import kernel
 
 ALLOWED = """
 access alarm arch_prctl brk chdir clock_getres clock_gettime clock_nanosleep close close_range copy_file_range creat dup
@@ -169,7 +169,7 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
     }
     permitted = [*ALLOWED, *(NATIVE if native else []), *(GROUPS if native and alone else [])]
     blocks = {**{name: [_PERMITTED] for name in permitted}, **conditional}
-    code: list[Instruction] = [(_LOAD, 0, 0, _ARCH_AT), (_EQUAL, 1, 0, syscalls.audit_arch()), _returning(_KILL)]
+    code: list[Instruction] = [(_LOAD, 0, 0, _ARCH_AT), (_EQUAL, 1, 0, kernel.audit_arch()), _returning(_KILL)]
     code.append((_LOAD, 0, 0, _NUMBER_AT))
     code += _search(_intervals(blocks))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
@@ -177,14 +177,14 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
 
 def _intervals(blocks: Mapping[str, list[Instruction]]) -> list[tuple[int, list[Instruction]]]:
     """Return what to do with every call number: the first number of each interval and the block that decides it."""
-    call_numbers = {name: syscalls.call_number(name) for name in blocks}
+    call_numbers = {name: kernel.call_number(name) for name in blocks}
     block_of = {call: blocks[name] for name, call in call_numbers.items() if call is not None}
     intervals: list[tuple[int, list[Instruction]]] = []
     for call in range(max(*block_of, FIRST_NEW_CALL) + 2):
         block = block_of.get(call, [_FORBIDDEN if call < FIRST_NEW_CALL else _MISSING])
         if not intervals or intervals[-1][1] != block:
             intervals.append((call, block))
-    if syscalls.has_x32():
+    if kernel.has_x32():
         intervals.append((_X32_BIT, [_FORBIDDEN]))
     return intervals
 

@@ -19,16 +19,33 @@ import atexit
 import json
 import mmap
 import os
+import resource
+import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from ..preload import freeze, load_warm, preload
 from . import kernel, supervise, view
-from .cleaning import empty_folder
-from .confinement import Confinement, Step, filter_for, lock_in, set_limits
-from .preload import freeze, load_warm
+from .confinement import (
+    Confinement,
+    NotPossible,
+    Step,
+    die_with,
+    enter_container,
+    enter_full,
+    enter_weak,
+    filter_for,
+    lock_in,
+    move_high,
+    set_limits,
+)
 from .seccomp import Filter
+from .view import empty_folder
+
+STACK_BYTES = 256 * 2**20
+"""Recursion through C code, such as a cached function's, takes half a kilobyte of stack a level."""
 
 DESCRIPTORS_PER_JOB = 5
 MAX_REQUEST_BYTES = 2**16
@@ -46,6 +63,49 @@ THREAD_STACK_BYTES = 16 * 2**20
 
 Roles = Mapping[str, Callable[[bytes], None]]
 """What a forked process can be asked to do with its payload, by name."""
+
+
+def main(options: dict[str, Any], roles_of: Callable[[str], Roles]) -> None:
+    """Enter the tier and serve jobs until the parent is gone.
+
+    options: `{"tier": "full", "boxes": [folder, ...], "expose": [path, ...], "group": "plain"}`, and in the
+    second stage `staged` and the paths of the `interpreter`.
+    """
+    if not options.get("staged"):
+        _exec_with_stack(options)
+    control = socket.socket(fileno=move_high(os.dup(0)))
+    preload()
+    # The folder that they are loaded from is out of reach afterwards.
+    roles = roles_of(options["group"])
+    _silence()
+    die_with(os.getppid())
+    try:
+        enter_tier = {"full": enter_full, "container": enter_container, "weak": enter_weak}[options["tier"]]
+        confinement, proc, pid_namespace = enter_tier(control, options)
+        Zygote(control, confinement, roles, proc, pid_namespace).serve()
+    except (NotPossible, OSError) as error:
+        control.sendall(json.dumps({"failed": str(error)}).encode() + b"\n")
+    except Exception:
+        import traceback  # Nothing else here needs it.
+
+        control.sendall(json.dumps({"bug": traceback.format_exc()}).encode() + b"\n")
+
+
+def _exec_with_stack(options: dict[str, Any]) -> None:
+    hard = resource.getrlimit(resource.RLIMIT_STACK)[1]
+    soft = STACK_BYTES if hard == resource.RLIM_INFINITY else min(STACK_BYTES, hard)
+    resource.setrlimit(resource.RLIMIT_STACK, (soft, hard))
+    staged = json.dumps({**options, "interpreter": view.interpreter_paths(), "staged": True})
+    os.execv(sys.executable, [*sys.orig_argv[:-1], staged])
+
+
+def _silence() -> None:
+    empty = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1):
+        os.dup2(empty, descriptor)
+    os.close(empty)
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, but a program that writes too much has to end.
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 class Zygote:

@@ -36,9 +36,22 @@ _NAMES = {
 LIBRARY_OF: Mapping[str, str] = {name: module for module, names in _NAMES.items() for name in names.split()}
 """The module of each name."""
 
+SOLUTION_MODULES = frozenset("solution main submission candidate answer program student implementation".split())
+"""Names that test code has for the module that it tests."""
+
+SOLUTION_FOLDERS = frozenset({"src", "app", "solutions", "submissions"})
+"""Names that test code has for the package around that module."""
+
 _NUMPY_NAMES = [name for name, module in LIBRARY_OF.items() if module.startswith("numpy")]
 _VARIABLES = (ast.Name, ast.Attribute)
 _BUILTINS = frozenset(dir(builtins))
+
+
+def is_solution_module(name: str) -> bool:
+    """Return whether test code means the solution by a module of this name."""
+    root = name.partition(".")[0]
+    known = root in SOLUTION_MODULES or root in SOLUTION_FOLDERS
+    return known or "solution" in root or root.startswith(("your_", "my_"))
 
 
 def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:

@@ -29,14 +29,13 @@ Containers nested more than 100 deep are opaque; a list or dict that stands twic
     from_json(line) -> data      strict: bounded in size and depth, no NaN, nothing outside ASCII, nothing around it
     are_plain(values)            whether all of them stand as they are
 
-`lines.py` writes such lines to the descriptors of a job.
+`json_lines.py` also writes such lines to the descriptors of a job.
 """
 
 from .decoding import Decoder, decode
-from .encoding import DICT_VIEWS, MAX_DEPTH, MAX_ENCODED, Encoder, Json, encode
-from .json_text import from_json, to_json
-from .plain import are_plain
-from .stand_ins import KNOWN_CODECS, Array, Codecs, Instance, Iterated, Opaque, ResultTooLarge, Undecodable
+from .encoding import DICT_VIEWS, MAX_DEPTH, MAX_ENCODED, Encoder, are_plain, encode
+from .foreign_values import KNOWN_CODECS, Array, Codecs, Instance, Iterated, Json, Opaque, ResultTooLarge, Undecodable
+from .json_lines import from_json, to_json
 
 __all__ = [
     "DICT_VIEWS",

@@ -13,12 +13,12 @@ import collections
 import datetime
 import decimal
 import fractions
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import arrays
-from .encoding import MAX_INT_BITS, Json
-from .stand_ins import KNOWN_CODECS, Codecs, Instance, Iterated, Opaque, Undecodable
+from .encoding import MAX_INT_BITS
+from .foreign_values import ARRAY_TYPES, KNOWN_CODECS, Array, Codecs, Instance, Iterated, Json, Opaque, Undecodable
 
 MAX_NESTED = 120
 """How deep containers may nest. Stops nesting that overflows the stack here."""
@@ -41,6 +41,15 @@ MAX_EXPONENT = 100_000
 
 MAX_FRACTION_BITS = 20_000
 """The largest size of numerator and denominator. Stops fractions that take minutes to reduce, in quadratic time."""
+
+MAX_EMPTY = 1_000_000
+"""How many lists an array without items may hold. Stops a shape such as (10**12, 0), which takes a few bytes to say."""
+
+MAX_LISTS = 1_000_000
+"""How many lists an array may become. Stops a shape such as (10**6, 1, 1, 1), of which each axis makes a million."""
+
+MAX_AXES = 32
+"""numpy has had no more for most of its time. Stops shapes of a million ones, which are quadratic to unfold."""
 
 SHOWN_CHARS = 100
 _NUMBERS = {bool, int, float}
@@ -267,6 +276,42 @@ def _make_fraction(numerator: int, denominator: int) -> fractions.Fraction:
     return fractions.Fraction(numerator, denominator)
 
 
+def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Any:
+    """Return numpy's array, or an `Array` in its place. Raises `Undecodable`."""
+    dtype, shape, flat = data["dtype"], data["shape"], decoder.decode_items(data["v"], depth)
+    longest = max(MAX_EMPTY, len(flat))
+    known = dtype in ARRAY_TYPES and len(shape) <= MAX_AXES
+    if not known or not all(type(size) is int and 0 <= size <= longest for size in shape):
+        raise Undecodable("an array of an unknown kind")
+    if math.prod(shape) != len(flat) or math.prod(filter(None, shape)) > max(MAX_EMPTY, len(flat)):
+        raise Undecodable(f"{len(flat)} items do not make an array of this shape")
+    if sum(math.prod(shape[:axis]) for axis in range(len(shape))) > MAX_LISTS:
+        raise Undecodable("an array of too many lists")
+    if (numpy := decoder.numpy_module()) is not None:
+        return numpy.array(flat, dtype=dtype).reshape(shape)
+    return Array(dtype, tuple(shape), _nest(flat, shape))
+
+
+def _decode_scalar(decoder: Decoder, data: dict[str, Json], depth: int) -> Any:
+    """Return numpy's number, or a plain one in its place. Raises `Undecodable`."""
+    item = decoder.decode_part(data["v"], depth + 1)
+    if data["dtype"] not in ARRAY_TYPES or type(item) not in (bool, int, float, complex, str):
+        raise Undecodable("a number of an unknown kind")
+    numpy = decoder.numpy_module()
+    return item if numpy is None else numpy.dtype(data["dtype"]).type(item)
+
+
+def _nest(flat: list[Any], shape: Sequence[int]) -> Any:
+    """Return the items as nested lists; the item itself where shape is ()."""
+    if not shape:
+        return flat[0]
+    level = flat
+    for axis in range(len(shape) - 1, 0, -1):
+        size = shape[axis]
+        level = [level[index * size : (index + 1) * size] for index in range(math.prod(shape[:axis]))]
+    return level
+
+
 def _from_text(make: Callable[[str], Any]) -> Callable[[Decoder, dict[str, Json], int], Any]:
     def handler(decoder: Decoder, data: dict[str, Json], depth: int) -> Any:
         if type(data["v"]) is not str:
@@ -312,8 +357,8 @@ _HANDLERS: Mapping[str, Callable[[Any, dict[str, Json], int], Any]] = {
     "date": _from_text(datetime.date.fromisoformat),
     "time": _from_text(datetime.time.fromisoformat),
     "timedelta": _from_parts(datetime.timedelta),
-    "ndarray": arrays.decode_array,
-    "scalar": arrays.decode_scalar,
+    "ndarray": _decode_array,
+    "scalar": _decode_scalar,
     "iterator": Decoder._iterator,
     "node": Decoder._node,
     "known": Decoder._known_object,

@@ -2,20 +2,30 @@
 
 The encoder runs where the program runs, which may have changed everything it uses, so nobody believes a message because
 an encoder wrote it. It owes exactness to honest programs, a bounded size, and speed: flat lists of numbers or texts are
-looked through at C speed and stand in the JSON as they are.
+looked through at C speed and stand in the JSON as they are. So does plain data, which JSON says exactly as it stands:
+most arguments, and most results.
+
+    are_plain([1, "x", [2.5, None], {"k": True}])       True
+    are_plain([(1, 2)]), are_plain([math.nan])           False, False: they need a tag
+
+Who knows this of a thousand values can write, read and compare them all at once.
 """
 
 from __future__ import annotations
 
+import array
+import base64
+import collections
+import datetime
+import decimal
+import fractions
 import itertools
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from . import arrays
-from .forms import FORMS, SUBCLASS_FORMS, Form, base64_text
-from .stand_ins import KNOWN_CODECS, Codecs, ResultTooLarge
+from .foreign_values import ARRAY_TYPES, KNOWN_CODECS, Array, Codecs, Instance, Iterated, Json, Opaque, ResultTooLarge
 
 MAX_DEPTH = 100
 """How deep containers may nest; deeper ones are opaque. Stops nesting that overflows the stack of a JSON reader."""
@@ -32,10 +42,14 @@ MAX_INT_BITS = 2**22
 JSON_INT = 1 << 13_000
 """Integers below this stand as they are: just under 4,000 digits, and Python's own readers refuse more than 4,300."""
 
-Json = Any
-_NUMBERS = {int, float, bool, type(None)}
-_EMPTY: dict[Any, Any] = {}
+_EMPTY: dict[object, object] = {}
 DICT_VIEWS = (type(_EMPTY.keys()), type(_EMPTY.values()), type(_EMPTY.items()))
+
+_NUMBERS = {int, float}
+_FLAT_BUT_TEXT = {*_NUMBERS, bool, type(None)}
+_FLAT = {*_FLAT_BUT_TEXT, str}
+_JSON = {*_FLAT, list, dict}
+_DATA = {*_JSON, tuple}
 
 
 class Encoder:
@@ -56,11 +70,11 @@ class Encoder:
         self._left = limit
         self._known = {} if track else known
         self._track = track
-        self.tracked: list[Any] = []
-        self._nodes: list[tuple[str, list[Any]]] = []
+        self.tracked: list[object] = []
+        self._nodes: list[tuple[str, list[object]]] = []
         self._node_index: dict[int, int] = {}
         self._names: dict[type, str | None] = {}
-        self._kept: list[Any] = []  # An id says which object is meant for as long as the object lives.
+        self._kept: list[object] = []  # An id says which object is meant for as long as the object lives.
 
     def encode(self, value: object) -> Json:
         """Return the JSON of the value. Raises `ResultTooLarge`."""
@@ -86,13 +100,8 @@ class Encoder:
             elements = list(itertools.islice(iter(value), MAX_ITERATED + 1))  # type: ignore[call-overload]
             if len(elements) > MAX_ITERATED:
                 raise ResultTooLarge(f"{kind.__name__} gives more than {MAX_ITERATED} items")
-            self.spend(4 * len(elements))
-            return {"$": "iterator", "v": self.encode_items(elements, depth), "of": kind.__name__[:100]}
+            return self.encode_iterated(Iterated(elements, kind.__name__[:100]), depth)
         return {"$": "opaque", "v": kind.__name__[:100]}
-
-    def is_too_deep(self, depth: int) -> bool:
-        """Return whether a container at this depth becomes opaque."""
-        return depth > MAX_DEPTH
 
     def spend(self, size: int) -> None:
         """Count characters of the result. Raises `ResultTooLarge`."""
@@ -107,12 +116,17 @@ class Encoder:
         deeper = depth + 1
         return [self.encode_part(element, deeper) for element in elements]
 
-    def encode_pairs(self, pairs: Iterable[tuple[Any, Any]], depth: int) -> list[Json]:
+    def encode_pairs(self, pairs: Iterable[tuple[object, object]], depth: int) -> list[Json]:
         """Return the JSON of keys and what they stand for, which `spend` has counted already."""
         deeper = depth + 1
         return [[self.encode_part(key, deeper), self.encode_part(value, deeper)] for key, value in pairs]
 
-    def encode_node(self, value: object, name: str, fields: list[Any]) -> Json:
+    def encode_iterated(self, value: Iterated, depth: int) -> Json:
+        """Return the JSON of an iterator that was read to its end."""
+        self.spend(4 * len(value.elements))
+        return {"$": "iterator", "v": self.encode_items(value.elements, depth), "of": value.kind}
+
+    def encode_node(self, value: object, name: str, fields: list[object]) -> Json:
         """Return a reference to an object of a known class, whose fields are encoded later."""
         index = self._node_index.get(id(value))
         if index is None:
@@ -154,8 +168,8 @@ class Encoder:
             return self.encode_node(value, name, fields)
         numpy = sys.modules.get("numpy")
         if numpy is not None and isinstance(value, numpy.ndarray | numpy.generic):
-            return arrays.encode_numpy(self, value, numpy, depth)
-        for base, form in SUBCLASS_FORMS:
+            return _encode_numpy(self, value, numpy, depth)
+        for base, form in _SUBCLASS_FORMS:
             if issubclass(kind, base):
                 return form(self, value, depth)
         return self.encode_foreign(value, depth)
@@ -167,7 +181,7 @@ class Encoder:
             text = "".join(elements)
             self.spend(len(text))
             return text.isascii() or _is_encodable(text)
-        if not kinds <= _NUMBERS:
+        if not kinds <= _FLAT_BUT_TEXT:
             return False
         numbers = list(filter(None, elements))
         try:
@@ -195,7 +209,7 @@ class Encoder:
         self.spend(len(value))
         if value.isascii() or _is_encodable(value):
             return value
-        return {"$": "str", "v": base64_text(value.encode("utf-8", "surrogatepass"))}
+        return {"$": "str", "v": _base64_text(value.encode("utf-8", "surrogatepass"))}
 
     def _list(self, value: list[Any], depth: int) -> Json:
         if depth > MAX_DEPTH:
@@ -225,6 +239,15 @@ class Encoder:
         return {"$": "dict", "v": self.encode_pairs(value.items(), depth)}
 
 
+def encode(value: object, codecs: Codecs | None = None, limit: int = MAX_ENCODED) -> Json:
+    """Return what `to_json` can write. Raises `ResultTooLarge`; what has no form becomes opaque."""
+    if value is None or type(value) is bool:
+        return value
+    if type(value) is int and -JSON_INT < value < JSON_INT:
+        return value
+    return Encoder(codecs, limit).encode(value)
+
+
 def _is_encodable(text: str) -> bool:
     try:
         text.encode()
@@ -233,23 +256,187 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
-_FORMS: Mapping[type, Form] = {
+def _base64_text(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
+
+
+_Form = Callable[[Encoder, Any, int], Json]
+"""A function of an encoder, a value and its depth that returns JSON."""
+
+
+def _container_form(
+    tag: str, encode_parts: Callable[[Encoder, Any, int], list[Json]], size: int | None = None, is_mutable: bool = False
+) -> _Form:
+    """Return the form of a container; a mutable one may be named instead, where both sides have it.
+
+    size: what a value with a fixed number of parts counts.
+    """
+
+    def form(encoder: Encoder, value: Any, depth: int) -> Json:
+        if depth > MAX_DEPTH:
+            return encoder.encode_foreign(value, depth)
+        if is_mutable and (known := encoder.refer_to_known(value)) is not None:
+            return known
+        encoder.spend(8 + 4 * len(value) if size is None else size)
+        return {"$": tag, "v": encode_parts(encoder, value, depth)}
+
+    return form
+
+
+def _collection_form(tag: str, parts: Callable[[Any], list[Any]], is_mutable: bool = False) -> _Form:
+    return _container_form(
+        tag, lambda encoder, value, depth: encoder.encode_items(parts(value), depth), None, is_mutable
+    )
+
+
+def _mapping_form(tag: str) -> _Form:
+    return _container_form(
+        tag, lambda encoder, value, depth: encoder.encode_pairs(value.items(), depth), None, is_mutable=True
+    )
+
+
+def _record_form(tag: str, *names: str) -> _Form:
+    """Return the form of a value whose parts are these attributes."""
+    return _container_form(
+        tag, lambda encoder, value, depth: encoder.encode_items([getattr(value, name) for name in names], depth), 16
+    )
+
+
+def _text_form(tag: str, spell: Callable[[Any], str]) -> _Form:
+    def form(encoder: Encoder, value: Any, depth: int) -> Json:
+        text = spell(value)
+        encoder.spend(16 + len(text))
+        return {"$": tag, "v": text}
+
+    return form
+
+
+def _bytes_form(tag: str) -> _Form:
+    def form(encoder: Encoder, value: bytes | bytearray, depth: int) -> Json:
+        encoder.spend(len(value))
+        known = encoder.refer_to_known(value) if tag == "bytearray" else None
+        return {"$": tag, "v": _base64_text(bytes(memoryview(value)))} if known is None else known
+
+    return form
+
+
+def _encode_tuple_subclass(encoder: Encoder, value: tuple[object, ...], depth: int) -> Json:
+    """Encode it as a tuple. A named tuple says its names as well, so that a test can read `result.x`."""
+    data = encoder.encode_part(tuple(tuple.__iter__(value)), depth)
+    names = getattr(type(value), "_fields", None)
+    if names and data["$"] == "tuple":
+        data["names"] = [str(name) for name in names]
+        data["of"] = type(value).__name__
+    return data
+
+
+def _encode_numpy(encoder: Encoder, value: Any, numpy: Any, depth: int) -> Json:
+    """Return the JSON of an array or a number of numpy."""
+    name = "str" if value.dtype.kind == "U" else value.dtype.name
+    if name not in ARRAY_TYPES:
+        return encoder.encode_foreign(value, depth)
+    if isinstance(value, numpy.generic):
+        return {"$": "scalar", "dtype": name, "v": encoder.encode_part(value.item(), depth + 1)}
+    encoder.spend(4 * value.size)
+    flat = numpy.ndarray.tolist(numpy.ndarray.ravel(value))
+    return {"$": "ndarray", "dtype": name, "shape": list(value.shape), "v": encoder.encode_items(flat, depth)}
+
+
+def _encode_array(encoder: Encoder, value: Array, depth: int) -> Json:
+    """Return the JSON of an array that stands for one of numpy's."""
+    encoder.spend(4 * math.prod(value.shape))
+    flat = [value.elements]
+    for _ in value.shape:
+        flat = list(itertools.chain.from_iterable(flat))
+    return {"$": "ndarray", "dtype": value.dtype, "shape": list(value.shape), "v": encoder.encode_items(flat, depth)}
+
+
+def _base_form(to_base: Callable[[Any], object]) -> _Form:
+    """Return the form of objects that are first turned into ones of a builtin type."""
+    return lambda encoder, value, depth: encoder.encode_part(to_base(value), depth)
+
+
+_FORMS: Mapping[type, _Form] = {
     type(None): lambda encoder, value, depth: value,
     bool: lambda encoder, value, depth: value,
     int: Encoder._int,
     float: Encoder._float,
     str: Encoder._str,
     list: Encoder._list,
-    tuple: Encoder._tuple,
     dict: Encoder._dict,
-    **FORMS,
+    tuple: Encoder._tuple,
+    set: _collection_form("set", list, is_mutable=True),
+    frozenset: _collection_form("frozenset", list),
+    bytes: _bytes_form("bytes"),
+    bytearray: _bytes_form("bytearray"),
+    complex: _record_form("complex", "real", "imag"),
+    type(...): _text_form("ellipsis", lambda value: ""),
+    range: _record_form("range", "start", "stop", "step"),
+    slice: _record_form("slice", "start", "stop", "step"),
+    collections.Counter: _mapping_form("Counter"),
+    collections.OrderedDict: _mapping_form("OrderedDict"),
+    collections.defaultdict: _mapping_form("defaultdict"),
+    collections.deque: _collection_form("deque", lambda value: [value.maxlen, *value], is_mutable=True),
+    array.array: _collection_form("array", lambda value: [value.typecode, *value], is_mutable=True),
+    decimal.Decimal: _text_form("Decimal", decimal.Decimal.__str__),
+    fractions.Fraction: _record_form("Fraction", "numerator", "denominator"),
+    datetime.datetime: _text_form("datetime", datetime.datetime.isoformat),
+    datetime.date: _text_form("date", datetime.date.isoformat),
+    datetime.time: _text_form("time", datetime.time.isoformat),
+    datetime.timedelta: _record_form("timedelta", "days", "seconds", "microseconds"),
+    Iterated: Encoder.encode_iterated,
+    Array: _encode_array,
+    Instance: lambda encoder, value, depth: encoder.encode_node(value, value.class_name, list(value.fields.values())),
+    Opaque: _text_form("opaque", lambda value: value.type_name),
 }
 
+_KEPT_TYPES = (bytes, bytearray, datetime.datetime, datetime.date, datetime.timedelta, decimal.Decimal)
+_SUBCLASS_FORMS: list[tuple[type, _Form]] = [
+    (int, _base_form(int.__index__)),
+    (float, _base_form(float.__float__)),
+    (str, _base_form(str.__str__)),
+    (tuple, _encode_tuple_subclass),
+    (list, _base_form(lambda value: list(list.__iter__(value)))),
+    (collections.Counter, _base_form(lambda value: collections.Counter(dict(dict.items(value))))),
+    (
+        collections.OrderedDict,
+        _base_form(lambda value: collections.OrderedDict(collections.OrderedDict.items(value))),
+    ),
+    (dict, _base_form(lambda value: dict(dict.items(value)))),
+    (collections.deque, _base_form(lambda value: collections.deque(collections.deque.__iter__(value), value.maxlen))),
+    (set, _base_form(lambda value: set(set.__iter__(value)))),
+    (frozenset, _base_form(lambda value: frozenset(frozenset.__iter__(value)))),
+    *((base, _FORMS[base]) for base in _KEPT_TYPES),
+]
+"""Objects of subclasses become the data that the builtin type holds. Its own methods read them, so that an `int` that
+calls itself equal to everything is the number it is."""
 
-def encode(value: object, codecs: Codecs | None = None, limit: int = MAX_ENCODED) -> Json:
-    """Return what `to_json` can write. Raises `ResultTooLarge`; what has no form becomes opaque."""
-    if value is None or type(value) is bool:
-        return value
-    if type(value) is int and -JSON_INT < value < JSON_INT:
-        return value
-    return Encoder(codecs, limit).encode(value)
+
+def are_plain(values: Collection[object], tuples: bool = False, depth: int = 0) -> bool:
+    """Return whether each value is plain, with all in it: exact types, finite floats, no nesting without end.
+
+    tuples: whether they count as plain too.
+    """
+    kinds = set(map(type, values))
+    if depth > MAX_DEPTH or not kinds <= (_DATA if tuples else _JSON):
+        return False
+    if not kinds.isdisjoint(_NUMBERS):
+        numbers = values if kinds <= _NUMBERS else [value for value in values if type(value) in _NUMBERS]
+        if not _all_fit(numbers, float in kinds):
+            return False
+    return kinds <= _FLAT or all(_is_plain(value, tuples, depth + 1) for value in values if type(value) not in _FLAT)
+
+
+def _all_fit(numbers: Collection[Any], has_floats: bool) -> bool:
+    """Return whether JSON has them: finite floats, integers that its readers take."""
+    try:
+        finite = not has_floats or all(map(math.isfinite, numbers))
+    except OverflowError:  # One of them is an integer beyond all floats.
+        return False
+    return finite and min(numbers) > -JSON_INT and max(numbers) < JSON_INT
+
+
+def _is_plain(value: Any, tuples: bool, depth: int) -> bool:
+    if type(value) is not dict:
+        return are_plain(value, tuples, depth)
+    return "$" not in value and set(map(type, value)) <= {str} and are_plain(value.values(), tuples, depth)

@@ -1,1 +1,0 @@
-"""Whether what a program printed or returned is what was expected."""

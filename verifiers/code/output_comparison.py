@@ -1,0 +1,415 @@
+"""Whether what a program printed is what was expected.
+
+    checker_of("tokens")("1 2\\n3\\n", "1 2 3")                  None: accepted
+    checker_of("tokens")("1 2 3", "1 2 4")                      token 3: expected '3', got '4'
+    checker_of("tokens")("0.5", "0.50000001")                   None
+    checker_of({"type": "tokens", "unordered": "lines"})("a b\\nc", "c\\na b")   None
+
+    tokens           What stands between white space is compared in order. A token expected with a decimal point or an
+                     exponent is a number and compared within `abs_tol` (1e-6) and `rel_tol` (1e-9: what printing a
+                     float costs); every other token, integers of any length among them, has to be the same text, but
+                     for a plus sign, the sign of zero and `.000`.
+    floats           As `tokens`, and where either side has a decimal point both are numbers: 3 and 3.0 are equal.
+    lines            Lines are compared; blanks at the ends of lines and blank lines at the end do not count.
+    exact            The text has to be the same, but for `\\r\\n` and one newline at the end.
+    case_insensitive, unordered_lines, unordered_tokens    These stand for options of `tokens`.
+
+Options of `tokens` and `floats`: `abs_tol`, `rel_tol`, `case_sensitive` (true), `unordered`: `lines` (in any order),
+`tokens` (all of them in any order) or `tokens_in_line` (within each line). Of `lines`: `case_sensitive`.
+
+    {"type": "program", "code": "...", "language": "cpp", "files": {"params.h": "..."}}    a checker that has to be run:
+                     it is only validated here
+
+Leading zeros count: 0101 may be a code and not a number. Not covered: unordered output with numbers so close to each
+other that rounding changes their order.
+
+A program's output, token by token or line by line, without taking all of it apart at once.
+
+list(tokens("1 2\\n3"))                                          [["1", "2", "3"]]
+first_difference(tokens("1 2"), tokens("1 3"), str.__eq__)      (1, "2", "3")
+first_difference(tokens("1 2"), tokens("1"), str.__eq__)        (1, "2", None)
+
+Numbers as programs print them.
+
+    same_number("0.5", ".5000001", Tolerance(1e-6, 1e-6))     True
+    same_number("5", "5.1", Tolerance(1, 1))                  False: an integer was expected
+    same_integer("5", "5.000")                                True: exactly the same
+    same_integer("-0", "0"), same_integer("+7", "7")          True
+
+Digits are those of ASCII. `inf`, `nan` and what overflows a float (`1e400`) are texts.
+
+Whether what a program printed or returned is what was expected.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from truegold.verifiers.code.outcomes import (
+    BadSuite,
+    checker_options,
+    require,
+    require_files,
+    require_switch,
+    require_tolerance,
+)
+from truegold.verifiers.sandbox.languages import language_name
+
+Checker = Callable[[str, str], str | None]
+"""(expected, got) -> None where accepted, else one line that says why not."""
+
+MAX_REASON_CHARS = 200
+"""Characters of a reason. Stops a verdict from carrying the program's output."""
+
+MAX_TOKEN_SHOWN = 60
+MAX_CHECKER_CHARS = 2**20
+UNORDERED = ("lines", "tokens", "tokens_in_line")
+
+ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE = 1e-6, 1e-9
+"""A relative error is allowed only as far as printing goes, unless the tests or the problem's text say more: with 1e-6
+of it 1234567.89 would be 1234568.89."""
+
+_PRESETS: Mapping[str, Mapping[str, Any]] = {
+    **{kind: {} for kind in ("tokens", "floats", "lines", "exact", "program")},
+    "case_insensitive": {"case_sensitive": False},
+    "unordered_lines": {"unordered": "lines"},
+    "unordered_tokens": {"unordered": "tokens"},
+}
+_TOKEN_OPTIONS = frozenset({"abs_tol", "rel_tol", "case_sensitive", "unordered"})
+_OPTIONS: Mapping[str, frozenset[str]] = {
+    "lines": frozenset({"case_sensitive"}),
+    "exact": frozenset(),
+    "program": frozenset({"code", "language", "files", "full_points"}),
+}
+
+
+def checker_of(spec: str | Mapping[str, Any]) -> Checker:
+    """Return the checker that a text or an object names.
+
+    Raises `BadSuite` where it names none, or a program, which has to be run.
+    """
+    kind, options = read_spec(spec, "checker")
+    if kind == "program":
+        raise BadSuite("checker is a program, which has to be run")
+    if kind == "exact":
+        return _compare_text
+    case_sensitive = options.get("case_sensitive", True)
+    if kind == "lines":
+        return partial(_compare_lines, case_sensitive)
+    absolute, relative = options.get("abs_tol", ABSOLUTE_TOLERANCE), options.get("rel_tol", RELATIVE_TOLERANCE)
+    tolerance = Tolerance(absolute, relative, everywhere=kind == "floats")
+    return _TokenChecker(tolerance, case_sensitive, options.get("unordered"))
+
+
+def with_allowed_error(spec: str | Mapping[str, Any], error: float, is_relative: bool) -> str | Mapping[str, Any]:
+    """Return a checker with the error that a problem's text allows, unless it names one or does not compare tokens."""
+    kind, options = read_spec(spec, "checker")
+    if kind not in ("tokens", "floats") or "abs_tol" in options or "rel_tol" in options:
+        return spec
+    return {"type": kind, **options, **tolerance_options(error, is_relative)}
+
+
+def tolerance_options(error: float, is_relative: bool) -> dict[str, float]:
+    """Return the options of `tokens` and `floats` for an allowed error, as far as they allow more than the defaults."""
+    options = {"abs_tol": error} if error > ABSOLUTE_TOLERANCE else {}
+    if is_relative and error > RELATIVE_TOLERANCE:
+        options["rel_tol"] = error
+    return options
+
+
+def read_spec(spec: object, field: str) -> tuple[str, dict[str, Any]]:
+    """Return the type and the options of a checker. Raises `BadSuite` where spec is none. field: how messages name it.
+
+    Programs are accepted here: only whoever runs one can tell whether it is a checker.
+    """
+    kind, options = checker_options(spec, field, _PRESETS, "tokens")
+    known = _OPTIONS.get(kind, _TOKEN_OPTIONS)
+    for key, value in options.items():
+        if key not in known:
+            names = ", ".join(sorted(known)) or "none"
+            raise BadSuite(f"{field}.{str(key)[:60]} is no option of {kind}; there are {names}")
+        _check_option(key, value, f"{field}.{key}")
+    if kind == "program" and "code" not in options:
+        raise BadSuite(f"{field}.code is missing")
+    return kind, options
+
+
+def _check_option(key: str, value: Any, field: str) -> None:
+    match key:
+        case "case_sensitive":
+            require_switch(value, field)
+        case "unordered":
+            require(value is None or value in UNORDERED, field, f"one of {', '.join(UNORDERED)}", value)
+        case "code":
+            fits = isinstance(value, str) and 0 < len(value) <= MAX_CHECKER_CHARS
+            require(fits, field, f"a program of at most {MAX_CHECKER_CHARS} characters", value)
+        case "files":
+            require_files(value, field)
+        case "full_points":
+            require_tolerance(value, field)
+            require(value > 0, field, "a number above 0", value)
+        case "language":
+            fits = isinstance(value, str) and language_name(value) != ""
+            require(fits, field, "the name of a programming language", value)
+        case _:
+            require_tolerance(value, field)
+
+
+@dataclass(frozen=True, slots=True)
+class _TokenChecker:
+    """Compares tokens."""
+
+    tolerance: Tolerance
+    case_sensitive: bool
+    unordered: str | None
+    """One of UNORDERED, None where the order counts."""
+
+    def __call__(self, expected: str, got: str) -> str | None:
+        if expected == got:
+            return None
+        if not self.case_sensitive:
+            expected, got = expected.casefold(), got.casefold()
+        match self.unordered:
+            case None:
+                return self._in_order(expected, got)
+            case "tokens":
+                return self._any_order(expected, got)
+            case "lines":
+                return self._lines(expected, got, self._any_order_of_lines)
+        return self._lines(expected, got, self._any_order_in_lines)
+
+    def _in_order(self, expected: str, got: str) -> str | None:
+        difference = first_difference(tokens(expected), tokens(got), self._same_token)
+        return None if difference is None else _describe_difference("token", *difference)
+
+    def _any_order(self, expected: str, got: str) -> str | None:
+        expected_tokens = expected.split()
+        count = len(expected_tokens)
+        # Output is cut into no more pieces than are expected, so that megabytes of it are not taken apart in vain.
+        got_tokens = got.split(None, count)
+        if len(got_tokens) != count:
+            return _cut(f"expected {count} tokens, got {'more' if len(got_tokens) > count else len(got_tokens)}")
+        expected_tokens.sort(key=_sort_key)
+        got_tokens.sort(key=_sort_key)
+        return self._compare_pairs("token", expected_tokens, got_tokens, self._same_token)
+
+    def _lines(
+        self, expected: str, got: str, compare: Callable[[list[list[str]], list[list[str]]], str | None]
+    ) -> str | None:
+        expected_lines = [line.split() for line in nonblank_lines(expected)]
+        count = len(expected_lines)
+        max_tokens = max(map(len, expected_lines), default=0)
+        got_lines = [line.split(None, max_tokens) for line in islice(nonblank_lines(got), count + 1)]
+        if len(got_lines) != count:
+            return _cut(f"expected {count} lines, got {'more' if len(got_lines) > count else len(got_lines)}")
+        return compare(expected_lines, got_lines)
+
+    def _any_order_of_lines(self, expected: list[list[str]], got: list[list[str]]) -> str | None:
+        def line_key(line: list[str]) -> list[tuple[int, float, str]]:
+            return [_sort_key(token) for token in line]
+
+        return self._compare_pairs("line", sorted(expected, key=line_key), sorted(got, key=line_key), self._same_line)
+
+    def _any_order_in_lines(self, expected: list[list[str]], got: list[list[str]]) -> str | None:
+        for line in (*expected, *got):
+            line.sort(key=_sort_key)
+        return self._compare_pairs("line", expected, got, self._same_line)
+
+    def _compare_pairs(
+        self, unit: str, expected: list[Any], got: list[Any], are_equal: Callable[[Any, Any], bool]
+    ) -> str | None:
+        for index, (expected_unit, got_unit) in enumerate(zip(expected, got, strict=True)):
+            if not are_equal(expected_unit, got_unit):
+                note = "" if self.unordered == "tokens_in_line" else ", when sorted"
+                return _describe_difference(unit, index, expected_unit, got_unit, note)
+        return None
+
+    def _same_line(self, expected: list[str], got: list[str]) -> bool:
+        return len(expected) == len(got) and all(map(self._same_token, expected, got))
+
+    def _same_token(self, expected: str, got: str) -> bool:
+        return expected == got or same_integer(expected, got) or same_number(expected, got, self.tolerance)
+
+
+def _sort_key(token: str) -> tuple[int, float, str]:
+    """Sort numbers by their value, before texts."""
+    return (0, float(token), token) if NUMBER_PATTERN.fullmatch(token) else (1, 0.0, token)
+
+
+def _compare_lines(case_sensitive: bool, expected: str, got: str) -> str | None:
+    if not case_sensitive:
+        expected, got = expected.casefold(), got.casefold()
+    difference = first_difference(lines(expected), lines(got), lambda expected_line, got_line: False)
+    return None if difference is None else _describe_difference("line", *difference)
+
+
+def _compare_text(expected: str, got: str) -> str | None:
+    expected, got = (text.replace("\r\n", "\n").removesuffix("\n") for text in (expected, got))
+    if expected == got:
+        return None
+    # The search by halves finds the length of what both begin with.
+    low, high = 0, min(len(expected), len(got))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if expected[:middle] == got[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return _describe_difference("character", low, expected[low : low + 20] or None, got[low : low + 20] or None)
+
+
+def _describe_difference(unit: str, index: int, expected: Any, got: Any, note: str = "") -> str:
+    return _cut(f"{unit} {index + 1}{note}: expected {_shown_unit(expected)}, got {_shown_unit(got)}")
+
+
+def _shown_unit(unit: str | list[str] | None) -> str:
+    if unit is None:
+        return "the end of the output"
+    text = " ".join(unit[:MAX_TOKEN_SHOWN]) if isinstance(unit, list) else unit
+    shown_text = repr(text[:MAX_TOKEN_SHOWN])
+    return f"{shown_text}... ({len(text)} characters)" if len(text) > MAX_TOKEN_SHOWN else shown_text
+
+
+def _cut(reason: str) -> str:
+    return reason[:MAX_REASON_CHARS]
+
+
+CHUNK_CHARS = 2**20
+"""Characters that are taken apart at a time. Stops outputs of megabytes from becoming lists many times their size."""
+
+_SPACE = re.compile(r"\s")
+_NO_SPACE = re.compile(r"\S")
+
+
+def tokens(text: str) -> Iterator[list[str]]:
+    """Yield what stands between white space, a chunk at a time."""
+    start = 0
+    while start < len(text):
+        space = _SPACE.search(text, start + CHUNK_CHARS)
+        end = space.start() if space else len(text)
+        yield text[start:end].split()
+        start = end
+
+
+def lines(text: str) -> Iterator[list[str]]:
+    """Yield lines, a chunk at a time, without the blanks at their ends and the blank lines at the end of the text."""
+    end, start = len(text.rstrip()), 0
+    while start < end:
+        newline = text.find("\n", start + CHUNK_CHARS, end)
+        stop = end if newline < 0 else newline
+        yield [line.rstrip() for line in text[start:stop].split("\n")]
+        start = stop + 1
+
+
+def nonblank_lines(text: str) -> Iterator[str]:
+    """Yield the lines that hold more than white space."""
+    start = 0
+    # The search goes from one character to the next, so that a million blank lines cost nothing.
+    while (character := _NO_SPACE.search(text, start)) is not None:
+        begin = text.rfind("\n", start, character.start()) + 1 or start
+        newline = text.find("\n", character.start())
+        start = len(text) if newline < 0 else newline + 1
+        yield text[begin:start].removesuffix("\n")
+
+
+def first_difference(
+    expected: Iterator[list[str]], got: Iterator[list[str]], are_equal: Callable[[str, str], bool]
+) -> tuple[int, str | None, str | None] | None:
+    """Return the index of the first units that differ, and both; None where all are equal.
+
+    A side that has ended stands as None.
+    """
+    start, expected_units, got_units = 0, _Units(expected), _Units(got)
+    while expected_units.refill() and got_units.refill():
+        count = min(len(expected_units.units), len(got_units.units))
+        expected_part, got_part = expected_units.take(count), got_units.take(count)
+        if expected_part != got_part:
+            for index, (expected_unit, got_unit) in enumerate(zip(expected_part, got_part, strict=True)):
+                if expected_unit != got_unit and not are_equal(expected_unit, got_unit):
+                    return start + index, expected_unit, got_unit
+        start += count
+    if expected_units.refill() or got_units.refill():
+        return start, next(iter(expected_units.units), None), next(iter(got_units.units), None)
+    return None
+
+
+class _Units:
+    """The tokens or lines of one side, of which `units` are what is left of the current chunk."""
+
+    def __init__(self, chunks: Iterator[list[str]]) -> None:
+        self.chunks = chunks
+        self.units: list[str] = []
+
+    def refill(self) -> bool:
+        """Go on to the next chunk where the current one is used up, and return whether there are units left."""
+        while not self.units:
+            chunk = next(self.chunks, None)
+            if chunk is None:
+                return False
+            self.units = chunk
+        return True
+
+    def take(self, count: int) -> list[str]:
+        """Remove the next units and return them."""
+        taken, self.units = self.units[:count], self.units[count:]
+        return taken
+
+
+MAX_NUMBER_CHARS = 1_000
+"""A longer number is a text. Stops decimals of megabytes being converted."""
+
+_BOUNDED = rf"(?=.{{1,{MAX_NUMBER_CHARS}}}\Z)"
+NUMBER_PATTERN = re.compile(_BOUNDED + r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,5})?")
+_WHOLE_DECIMAL = re.compile(_BOUNDED + r"[+-]?[0-9]+\.0+")
+_NOT_INTEGER = (".", "e", "E")
+
+
+@dataclass(frozen=True, slots=True)
+class Tolerance:
+    """How far two numbers may be apart."""
+
+    absolute: float
+    relative: float
+    everywhere: bool = False
+    """Whether numbers are compared as such wherever either is written with a decimal point or an exponent; otherwise
+    only where the expected one is."""
+
+
+def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
+    """Whether two texts are numbers that are compared as such, and close enough."""
+    if not _is_float(expected) and not (tolerance.everywhere and _is_float(got)):
+        return False
+    if NUMBER_PATTERN.fullmatch(expected) is None or NUMBER_PATTERN.fullmatch(got) is None:
+        return False
+    expected_number, got_number = float(expected), float(got)
+    if not (math.isfinite(expected_number) and math.isfinite(got_number)):
+        return False
+    return abs(expected_number - got_number) <= max(tolerance.absolute, tolerance.relative * abs(expected_number))
+
+
+def same_integer(expected: str, got: str) -> bool:
+    """Whether two integers differ in no more than a plus sign, the sign of zero, or zeros behind a decimal point."""
+    if _WHOLE_DECIMAL.fullmatch(got) and expected.lstrip("+-").isdecimal():
+        got = got.partition(".")[0]
+        if expected == got:
+            return expected.isascii()
+    if expected[:1] not in ("+", "-") and got[:1] not in ("+", "-"):
+        return False
+    expected, got = _without_plus(expected), _without_plus(got)
+    digits = expected.lstrip("-")
+    return expected == got and digits.isascii() and digits.isdecimal()
+
+
+def _without_plus(text: str) -> str:
+    text = text.removeprefix("+")
+    return "0" if text == "-0" else text
+
+
+def _is_float(text: str) -> bool:
+    return any(mark in text for mark in _NOT_INTEGER)

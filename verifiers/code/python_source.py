@@ -1,0 +1,330 @@
+"""A piece of Python as a model wrote it: what it defines, what it needs, and how it can be made to parse.
+
+    read_source(">>> x = 1")             text "x = 1"
+    read_source("    def f(): pass")     text "def f(): pass"
+    read_source("def f(x):\\n    return g(x)")        defines {"f"}, needs {"g"}
+
+A source that does not parse is tried without the indentation that all of it has, without the prompts of an interactive
+session, and with plain spaces and quotes for those of word processors; where nothing helps it stays as it was.
+
+The stub of a completion-style task: imports, helpers, and a function without its body.
+
+    stub = "import math\\n\\ndef area(r):\\n    \\"\\"\\"The area of a circle.\\"\\"\\"\\n"
+    stub_names(stub, "area")                            "import math"
+    continue_stub(stub, "    return math.pi * r ** 2", "area")     the stub with this line as the function's body
+
+A response that is a whole program may leave out what the stub gives; another one continues the stub.
+
+Reading Python source that may be anything.
+
+    parse("def f(): pass")     ast.Module
+    parse("def f(")            None
+    top_level(parse("import math as m
+class A:
+    def f(self): pass"))   {"m", "A", "A.f"}
+
+Nothing is run. For what cannot be read, or is longer than MAX_SOURCE_CHARS, `parse` returns None.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import textwrap
+import threading
+import warnings
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+MAX_PROGRAM_CHARS = 100_000
+"""A longer source is taken as it is, and its definitions are found line by line. Stops a response whose reading takes
+seconds; what programs are this long hold tables."""
+
+_BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
+_DEFINITION = re.compile(r"^(?:async[ \t]+def|def|class)[ \t]+([^\W\d]\w{0,200})", re.MULTILINE)
+_PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
+_READS_STDIN = re.compile(r"\binput\s*\(|\bstdin\b|\bopen\s*\(\s*0\b|\bos\.read\s*\(\s*0\b|\bfileinput\b")
+_PLAIN = str.maketrans(
+    {
+        **dict.fromkeys([0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " "),
+        **dict.fromkeys([0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF], ""),
+        **dict.fromkeys([0x2018, 0x2019, 0x201A, 0x201B, 0xFF07], "'"),
+        **dict.fromkeys([0x201C, 0x201D, 0x201E, 0x201F, 0xFF02], '"'),
+    }
+)
+
+
+@dataclass(frozen=True)
+class PythonSource:
+    """A piece of Python."""
+
+    text: str
+    tree: ast.Module | None
+    """None where the text does not parse; its definitions are then found line by line."""
+
+    @cached_property
+    def defines(self) -> frozenset[str]:
+        """Top-level names, and `Class.method`."""
+        if self.tree is None:
+            return frozenset(_DEFINITION.findall(self.text))
+        return frozenset(top_level(self.tree))
+
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """Names that are used and bound nowhere in the source."""
+        if self.tree is None:
+            return frozenset()
+        used, bound = set(), set(self.defines)
+        for node in ast.walk(self.tree):
+            match node:
+                case ast.Name(id=name, ctx=ast.Load()):
+                    used.add(name)
+                case ast.Name(id=name) | ast.arg(arg=name) | ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                    bound.add(name)
+                case ast.AsyncFunctionDef(name=name) | ast.ExceptHandler(name=str(name)):
+                    bound.add(name)
+                case ast.Import() | ast.ImportFrom():
+                    bound.update(bound_by(node))
+        return frozenset(used - bound - _BUILTINS)
+
+    @cached_property
+    def is_code(self) -> bool:
+        """Whether it does anything: the output `5` and the word `YES` are Python too."""
+        if self.tree is None:
+            return bool(self.defines)
+        return any(not isinstance(each, ast.Expr) or isinstance(each.value, ast.Call) for each in self.tree.body)
+
+    @property
+    def reads_stdin(self) -> bool:
+        """Whether it looks as if it read its input."""
+        return _READS_STDIN.search(self.text) is not None
+
+    @cached_property
+    def is_body(self) -> bool:
+        """Whether it can only be the inside of a function."""
+        if self.text[:1] in (" ", "\t"):
+            return True
+        return self.tree is not None and any(isinstance(each, ast.Return) for each in nodes_in_scope(self.tree.body))
+
+    def binding(self, name: str) -> tuple[int, int] | None:
+        """Return the first and the last line of the last top-level statement that binds a name."""
+        if self.tree is None or name not in self.defines:
+            return None
+        return next((lines_of(each) for each in reversed(self.tree.body) if name in bound_by(each)), None)
+
+
+def read_source(text: str) -> PythonSource:
+    """Parse a text, repaired where it does not parse and that helps."""
+    text = text.strip("\n")
+    if len(text) > MAX_PROGRAM_CHARS:
+        return PythonSource(text, None)
+    tree = parse(text)
+    if tree is not None:
+        return PythonSource(text, tree)
+    for repaired in _repairs(text):
+        if repaired != text and (tree := parse(repaired)) is not None:
+            return PythonSource(repaired.strip("\n"), tree)
+    return PythonSource(text, None)
+
+
+def _repairs(text: str) -> Iterator[str]:
+    dedented = textwrap.dedent(text)
+    yield dedented
+    if text.lstrip().startswith(">>>"):
+        yield _without_prompts(dedented)
+    plain = dedented.translate(_PLAIN)
+    if plain != dedented:
+        yield plain
+        yield textwrap.dedent(plain)
+
+
+def _without_prompts(text: str) -> str:
+    lines = (line.strip() if line.strip() in (">>>", "...") else line for line in text.split("\n"))
+    return "\n".join(line[4:] for line in lines if _PROMPT.match(line))
+
+
+CACHED_STUBS = 1_024
+
+_KEPT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
+_BLOCKS = (ast.If, ast.Try)
+
+
+@lru_cache(maxsize=CACHED_STUBS)
+def stub_names(stub: str, entry_point: str) -> str:
+    """Return the stub's source without the entry point: what a response may rely on."""
+    name = _first_name(entry_point)
+    lines = stub.split("\n")
+    tree = _parse_stub(stub)
+    if tree is None:
+        definition = re.compile(rf"(?:async[ \t]+def|def|class)[ \t]+{re.escape(name)}\b|@")
+        before = next((index for index, line in enumerate(lines) if definition.match(line)), len(lines))
+        kept = "\n".join(lines[:before])
+        return kept.strip("\n") if parse(kept) is not None else ""
+    parts = []
+    for statement in tree.body:
+        if not isinstance(statement, _KEPT + _BLOCKS) or getattr(statement, "name", None) == name:
+            continue
+        first, last = lines_of(statement)
+        parts.append("\n".join(lines[first - 1 : last]))
+    return "\n".join(parts)
+
+
+def continue_stub(stub: str, body: str, entry_point: str) -> str | None:
+    """Return the stub with `body` behind it, None where that is no function with a body."""
+    if len(body) > MAX_PROGRAM_CHARS:
+        return None
+    lines = stub.rstrip().count("\n") + 1
+    for text in _continuations(stub, body):
+        tree = parse(text)
+        if tree is not None and _has_body(tree, entry_point, lines):
+            return text
+    return None
+
+
+def _continuations(stub: str, body: str) -> Iterator[str]:
+    joint = "" if stub.endswith("\n") or not stub.rpartition("\n")[2].strip() else "\n"
+    yield f"{stub}{joint}{body}"
+    lines = body.strip("\n").split("\n")
+    indent = _indent_of_body(stub)
+    stub = stub.rstrip() + "\n"
+    if lines[0][:1] not in (" ", "\t"):
+        # The first line's indentation is often lost: as the last token of the prompt, or by stripping the response.
+        yield stub + "\n".join(f"{indent}{line}" if line.strip() else line for line in lines)
+        yield f"{stub}{indent}{body.strip()}"
+    elif not lines[0].startswith(indent):
+        yield stub + textwrap.indent(textwrap.dedent("\n".join(lines)), indent)
+    # A base model goes on after the function.
+    outside = (index for index, line in enumerate(lines) if index and line.strip() and line[:1] not in (" ", "\t"))
+    end = next(outside, None)
+    if end is not None:
+        first = lines[0] if lines[0][:1] in (" ", "\t") else f"{indent}{lines[0]}"
+        yield stub + "\n".join([first, *lines[1:end]])
+
+
+def _has_body(tree: ast.Module, entry_point: str, stub_lines: int) -> bool:
+    """Whether the entry point's function has a statement behind the stub's lines."""
+    if any(isinstance(node, ast.Return) for node in nodes_in_scope(tree.body)):
+        return False
+    body: list[ast.stmt] = tree.body
+    parts = [part.removesuffix("()") for part in entry_point.split(".")]
+    for name in parts:
+        definitions = [each for each in body if getattr(each, "name", None) == name]
+        if not definitions:
+            return False
+        body = getattr(definitions[-1], "body", [])
+    last = body[-1]
+    while isinstance(last, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        last = last.body[-1]
+    is_word = isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant | ast.Name)
+    return not is_word and (last.end_lineno or 0) >= stub_lines
+
+
+def _parse_stub(stub: str) -> ast.Module | None:
+    """Return the stub's tree, where need be with a body for its last function."""
+    tree = parse(stub)
+    return tree if tree is not None else parse(f"{stub.rstrip()}\n{_indent_of_body(stub)}pass\n")
+
+
+def _indent_of_body(stub: str) -> str:
+    """Return the indentation of the last function's body: that of its docstring, where it has one."""
+    lines = [line for line in stub.split("\n") if line.strip()]
+    start = max((i for i, line in enumerate(lines) if line.lstrip().startswith(("def ", "async def "))), default=None)
+    if start is None:
+        return "    "
+    indent = _indent(lines[start])
+    below = next((_indent(line) for line in lines[start + 1 :] if '"""' in line or "'''" in line), "")
+    if len(below) > len(indent):
+        return below
+    return indent + ("\t" if "\t" in indent else "    ")
+
+
+def _indent(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _first_name(entry_point: str) -> str:
+    return entry_point.partition(".")[0].removesuffix("()")
+
+
+MAX_SOURCE_CHARS = 400_000
+"""A longer source is not read. Stops sources whose syntax tree takes gigabytes."""
+
+_MAY_WARN = re.compile(r"\\|[0-9.](?=[aefino])(?:and|else|for|if|in|is|not|or)\b")
+"""Escapes, and numbers with a keyword right behind them."""
+
+_QUIET = threading.Lock()
+
+
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, SystemError)
+"""What the parser raises. SystemError is CPython's own mistake over deeply nested sources (3.11, 3.12)."""
+
+
+def parse(source: str) -> ast.Module | None:
+    """Return the syntax tree of a source, None where it has none."""
+    try:
+        return _tree(source)
+    except UNREADABLE:
+        return None
+
+
+def error_line(source: str) -> int | None:
+    """Return the line, from 1, over which the parser stumbles; None where there is none or no line can be named."""
+    try:
+        _tree(source)
+    except SyntaxError as error:
+        return error.lineno
+    except UNREADABLE:
+        pass
+    return None
+
+
+def _tree(source: str) -> ast.Module:
+    if len(source) > MAX_SOURCE_CHARS:
+        raise ValueError("too long")
+    if _MAY_WARN.search(source) is None:
+        return ast.parse(source)
+    # Odd escapes and numbers make the compiler warn, and a user who turned warnings into errors would get other
+    # verdicts. The filters belong to the whole process, so one thread sets them at a time, and only where a warning may
+    # come.
+    with _QUIET, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(source)
+
+
+def top_level(tree: ast.Module) -> set[str]:
+    """Return the names that a module's top-level statements bind, and `Class.method` for the methods of its classes."""
+    return {name for statement in tree.body for name in bound_by(statement)}
+
+
+def bound_by(statement: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement binds in the scope where it stands."""
+    for node in nodes_in_scope([statement]):
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name):
+                yield name
+                yield from (f"{name}.{inner}" for part in node.body for inner in bound_by(part) if "." not in inner)
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.ExceptHandler(name=str(name)):
+                yield name
+
+
+def nodes_in_scope(body: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the nodes below `body` that run in its scope: not what stands inside functions and classes."""
+    pending = list(body)
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            pending += ast.iter_child_nodes(node)
+
+
+def lines_of(statement: ast.stmt) -> tuple[int, int]:
+    """Return the first and the last line of a statement, counted from 1, with its decorators."""
+    decorators = getattr(statement, "decorator_list", ())
+    first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+    return first, statement.end_lineno or statement.lineno

@@ -1,0 +1,578 @@
+"""The program that a response commits to: one response, one program, whatever would pass.
+
+    Here is my solution:
+    ```python                    Extracted("def add(a, b):\\n    return a + b", "fence")
+    def add(a, b):
+        return a + b
+    ```
+    It is used like this:
+    ```python
+    print(add(1, 2))
+    ```
+
+The program is looked for in what stands after the thinking, within `<answer>` where that holds code, and before the
+first token or mark that ends the answer (`<|im_end|>`, `[DONE]`). Where the prompt ends with an opening fence, the
+response begins inside a block. It is looked for in this order:
+
+    fence        the last block of the language that defines the entry point; without an entry point the last one that
+                 reads stdin, else the last that defines something, else the last. Blocks without a language count if
+                 they are code
+    joined       that block, and before it the statements of other blocks that bind names it lacks
+    body         the inside of a function, which continues the stub
+    wrapper      [PYTHON]...[/PYTHON], [BEGIN]...[DONE], <code>...</code>
+    inline       ```...``` within a line
+    whole        a response that is code as a whole
+    part         code that begins on a line of its own, between prose
+
+A cut-off response gives what there is of its last block. Python that does not parse is repaired where that is safe
+(`python_source`). What a block holds beside the solution (tests, `if __name__ == "__main__":`) stays in it.
+
+Not covered: methods without their class; programs given as a diff, or as several files.
+
+The fenced blocks of a response.
+
+    ```python title="a.py"      Block("print(1)", "python", closed=True)
+    print(1)
+    ```
+
+Fences are three or more backticks or tildes, indented or not; the language is the first word behind them, in any usual
+spelling (`py`, `{.python}`, `python:main.py`). As in Markdown, a fence closes with at least as many characters of its
+kind; beyond Markdown, for models that leave one out:
+
+    - an opening fence with a language ends a block that is still open
+    - a fence inside a triple-quoted string of Python is part of the string, where the longer reading closes the string
+    - "```" at the end of a line of code closes its block
+    - the last block may stay open: the response was cut off
+    - the first block may begin with the text, where the prompt ends with its opening fence
+
+The program of a data set's worked solution, which may stand there as a model would write it.
+
+def f(): ...                               as it is
+"Add them.\\n```python\\ndef f(): ...\\n```"   the block's text
+
+Which program a response commits to: its code blocks, and what a completion-style stub adds to them.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from truegold.verifiers.code.python_source import (
+    MAX_PROGRAM_CHARS,
+    PythonSource,
+    continue_stub,
+    error_line,
+    parse,
+    read_source,
+    top_level,
+)
+from truegold.verifiers.extract.committed import PLAIN_END, SPECIAL_END, final_part
+from truegold.verifiers.sandbox.languages import language_name
+
+MAX_PARSED_CHARS = 2 * MAX_PROGRAM_CHARS
+"""Characters of all blocks together that are read as Python. Stops many long blocks."""
+
+MAX_JOINED = 64
+"""Statements that are taken over from other blocks."""
+
+MAX_CUTS = 4
+"""Attempts to find where code without a fence ends."""
+
+MAX_BODIES = 8
+"""Blocks that are tried as the inside of a function."""
+
+MAX_TOKEN_CHARS = 40
+"""What is read at the end of a text for one more token."""
+
+_END_OF_TURN = re.compile(rf"(?:{SPECIAL_END})(?![\"'])")
+_PLAIN_END = re.compile(rf"(?:^[ \t]*|(?<=[^\s\"']))(?:{PLAIN_END})[ \t]*$", re.MULTILINE)
+"""A token at the end of a line of code or on a line of its own; behind a blank it is a word of a comment."""
+_TOKEN = re.compile(rf"\s*(?:{SPECIAL_END}|{PLAIN_END})")
+_LAST_TOKEN = re.compile(rf"(?:{PLAIN_END})\s*\Z")
+_DONE = re.compile(r"^[ \t]*\[DONE\][ \t]*$", re.MULTILINE | re.IGNORECASE)
+_NAMES_DONE = re.compile(r"(?<!\[)\bDONE\b", re.IGNORECASE)
+_ANSWER = ("<answer>", "</answer>")
+_WRAPPERS = (("[PYTHON]", "[/PYTHON]"), ("[BEGIN]", "[DONE]"), ("<code>", "</code>"), ("<python>", "</python>"))
+_STRAY_QUOTES = re.compile(r"\n[ \t]*(\'\'\'|\"\"\")[ \t]*$")
+_CODE_LINE = re.compile(
+    r"^(?:(?:async[ \t]+def|def|class)[ \t]+[^\W\d]\w*[ \t]*[(:]"
+    r"|@[^\W\d]\w*"
+    r"|import[ \t]+[\w.]+(?:[ \t]+as\b|[ \t]*,|[ \t]*$)"
+    r"|from[ \t]+[\w.]+[ \t]+import\b)",
+    re.MULTILINE,
+)
+_OTHER_CODE_LINE = re.compile(
+    r"^[ \t]*(?:#include\b|#!|using [\w:.]+|import [\w.*]+;|package \w+|<\?php|module \w+|program \w+"
+    r"|(?:public |final |static )*(?:class|interface) \w+|(?:int|void) main\s*\("
+    r"|(?:func|fn|fun|function|def) \w+|(?:const|let|var) [\w{\[])",
+    re.MULTILINE,
+)
+_PROSE_LINE = re.compile(r"\s*(?:[^\W\da-z_][^;{}()=$<>\n]*|[^\n]*[:：.。!！?？])[ \t]*(?:\n|$)")
+"""A first line such as `This reads two numbers` or `the sum is printed:`."""
+_CODE_MARK = re.compile(r"[;{}()=$<>|\"`\[\]]")
+_MAIN = re.compile(r"\bmain\s*(?:\(|=|::)|\bMain\b|\breadline\b|\bstdin\b|\bSTDIN\b|\bgets\b|\bcin\b|\bscanf\b")
+_LABELS = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """A program that a response commits to."""
+
+    code: str
+    form: str
+    """The form in which it stood, one of the words above."""
+
+
+def extract_code(
+    response: str, language: str = "python", entry_point: str | None = None, stub: str | None = None
+) -> Extracted | None:
+    """Return the program of a response, None where it holds none."""
+    language = language_name(language)
+    text = _answer_text(response)
+    # A mark of an end may be a word of prose, with the program behind it.
+    for part in dict.fromkeys((_up_to_end(text), text)):
+        label, _, below = part.partition("\n")
+        # The prompt may end with the backticks of an opening fence alone.
+        program = below if language_name(label.strip()) == language else part
+        if program.strip() and (extracted := _extract(program, language, entry_point, stub)) is not None:
+            return extracted
+    return None
+
+
+def _extract(text: str, language: str, entry_point: str | None, stub: str | None) -> Extracted | None:
+    return _python(text, entry_point, stub or None) if language == "python" else _other_language(text, language)
+
+
+def callable_in(code: str, entry_point: str) -> str:
+    """Return how code reaches its entry point: `Solution().add` for `add` where only the class Solution has it."""
+    if "." in entry_point or "(" in entry_point or "Solution" not in code:
+        return entry_point
+    tree = parse(code)
+    names = top_level(tree) if tree else set()
+    is_method = entry_point not in names and f"Solution.{entry_point}" in names
+    return f"Solution().{entry_point}" if is_method else entry_point
+
+
+def _answer_text(response: str) -> str:
+    """Return what stands after the thinking, with its first line's indentation, up to the end of the turn."""
+    final = final_part(response)
+    if not final:
+        return ""
+    end = len(response.rstrip())
+    start = end - len(final)
+    while start > 0 and response[start - 1] in " \t":
+        start -= 1
+    text = response[start:end].replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
+    opening, closing = _ANSWER
+    _, tag, after = text.rpartition(opening)
+    inside = after.partition(closing)[0].strip("\n")
+    return inside if tag and ("```" in inside or read_source(inside).is_code) else text
+
+
+def _up_to_end(text: str) -> str:
+    """Return what stands before the first mark that ends the answer, or the block that the prompt has opened."""
+    start = 0
+    while token := _TOKEN.match(text, start):
+        start = token.end()
+    special = _END_OF_TURN.search(text, start)
+    text = text[start : special.start() if special else len(text)]
+    is_program = len(text) <= MAX_PROGRAM_CHARS and parse(text) is not None
+    done = _DONE.search(text)
+    if done and is_program and (_NAMES_DONE.search(text[: done.start()]) or parse(text[: done.start()]) is None):
+        done = None
+    if is_program:
+        return text[: done.start()] if done else text
+    ends = [done, _PLAIN_END.search(text)]
+    ends += [_closing(closing, text) for opening, closing in (_ANSWER, *_WRAPPERS) if opening not in text]
+    text = text[: min((end.start() for end in ends if end is not None), default=len(text))]
+    while token := _LAST_TOKEN.search(text, max(0, len(text) - MAX_TOKEN_CHARS)):
+        text = text[: token.start()]
+    quotes = _STRAY_QUOTES.search(text)
+    return text[: quotes.start()] if quotes and text.count(quotes[1]) % 2 else text
+
+
+def _closing(mark: str, text: str) -> re.Match[str] | None:
+    """Return where a closing mark stands on a line of its own, or at the very end."""
+    if mark not in text:
+        return None
+    return re.search(rf"^[ \t]*{re.escape(mark)}[ \t]*$|{re.escape(mark)}\s*\Z", text, re.MULTILINE)
+
+
+def _python(text: str, entry_point: str | None, stub: str | None) -> Extracted | None:
+    blocks = _python_blocks(text, entry_point, stub)
+    tagged, untagged = _sources(blocks)
+    readable = [source for source in untagged if source.tree is not None and source.is_code]
+    if entry_point:
+        for sources, others in ((tagged, tagged), (readable, [*tagged, *readable])):
+            chosen = _defining(sources, entry_point)
+            if chosen is not None:
+                return _with_needs(chosen, others, _block_form(blocks, chosen))
+        if stub is not None:
+            continuation = _continuing(tagged, untagged, text if not blocks else None, stub, entry_point)
+            if continuation is not None:
+                return continuation
+    sources = tagged or readable or [source for source in untagged if source.tree is None][-1:]
+    if sources:
+        chosen = _best(sources)
+        return _with_needs(chosen, sources, _block_form(blocks, chosen))
+    return _unfenced(text, bool(blocks))
+
+
+def _python_blocks(text: str, entry_point: str | None, stub: str | None) -> list[Block]:
+    """Return the blocks of a response; the first of them begins with it where that makes it a program."""
+    if "```" not in text and "~~~" not in text:
+        return []
+    whole = parse(text) if len(text) <= MAX_PROGRAM_CHARS else None
+    if whole is not None and PythonSource(text, whole).is_code:
+        return []  # Its fences are in texts and comments.
+    blocks = fenced_blocks(text)
+    first, *others = fenced_blocks(text, "python")
+    source = read_source(first.text)
+    is_whole = source.tree is not None and entry_point is not None and _defining([source], entry_point) is not None
+    # Behind an opening fence comes the program; behind one that closes, prose, and perhaps a better program.
+    opens = bool(blocks) and _program_in(blocks[0].text, entry_point, stub) is not None
+    is_even = bool(entry_point) or all(block.closed for block in blocks)
+    corrects = is_even and any(_program_in(block.text, entry_point, None) is not None for block in blocks[1:])
+    if (opens or corrects) and not is_whole:
+        return blocks
+    program = _program_in(first.text, entry_point, stub)
+    if program is None:
+        # What the tests call may be a guess: `sum` of `assert sum(total([1])) == 1`.
+        return blocks if entry_point is None else _python_blocks(text, None, None)
+    languages = [block.language or ("python" if read_source(block.text).is_code else "") for block in others]
+    named = [replace(block, language=name) for block, name in zip(others, languages, strict=True)]
+    return [replace(first, text=program), *named]
+
+
+def _program_in(text: str, entry_point: str | None, stub: str | None) -> str | None:
+    """Return the program that a text is, or that stands behind prose in it; None where it is none."""
+    if not text.strip():
+        return None
+    if entry_point and stub is not None and continue_stub(stub, text, entry_point) is not None:
+        return text
+    source = read_source(text)
+    if source.tree is None:
+        part = _part(text)
+        source = PythonSource(text, None) if part is None else read_source(part.code)
+    is_program = source.is_code if not entry_point else _defining([source], entry_point) is not None
+    return source.text if is_program else None
+
+
+def _sources(blocks: Sequence[Block]) -> tuple[list[PythonSource], list[PythonSource]]:
+    """Return the blocks that are Python by name, and those that may be; the last ones are read first."""
+    tagged: list[PythonSource] = []
+    untagged: list[PythonSource] = []
+    chars_left = MAX_PARSED_CHARS
+    for block in reversed(blocks):
+        if block.language not in ("python", "") or not block.text.strip():
+            continue
+        chars_left -= len(block.text)
+        source = read_source(block.text) if chars_left >= 0 else PythonSource(block.text, None)
+        (tagged if block.language else untagged).append(source)
+    return tagged[::-1], untagged[::-1]
+
+
+def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource | None:
+    """Return the last source that defines the entry point: its method before the mere name of its class."""
+    dotted = entry_point.replace("()", "")
+    first_name = dotted.partition(".")[0]
+    for name in (dotted, first_name):
+        for source in reversed(sources):
+            # Methods are known only where the source parses.
+            defined_name = name if source.tree is not None else first_name
+            if defined_name in source.defines or f"Solution.{defined_name}" in source.defines:
+                return source
+    return None
+
+
+def _best(sources: Sequence[PythonSource]) -> PythonSource:
+    """Choose a source where there is no entry point."""
+    for fits in (lambda source: source.reads_stdin, lambda source: bool(source.defines)):
+        candidates = [source for source in sources if fits(source)]
+        if candidates:
+            return candidates[-1]
+    return sources[-1]
+
+
+def _block_form(blocks: Sequence[Block], chosen: PythonSource) -> str:
+    return "fence" if blocks[-1].closed or chosen.text not in blocks[-1].text else "unclosed_fence"
+
+
+def _with_needs(chosen: PythonSource, sources: Sequence[PythonSource], form: str) -> Extracted:
+    """Put before the chosen source what other blocks bind of the names that it lacks."""
+    if len(sources) == 1:
+        return Extracted(chosen.text, form)
+    parts: list[str] = []
+    taken: set[tuple[int, int]] = set()
+    position = next(index for index, source in enumerate(sources) if source is chosen)
+    # The nearest block before it comes first, then those after it.
+    others = [*reversed(sources[:position]), *sources[position + 1 :]]
+    needs = sorted(chosen.needs)
+    for name in needs:
+        if len(parts) >= MAX_JOINED:
+            break
+        giver = next((source for source in others if name in source.defines), None)
+        lines = giver.binding(name) if giver is not None else None
+        if giver is None or lines is None or (id(giver), lines[0]) in taken:
+            continue
+        taken.add((id(giver), lines[0]))
+        part = "\n".join(giver.text.split("\n")[lines[0] - 1 : lines[1]])
+        parts.insert(0, part)
+        needs += sorted(read_source(part).needs - set(needs) - chosen.defines)
+    return Extracted("\n".join([*parts, chosen.text]), "joined" if parts else form)
+
+
+def _continuing(
+    tagged: Sequence[PythonSource],
+    untagged: Sequence[PythonSource],
+    whole: str | None,
+    stub: str,
+    entry_point: str,
+) -> Extracted | None:
+    """Return the stub with a function's inside, from the last block or from the whole response."""
+    if whole is not None:
+        source = read_source(whole)
+        if source.tree is not None and _defining([source], entry_point) is not None:
+            return Extracted(source.text, "whole")
+        code = continue_stub(stub, whole, entry_point)
+        return Extracted(code, "body") if code is not None else None
+    bodies = [source for source in (*untagged, *tagged) if source.is_body or source.tree is None]
+    for source in reversed(bodies[-MAX_BODIES:]):
+        code = continue_stub(stub, source.text, entry_point)
+        if code is not None:
+            return Extracted(code, "body")
+    return None
+
+
+def _unfenced(text: str, has_blocks: bool) -> Extracted | None:
+    for opening, closing in _WRAPPERS:
+        _, tag, after = text.rpartition(opening)
+        inside = after.partition(closing)[0]
+        if tag and inside.strip():
+            source = read_source(inside)
+            if source.is_code:
+                return Extracted(source.text, "wrapper")
+            if source.tree is not None and (quoted := _quoted(source.tree)) is not None:
+                return quoted
+    source = read_source(text)
+    if source.tree is not None:
+        return Extracted(source.text, "whole") if source.is_code else _quoted(source.tree)
+    if "```" in text:
+        for piece in reversed(text.split("```")[1::2][-8:]):
+            source = read_source(piece.removeprefix("python").strip())
+            if source.tree is not None and source.is_code:
+                return Extracted(source.text, "inline")
+    return None if has_blocks else _part(text)
+
+
+def _quoted(tree: ast.Module) -> Extracted | None:
+    """Return the program in a text that is one literal, as prompts with quoted examples bring about."""
+    match tree.body:
+        case [ast.Expr(value=ast.Constant(value=str(text)))]:
+            source = read_source(text)
+            return Extracted(source.text, "whole") if source.tree is not None and source.is_code else None
+    return None
+
+
+def _part(text: str) -> Extracted | None:
+    """Return the code from the first line that is code to the last that still parses."""
+    first = _CODE_LINE.search(text)
+    if first is None:
+        return None
+    code = text[first.start() : first.start() + MAX_PROGRAM_CHARS]
+    for shorter in _cuts(code):
+        tree = parse(shorter)
+        if tree is not None and tree.body:
+            return Extracted(shorter.rstrip(), "part")
+    return Extracted(code, "part")
+
+
+def _cuts(code: str) -> Iterator[str]:
+    """Yield the code, what stands before the line that the parser stumbles over, and that less its last statement."""
+    for _ in range(MAX_CUTS):
+        yield code
+        line = error_line(code)
+        if not line:
+            return
+        lines = code.split("\n")[: line - 1]
+        yield "\n".join(lines)
+        while lines and (not lines[-1].strip() or lines[-1][:1] in " \t)]}"):
+            lines.pop()
+        code = "\n".join(lines[:-1])
+
+
+def _other_language(text: str, language: str) -> Extracted | None:
+    names = _LABELS.get(language, (language,))
+    blocks = [block for block in _blocks_of(text, language) if block.text.strip()]
+    for labels in (names, ("",)):
+        labelled = [block for block in blocks if block.language in labels]
+        if labelled:
+            programs = [block for block in labelled if _MAIN.search(block.text)]
+            chosen = (programs or labelled)[-1]
+            return Extracted(chosen.text.strip("\n"), "fence" if chosen.closed else "unclosed_fence")
+    if blocks or (_OTHER_CODE_LINE.search(text) is None and (_PROSE_LINE.match(text) or not _CODE_MARK.search(text))):
+        return None
+    return Extracted(text.strip("\n"), "whole")
+
+
+def _blocks_of(text: str, language: str) -> list[Block]:
+    """Return the blocks of a response; the first of them begins with it where it closes more than it opens."""
+    blocks = fenced_blocks(text)
+    if not blocks:
+        return fenced_blocks(text, language) if "```" in text else []
+    if _OTHER_CODE_LINE.search(blocks[0].text) is None:
+        first, *others = fenced_blocks(text, language)
+        is_code = _OTHER_CODE_LINE.search(first.text) is not None
+        is_odd = not all(block.closed for block in blocks)
+        if is_code or (is_odd and first.text.strip() and _PROSE_LINE.match(first.text) is None):
+            return [first, *others]
+    return blocks
+
+
+MAX_BLOCKS = 64
+"""Only so many of the last blocks are returned."""
+
+MAX_FENCES = 1_000
+"""Only so many of the last fences are looked at. Stops a response that is nothing but fences."""
+
+MAX_FENCES_IN_STRING = 8
+"""Fences that one triple-quoted string may hold. Stops many short blocks that each have the rest of the text read."""
+
+_FENCE = re.compile(r"([ \t]{0,24})(`{3,}|~{3,})[ \t]*([^\n`]{0,200})$")
+_FIRST_WORD = re.compile(r"[{\[]?\.?([A-Za-z][\w+#-]{0,30})")
+_STRING_OR_COMMENT = re.compile(
+    r"#[^\n]*|'''|\"\"\"|'(?:[^'\\\n]|\\.)*(?:'|$)|\"(?:[^\"\\\n]|\\.)*(?:\"|$)", re.MULTILINE | re.DOTALL
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A fenced block."""
+
+    text: str
+    language: str
+    """The language's name, "" where the fence names none."""
+    closed: bool = True
+    """Whether a fence ends the block."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Fence:
+    line: int
+    indent: int
+    mark: str
+    info: str
+
+    def closes(self, opening: _Fence) -> bool:
+        return not self.info and self.mark[0] == opening.mark[0] and len(self.mark) >= len(opening.mark)
+
+
+def fenced_blocks(text: str, prompt_opened: str | None = None) -> list[Block]:
+    """Return the last MAX_BLOCKS blocks, in order.
+
+    prompt_opened: the language of a block that the text begins inside; None where it begins outside of any.
+    """
+    lines = text.split("\n")
+    fences = _fences(lines)
+    if prompt_opened is not None:
+        mark = fences[0].mark[0] * 3 if fences else "```"
+        fences = [_Fence(-1, 0, mark, prompt_opened), *fences]
+    blocks: list[Block] = []
+    index = 0
+    while index < len(fences):
+        opening = fences[index]
+        index, end, closed = _end(lines, fences, index)
+        inside = lines[opening.line + 1 : end]
+        if opening.indent:
+            inside = [_without_indent(line, opening.indent) for line in inside]
+        blocks.append(_block(inside, _language(opening.info), closed))
+    return blocks[-MAX_BLOCKS:]
+
+
+def _fences(lines: list[str]) -> list[_Fence]:
+    fences: list[_Fence] = []
+    for line_index in range(len(lines) - 1, -1, -1):
+        line = lines[line_index]
+        if "```" not in line and "~~~" not in line:
+            continue
+        match = _FENCE.match(line.rstrip())
+        if match:
+            fences.append(_Fence(line_index, len(match[1]), match[2], match[3].strip()))
+        if len(fences) == MAX_FENCES:
+            break
+    return fences[::-1]
+
+
+def _end(lines: list[str], fences: list[_Fence], opening_index: int) -> tuple[int, int, bool]:
+    """Return where a block ends: the next fence to look at, the line after the block, and whether it was closed."""
+    opening = fences[opening_index]
+    python = _language(opening.info) in ("python", "")
+    start = opening.line + 1
+    for index in range(opening_index + 1, len(fences)):
+        fence = fences[index]
+        if not fence.closes(opening) and not _language(fence.info):
+            continue
+        if python and (later := _end_of_string(lines, fences, start, index)) is not None:
+            return later + 1, fences[later].line, True
+        return (index + 1, fence.line, True) if fence.closes(opening) else (index, fence.line, False)
+    return len(fences), len(lines), False
+
+
+def _end_of_string(lines: list[str], fences: list[_Fence], start: int, fence_index: int) -> int | None:
+    """Return the first closing fence after the triple-quoted string that a fence stands in, None if it is in none."""
+    quote = _open_quote("\n".join(lines[start : fences[fence_index].line]), None)
+    if quote is None:
+        return None
+    for index in range(fence_index + 1, min(len(fences), fence_index + MAX_FENCES_IN_STRING)):
+        quote = _open_quote("\n".join(lines[fences[index - 1].line : fences[index].line]), quote)
+        if quote is None:
+            return index if not fences[index].info else None
+    return None
+
+
+def _open_quote(source: str, quote: str | None) -> str | None:
+    """Return the triple quote that is still open at the end of `source`, which begins inside `quote`."""
+    position = 0
+    while position < len(source):
+        if quote is not None:
+            closing = source.find(quote, position)
+            if closing < 0:
+                return quote
+            position, quote = closing + 3, None
+        string_or_comment = _STRING_OR_COMMENT.search(source, position)
+        if string_or_comment is None:
+            return None
+        position = string_or_comment.end()
+        if string_or_comment[0] in ("'''", '"""'):
+            quote = string_or_comment[0]
+    return quote
+
+
+def _block(lines: list[str], language: str, closed: bool) -> Block:
+    if not closed:
+        last = next((index for index, line in enumerate(lines) if line.rstrip().endswith("```")), None)
+        if last is not None:
+            lines = [*lines[:last], lines[last].rstrip().rstrip("`")]
+            closed = True
+    return Block("\n".join(lines), language, closed)
+
+
+def _language(info: str) -> str:
+    word = _FIRST_WORD.match(info)
+    return language_name(word[1]) if word else ""
+
+
+def _without_indent(line: str, indent: int) -> str:
+    line_indent = len(line) - len(line.lstrip(" \t"))
+    return line[min(indent, line_indent) :]
+
+
+def worked_program(solution: str) -> str:
+    """Return the only code block of a solution that has one and is no program as a whole; else the solution."""
+    if "```" not in solution and "~~~" not in solution:
+        return solution
+    blocks = fenced_blocks(solution)
+    return blocks[0].text if len(blocks) == 1 and parse(solution) is None else solution

@@ -1,0 +1,358 @@
+"""Decides whether what a function returned is what was expected.
+
+    ValueChecker()([1, {"a": 0.5}], (1, {"a": 0.5000001}))     None: equal
+    ValueChecker()([1, [2, 3]], [1, [2, 4]])                   [1][1]: expected 3, got 4
+    ValueChecker()("1", 1)                                     expected '1', got 1
+    call_checker_of({"type": "values", "unordered": True})([[1, 2], [3]], [[3], [1, 2]])      None
+
+Values are equal as in Python (`1 == 1.0 == True`), with three differences: where a float is expected, a number within
+`abs_tol` (1e-6) or `rel_tol` (1e-9, because a large float often stands for a count) will do; nan equals nan; lists,
+tuples, deques, arrays and ranges with equal items are alike. Elements of sets and keys of dicts are compared exactly.
+An iterator is no list, and an object of an unknown class equals nothing.
+
+    values       Values are compared as above.
+    strict       Types have to be the same: 1, 1.0 and True differ, and so do [1] and (1,).
+    unordered    The items of the list may come in any order; a set will do as well.
+
+Options of `values`: `abs_tol`, `rel_tol`, `strict`, `unordered` (of the outermost list), `unordered_inner` (of every
+list), `any_of` (expected is a list of acceptable answers). Not covered: unordered items with floats so close to each
+other that rounding changes their order.
+
+Linked lists and binary trees as collections of problems write them: as lists of values.
+
+to_nodes([1, 2], "ListNode")            an Instance of ListNode with val 1, whose next has val 2
+to_values(that)                         [1, 2]
+to_values(a tree)                       [1, None, 2]: level by level, without what is missing at the end
+"""
+
+from __future__ import annotations
+
+import array
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+from truegold.verifiers.code.outcomes import (
+    SHOWN_CHARS,
+    BadSuite,
+    checker_options,
+    require_switch,
+    require_tolerance,
+    shown,
+)
+from truegold.verifiers.sandbox.inside.wire import Array, Instance, Iterated, Opaque
+
+MAX_REASON_CHARS = 200
+MAX_PATH = 80
+"""Characters of the path to a difference."""
+
+MAX_DEPTH = 200
+"""Containers within containers; what lies deeper sorts alike. Stops nesting that overflows the stack."""
+
+_PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "values": {},
+    "strict": {"strict": True},
+    "unordered": {"unordered": True},
+}
+_SWITCHES = ("strict", "unordered", "unordered_inner", "any_of")
+_TOLERANCES = ("abs_tol", "rel_tol")
+_BUILTIN_SEQUENCES = (list, tuple, deque, array.array, range)
+_SEQUENCES = (*_BUILTIN_SEQUENCES, Array)
+_NUMBERS = (bool, int, float, complex)
+
+
+def call_checker_of(spec: str | Mapping[str, Any] | None = None) -> ValueChecker:
+    """Return the checker that a text or an object names. Raises `BadSuite` where it names none."""
+    options = read_call_spec(spec or "values", "checker")
+    strict = options.pop("strict", False)
+    return ValueChecker(**options, strict=strict, sequences_alike=not strict)
+
+
+def read_call_spec(spec: object, field: str) -> dict[str, Any]:
+    """Return the options of a checker. Raises `BadSuite` where spec is none. field: how messages name it."""
+    _, options = checker_options(spec, field, _PRESETS, "values")
+    for key, value in options.items():
+        if key in _SWITCHES:
+            require_switch(value, f"{field}.{key}")
+        elif key in _TOLERANCES:
+            require_tolerance(value, f"{field}.{key}")
+        else:
+            raise BadSuite(f"{field}.{str(key)[:60]} is no option; there are {', '.join(_TOLERANCES + _SWITCHES)}")
+    return options
+
+
+@dataclass(frozen=True, slots=True)
+class ValueChecker:
+    """Compares values without recursion, and stops at the first difference."""
+
+    abs_tol: float = 1e-6
+    rel_tol: float = 1e-9
+    sequences_alike: bool = True
+    """Whether lists, tuples, deques, arrays and ranges with equal items are equal."""
+    strict: bool = False
+    """Whether types have to be the same."""
+    unordered: bool = False
+    """Whether the items of the outermost list may come in any order."""
+    unordered_inner: bool = False
+    """Whether the items of every list may come in any order."""
+    any_of: bool = False
+    """Whether what is expected is a list of acceptable answers."""
+
+    @property
+    def accepts_equal(self) -> bool:
+        """Whether all plain data that Python calls equal passes."""
+        return not self.strict and not self.any_of
+
+    def __call__(self, expected: Any, got: Any) -> str | None:
+        if not self.any_of or not isinstance(expected, list):
+            return self._compare(expected, got)
+        reason = None
+        for answer in expected:
+            difference = self._compare(answer, got)
+            if difference is None:
+                return None
+            reason = reason or difference
+        return f"none of {len(expected)} accepted answers; the first: {reason}"[:MAX_REASON_CHARS]
+
+    def _compare(self, expected: Any, got: Any) -> str | None:
+        pending: _Parts = [(None, expected, got)]
+        while pending:
+            path, expected, got = pending.pop()
+            if type(expected) is type(got) and type(expected) in (int, str, bool, type(None)):
+                if expected != got:
+                    return _reason(path, _describe_difference(expected, got))
+                continue
+            difference_or_parts = self._step(path, expected, got)
+            if isinstance(difference_or_parts, str):
+                return _reason(path, difference_or_parts)
+            pending.extend(difference_or_parts)
+        return None
+
+    def _step(self, path: _Path, expected: Any, got: Any) -> str | _Parts:
+        """Return what differs here, or the parts to compare next, the last of them first."""
+        if self.strict and type(expected) is not type(got):
+            return f"expected {_kind(expected)}, got {_value_with_kind(got)}"
+        if isinstance(expected, _SEQUENCES) and not isinstance(got, str | bytes):
+            return self._compare_items(path, expected, got)
+        if isinstance(expected, dict) and isinstance(got, dict):
+            return _compare_keys(path, expected, got)
+        if isinstance(expected, _NUMBERS) and isinstance(got, _NUMBERS):
+            return [] if self._same_number(expected, got) else _describe_difference(expected, got)
+        if isinstance(expected, Iterated) and isinstance(got, Iterated):
+            return self._compare_items(path, expected.elements, got.elements)
+        return [] if _are_equal(expected, got) else _describe_difference(expected, got)
+
+    def _compare_items(self, path: _Path, expected: Any, got: Any) -> str | _Parts:
+        if type(expected) is list and type(got) is list and not self.strict and _is_flat(expected) and expected == got:
+            return []
+        unordered = self.unordered_inner or (self.unordered and path is None)
+        alike = isinstance(got, _SEQUENCES) if self.sequences_alike else type(expected) is type(got)
+        if not alike and not (unordered and isinstance(got, set | frozenset)):
+            return f"expected {_kind(expected)}, got {_value_with_kind(got)}"
+        expected, got = _plain_sequence(expected), _plain_sequence(got)
+        if not isinstance(expected, Sequence) or not isinstance(got, Sequence):
+            return [] if expected == got else _describe_difference(expected, got)
+        if len(expected) != len(got):
+            return f"expected {len(expected)} items, got {len(got)}"
+        if unordered:
+            expected = sorted(expected, key=lambda item: _sort_key(item, self.unordered_inner))
+            got = sorted(got, key=lambda item: _sort_key(item, self.unordered_inner))
+        elif not self.strict and type(expected) is type(got) and _is_flat(expected) and expected == got:
+            return []
+        pairs = enumerate(zip(expected, got, strict=True))
+        return [((path, index), expected_item, got_item) for index, (expected_item, got_item) in pairs][::-1]
+
+    def _same_number(self, expected: Any, got: Any) -> bool:
+        if expected == got or (expected != expected and got != got):  # noqa: PLR0124  (nan)
+            return True
+        if not isinstance(expected, float | complex):
+            return False
+        try:
+            distance = abs(expected - got)
+        except OverflowError:
+            return False
+        # An infinite expected number makes an infinite tolerance.
+        return math.isfinite(abs(expected)) and distance <= max(self.abs_tol, self.rel_tol * abs(expected))
+
+
+_Path = Any
+"""A path is the path to what holds the value and the value's index or key, or None for the whole value."""
+
+_Parts = list[tuple[_Path, Any, Any]]
+"""Each part is compared by itself: its path, what is expected there, and what was got."""
+
+
+def _compare_keys(path: _Path, expected: dict[Any, Any], got: dict[Any, Any]) -> str | _Parts:
+    missing = next((key for key in expected if key not in got), _NOTHING)
+    if missing is not _NOTHING:
+        return f"expected the key {shown_value(missing)}, which is not there"
+    extra = next((key for key in got if key not in expected), _NOTHING)
+    if extra is not _NOTHING:
+        return f"got the key {shown_value(extra)}, which was not expected"
+    return [((path, key), value, got[key]) for key, value in expected.items()][::-1]
+
+
+_NOTHING = object()
+
+
+def _is_flat(sequence: Sequence[Any]) -> bool:
+    """Whether all items are of types that are compared by `==` alone."""
+    return set(map(type, sequence)) <= {int, str, bool, float, type(None)}
+
+
+def _plain_sequence(value: Any) -> Any:
+    if isinstance(value, Array):
+        return value.elements
+    return value if isinstance(value, list | tuple) else list(value)
+
+
+def _sort_key(value: Any, inner: bool = False, depth: int = 0) -> tuple[Any, ...]:  # noqa: PLR0911  (One per type.)
+    """Return a key that orders values of any types. Equal values have equal keys; 1, 1.0 and True are equal.
+
+    inner: whether the order of items within lists counts for nothing either.
+    """
+    if value is None:
+        return (0,)
+    if isinstance(value, bool | int | float):
+        return (1,) if isinstance(value, float) and math.isnan(value) else (2, value)
+    if isinstance(value, str):
+        return (3, value)
+    if isinstance(value, bytes | bytearray):
+        return (4, bytes(value))
+    if depth > MAX_DEPTH:
+        return (9,)
+    if isinstance(value, Array):
+        return _sort_key(value.elements, inner, depth + 1)
+    if isinstance(value, _BUILTIN_SEQUENCES):
+        keys = [_sort_key(item, inner, depth + 1) for item in value]
+        return (5, len(keys), *(sorted(keys) if inner else keys))
+    if isinstance(value, set | frozenset):
+        return (6, len(value), *sorted(_sort_key(item, inner, depth + 1) for item in value))
+    if isinstance(value, dict):
+        pairs = [(_sort_key(key, inner, depth + 1), _sort_key(item, inner, depth + 1)) for key, item in value.items()]
+        return (7, len(pairs), *sorted(pairs))
+    if isinstance(value, complex):
+        return (8, value.real, value.imag)
+    return (9,)
+
+
+def _are_equal(expected: Any, got: Any) -> bool:
+    if isinstance(expected, Opaque) or isinstance(got, Opaque):
+        return False
+    if isinstance(expected, str) is not isinstance(got, str):
+        return False
+    try:
+        return bool(expected == got)
+    except (RecursionError, TypeError, ValueError, ArithmeticError):
+        return False
+
+
+def _describe_difference(expected: Any, got: Any) -> str:
+    return f"expected {shown_value(expected)}, got {shown_value(got)}"
+
+
+def _reason(path: _Path, difference: str) -> str:
+    keys: list[Any] = []
+    while path is not None:
+        path, key = path
+        keys.append(key)
+    text = "".join(f"[{shown_value(key)}]" for key in keys[:-MAX_PATH:-1])
+    text = text if len(text) <= MAX_PATH else f"{text[: MAX_PATH // 2]}...{text[-MAX_PATH // 2 :]}"
+    return f"{text}: {difference}"[:MAX_REASON_CHARS] if text else difference[:MAX_REASON_CHARS]
+
+
+def _value_with_kind(value: Any) -> str:
+    kind, text = _kind(value), shown_value(value)
+    return text if text.startswith(("a ", "an ", kind)) else f"{kind} {text}"
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case Opaque(type_name=name) | Instance(class_name=name):
+            return f"an object of class {name[:SHOWN_CHARS]}"
+        case Iterated(kind=kind):
+            return f"a {kind[:SHOWN_CHARS]}"
+        case Array():
+            return "an array"
+        case None:
+            return "None"
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
+def shown_value(value: Any) -> str:
+    """Return the beginning of a value, of a list its first items, and what an object is that only its class tells."""
+    if isinstance(value, _BUILTIN_SEQUENCES):
+        return _shown_items(value)
+    is_plain = value is None or isinstance(value, (*_NUMBERS, str, bytes, set, frozenset, dict))
+    return shown(value) if is_plain else _kind(value)
+
+
+def _shown_items(value: Any) -> str:
+    brackets = "()" if isinstance(value, tuple) else "[]"
+    first_items = islice(value, 8)
+    parts = [shown_value(item) if isinstance(item, str | int | float | None) else "..." for item in first_items]
+    more = ", ..." if len(value) > 8 else ""
+    text = f"{brackets[0]}{', '.join(parts)}{more}{brackets[1]}"
+    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
+
+
+MAX_NODES = 1_000_000
+"""Stops lists that lead back into themselves."""
+
+_FIELDS = {"ListNode": {"val", "next"}, "TreeNode": {"val", "left", "right"}}
+
+
+def to_nodes(value: Any, type_name: str) -> Any:
+    """Return the nodes that a list of values stands for, where the type says that it does."""
+    if type_name.endswith("[]") and isinstance(value, list):
+        return [to_nodes(item, type_name.removesuffix("[]")) for item in value]
+    if not isinstance(value, list):
+        return value
+    if type_name == "ListNode":
+        head: Instance | None = None
+        for item in reversed(value):
+            head = Instance("ListNode", {"val": item, "next": head})
+        return head
+    return _to_tree(value) if type_name == "TreeNode" else value
+
+
+def _to_tree(values: list[Any]) -> Instance | None:
+    nodes = [
+        None if item is None else Instance("TreeNode", {"val": item, "left": None, "right": None}) for item in values
+    ]
+    children = iter(nodes[1:])
+    for node in nodes:
+        if node is not None:
+            node.fields["left"] = next(children, None)
+            node.fields["right"] = next(children, None)
+    return nodes[0] if nodes else None
+
+
+def to_values(value: Any) -> Any:
+    """Return the values that nodes hold, also of nodes in a list; anything else as it is."""
+    if isinstance(value, list):
+        return (
+            [to_values(item) for item in value] if any(isinstance(item, Instance | list) for item in value) else value
+        )
+    if not isinstance(value, Instance) or set(value.fields) != _FIELDS.get(value.class_name):
+        return value
+    values: list[Any] = []
+    if value.class_name == "ListNode":
+        node: Any = value
+        while isinstance(node, Instance) and len(values) < MAX_NODES:
+            values.append(node.fields.get("val"))
+            node = node.fields.get("next")
+        return values
+    pending: deque[Any] = deque([value])
+    while pending and len(values) < MAX_NODES:
+        node = pending.popleft()
+        values.append(node.fields.get("val") if isinstance(node, Instance) else None)
+        if isinstance(node, Instance):
+            pending += [node.fields.get("left"), node.fields.get("right")]
+    while values and values[-1] is None:
+        values.pop()
+    return values

@@ -1,0 +1,270 @@
+"""The parent's side of a child process that answers JSON lines: it starts the child, asks it, and stops it for good.
+
+Covers: deadlines on every read and write (poll on the pipe, no signals in this process), a child that dies, any calling
+thread, processes forked from this one. The child's side is `child_serve.py`. Not covered: what the lines mean, retries.
+
+The child's side of a process that answers JSON lines (`child_process.py` is the parent's).
+
+The conversation has pipes to itself: what a verifier prints goes to stderr, and what it reads from stdin is empty, so
+that neither can break into it. The process ends when its parent ends or closes the pipe.
+
+Makes child processes end with their parent, however the parent ends.
+
+How many processes are worth starting.
+
+Child processes that can be killed and that never outlive their parent: batches, sympy and sandboxes run in them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import resource
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import IO, Any, BinaryIO, Self, TypeVar
+
+T = TypeVar("T")
+
+_READ_BYTES = 1 << 16
+
+_TRIAL_S = 60.0
+_EXIT_WAIT_S = 5.0
+"""A process goes at once after SIGKILL; one that hangs on a dead disk is not worth a longer wait."""
+
+
+class ChildDied(Exception):
+    """The child ended before it had answered."""
+
+
+class DeadlinePassed(Exception):
+    """The child did not answer, or did not listen, in time."""
+
+
+class ChildProcess:
+    """One `python -P -m MODULE`, which answers each line by lines. One thread at a time may use it."""
+
+    def __init__(self, module: str, *arguments: str, quiet: bool = False) -> None:
+        self.module = module
+        self._buffer = bytearray()
+        command = [sys.executable, "-P", "-m", module, *arguments]
+        self._process = in_spawner_thread(
+            lambda: subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL if quiet else None,
+                bufsize=0,
+            )
+        )
+        self._in, self._out = _pipe(self._process.stdin), _pipe(self._process.stdout)
+        os.set_blocking(self._in.fileno(), False)
+        os.set_blocking(self._out.fileno(), False)
+        _LIVE.add(self)
+
+    @property
+    def pid(self) -> int:
+        """The process id of the child."""
+        return self._process.pid
+
+    def send(self, message: object, deadline: float) -> None:
+        """Write one line. `deadline` is an instant of `time.monotonic()`. Raises ChildDied and DeadlinePassed."""
+        unsent = memoryview(json.dumps(message).encode() + b"\n")
+        while unsent:
+            try:
+                unsent = unsent[os.write(self._in.fileno(), unsent) :]
+            except BlockingIOError:
+                self._wait(self._in.fileno(), select.POLLOUT, deadline)
+            except OSError as error:
+                raise ChildDied(str(error)) from error
+
+    def receive(self, deadline: float) -> Any:
+        """Read one line and return what it says. Raises ChildDied and DeadlinePassed."""
+        while (end := self._buffer.find(b"\n")) < 0:
+            try:
+                received = os.read(self._out.fileno(), _READ_BYTES)
+            except BlockingIOError:
+                self._wait(self._out.fileno(), select.POLLIN, deadline)
+                continue
+            except OSError as error:
+                raise ChildDied(str(error)) from error
+            if not received:
+                raise ChildDied(self._how_it_ended())
+            self._buffer += received
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        try:
+            return json.loads(line)
+        except ValueError as error:
+            raise ChildDied(f"answered with something that is not JSON: {line[:80]!r}") from error
+
+    def interrupt(self) -> None:
+        """End the child now, from any thread: by SIGKILL, because a child inside a long C call hears nothing else."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.kill()
+
+    def kill(self) -> None:
+        """End the child and close the pipes, which only the thread that talks to it may do."""
+        self.interrupt()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_EXIT_WAIT_S)
+        self._in.close()
+        self._out.close()
+        _LIVE.discard(self)
+
+    def _wait(self, descriptor: int, event: int, deadline: float) -> None:
+        remaining_s = deadline - time.monotonic()
+        poll = select.poll()
+        poll.register(descriptor, event)
+        if remaining_s <= 0 or not poll.poll(remaining_s * 1000):
+            raise DeadlinePassed
+
+    def _how_it_ended(self) -> str:
+        try:
+            code = self._process.wait(_EXIT_WAIT_S)
+        except subprocess.TimeoutExpired:
+            return "closed its output"
+        return f"ended by signal {-code}" if code < 0 else f"exited with status {code}"
+
+    def _forget(self) -> None:
+        """Let go of a child in a forked copy of the parent, to which it does not belong."""
+        self._in.close()
+        self._out.close()
+        # With a return code set, nobody waits for the process.
+        self._process.returncode = 0
+
+
+def describe_start(module: str, error: ChildDied | DeadlinePassed) -> str:
+    """Return why a child did not start: what it says when it is started once more, with nothing to do."""
+    waited = "it gave no answer in time" if isinstance(error, DeadlinePassed) else f"it {error}"
+    command = [sys.executable, "-P", "-m", module]
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_S, check=False, errors="replace"
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return waited
+    lines = done.stderr.strip().splitlines()
+    return f"{waited}: {lines[-1]}" if done.returncode and lines else waited
+
+
+def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None  # Popen makes the pipes that it is asked for.
+    return stream
+
+
+_LIVE: weakref.WeakSet[ChildProcess] = weakref.WeakSet()
+_SPAWNER: ThreadPoolExecutor | None = None
+_SPAWNER_LOCK = threading.Lock()
+
+
+def in_spawner_thread(start: Callable[[], T]) -> T:
+    """Call `start`, which starts a process, in a thread that lives as long as this process; return what it returns.
+
+    Linux ties "die with your parent" to the thread that started the child.
+    """
+    global _SPAWNER  # noqa: PLW0603
+    with _SPAWNER_LOCK:
+        if _SPAWNER is None:
+            _SPAWNER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="truegold-spawner")
+    return _SPAWNER.submit(start).result()
+
+
+def _after_fork() -> None:
+    global _SPAWNER, _SPAWNER_LOCK, _LIVE  # noqa: PLW0603
+    for child in list(_LIVE):
+        child._forget()
+    _LIVE = weakref.WeakSet()
+    _SPAWNER, _SPAWNER_LOCK = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+class Conversation:
+    """The requests of the parent, and the replies to them."""
+
+    def __init__(self) -> None:
+        die_with_parent()
+        # A crash is an ordinary event here, which leaves no core file.
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        # The parent handles Ctrl-C, and ends its children itself.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        self._in: BinaryIO = os.fdopen(os.dup(0), "rb")
+        self._out: BinaryIO = os.fdopen(os.dup(1), "wb", buffering=0)
+        empty = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(empty, 0)
+        os.close(empty)
+        os.dup2(2, 1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._in.close()
+        self._out.close()
+
+    def requests(self) -> Iterator[Any]:
+        """Yield every request until the parent hangs up."""
+        for line in self._in:
+            yield json.loads(line)
+
+    def reply(self, message: object) -> None:
+        """Write one line; what JSON does not know is written as its repr()."""
+        unsent = memoryview(json.dumps(message, default=repr).encode() + b"\n")
+        try:
+            while unsent:
+                unsent = unsent[self._out.write(unsent) or 0 :]
+        except BrokenPipeError:
+            # The parent is gone, and with it whoever could use a reply.
+            os._exit(0)
+
+
+def limit_memory(max_bytes: int) -> None:
+    """Limit the address space of this process; beyond it, allocations raise MemoryError."""
+    resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
+
+
+_PR_SET_PDEATHSIG = 1
+"""The option of prctl(2) that asks for a signal when the parent ends."""
+
+
+def die_with_parent(parent: int | None = None) -> None:
+    """Ask the kernel to kill this process when the thread that started it ends. Only Linux can do that.
+
+    parent: the parent's process id, where it is known; this process then also ends where the parent is gone already.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if parent is not None and os.getppid() != parent:
+        os._exit(1)
+
+
+def die_with_process(pid: int) -> None:
+    """End this process when process `pid` ends, whichever of its threads started this one. Only Linux can do that."""
+    if sys.platform != "linux":
+        return
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        os._exit(1)
+
+    def exit_after_process() -> None:
+        select.select([handle], [], [])
+        os._exit(1)
+
+    threading.Thread(target=exit_after_process, daemon=True).start()
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may use, which a container may limit below those of the machine."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

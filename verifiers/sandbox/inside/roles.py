@@ -1,0 +1,348 @@
+"""What a forked process can be asked to do with its payload, by name.
+
+main, script      run a program as `python program.py` would
+to_end            the same, and say a word where it comes to its end
+native            run a compiler or a program of another language
+calls             make calls of a program's functions and hand back what each returned
+serve, tests      the two partners of a test session (`test_session`): the solution and its tests
+one_process       run a program and its tests in one process
+
+Roles `main`, `script` and `to_end`: run a Python program as `python program.py` would, on real files, to its end.
+
+The program runs at module level, with `__name__ == "__main__"`. `exit()`, `sys.exit`, threads, `atexit` and files that
+are flushed only when they are dropped all work. The interpreter is not taken down afterwards: the process just ends.
+
+Role `calls`: loads the program, makes calls, and hands back what each returned.
+
+    {"prelude": "", "program": "def add(a, b): return a + b", "codecs": {},
+     "functions": ["add"], "calls": [[0, [1, 2], {}]]}
+
+gives the lines
+
+    {"loaded": true}          or {"load_error": [type, message, line]} and nothing else
+    {"r": 3}                  or {"raised": [type, message, line]}, one for each call, in order
+
+Expected results never come here. A line is written as soon as its call is over, so that a program that crashes or hangs
+loses nothing of what it did before. A function that is not there gives a line {"missing": name}, and each call of it
+has raised a NameError. `sys.exit()` in a call has raised SystemExit, and the next calls are made.
+
+Arguments are fresh objects for every call. What a call does to them is looked at only with `"in_place": 0`: then the
+result is that argument. A coroutine is run to its end,
+and iterators are read to theirs.
+
+Role `native`: puts files into the box, runs one command there, and hands back the files that it made.
+
+    {"files": [["main.cpp", 812]], "argv": ["/usr/bin/g++", "-o", "main", "main.cpp"], "collect": ["main"]}\\n<contents>
+
+The command runs in a process of its own below this one, which is the first of the pid namespace: it reaps what is left
+behind, and the kernel treats signals to others in the ordinary way. The files come back on the result descriptor in the
+same form. Nothing here knows compilers or languages (`sandbox/languages.py`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import builtins
+import gc
+import json
+import linecache
+import os
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from types import CoroutineType, ModuleType
+from typing import Any, NamedTuple
+
+from .confine import kernel
+from .preload import PLAIN
+from .program import NotDefined, class_finder, describe_error, load, look_up, run_coroutine
+from .wire import KNOWN_CODECS, MAX_ENCODED, Decoder, ResultTooLarge, encode, from_json, to_json
+from .wire.json_lines import PARTNER, RESULT, write_all, write_result, write_result_line
+
+FILE_NAME = "solution.py"
+
+
+def run_main(payload: bytes) -> None:
+    """Run the source that is the payload, in UTF-8."""
+    os._exit(_run(payload.decode("utf-8", "surrogatepass"), []).status)
+
+
+def run_script(payload: bytes) -> None:
+    """Run a program with arguments and files: the payload is JSON, `{"source", "arguments": [...], "files": {...}}`."""
+    request = json.loads(payload)
+    for name, text in request["files"].items():
+        with open(name, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
+            file.write(text)
+    os._exit(_run(request["source"], request["arguments"]).status)
+
+
+def run_to_end(payload: bytes) -> None:
+    """Run a program and write a word to its results where it comes to its end; the payload is `{"source", "word"}`.
+
+    While the program runs, the word is on the interpreter's evaluation stack only: no variable, constant or container
+    that a program could walk to holds it. (A program that reads its raw memory can find it.)
+    """
+    request = json.loads(payload)
+    del payload
+    os._exit(_write_word(request.pop("word"), _run(request["source"], [])))
+
+
+def _write_word(word: str, ending: _Ending) -> int:
+    if ending.is_last_line:
+        write_result_line(word.encode())
+    return ending.status
+
+
+class _Ending(NamedTuple):
+    """How a program ended."""
+
+    status: int
+    """The exit status that Python would give."""
+    is_last_line: bool
+    """Whether it came to its last line, and did not leave before by itself or by an error."""
+
+
+def _run(source: str, arguments: list[str]) -> _Ending:
+    module = ModuleType("__main__")
+    module.__file__ = FILE_NAME
+    module.__builtins__ = builtins  # type: ignore[attr-defined]
+    sys.modules["__main__"] = module
+    sys.argv = [FILE_NAME, *arguments]
+    linecache.cache[FILE_NAME] = (partial(str, source),)
+    ending = _execute(source, module.__dict__)
+    del module  # The program's names live as long as sys.modules knows it, as at the real end.
+    return ending._replace(status=_finish(ending.status))
+
+
+def _execute(source: str, namespace: dict[str, Any]) -> _Ending:
+    """Run source in a namespace and return how it ended."""
+    try:
+        exec(compile(source, FILE_NAME, "exec", dont_inherit=True), namespace)
+    except SystemExit as leaving:
+        return _Ending(_exit_status(leaving.code), False)
+    except BaseException as error:
+        _print_error(error)
+        return _Ending(1, False)
+    return _Ending(0, True)
+
+
+def _finish(status: int) -> int:
+    """Do what Python does at its end: wait for threads, run exit functions, drop the program, flush files."""
+    try:
+        if threading.active_count() > 1:
+            threading._shutdown()  # type: ignore[attr-defined]
+        if atexit._ncallbacks():
+            atexit._run_exitfuncs()
+    except BaseException as error:
+        _print_error(error)
+    is_flushed = _flush()
+    # A file that a program put in the place of stdout is flushed when it is dropped, and so are those it never closed.
+    # Their methods may need the program's names, which go in the same collection and not before.
+    sys.stdin, sys.stdout, sys.stderr = sys.__stdin__, sys.__stdout__, sys.__stderr__
+    sys.modules.pop("__main__", None)
+    # A whole collection touches pages all over the interpreter, and most programs have nothing that is so old.
+    gc.collect(2 if gc.get_objects(generation=2) else 1)
+    return status if _flush() and is_flushed else status or 120
+
+
+def _exit_status(code: object) -> int:
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _print_error(error: BaseException) -> None:
+    try:
+        below_execute = error.__traceback__.tb_next if error.__traceback__ else None
+        traceback.print_exception(type(error), error, below_execute)
+    except BaseException:
+        os.write(2, b"the program failed, and showing how failed as well\n")
+
+
+def _flush() -> bool:
+    is_flushed = True
+    for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
+        try:
+            if stream is not None and not stream.closed:
+                stream.flush()
+        except BaseException:
+            is_flushed = False
+    return is_flushed
+
+
+def run_calls(payload: bytes) -> None:
+    """Make the calls of the payload, a line of JSON."""
+    request = from_json(payload, len(payload))
+    codecs = {**KNOWN_CODECS, **request["codecs"]}
+    try:
+        namespace = load(request["prelude"], request["program"])
+    except BaseException as error:
+        write_result({"load_error": describe_error(error)})
+        return
+    write_result_line(b'{"loaded":true}')
+    find_class = class_finder(namespace, codecs)
+    has_tags = b'"$"' in payload
+    names, in_place = request["functions"], request.get("in_place", -1)
+    functions: list[Callable[..., Any] | None] = [None] * len(names)
+    for index, args, kwargs in request["calls"]:
+        try:
+            decoded_args = Decoder(codecs, find_class).decode(args) if has_tags else args
+            decoded_kwargs = Decoder(codecs, find_class).decode(kwargs) if has_tags else kwargs
+            function = functions[index]
+            if function is None:
+                function = functions[index] = _find_function(namespace, names[index])
+            result = function(*decoded_args, **decoded_kwargs)
+            if type(result) is CoroutineType:
+                result = run_coroutine(result)
+            if in_place >= 0:
+                result = [*decoded_args, *decoded_kwargs.values()][in_place]
+            line = to_json(encode(result, codecs))
+            if len(line) > MAX_ENCODED:
+                raise ResultTooLarge(f"the result takes {len(line)} bytes, the limit is {MAX_ENCODED}")
+            write_result_line(b'{"r":%b}' % line)
+        except BaseException as error:
+            write_result({"raised": describe_error(error)})
+
+
+def _find_function(namespace: dict[str, Any], expression: str) -> Callable[..., Any]:
+    try:
+        function: Callable[..., Any] = look_up(namespace, expression)
+    except NotDefined as missing:
+        write_result({"missing": expression})
+        reason = str(missing)
+
+        def function(*args: Any, **kwargs: Any) -> Any:
+            raise NameError(reason)
+
+    return function
+
+
+NOT_STARTED = 127
+"""The exit status of a command that could not be started, as shells have it."""
+
+MAX_COLLECTED_BYTES = 64 * 2**20
+"""Stops a program that blows up while it is compiled from filling the memory of the parent."""
+
+MAX_PIPED_BYTES = 4096
+"""What is handed over by a pipe, which takes so much without anybody reading."""
+
+
+def run_native(payload: bytes) -> None:
+    """Run the command; this process ends as the command did."""
+    head, _, contents = payload.partition(b"\n")
+    request = json.loads(head)
+    _write_files(request["files"], contents)
+    box = os.getcwd()
+    if request["pipes_stdin"]:
+        _make_stdin_a_pipe()
+    code = _run_command(request["argv"], {**request["env"], "TMPDIR": box, "HOME": box})
+    if code == 0 and request["collect"]:
+        _hand_back(request["collect"])
+    if code < 0:
+        # Shells say it this way; the first process of a namespace cannot end itself by a signal.
+        os._exit(128 - code)
+    os._exit(code)
+
+
+def _write_files(files: list[list[Any]], contents: bytes) -> None:
+    start = 0
+    for name, size in files:
+        if folder := os.path.dirname(name):
+            os.makedirs(folder, exist_ok=True)
+        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o700)
+        try:
+            write_all(descriptor, memoryview(contents)[start : start + size])
+        finally:
+            os.close(descriptor)
+        start += size
+
+
+def _make_stdin_a_pipe() -> None:
+    """Put a pipe in the place of the file that stdin is, so that what is read of it is gone."""
+    reading, writing = os.pipe()
+    os.write(writing, os.read(0, MAX_PIPED_BYTES))
+    os.close(writing)
+    os.dup2(reading, 0)
+    os.close(reading)
+
+
+def _run_command(argv: list[str], environment: dict[str, str]) -> int:
+    child = kernel.fork()
+    if child == 0:
+        try:
+            os.closerange(RESULT, PARTNER + 1)
+            signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+            os.execve(argv[0], argv, environment)
+        except OSError as error:
+            os.write(2, f"{argv[0]}: {error}\n".encode())
+        finally:
+            os._exit(NOT_STARTED)
+    while True:
+        ended, status = os.waitpid(-1, 0)
+        if ended == child:
+            return os.waitstatus_to_exitcode(status)
+
+
+def _hand_back(names: list[str]) -> None:
+    contents = {name: _read(name) for name in _expand(names)}
+    files = [[name, len(content)] for name, content in contents.items()]
+    with open(RESULT, "wb", closefd=False) as result:
+        result.write(json.dumps({"files": files}).encode() + b"\n")
+        for content in contents.values():
+            result.write(content)
+
+
+def _expand(names: list[str]) -> list[str]:
+    """Return the names that exist; `*.class` stands for every file that ends so."""
+    expanded: list[str] = []
+    for name in names:
+        if name.startswith("*"):
+            expanded += sorted(entry for entry in os.listdir(".") if entry.endswith(name[1:]))
+        elif os.path.exists(name):
+            expanded.append(name)
+    return expanded
+
+
+def _read(name: str) -> bytes:
+    if os.path.getsize(name) > MAX_COLLECTED_BYTES:
+        sys.exit(f"{name} is too large")
+    with open(name, "rb") as file:
+        return file.read()
+
+
+Role = Callable[[bytes], None]
+
+_OWN_ROLES: Mapping[str, Role] = {
+    "main": run_main,
+    "script": run_script,
+    "to_end": run_to_end,
+    "native": run_native,
+    "calls": run_calls,
+}
+_LOADED_ROLES = {
+    "serve": ("test_session.serve", "run_serve"),
+    "tests": ("test_session.tests", "run_tests"),
+    "one_process": ("test_code.one_process", "run_in_one_process"),
+}
+
+
+def roles_of(group: str) -> dict[str, Role]:
+    """Return what the jobs of a group of zygotes can be asked to do (`preload.group_of`).
+
+    What only other groups need is not loaded: all that a zygote has loaded makes each of its jobs dearer.
+    """
+    if group == PLAIN:
+        return dict(_OWN_ROLES)
+    package = __name__.rpartition(".")[0]
+    loaded = {
+        role: getattr(import_module(f"{package}.{module}"), function)
+        for role, (module, function) in _LOADED_ROLES.items()
+    }
+    return {**_OWN_ROLES, **loaded}

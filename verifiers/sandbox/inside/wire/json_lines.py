@@ -1,0 +1,166 @@
+"""Encoded values as text: one line of JSON, written fast and read strictly.
+
+Lines of JSON on a job's descriptors: its results go to a file, its messages to a partner.
+
+A message is a list whose first item says what it is. Partners take turns: whoever has sent a message waits for the
+answer, which may be a message that asks something back. Everything else that arrives raises.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from typing import Any, NoReturn
+
+from .foreign_values import Json, Undecodable
+
+MAX_LINE = 64 * 2**20
+"""Bytes of one line. Stops a line that fills the memory of its reader."""
+
+MAX_BRACKETS = 900
+"""How deep brackets may nest; what an encoder writes nests less than half as deep. Stops `[[[[...`."""
+
+SAFE_RECURSION = 3000
+"""Up to this recursion limit Python's reader raises in time; under a higher one deep nesting would crash it."""
+
+MAX_DIGITS = 4300
+"""Python's own limit on the digits of an integer, for processes that have lifted it: reading them is quadratic."""
+
+_TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
+
+
+def _no_form(value: object) -> NoReturn:
+    raise TypeError(f"{type(value).__name__} has no form in JSON: it has to be encoded first")
+
+
+def _few_digits(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise Undecodable(f"an integer of {len(digits)} digits")
+    return int(digits)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise Undecodable(f"{constant} is not JSON")
+
+
+# Python's own `dumps` and `loads` do the same with a dozen more function calls for every line.
+_JSON_TEXTS = json.encoder.c_make_encoder(  # type: ignore[attr-defined]
+    None, _no_form, json.encoder.encode_basestring_ascii, None, ":", ",", False, False, False
+)
+_SCAN = json.JSONDecoder(parse_constant=_refuse).scan_once  # type: ignore[attr-defined]
+_SCAN_DIGITS = json.JSONDecoder(parse_constant=_refuse, parse_int=_few_digits).scan_once  # type: ignore[attr-defined]
+
+
+def to_json(data: Json) -> bytes:
+    """Return one line of ASCII, without its end."""
+    return "".join(_JSON_TEXTS(data, 0)).encode("ascii")
+
+
+def from_json(line: bytes, limit: int = MAX_LINE) -> Any:
+    """Return the data of one line.
+
+    Raises `Undecodable` for a line of more than `limit` bytes, for what is nested too deeply, and for what is not
+    strict JSON in ASCII: NaN, a second value behind the first.
+    """
+    if len(line) > limit:
+        raise Undecodable(f"{len(line)} bytes, the limit is {limit}")
+    if sys.getrecursionlimit() > SAFE_RECURSION and _too_deep(line):
+        raise Undecodable("nested too deeply")
+    try:
+        text = line.decode("ascii")
+        data, end = (_SCAN if 0 < sys.get_int_max_str_digits() <= MAX_DIGITS else _SCAN_DIGITS)(text, 0)
+    except Undecodable:
+        raise
+    except (ValueError, RecursionError, StopIteration) as error:
+        raise Undecodable(f"not JSON: {str(error)[:200]}") from error
+    if end != len(text) and text[end:].strip(" \r\n"):
+        raise Undecodable("something follows the value")
+    return data
+
+
+def _too_deep(line: bytes) -> bool:
+    if line.count(b"[") + line.count(b"{") <= MAX_BRACKETS:
+        return False
+    depth = 0
+    for token in _TOKENS.finditer(line):
+        first = token.group()[0]
+        if first in b"[{":
+            depth += 1
+        elif first in b"]}":
+            depth -= 1
+        if depth > MAX_BRACKETS:
+            return True
+    return False
+
+
+RESULT, PARTNER = 3, 4
+"""Descriptors of a job besides the standard three: where its results go, and the line to its partner."""
+
+MAX_RECEIVED = 512 * 2**20
+"""Bytes over a whole run. Stops a partner that answers with megabytes for ever."""
+
+_CHUNK = 2**16
+
+
+class PartnerGone(Exception):
+    """The partner's process has ended."""
+
+
+class PartnerLine:
+    """The line to the partner's process, for messages in both directions."""
+
+    def __init__(self) -> None:
+        self._received = 0
+
+    def send(self, message: Json) -> None:
+        """Send one message. Raises `PartnerGone`."""
+        try:
+            write_all(PARTNER, to_json(message) + b"\n")
+        except OSError as error:
+            raise PartnerGone(str(error)) from error
+
+    def receive(self) -> list[Any]:
+        """Return the next message. Raises `PartnerGone`, and `Undecodable` for what is no message."""
+        message = from_json(self._receive_line())
+        if type(message) is not list or not message or type(message[0]) is not str:
+            raise Undecodable("not a message")
+        return message
+
+    def _receive_line(self) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            try:
+                part = os.read(PARTNER, _CHUNK)
+            except OSError as error:
+                raise PartnerGone(str(error)) from error
+            if not part:
+                raise PartnerGone("the line is closed")
+            size += len(part)
+            self._received += len(part)
+            if size > MAX_LINE or self._received > MAX_RECEIVED:
+                raise Undecodable("it sends more than can be")
+            parts.append(part)
+            end = part.find(b"\n")
+            if end == len(part) - 1:
+                return b"".join(parts)
+            if end >= 0:
+                raise Undecodable("two messages at once")
+
+
+def write_result(message: Any) -> None:
+    """Write one line to the results of this job."""
+    write_result_line(to_json(message))
+
+
+def write_result_line(line: bytes) -> None:
+    """Write one line to the results of this job, which is JSON already."""
+    write_all(RESULT, line + b"\n")
+
+
+def write_all(descriptor: int, data: bytes | memoryview) -> None:
+    """Write to a descriptor until all of it is written."""
+    while data:
+        data = data[os.write(descriptor, data) :]
