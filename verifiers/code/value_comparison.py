@@ -36,7 +36,7 @@ from itertools import islice
 from typing import Any
 
 from truegold.verifiers.code.outcomes import (
-    SHOWN_CHARS,
+    SHOWN_VALUE_CHARS,
     BadSuite,
     checker_options,
     require_switch,
@@ -272,9 +272,9 @@ def _value_with_kind(value: Any) -> str:
 def _kind(value: Any) -> str:
     match value:
         case Opaque(type_name=name) | Instance(class_name=name):
-            return f"an object of class {name[:SHOWN_CHARS]}"
+            return f"an object of class {name[:SHOWN_VALUE_CHARS]}"
         case Iterated(kind=kind):
-            return f"a {kind[:SHOWN_CHARS]}"
+            return f"a {kind[:SHOWN_VALUE_CHARS]}"
         case Array():
             return "an array"
         case None:
@@ -297,7 +297,7 @@ def _shown_items(value: Any) -> str:
     parts = [shown_value(item) if isinstance(item, str | int | float | None) else "..." for item in first_items]
     more = ", ..." if len(value) > 8 else ""
     text = f"{brackets[0]}{', '.join(parts)}{more}{brackets[1]}"
-    return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}..."
+    return text if len(text) <= SHOWN_VALUE_CHARS else f"{text[:SHOWN_VALUE_CHARS]}..."
 
 
 MAX_NODES = 1_000_000

@@ -29,10 +29,9 @@ from truegold.verifiers.code.drivers import LANGUAGES as DRIVEN_LANGUAGES
 from truegold.verifiers.code.drivers import language_name_of
 from truegold.verifiers.code.outcomes import CannotJudge, Judged, cut, verdict_of
 from truegold.verifiers.code.output_comparison import with_allowed_error
-from truegold.verifiers.code.protocols.python_tests import judge_code
-from truegold.verifiers.code.protocols.python_tests import Source, judge_calls
 from truegold.verifiers.code.protocols.inserted import judge_inserted
 from truegold.verifiers.code.protocols.native_calls import judge_native_calls
+from truegold.verifiers.code.protocols.python_tests import Source, judge_calls, judge_code
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.python_source import stub_names
 from truegold.verifiers.code.response_program import Extracted, callable_in, extract_code, worked_program
@@ -52,8 +51,8 @@ from truegold.verifiers.code.suite import (
 )
 from truegold.verifiers.options import BadOption, bad_option_verdict, word_option
 from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.sandbox.execution import Backend, Program, SandboxError, Tier
-from truegold.verifiers.sandbox.local import PYTHON, Local
+from truegold.verifiers.sandbox.execution import Program, SandboxError, Tier
+from truegold.verifiers.sandbox.local import PYTHON, Backend, Local
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 REWARDS = ("all", "pass_rate")
@@ -85,7 +84,7 @@ class CodeVerifier:
     def __post_init__(self) -> None:
         """Raise ConfigError for a setting that means nothing."""
         if self.backend != "local":
-            self._backend(Local())
+            self._backend()
         for name, known in (("reward", REWARDS), ("stop", STOPS), ("tier", (None, *Tier))):
             if (value := getattr(self, name)) not in known:
                 raise ConfigError(f"CodeVerifier: {name} is {value!r}.", f"It may be {', '.join(map(str, known))}.")
@@ -134,14 +133,13 @@ class CodeVerifier:
         return f"{fence}\n{program}\n{fence}"
 
     def _judge(self, suite: Suite, extracted: Extracted, stub: str, reward: str, run_all: bool) -> Verdict:
-        local = Local(self.tier, self.python, self.hash_seed)
-        evidence: dict[str, Any] = {"language": suite.language, "extraction": extracted.form}
+        evidence: dict[str, object] = {"language": suite.language, "extraction": extracted.form}
         try:
-            backend = self._backend(local)
+            backend = self._backend()
             evidence["tier"] = backend.tier
-            if backend is local and local.stronger_tier is not None:
-                evidence["stronger_tier"] = local.stronger_tier
-            judged = _run(suite, extracted.code, stub, backend, local, run_all)
+            if isinstance(backend, Local) and backend.stronger_tier is not None:
+                evidence["stronger_tier"] = backend.stronger_tier
+            judged = _run(suite, extracted.code, stub, backend, run_all)
         except NotCompiled as error:
             return Verdict(0.0, Reason.ANSWER_UNPARSED, extracted.code, {**evidence, "error": cut(str(error))})
         except CannotJudge as error:
@@ -150,12 +148,13 @@ class CodeVerifier:
             return Verdict(None, Reason.SANDBOX_ERROR, extracted.code, {**evidence, "error": cut(str(error))})
         return verdict_of(judged, reward, evidence, extracted.code)
 
-    def _backend(self, local: Local) -> Backend:
+    def _backend(self) -> Backend:
+        local = Local(self.tier, self.python, self.hash_seed)
         if self.backend == "local":
             return local
         from truegold.verifiers.sandbox.sandboxfusion import backend_of
 
-        return backend_of(self.backend)
+        return backend_of(self.backend, local)
 
 
 def _check_imports(suite: Suite, python: str) -> None:
@@ -173,12 +172,12 @@ def _with_allowed_error(suite: Suite, problem: str | None) -> Suite:
     return replace(suite, tests=replace(suite.tests, checker=with_allowed_error(suite.tests.checker, *allowed)))
 
 
-def _run(suite: Suite, code: str, stub: str, backend: Backend, local: Local, run_all: bool) -> Judged:
+def _run(suite: Suite, code: str, stub: str, backend: Backend, run_all: bool) -> Judged:
     tests = suite.tests
     if isinstance(tests, Stdio):
-        return judge_stdio(tests, Program(suite.language, code), backend, local, suite.limits, run_all)
+        return judge_stdio(tests, Program(suite.language, code), backend, suite.limits, run_all)
     if isinstance(tests, Inserted):
-        return judge_inserted(tests, code, suite.language, backend, local, suite.limits)
+        return judge_inserted(tests, code, suite.language, backend, suite.limits)
     if isinstance(tests, Calls) and language_name_of(suite.language) in DRIVEN_LANGUAGES:
         return judge_native_calls(tests, code, suite.language, backend, suite.limits, run_all)
     if suite.language != PYTHON:
@@ -192,8 +191,8 @@ def _run(suite: Suite, code: str, stub: str, backend: Backend, local: Local, run
         tests = replace(tests, entry_point=callable_in(code, tests.entry_point))
     source = Source(code, prelude)
     if isinstance(tests, Calls):
-        return judge_calls(tests, source, local, suite.limits, run_all)
-    return judge_code(tests, source, local, suite.limits, run_all)
+        return judge_calls(tests, source, backend.local, suite.limits, run_all)
+    return judge_code(tests, source, backend.local, suite.limits, run_all)
 
 
 def _entry_point(suite: Suite) -> str | None:

@@ -1,12 +1,29 @@
-"""Runs programs that nobody has read, in processes of their own that can do nothing else. No Docker, no privileges."""
+"""Runs programs that nobody has read, in processes of their own that can do nothing else. No Docker, no privileges.
 
-from truegold.verifiers.sandbox.execution import Job, Tier
-from truegold.verifiers.sandbox.local import Local, Ready, closed_languages, installed_languages, summarize_languages
+    from truegold.verifiers.sandbox import run_program
+
+    run_program("print(sum(map(int, input().split())))", stdin=b"3 4").stdout       b"7\\n"
+
+It knows no verdicts and can be used alone. `run_program` says what it protects from and what it does not.
+"""
+
+from truegold.verifiers.sandbox.execution import Execution, Job, Tier
+from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import (
+    Local,
+    Ready,
+    closed_languages,
+    installed_languages,
+    run_program,
+    summarize_languages,
+)
 from truegold.verifiers.sandbox.pool import Kind, Sandbox, close_all, possible_tiers, sandbox
 
 __all__ = [
+    "Execution",
     "Job",
     "Kind",
+    "Limits",
     "Local",
     "Ready",
     "Sandbox",
@@ -15,6 +32,7 @@ __all__ = [
     "closed_languages",
     "installed_languages",
     "possible_tiers",
+    "run_program",
     "sandbox",
     "summarize_languages",
 ]

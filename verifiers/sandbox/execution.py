@@ -1,16 +1,13 @@
-"""What became of a program that was run, and the interface of whatever runs programs.
-
-What is asked of the sandbox: a role to play in a process of its own, under limits.
-"""
+"""Programs and jobs to run, and what became of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
-from truegold.verifiers.sandbox.limits import BOX_MB, IDLE_S, MB, Limits
+from truegold.verifiers.sandbox.limits import Limits
 
 
 class Tier(StrEnum):
@@ -79,6 +76,23 @@ class Program:
     """Whether its functions are tests that the language runs (Rust's `#[test]`), and no main function is."""
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One process."""
+
+    role: str
+    """What it does with its payload; `inside/roles.py` lists the roles."""
+    payload: bytes
+    limits: Limits
+    stdin: bytes = b""
+    native: bool = False
+    """It starts other programs: compilers, other languages."""
+    warm: Sequence[str] = ()
+    """Packages that its program imports; the zygote imports them once for all jobs."""
+    result_bytes: int = 0
+    """What its results may take up, where that is more than a program may write elsewhere."""
+
+
 class SandboxError(Exception):
     """Trouble of the infrastructure, never the program's fault: no verdict follows from it."""
 
@@ -96,50 +110,3 @@ class Prepared(Protocol):
     def run(self, stdin: bytes) -> Execution:
         """Run the program on an input. Raises SandboxError."""
         ...
-
-
-class Backend(Protocol):
-    """Something that runs programs."""
-
-    @property
-    def tier(self) -> str:
-        """What holds programs in there, as verdicts name it."""
-        ...
-
-    def prepare(self, program: Program, limits: Limits) -> Prepared:
-        """Make a program ready to run, and compile it where its language is. Raises SandboxError."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One process."""
-
-    role: str
-    """What it does with its payload; `inside/roles/` lists the roles."""
-    payload: bytes
-    limits: Limits
-    stdin: bytes = b""
-    native: bool = False
-    """It starts other programs: compilers, other languages."""
-    warm: Sequence[str] = ()
-    """Packages that its program imports; the zygote imports them once for all jobs."""
-    result_bytes: int = 0
-    """What its results may take up, where that is more than a program may write elsewhere."""
-
-    def request(self) -> dict[str, Any]:
-        """Return what the zygote is told about the job; its payload and streams go as files."""
-        limits = {
-            "cpu_s": self.limits.cpu_s,
-            "idle_s": IDLE_S,
-            "memory_bytes": int(self.limits.memory_mb * MB),
-            "output_bytes": max(int(self.limits.output_mb * MB), _round_up(self.result_bytes)),
-            "files_bytes": BOX_MB * MB,
-            "threads": self.limits.threads,
-        }
-        return {"role": self.role, "limits": limits, "native": self.native, "payload_bytes": len(self.payload)}
-
-
-def _round_up(size: int) -> int:
-    """Round to a power of two: a zygote prepares, and keeps, the steps for each set of limits that it has met."""
-    return 1 << size.bit_length() if size > BOX_MB * MB else 0

@@ -26,8 +26,9 @@ What a service replied: its HTTP status first, then the fields of its JSON.
     400 {"message": "language is required"}         Refused: repeating it would change nothing
     200 <html>...</html>                            Trouble: no JSON, so this is another service
 
-    Reply({"run_result": {"return_code": 0}}, "http://localhost:8080").part("run_result").whole_number("return_code")  0
-    Reply({"run_result": {"return_code": 0}}, "http://localhost:8080").part("run_result").text("status")   SandboxError
+    Reply({"run_result": {"return_code": 0}}, "http://localhost:8080").part("run_result").field("return_code", int)   0
+    Reply({"run_result": {"return_code": 0}}, "http://localhost:8080").part("run_result").field("status", str)
+        SandboxError
 
 The error says `http://localhost:8080: no text run_result.status in the reply`: what is missing or of another type is
 the service's fault. Every message is one line and names the address.
@@ -36,6 +37,7 @@ the service's fault. Every message is one line and names the address.
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
 import threading
@@ -43,7 +45,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from truegold.verifiers.sandbox.errors import ConfigError
@@ -121,7 +123,7 @@ class Service:
         return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
     def post(
-        self, path: str, body: Mapping[str, Any], timeout_s: float, fault_of: Callable[[Reply], str | None]
+        self, path: str, body: Mapping[str, object], timeout_s: float, fault_of: Callable[[Reply], str | None]
     ) -> Reply:
         """Return the reply to `body`.
 
@@ -270,6 +272,8 @@ def _forget_connections() -> None:
 os.register_at_fork(after_in_child=_forget_connections)
 
 
+Kind = TypeVar("Kind", dict[str, object], str, int, float)
+
 SHOWN_CHARS = 200
 """What an error shows of a text from outside. Stops a page of HTML, or a program's output, from filling a report."""
 
@@ -297,6 +301,9 @@ class Trouble(Exception):
         self.retry_after_s = retry_after_s
 
 
+_KIND_NAMES: Mapping[type, str] = {dict: "object", str: "text", int: "whole number", float: "number"}
+
+
 @dataclass(frozen=True, slots=True)
 class Reply:
     """An object of a reply, whose fields are read by type. Every reader raises SandboxError where the type is wrong."""
@@ -310,47 +317,28 @@ class Reply:
 
     def part(self, key: str) -> Reply:
         """Return the object under a key; it has to be there."""
-        return self.part_or_none(key) or self._fail("object", key)
+        return Reply(self.field(key, dict), self.address, f"{self.path}{key}.")
 
-    def part_or_none(self, key: str) -> Reply | None:
-        """Return the object under a key."""
-        fields = self._get(key, Mapping, "object")
-        return None if fields is None else Reply(fields, self.address, f"{self.path}{key}.")
+    def field(self, key: str, kind: type[Kind]) -> Kind:
+        """Return the value under a key: a dict, a text, an int or a float; it has to be there."""
+        value = self.field_or_none(key, kind)
+        return self._fail(key, kind) if value is None else value
 
-    def text(self, key: str) -> str:
-        """Return the text under a key; it has to be there."""
-        text = self.text_or_none(key)
-        return text if text is not None else self._fail("text", key)
-
-    def text_or_none(self, key: str) -> str | None:
-        """Return the text under a key."""
-        text: str | None = self._get(key, str, "text")
-        return text
-
-    def whole_number(self, key: str) -> int:
-        """Return the whole number under a key; it has to be there."""
-        count: int | None = self._get(key, int, "whole number")
-        return count if count is not None else self._fail("whole number", key)
-
-    def number_or_none(self, key: str) -> float | None:
-        """Return the number under a key."""
-        measured = self._get(key, int | float, "number")
-        # Python's integers know no bounds, and a float does.
-        if measured is not None and not abs(measured) < MAX_NUMBER:
-            self._fail("number", key)
-        return None if measured is None else float(measured)
-
-    def _get(self, key: str, kind: Any, kind_name: str) -> Any:
+    def field_or_none(self, key: str, kind: type[Kind]) -> Kind | None:
         """Return the value under a key; None where there is none."""
-        if not isinstance(self.value, Mapping):
+        if not isinstance(self.value, dict):
             raise SandboxError(f"{self.address}: the reply is a JSON {type(self.value).__name__}, not an object")
         value = self.value.get(key)
-        if value is None or (isinstance(value, kind) and not isinstance(value, bool)):
-            return value
-        return self._fail(kind_name, key)
+        if kind is float and isinstance(value, int) and not isinstance(value, bool):
+            # Python's integers know no bounds, and a float does.
+            value = float(value) if abs(value) < MAX_NUMBER else math.inf
+        fits = isinstance(value, kind) and not isinstance(value, bool)
+        if value is not None and (not fits or (kind is float and not abs(value) < MAX_NUMBER)):
+            self._fail(key, kind)
+        return value
 
-    def _fail(self, kind: str, key: str) -> NoReturn:
-        raise SandboxError(f"{self.address}: no {kind} {self.path}{key} in the reply")
+    def _fail(self, key: str, kind: type) -> NoReturn:
+        raise SandboxError(f"{self.address}: no {_KIND_NAMES[kind]} {self.path}{key} in the reply")
 
 
 def read_reply(response: httpx.Response, body: bytes, address: str) -> Reply:

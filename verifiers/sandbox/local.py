@@ -1,4 +1,6 @@
-"""The local back end: programs in the sandbox of this machine, compiled first where their language asks for it.
+"""Runs programs in the sandbox of this machine, compiled first where their language asks for it.
+
+    run_program("print(int(input()) + 1)", stdin=b"3").stdout       b"4\\n"
 
     prepared = Local().prepare(Program("cpp", source), Limits())
     if prepared.compiled is None or prepared.compiled.ok:
@@ -17,17 +19,16 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Protocol
 
 from truegold.verifiers.sandbox.execution import End, Execution, Job, Prepared, Program, SandboxError, Tier
-from truegold.verifiers.sandbox.inside.preload import warm_modules
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import COMPILE_MEMORY_MB, COMPILE_OUTPUT_MB, Limits
-from truegold.verifiers.sandbox.pool import Kind, Sandbox, sandbox
-from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, available_toolchains
+from truegold.verifiers.sandbox.pool import Kind, Sandbox, sandbox, warm_modules
+from truegold.verifiers.sandbox.toolchains import LANGUAGES, available_toolchains
 
 PYTHON = "python"
 
@@ -97,6 +98,40 @@ def _describe_closed(language: str, folder: str) -> str:
     )
 
 
+class Partner(Protocol):
+    """A program that is ready to talk to another one."""
+
+    compiled: Execution | None
+
+    def converse(
+        self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
+    ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
+        """Run it beside a script, as `Ready.converse` says."""
+        ...
+
+
+class Backend(Protocol):
+    """Something that runs programs."""
+
+    @property
+    def tier(self) -> str:
+        """What holds programs in there, as verdicts name it."""
+        ...
+
+    @property
+    def local(self) -> Local:
+        """This machine's sandbox, where test code and the programs of the tests run."""
+        ...
+
+    def prepare(self, program: Program, limits: Limits) -> Prepared:
+        """Make a program ready to run, and compile it where its language is. Raises SandboxError."""
+        ...
+
+    def prepare_partner(self, program: Program, limits: Limits) -> Partner:
+        """Make a program ready that talks to another one. Raises SandboxError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Local:
     """Back end `local`. The fields are those of `Kind`."""
@@ -116,29 +151,31 @@ class Local:
         stronger = self.sandbox().stronger_tier
         return None if stronger is None else str(stronger)
 
+    @property
+    def local(self) -> Local:
+        """This back end."""
+        return self
+
     def sandbox(self) -> Sandbox:
         """Return the sandbox for Python programs."""
         return sandbox(Kind(self.requested_tier, self.python, self.hash_seed))
 
-    def prepare(self, program: Program, limits: Limits) -> Prepared:
+    def prepare(self, program: Program, limits: Limits) -> Ready:
         """Make a program ready to run, and compile it where its language is.
 
         Raises SandboxError where the toolchain of the language is not installed.
         """
         if _STDIN_PATHS.search(program.source):
             named = dataclasses.replace(program, source=_STDIN_PATHS.sub(STDIN_FILE, program.source))
-            return self._prepare(named, limits, (), reads_stdin_file=True)
-        if program.language == PYTHON and not program.files:
-            source = program.source.encode("utf-8", "surrogatepass")
-            return Ready(self.sandbox(), Job("main", source, limits, warm=warm_modules(program.source)))
-        return self._prepare(program, limits, ())
+            return self._prepare(named, limits, reads_stdin_file=True)
+        return self._prepare(program, limits)
 
     def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Ready:
         """Make a program of the tests ready, which gets arguments on its command line and other files at each run.
 
         What it compiles to is kept for the next verdict.
         """
-        return self._prepare(program, limits, arguments, is_kept=True)
+        return self._prepare(program, limits, arguments, is_script=True)
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:
         """Make a program ready that talks to another one (`Ready.converse`).
@@ -147,20 +184,24 @@ class Local:
         """
         if _STDIN_PATHS.search(program.source):
             raise SandboxError("a program that opens /dev/stdin cannot talk to another one here: it has to read stdin")
-        return self._prepare(program, limits, ())
+        return self._prepare(program, limits)
 
     def _prepare(
         self,
         program: Program,
         limits: Limits,
-        arguments: Sequence[str],
+        arguments: Sequence[str] = (),
+        is_script: bool = False,
         reads_stdin_file: bool = False,
-        is_kept: bool = False,
     ) -> Ready:
         if program.language == PYTHON:
+            warm = warm_modules(program.source)
+            if not (program.files or is_script or reads_stdin_file):
+                source = program.source.encode("utf-8", "surrogatepass")
+                return Ready(self.sandbox(), Job("main", source, limits, warm=warm), lambda files, collect: source)
             pack = partial(_script_payload, program.source, arguments)
-            job = Job("script", b"", limits, warm=warm_modules(program.source))
-            return Ready(self.sandbox(), job, None, _Packing(pack, program.files, reads_stdin_file))
+            job = Job("script", b"", limits, warm=warm)
+            return Ready(self.sandbox(), job, pack, program.files, reads_stdin_file=reads_stdin_file)
         language = LANGUAGES.get(program.language)
         toolchain = language.toolchain() if language else None
         if language is None or toolchain is None:
@@ -176,66 +217,45 @@ class Local:
         if (closed := closed_folder(toolchain.expose, box.tier)) is not None:
             raise SandboxError(_describe_closed(program.language, closed))
         text = language.text_of(program.source).encode("utf-8", "replace")
-        files = {language.file_for(program.source): text, **program.files}
-        run = [*language.command(toolchain.run, program.source, limits), *arguments]
+        files: Mapping[str, bytes] = {language.file_for(program.source): text, **program.files}
         compiled = None
         if toolchain.compile is not None:
             toolchain.make_ready()
             argv = language.command(toolchain.compile, program.source, limits)
             if program.is_set_of_tests:
                 argv[1:1] = toolchain.test_flags
-            if is_kept:
-                compiled, binaries = _compile_once(kind, program.language, tuple(argv), tuple(files.items()), limits)
-            else:
-                compiled, binaries = _compile(box, argv, files, toolchain, limits)
-            files = {**binaries, **({} if is_kept else program.files)}
-        pack = partial(_native_payload, argv=run, environment=toolchain.environment, pipes_stdin=program.reads_once)
-        return Ready(box, Job("native", b"", limits, native=True), compiled, _Packing(pack, files, reads_stdin_file))
-
-
-@dataclass(slots=True)
-class _Packing:
-    """How the payload of a job with files is made."""
-
-    pack: Callable[..., bytes]
-    files: Mapping[str, bytes]
-    reads_stdin_file: bool
-    """Whether the input is one of the files, so that the payload differs from case to case."""
-    payload: bytes = b""
-    """What was packed for an input that is no file."""
-
-    def payload_for(self, stdin: bytes) -> bytes:
-        if self.reads_stdin_file:
-            return self.pack({**self.files, STDIN_FILE: stdin})
-        self.payload = self.payload or self.pack(self.files)
-        return self.payload
-
-    def payload_with(self, files: Mapping[str, bytes], collect: Sequence[str]) -> bytes:
-        options = {"collect": list(collect)} if collect else {}
-        return self.pack({**self.files, **files}, **options)
+            compile_program = _compile_once if is_script else _compile_once.__wrapped__
+            compiled, binaries = compile_program(kind, program.language, tuple(argv), tuple(files.items()), limits)
+            files = binaries if is_script else {**binaries, **program.files}
+        run = [*language.command(toolchain.run, program.source, limits), *arguments]
+        pack = partial(_native_payload, run, toolchain.environment, program.reads_once)
+        return Ready(box, Job("native", b"", limits, native=True), pack, files, compiled, reads_stdin_file)
 
 
 @dataclass(slots=True)
 class Ready:
-    """A program whose job lacks nothing but the input, or the files of a run."""
+    """A program that lacks nothing but its input, or the files of a run."""
 
     box: Sandbox
     job: Job
+    pack: Callable[[Mapping[str, bytes], Sequence[str]], bytes]
+    """Makes the payload of the job: of the files that the program finds, and the names of those that it hands back."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
     compiled: Execution | None = None
-    packing: _Packing | None = None
-    """None where the job has its payload already."""
+    reads_stdin_file: bool = False
+    """Whether the input is one of the files, so that the payload differs from case to case."""
 
     def run(self, stdin: bytes) -> Execution:
         """Run it on an input."""
-        job = dataclasses.replace(self.job, stdin=stdin)
-        if self.packing is not None:
-            job = dataclasses.replace(job, payload=self.packing.payload_for(stdin))
-        return self._ended(self.box.run(job))
+        if self.reads_stdin_file:
+            job = self._job_with({STDIN_FILE: stdin})
+        else:
+            job = self._packed_job()
+        return self._ended(self.box.run(dataclasses.replace(job, stdin=stdin)))
 
     def run_with(self, files: Mapping[str, bytes]) -> Execution:
         """Run it with these files besides its own, on an empty input."""
-        assert self.packing is not None
-        return self._ended(self.box.run(dataclasses.replace(self.job, payload=self.packing.payload_with(files, ()))))
+        return self._ended(self.box.run(self._job_with(files)))
 
     def converse(
         self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
@@ -245,38 +265,69 @@ class Ready:
         The end of the script is the end of both. files: what the script finds besides its own. collect: the files that
         it hands back where it ends well, which only native programs can; they come third.
         """
-        assert script.packing is not None
-        solution = (
-            self.job if self.packing is None else dataclasses.replace(self.job, payload=self.packing.payload_for(b""))
-        )
-        other = dataclasses.replace(script.job, payload=script.packing.payload_with(files, collect))
         # The sandbox of native programs shows all that the one of Python shows.
         box = self.box if self.job.native else script.box
-        ends = box.run_pair(solution, other, piped=True)
+        ends = box.run_pair(self._packed_job(), script._job_with(files, collect), piped=True)
         return self._ended(ends[0]), script._ended(ends[1]), _unpack_files(ends[1].result) if collect else {}
+
+    def _packed_job(self) -> Job:
+        if not self.job.payload:
+            self.job = self._job_with({})
+        return self.job
+
+    def _job_with(self, files: Mapping[str, bytes], collect: Sequence[str] = ()) -> Job:
+        return dataclasses.replace(self.job, payload=self.pack({**self.files, **files}, collect))
 
     def _ended(self, execution: Execution) -> Execution:
         return _with_command_end(execution) if self.job.native else execution
 
 
-def _script_payload(source: str, arguments: Sequence[str], files: Mapping[str, bytes]) -> bytes:
-    """Pack what the role `script` reads."""
+def run_program(source: str, language: str = PYTHON, stdin: bytes = b"", limits: Limits | None = None) -> Execution:
+    """Run a program that nobody has read and return what became of it: its end, its output, and what it used.
+
+        run_program("print(sum(map(int, input().split())))", stdin=b"3 4").stdout       b"7\\n"
+        run_program("while True: pass", limits=Limits(cpu_s=1)).end                     End.CPU_LIMIT
+        run_program("int main() { return 3; }", "cpp").status                           3
+
+    Where the language is compiled and the program does not compile, that is what became of it.
+
+    It protects the machine, in the tiers `full` and `container`: the program cannot read other files than the
+    interpreter's and the system's, cannot write outside a folder of its own that is gone afterwards, has no network,
+    sees and signals no other process, and ends at the limits of CPU time, waiting, memory, output and processes.
+
+    It does NOT protect from faults of the kernel itself, from programs that measure time or load, nor from what is done
+    with the output. A program may read all packages of the interpreter. The tier `weak`, which is never chosen by
+    itself, sets resource limits only.
+
+    Raises SandboxError where the sandbox failed or has no such language, and SetupError where this machine gives none.
+    """
+    prepared = Local().prepare(Program(language, source), limits or Limits())
+    if prepared.compiled is not None and not prepared.compiled.ok:
+        return prepared.compiled
+    return prepared.run(stdin)
+
+
+def _script_payload(source: str, arguments: Sequence[str], files: Mapping[str, bytes], collect: Sequence[str]) -> bytes:
+    """Pack what the role `script` reads, which hands no files back."""
     texts = {name: content.decode("utf-8", "surrogateescape") for name, content in files.items()}
     return json.dumps({"source": source, "arguments": list(arguments), "files": texts}).encode()
 
 
-def _compile(
-    box: Sandbox, argv: list[str], files: Mapping[str, bytes], toolchain: Toolchain, limits: Limits
+@lru_cache(maxsize=KEPT_BINARIES)
+def _compile_once(
+    kind: Kind, language: str, argv: tuple[str, ...], files: tuple[tuple[str, bytes], ...], limits: Limits
 ) -> tuple[Execution, dict[str, bytes]]:
-    """Compile, and return what became of that with the files that it made."""
-    payload = _native_payload(files, argv, toolchain.environment, toolchain.made)
+    """Compile, and return what became of that with the files that it made. Raises SandboxError."""
+    toolchain = LANGUAGES[language].toolchain()
+    assert toolchain is not None
+    payload = _native_payload(list(argv), toolchain.environment, False, dict(files), toolchain.made)
     compile_limits = dataclasses.replace(
         limits,
         cpu_s=limits.compile_cpu_s,
         memory_mb=max(limits.memory_mb, COMPILE_MEMORY_MB),
         output_mb=COMPILE_OUTPUT_MB,
     )
-    execution = _with_command_end(box.run(Job("native", payload, compile_limits, native=True)))
+    execution = _with_command_end(sandbox(kind).run(Job("native", payload, compile_limits, native=True)))
     if not execution.ok and _NO_ROOM.search(execution.stderr):
         raise SandboxError(f"the compiler needs more room than its folder has: {argv[0]}")
     if not execution.ok:
@@ -287,22 +338,12 @@ def _compile(
     return execution, binaries
 
 
-@lru_cache(maxsize=KEPT_BINARIES)
-def _compile_once(
-    kind: Kind, language: str, argv: tuple[str, ...], files: tuple[tuple[str, bytes], ...], limits: Limits
-) -> tuple[Execution, dict[str, bytes]]:
-    """Compile a program of the tests, unless a verdict before this one did. Raises SandboxError."""
-    toolchain = LANGUAGES[language].toolchain()
-    assert toolchain is not None
-    return _compile(sandbox(kind), list(argv), dict(files), toolchain, limits)
-
-
 def _native_payload(
-    files: Mapping[str, bytes],
     argv: list[str],
     environment: Mapping[str, str],
-    collect: Sequence[str] = (),
-    pipes_stdin: bool = False,
+    pipes_stdin: bool,
+    files: Mapping[str, bytes],
+    collect: Sequence[str],
 ) -> bytes:
     """Pack what the role `native` reads: a line of JSON, then the files' contents one after the other."""
     head = {
@@ -316,10 +357,10 @@ def _native_payload(
 
 
 def _unpack_files(result: bytes) -> dict[str, bytes]:
-    """Read the files that compiling made. They come from a sandboxed process, so names and sizes are checked."""
+    """Read the files that a job hands back. They come from a sandboxed process, so names and sizes are checked."""
     head, _, contents = result.partition(b"\n")
     try:
-        listed: list[Any] = json.loads(head)["files"]
+        listed: list[tuple[object, object]] = json.loads(head)["files"]
         files, offset = {}, 0
         for name, size in listed:
             if not isinstance(name, str) or "/" in name or not isinstance(size, int) or size < 0:

@@ -1,6 +1,4 @@
-"""How strong a sandbox is, from strongest to weakest. Every verdict names its tier.
-
-Sandboxes shared by all threads of a process, each with a zygote per core and group of jobs that starts when it is
+"""Sandboxes shared by all threads of a process, each with a zygote per core and group of jobs that starts when it is
 needed. Of all groups together, a sandbox runs as many jobs at a time as there are cores.
 
     box = sandbox()                                   the strongest tier that this machine gives
@@ -9,46 +7,134 @@ needed. Of all groups together, a sandbox runs as many jobs at a time as there a
 
 A job whose sandbox fails is tried once more in a fresh one; after that it raises SandboxError, never a verdict on the
 program.
+
+Tiers without mount namespaces have working folders on disk (`WorkFolder`). A process that is killed cannot clear up.
+Its folders stay until the next process starts that uses such folders: a folder whose lock is free belongs to nobody.
 """
 
 from __future__ import annotations
 
 import atexit
+import contextlib
+import fcntl
+import json
 import os
+import re
+import socket
+import subprocess
 import sys
+import tempfile
 import threading
+import time
 import warnings
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from queue import LifoQueue
+from typing import TypedDict
 
-from truegold.verifiers.sandbox.child_process import usable_cores
+from truegold.verifiers.sandbox.child_process import in_spawner_thread, usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
-from truegold.verifiers.sandbox.execution import Execution, Job, MachineBusy, SandboxError, Tier
-from truegold.verifiers.sandbox.inside.preload import group_of
-from truegold.verifiers.sandbox.pool import Seat, TierNotPossible
+from truegold.verifiers.sandbox.execution import End, Execution, Job, MachineBusy, SandboxError, Tier
+from truegold.verifiers.sandbox.inside.confine.view import empty_folder
+from truegold.verifiers.sandbox.inside.preload import LOADED_WHEN_NAMED, PACKAGES, PLAIN
+from truegold.verifiers.sandbox.limits import BOX_MB, IDLE_S, MB
 
 VARIABLE = "TRUEGOLD_SANDBOX"
 """The environment variable that asks for a tier, such as `weak` on a machine that gives no other."""
 
-
-AUTOMATIC_TIERS = (Tier.FULL, Tier.CONTAINER)
-
-
-def tier_from_environment() -> Tier | None:
-    """Return the tier that `TRUEGOLD_SANDBOX` asks for, if any. Raises ConfigError where it names none."""
-    name = os.environ.get(VARIABLE, "").strip()
-    if not name or name == "auto":
-        return None
-    try:
-        return Tier(name)
-    except ValueError:
-        raise ConfigError(f"{VARIABLE}={name} names no tier.", f"It may be {', '.join(Tier)} or auto.") from None
-
-
 ATTEMPTS = 2
+
+START_S = 120.0
+"""Seconds that a zygote may need to start on a busy machine."""
+
+GRACE_S = 60.0
+"""Seconds that a zygote may need beyond the limits of its jobs before it is taken for dead."""
+
+WALL_FACTOR = 20.0
+"""The zygote ends a job by itself after so many times its limits."""
+
+STDERR_BYTES = 2**14
+RESULT_BYTES = 256 * MB
+"""What is read of a job's results; a job that writes more wrote too much."""
+
+REPLY_BYTES = 2**16
+MAX_JOBS = 2
+"""A zygote runs one job, or a pair, at a time."""
+
+FOLDER_PREFIX = "truegold-box-"
+JUST_MADE_S = 60.0
+"""A folder this young may not be locked yet."""
+
+TESTS, NUMPY, ANY_PACKAGE = "tests", "numpy", "any"
+"""The groups of jobs that share zygotes, besides `PLAIN`."""
+
+PLAIN_ROLES = frozenset({"main", "script", "to_end", "native", "calls"})
+"""What the group `plain` can do."""
+
+_CHUNK_BYTES = 2**20
+_FILES_PER_JOB = 5
+_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)|import[ \t]+([^#;\n]+))", re.MULTILINE)
+_AUTOMATIC_TIERS = (Tier.FULL, Tier.CONTAINER)
+_INSIDE = Path(__file__).resolve().parent / "inside"
+_PACKAGE = "_truegold_inside"
+_BOOT = f"""
+import json, sys
+package = type(sys)({_PACKAGE!r})
+package.__path__ = [sys.argv[1]]
+sys.modules[{_PACKAGE!r}] = package
+from {_PACKAGE}.confine.zygote import main
+from {_PACKAGE}.roles import roles_of
+main(json.loads(sys.argv[2]), roles_of)
+"""
+_ENVIRONMENT = {
+    "PATH": "/usr/local/bin:/usr/bin:/bin",
+    "HOME": "/tmp",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    # A process with threads cannot enter namespaces.
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MALLOC_ARENA_MAX": "2",
+}
+"""All that a program sees of the environment, besides its hash seed: no tokens, no keys."""
+
+_ENDS = {
+    "cpu": End.CPU_LIMIT,
+    "wall": End.WALL_LIMIT,
+    "memory": End.MEMORY_LIMIT,
+    "output": End.OUTPUT_LIMIT,
+    "files": End.OUTPUT_LIMIT,
+    "tasks": End.MEMORY_LIMIT,
+}
+
+
+class JobReport(TypedDict):
+    """What a zygote says of a job that has ended."""
+
+    ended_by: str | None
+    code: int
+    cpu_s: float
+    wall_s: float
+    idle_s: float
+    peak_mb: float
+
+
+class Reply(TypedDict, total=False):
+    """What a zygote says: one of these."""
+
+    ready: bool
+    jobs: list[JobReport]
+    failed: str
+    trouble: str
+    bug: str
+
+
+class TierNotPossible(Exception):
+    """This machine does not give the tier; the text says which step failed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +152,8 @@ class Kind:
 
 
 class LastRun(threading.local):
-    """What the last program of this thread took, for reports of costs: verdicts are the same every time, and times
-    are not."""
+    """What the last program of this thread took by itself (`Execution.own_s`), for reports of costs: verdicts are the
+    same every time, and times are not."""
 
     own_s: float | None = None
 
@@ -78,15 +164,13 @@ last_run = LastRun()
 class Sandbox:
     """Runs jobs, each in a process of its own. For any number of threads."""
 
-    def __init__(self, kind: Kind, tier: Tier, seats: int, stronger_tier: Tier | None = None) -> None:
+    def __init__(self, kind: Kind, tier: Tier, stronger_tier: Tier | None = None) -> None:
         self.tier = tier
         self.stronger_tier = stronger_tier
         """A stronger tier that this machine allows and that is not in force."""
         self._kind = kind
-        self._seats = seats
-        self._groups: dict[str, _Group] = {}
-        self._lock = threading.Lock()
-        self._cores = threading.Semaphore(seats)
+        self._jobs_at_once = usable_cores()
+        self._make_groups()
 
     def run(self, job: Job) -> Execution:
         """Run a job and return what became of it. Raises SandboxError where the sandbox itself failed."""
@@ -102,40 +186,45 @@ class Sandbox:
 
     def close(self) -> None:
         """End all its processes. It can be used again."""
-        for seat in self._all():
-            seat.stop()
+        for zygote in self._zygotes():
+            zygote.stop()
 
     def pids(self) -> list[int]:
         """Return the process ids of the zygotes that run now."""
-        return [seat.pid for seat in self._all() if seat.pid is not None]
+        return [zygote.pid for zygote in self._zygotes() if zygote.pid is not None]
 
     def folders(self) -> list[str]:
         """Return the working folders on disk, which only tiers without mount namespaces have."""
-        return [folder for seat in self._all() for folder in seat.folders]
+        return [folder.path for zygote in self._zygotes() for folder in zygote.folders]
 
     def forget(self) -> None:
         """Let go of the zygotes. In a forked copy of this process they belong to the original."""
-        for seat in self._all():
-            seat.forget()
-        self._groups, self._lock, self._cores = {}, threading.Lock(), threading.Semaphore(self._seats)
+        for zygote in self._zygotes():
+            zygote.forget()
+        self._make_groups()
+
+    def _make_groups(self) -> None:
+        # Those given back last are taken next, since they have a zygote already.
+        self._free: dict[str, LifoQueue[ZygoteClient]] = {}
+        self._clients: list[ZygoteClient] = []
+        self._lock = threading.Lock()
+        self._cores = threading.Semaphore(self._jobs_at_once)
 
     def _run(self, jobs: list[Job], piped: bool = False) -> list[Execution]:
-        group = self._group(group_of([job.role for job in jobs], [name for job in jobs for name in job.warm]))
+        free = self._free_zygotes(group_of([job.role for job in jobs], [name for job in jobs for name in job.warm]))
         with self._cores:
-            seat = group.free.get()
+            zygote = free.get()
             try:
-                return self._run_in(seat, jobs, piped)
+                return self._run_in(zygote, jobs, piped)
             finally:
-                group.free.put(seat)
+                free.put(zygote)
 
-    def _run_in(self, seat: Seat, jobs: list[Job], piped: bool) -> list[Execution]:
-        """Run the jobs in a seat, once more where it fails."""
+    def _run_in(self, zygote: ZygoteClient, jobs: list[Job], piped: bool) -> list[Execution]:
+        """Run the jobs in a zygote, once more where it fails."""
         for attempt in range(ATTEMPTS):
             try:
-                seat.start()
-                executions = seat.run(jobs, piped)
-                last_run.own_s = executions[0].own_s
-                return executions
+                zygote.start()
+                return zygote.run(jobs, piped)
             except TierNotPossible as error:
                 raise SandboxError(f"tier {self.tier} is gone: {error}") from error
             except MachineBusy:
@@ -145,27 +234,286 @@ class Sandbox:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
-    def _group(self, name: str) -> _Group:
+    def _free_zygotes(self, group: str) -> LifoQueue[ZygoteClient]:
+        """Return the zygotes of the jobs that need the same modules (`group_of`)."""
         with self._lock:
-            if name not in self._groups:
-                kind = self._kind
-                seats = [Seat(self.tier, kind.python, kind.hash_seed, kind.expose, name) for _ in range(self._seats)]
-                self._groups[name] = _Group(seats)
-            return self._groups[name]
+            if group not in self._free:
+                self._free[group] = LifoQueue()
+                for _ in range(self._jobs_at_once):
+                    client = ZygoteClient(self.tier, self._kind, group)
+                    self._clients.append(client)
+                    self._free[group].put(client)
+            return self._free[group]
 
-    def _all(self) -> list[Seat]:
-        return [seat for group in list(self._groups.values()) for seat in group.seats]
+    def _zygotes(self) -> list[ZygoteClient]:
+        return list(self._clients)
 
 
-class _Group:
-    """The seats of the jobs that need the same modules (`preload.group_of`)."""
+def warm_modules(source: str) -> tuple[str, ...]:
+    """Return the modules that a program imports and that are worth having loaded before it starts."""
+    names: set[str] = set()
+    for origin, listed in _IMPORT.findall(source):
+        names.update([origin] if origin else re.findall(r"(?:^|,)\s*(\w+)", listed))
+    return tuple(sorted(names & (LOADED_WHEN_NAMED | PACKAGES)))
 
-    def __init__(self, seats: Sequence[Seat]) -> None:
-        self.seats = seats
-        self.free: LifoQueue[Seat] = LifoQueue()
-        """The seat that is given back last is taken next, since it has a zygote already."""
-        for seat in seats:
-            self.free.put(seat)
+
+def group_of(roles: Iterable[str], warm: Iterable[str]) -> str:
+    """Return the group of jobs that play these roles in programs with these modules."""
+    packages = PACKAGES.intersection(warm)
+    if packages:
+        return NUMPY if packages == {"numpy"} else ANY_PACKAGE
+    return PLAIN if PLAIN_ROLES.issuperset(roles) else TESTS
+
+
+class ZygoteClient:
+    """The parent's side of one zygote: it starts the zygote, hands it jobs, and takes what they left.
+
+    One thread at a time may use it. `SandboxError` is trouble of the sandbox, never of the program in it; after one the
+    zygote is gone, and a new one starts at the next use.
+    """
+
+    def __init__(self, tier: Tier, kind: Kind, group: str) -> None:
+        self.folders: list[WorkFolder] = []
+        self._tier = tier
+        self._kind = kind
+        self._group = group
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The zygote's process id, None where it does not run."""
+        return self._process.pid if self._process else None
+
+    def run(self, jobs: Sequence[Job], piped: bool = False) -> list[Execution]:
+        """Run the jobs and return what became of each. Raises SandboxError where that is not known.
+
+        piped: whether two jobs read what the other one prints.
+        """
+        files: list[_AnonymousFile] = []
+        try:
+            for job in jobs:
+                files += [_AnonymousFile(content) for content in (job.payload, job.stdin, b"", b"", b"")]
+            reports = self._ask(jobs, [file.descriptor for file in files], piped)["jobs"]
+            if any(report["ended_by"] == "busy" for report in reports):
+                raise MachineBusy("the machine is too busy: the program got hardly any time on a core")
+            last_run.own_s = reports[0]["cpu_s"] + reports[0]["idle_s"]
+            return [
+                _execution(job, report, files[_FILES_PER_JOB * index :])
+                for index, (job, report) in enumerate(zip(jobs, reports, strict=True))
+            ]
+        except (OSError, ValueError, KeyError) as error:
+            self.stop()
+            raise SandboxError(f"the sandbox process failed: {type(error).__name__}: {error}") from error
+        finally:
+            for file in files:
+                os.close(file.descriptor)
+
+    def start(self) -> None:
+        """Start the zygote, unless it runs. Raises TierNotPossible where this machine does not give its tier."""
+        if self._process is not None:
+            return
+        control, zygote_end = socket.socketpair()
+        if self._tier is not Tier.FULL:
+            remove_abandoned()
+            self.folders = [WorkFolder() for _ in range(MAX_JOBS)]
+        options = {
+            "tier": str(self._tier),
+            "boxes": [folder.path for folder in self.folders],
+            "expose": list(self._kind.expose),
+            "group": self._group,
+        }
+        command = [self._kind.python, "-s", "-c", _BOOT, str(_INSIDE), json.dumps(options)]
+        environment = {**_ENVIRONMENT, "PYTHONHASHSEED": str(self._kind.hash_seed)}
+        with zygote_end:
+            self._process = in_spawner_thread(
+                lambda: subprocess.Popen(
+                    command,
+                    stdin=zygote_end.fileno(),
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    env=environment,
+                    cwd="/",
+                    start_new_session=True,  # The parent handles Ctrl-C.
+                )
+            )
+        self._control = control
+        try:
+            greeting = self._receive(time.monotonic() + START_S)
+        except (OSError, ValueError) as error:
+            self.stop()
+            raise SandboxError(f"the sandbox process did not start: {type(error).__name__}: {error}") from error
+        if "failed" in greeting:
+            self.stop()
+            raise TierNotPossible(greeting["failed"])
+
+    def stop(self) -> None:
+        """End the zygote and with it all that runs there."""
+        if self._process is not None:
+            with contextlib.suppress(ProcessLookupError):
+                self._process.kill()
+            self._process.wait()
+        for folder in self.folders:
+            folder.remove()
+        self.forget()
+
+    def forget(self) -> None:
+        """Let go of the zygote. In a forked copy of the parent it belongs to the parent."""
+        if self._control is not None:
+            self._control.close()
+        if self._process is not None:
+            # This keeps `subprocess` from waiting for a process that is no child of this one.
+            self._process.returncode = self._process.returncode or 0
+        for folder in self.folders:
+            folder.forget()
+        self._control, self._process, self.folders = None, None, []
+
+    def _ask(self, jobs: Sequence[Job], descriptors: list[int], piped: bool) -> Reply:
+        assert self._control is not None
+        warm = sorted({name for job in jobs for name in job.warm})
+        request = {"jobs": [_describe(job) for job in jobs], "warm": warm, "piped": piped}
+        max_wall_s = max(WALL_FACTOR * (job.limits.cpu_s + IDLE_S) for job in jobs)
+        deadline = time.monotonic() + max_wall_s + GRACE_S
+        self._control.settimeout(GRACE_S)
+        line = json.dumps(request).encode() + b"\n"
+        sent = socket.send_fds(self._control, [line], descriptors)
+        self._control.sendall(line[sent:])
+        reply = self._receive(deadline)
+        if "trouble" in reply:
+            raise OSError(reply["trouble"])
+        return reply
+
+    def _receive(self, deadline: float) -> Reply:
+        assert self._control is not None
+        line = b""
+        while not line.endswith(b"\n"):
+            self._control.settimeout(max(0.001, deadline - time.monotonic()))
+            piece = self._control.recv(REPLY_BYTES)
+            if not piece:
+                raise OSError(f"it ended{self._exit_status()}")
+            line += piece
+        reply: Reply = json.loads(line)
+        if "bug" in reply:
+            raise RuntimeError(f"the sandbox process failed:\n{reply['bug']}")
+        return reply
+
+    def _exit_status(self) -> str:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return f" with status {self._process.wait(1.0)}" if self._process else ""
+        return ""
+
+
+def _describe(job: Job) -> dict[str, object]:
+    """Return what the zygote is told about a job; its payload and streams go as files."""
+    limits: Mapping[str, float] = {
+        "cpu_s": job.limits.cpu_s,
+        "idle_s": IDLE_S,
+        "memory_bytes": int(job.limits.memory_mb * MB),
+        "output_bytes": max(int(job.limits.output_mb * MB), _round_up(job.result_bytes)),
+        "files_bytes": BOX_MB * MB,
+        "threads": job.limits.threads,
+    }
+    return {"role": job.role, "limits": limits, "native": job.native, "payload_bytes": len(job.payload)}
+
+
+def _round_up(size: int) -> int:
+    """Round to a power of two: a zygote prepares, and keeps, the steps for each set of limits that it has met."""
+    return 1 << size.bit_length() if size > BOX_MB * MB else 0
+
+
+def _execution(job: Job, report: JobReport, files: Sequence[_AnonymousFile]) -> Execution:
+    _, _, stdout, stderr, result = files[:_FILES_PER_JOB]
+    code, max_bytes = report["code"], int(job.limits.output_mb * MB)
+    end = _ENDS.get(report["ended_by"] or "", End.SIGNALLED if code < 0 else End.EXITED)
+    # The signal for too much output does not end the first process of a pid namespace, so sizes are looked at as well.
+    if end in {End.EXITED, End.SIGNALLED} and max(stdout.size, stderr.size) >= max_bytes:
+        end = End.OUTPUT_LIMIT
+    return Execution(
+        end=end,
+        status=abs(code),
+        stdout=stdout.read(max_bytes),
+        stderr=stderr.read(STDERR_BYTES),
+        cpu_s=report["cpu_s"],
+        wall_s=report["wall_s"],
+        idle_s=report["idle_s"],
+        peak_mb=report["peak_mb"],
+        result=result.read(RESULT_BYTES),
+    )
+
+
+class _AnonymousFile:
+    """A file without a name, which is handed to a job, or which the job hands back.
+
+    With files rather than pipes nothing has to be pumped, nobody can fill a pipe and wait, and a program's output is
+    there after any end it came to.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        self.descriptor = _anonymous_descriptor()
+        rest, offset = memoryview(content), 0
+        while rest:
+            # The file's position stays at the start, for the process that reads it.
+            written = os.pwrite(self.descriptor, rest, offset)
+            rest, offset = rest[written:], offset + written
+
+    def read(self, max_bytes: int) -> bytes:
+        """Return its content from the start, at most `max_bytes` of it."""
+        pieces, offset = [], 0
+        while offset < max_bytes:
+            piece = os.pread(self.descriptor, min(_CHUNK_BYTES, max_bytes - offset), offset)
+            if not piece:
+                break
+            pieces.append(piece)
+            offset += len(piece)
+        return b"".join(pieces)
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self.descriptor).st_size
+
+
+def _anonymous_descriptor() -> int:
+    if hasattr(os, "memfd_create"):
+        return os.memfd_create("truegold", os.MFD_CLOEXEC)
+    with tempfile.TemporaryFile() as file:
+        return os.dup(file.fileno())
+
+
+class WorkFolder:
+    """A working folder on disk that this process holds by a lock."""
+
+    def __init__(self) -> None:
+        self.path = tempfile.mkdtemp(prefix=f"{FOLDER_PREFIX}{os.getpid()}-")
+        self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def remove(self) -> None:
+        """Remove the folder with all that has been put there."""
+        _remove_folder(self.path)
+
+    def forget(self) -> None:
+        """Let go of the folder. In a forked copy of this process it belongs to the original, which keeps the lock."""
+        os.close(self._lock)
+
+
+def remove_abandoned() -> None:
+    """Remove every folder of this kind that nobody holds."""
+    for path in Path(tempfile.gettempdir()).glob(f"{FOLDER_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime < JUST_MADE_S:
+                continue
+            handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _remove_folder(str(path))
+            finally:
+                os.close(handle)
+
+
+def _remove_folder(path: str) -> None:
+    empty_folder(path)
+    with contextlib.suppress(OSError):
+        Path(path).rmdir()
 
 
 _SHARED: dict[Kind, Sandbox] = {}
@@ -200,28 +548,40 @@ def possible_tiers(python: str = sys.executable) -> dict[Tier, str | None]:
 
 def _find_obstacle(tier: Tier, kind: Kind) -> str | None:
     """Return why this machine does not give a tier; None where it does."""
-    seat = Seat(tier, kind.python, kind.hash_seed, kind.expose)
+    zygote = ZygoteClient(tier, kind, PLAIN)
     try:
-        seat.start()
+        zygote.start()
     except (TierNotPossible, SandboxError) as error:
         return str(error)
     finally:
-        seat.stop()
+        zygote.stop()
     return None
 
 
+def _tier_from_environment() -> Tier | None:
+    """Return the tier that `TRUEGOLD_SANDBOX` asks for, if any. Raises ConfigError where it names none."""
+    name = os.environ.get(VARIABLE, "").strip()
+    if not name or name == "auto":
+        return None
+    try:
+        return Tier(name)
+    except ValueError:
+        raise ConfigError(f"{VARIABLE}={name} names no tier.", f"It may be {', '.join(Tier)} or auto.") from None
+
+
 def _open(kind: Kind) -> Sandbox:
-    requested_tier = kind.tier or tier_from_environment()
+    requested_tier = kind.tier or _tier_from_environment()
     reasons: list[str] = []
-    for tier in (requested_tier,) if requested_tier else AUTOMATIC_TIERS:
+    for tier in (requested_tier,) if requested_tier else _AUTOMATIC_TIERS:
         obstacle = _find_obstacle(tier, kind)
         if obstacle is None:
-            stronger_tier = next((stronger for stronger in _tiers_above(tier) if _machine_allows(stronger)), None)
+            above = _AUTOMATIC_TIERS[: _AUTOMATIC_TIERS.index(tier)] if tier in _AUTOMATIC_TIERS else _AUTOMATIC_TIERS
+            stronger_tier = next(filter(_machine_allows, above), None)
             if stronger_tier is not None:
                 why = f"{VARIABLE} or the verifier asks for it" if requested_tier else "; ".join(reasons)
                 message = f"Programs run in the tier {tier}, though this machine allows {stronger_tier}: {why}."
                 warnings.warn(message, stacklevel=2)
-            box = Sandbox(kind, tier, usable_cores(), stronger_tier)
+            box = Sandbox(kind, tier, stronger_tier)
             _LIVE.add(box)
             return box
         reasons.append(f"{tier}: {obstacle}")
@@ -230,10 +590,6 @@ def _open(kind: Kind) -> Sandbox:
         "See `truegold doctor`; a container may need `--security-opt seccomp=unconfined`. TRUEGOLD_SANDBOX=weak runs "
         "them with resource limits only: for programs that you trust.",
     )
-
-
-def _tiers_above(tier: Tier) -> tuple[Tier, ...]:
-    return AUTOMATIC_TIERS[: AUTOMATIC_TIERS.index(tier)] if tier in AUTOMATIC_TIERS else AUTOMATIC_TIERS
 
 
 @cache

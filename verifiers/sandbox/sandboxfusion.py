@@ -33,6 +33,7 @@ from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.sandbox.execution import End, Execution, Program, SandboxError
 from truegold.verifiers.sandbox.http_service import IN_FLIGHT, REAL_CLOCK, Clock, Reply, Service, one_line
 from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import Local, Ready
 
 _SAME_NAMES = "python cpp java typescript go rust csharp php bash ruby scala julia perl lua swift racket"
 LANGUAGES = {
@@ -80,6 +81,8 @@ class SandboxFusion:
     in_flight: int = IN_FLIGHT
     """Requests at one time, of one process."""
     clock: Clock = field(default=REAL_CLOCK, repr=False)
+    local: Local = field(default_factory=Local, repr=False)
+    """Where test code and the programs of the tests run."""
 
     def __post_init__(self) -> None:
         self.service()
@@ -102,6 +105,10 @@ class SandboxFusion:
         if compiled is None and program.language in COMPILED:
             compiled = _compilation(self.ask(program, limits, "", CHECK_S), limits)
         return RemoteProgram(compiled, self, program, limits)
+
+    def prepare_partner(self, program: Program, limits: Limits) -> Ready:
+        """Make a program ready on this machine: the service runs one program at a time."""
+        return self.local.prepare_partner(program, limits)
 
     def ask(self, program: Program, limits: Limits, stdin: str, run_s: float) -> Reply:
         """Have the service compile and run a program once, for at most `run_s` seconds of wall time."""
@@ -161,18 +168,17 @@ def _unencodable(source: str) -> Execution | None:
 
 
 def _service_fault(reply: Reply) -> str | None:
-    status = reply.text("status")
+    status = reply.field("status", str)
     if status in ("Success", "Failed"):
         return None
-    return f"status {one_line(status)}: {one_line(reply.text_or_none('message') or 'no message')}"
+    return f"status {one_line(status)}: {one_line(reply.field_or_none('message', str) or 'no message')}"
 
 
 def _compilation(reply: Reply, limits: Limits) -> Execution | None:
     """Return what became of the compile stage; None where there was none."""
-    result = reply.part_or_none("compile_result")
-    if result is None:
+    if reply.field_or_none("compile_result", dict) is None:
         return None
-    compiled = _execution(result, limits)
+    compiled = _execution(reply.part("compile_result"), limits)
     if compiled.end is End.EXITED and compiled.status == _NOT_FOUND:
         stderr = compiled.stderr.decode("utf-8", "replace")
         raise SandboxError(f"{reply.address} lacks the compiler: {one_line(stderr)}")
@@ -181,13 +187,13 @@ def _compilation(reply: Reply, limits: Limits) -> Execution | None:
 
 def _execution(result: Reply, limits: Limits) -> Execution:
     """Read one stage's result. Output above the limit is cut off, and of stderr only the beginning is kept."""
-    stdout = (result.text_or_none("stdout") or "").encode("utf-8", "replace")
-    stderr = (result.text_or_none("stderr") or "").encode("utf-8", "replace")
-    wall_s = result.number_or_none("execution_time") or 0.0
-    if result.text("status") == "TimeLimitExceeded":
+    stdout = (result.field_or_none("stdout", str) or "").encode("utf-8", "replace")
+    stderr = (result.field_or_none("stderr", str) or "").encode("utf-8", "replace")
+    wall_s = result.field_or_none("execution_time", float) or 0.0
+    if result.field("status", str) == "TimeLimitExceeded":
         end, status = End.WALL_LIMIT, _KILLED
     else:
-        code = result.whole_number("return_code")
+        code = result.field("return_code", int)
         end, status = End.SIGNALLED if code < 0 else End.EXITED, abs(code)
     max_bytes = int(limits.output_mb * 2**20)
     if end is not End.WALL_LIMIT and (_was_cut(stdout) or len(stdout) > max_bytes):
@@ -201,14 +207,11 @@ def _was_cut(stdout: bytes) -> bool:
     return is_error or len(stdout) >= CAPTURED_BYTES
 
 
-__all__ = ["SandboxFusion", "backend_of"]
-
-
-def backend_of(spec: str) -> SandboxFusion:
-    """Return the back end that `spec` names. Raises ConfigError where it names none."""
+def backend_of(spec: str, local: Local) -> SandboxFusion:
+    """Return the back end that `spec` names, with the one for test code. Raises ConfigError where it names none."""
     kind, plus, url = spec.partition("+")
     if plus and kind == "sandboxfusion":
-        return SandboxFusion(url)
+        return SandboxFusion(url, local=local)
     raise ConfigError(
         f"{spec.partition('://')[0]!r} names no service that runs programs.",
         "Known is sandboxfusion+http://HOST:PORT (or https).",

@@ -2,22 +2,21 @@
 
 import warnings
 
-from truegold.verifiers.code.checks.lowering import lower, why_not_lowered
+from truegold.verifiers.code.checks.lowering import Lowered, lower
 from truegold.verifiers.code.checks.terms import Raised
-from truegold.verifiers.code.suite import Asserts
 from truegold.verifiers.sandbox.inside.wire import decode, encode
 
 
 def lowered(code, entry_point="f", prelude="", stub=""):
-    lowered_tests = lower(Asserts(code, entry_point, prelude, stub))
-    assert lowered_tests is not None, why_not_lowered(Asserts(code, entry_point, prelude, stub))
+    lowered_tests = lower(code, entry_point, prelude, stub)
+    assert isinstance(lowered_tests, Lowered), lowered_tests
     return lowered_tests
 
 
 def reason(code, entry_point="f", prelude="", stub=""):
-    tests = Asserts(code, entry_point, prelude, stub)
-    assert lower(tests) is None
-    return why_not_lowered(tests)
+    why = lower(code, entry_point, prelude, stub)
+    assert isinstance(why, str)
+    return why
 
 
 def function_in(namespace, name):
@@ -45,8 +44,8 @@ def outcomes_of(tests, solution):
 
 
 def by_lowering(code, solution, entry_point="f"):
-    lowered_tests = lower(Asserts(code, entry_point))
-    if lowered_tests is None:
+    lowered_tests = lower(code, entry_point)
+    if isinstance(lowered_tests, str):
         return None
     outcomes = outcomes_of(lowered_tests, solution)
     held = [check.holds(outcomes) for check in lowered_tests.checks]

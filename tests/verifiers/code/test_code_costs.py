@@ -10,7 +10,6 @@ from truegold.verifiers import Reason
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.checks.lowering import lower
 from truegold.verifiers.code.protocols.python_tests import PartsBudget, lines
-from truegold.verifiers.code.suite import Asserts
 from truegold.verifiers.sandbox.inside.wire import Instance, Undecodable, decode
 
 MOST_CPU_S = 2.0
@@ -19,7 +18,7 @@ MOST_MB = 300
 
 def held(code: str, *outcomes: Any) -> list[bool | None]:
     """Each assertion, and the CPU time of them all is bounded."""
-    lowered_tests = lower(Asserts(code, "f"))
+    lowered_tests = lower(code, "f")
     assert lowered_tests is not None
     began = time.thread_time()
     verdicts = [check.holds(outcomes) for check in lowered_tests.checks]

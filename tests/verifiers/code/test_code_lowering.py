@@ -3,9 +3,8 @@
 import pytest
 from lowered_tests import by_lowering, by_running, lowered, reason
 
-from truegold.verifiers.code.checks.lowering import functions_under_test, lower, why_not_lowered
+from truegold.verifiers.code.checks.lowering import Lowered, functions_under_test, lower
 from truegold.verifiers.code.checks.terms import Raised
-from truegold.verifiers.code.suite import Asserts
 
 
 def test_a_check_function_becomes_calls_and_checks():
@@ -124,7 +123,7 @@ UNDERSTOOD = [
 
 @pytest.mark.parametrize("code", UNDERSTOOD)
 def test_the_outcome_is_that_of_running(code):
-    assert lower(Asserts(code, "f")) is not None, why_not_lowered(Asserts(code, "f"))
+    assert isinstance(lower(code, "f"), Lowered), lower(code, "f")
     outcomes = []
     for solution in SOLUTIONS:
         outcome = by_lowering(code, solution)

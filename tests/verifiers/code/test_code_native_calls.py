@@ -19,9 +19,9 @@ from sandboxes import box_of, fenced
 
 from truegold.verifiers import Reason, Verdict
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.drivers import Target, compose, signature_of_stub
 from truegold.verifiers.code.drivers.compose import Signature, signature_of_comment
+from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite import read_suite
 from truegold.verifiers.code.value_comparison import to_nodes, to_values
 from truegold.verifiers.sandbox import Tier, installed_languages

@@ -3,8 +3,9 @@
 import pytest
 
 from truegold.verifiers.sandbox import Job, sandbox
-from truegold.verifiers.sandbox.inside.preload import ANY_PACKAGE, NUMPY, PLAIN, TESTS, group_of, warm_modules
+from truegold.verifiers.sandbox.inside.preload import PLAIN
 from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.pool import ANY_PACKAGE, NUMPY, TESTS, group_of, warm_modules
 
 LOADED = b"import sys\nprint('numpy' in sys.modules, 'unittest' in sys.modules)"
 

@@ -7,7 +7,7 @@ import base64
 import pytest
 from remote_services import CPP, OK, PYTHON, fused, fusion
 
-from truegold.verifiers.sandbox import sandboxfusion
+from truegold.verifiers.sandbox import Local, sandboxfusion
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.sandbox.execution import End, Program, SandboxError
 from truegold.verifiers.sandbox.limits import Limits
@@ -126,7 +126,7 @@ def test_a_language_the_service_does_not_have_is_named_with_those_it_has(server,
     ],
 )
 def test_a_spec_names_its_service(spec, address):
-    back_end = backend_of(spec)
+    back_end = backend_of(spec, Local())
     assert (back_end.tier, back_end.service().address) == ("remote", address)
 
 
@@ -144,6 +144,6 @@ def test_a_spec_names_its_service(spec, address):
 )
 def test_a_spec_that_names_none_is_one_clear_line(spec):
     with pytest.raises(ConfigError) as error:
-        backend_of(spec)
+        backend_of(spec, Local())
     assert "http" in str(error.value)
     assert "\n" not in str(error.value)

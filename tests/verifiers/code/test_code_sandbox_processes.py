@@ -19,7 +19,7 @@ from truegold.verifiers.code.verifier import CodeVerifier
 from truegold.verifiers.sandbox import Job, Kind, Sandbox, Tier, sandbox
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.sandbox.execution import End, SandboxError
-from truegold.verifiers.sandbox.pool import Box, remove_abandoned
+from truegold.verifiers.sandbox.pool import WorkFolder, remove_abandoned
 
 
 def test_threads_asking_at_once_get_their_own_answers(box: Sandbox) -> None:
@@ -125,7 +125,7 @@ def test_folders_that_a_killed_process_left_are_removed_and_those_in_use_are_not
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    mine, abandoned, other = Box(), tmp_path / "truegold-box-1-abandoned", tmp_path / "somebody-else"
+    mine, abandoned, other = WorkFolder(), tmp_path / "truegold-box-1-abandoned", tmp_path / "somebody-else"
     for folder in (abandoned / "deep" / "er", other):
         folder.mkdir(parents=True)
     long_ago = time.time() - 3600
@@ -135,7 +135,8 @@ def test_folders_that_a_killed_process_left_are_removed_and_those_in_use_are_not
     just_made.mkdir()
     remove_abandoned()
     assert {path.name for path in tmp_path.iterdir()} == {Path(mine.path).name, "somebody-else", just_made.name}
-    mine.close()
+    mine.remove()
+    mine.forget()
     assert not Path(mine.path).exists()
 
 
@@ -192,15 +193,15 @@ def test_the_weak_tier_runs_and_limits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 NO_NAMESPACES = """
 import ctypes, struct, sys
-from truegold.verifiers.sandbox.inside.confine import kernel, seccomp, syscalls
+from truegold.verifiers.sandbox.inside.confine import kernel, seccomp
 LOAD, EQUAL, ANY, RET = 0x20, 0x15, 0x45, 0x06
 allow, deny = (RET, 0, 0, 0x7FFF0000), (RET, 0, 0, 0x00050001)
 code = [(LOAD, 0, 0, 0)]
 for name in ("unshare", "setns", "mount"):
     numbers = {"unshare": (272, 97), "setns": (308, 268), "mount": (165, 40)}[name]
-    code += [(EQUAL, 0, 1, numbers[not syscalls.has_x32()]), deny]
-code += [(EQUAL, 0, 1, syscalls.required_call_number("clone3")), (RET, 0, 0, 0x00050000 | 38)]
-code += [(EQUAL, 0, 3, syscalls.required_call_number("clone")), (LOAD, 0, 0, 16), (ANY, 0, 1, 0x7E020000), deny, allow]
+    code += [(EQUAL, 0, 1, numbers[not kernel.has_x32()]), deny]
+code += [(EQUAL, 0, 1, kernel.required_call_number("clone3")), (RET, 0, 0, 0x00050000 | 38)]
+code += [(EQUAL, 0, 3, kernel.required_call_number("clone")), (LOAD, 0, 0, 16), (ANY, 0, 1, 0x7E020000), deny, allow]
 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
 assert seccomp.Filter(b"".join(struct.pack("=HBBI", *i) for i in code)).install() == 0
 from truegold.verifiers.sandbox.limits import Limits

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 import pytest
 from sandboxes import run
 
-from truegold.verifiers.sandbox import Sandbox, execution
+from truegold.verifiers.sandbox import Sandbox, pool
 from truegold.verifiers.sandbox.execution import End, Execution, Program, SandboxError
 from truegold.verifiers.sandbox.inside.confine import supervise
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Local
-from truegold.verifiers.sandbox.pool import Seat
+from truegold.verifiers.sandbox.pool import ZygoteClient
 
 SHORT_CHILDREN = """
 for i in $(seq {count}); do /usr/bin/awk 'BEGIN {{ for (i = 0; i < 2000000; i++) x += i }}'; done
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(shutil.which("awk") is None, reason="there is no
 
 @pytest.fixture
 def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(execution, "IDLE_S", 0.6)
+    monkeypatch.setattr(pool, "IDLE_S", 0.6)
 
 
 def run_bash(box: Sandbox, source: str, cpu_s: float) -> Execution:
@@ -70,7 +70,7 @@ def test_children_that_sleep_are_waiting(box: Sandbox, source: str) -> None:
 def test_a_machine_too_busy_to_run_it_gives_no_verdict(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     reply = {"jobs": [{"ended_by": "busy", "code": -9, "cpu_s": 0.1, "wall_s": 300.0, "idle_s": 0.1, "peak_mb": 9.0}]}
     asked = []
-    monkeypatch.setattr(Seat, "_ask", lambda self, jobs, descriptors, piped: asked.append(jobs) or reply)
+    monkeypatch.setattr(ZygoteClient, "_ask", lambda self, jobs, descriptors, piped: asked.append(jobs) or reply)
     with pytest.raises(SandboxError, match="too busy"):
         run(box, "print(1)")
     assert len(asked) == 1, "a second try would wait as long"

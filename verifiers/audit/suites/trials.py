@@ -19,16 +19,16 @@ from typing import Any
 from truegold.verifiers.audit.suites.watching import Recorder, Watched
 from truegold.verifiers.code.checks.lowering import lower
 from truegold.verifiers.code.outcomes import SEPARATE_PROCESSES, CannotJudge, CaseResult, failed_end
-from truegold.verifiers.code.protocols.python_tests import judge_code
+from truegold.verifiers.code.protocols.inserted import judge_inserted
 from truegold.verifiers.code.protocols.python_tests import (
     CallArguments,
     CallOutcomes,
     Source,
     failed_call,
     judge_calls,
+    judge_code,
     make_calls,
 )
-from truegold.verifiers.code.protocols.inserted import judge_inserted
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.python_source import stub_names
 from truegold.verifiers.code.suite import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
@@ -139,8 +139,10 @@ class Bench:
             shuffled = replace(tests, cases=tuple(tests.cases[index] for index in order))
             trial = self._run_calls(shuffled, program, self._watched(), limits)
             return replace(trial, attempts=_unshuffle(trial.attempts, order))
-        lowered = lower(tests) if isinstance(tests, Asserts) else None
-        if lowered is None or not isinstance(tests, Asserts):
+        if not isinstance(tests, Asserts):
+            return None
+        lowered = lower(tests.code, tests.entry_point, tests.prelude, tests.stub)
+        if isinstance(lowered, str):
             return None
         order = _shuffled_indexes(len(lowered.calls), seed)
         calls = [lowered.calls[index] for index in order]
@@ -176,11 +178,11 @@ class Bench:
     def _run_stdio(
         self, tests: Stdio, program: Program, order: Sequence[int], limits: Limits, run_all: bool, hash_seed: int = 0
     ) -> Trial:
-        checker_backend = self._plain(hash_seed)
-        backend = Recorder(checker_backend)
+        plain = self._plain(hash_seed)
+        backend = Recorder(plain, plain)
         ordered = replace(tests, cases=tuple(tests.cases[index] for index in order))
         try:
-            judged = judge_stdio(ordered, program, backend, checker_backend, limits, run_all)
+            judged = judge_stdio(ordered, program, backend, limits, run_all)
         except NotCompiled as error:
             return Trial((), len(tests.cases), error=str(error))
         # Where two cases took too long, the others are not run.
@@ -222,9 +224,10 @@ class Bench:
         return Trial(attempts, len(tests.cases), *_cpu_times(watched.executions), error=made.load_error)
 
     def _run_inserted(self, tests: Inserted, program: str, hash_seed: int, limits: Limits) -> Trial:
-        backend, watched = Recorder(self._plain(hash_seed)), self._watched(hash_seed)
+        watched = self._watched(hash_seed)
+        backend = Recorder(self._plain(hash_seed), watched)
         try:
-            judged = judge_inserted(tests, program, self.suite.language, backend, watched, limits)
+            judged = judge_inserted(tests, program, self.suite.language, backend, limits)
         except NotCompiled as error:
             return Trial((), 1, error=str(error))
         attempts = [Attempt(case.passed, case.reason, _why(case)) for case in judged.cases]

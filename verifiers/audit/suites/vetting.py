@@ -27,8 +27,7 @@ from truegold.verifiers.audit.suites.solutions import run_solutions
 from truegold.verifiers.audit.suites.strength import Kills, accepted_share, caught_share, find_paid_nulls, measure_kills
 from truegold.verifiers.audit.suites.texts import check_guessing, check_leaks, check_texts
 from truegold.verifiers.audit.suites.work import Work
-from truegold.verifiers.code.outcomes import BadSuite
-from truegold.verifiers.code.outcomes import CannotJudge
+from truegold.verifiers.code.outcomes import BadSuite, CannotJudge
 from truegold.verifiers.sandbox.execution import SandboxError
 from truegold.verifiers.verdict import Reason
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import cast
 
-from truegold.verifiers.code.protocols.stdio import Partner
 from truegold.verifiers.sandbox import Job, Local, Ready, Sandbox, Tier
 from truegold.verifiers.sandbox.execution import Execution, Prepared, Program
 from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import Partner
 
 
 class Watched(Local):
@@ -46,10 +46,11 @@ class _WatchedSandbox:
 
 
 class Recorder:
-    """A back end that keeps what became of each run of a program; its checker runs on another one."""
+    """A back end that keeps what became of each run of a program; its checker, and test code, run on another one."""
 
-    def __init__(self, inner: Local) -> None:
+    def __init__(self, inner: Local, local: Local) -> None:
         self.executions: list[Execution] = []
+        self.local = local
         self._inner = inner
 
     @property

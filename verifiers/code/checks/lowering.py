@@ -4,13 +4,13 @@
         assert candidate([1, 2]) == 3                   calls: f([1, 2]), f([])
         assert abs(candidate([]) - 0.5) < 1e-6          checks: result 0 == 3, abs(result 1 - 0.5) < 1e-6
 
-    lowered = lower(Asserts(code, entry_point="f"))
+    lowered = lower(code, entry_point="f")
     lowered.checks[0].holds([3, Raised("IndexError", "...")])      True
     lowered.checks[1].holds([3, Raised("IndexError", "...")])      False
 
 All calls go to the solution's process in one batch, and the expected values never do. The outcome is that of running
 the test code: literals are fresh at every evaluation, calls are made in Python's order, equality is Python's, an
-exception fails the assertion. Where that cannot be had, `lower` returns None, and the tests have to be run in a
+exception fails the assertion. Where that cannot be had, `lower` returns the reason, and the tests have to be run in a
 sandbox; a check that only Python itself can decide, because of what was returned (the text of an object, say), gives
 None too.
 
@@ -62,7 +62,6 @@ from truegold.verifiers.code.checks.terms import (
     names_of,
 )
 from truegold.verifiers.code.python_source import parse, stub_names, top_level
-from truegold.verifiers.code.suite import Asserts
 from truegold.verifiers.sandbox.inside.test_code.library_functions import called_names, library_names
 
 MAX_CALLS = 20_000
@@ -123,20 +122,9 @@ class _Helper:
     """Whether the test code itself calls it."""
 
 
-def lower(tests: Asserts) -> Lowered | None:
-    """Return the tests as data, None where they have to be run."""
-    lowered_or_reason = _lower(tests.code, tests.entry_point, tests.prelude, tests.stub)
-    return None if isinstance(lowered_or_reason, str) else lowered_or_reason
-
-
-def why_not_lowered(tests: Asserts) -> str | None:
-    """Return the reason for which `lower` returns None; tests pin by it what has to be run."""
-    lowered_or_reason = _lower(tests.code, tests.entry_point, tests.prelude, tests.stub)
-    return lowered_or_reason if isinstance(lowered_or_reason, str) else None
-
-
 @lru_cache(maxsize=CACHED_SUITES)
-def _lower(code: str, entry_point: str | None, prelude: str, stub: str) -> Lowered | str:
+def lower(code: str, entry_point: str | None, prelude: str = "", stub: str = "") -> Lowered | str:
+    """Return test code as data, or the reason for which it has to be run."""
     tree = parse(code)
     preamble = f"{prelude}\n{stub_names(stub, entry_point or '')}" if stub else prelude
     names = names_for(tree, entry_point, preamble) if tree is not None else None

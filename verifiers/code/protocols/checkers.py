@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from truegold.verifiers.code.outcomes import CannotJudge, cut, last_line
 from truegold.verifiers.code.output_comparison import checker_of
@@ -28,18 +27,24 @@ from truegold.verifiers.code.protocols.python_tests import Source, failed_call, 
 from truegold.verifiers.code.suite import StdioCase
 from truegold.verifiers.code.testlib import HeaderMissing, JuryFailed, Opinion, read_exit, uses_testlib, with_header
 from truegold.verifiers.sandbox.execution import End, Execution, Program, SandboxError
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Local, Ready
 from truegold.verifiers.sandbox.toolchains import LANGUAGES
 from truegold.verifiers.verdict import Reason
 
+PROGRAM_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
+INPUT, OUTPUT, ANSWER = ARGUMENTS = ("input.txt", "output.txt", "answer.txt")
+"""The files of a case, in the order of testlib."""
+
+_ACCEPTED = Opinion(1.0)
+_TRACEBACK = b"Traceback (most recent call last):"
+
 Check = Callable[[StdioCase, str], Opinion]
 """Says what to think of an output."""
 
-_ACCEPTED = Opinion(1.0)
 
-
-def check_of(spec: str | Mapping[str, Any], local: Local) -> Check:
+def check_of(spec: str | Mapping[str, Json], local: Local) -> Check:
     """Return what judges outputs by a checker's description."""
     if isinstance(spec, Mapping) and spec.get("type") == "program":
         return _ProgramChecker(spec, local)
@@ -56,10 +61,17 @@ class _Failed(CannotJudge):
     """The checker failed, on this output at least."""
 
 
+class NotRun(CannotJudge):
+    """The sandbox failed before the program was run at all."""
+
+    def __init__(self, what: str, error: SandboxError) -> None:
+        super().__init__(f"the {what} could not be run: {error}", Reason.SANDBOX_ERROR)
+
+
 class _ProgramChecker:
     """A checker that is a program, sandboxed as the solution is."""
 
-    def __init__(self, spec: Mapping[str, Any], local: Local) -> None:
+    def __init__(self, spec: Mapping[str, Json], local: Local) -> None:
         self._program, self._local = SuiteProgram.from_spec("checker", spec), local
         self._ready: Ready | None = None
         self._defines_check = self._program.language == "python" and "def check(" in self._program.code
@@ -99,22 +111,9 @@ class _ProgramChecker:
         opinion = self._program.opinion(execution)
         if opinion is None:
             raise _Failed(describe_failure(self._program, execution))
-        if opinion.share == 0.0 and not self._program.is_testlib:
+        if opinion.share == 0.0 and not uses_testlib(self._program.code):
             return Opinion(0.0, f"the checker refuses it: {opinion.why}")
         return opinion
-
-
-PROGRAM_LIMITS = Limits(cpu_s=30.0, memory_mb=2048)
-_TRACEBACK = b"Traceback (most recent call last):"
-INPUT, OUTPUT, ANSWER = ARGUMENTS = ("input.txt", "output.txt", "answer.txt")
-"""The files of a case, in the order of testlib."""
-
-
-class NotRun(CannotJudge):
-    """The sandbox failed before the program was run at all."""
-
-    def __init__(self, what: str, error: SandboxError) -> None:
-        super().__init__(f"the {what} could not be run: {error}", Reason.SANDBOX_ERROR)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +130,11 @@ class SuiteProgram:
     """The points of a right answer, for programs that give points."""
 
     @classmethod
-    def from_spec(cls, what: str, spec: Mapping[str, Any]) -> SuiteProgram:
-        """Return the program that a suite describes (`suite/programs.py` has read the description)."""
+    def from_spec(cls, what: str, spec: Mapping[str, Json]) -> SuiteProgram:
+        """Return the program that a suite describes (`suite/reading.py` has read the description)."""
         files = {name: text.encode("utf-8", "surrogatepass") for name, text in (spec.get("files") or {}).items()}
         points = float(spec.get("full_points") or 1.0)
         return cls(what, str(spec["code"]), str(spec["language"]), files, points)
-
-    @property
-    def is_testlib(self) -> bool:
-        """Whether its exit codes are those of testlib."""
-        return uses_testlib(self.code)
 
     def prepare(self, local: Local) -> Ready:
         """Make it ready to run. Raises CannotJudge where that cannot be."""
@@ -163,7 +157,7 @@ class SuiteProgram:
         message = last_line(execution.stderr) or last_line(execution.stdout)
         if execution.end is not End.EXITED:
             return None
-        if self.is_testlib:
+        if uses_testlib(self.code):
             try:
                 text = execution.stderr.decode("utf-8", "replace").strip()
                 return read_exit(execution.status, text, self.full_points)

@@ -26,12 +26,12 @@ from dataclasses import dataclass, field
 from truegold.verifiers.code.outcomes import ONE_PROCESS, Judged, failed_case, failed_end, passed_case
 from truegold.verifiers.code.protocols.stdio import prepare
 from truegold.verifiers.code.suite import Inserted
-from truegold.verifiers.sandbox.execution import Backend, Execution, Job, Program
-from truegold.verifiers.sandbox.inside.preload import warm_modules
+from truegold.verifiers.sandbox.execution import Execution, Job, Program
 from truegold.verifiers.sandbox.inside.wire import to_json
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox.local import PYTHON, Local
+from truegold.verifiers.sandbox.local import PYTHON, Backend
+from truegold.verifiers.sandbox.pool import warm_modules
 
 WORD_BYTES = 16
 
@@ -39,15 +39,13 @@ _RUST_TEST = re.compile(r"^\s*#\[test\]", re.MULTILINE)
 _RUST_MAIN = re.compile(r"^\s*(?:pub\s+)?fn\s+main\b", re.MULTILINE)
 
 
-def judge_inserted(
-    tests: Inserted, solution: str, language: str, backend: Backend, local: Local, limits: Limits
-) -> Judged:
+def judge_inserted(tests: Inserted, solution: str, language: str, backend: Backend, limits: Limits) -> Judged:
     """Insert the solution, run the program, and look for its last line."""
     word = os.urandom(WORD_BYTES).hex()
     if language == PYTHON:
         source = tests.code.replace(tests.marker, solution)
         job = Job("to_end", to_json({"source": source, "word": word}), limits, warm=warm_modules(source))
-        execution = local.sandbox().run(job)
+        execution = backend.local.sandbox().run(job)
         return _judge(execution, word in execution.result.decode("utf-8", "replace"), IN_MEMORY)
     family = language_name(language)
     harness = put_harness_around(tests.code, family, word)

@@ -24,9 +24,10 @@ from truegold.verifiers.code.protocols.python_tests import CallOutcomes, Expecte
 from truegold.verifiers.code.protocols.stdio import NotCompiled
 from truegold.verifiers.code.suite import CallCase, Calls
 from truegold.verifiers.code.value_comparison import to_values
-from truegold.verifiers.sandbox.execution import Backend, Program
+from truegold.verifiers.sandbox.execution import Program
 from truegold.verifiers.sandbox.inside.wire import Array, Instance
 from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import Backend
 
 TYPED = ("cpp", "go", "java", "rust")
 """Languages whose functions have one type for each argument and result."""

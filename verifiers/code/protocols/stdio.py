@@ -2,10 +2,8 @@
 
     case {"input": "3\\n4\\n", "output": "7\\n"}, the program prints "7"  ->  passed
 
-Where several answers are right, the checker may be a program (`checkers`); where there is an interactor, the program
-talks to it (`interactive`).
-
-Programs that talk to an interactor, which asks and answers by the rules of the problem and says who is right.
+Where several answers are right, the checker may be a program (`checkers`). Where there is an interactor, program and
+interactor talk:
 
     {"type": "interactive", "cases": [{"input": "100 42"}], "interactor": "...registerInteraction(argc, argv);..."}
 
@@ -17,22 +15,19 @@ The interactor's word decides: a program that is accepted has answered, however 
 limit. Where both wait for each other, as for a program that never flushes, waiting ends as it does for a program alone.
 An interactor that fails is tried on a program that says nothing: if it can do that, it was this program's talk that it
 could not take.
-
-What all programs share that are run once for each case.
 """
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from dataclasses import replace
+from typing import NamedTuple
 
 from truegold.verifiers.code.outcomes import (
     LIMIT_FAILURES,
     CannotJudge,
     CaseResult,
-    Failure,
     Judged,
     failed_case,
     failed_end,
@@ -50,34 +45,77 @@ from truegold.verifiers.code.protocols.checkers import (
 )
 from truegold.verifiers.code.suite import Stdio, StdioCase
 from truegold.verifiers.code.testlib import Opinion
-from truegold.verifiers.sandbox.execution import Backend, End, Execution, Prepared, Program, SandboxError
+from truegold.verifiers.sandbox.execution import End, Execution, Prepared, Program, SandboxError
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox.local import Local, Ready
+from truegold.verifiers.sandbox.local import Backend, Partner
 from truegold.verifiers.verdict import Reason
 
+MAX_OVERRUNS = 2
+"""Cases that may end at a limit before the others count as failed. Stops a program that loops on a hundred cases."""
 
-def judge_stdio(
-    tests: Stdio, program: Program, backend: Backend, local: Local, limits: Limits, run_all: bool
-) -> Judged:
+MAX_IDLE_S = 30.0
+"""Seconds of waiting over all cases of a program. Stops one that answers rightly and sleeps below the limit each
+time."""
+
+SILENT = Program("python", "import os, sys\nos.close(1)\nsys.stdin.read()\n")
+"""A program that says nothing, and listens."""
+
+
+class NotCompiled(Exception):
+    """The program is no program of its language. The text is the compiler's last word."""
+
+
+class CaseRun(NamedTuple):
+    """A program's run on one case."""
+
+    result: CaseResult
+    overran: bool
+    """Whether it ended at a limit, or crashed."""
+    idle_s: float
+
+
+def judge_stdio(tests: Stdio, program: Program, backend: Backend, limits: Limits, run_all: bool) -> Judged:
     """Run the program on every case, or up to the first that fails."""
-    check = check_of(tests.checker, local)
+    check = check_of(tests.checker, backend.local)
     if tests.interactor is not None:
-        return judge_interactive(tests, program, backend, local, limits, run_all, check)
+        return _judge_interactive(tests, program, backend, limits, run_all, check)
     prepared = prepare(backend, program, limits)
 
-    def run(case: StdioCase) -> RunOfCase:
+    def run(case: StdioCase) -> CaseRun:
         execution = prepared.run(case.input.encode("utf-8", "surrogatepass"))
         idle_s = execution.wall_s if execution.idle_s is None else execution.idle_s
-        return RunOfCase(_judge(case, execution, check), execution.end is not End.EXITED, idle_s)
+        return CaseRun(_judge(case, execution, check), execution.end is not End.EXITED, idle_s)
 
-    return judge_cases(tests.cases, run, run_all)
+    return _judge_cases(tests.cases, run, run_all)
 
 
 def prepare(backend: Backend, program: Program, limits: Limits) -> Prepared:
     """Make a program ready to run. Raises NotCompiled where it does not compile."""
     prepared = backend.prepare(program, limits)
-    require_compiled(prepared.compiled)
+    _require_compiled(prepared.compiled)
     return prepared
+
+
+def _require_compiled(compiled: Execution | None) -> None:
+    if compiled is not None and (failure := failed_end(compiled)) is not None:
+        raise NotCompiled(failure[1])
+
+
+def _judge_cases(cases: Sequence[StdioCase], run: Callable[[StdioCase], CaseRun], run_all: bool) -> Judged:
+    case_results: list[CaseResult] = []
+    overruns, idle_s = 0, 0.0
+    for case in cases:
+        if overruns >= MAX_OVERRUNS or idle_s > MAX_IDLE_S:
+            error = "not run: earlier cases took too long"
+            case_results.append(failed_case(case.weight, Reason.TIMEOUT, error=error))
+            continue
+        case_run = run(case)
+        case_results.append(case_run.result)
+        overruns += case_run.overran
+        idle_s += case_run.idle_s
+        if not case_run.result.passed and not run_all:
+            break
+    return Judged(case_results, len(cases), sum(case.weight for case in cases))
 
 
 def _judge(case: StdioCase, execution: Execution, check: Check) -> CaseResult:
@@ -89,62 +127,37 @@ def _judge(case: StdioCase, execution: Execution, check: Check) -> CaseResult:
         output = execution.stdout.decode()
     except UnicodeDecodeError as error:
         return failed_case(case.weight, error=f"its output is no UTF-8: {error}", **shown)
-    return opinion_result(case.weight, check(case, output), shown)
+    return _opinion_result(case.weight, check(case, output), shown)
 
 
-SILENT = Program("python", "import os, sys\nos.close(1)\nsys.stdin.read()\n")
-"""A program that says nothing, and listens."""
+def _opinion_result(weight: float, opinion: Opinion, shown: Mapping[str, str | None]) -> CaseResult:
+    """Return the result of a case that a checker or an interactor has judged."""
+    if opinion.share == 1.0:
+        return passed_case(weight)
+    return replace(failed_case(weight, error=opinion.why, **shown), share=opinion.share)
 
 
-class Partner(Protocol):
-    """A program that is ready to talk to another one."""
-
-    compiled: Execution | None
-
-    def converse(
-        self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
-    ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
-        """Run it beside a script, as `Ready.converse` says."""
-        ...
-
-
-@runtime_checkable
-class PartnerBackend(Protocol):
-    """What runs programs that talk: this machine's sandbox."""
-
-    def prepare_partner(self, program: Program, limits: Limits) -> Partner:
-        """Make a program ready, as `Local.prepare_partner` does."""
-        ...
-
-
-def judge_interactive(
-    tests: Stdio, program: Program, backend: Backend, local: Local, limits: Limits, run_all: bool, check: Check
+def _judge_interactive(
+    tests: Stdio, program: Program, backend: Backend, limits: Limits, run_all: bool, check: Check
 ) -> Judged:
-    """Have the program and the interactor talk on every case, or up to the first that fails.
+    talk = _Talk(tests, backend, check)
+    partner = backend.prepare_partner(program, limits)
+    _require_compiled(partner.compiled)
 
-    check: what judges the interactor's output, where the suite has a checker program.
-    """
-    assert tests.interactor is not None
-    talk = _Talk(tests, local, check)
-    # A service elsewhere runs one program at a time.
-    partners: PartnerBackend = backend if isinstance(backend, PartnerBackend) else local
-    partner = partners.prepare_partner(program, limits)
-    require_compiled(partner.compiled)
-
-    def run(case: StdioCase) -> RunOfCase:
+    def run(case: StdioCase) -> CaseRun:
         result, solution = talk.judge(case, partner)
-        return RunOfCase(result, solution.end in LIMIT_FAILURES, solution.idle_s or 0.0)
+        return CaseRun(result, solution.end in LIMIT_FAILURES, solution.idle_s or 0.0)
 
-    return judge_cases(tests.cases, run, run_all)
+    return _judge_cases(tests.cases, run, run_all)
 
 
 class _Talk:
-    """One interactor for all cases of a suite."""
+    """One interactor for all cases of a suite. check: what judges its output, where the suite has a checker program."""
 
-    def __init__(self, tests: Stdio, local: Local, check: Check) -> None:
+    def __init__(self, tests: Stdio, backend: Backend, check: Check) -> None:
         self._interactor = SuiteProgram.from_spec("interactor", tests.interactor or {})
-        self._ready = self._interactor.prepare(local)
-        self._local, self._check = local, check
+        self._local, self._check = backend.local, check
+        self._ready = self._interactor.prepare(self._local)
         is_checked = isinstance(tests.checker, Mapping) and tests.checker.get("type") == "program"
         self._collect: Sequence[str] = [OUTPUT] if is_checked else []
         self._works: bool | None = None
@@ -153,26 +166,26 @@ class _Talk:
         solution, interactor, files = self._converse(case, partner, self._collect)
         shown = {"input": case.input, "expected": case.output or None}
         if solution.end in LIMIT_FAILURES:
-            reason, error = _limit_failure(solution)
+            reason, error = LIMIT_FAILURES[solution.end]
+            if solution.end is End.WALL_LIMIT:
+                error += ": it has to flush what it prints, and to end when the talk is over"
             return failed_case(case.weight, reason, error=error, **shown), solution
         opinion = self._interactor.opinion(interactor)
         if opinion is None and _is_cut_short(interactor):
-            error = "it ended, or closed its output, before the interactor was done"
-            return failed_case(case.weight, error=error, **shown), solution
-        if opinion is None:
+            opinion = Opinion(0.0, "it ended, or closed its output, before the interactor was done")
+        elif opinion is None:
+            failure = describe_failure(self._interactor, interactor)
             if not self._works_alone(case):
-                raise CannotJudge(describe_failure(self._interactor, interactor))
-            error = f"the interactor cannot take what it says: {describe_failure(self._interactor, interactor)}"
-            return failed_case(case.weight, error=error, **shown), solution
-        if opinion.share == 1.0 and self._collect:
-            output = files.get(OUTPUT, b"").decode("utf-8", "replace")
-            opinion = self._check(case, output)
-        return opinion_result(case.weight, opinion, shown), solution
+                raise CannotJudge(failure)
+            opinion = Opinion(0.0, f"the interactor cannot take what it says: {failure}")
+        elif opinion.share == 1.0 and self._collect:
+            opinion = self._check(case, files.get(OUTPUT, b"").decode("utf-8", "replace"))
+        return _opinion_result(case.weight, opinion, shown), solution
 
     def _converse(
         self, case: StdioCase, partner: Partner, collect: Sequence[str]
     ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
-        texts: dict[str, Any] = {INPUT: case.input, ANSWER: case.output}
+        texts = {INPUT: case.input, ANSWER: case.output}
         files = {name: text.encode("utf-8", "surrogatepass") for name, text in texts.items()}
         return partner.converse(self._ready, files, collect)
 
@@ -180,74 +193,13 @@ class _Talk:
         """Whether the interactor comes to a verdict on a program that says nothing."""
         if self._works is None:
             try:
-                silent = self._local.prepare_partner(SILENT, Limits())
-                interactor = self._converse(case, silent, [])[1]
+                interactor = self._converse(case, self._local.prepare_partner(SILENT, Limits()), [])[1]
             except SandboxError as error:
                 raise NotRun("interactor", error) from error
             self._works = _is_cut_short(interactor) or self._interactor.opinion(interactor) is not None
         return self._works
 
 
-def _limit_failure(solution: Execution) -> Failure:
-    reason, error = LIMIT_FAILURES[solution.end]
-    if solution.end is End.WALL_LIMIT:
-        error = "it waited longer than the limit: it has to flush what it prints, and to end when the talk is over"
-    return reason, error
-
-
 def _is_cut_short(interactor: Execution) -> bool:
     """Whether it ended because nobody reads what it prints."""
     return interactor.end is End.SIGNALLED and interactor.status == signal.SIGPIPE
-
-
-MAX_OVERRUNS = 2
-"""Cases that may end at a limit before the others count as failed. Stops a program that loops on a hundred cases."""
-
-MAX_IDLE_S = 30.0
-"""Seconds of waiting over all cases of a program. Stops one that answers rightly and sleeps below the limit each
-time."""
-
-
-class NotCompiled(Exception):
-    """The program is no program of its language. The text is the compiler's last word."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunOfCase:
-    """What came of a program's run on one case."""
-
-    result: CaseResult
-    overran: bool
-    """Whether it ended at a limit, or crashed."""
-    idle_s: float
-
-
-def judge_cases(cases: Sequence[StdioCase], run: Callable[[StdioCase], RunOfCase], run_all: bool) -> Judged:
-    """Run every case, or up to the first that fails."""
-    case_results: list[CaseResult] = []
-    overruns, idle_s = 0, 0.0
-    for case in cases:
-        if overruns >= MAX_OVERRUNS or idle_s > MAX_IDLE_S:
-            error = "not run: earlier cases took too long"
-            case_results.append(failed_case(case.weight, Reason.TIMEOUT, error=error))
-            continue
-        of_case = run(case)
-        case_results.append(of_case.result)
-        overruns += of_case.overran
-        idle_s += of_case.idle_s
-        if not of_case.result.passed and not run_all:
-            break
-    return Judged(case_results, len(cases), sum(case.weight for case in cases))
-
-
-def require_compiled(compiled: Execution | None) -> None:
-    """Raise NotCompiled where a program was compiled in vain."""
-    if compiled is not None and (failure := failed_end(compiled)) is not None:
-        raise NotCompiled(failure[1])
-
-
-def opinion_result(weight: float, opinion: Opinion, shown: Mapping[str, str | None]) -> CaseResult:
-    """Return the result of a case that a checker or an interactor has judged."""
-    if opinion.share == 1.0:
-        return passed_case(weight)
-    return replace(failed_case(weight, error=opinion.why, **shown), share=opinion.share)

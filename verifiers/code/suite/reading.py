@@ -37,9 +37,9 @@ from dataclasses import dataclass, field, fields
 from itertools import chain
 from typing import Any, NamedTuple
 
-from truegold.verifiers.code.outcomes import BadSuite, require, require_files, shown
 from truegold.verifiers.code.drivers import Signature, read_signature, signature_of_stub
 from truegold.verifiers.code.drivers.compose import VOID
+from truegold.verifiers.code.outcomes import BadSuite, require, require_files, shown
 from truegold.verifiers.code.output_comparison import read_spec
 from truegold.verifiers.code.suite.shapes import normal_form, with_calls_of_tests
 from truegold.verifiers.code.suite.unrun import unrun_tests

@@ -3,8 +3,8 @@
 Each loaded module makes every fork dearer (a megabyte, and the files of a package, take 0.04 ms and more); each missing
 one makes the programs that import it slower. So a zygote starts with the modules that nearly all programs use, and
 loads others once a program names them (`LOADED_WHEN_NAMED`); they stay loaded. Packages, and what runs test code, take
-so much that their jobs get zygotes of their own (`group_of`): else every job after one that imports sympy would cost
-four times as much.
+so much that their jobs get zygotes of their own (`pool.group_of`): else every job after one that imports sympy would
+cost four times as much.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
-import re
 import sys
 from collections.abc import Iterable
 
@@ -33,32 +32,11 @@ LOADED_WHEN_NAMED = frozenset(
 PACKAGES = frozenset({"networkx", "numpy", "pandas", "scipy", "sympy"})
 """The same for packages."""
 
-PLAIN, TESTS, NUMPY, ANY_PACKAGE = "plain", "tests", "numpy", "any"
-"""The groups of jobs that share zygotes."""
-
-PLAIN_ROLES = frozenset({"main", "script", "to_end", "native", "calls"})
-"""What the group `plain` can do."""
+PLAIN = "plain"
+"""The group of zygotes that loads no packages, and nothing of what runs test code (`pool.group_of`)."""
 
 _SEED = 0
 """What `random` and numpy's generator start with in every process that was forked after a program named them."""
-
-_IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)|import[ \t]+([^#;\n]+))", re.MULTILINE)
-
-
-def warm_modules(source: str) -> tuple[str, ...]:
-    """Return the modules that a program imports and that are worth having loaded before it starts."""
-    names: set[str] = set()
-    for origin, listed in _IMPORT.findall(source):
-        names.update([origin] if origin else re.findall(r"(?:^|,)\s*(\w+)", listed))
-    return tuple(sorted(names & (LOADED_WHEN_NAMED | PACKAGES)))
-
-
-def group_of(roles: Iterable[str], warm: Iterable[str]) -> str:
-    """Return the group of jobs that play these roles in programs with these modules."""
-    packages = PACKAGES.intersection(warm)
-    if packages:
-        return NUMPY if packages == {"numpy"} else ANY_PACKAGE
-    return PLAIN if PLAIN_ROLES.issuperset(roles) else TESTS
 
 
 def preload() -> None:

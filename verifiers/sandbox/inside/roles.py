@@ -334,7 +334,7 @@ _LOADED_ROLES = {
 
 
 def roles_of(group: str) -> dict[str, Role]:
-    """Return what the jobs of a group of zygotes can be asked to do (`preload.group_of`).
+    """Return what the jobs of a group of zygotes can be asked to do (`pool.group_of`).
 
     What only other groups need is not loaded: all that a zygote has loaded makes each of its jobs dearer.
     """

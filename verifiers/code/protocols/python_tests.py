@@ -1,0 +1,514 @@
+"""Tests of Python functions: calls with expected results, and test code.
+
+    {"type": "calls", "entry_point": "add", "cases": [{"args": [1, 2], "expected": 3}]}
+    {"type": "asserts", "entry_point": "add", "code": "def check(candidate): assert candidate(1, 2) == 3"}
+
+All calls run in one sandboxed process, which sees the arguments and never what is expected; results are compared here,
+outside. They come as lines of JSON, which are trusted for nothing but the values that they state: data of exact
+built-in types. An object that defines `__eq__` comes as the data under it, or as nothing. Where the expected results
+are known (`ExpectedResults`) and what came reads the same, nothing is taken apart; otherwise plain lines are read
+together, and others one by one. They may be built to exhaust memory: 64 MB can be 64 million empty lines, or lines of
+ten million lists, which is seconds and gigabytes once read (`PartsBudget`).
+
+Test code is run in one of these ways, in order of preference:
+
+1. Assertions that are calls and comparisons become data: one process makes the calls, comparisons happen here
+   (`checks/lowering.py`), save where objects of the solution's classes are compared with each other.
+2. Other test code runs in a sandboxed process of its own, which calls the solution's process by message
+   (`inside/test_session/`).
+3. Test code that has to share the solution's process (it patches the solution's modules, reads its output, passes
+   objects that cannot travel) runs there, and the verdict is marked `one_process`: a solution could tamper with it.
+
+Whether tests and solution run in separate processes depends on the suite alone, never on what a solution does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from truegold.verifiers.code import outcomes
+from truegold.verifiers.code.checks.lowering import CACHED_SUITES, Lowered, lower
+from truegold.verifiers.code.checks.terms import Raised, Work
+from truegold.verifiers.code.drivers import Signature
+from truegold.verifiers.code.outcomes import CannotJudge, CaseResult, Failure, Judged, failed_case, passed_case
+from truegold.verifiers.code.protocols.isolation import compares_objects, needs_one_process
+from truegold.verifiers.code.suite import Asserts, CallCase, Calls, Codecs, UnitTest
+from truegold.verifiers.code.value_comparison import call_checker_of, shown_value, to_nodes, to_values
+from truegold.verifiers.sandbox.execution import Execution, Job
+from truegold.verifiers.sandbox.inside.wire import KNOWN_CODECS, Undecodable, are_plain, decode, encode
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
+from truegold.verifiers.sandbox.inside.wire.json_lines import from_json, to_json
+from truegold.verifiers.sandbox.limits import BOX_MB, MB, Limits
+from truegold.verifiers.sandbox.local import Local
+from truegold.verifiers.sandbox.pool import warm_modules
+from truegold.verifiers.verdict import Reason
+
+ROOM_FACTOR = 2
+"""Where many or large results are expected, so many times as much may come, with other spaces and other types."""
+
+MAX_PARTS = 8_000_000
+"""All lines together may have this many parts. Stops results that take gigabytes once read."""
+
+MAX_MESSAGE_PARTS = 2_000_000
+"""Enough for the messages of some tens of thousands of tests. In one process with the tests, a program can write there
+too."""
+
+LIST_PARTS, OBJECT_PARTS = 4, 12
+"""What lists and objects count, beside their items: about the memory and the time that they take."""
+
+BYTES_A_PART = 4
+"""Stops integers of thousands of digits, of which each byte takes as long as a short item."""
+
+TOO_LARGE = "ResultTooLarge"
+"""What a call is taken to have raised whose result does not fit, here or where it was made."""
+
+TWO_PROCESSES = "two_processes"
+NONCE_BYTES = 16
+SEED_BYTES = 8
+
+_LINE = re.compile(rb"[^\n]+")
+_LOADED = b'{"loaded":true}\n'
+_LIMITS = (Reason.TIMEOUT, Reason.LIMIT)
+_WITH_NUMPY = frozenset({"numpy", "pandas", "scipy"})
+"""Packages whose users may return arrays of numpy's, which then are arrays for test code as well."""
+
+CallArguments = tuple[str, list[object], dict[str, object]]
+"""Function, positional and named arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A Python program with its prelude, which is run before it in its namespace."""
+
+    program: str
+    """What the response gave."""
+    prelude: str = ""
+    """Imports, classes and helpers that the problem provides."""
+
+    def fields(self) -> dict[str, str]:
+        """Return what a job's request says of it."""
+        return {"program": self.program, "prelude": self.prelude}
+
+    @property
+    def warm(self) -> tuple[str, ...]:
+        """The packages that it imports and that the zygote may import for all jobs."""
+        return warm_modules(f"{self.prelude}\n{self.program}")
+
+
+class ExpectedResults:
+    """Results that ought to come, all of them plain data."""
+
+    def __init__(self, values: Sequence[object]) -> None:
+        self.values = values
+        self.json = to_json(values)
+        self.max_bytes = ROOM_FACTOR * len(self.json)
+        """Bytes that results may take up."""
+
+    @property
+    def max_parts(self) -> int:
+        """Values within values that results may have."""
+        return ROOM_FACTOR * _count_parts(self.json)
+
+
+@dataclass(frozen=True, slots=True)
+class CallOutcomes:
+    """What came of a batch of calls."""
+
+    outcomes: Sequence[object]
+    """For each call its value, `Raised`, or `NotReturned`."""
+    failure: Failure | None
+    """Why the process ended early, if it did."""
+    load_error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotReturned:
+    """The process ended before, or during, this call."""
+
+
+class _NeedsRunning(Exception):
+    """Only Python itself can tell whether a check holds of a value, such as one of the length of an object."""
+
+
+def judge_calls(tests: Calls, source: Source, local: Local, limits: Limits, run_all: bool) -> Judged:
+    """Call the entry point for every case and compare what it returns with what is expected."""
+    signature, returned_argument = tests.signature or Signature(), tests.returned_argument
+    has_nodes = any((*signature.params, signature.returns))
+    if has_nodes:
+        cases = tuple(_with_nodes(case, signature) for case in tests.cases)
+        tests = replace(tests, cases=cases, plain_args=False, plain_expected=False)
+    if tests.plain_args and returned_argument < 0:
+        calls = [[0, case.args, {}] for case in tests.cases]
+        request = to_json({"functions": [tests.entry_point], "calls": calls, "codecs": tests.codecs})
+    else:
+        arguments = [(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
+        request = _calls_request(arguments, tests.codecs, returned_argument)
+    expected = ExpectedResults([case.expected for case in tests.cases]) if tests.plain_expected else None
+    returned = _run_calls(source, request, len(tests.cases), tests.codecs, local, limits, expected)
+    if has_nodes:
+        returned = replace(returned, outcomes=[_values_of(outcome, signature) for outcome in returned.outcomes])
+    return judge_outcomes(tests, returned, run_all)
+
+
+def judge_outcomes(tests: Calls, returned: CallOutcomes, run_all: bool) -> Judged:
+    """Compare what the calls of a suite returned with what is expected."""
+    find_difference = call_checker_of(tests.checker)
+    case_results: list[CaseResult] = []
+    equality_decides = tests.plain_expected and find_difference.accepts_equal
+    for case, outcome in zip(tests.cases, returned.outcomes, strict=True):
+        if equality_decides and (outcome is case.expected or outcome == case.expected):
+            case_results.append(passed_case(case.weight))
+        elif (failure := failed_call(outcome, returned)) is not None:
+            case_results.append(failed_case(case.weight, failure[0], error=failure[1], **_shown_case(case)))
+        elif (difference := find_difference(case.expected, outcome)) is not None:
+            shown = _shown_case(case)
+            case_results.append(failed_case(case.weight, got=shown_value(outcome), error=difference, **shown))
+        else:
+            case_results.append(passed_case(case.weight))
+        if not case_results[-1].passed and not run_all:
+            break
+    return Judged(case_results, len(tests.cases), sum(case.weight for case in tests.cases), method="calls")
+
+
+def make_calls(
+    source: Source, calls: Sequence[CallArguments], codecs: Codecs, local: Local, limits: Limits
+) -> CallOutcomes:
+    """Run the program and make the calls, in order, in one process."""
+    return _run_calls(source, _calls_request(calls, codecs), len(calls), codecs, local, limits)
+
+
+def failed_call(outcome: object, calls: CallOutcomes) -> Failure | None:
+    """Return why a call has no value; None where it has one."""
+    if isinstance(outcome, NotReturned):
+        return calls.failure or (Reason.MISMATCH, calls.load_error or "the program ended before this call returned")
+    if isinstance(outcome, Raised):
+        reason = Reason.LIMIT if outcome.type == TOO_LARGE else Reason.MISMATCH
+        return reason, f"it raised {outcome.type}: {outcome.message}"
+    return None
+
+
+def _with_nodes(case: CallCase, signature: Signature) -> CallCase:
+    args = [to_nodes(value, signature.param(index)) for index, value in enumerate(case.args)]
+    named = enumerate(case.kwargs.items(), start=len(args))
+    kwargs = {name: to_nodes(value, signature.param(index)) for index, (name, value) in named}
+    return case._replace(args=tuple(args), kwargs=kwargs, expected=_values_of(case.expected, signature))
+
+
+def _values_of(outcome: object, signature: Signature) -> object:
+    return [] if outcome is None and signature.returns in KNOWN_CODECS else to_values(outcome)
+
+
+def _shown_case(case: CallCase) -> dict[str, str]:
+    parts = [shown_value(value) for value in case.args]
+    parts += [f"{name}={shown_value(value)}" for name, value in case.kwargs.items()]
+    return {"input": outcomes.cut(", ".join(parts)), "expected": shown_value(case.expected)}
+
+
+def _calls_request(calls: Sequence[CallArguments], codecs: Codecs, returned_argument: int = -1) -> bytes:
+    """Encode the calls as the part of the request that is the same for all programs that the suite judges.
+
+    returned_argument: which argument's change is the result; -1 for what the function returns.
+    """
+    functions = list(dict.fromkeys(name for name, _, _ in calls))
+    indices = {name: index for index, name in enumerate(functions)}
+    encoded = [
+        [indices[name], encode(args, codecs), encode(kwargs, codecs) if kwargs else {}] for name, args, kwargs in calls
+    ]
+    in_place = {"in_place": returned_argument} if returned_argument >= 0 else {}
+    return to_json({"functions": functions, "calls": encoded, "codecs": codecs, **in_place})
+
+
+def _run_calls(
+    source: Source,
+    request: bytes,
+    call_count: int,
+    codecs: Codecs,
+    local: Local,
+    limits: Limits,
+    expected: ExpectedResults | None = None,
+) -> CallOutcomes:
+    """Run the program and make the calls of a request. Expected results, where they are known, have to find room."""
+    payload = to_json(source.fields())[:-1] + b"," + request[1:]
+    result_bytes = expected.max_bytes if expected else 0
+    execution = local.sandbox().run(Job("calls", payload, limits, warm=source.warm, result_bytes=result_bytes))
+    return read_results(execution, call_count, codecs, limits, expected)
+
+
+def read_results(
+    execution: Execution, call_count: int, codecs: Codecs, limits: Limits, expected: ExpectedResults | None
+) -> CallOutcomes:
+    """Read what came of the calls that a job made."""
+    max_line = int(limits.output_mb * MB)
+    returned = _read_together(execution.result, call_count, codecs, max_line, expected)
+    failure = outcomes.failed_end(execution)
+    if returned is not None:
+        return CallOutcomes(returned, failure)
+    max_bytes = max(limits.output_mb * MB, BOX_MB * MB, expected.max_bytes if expected else 0)
+    budget = PartsBudget(max(MAX_PARTS, expected.max_parts if expected else 0))
+    load_error: str | None = None
+    values: list[object] = []
+    for line in lines(execution.result):
+        if len(values) == call_count:
+            break
+        if not budget.spend(line):
+            failure = failure or (Reason.LIMIT, "its results are larger than the limit")
+            break
+        if len(line) > max_line:
+            values.append(Raised(TOO_LARGE, f"the result takes {len(line)} bytes, the limit is {limits.output_mb} MB"))
+            continue
+        try:
+            message = from_json(line)
+            if "load_error" in message:
+                load_error = ": ".join(map(str, message["load_error"][:2]))
+            elif "missing" in message:
+                load_error = f"the program has no {message['missing']!r}"
+            elif "r" in message:
+                values.append(message["r"] if are_plain([message["r"]]) else decode(message["r"], codecs))
+            elif "raised" in message:
+                values.append(Raised(*[str(part) for part in message["raised"][:2]]))
+        except (TypeError, LookupError, Undecodable):
+            values.append(Raised("Unreadable", "what it returned cannot be read"))
+    missing = call_count - len(values)
+    if missing and len(execution.result) >= max_bytes:
+        failure = Reason.LIMIT, "its results are larger than the limit"
+    if failure is None and missing and load_error is None:
+        last_words = outcomes.last_line(execution.stderr)
+        failure = Reason.MISMATCH, f"the program ended early: {last_words}".removesuffix(": ")
+    return CallOutcomes([*values, *[NotReturned()] * missing], failure, load_error)
+
+
+def _read_together(
+    result: bytes, call_count: int, codecs: Codecs, max_bytes: int, expected: ExpectedResults | None
+) -> Sequence[object] | None:
+    """Return what all calls returned, the usual case; None where one did not return, or cannot be read."""
+    if result.count(b"\n") != call_count + 1 or not (result.startswith(_LOADED) and result.endswith(b"\n")):
+        return None
+    messages = result.split(b"\n")[1:-1]
+    if expected and b"[%b]" % b",".join([message[5:-1] for message in messages]) == expected.json:
+        return expected.values
+    joined = b"[%b]" % b",".join(messages)
+    if len(joined) > max_bytes or _count_parts(joined) > MAX_PARTS:
+        return None
+    try:
+        values: list[object] = [message["r"] for message in from_json(joined) if len(message) == 1]
+        if b'"$"' in joined:
+            values = [decode(value, codecs) for value in values]
+        elif not are_plain(values):
+            return None
+    except (TypeError, LookupError, Undecodable):
+        return None
+    return values if len(values) == call_count else None
+
+
+def lines(result: bytes) -> Iterator[bytes]:
+    """Yield the complete lines that are not empty, without a list of all of them.
+
+    What stands behind the last end of a line was cut off, and is left out.
+    """
+    for line in _LINE.finditer(result):
+        if line.end() < len(result):
+            yield line[0]
+
+
+class PartsBudget:
+    """Bounds what lines may be made of, all of them together."""
+
+    def __init__(self, max_parts: int) -> None:
+        self._left = max_parts
+
+    def spend(self, line: bytes) -> bool:
+        """Count a line's parts, and return whether they are still within the bound."""
+        self._left -= _count_parts(line)
+        return self._left >= 0
+
+
+def _count_parts(line: bytes) -> int:
+    """Return about how many values within values a line of JSON holds, without reading it."""
+    containers = LIST_PARTS * line.count(b"[") + OBJECT_PARTS * line.count(b"{")
+    return containers + line.count(b",") + len(line) // BYTES_A_PART + 1
+
+
+def judge_code(tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool) -> Judged:
+    """Run test code against the program."""
+    if isinstance(tests, Asserts) and (tests.codecs or not compares_objects(tests.code)):
+        lowered = lower(tests.code, tests.entry_point, tests.prelude, tests.stub)
+        if isinstance(lowered, Lowered):
+            try:
+                return _judge_lowered(lowered, source, tests.codecs, local, limits, run_all)
+            except _NeedsRunning:
+                # What the program returned brought this about: it must not bring it into one process with the tests.
+                judged = _run_in_two_processes(tests, source, local, limits, run_all)
+                case = failed_case(1.0, error="what it returned cannot be passed on")
+                return judged or Judged([case], 1, 1.0, method=TWO_PROCESSES)
+    if needs_one_process(tests.code) is None:
+        judged = _run_in_two_processes(tests, source, local, limits, run_all)
+        if judged is not None:
+            return judged
+    return _run_in_one_process(tests, source, local, limits, run_all)
+
+
+def _judge_lowered(
+    lowered: Lowered, source: Source, codecs: Codecs, local: Local, limits: Limits, run_all: bool
+) -> Judged:
+    """Make the calls of assertions and check what they returned. Raises `_NeedsRunning`."""
+    request = _lowered_request(lowered) if not codecs else _calls_request(_calls_of(lowered), codecs)
+    returned = _run_calls(source, request, len(lowered.calls), codecs, local, limits)
+    case_results: list[CaseResult] = []
+    work = Work()
+    for check in lowered.checks:
+        values = [returned.outcomes[index] for index in check.calls]
+        failure = next((failure for value in values if (failure := failed_call(value, returned)) is not None), None)
+        if failure is not None:
+            case_results.append(failed_case(1.0, failure[0], test=check.text, error=failure[1]))
+        elif (holds := check.holds(returned.outcomes, work)) is None:
+            raise _NeedsRunning
+        elif holds:
+            case_results.append(passed_case())
+        else:
+            case_results.append(failed_case(1.0, test=check.text, got=", ".join(map(shown_value, values))))
+        if not case_results[-1].passed and not run_all:
+            break
+    return Judged(case_results, len(lowered.checks), float(len(lowered.checks)), method="lowered")
+
+
+@lru_cache(maxsize=CACHED_SUITES)
+def _lowered_request(lowered: Lowered) -> bytes:
+    return _calls_request(_calls_of(lowered), {})
+
+
+def _calls_of(lowered: Lowered) -> list[CallArguments]:
+    return [(call.function, list(call.args), dict(call.kwargs)) for call in lowered.calls]
+
+
+def _tests_request(tests: Asserts | UnitTest, source: Source, run_all: bool) -> dict[str, object]:
+    # A seed for tests that draw their inputs: the same for the same row, unknown to the solution's process.
+    digest = hashlib.sha256(f"{tests.code}\0{source.program}".encode("utf-8", "surrogatepass")).digest()
+    return {
+        "kind": "asserts" if isinstance(tests, Asserts) else "unittest",
+        "code": tests.code,
+        "entry_point": tests.entry_point,
+        "prelude": source.prelude,
+        "codecs": tests.codecs,
+        "stop_first": not run_all,
+        "seed": int.from_bytes(digest[:SEED_BYTES], "big"),
+        "numpy": not _WITH_NUMPY.isdisjoint(source.warm),
+    }
+
+
+def _run_in_two_processes(
+    tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool
+) -> Judged | None:
+    """Run tests in one process, the solution in another. None where the suite turns out to need a single one."""
+    serve = Job("serve", to_json({**source.fields(), "codecs": tests.codecs}), limits, warm=source.warm)
+    test = Job("tests", to_json(_tests_request(tests, source, run_all)), limits, warm=warm_modules(tests.code))
+    solution, tester = local.sandbox().run_pair(serve, test)
+    messages = list(_messages(tester))
+    if any("cannot_isolate" in message for message in messages):
+        return None
+    failure = outcomes.failed_end(solution)
+    # The tester waits while the solution overruns, and is ended by the solution's end. Where the tester came to its own
+    # end, the solution's end counts for nothing unless it met a limit.
+    if failure is not None and failure[0] not in _LIMITS and tester.ok:
+        failure = None
+    return _judge_messages(messages, failure or outcomes.failed_end(tester), tester)
+
+
+def _run_in_one_process(
+    tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool
+) -> Judged:
+    nonce = os.urandom(NONCE_BYTES).hex()
+    request = {**_tests_request(tests, source, run_all), "program": source.program, "nonce": nonce}
+    warm = tuple(sorted({*source.warm, *warm_modules(tests.code)}))
+    execution = local.sandbox().run(Job("one_process", to_json(request), limits, warm=warm))
+    messages = list(_messages(execution))
+    is_complete = any(message.get("nonce") == nonce for message in messages)
+    judged = _judge_messages(messages, outcomes.failed_end(execution), execution, outcomes.ONE_PROCESS)
+    if is_complete or any(not case.passed for case in judged.cases):
+        return judged
+    cases = [*judged.cases, failed_case(1.0, error="the program ended before the tests did")]
+    return dataclasses.replace(judged, cases=cases, total=judged.total + 1, total_weight=judged.total_weight + 1.0)
+
+
+_Message = dict[str, Json]
+"""What the tests reported, by the names of `_SHAPES`."""
+
+
+def _messages(execution: Execution) -> Iterator[_Message]:
+    """Yield what the tests reported."""
+    budget = PartsBudget(MAX_MESSAGE_PARTS)
+    for line in lines(execution.result):
+        if not budget.spend(line):
+            break
+        try:
+            message = from_json(line)
+        except Undecodable:
+            continue
+        if isinstance(message, dict) and all(key in _SHAPES and _SHAPES[key](message[key]) for key in message):
+            yield message
+
+
+def _is_text(value: object) -> bool:
+    return value is None or isinstance(value, str)
+
+
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+_SHAPES: Mapping[str, Callable[[object], bool]] = {
+    **dict.fromkeys(("test", "line", "nonce", "cannot_isolate", "gone"), _is_text),
+    **dict.fromkeys(("error", "bad_suite", "not_loaded"), _are_texts),
+    "calls": lambda value: value is None or _are_texts(value),
+    "ok": lambda value: isinstance(value, bool),
+    "done": lambda value: isinstance(value, dict) and all(type(value.get(key)) is int for key in ("passed", "total")),
+}
+"""What the lines of `inside/test_code/test_run.py` and `inside/test_session/tests.py` hold. A line of another shape was
+written by a program."""
+
+
+def _judge_messages(
+    messages: Sequence[_Message],
+    failure: Failure | None,
+    execution: Execution,
+    isolation: str = outcomes.SEPARATE_PROCESSES,
+) -> Judged:
+    is_apart = isolation == outcomes.SEPARATE_PROCESSES
+    first = {name: message[name] for message in reversed(messages) for name in message}
+    # In one process with the program, a message about the suite may be the program's: nothing follows from it.
+    if is_apart and (suite_error := first.get("bad_suite")) is not None:
+        raise CannotJudge(f"the suite itself fails: {': '.join(map(str, suite_error[:2]))}")
+    case_results = [_case_result(message, failure) for message in messages if "test" in message]
+    # The solution did not load, or its process ended.
+    program_error = next(
+        (message[key] for message in messages for key in ("not_loaded", "gone") if key in message), None
+    )
+    if program_error is not None and failure is None:
+        error = program_error if isinstance(program_error, str) else ": ".join(map(str, program_error[:2]))
+        failure = Reason.MISMATCH, error
+    counts = first.get("done")
+    if is_apart and counts is not None and counts["total"] == 0:
+        raise CannotJudge("the suite has no tests: nothing in its code asserts anything", Reason.VERIFIER_ERROR)
+    total = max(len(case_results), counts["total"] if counts is not None else 0)
+    if counts is None or (len(case_results) < total and all(case.passed for case in case_results)):
+        unfinished = f"the tests did not come to their end: {outcomes.last_line(execution.stderr)}"
+        reason, error = failure or (Reason.MISMATCH, unfinished)
+        if not case_results or case_results[-1].passed:
+            case_results.append(failed_case(1.0, reason, error=error.removesuffix(": ")))
+        total = max(total, len(case_results))
+    return Judged(case_results, total, float(total), isolation, TWO_PROCESSES if is_apart else outcomes.ONE_PROCESS)
+
+
+def _case_result(message: _Message, failure: Failure | None) -> CaseResult:
+    if message.get("ok") is True:
+        return passed_case()
+    error = ": ".join(str(part) for part in (message.get("error") or [])[:2])
+    reason = failure[0] if failure is not None and failure[0] in _LIMITS else Reason.MISMATCH
+    calls = message.get("calls")
+    got = str(calls) if calls else None
+    return failed_case(1.0, reason, test=message.get("line") or message.get("test"), error=error, got=got)
