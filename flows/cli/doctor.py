@@ -15,7 +15,6 @@ from pathlib import Path
 
 from truegold.flows.console import print_line
 from truegold.verifiers.sandbox.child_process import usable_cores
-from truegold.verifiers.sandbox.child_process import usable_cores
 
 
 @dataclass(frozen=True)

@@ -32,8 +32,8 @@ from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.running.disk import cache_folder, disk_errors_reported, write_whole
 from truegold.pipeline.running.progress import NullProgress, PipeProgress, Progress, relay
 from truegold.verifiers import SetupError
-from truegold.verifiers.sandbox.errors import ERROR_TYPES, TruegoldError
 from truegold.verifiers.sandbox.child_process import die_with_parent
+from truegold.verifiers.sandbox.errors import ERROR_TYPES, TruegoldError
 
 LOG_TAIL = 15
 """The error of a crashed stage shows this many lines of its log."""

@@ -23,7 +23,6 @@ from truegold.verifiers.running.deadlines import MAX_TIMEOUTS, TimeoutTally
 from truegold.verifiers.running.item import Item, ResolvedVerifiers
 from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.verdict import Verdict
 
 CHUNK = 16
