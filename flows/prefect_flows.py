@@ -33,8 +33,8 @@ from truegold.flows.execute import TRAIN, Call, execute, open_run, stage_caller
 from truegold.flows.plan import plan
 from truegold.pipeline.report.stage import PAGE
 from truegold.pipeline.report.training import describe_waiting
-from truegold.pipeline.review.run import ReviewedRun
-from truegold.pipeline.review.status import count_waiting
+from truegold.pipeline.review.review_measures import count_waiting
+from truegold.pipeline.review.reviewed_run import ReviewedRun
 from truegold.pipeline.running.disk import DigestCache, read_whole_lines
 from truegold.pipeline.running.stage import Stage, StageResult, work_folder
 from truegold.pipeline.running.stage_table import Phase, phase_of

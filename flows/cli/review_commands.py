@@ -35,8 +35,7 @@ from truegold.verifiers.extras import require
 
 if TYPE_CHECKING:
     from truegold.pipeline.review.app import ReviewSession
-    from truegold.pipeline.review.queue import ReviewQueue
-    from truegold.pipeline.review.run import ReviewedRun
+    from truegold.pipeline.review.reviewed_run import ReviewedRun, ReviewQueue
 
 TOKEN = "TRUEGOLD_REVIEW_TOKEN"
 """The environment variable that sets the token, so that addresses stay the same over restarts."""
@@ -75,7 +74,7 @@ def review(
     require("starlette")
     require("uvicorn")
     from truegold.pipeline.review.app import ReviewSession
-    from truegold.pipeline.review.run import ReviewedRun
+    from truegold.pipeline.review.reviewed_run import ReviewedRun
 
     run = ReviewedRun.open(run_dir, decisions)
     if status:
@@ -94,7 +93,7 @@ def review(
 
 
 def _draw(run: ReviewedRun, random: int | None, seed: int, among: str, second: str | None) -> ReviewQueue:
-    from truegold.pipeline.review.queue import draw_at_random, second_look, suspicious_first
+    from truegold.pipeline.review.reviewed_run import ReviewQueue, draw_at_random, second_look
 
     if among not in ("flagged", "all"):
         raise ConfigError(f"--among {among}: rows are drawn among `flagged` ones or `all`.")
@@ -103,7 +102,7 @@ def _draw(run: ReviewedRun, random: int | None, seed: int, among: str, second: s
     if second is not None:
         return second_look(run, second, seed)
     if random is None:
-        return suspicious_first()
+        return ReviewQueue()
     return draw_at_random(run, random, seed, "all" if among == "all" else "flagged")
 
 
@@ -155,8 +154,7 @@ def _token() -> str:
 def _serve(session: ReviewSession, token: str, listener: socket.socket, host: str, open_: bool) -> None:
     import uvicorn
 
-    from truegold.pipeline.review.app import make_app
-    from truegold.pipeline.review.guard import loopback_hosts
+    from truegold.pipeline.review.app import loopback_hosts, make_app
 
     run, port = session.run, listener.getsockname()[1]
     errors.print("making the page")
@@ -196,7 +194,7 @@ def _page(session: ReviewSession, token: str, guidelines: str | None) -> str:
 
 def _status_lines(run: ReviewedRun) -> Iterator[str]:
     """Yield what was decided and what still waits."""
-    from truegold.pipeline.review.status import status_lines
+    from truegold.pipeline.review.review_measures import status_lines
 
     yield from status_lines(run)
 
@@ -227,7 +225,7 @@ def decide(
 ) -> None:
     """Settle a row: keep it, drop it, fix its gold, or take your last word on it back."""
     from truegold.pipeline.review.decisions import DecisionKind, reviewer_file
-    from truegold.pipeline.review.reading import read_gold
+    from truegold.pipeline.review.gold_reading import read_gold
     from truegold.pipeline.tables.rows import row_key
 
     word, equals, gold = action.partition("=")
@@ -271,7 +269,7 @@ def _describe_decision(decision: str, gold: str | None) -> str:
 
 def _find_row(run: Path | None, row: str, decisions: Path | None) -> tuple[ReviewedRun, str]:
     """Return the run that has the row, and the row's id."""
-    from truegold.pipeline.review.run import ReviewedRun
+    from truegold.pipeline.review.reviewed_run import ReviewedRun
 
     if run is not None:
         reviewed = ReviewedRun.open(run, decisions)

@@ -9,20 +9,35 @@
     GET  NAME/report/index.html?token=T    the report of a run beside this one, to link to
 
 Nothing is kept in memory: every call reads the files, so that two tabs, `truegold decide` and a merge agree.
+
+A browser on this machine that was given the address is served, and nobody else:
+
+    GET /?token=...                        the address that `truegold review` prints       served
+    Host: evil.example                     a site whose name points at this machine        403
+    Origin: https://evil.example           a page of another site that sends a decision    403
+    no token, or another one               any other program or user of the machine        401
+
+A page of another site can send requests to 127.0.0.1, and one whose name resolves to 127.0.0.1 may read the answers too
+(DNS rebinding): the `Host` that a browser sends tells the second, `Origin` and `Sec-Fetch-Site` tell both, and neither
+knows the token. Decisions are only taken as JSON, which no form of another site can send unasked.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import chain
 from typing import Annotated, Any, Literal, TypeVar
+from urllib.parse import parse_qs
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
@@ -30,16 +45,102 @@ from starlette.routing import Route
 
 from truegold.pipeline.config.stages import SettleConfig
 from truegold.pipeline.report.page_rows import whole_texts
-from truegold.pipeline.review.agreement import measure_agreement
 from truegold.pipeline.review.decisions import MAX_GOLD, MAX_NOTE, Decision, DecisionKind, load_decisions
-from truegold.pipeline.review.guard import MAX_BODY, AsgiApp, Guard, error_response
-from truegold.pipeline.review.precision import FlagPrecision
-from truegold.pipeline.review.queue import ReviewQueue
-from truegold.pipeline.review.reading import read_gold
-from truegold.pipeline.review.run import ReviewedRun, StaleRowError, UnknownRowError
+from truegold.pipeline.review.gold_reading import read_gold
+from truegold.pipeline.review.review_measures import FlagPrecision, measure_agreement, measure_flags
+from truegold.pipeline.review.reviewed_run import ReviewedRun, ReviewQueue, StaleRowError, UnknownRowError
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.pipeline.tables.rows import Row, row_key
 from truegold.verifiers import InputError, SetupError, TruegoldError
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+TOKEN_HEADER = "x-truegold-token"
+MAX_BODY = 2**20
+"""The bytes of the largest request."""
+SAME_SITE = ("same-origin", "none")
+"""What a browser says of a request of the page itself, or of an address that was typed."""
+SAFE_HEADERS: Mapping[str, str] = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+}
+
+
+def loopback_hosts(port: int) -> frozenset[str]:
+    """Return what a browser on this machine calls a server at this port."""
+    return frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
+
+
+class Guard:
+    """Refuses a request before the app sees it, with one line that says why."""
+
+    def __init__(self, app: AsgiApp, hosts: Iterable[str], token: str) -> None:
+        """`hosts` are the names, with the port, that the server may be called by."""
+        self._app, self._token = app, token
+        self._hosts = frozenset(host.lower() for host in hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or hand it on."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        refusal = self._refuse(scope)
+        if refusal is not None:
+            await refusal(scope, receive, _with_safe_headers(send))
+        else:
+            await self._app(scope, receive, _with_safe_headers(send))
+
+    def _refuse(self, scope: Scope) -> Response | None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "").lower()
+        if host not in self._hosts:
+            return error_response(403, "This address is not that of the review app; open the one that it printed.")
+        origin = headers.get("origin")
+        if origin is not None and origin.lower() not in {f"http://{name}" for name in self._hosts}:
+            return error_response(403, "A page of another site sent this request.")
+        if headers.get("sec-fetch-site", "none") not in SAME_SITE and scope["path"].startswith("/api/"):
+            return error_response(403, "A page of another site sent this request.")
+        token = headers.get(TOKEN_HEADER)
+        if token is None and scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/"):
+            query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=20) if _few(scope) else {}
+            token = query.get("token", [None])[0]
+        if token is None or not secrets.compare_digest(token.encode(), self._token.encode()):
+            return error_response(401, "The token is missing or wrong: open the address that the command printed.")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > MAX_BODY:
+            return error_response(413, f"The request is larger than {MAX_BODY:,} bytes.")
+        return None
+
+
+def _few(scope: Scope) -> bool:
+    query: bytes = scope["query_string"]
+    return query.count(b"&") < 20
+
+
+def error_response(status: int, message: str) -> JSONResponse:
+    """Return an error as the page shows it."""
+    return JSONResponse({"error": message}, status)
+
+
+def _with_safe_headers(send: Send) -> Send:
+    async def send_with_headers(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            extra = [(name.lower().encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
+            message["headers"] = [*message.get("headers", []), *extra]
+        await send(message)
+
+    return send_with_headers
+
 
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _STATUS: dict[type[Exception], int] = {UnknownRowError: 404, StaleRowError: 409, SetupError: 507}
@@ -111,13 +212,13 @@ class ReviewSession:
         decisions = load_decisions(self.run.folder)
         review = self.run.weigh()
         stale = {decision for standing in review.standings.values() for decision in standing.stale}
-        standing = [decision for words in decisions.values() for decision in words]
+        standing = list(chain.from_iterable(decisions.values()))
         mine = [decision for decision in standing if decision.reviewer == self.reviewer]
         progress = self._progress(mine)
         sees_others = not self.queue.blind or progress is None or progress["decided"] == progress["total"]
         others = [decision for decision in standing if decision.reviewer != self.reviewer]
         agreement = measure_agreement(decisions)
-        measured = review.measure_flags(self.run.decided_flags(decisions))
+        measured = measure_flags(self.run.decided_flags(decisions), review.agreed, review.conflicts)
         return {
             "reviewer": self.reviewer,
             "decisions": [_shown(decision, stale) for decision in mine],
@@ -181,14 +282,9 @@ def _shown(decision: Decision, stale: set[Decision]) -> dict[str, Any]:
 
 
 def _shown_precision(entry: FlagPrecision) -> dict[str, Any]:
-    tier = entry.tier(SettleConfig().min_decisions)
-    return asdict(entry) | {"tier": "blocks" if entry.blocks else "advises", "suggested_tier": _tier_name(tier)}
-
-
-def _tier_name(blocks: bool | None) -> str | None:
-    if blocks is None:
-        return None
-    return "blocks" if blocks else "advises"
+    tiers = {True: "blocks", False: "advises", None: None}
+    suggested = tiers[entry.tier(SettleConfig().min_decisions)]
+    return asdict(entry) | {"tier": tiers[entry.blocks], "suggested_tier": suggested}
 
 
 def make_app(session: ReviewSession, hosts: frozenset[str], token: str) -> AsgiApp:

@@ -10,7 +10,7 @@
     a row in conflict with a decided one freed, or dropped as the wrong side       (`conflicts`)
 
 `open_flags.parquet` has the flags of the rows that pass undecided: they advise, and later stages may weigh them;
-`decided.parquet` names the rows that pass by a reviewer's word, which no later flag may hold back.
+`decided.parquet` names the rows that pass by a reviewer's decision, which no later flag may hold back.
 
 A decision applies to every row of its id: it holds in the next run too, while the row's content is what its reviewer
 saw. Stale ones are not applied, but listed in `stale_decisions.jsonl`: of rows that have changed since, and of rows
@@ -28,13 +28,18 @@ import orjson
 import pyarrow as pa
 
 from truegold.pipeline.config.stages import SettleConfig, Tiers
-from truegold.pipeline.review.agreement import measure_agreement
-from truegold.pipeline.review.conflicts import Effect, Settlement
+from truegold.pipeline.review.consensus import (
+    UNDECIDED,
+    AgreedDecision,
+    Effect,
+    Settlement,
+    Standing,
+    WeighedReview,
+    weigh_review,
+)
 from truegold.pipeline.review.decisions import DecisionKind, Decisions, load_decisions
-from truegold.pipeline.review.precision import FlagPrecision
-from truegold.pipeline.review.reading import with_gold
-from truegold.pipeline.review.weighing import WeighedReview, weigh_review
-from truegold.pipeline.review.words import UNDECIDED, Standing, Word
+from truegold.pipeline.review.gold_reading import with_gold
+from truegold.pipeline.review.review_measures import FlagPrecision, measure_agreement, measure_flags
 from truegold.pipeline.running.progress import Progress, track
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
@@ -55,7 +60,7 @@ from truegold.pipeline.tables.rows import (
 OPEN_FLAGS_FILE = "open_flags.parquet"
 """The flags that no reviewer has decided about, of the rows that pass."""
 DECIDED_FILE = "decided.parquet"
-"""The keys of the rows that pass by a reviewer's word."""
+"""The keys of the rows that pass by a reviewer's agreed."""
 STALE_FILE = "stale_decisions.jsonl"
 """Every decision that was not applied, with why."""
 STALE_SHOWN = 20
@@ -69,7 +74,7 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
     """Apply the reviewers' decisions and hold back what still waits for one."""
     decisions = load_decisions(inputs["decisions"]) if "decisions" in inputs else {}
     review = weigh_review(read_rows(inputs["rows"]), read_table(inputs["flags"], FlagRecord), decisions)
-    precision = review.measure_flags(read_table(inputs["flags"], FlagRecord))
+    precision = measure_flags(read_table(inputs["flags"], FlagRecord), review.agreed, review.conflicts)
     tiers = _tiers(precision, config)
     if tiers:
         _write_tiers(inputs["flags"], out_dir / FLAGS_FILE, tiers)
@@ -93,7 +98,7 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
             if settled is None:
                 continue
             cleared.write(settled)
-            if standing.word is not None:
+            if standing.agreed is not None:
                 decided.write({name: row[name] for name in KEY})  # type: ignore[literal-required]
             else:
                 undecided.add(key)
@@ -177,8 +182,8 @@ def _settle_row(
             seen=decision.seen,
             now=content_key(row),
         )
-    if standing.word is not None:
-        return _apply_word(row, reasons, standing.word, settlement, ledger)
+    if standing.agreed is not None:
+        return _apply_decision(row, reasons, standing.agreed, settlement, ledger)
     if standing.disagree:
         words = {decision.reviewer: str(decision.decision) for decision in standing.current}
         ledger.drop(row, "reviewers_disagree", flags=reasons, words=words)
@@ -199,28 +204,30 @@ def _settle_row(
 
 def _hold_fix(row: Row, reasons: list[str], standing: Standing, fault: FlagRecord, ledger: Ledger) -> None:
     """Hold a row back whose new gold its verifier could not pay any answer for."""
-    assert standing.word is not None
+    assert standing.agreed is not None
     ledger.drop(
         row,
         "fix_unpayable",
         flags=reasons,
-        reviewers=standing.word.reviewers,
-        gold=standing.word.gold,
+        reviewers=standing.agreed.reviewers,
+        gold=standing.agreed.gold,
         fault=fault["reason"],
     )
 
 
-def _apply_word(row: Row, reasons: list[str], word: Word, settlement: Settlement | None, ledger: Ledger) -> Row | None:
-    evidence = {"flags": reasons, "reviewers": word.reviewers, "note": word.note}
-    if word.kind is DecisionKind.DROP:
+def _apply_decision(
+    row: Row, reasons: list[str], agreed: AgreedDecision, settlement: Settlement | None, ledger: Ledger
+) -> Row | None:
+    evidence = {"flags": reasons, "reviewers": agreed.reviewers, "note": agreed.note}
+    if agreed.kind is DecisionKind.DROP:
         ledger.drop(row, "reviewer_drop", **evidence)
         return None
-    if word.kind is DecisionKind.KEEP:
+    if agreed.kind is DecisionKind.KEEP:
         ledger.keep(row, "reviewer_keep", **evidence)
         return row
-    ledger.edit(row, "reviewer_fix", row["gold"], word.gold, column="gold", **evidence)
-    fixed = with_gold(row, word.gold)
+    ledger.edit(row, "reviewer_fix", row["gold"], agreed.gold, column="gold", **evidence)
+    fixed = with_gold(row, agreed.gold)
     if settlement is not None and settlement.effect is Effect.DUPLICATE:
-        ledger.drop(fixed, settlement.effect, kept=settlement.decided, reviewers=word.reviewers)
+        ledger.drop(fixed, settlement.effect, kept=settlement.decided, reviewers=agreed.reviewers)
         return None
     return fixed

@@ -13,8 +13,7 @@ from report_pages import Page
 from truegold.pipeline.rescore import rescore
 from truegold.pipeline.rescore.report import describe, write_report
 from truegold.pipeline.review.decisions import Decision, append_decision
-from truegold.pipeline.review.run import ReviewedRun
-from truegold.pipeline.review.settled_golds import decided_rows
+from truegold.pipeline.review.reviewed_run import ReviewedRun, decided_rows
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.tables.rows import row_id
 from truegold.verifiers import InputError

@@ -9,12 +9,10 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from truegold.pipeline.review.app import ReviewSession, make_app
+from truegold.pipeline.review.app import MAX_BODY, SAFE_HEADERS, ReviewSession, loopback_hosts, make_app
 from truegold.pipeline.review.decisions import Decision, append_decision, load_decisions
-from truegold.pipeline.review.guard import MAX_BODY, SAFE_HEADERS, loopback_hosts
-from truegold.pipeline.review.queue import draw_at_random, second_look, suspicious_first
-from truegold.pipeline.review.run import ReviewedRun
-from truegold.pipeline.review.status import status_lines
+from truegold.pipeline.review.review_measures import status_lines
+from truegold.pipeline.review.reviewed_run import ReviewedRun, ReviewQueue, draw_at_random, second_look
 from truegold.pipeline.tables.rows import row_id
 from truegold.verifiers import InputError
 
@@ -46,7 +44,7 @@ def run(run_dir, tmp_path) -> ReviewedRun:
 
 def connect(run: ReviewedRun, reviewer: str = "ann", queue=None) -> TestClient:
     """Return a client that knows the token."""
-    session = ReviewSession(run, reviewer, queue or suspicious_first(), lambda: "<p>the page</p>")
+    session = ReviewSession(run, reviewer, queue or ReviewQueue(), lambda: "<p>the page</p>")
     app = make_app(session, loopback_hosts(8620), TOKEN)
     return TestClient(
         app, base_url="http://127.0.0.1:8620", headers={"X-Truegold-Token": TOKEN}, raise_server_exceptions=False

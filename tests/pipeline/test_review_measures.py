@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from truegold.pipeline.review.agreement import cohen_kappa, measure_agreement
+from truegold.pipeline.review.consensus import Word
 from truegold.pipeline.review.decisions import Decision, DecisionKind
-from truegold.pipeline.review.precision import measure_flags
-from truegold.pipeline.review.words import Word
+from truegold.pipeline.review.review_measures import cohen_kappa, measure_agreement, measure_flags
 
 NOON = "2026-02-03T12:00:00Z"
 KEEP, DROP, FIX, UNSURE = DecisionKind.KEEP, DecisionKind.DROP, DecisionKind.FIX, DecisionKind.UNSURE

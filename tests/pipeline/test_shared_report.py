@@ -14,7 +14,7 @@ from report_pages import Page, shown_rows, unpack
 from truegold.flows.cli.app import main
 from truegold.pipeline.report.sharing import Redactor, SharedTexts, shared_page
 from truegold.pipeline.review.decisions import DecisionKind
-from truegold.pipeline.review.run import ReviewedRun
+from truegold.pipeline.review.reviewed_run import ReviewedRun
 from truegold.pipeline.tables.rows import row_id
 
 SECRETS = ("zelda@quux.example", "https://intra.quux.example/x?y=1", "10.20.30.44", "sk-abcdEFGH1234567890", "Zebulon")

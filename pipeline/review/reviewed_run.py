@@ -9,16 +9,19 @@ left before, such as exact copies, cannot be decided about. Tables are scanned f
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import polars as pl
 from pydantic import ValidationError
 
 from truegold.pipeline.report.explain import find_rows
+from truegold.pipeline.rescore.truths import Decide, DecidedRow
+from truegold.pipeline.review.consensus import AgreedDecision, WeighedReview, weigh_decisions, weigh_review
 from truegold.pipeline.review.decisions import (
     DECISIONS,
     Decision,
@@ -27,8 +30,7 @@ from truegold.pipeline.review.decisions import (
     describe_problem,
     load_decisions,
 )
-from truegold.pipeline.review.reading import Response, takes_gold
-from truegold.pipeline.review.weighing import WeighedReview, weigh_review
+from truegold.pipeline.review.gold_reading import Response, takes_gold, with_gold
 from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FlagRecord
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
@@ -189,3 +191,96 @@ def _decisions_folder(run_dir: Path) -> Path:
 
 def _as_rows(table: pl.LazyFrame) -> list[Row]:
     return cast("list[Row]", table.sort(KEY[1:]).collect().to_dicts())
+
+
+Population = Literal["flagged", "all"]
+
+
+@dataclass(frozen=True)
+class ReviewQueue:
+    """The rows that come before a reviewer, and their order.
+
+    the most suspicious first      the page's own order: a reviewer who stops early has seen the worst
+    100 at random, seed 7          so that decisions about them speak for the others: precision of the flags
+    what ann has decided, blind    so that two independent decisions about a row can be compared: kappa
+    """
+
+    drawn: str = "suspicious"
+    """How they were drawn, as decisions record it."""
+    keys: tuple[RowKey, ...] | None = None
+    """In their order; None for all rows with the most suspicious first."""
+    blind: bool = False
+    """Whether the reviewer may not see what others have decided."""
+
+
+def draw_at_random(run: ReviewedRun, rows: int, seed: int, among: Population) -> ReviewQueue:
+    """Return so many rows at random, of those with a flag or of all; a larger draw begins with a smaller one's rows."""
+    population = run.rows.select(KEY)
+    if among == "flagged":
+        tables = [run.files.table(stage, "flags.parquet") for stage in (*BEFORE_SETTLE, "profile")]
+        flagged = pl.concat([table.select(KEY) for table in tables if table is not None])
+        population = population.join(flagged, on=KEY, how="semi")
+    keys = _shuffle(population.collect().iter_rows(), seed)
+    if not keys:
+        raise InputError(f"No row of {run.run_dir} is flagged.", "Draw among all rows: --among all.")
+    return ReviewQueue(f"random:{seed}", tuple(keys[:rows]))
+
+
+def second_look(run: ReviewedRun, reviewer: str, seed: int) -> ReviewQueue:
+    """Return the rows that a reviewer has decided about, in another order, to be decided without seeing how."""
+    decided = {
+        row_id
+        for row_id, decisions in load_decisions(run.folder).items()
+        if any(decision.reviewer == reviewer for decision in decisions)
+    }
+    ids = pl.Series(sorted(decided), dtype=pl.String)
+    keys = _shuffle(run.rows.select(KEY).filter(pl.col("id").is_in(ids.implode())).collect().iter_rows(), seed)
+    if not keys:
+        raise InputError(
+            f"{reviewer} has decided about no row of {run.run_dir}.", f"Look at the names of the files in {run.folder}."
+        )
+    return ReviewQueue(f"random:{seed}", tuple(keys), blind=True)
+
+
+def _shuffle(keys: Iterable[tuple[str, ...]], seed: int) -> list[RowKey]:
+    """Return one row of each content in an order that seed and content alone decide."""
+    first_of_id: dict[str, RowKey] = {}
+    for row_id, source, source_row in keys:
+        first_of_id.setdefault(row_id, (row_id, source, int(source_row)))
+    return sorted(first_of_id.values(), key=lambda key: hashlib.sha256(f"{seed}:{key[0]}".encode()).digest())
+
+
+def decided_rows(data: Path, folder: Path | None = None) -> Decide | None:
+    """Return what tells of a row of `data` what was decided; None where nobody has decided anything.
+
+        decide = decided_rows(Path("runs/gsm8k"))
+        decide(row)     DecidedRow("fix", the row with the reviewer's gold); None where nothing stands
+
+    Of a run, a decision counts about the row as it is (`weigh_review`): stale ones and contradictions do not. An
+    exported set has rows that a fix has already changed, so that there the identity of the row is enough. The decisions
+    are those of the run, or in `folder`. Raises InputError where the folder has none, or a file is
+    damaged.
+    """
+    run = ReviewedRun.open(data, folder) if (data / "manifest.json").is_file() else None
+    decisions = load_decisions(folder or (run.folder if run else data / DECISIONS))
+    if not decisions:
+        if folder is not None:
+            raise InputError(f"{folder} holds no decisions.", "Name the folder of decisions/REVIEWER.jsonl.")
+        return None
+    if run is not None:
+        agreed = {key[0]: standing.agreed for key, standing in run.weigh().standings.items()}
+        return lambda row: _decided(row, agreed.get(row["id"]))
+
+    def by_id(row: Row) -> DecidedRow | None:
+        about = [decision.model_copy(update={"seen": None}) for decision in decisions.get(row["id"], ())]
+        return _decided(row, weigh_decisions(row, about).agreed)
+
+    return by_id
+
+
+def _decided(row: Row, agreed: AgreedDecision | None) -> DecidedRow | None:
+    if agreed is None:
+        return None
+    if agreed.kind is DecisionKind.DROP:
+        return DecidedRow("drop", None)
+    return DecidedRow(str(agreed.kind), with_gold(row, agreed.gold) if agreed.kind is DecisionKind.FIX else row)

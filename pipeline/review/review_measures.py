@@ -1,0 +1,225 @@
+"""How far a review has come: what is decided and what waits, how often flags were right, how far reviewers agree.
+
+    waiting    12 rows: proof 7, conflicting_labels 5
+    decided    45 rows: 30 keep, 10 drop, 5 fix
+    flag       right of decided [95 %]          of these at random          now       by random draws
+    proof      3 of 9, .33 [.12, .65]           2 of 8, .25 [.07, .59]      blocks    advises
+
+A flag is right where its row was dropped or given another gold, wrong where it was kept; the unsure do not count. The
+rows that were read first because they were the most suspicious are more often at fault than others with the same flag,
+so that rows drawn at random are counted apart as well, and they alone set what a flag may do (`settle.tiers`).
+
+Two reviewers agree as far as Cohen's kappa says (Cohen 1960, "A coefficient of agreement for nominal scales", eq. 1):
+
+             bob keep  bob drop
+    ada keep       20         5      agreed 35 of 50 = .70; by chance 25/50 * 30/50 + 25/50 * 20/50 = .50
+    ada drop       10        15      kappa = (.70 - .50) / (1 - .50) = .40
+
+The categories are keep, drop, fix and unsure; two fixes with different golds are no agreement, and count as one
+category when chance is reckoned.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from operator import eq
+
+import polars as pl
+
+from truegold.pipeline.config.stages import SettleConfig
+from truegold.pipeline.review.consensus import AgreedDecision
+from truegold.pipeline.review.decisions import Decision, DecisionKind, Decisions, load_decisions
+from truegold.pipeline.review.reviewed_run import ReviewedRun
+from truegold.pipeline.tables.ledger import FlagRecord
+from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
+from truegold.pipeline.tables.rows import KEY, RowKey, row_key
+from truegold.pipeline.tables.run_files import HELD_REASONS
+from truegold.pipeline.text.shown import visible
+from truegold.verifiers.rates import wilson_interval
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two reviewers agree."""
+
+    reviewers: tuple[str, str]
+    pairs: int
+    """Rows that both have decided about as they were the same."""
+    agreed: int
+    kappa: float | None
+    """None where both give one and the same decision throughout: nothing is left that chance would not explain."""
+    blind: bool
+    """Whether the second of them could never see what the first had decided."""
+
+
+def measure_agreement(decisions: Decisions) -> list[Agreement]:
+    """Return the agreement of each two reviewers who share a row, those with most shared rows first."""
+    pairs: dict[tuple[str, str], list[tuple[Decision, Decision]]] = {}
+    for row_decisions in decisions.values():
+        for first, second in combinations(row_decisions, 2):
+            if first.seen is None or second.seen is None or first.seen == second.seen:
+                pairs.setdefault((first.reviewer, second.reviewer), []).append((first, second))
+    measured = [
+        Agreement(
+            reviewers,
+            len(shared),
+            agreed := sum(_agree(first, second) for first, second in shared),
+            cohen_kappa([first.decision for first, _ in shared], [second.decision for _, second in shared], agreed),
+            all(max(pair, key=lambda decision: decision.decided_at).blind for pair in shared),
+        )
+        for reviewers, shared in pairs.items()
+    ]
+    return sorted(measured, key=lambda agreement: (-agreement.pairs, agreement.reviewers))
+
+
+def _agree(first: Decision, second: Decision) -> bool:
+    same_gold = (first.gold or "").strip() == (second.gold or "").strip()
+    return first.decision == second.decision and (first.decision is not DecisionKind.FIX or same_gold)
+
+
+def cohen_kappa(
+    first: Sequence[DecisionKind], second: Sequence[DecisionKind], agreed: int | None = None
+) -> float | None:
+    """Return Cohen's kappa of two lists of decisions about the same rows; None where chance explains everything.
+
+    `agreed` is how many decisions agree, where equal kinds need not.
+    """
+    rows = len(first)
+    if agreed is None:
+        agreed = sum(map(eq, first, second))
+    counts_first, counts_second = Counter(first), Counter(second)
+    by_chance = sum(counts_first[kind] * counts_second[kind] for kind in counts_first) / rows**2
+    if by_chance >= 1:
+        return None
+    return (agreed / rows - by_chance) / (1 - by_chance)
+
+
+@dataclass(frozen=True)
+class FlagPrecision:
+    """How often the flags of one reason were right. Intervals are Wilson's, 95 %."""
+
+    reason: str
+    detector: str
+    blocks: bool
+    """Whether they hold rows back."""
+    right: int
+    decided: int
+    low: float
+    high: float
+    random_right: int
+    random_decided: int
+    """Of the rows that were drawn at random alone."""
+    random_low: float | None
+    random_high: float | None
+    """None where no row was."""
+
+    def tier(self, min_decisions: int) -> bool | None:
+        """Return whether such flags should hold rows back; None where too few rows drawn at random tell."""
+        if self.random_decided < min_decisions:
+            return None
+        return self.random_right / self.random_decided > BLOCKING_PRECISION
+
+
+def measure_flags(
+    flags: Iterable[FlagRecord],
+    decisions: Mapping[RowKey, AgreedDecision],
+    conflicts: Iterable[Sequence[RowKey]] = (),
+) -> list[FlagPrecision]:
+    """Return the precision of each reason that decided rows carry, in the order of the reasons.
+
+    `conflicts` are the rows of each conflict of labels: such a flag is right wherever not all its rows were kept, also
+    for the row that was.
+    """
+    kept = {key for key, agreed in decisions.items() if not agreed.faults_row}
+    all_kept = {key for group in conflicts if kept.issuperset(group) for key in group}
+    counts: Counter[tuple[str, bool, bool]] = Counter()
+    """Flags by reason, whether they were right, and whether their row was drawn at random."""
+    detectors: dict[str, tuple[str, bool]] = {}
+    counted: set[tuple[RowKey, str]] = set()
+    for flag in flags:
+        key, reason = row_key(flag), flag["reason"]
+        agreed = decisions.get(key)
+        if agreed is None or (key, reason) in counted:
+            continue
+        counted.add((key, reason))
+        detector, blocks = detectors.get(reason, (flag["detector"], False))
+        detectors[reason] = detector, blocks or flag["blocks"]
+        is_right = key not in all_kept if reason == CONFLICTING_LABELS and flag["blocks"] else agreed.faults_row
+        counts[reason, is_right, agreed.is_random] += 1
+    return [_precision(reason, *detectors[reason], counts) for reason in sorted(detectors)]
+
+
+def _precision(reason: str, detector: str, blocks: bool, counts: Mapping[tuple[str, bool, bool], int]) -> FlagPrecision:
+    random_right, random_wrong = counts[reason, True, True], counts[reason, False, True]
+    right = random_right + counts[reason, True, False]
+    decided = right + random_wrong + counts[reason, False, False]
+    low, high = wilson_interval(right, decided)
+    drawn = random_right + random_wrong
+    random_low, random_high = wilson_interval(random_right, drawn) if drawn else (None, None)
+    return FlagPrecision(
+        reason, detector, blocks, right, decided, low, high, random_right, drawn, random_low, random_high
+    )
+
+
+def count_waiting(run: ReviewedRun) -> Counter[str]:
+    """Return how many rows the last curation held back that nobody has settled since, by the flags that hold them."""
+    waiting: Counter[str] = Counter()
+    review = run.weigh()
+    settled = (review.agreed.keys() - review.unpayable.keys()) | review.settlements.keys()
+    for stage in ("settle", "select"):
+        dropped = run.files.table(stage, "dropped.parquet")
+        if dropped is None:
+            continue
+        held = dropped.filter(pl.col("drop_reason").is_in(HELD_REASONS)).select(*KEY, "drop_reason").collect()
+        waiting.update(reason for *key, reason in held.iter_rows() if tuple(key) not in settled)
+    return waiting
+
+
+def status_lines(run: ReviewedRun) -> Iterator[str]:
+    """Yield what was decided, what waits, how often flags were right, and how far reviewers agree."""
+    decisions = load_decisions(run.folder)
+    review = run.weigh()
+    waiting = count_waiting(run)
+    reasons = ", ".join(f"{visible(reason)} {count:,}" for reason, count in waiting.most_common())
+    yield f"waiting   {waiting.total():,} rows{f': {reasons}' if reasons else ''}"
+    decided = Counter(str(agreed.kind) for agreed in review.agreed.values())
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in decided.most_common())
+    yield f"decided   {decided.total():,} rows{f': {kinds}' if kinds else ''}"
+    disagree = sum(standing.disagree for standing in review.standings.values())
+    stale = sum(bool(standing.stale) for standing in review.standings.values())
+    gone = len(decisions.keys() - {key[0] for key in review.standings})
+    if disagree:
+        yield f"disputed  {disagree:,} rows, about which reviewers disagree"
+    if stale or gone:
+        yield f"stale     {stale:,} rows that have changed since, {gone:,} that are not in the data any more"
+    yield from map(_agreement_line, measure_agreement(decisions))
+    measured = measure_flags(run.decided_flags(decisions), review.agreed, review.conflicts)
+    if measured:
+        yield ""
+        yield f"{'flag':<28} {'right of decided':<28} {'of these, at random':<28} {'now':<8} by random draws"
+    yield from map(_precision_line, measured)
+
+
+def _agreement_line(agreement: Agreement) -> str:
+    kappa = "no kappa: one and the same word" if agreement.kappa is None else f"kappa {agreement.kappa:.2f}"
+    names = " and ".join(map(visible, agreement.reviewers))
+    blind = "blind" if agreement.blind else "not blind"
+    return f"agreement {names}: {agreement.agreed} of {agreement.pairs} rows, {kappa} ({blind})"
+
+
+def _precision_line(entry: FlagPrecision) -> str:
+    tier = entry.tier(SettleConfig().min_decisions)
+    tiers = {None: f"needs {SettleConfig().min_decisions} rows", True: "blocks", False: "advises"}
+    seen = _share(entry.right, entry.decided, entry.low, entry.high)
+    drawn = _share(entry.random_right, entry.random_decided, entry.random_low, entry.random_high)
+    return f"{visible(entry.reason):<28} {seen:<28} {drawn:<28} {tiers[entry.blocks]:<8} {tiers[tier]}"
+
+
+def _share(right: int, decided: int, low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "none"
+    return f"{right} of {decided}, {right / decided:.2f} [{low:.2f}, {high:.2f}]"
