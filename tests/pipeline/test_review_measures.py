@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from truegold.pipeline.review.consensus import Word
+from truegold.pipeline.review.consensus import AgreedDecision
 from truegold.pipeline.review.decisions import Decision, DecisionKind
 from truegold.pipeline.review.review_measures import cohen_kappa, measure_agreement, measure_flags
 
@@ -25,9 +25,9 @@ def make_flag(row: int, reason: str, blocks: bool = False, evidence: str = "{}")
     return {**key, "reason": reason, "detector": reason, "confidence": 0.5, "blocks": blocks, "evidence": evidence}
 
 
-def make_word(kind: DecisionKind, is_random: bool = False) -> Word:
+def make_word(kind: DecisionKind, is_random: bool = False) -> AgreedDecision:
     """Return a word of one reviewer."""
-    return Word(kind, "7" if kind is FIX else None, ("ada",), None, is_random)
+    return AgreedDecision(kind, "7" if kind is FIX else None, ("ada",), None, is_random)
 
 
 def key_of(row: int) -> tuple[str, str, int]:
