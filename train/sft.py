@@ -31,7 +31,7 @@ from truegold.train.config.turns import DialoguesConfig, TurnsConfig
 from truegold.train.model.metrics import MetricsLog
 from truegold.train.turns.loading import load_environment
 from truegold.verifiers import ConfigError, InputError, Item, gold_response, resolve, verify_batch
-from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
+from truegold.verifiers.running.batch import MAX_TIMEOUTS
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -35,8 +35,7 @@ from truegold.flows.cli.options import GoldColumn, IdColumn, LastTurnOnly, Limit
 from truegold.flows.console import Terminal, errors, print_line, write_summary
 from truegold.pipeline.running.disk import disk_errors_reported, refuse_input
 from truegold.verifiers import ConfigError
-from truegold.verifiers.running.batch import DEADLINE_S
-from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
+from truegold.verifiers.running.batch import DEADLINE_S, MAX_TIMEOUTS
 
 DataFile = Annotated[Path, typer.Option("--data", help="JSONL, Parquet or CSV with problems.", show_default=False)]
 

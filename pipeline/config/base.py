@@ -23,8 +23,7 @@ from pydantic import (
 )
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
-from truegold.verifiers.running.batch import DEADLINE_S
-from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
+from truegold.verifiers.running.batch import DEADLINE_S, MAX_TIMEOUTS
 from truegold.verifiers.user_code import close_match
 
 ROUNDING = 1e-6

@@ -34,7 +34,7 @@ from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, GOLD_REASONS, POSSIBLE_TRANSLATION
 from truegold.pipeline.verify.vet.suite_records import NOT_VETTED
 from truegold.verifiers import ConfigError, InputError, TruegoldError, fingerprint
-from truegold.verifiers.audit.suites.findings import VetReason
+from truegold.verifiers.audit.suites.vet_state import VetReason
 from truegold.verifiers.registry import find_option_mistakes
 from truegold.verifiers.user_code import did_you_mean, load_object, split_spelling
 

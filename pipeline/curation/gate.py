@@ -35,7 +35,7 @@ from truegold.pipeline.curation.gate_checks import (
     why_nothing_is_tested,
 )
 from truegold.pipeline.decontaminate.file import decontaminate_file
-from truegold.pipeline.export.set_tables import read_tables, rejects_of, tables_of
+from truegold.pipeline.export.convert import read_tables, rejects_of, tables_of
 from truegold.pipeline.flag import flag
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.problem_batches import ProblemColumns

@@ -3,14 +3,19 @@
     convert(Path("runs/gsm8k"), FORMATS["verl"], Path("out"), ...)   out/train.parquet, out/test.parquet, out/README.md
     check(Path("out/train.parquet"), FORMATS["verl"])     Checked(1319, ("published schema", "verl 0.9.1"), ())
 
-The data may be a run's folder, a set exported by one, or any file that `ingest` reads.
+The data may lie on the disk in any of these shapes (`tables_of`):
+
+    runs/gsm8k                      the tables that its stage `export` has written
+    out, with data/train.parquet    such tables
+    out, with train.jsonl           a set in a trainer's format, read back
+    train.jsonl                     any file that `ingest` reads
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -26,17 +31,16 @@ import yaml
 from pydantic import ValidationError
 
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.export import formats
 from truegold.pipeline.export.card import NOT_STATED
 from truegold.pipeline.export.card_markdown import markdown_table
-from truegold.pipeline.export.formats.base import SPLIT_NAMES, ExportRow, Format
-from truegold.pipeline.export.set_tables import read_tables, rejects_of, tables_of
-from truegold.pipeline.export.stage import FLAGS_FIELD, PROVENANCE_FIELDS
+from truegold.pipeline.export.formats import SPLIT_NAMES, ExportRow, Format
+from truegold.pipeline.export.stage import DATA_DIR, FLAGS_FIELD, PROVENANCE_FIELDS
+from truegold.pipeline.ingest import ingest
 from truegold.pipeline.running.disk import refuse_input, written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.provenance import earlier_flags
-from truegold.pipeline.sources.records import first_rejects
-from truegold.pipeline.tables.rows import BATCH_ROWS, Row
+from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, first_rejects
+from truegold.pipeline.tables.rows import BATCH_ROWS, Row, read_rows
 from truegold.verifiers import InputError, fingerprint
 
 NUMBERS = ("pass_rate", "posterior_a", "posterior_b", "suspicion")
@@ -109,7 +113,7 @@ def convert(
     for file_name, source_name in form.companions.items():
         path = out_dir / file_name.replace("$NAME", name)
         path.parent.mkdir(exist_ok=True)
-        text = files(formats).joinpath("companions", source_name).read_text(encoding="utf-8")
+        text = files(__package__).joinpath("companions", source_name).read_text(encoding="utf-8")
         path.write_text(text.replace("$NAME", name), encoding="utf-8")
     card = data / "README.md" if (data / "README.md").is_file() else data / "export" / "README.md"
     (out_dir / "README.md").write_text(_render_card(out_dir, form, written, card), encoding="utf-8")
@@ -260,3 +264,53 @@ def _version(package: str | None) -> str | None:
         return None if package is None else version(package)
     except PackageNotFoundError:
         return None
+
+
+def tables_of(data: Path, source: FileSource, scratch: Path, progress: Progress) -> tuple[list[Path], Counter[str]]:
+    """Return the tables of a set, and how many records could not become rows, by reason.
+
+    Files that are no tables of truegold's are read as `source` says, into the folder `scratch`. Raises InputError where
+    there is no set.
+    """
+    if data.is_dir():
+        folder = data / "export" if (data / "export").is_dir() else data
+        tables = sorted((folder / DATA_DIR).glob("*.parquet"))
+        if tables:
+            return tables, Counter()
+        files = _split_files(data)
+    else:
+        files = [data]
+    rejected: Counter[str] = Counter()
+    tables = []
+    for position, file in enumerate(files):
+        out = scratch / f"read-{position}"
+        out.mkdir()
+        report = ingest({"data": file}, source.model_copy(update={"path": str(file)}), out, progress)
+        for reason, count in report.counts.items():
+            if reason.startswith(REJECT):
+                rejected[reason.removeprefix(REJECT)] += count
+        tables.append(out / "rows.parquet")
+    return tables, rejected
+
+
+def rejects_of(scratch: Path) -> list[Path]:
+    """Return the files with the rejects of the files that `tables_of` has read into `scratch`."""
+    return sorted(scratch.glob(f"read-*/{REJECTS_FILE}"))
+
+
+def read_tables(tables: list[Path]) -> Iterator[Row]:
+    """Yield the rows of several tables."""
+    for table in tables:
+        yield from read_rows(table)
+
+
+def _split_files(folder: Path) -> list[Path]:
+    """Return the splits of a set in a trainer's format, which lie in the folder or in the package within it."""
+    names = [f"{split}.{suffix}" for split in SPLIT_NAMES.values() for suffix in ("parquet", "jsonl")]
+    files = [file for name in names for file in (folder / name, *sorted(folder.glob(f"*/{name}"))) if file.is_file()]
+    if not files:
+        raise InputError(
+            f"{folder} holds no set ({DATA_DIR}/*.parquet, {', '.join(names)}).",
+            "Name a run with its stage `export`, an exported set, or a file: JSON Lines, Parquet, CSV.",
+        )
+    return files

@@ -31,7 +31,7 @@ from truegold.pipeline.profile.schedule import Draw
 from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import BatchVerifier, Item, Reason, Verdict, committed_answer
 from truegold.verifiers.model_judge import Question, decide, make_question, read_reply
-from truegold.verifiers.running.deadlines import TimeoutTally
+from truegold.verifiers.running.batch import TimeoutTally
 
 BATCH = 1024
 """The samples that are judged in one go, at most."""

@@ -46,7 +46,7 @@ from truegold.pipeline.tables.reasons import SUSPECT_GOLD
 from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows, read_table
 from truegold.verifiers import InputError, Item, Reason, gold_response, judges_solutions, resolve
 from truegold.verifiers.rates import wilson_interval
-from truegold.verifiers.running.single import verify_one
+from truegold.verifiers.running.batch import verify_one
 
 TOO_LONG = "prompt_too_long_for_model"
 NOT_SAMPLED = "not_sampled"

@@ -29,7 +29,7 @@ from truegold.pipeline.tables.run_files import AFTER_TRAINING, Fields, RunFiles,
 from truegold.pipeline.text.shown import cut, visible
 from truegold.verifiers import GuardError, Item, TruegoldError, Verifier, gold_response, judges_solutions, resolve
 from truegold.verifiers.registry import BUILT_IN
-from truegold.verifiers.running.single import verify_one
+from truegold.verifiers.running.batch import verify_one
 
 SUSPICION_STAGES = ("suspect", "profile", AFTER_TRAINING)
 """The stages that tell how likely a label is at fault; what a later one tells rests on more samples."""

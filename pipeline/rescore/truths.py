@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.export.set_tables import read_tables, tables_of
+from truegold.pipeline.export.convert import read_tables, tables_of
 from truegold.pipeline.rescore.rollout import Rollout
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.tables.rows import Row, normalise_for_id

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from truegold.verifiers import ConfigError, GuardError, Item, Verifier, gold_response, judges_solutions, resolve
-from truegold.verifiers.running.single import verify_one
+from truegold.verifiers.running.batch import verify_one
 
 _CLOSED = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
 

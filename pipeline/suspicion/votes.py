@@ -35,7 +35,7 @@ from truegold.pipeline.suspicion.answer_classes import (
     has_open_answer,
 )
 from truegold.verifiers import Item, verify_batch
-from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
+from truegold.verifiers.running.batch import MAX_TIMEOUTS
 
 MAX_CHECKPOINTS = 4
 """Steps of one model are joined into so many checkpoints, of about as many samples each."""

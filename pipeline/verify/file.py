@@ -58,8 +58,7 @@ from truegold.pipeline.sources.row_columns import (
 from truegold.pipeline.tables.rows import TableWriter, dump_json
 from truegold.verifiers import ConfigError, InputError, Item, Reason, resolve, verify_batch
 from truegold.verifiers.gold import OTHER_GOLDS, needs_all_golds
-from truegold.verifiers.running.batch import DEADLINE_S, verify_batch_timed
-from truegold.verifiers.running.deadlines import MAX_TIMEOUTS
+from truegold.verifiers.running.batch import DEADLINE_S, MAX_TIMEOUTS, verify_batch_timed
 
 VERDICT_SCHEMA = pa.schema(
     [

@@ -12,7 +12,7 @@ from contextlib import closing
 import pytest
 
 from truegold.verifiers import ConfigError, GuardError, Item, Reason, SetupError, verify_batch
-from truegold.verifiers.running import batch, single
+from truegold.verifiers.running import batch
 from truegold.verifiers.running.batch import BatchVerifier, verify_batch_timed
 
 CHECKS = """
@@ -174,7 +174,7 @@ def test_a_deadline_holds_for_a_single_row(risky):
 
 
 def test_a_few_rows_of_built_in_verifiers_start_no_process(monkeypatch):
-    monkeypatch.setattr(batch, "Pool", None)
+    monkeypatch.setattr(batch, "VerifierPool", None)
     assert [v.score for v in verify_batch(number_rows(5))] == EXPECTED_SCORES[:5]
 
 
@@ -266,10 +266,10 @@ def test_a_row_whose_process_died_or_was_killed_has_no_cost(risky):
 
 def test_single_verdicts_have_a_deadline_and_keep_their_process(risky, monkeypatch):
     with closing(BatchVerifier(workers=1, item_deadline_s=0.5)) as verifier:
-        monkeypatch.setattr(single, "_PROCESS", verifier)
-        assert single.verify_one(Item("hang", "hang", risky)).reason is Reason.TIMEOUT
-        assert [single.verify_one(row).score for row in counted(risky, 1, 2, 3)] == [1.0, 1.0, 1.0]
-        assert single.verify_one(Item("\\boxed{5}", "5")).score == 1.0
+        monkeypatch.setattr(batch, "_PROCESS", verifier)
+        assert batch.verify_one(Item("hang", "hang", risky)).reason is Reason.TIMEOUT
+        assert [batch.verify_one(row).score for row in counted(risky, 1, 2, 3)] == [1.0, 1.0, 1.0]
+        assert batch.verify_one(Item("\\boxed{5}", "5")).score == 1.0
 
 
 def test_what_a_verifier_remembers_is_there_for_the_next_batch(risky, batches):

@@ -1,20 +1,17 @@
-"""How good is a verifier? Rules that make right and wrong answers, a check of its contract, and the card that says.
+"""Audits a verifier: rules that make right and wrong answers, a check of its contract, and the card that says.
 
-    check("math")                       keeps it the contract of a verifier?
-    audit("math", golds)                how often does it err on these golds?
-    markdown(Card(report, ...))         the two as a page
-    rewrites(gold), edits(gold)         right answers respelled, wrong ones close by
-    gaming_cases(gold), HOSTILE         responses that must not pay, texts that must not crash
-
-For the tests of your own verifier: `truegold.verifiers.audit.pytest_helper.assert_contract`.
+check("math")                       keeps it the contract of a verifier?
+audit("math", golds)                how often does it err on these golds?
+markdown(Card(report, ...))         the two as a page
+rewrites(gold), edits(gold)         right answers respelled, wrong ones close by
+gaming_cases(gold), HOSTILE         responses that must not pay, texts that must not crash
+assert_contract("checks.py:mine")   the contract, as an assertion in the tests of your own verifier
 """
 
+from truegold.verifiers.audit.attacks import HOSTILE, GamingCase, HostileCase, gaming_cases
 from truegold.verifiers.audit.card import Card, as_json, markdown
-from truegold.verifiers.audit.contract import CheckResult, check
-from truegold.verifiers.audit.gaming import GamingCase, gaming_cases
-from truegold.verifiers.audit.hostile import HOSTILE, HostileCase
+from truegold.verifiers.audit.contract import CheckResult, assert_contract, check
 from truegold.verifiers.audit.measure import AuditReport, audit
-from truegold.verifiers.audit.pytest_helper import assert_contract
 from truegold.verifiers.audit.variants import Variant, edits, rewrites
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Does a verifier keep the contract of `truegold.verifiers.verdict`? `check("math")` tells.
+"""Checks whether a verifier keeps the contract of `truegold.verifiers.verdict`: `check("math")`.
 
     gold passes itself       tells wrong from right    returns a verdict         deterministic
     same in a fresh process  picklable                 works in a thread         safe in many threads
@@ -17,17 +17,19 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
-from truegold.verifiers.audit.hostile import HOSTILE, HostileCase
+from truegold.verifiers.audit.attacks import HOSTILE, HostileCase
 from truegold.verifiers.audit.probe import (
     DEFAULT_CPU_S,
     DEFAULT_MEMORY_BYTES,
     DEFAULT_WALL_S,
+    RESPONSE_FORMS,
     NotLoaded,
     Observed,
     Probe,
+    form_read_by,
     load,
+    respond,
 )
-from truegold.verifiers.audit.responses import FORMS, form_read_by, respond
 from truegold.verifiers.running.item import Item
 from truegold.verifiers.verdict import Reason, Verifier
 
@@ -121,6 +123,33 @@ def check(
         return [CheckResult("picklable", False, "broken", (why,)), *rest]
 
 
+def assert_contract(
+    verifier: Verifier | str,
+    *,
+    golds: Sequence[str] = (),
+    info: Mapping[str, Any] | None = None,
+    cpu_s: float = DEFAULT_CPU_S,
+    wall_s: float = DEFAULT_WALL_S,
+    memory_bytes: int = DEFAULT_MEMORY_BYTES,
+) -> None:
+    """Raise AssertionError with every broken line of the contract, for your tests; the arguments are those of `check`.
+
+    def test_my_verifier_keeps_the_contract():
+        assert_contract("my_package/checks.py:unit_price", golds=["2.50 USD/kg"])
+
+    Where no gold fits the verifier nothing could be checked, and that counts as broken as well: give `golds`.
+    """
+    __tracebackhide__ = True  # Pytest then shows the caller's line.
+    contract = check(verifier, golds=golds, info=info, cpu_s=cpu_s, wall_s=wall_s, memory_bytes=memory_bytes)
+    broken = [line for line in contract if line.ok is False or (line.ok is None and line.name == DETERMINISTIC)]
+    if broken:
+        lines = [f"{verifier!r} breaks {len(broken)} of {len(contract)} lines of the contract:"]
+        for line in broken:
+            lines.append(f"  {line.name}: {line.detail}")
+            lines += [f"    {finding}" for finding in line.findings]
+        raise AssertionError("\n".join(lines))
+
+
 def _prepare(session: _Session, golds: Sequence[str]) -> None:
     probe, right = session.probe, list[Item]()
     for gold in golds or STANDARD_GOLDS:
@@ -154,7 +183,7 @@ def _tells_apart(session: _Session) -> Iterator[str] | None:
         return iter([_PAYS_ALL]) if all(map(_is_paid_nonsense(session), NONSENSE)) else None
     scores = {observed.score for observed in session.first}
     if scores == {0.0}:
-        forms = (session.probe.judge(respond(form, gold), gold) for gold in session.golds for form in FORMS)
+        forms = (session.probe.judge(respond(form, gold), gold) for gold in session.golds for form in RESPONSE_FORMS)
         return iter(()) if any(observed.paid for observed in forms) else iter([_PAYS_NOTHING])
     return iter(())
 

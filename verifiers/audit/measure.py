@@ -1,4 +1,4 @@
-"""How often does a verifier err on your golds? `audit("math", golds)` measures it.
+"""Measures how often a verifier errs on your golds: `audit("math", golds)`.
 
     identity    a gold that does not pass itself
     rewrites    the right answer in another spelling, refused: false negatives, by rule
@@ -6,7 +6,7 @@
     gaming      a response that commits to nothing, paid
 
 Rewrites, edits and gaming are tried for golds that pass themselves, in the form of response that the verifier reads
-(`responses.py`); the answers are made by rules whose truth is certain, so no labels are needed. Verdicts without a
+(`RESPONSE_FORMS`); the answers are made by rules whose truth is certain, so no labels are needed. Verdicts without a
 score and rules of policy are counted apart. The answers that models really give are not covered, and for golds of no
 certain form there is identity and a part of gaming only.
 """
@@ -20,10 +20,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from truegold.verifiers.audit.gaming import gaming_cases
-from truegold.verifiers.audit.probe import DEFAULT_CPU_S, DEFAULT_WALL_S, NotLoaded, Observed, Probe
-from truegold.verifiers.audit.responses import form_read_by, respond
-from truegold.verifiers.audit.variants import edits, form_of, rewrites
+from truegold.verifiers.audit.attacks import gaming_cases
+from truegold.verifiers.audit.form_reader import form_of
+from truegold.verifiers.audit.probe import (
+    DEFAULT_CPU_S,
+    DEFAULT_WALL_S,
+    NotLoaded,
+    Observed,
+    Probe,
+    form_read_by,
+    respond,
+)
+from truegold.verifiers.audit.variants import edits, rewrites
 from truegold.verifiers.rates import Rate, difference_interval
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verifier
@@ -122,7 +130,7 @@ class AuditReport:
     name: str
     version: str
     response_form: str
-    """The form in which answers were shown, a key of `responses.FORMS`."""
+    """The form in which answers were shown, a key of `RESPONSE_FORMS`."""
     gold_count: int
     distinct_count: int
     """Different golds, before the limit."""

@@ -38,6 +38,13 @@ DEFAULT_MEMORY_BYTES = 2 * 2**30
 MANY_ROWS_FACTOR = 10
 """Operations that judge many rows at once, such as the threads', may take so many times as long."""
 
+RESPONSE_FORMS = {"boxed": "The answer is \\boxed{<answer>}.", "phrase": "The answer is <answer>", "bare": "<answer>"}
+
+"""How an answer is put into a response, so that a verifier finds it and what is judged is the answer alone."""
+
+GOLDS_TRIED = 20
+"""Enough to tell which form a verifier reads."""
+
 _CHILD_MODULE = "truegold.verifiers.audit._probe_child"
 _START_S = 120.0
 
@@ -215,3 +222,15 @@ def _observed(reply: dict[str, Any]) -> Observed:
         reply.get("cpu_s", 0.0),
         weakness=reply.get("weakness"),
     )
+
+
+def respond(form: str, answer: str) -> str:
+    """A whole response that commits to `answer`."""
+    return RESPONSE_FORMS[form].replace("<answer>", answer)
+
+
+def form_read_by(probe: Probe, golds: Sequence[str]) -> str:
+    """The form in which most golds pass; the first of RESPONSE_FORMS where none does better."""
+    tried = golds[:GOLDS_TRIED]
+    passes = {form: sum(probe.judge(respond(form, gold), gold).paid for gold in tried) for form in RESPONSE_FORMS}
+    return max(RESPONSE_FORMS, key=lambda form: passes[form])

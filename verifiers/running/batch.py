@@ -1,11 +1,17 @@
 """Verdicts on many rows, from several processes: `verify_batch`, `verify_batch_timed` for what each row cost, and
-`BatchVerifier` for batch after batch by the same processes.
+`BatchVerifier` for batch after batch by the same processes; `verify_one` for a single row.
 
 Verdicts come out in the order of the rows, while rows are still being read: no more than a few chunks are held. In
 child processes, a verifier that crashes the interpreter (memory, a signal, `os._exit`) or overruns its deadline costs
 its own row only: that row gets score None and says why, all others are judged. A few rows, or all with `workers=1`, are
 judged in the calling process where truegold's own verifiers judge them, since these bound what they do; a verifier of
 the user's gets a process even for one row, because a deadline can only be kept from outside.
+
+A batch whose verifier mostly hangs is stopped (`TimeoutTally`):
+
+256 rows, 30 without a verdict after 60 s     ->  GuardError at the 26th, where a tenth is allowed
+the first 8 rows of two problems all hang     ->  GuardError at the 8th: waiting for 248 more would take hours
+3 of 256                                      ->  three verdicts without a score, reason `timeout`
 """
 
 from __future__ import annotations
@@ -16,15 +22,14 @@ import queue
 import sys
 import threading
 import time
-from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Generator, Iterable, Iterator, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import astuple
+from dataclasses import astuple, dataclass, field
 from typing import Any
 
 from truegold.verifiers.registry import BUILT_IN
-from truegold.verifiers.running.deadlines import TimeoutTally
 from truegold.verifiers.running.item import Item, ResolvedVerifiers, TimedVerdict, verdict_from_json
 from truegold.verifiers.sandbox.child_process import (
     ChildDied,
@@ -33,7 +38,7 @@ from truegold.verifiers.sandbox.child_process import (
     describe_start,
     usable_cores,
 )
-from truegold.verifiers.sandbox.errors import ERROR_TYPES, ConfigError, SetupError, TruegoldError
+from truegold.verifiers.sandbox.errors import ERROR_TYPES, ConfigError, GuardError, SetupError, TruegoldError
 from truegold.verifiers.verdict import Reason, Verdict
 
 SMALL_BATCH = 64
@@ -47,6 +52,13 @@ START_S = 120.0
 
 DEADLINE_S = 60.0
 """What one verdict may take, by default; verifiers of truegold's own, which bound their work, never get less."""
+
+MAX_TIMEOUTS = 0.1
+"""The share of verdicts that may hit their deadline before a run is stopped, by default."""
+HANGING = 8
+"""A verifier that has given none of so many verdicts, on more than one problem, hangs."""
+MIN_ROWS = 64
+"""A share of fewer rows says little."""
 
 _CHILD_MODULE = "truegold.verifiers.running.batch_child"
 _STARTS = 3
@@ -110,6 +122,54 @@ def _checked(rows: Iterable[Item]) -> Iterator[Item]:
         yield row
 
 
+@dataclass
+class _Tally:
+    """What one verifier did."""
+
+    judged: int = 0
+    timeouts: int = 0
+    problems: set[tuple[str | None, str | None]] = field(default_factory=set)
+    """The problems, with their golds, that it hung on; a few of them."""
+
+
+class TimeoutTally:
+    """Counts deadlines by verifier. Where `rows` has a length it is known how many verdicts there will be."""
+
+    def __init__(self, max_share: float, deadline_s: float, rows: Iterable[Item] = ()) -> None:
+        self._max_share = max_share
+        self._deadline_s = deadline_s
+        known = rows if isinstance(rows, Sized) else ()
+        self._expected = Counter(row.verifier for row in known if isinstance(row, Item))
+        self._tallies: dict[str, _Tally] = {}
+        self._lock = threading.Lock()
+
+    def add(self, row: Item, verdict: Verdict) -> None:
+        """Count a verdict, from any thread. Raises GuardError where too many have hit their deadline."""
+        with self._lock:
+            self._count(row, verdict)
+
+    def _count(self, row: Item, verdict: Verdict) -> None:
+        tally = self._tallies.setdefault(row.verifier, _Tally())
+        tally.judged += 1
+        if verdict.score is not None or verdict.reason is not Reason.TIMEOUT:
+            return
+        tally.timeouts += 1
+        if len(tally.problems) < HANGING:
+            tally.problems.add((row.problem, row.gold))
+        if self._max_share >= 1:
+            return
+        expected = max(self._expected.get(row.verifier, 0), tally.judged, MIN_ROWS)
+        never_judged = tally.judged == tally.timeouts >= HANGING and len(tally.problems) > 1
+        if never_judged or tally.timeouts > self._max_share * expected:
+            raise GuardError(
+                f"The verifier {row.verifier} hangs: {tally.timeouts} of {tally.judged} verdicts were not there after "
+                f"{self._deadline_s:g} s, the last on gold {row.gold!r:.60}.",
+                "Mend it or bound its work; deadline_s and max_timeouts beside its workers say how long a verdict may "
+                f"take, and which share may take longer (now {self._max_share:g}).",
+                "timeouts",
+            )
+
+
 class BatchVerifier:
     """Judges batch after batch as `verify_batch` does, any thread's, and keeps its processes from one to the next.
 
@@ -129,7 +189,7 @@ class BatchVerifier:
         self._workers, self._chunk = workers, chunk
         self._item_deadline_s, self._max_timeouts = item_deadline_s, max_timeouts
         self._verifiers = ResolvedVerifiers()
-        self._pool: Pool | None = None
+        self._pool: VerifierPool | None = None
         self._pid = 0
         self._lock = threading.Lock()
 
@@ -180,21 +240,21 @@ class BatchVerifier:
         if pool is not None and self._pid == os.getpid():
             pool.close()
 
-    def _running_pool(self) -> Pool:
+    def _running_pool(self) -> VerifierPool:
         with self._lock:
             if self._pool is None or self._pid != os.getpid():
                 self._pid = os.getpid()
-                self._pool = Pool(self._workers or usable_cores(), self._item_deadline_s)
+                self._pool = VerifierPool(self._workers or usable_cores(), self._item_deadline_s)
             return self._pool
 
 
-class Pool:
+class VerifierPool:
     """Child processes with a thread for each: the thread waits, keeps the deadline and replaces the process."""
 
     def __init__(self, workers: int, item_deadline_s: float) -> None:
-        self._seats = [Seat(item_deadline_s) for _ in range(workers)]
+        self._seats = [VerifierSeat(item_deadline_s) for _ in range(workers)]
         # The last seat that came free is taken first: a process is started where all others are at work.
-        self._free_seats: queue.LifoQueue[Seat] = queue.LifoQueue()
+        self._free_seats: queue.LifoQueue[VerifierSeat] = queue.LifoQueue()
         for seat in self._seats:
             self._free_seats.put(seat)
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="truegold-verify")
@@ -229,7 +289,7 @@ class Pool:
             self._free_seats.put(seat)
 
 
-class Seat:
+class VerifierSeat:
     """Where one child process sits, and its successor when it has died."""
 
     def __init__(self, item_deadline_s: float) -> None:
@@ -335,3 +395,20 @@ def _read_reply(reply: dict[str, Any]) -> TimedVerdict:
     if "bug" in reply:
         raise RuntimeError(f"a verifier failed in a process of verify_batch:\n{reply['bug']}")
     return TimedVerdict(verdict_from_json(reply["verdict"]), *reply["costs"])
+
+
+_VERIFIERS = ResolvedVerifiers()
+_PROCESS = BatchVerifier(workers=1)
+_TALLY = TimeoutTally(MAX_TIMEOUTS, DEADLINE_S)
+
+
+def verify_one(row: Item) -> Verdict:
+    """Return the verdict on a row; one beyond its deadline has no score. Raises GuardError where a verifier hangs.
+
+    It is for code that compares two answers and then decides what to compare next. Verifiers of truegold's own judge in
+    the calling process; others get a child process, which is kept from one verdict to the next.
+    """
+    if row.verifier in BUILT_IN:
+        return _VERIFIERS.judge(row).verdict
+    (verdict,) = _PROCESS.verify([row], _TALLY)
+    return verdict

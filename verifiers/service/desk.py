@@ -16,8 +16,7 @@ from functools import partial
 from typing import TypeVar
 
 from truegold.verifiers.registry import BUILT_IN
-from truegold.verifiers.running.batch import DEADLINE_S, Pool
-from truegold.verifiers.running.deadlines import TimeoutTally
+from truegold.verifiers.running.batch import DEADLINE_S, TimeoutTally, VerifierPool
 from truegold.verifiers.running.item import Item, TimedVerdict
 from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError
@@ -69,7 +68,7 @@ class Desk:
         self.waiting = 0
         """Responses and programs in the queue or at work."""
         self._workers = settings.workers or usable_cores()
-        self._pool = Pool(self._workers, settings.deadline_s)
+        self._pool = VerifierPool(self._workers, settings.deadline_s)
         self._tally = TimeoutTally(1.0, settings.deadline_s)
         self._programs = ThreadPoolExecutor(self._workers, thread_name_prefix="truegold-programs")
 

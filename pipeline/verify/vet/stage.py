@@ -63,7 +63,7 @@ from truegold.pipeline.verify.vet.suite_records import (
     make_record,
     suite_row,
 )
-from truegold.verifiers.audit.suites import Outcome, Severity, VetOptions, VetReason, vet
+from truegold.verifiers.audit.suites import Severity, SuiteOutcome, VetOptions, VetReason, vet
 from truegold.verifiers.code.response_program import worked_program
 from truegold.verifiers.sandbox import close_all
 from truegold.verifiers.sandbox.child_process import usable_cores
@@ -230,7 +230,7 @@ class _Output:
         if record is not None:
             self._suites.write(suite_row(row, record))
             self._count(record)
-            if record["outcome"] == Outcome.DROP:
+            if record["outcome"] == SuiteOutcome.DROP:
                 self._drop(row, record)
                 return
             row = self._repair(row, record)

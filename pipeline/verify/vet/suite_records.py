@@ -26,7 +26,7 @@ import orjson
 import pyarrow as pa
 
 from truegold.pipeline.tables.rows import Row, RowKey, dump_json, read_table, row_key
-from truegold.verifiers.audit.suites import Outcome, Vetting
+from truegold.verifiers.audit.suites import SuiteOutcome, Vetting
 
 NOT_VETTED = "not_vetted"
 """The reason of a row's flag where the sandbox failed, so that nothing is known of the tests."""
@@ -105,7 +105,7 @@ def make_failed_record(row: Row, error: str) -> dict[str, Any]:
     finding = {"reason": NOT_VETTED, "severity": "flag", "evidence": {"error": error}, "suggestion": "run it again"}
     return {
         "key": list(row_key(row)),
-        "outcome": str(Outcome.KEEP),
+        "outcome": str(SuiteOutcome.KEEP),
         "reasons": [NOT_VETTED],
         "findings": [finding],
         "repaired": None,

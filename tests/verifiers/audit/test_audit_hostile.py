@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import pickle
-import sys
 
 import pytest
 
 from truegold.verifiers import equivalent
 from truegold.verifiers.audit import HOSTILE
-from truegold.verifiers.audit.hostile import EXECUTED, INJECTION
+from truegold.verifiers.audit.attacks import EXECUTED, INJECTION
 
 MAX_CHARS = 2**21
 
@@ -27,8 +26,7 @@ def test_there_are_at_least_seventy_and_their_names_are_unique() -> None:
 
 
 def test_the_module_itself_is_small() -> None:
-    held = sum(sys.getsizeof(cell.cell_contents) for c in HOSTILE for cell in c.make_answer.__closure__ or ())
-    assert held < 100_000
+    assert sum(len(repr(case.answer_pieces)) for case in HOSTILE) < 100_000
 
 
 def test_certain_verdicts_agree_with_the_texts() -> None:

@@ -8,9 +8,16 @@ from functools import cache
 import pytest
 
 from truegold.verifiers.audit import edits, gaming_cases, rewrites
-from truegold.verifiers.audit.variants import EDITS, MAX_VARIANT_CHARS, REWRITES, Rule, form_of, wrong_answer
-from truegold.verifiers.audit.variants.forms import Form
-from truegold.verifiers.audit.variants.rules import make_variants
+from truegold.verifiers.audit.gold_forms import Form
+from truegold.verifiers.audit.variants import (
+    EDITS,
+    MAX_VARIANT_CHARS,
+    REWRITES,
+    Rule,
+    form_of,
+    make_variants,
+    wrong_answer,
+)
 
 RULES = [(table, rule) for table in (REWRITES, EDITS) for rule in table]
 GOLDS = {

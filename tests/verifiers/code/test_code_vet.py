@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from vet_suites import FEW, SUM, SUMS, calls, finding, stdio
 
-from truegold.verifiers.audit.suites import Outcome, Severity, VetOptions, VetReason, vet
+from truegold.verifiers.audit.suites import Severity, SuiteOutcome, VetOptions, VetReason, vet
 from truegold.verifiers.audit.suites.trials import Bench
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.suite import read_suite
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("full_tier")
 
 def test_a_sound_suite_is_kept_with_its_numbers() -> None:
     vetting = vet(stdio(*SUMS), prompt="Add two numbers.", references=[SUM], options=FEW)
-    assert (vetting.outcome, vetting.reasons, vetting.repaired, vetting.paid) == (Outcome.KEEP, [], None, [])
+    assert (vetting.outcome, vetting.reasons, vetting.repaired, vetting.paid) == (SuiteOutcome.KEEP, [], None, [])
     assert (vetting.cases, vetting.kept, vetting.references, vetting.leaked) == (4, 4, 1, 0.0)
     assert vetting.kill_rate == 1.0
     assert vetting.headroom is not None
@@ -61,7 +61,7 @@ def test_it_judges_as_the_verifier_does() -> None:
 
 def test_a_solution_that_is_wrong_drops_the_suite_with_the_case() -> None:
     vetting = vet(stdio(*SUMS), references=["print(3)\n"], options=FEW)
-    assert (vetting.outcome, vetting.reasons) == (Outcome.DROP, ["reference_fails"])
+    assert (vetting.outcome, vetting.reasons) == (SuiteOutcome.DROP, ["reference_fails"])
     evidence = finding(vetting, VetReason.REFERENCE_FAILS).evidence
     assert evidence["count"] == 3
     assert (evidence["cases"][0]["expected"], evidence["cases"][0]["got"]) == ("7\n", "3\n")
@@ -82,7 +82,7 @@ def test_a_solution_that_is_wrong_drops_the_suite_with_the_case() -> None:
 )
 def test_tests_that_pay_for_nothing_are_dropped(info: dict[str, Any], program: str) -> None:
     vetting = vet(info, options=FEW)
-    assert vetting.outcome is Outcome.DROP
+    assert vetting.outcome is SuiteOutcome.DROP
     assert program in vetting.paid
     assert vetting.reasons[0] == "paid_null"
 
@@ -91,7 +91,7 @@ def test_faults_that_go_unnoticed_are_listed_and_flagged() -> None:
     info = calls("f", ([1], 1), ([2], 2), ([5], 5), ([30], 10))
     reference = "def f(n):\n    if n > 20:\n        return 10\n    if n == 9:\n        return n * 3 + 1\n    return n\n"
     vetting = vet(info, references=[reference], options=VetOptions(runs=1, mutants=100))
-    assert (vetting.outcome, vetting.reasons) == (Outcome.KEEP, ["low_kill_rate"])
+    assert (vetting.outcome, vetting.reasons) == (SuiteOutcome.KEEP, ["low_kill_rate"])
     assert vetting.kill_rate is not None
     assert 0 < vetting.kill_rate < 0.8
     low, high = vetting.kills.interval or (0, 0)
@@ -109,7 +109,7 @@ def test_a_fault_that_never_ends_is_caught() -> None:
 def test_a_solution_that_never_ends_is_not_waited_for_for_long() -> None:
     info = calls("f", ([1], 1), ([2], 2), limits={"cpu_s": 0.1})
     vetting = vet(info, references=["def f(n):\n    while True: pass\n"], options=FEW)
-    assert (vetting.outcome, vetting.reasons) == (Outcome.DROP, ["reference_fails"])
+    assert (vetting.outcome, vetting.reasons) == (SuiteOutcome.DROP, ["reference_fails"])
 
 
 def test_state_that_calls_leave_behind_is_found() -> None:
@@ -141,7 +141,7 @@ def test_what_stands_in_the_text_is_told() -> None:
 
 def test_without_a_solution_what_can_be_said_is_said() -> None:
     vetting = vet(stdio(("1", "YES"), ("2", "NO"), ("3", "YES")), prompt="Is it?", options=FEW)
-    assert (vetting.outcome, vetting.reasons) == (Outcome.KEEP, ["guessable", "no_reference"])
+    assert (vetting.outcome, vetting.reasons) == (SuiteOutcome.KEEP, ["guessable", "no_reference"])
     assert vetting.kill_rate is None
     assert vetting.guess_chance == pytest.approx(4 / 27)
 
@@ -153,17 +153,17 @@ def test_a_solution_may_continue_the_stub() -> None:
         "stub": "import math\n\ndef area(r):\n    '''The area.'''\n",
         "code": "def check(candidate):\n    assert round(candidate(1), 2) == 3.14\n    assert candidate(0) == 0\n",
     }
-    assert vet(info, references=["    return math.pi * r ** 2\n"], options=FEW).outcome is Outcome.KEEP
+    assert vet(info, references=["    return math.pi * r ** 2\n"], options=FEW).outcome is SuiteOutcome.KEEP
 
 
 def test_interactive_problems_are_dropped_without_running_anything() -> None:
     vetting = vet(stdio(*SUMS), prompt="This is an interactive problem.", references=[SUM], options=FEW)
-    assert (vetting.outcome, vetting.reasons) == (Outcome.DROP, ["interactive"])
+    assert (vetting.outcome, vetting.reasons) == (SuiteOutcome.DROP, ["interactive"])
 
 
 def test_a_package_that_is_not_there_is_named() -> None:
     vetting = vet(stdio(*SUMS), references=["import nowhere_to_be_found\n"], options=FEW)
-    assert (vetting.outcome, vetting.reasons) == (Outcome.DROP, ["missing_package"])
+    assert (vetting.outcome, vetting.reasons) == (SuiteOutcome.DROP, ["missing_package"])
     assert finding(vetting, VetReason.MISSING_PACKAGE).evidence == {"module": "nowhere_to_be_found"}
 
 
@@ -180,7 +180,7 @@ def test_a_package_that_is_not_there_is_named() -> None:
 )
 def test_tests_that_cannot_be_used_are_data_and_no_crash(info: dict[str, Any]) -> None:
     vetting = vet(info, references=["def f(n):\n    return n\n"], options=FEW)
-    assert vetting.outcome is Outcome.DROP
+    assert vetting.outcome is SuiteOutcome.DROP
     assert vetting.reasons[0] in ("unreadable_tests", "reference_fails")
 
 

@@ -4,23 +4,29 @@ import json
 
 import pytest
 
-from truegold.verifiers.audit.suites.agreement import are_alike, are_all_alike
-from truegold.verifiers.audit.suites.case_texts import (
+from truegold.verifiers.audit.suites.checker_choice import are_alike, are_all_alike, requested_checker
+from truegold.verifiers.audit.suites.known_cases import KnownCase, count_cases, known_cases
+from truegold.verifiers.audit.suites.known_cases import tested_names as names_of  # Pytest would take it for a test.
+from truegold.verifiers.audit.suites.strength import null_programs
+from truegold.verifiers.audit.suites.text_checks import (
     find_contradictions,
     find_cut_off,
     find_duplicates,
     find_empty_inputs,
     guess_chance,
+    leaked_cases,
+    mentions,
     rival_outputs,
 )
-from truegold.verifiers.audit.suites.findings import Finding, Outcome, Severity, VetReason, outcome_of
-from truegold.verifiers.audit.suites.known_cases import KnownCase, count_cases, known_cases
-from truegold.verifiers.audit.suites.known_cases import tested_names as names_of  # Pytest would take it for a test.
-from truegold.verifiers.audit.suites.leaks import leaked_cases, mentions
-from truegold.verifiers.audit.suites.null_programs import null_programs
-from truegold.verifiers.audit.suites.options import VetOptions
-from truegold.verifiers.audit.suites.repairs import Repair, apply_repair
-from truegold.verifiers.audit.suites.requested_checker import requested_checker
+from truegold.verifiers.audit.suites.vet_state import (
+    Severity,
+    SuiteFinding,
+    SuiteOutcome,
+    VetOptions,
+    VetReason,
+    apply_repair,
+    outcome_of,
+)
 from truegold.verifiers.code.suite import Suite, read_suite
 from truegold.verifiers.code.suite.statement import read_statement
 
@@ -249,8 +255,7 @@ def test_a_repair_changes_the_tests_and_nothing_else(nested: bool) -> None:
     cases = [{"input": str(n), "output": str(n), "weight": n + 1} for n in range(4)]
     tests = {"type": "stdio", "cases": cases}
     info = {"tests": tests, "limits": {"memory_mb": 100}, "mine": 1} if nested else {**tests, "mine": 1}
-    repair = Repair(frozenset({1, 2}), {"type": "floats"}, 20.0)
-    repaired = apply_repair(info, repair)
+    repaired = apply_repair(info, {1, 2}, {"type": "floats"}, 20.0)
     assert repaired["mine"] == 1
     inside = repaired["tests"] if nested else repaired
     assert [case["input"] for case in inside["cases"]] == ["0", "3"]
@@ -261,7 +266,7 @@ def test_a_repair_changes_the_tests_and_nothing_else(nested: bool) -> None:
 
 def test_a_repair_reads_the_shapes_of_data_sets() -> None:
     info = {"tests": json.dumps({"inputs": ["1\n", "2\n"], "outputs": ["1\n", "4\n"]})}
-    assert read_suite(apply_repair(info, Repair(frozenset({0})))) == stdio(("2\n", "4\n"))
+    assert read_suite(apply_repair(info, {0})) == stdio(("2\n", "4\n"))
 
 
 @pytest.mark.parametrize(
@@ -293,12 +298,12 @@ def test_a_free_order_that_no_option_fits_is_a_flag() -> None:
 
 
 def test_the_gravest_finding_decides() -> None:
-    def decide(*severities: Severity) -> Outcome:
-        return outcome_of([Finding(VetReason.FLAKY, severity) for severity in severities])
+    def decide(*severities: Severity) -> SuiteOutcome:
+        return outcome_of([SuiteFinding(VetReason.FLAKY, severity) for severity in severities])
 
-    assert decide() is decide(Severity.NOTE, Severity.FLAG) is Outcome.KEEP
-    assert decide(Severity.REPAIR, Severity.FLAG) is Outcome.REPAIR
-    assert decide(Severity.REPAIR, Severity.DROP) is Outcome.DROP
+    assert decide() is decide(Severity.NOTE, Severity.FLAG) is SuiteOutcome.KEEP
+    assert decide(Severity.REPAIR, Severity.FLAG) is SuiteOutcome.REPAIR
+    assert decide(Severity.REPAIR, Severity.DROP) is SuiteOutcome.DROP
 
 
 @pytest.mark.parametrize("field", ["runs", "mutants", "min_kill_rate", "max_repeat_s"])

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truegold.verifiers.audit.suites import VetOptions, VetReason, vet
-from truegold.verifiers.audit.suites.generated_inputs import generate_inputs
+from truegold.verifiers.audit.suites.made_inputs import make_inputs
 from truegold.verifiers.audit.suites.trials import Bench
 from truegold.verifiers.code.suite import read_suite
 
@@ -106,11 +106,11 @@ def is_rotated(values: list[int]) -> bool:
     ],
 )  # fmt: skip
 def test_inputs_keep_what_all_seen_ones_share(seen: list[tuple[Any, ...]], holds: Any) -> None:
-    inputs = generate_inputs(seen, 60, seed=1)
+    inputs = make_inputs(seen, 60, seed=1)
     assert len(inputs) >= 5
     assert all(holds(*arguments) for arguments in inputs), [each for each in inputs if not holds(*each)][:5]
     assert not {repr(each) for each in inputs} & {repr(each) for each in seen}
-    assert inputs == generate_inputs(seen, 60, seed=1)
+    assert inputs == make_inputs(seen, 60, seed=1)
 
 
 KEY = st.text("xy", max_size=2)
@@ -124,7 +124,7 @@ VALUE = st.recursive(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(VALUE, VALUE), min_size=2, max_size=4))
 def test_inputs_can_be_made_of_anything(seen: list[tuple[Any, ...]]) -> None:
-    for arguments in generate_inputs(seen, 10, seed=0):
+    for arguments in make_inputs(seen, 10, seed=0):
         assert len(arguments) == 2
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from truegold.verifiers.audit.suites import Finding, VetOptions, VetReason, Vetting
+from truegold.verifiers.audit.suites import SuiteFinding, VetOptions, VetReason, Vetting
 
 FEW = VetOptions(runs=2, mutants=4)
 SUM = "print(sum(map(int, input().split())))\n"
@@ -21,6 +21,6 @@ def calls(function: str, *cases: tuple[list[Any], Any], **more: Any) -> dict[str
     return {"type": "calls", "entry_point": function, "cases": listed, **more}
 
 
-def finding(vetting: Vetting, reason: VetReason) -> Finding:
+def finding(vetting: Vetting, reason: VetReason) -> SuiteFinding:
     """Return the first finding with the reason."""
     return next(finding for finding in vetting.findings if finding.reason is reason)

@@ -1,7 +1,6 @@
 """Vets test suites: do they accept right programs and refuse wrong ones?"""
 
-from truegold.verifiers.audit.suites.findings import Finding, Outcome, Severity, VetReason
-from truegold.verifiers.audit.suites.options import VetOptions
+from truegold.verifiers.audit.suites.vet_state import Severity, SuiteFinding, SuiteOutcome, VetOptions, VetReason
 from truegold.verifiers.audit.suites.vetting import Vetting, vet
 
-__all__ = ["Finding", "Outcome", "Severity", "VetOptions", "VetReason", "Vetting", "vet"]
+__all__ = ["Severity", "SuiteFinding", "SuiteOutcome", "VetOptions", "VetReason", "Vetting", "vet"]

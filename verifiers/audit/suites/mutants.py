@@ -1,12 +1,24 @@
-"""Small faults planted in a program, to see whether its tests notice.
+"""Small faults planted in a program, to see whether its tests notice: what a tired programmer gets wrong.
 
     mutants_of("def low(a, b):\\n    return a < b\\n", 2)
         Mutant(operator="comparison", line=2, before="return a < b", after="return (a <= b)", ...)
         Mutant(operator="return", line=2, before="return a < b", after="return True", ...)
 
-A mutant is the program's text with one change, so comments and layout stay. `operators` says what is changed. The seed
-chooses among the changes, in turn over the kinds of faults, so that a program full of numbers is not only tried with
-other numbers; the choice is the same on every machine. No two mutants are the same program.
+    if a < b:                ->  if (a <= b):      if (a >= b):      pass
+    x + 1                    ->  (x - 1)           x + 2             x + 0
+    a and b, not c           ->  (a or b)          c
+    for i in range(n):       ->  range(n - 1)      range(n + 1)
+    items[1:]                ->  items[2:]         items[0:]
+    total += x               ->  total -= x        pass
+    return found             ->  return None       return True (where a truth value is returned)
+    max(a, b)                ->  min(a, b)
+    for ...:                 ->  the loop ends after its first turn
+
+A mutant is the program's text with one change, so comments and layout stay. The seed chooses among the changes, in turn
+over the kinds of faults, so that a program full of numbers is not only tried with other numbers; the choice is the same
+on every machine. No two mutants are the same program. Left alone: docstrings, imports, annotations, decorators,
+f-strings, the guard `if __name__ == "__main__"`, functions and classes that nothing uses, and classes for fast input
+(`FastIO`), whose faults tests cannot be asked to notice.
 
 Some mutants do what the program does (a bound that is never met): tests cannot notice those, and not every suite can
 reach a kill rate of 1. Languages other than Python are not covered.
@@ -14,18 +26,49 @@ reach a kill rate of 1. Languages other than Python are not covered.
 
 from __future__ import annotations
 
+import ast
 import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeGuard
 
-from truegold.verifiers.audit.suites.operators import Change, changes_of
 from truegold.verifiers.code.python_source import parse
 
 MAX_SHOWN = 160
 """The part of a changed line that is shown. Stops tables of constants on one line from filling reports."""
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+_BOUNDARY: dict[type[ast.cmpop], tuple[str, ...]] = {
+    ast.Lt: ("<=", ">="),
+    ast.LtE: ("<", ">"),
+    ast.Gt: (">=", "<="),
+    ast.GtE: (">", "<"),
+    ast.Eq: ("!=",),
+    ast.NotEq: ("==",),
+    ast.In: ("not in",),
+    ast.NotIn: ("in",),
+    ast.Is: ("is not",),
+    ast.IsNot: ("is",),
+}
+_ARITHMETIC: dict[type[ast.operator], str] = {
+    ast.Add: "-",
+    ast.Sub: "+",
+    ast.Mult: "+",
+    ast.Div: "*",
+    ast.FloorDiv: "*",
+    ast.Mod: "//",
+    ast.Pow: "*",
+    ast.BitAnd: "|",
+    ast.BitOr: "&",
+    ast.BitXor: "|",
+    ast.LShift: ">>",
+    ast.RShift: "<<",
+}
+_TWINS = {"min": "max", "max": "min", "any": "all", "all": "any"}
+_BOILERPLATE = {"FastIO", "IOWrapper"}
+_ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp)
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +155,255 @@ def _cut(line: str) -> str:
 def _line_starts(data: bytes) -> list[int]:
     """Return the byte where each line begins, as `ast` counts lines."""
     return [0, *(end.end() for end in _LINE_END.finditer(data))]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One fault that could be planted: the bytes `start` to `end` of the source become `text`."""
+
+    operator: str
+    """The kind of the fault."""
+    start: int
+    end: int
+    text: str
+    line: int
+    """The line that changes, counted from 1."""
+    description: str | None = None
+    """What became of the line, where its text does not show it."""
+    is_fallback: bool = False
+    """Whether another value is given where there is no answer."""
+
+
+def changes_of(
+    tree: ast.Module, source: bytes, line_starts: Sequence[int], entry_points: Sequence[str] = ()
+) -> Iterator[Change]:
+    """Yield every fault that could be planted, in the order of the source."""
+    finder = _Finder(source, line_starts)
+    fallbacks = {id(part) for node in ast.walk(tree) for value in _fallbacks(node) for part in ast.walk(value)}
+    unused = _unused_definitions(tree, entry_points)
+    pending: list[ast.AST] = list(reversed(tree.body))
+    while pending:
+        node = pending.pop()
+        if id(node) in unused or _is_left_alone(node):
+            continue
+        is_fallback = id(node) in fallbacks
+        yield from (replace(change, is_fallback=is_fallback) for change in finder.changes(node))
+        pending.extend(reversed(list(_children(node))))
+
+
+def _children(node: ast.AST) -> Iterator[ast.AST]:
+    for name, value in ast.iter_fields(node):
+        if name in ("decorator_list", "annotation", "returns"):
+            continue
+        if isinstance(value, ast.AST):
+            yield value
+        elif isinstance(value, list):
+            yield from (child for child in value if isinstance(child, ast.AST))
+
+
+def _is_left_alone(node: ast.AST) -> bool:
+    match node:
+        case ast.Import() | ast.ImportFrom() | ast.JoinedStr() | ast.Global() | ast.Nonlocal():
+            return True
+        # A docstring is an expression that is a constant.
+        case ast.Expr(value=ast.Constant() | ast.Call(func=ast.Attribute(attr="setrecursionlimit"))):
+            return True
+        case ast.Assign(targets=[ast.Name(id="BUFSIZE")]):
+            return True
+        case ast.ClassDef(name=name):
+            return name in _BOILERPLATE
+    return isinstance(node, ast.Compare) and _is_guard(node)
+
+
+def _unused_definitions(tree: ast.Module, entry_points: Sequence[str]) -> set[int]:
+    """Return the `id`s of the module's functions and classes that no other code names."""
+    defined = {node.name: node for node in tree.body if isinstance(node, _DEFINITIONS)}
+    used = {name for name in entry_points if name in defined}
+    statements: list[ast.AST] = [node for node in tree.body if not isinstance(node, _DEFINITIONS)]
+    statements += [defined[name] for name in used]
+    while statements:
+        for node in ast.walk(statements.pop()):
+            name = getattr(node, "id", None)
+            if name in defined and name not in used:
+                used.add(name)
+                statements.append(defined[name])
+    if not used:  # Where the file uses none of them itself, nobody knows which are used.
+        return set()
+    return {id(node) for name, node in defined.items() if name not in used}
+
+
+def _fallbacks(node: ast.AST) -> Iterator[ast.expr]:
+    """Yield what stands for the lack of an answer at this node: a default, a text or a negative number returned."""
+    match node:
+        case (
+            ast.Call(func=ast.Name(id="next"), args=[_, default])
+            | ast.Call(func=ast.Attribute(attr="get" | "pop"), args=[_, default])
+        ):
+            if isinstance(default, ast.Constant | ast.UnaryOp):
+                yield default
+        case ast.Call(keywords=keywords):
+            yield from (keyword.value for keyword in keywords if keyword.arg == "default")
+        case ast.Return(value=value) if _is_negative(value):
+            yield value
+        case ast.Return(value=ast.Constant(value=str()) as value) if " " in str(value.value):
+            yield value
+        case ast.IfExp(body=body, orelse=orelse):
+            yield from filter(_is_negative, (body, orelse))
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            yield from _negative_starts(node)
+
+
+def _negative_starts(function: ast.AST) -> Iterator[ast.expr]:
+    """Yield what a variable holds until an answer is there, as in `place = -1`, `place = i`, `return place`."""
+    nodes = list(ast.walk(function))
+    returned = {node.value.id for node in nodes if isinstance(node, ast.Return) and isinstance(node.value, ast.Name)}
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value) if name in returned and _is_negative(value):
+                yield value
+
+
+def _is_negative(node: ast.expr | None) -> TypeGuard[ast.expr]:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant)
+
+
+class _Finder:
+    """Finds the faults that can be planted at a node."""
+
+    def __init__(self, source: bytes, line_starts: Sequence[int]) -> None:
+        self._source, self._starts = source, line_starts
+
+    def changes(self, node: ast.AST) -> Iterator[Change]:
+        """Yield the faults at this node alone."""
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.While(test=test):
+                if not _is_guard(test) and not _is_changed_itself(test):
+                    yield self._put("condition", test, f"(not {self._operand(test)})")
+                if isinstance(node, ast.If) and not node.orelse and not _is_guard(test):
+                    yield self._put("dropped statement", node, "pass")
+            case ast.Compare():
+                yield from self._comparisons(node)
+            case ast.BinOp(left=left, op=op, right=right):
+                sign = _ARITHMETIC.get(type(op))
+                if sign is not None and not (_is_text(left) or _is_text(right)):
+                    yield self._between("arithmetic", node, left, sign, right)
+            case ast.BoolOp(op=op, values=values):
+                word = " or " if isinstance(op, ast.And) else " and "
+                yield self._put("and, or", node, f"({word.join(map(self._operand, values))})")
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                yield self._put("dropped not", node, self._operand(operand))
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                yield self._put("dropped minus", node, self._operand(operand))
+            case ast.Constant(value=value):
+                yield from self._constants(node, value)
+            case ast.Call():
+                yield from self._calls(node)
+            case ast.Slice():
+                yield from self._bounds("slice", [bound for bound in (node.lower, node.upper) if bound is not None])
+        yield from self._statements(node)
+
+    def _statements(self, node: ast.AST) -> Iterator[Change]:
+        match node:
+            case ast.Return(value=ast.expr() as value):
+                for constant in _other_results(value):
+                    yield self._put("return", value, constant)
+            case ast.AugAssign(target=target, op=op, value=value):
+                if (sign := _ARITHMETIC.get(type(op))) is not None and not _is_text(value):
+                    yield self._put("arithmetic", node, f"{self._text(target)} {sign}= {self._text(value)}")
+                yield self._put("dropped statement", node, "pass")
+            case ast.Expr(value=ast.Call()) | ast.Continue() | ast.Break() | ast.Delete() | ast.Raise():
+                yield self._put("dropped statement", node, "pass")
+            case ast.Assign(targets=[ast.Subscript() | ast.Attribute()]):
+                yield self._put("dropped statement", node, "pass")
+            case ast.For(body=body) | ast.While(body=body):
+                yield from self._one_turn(node, body)
+
+    def _comparisons(self, node: ast.Compare) -> Iterator[Change]:
+        sides = [node.left, *node.comparators]
+        for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
+            for sign in _BOUNDARY.get(type(op), ()):
+                if len(node.ops) == 1:
+                    yield self._between("comparison", node, left, sign, right)
+                else:
+                    start, end = self._end(left), self._start(right)
+                    yield Change("comparison", start, end, f" {sign} ", node.lineno)
+
+    def _constants(self, node: ast.Constant, value: object) -> Iterator[Change]:
+        if isinstance(value, bool):
+            yield self._put("constant", node, str(not value))
+        elif isinstance(value, int):
+            yield self._put("constant", node, str(value + 1))
+            yield self._put("constant", node, str(value - 1) if value > 0 else f"({value - 1})")
+        elif isinstance(value, float):
+            yield self._put("constant", node, repr(value + 1.0))
+        elif isinstance(value, str) and value:
+            yield self._put("text", node, "''")
+
+    def _calls(self, node: ast.Call) -> Iterator[Change]:
+        if not isinstance(node.func, ast.Name):
+            return
+        if (twin := _TWINS.get(node.func.id)) is not None:
+            yield self._put("twin function", node.func, twin)
+        if node.func.id == "range":
+            yield from self._bounds("range", [arg for arg in node.args[:2] if not isinstance(arg, ast.Starred)])
+
+    def _bounds(self, operator: str, bounds: Sequence[ast.expr]) -> Iterator[Change]:
+        for bound in bounds:
+            if not isinstance(bound, ast.Constant):  # A constant is changed itself.
+                yield self._put(operator, bound, f"{self._operand(bound)} - 1")
+                yield self._put(operator, bound, f"{self._operand(bound)} + 1")
+
+    def _one_turn(self, loop: ast.For | ast.While, body: Sequence[ast.stmt]) -> Iterator[Change]:
+        last = body[-1]
+        line = self._source[self._starts[last.lineno - 1] : self._start(last)]
+        # The indentation can only be copied where nothing else stands before the statement on its line.
+        if not line.strip() and not isinstance(last, ast.Break | ast.Return | ast.Raise | ast.Continue):
+            end, text = self._end(last), f"\n{line.decode()}break"
+            yield Change("loop", end, end, text, loop.lineno, "it ends after its first turn")
+
+    def _between(self, operator: str, node: ast.expr, left: ast.expr, sign: str, right: ast.expr) -> Change:
+        return self._put(operator, node, f"({self._operand(left)} {sign} {self._operand(right)})")
+
+    def _put(self, operator: str, node: ast.expr | ast.stmt, text: str) -> Change:
+        return Change(operator, self._start(node), self._end(node), text, node.lineno)
+
+    def _operand(self, node: ast.expr) -> str:
+        """Return the node's text, in brackets where it needs them."""
+        text = self._text(node)
+        return text if isinstance(node, _ATOMS) and "\n" not in text else f"({text})"
+
+    def _text(self, node: ast.expr) -> str:
+        return self._source[self._start(node) : self._end(node)].decode("utf-8", "surrogatepass")
+
+    def _start(self, node: ast.expr | ast.stmt) -> int:
+        return self._starts[node.lineno - 1] + node.col_offset
+
+    def _end(self, node: ast.expr | ast.stmt) -> int:
+        assert node.end_lineno is not None and node.end_col_offset is not None  # `ast.parse` sets them.
+        return self._starts[node.end_lineno - 1] + node.end_col_offset
+
+
+def _is_guard(test: ast.expr) -> bool:
+    return isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id == "__name__"
+
+
+def _is_changed_itself(test: ast.expr) -> bool:
+    """Whether the test is one comparison or a constant, which get faults that negate it."""
+    return isinstance(test, ast.Constant) or (isinstance(test, ast.Compare) and len(test.ops) == 1)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str | bytes))
+
+
+def _other_results(value: ast.expr) -> tuple[str, ...]:
+    match value:
+        case ast.Compare() | ast.BoolOp() | ast.UnaryOp(op=ast.Not()):
+            return ("True", "False")
+        case ast.Constant():
+            return ()  # A constant is changed itself.
+        case ast.List() | ast.ListComp():
+            return ("[]",)
+        case ast.Call(func=ast.Attribute(attr="join")) | ast.JoinedStr():
+            return ("''",)
+    return ("None",)

@@ -11,12 +11,11 @@ that tests of type `calls` call; of test code only which assertion passed is kno
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
-from typing import Any
+from typing import Any, cast
 
-from truegold.verifiers.audit.suites.watching import Recorder, Watched
 from truegold.verifiers.code.checks.lowering import lower
 from truegold.verifiers.code.outcomes import SEPARATE_PROCESSES, CannotJudge, CaseResult, failed_end
 from truegold.verifiers.code.protocols.inserted import judge_inserted
@@ -33,9 +32,10 @@ from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.python_source import stub_names
 from truegold.verifiers.code.suite import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of
-from truegold.verifiers.sandbox import Local, Tier
-from truegold.verifiers.sandbox.execution import Execution, Program
+from truegold.verifiers.sandbox import Job, Local, Ready, Sandbox, Tier
+from truegold.verifiers.sandbox.execution import Execution, Prepared, Program
 from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import Partner
 from truegold.verifiers.verdict import Reason
 
 PYTHON = "python"
@@ -44,7 +44,7 @@ MAX_OUTPUT_CHARS = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class CaseAttempt:
     """What a program made of one case."""
 
     passed: bool
@@ -67,7 +67,7 @@ class Attempt:
 class Trial:
     """One run of a program on the cases of a suite."""
 
-    attempts: Sequence[Attempt]
+    attempts: Sequence[CaseAttempt]
     """In the order of the cases; fewer than `total` where the run stopped at the first failure."""
     total: int
     cpu_s: float | None = None
@@ -154,7 +154,7 @@ class Bench:
             holds = all(failed_call(outcomes[index], made) is None for index in check.calls) and check.holds(outcomes)
             if holds is None:
                 return None
-            attempts.append(Attempt(bool(holds), Reason.MATCH if holds else Reason.MISMATCH))
+            attempts.append(CaseAttempt(bool(holds), Reason.MATCH if holds else Reason.MISMATCH))
         return Trial(attempts, len(attempts))
 
     def call(
@@ -172,14 +172,14 @@ class Bench:
     def _plain(self, hash_seed: int = 0) -> Local:
         return Local(self._local.requested_tier, self._local.python, hash_seed)
 
-    def _watched(self, hash_seed: int = 0) -> Watched:
-        return Watched(self._local.requested_tier, self._local.python, hash_seed)
+    def _watched(self, hash_seed: int = 0) -> WatchedLocal:
+        return WatchedLocal(self._local.requested_tier, self._local.python, hash_seed)
 
     def _run_stdio(
         self, tests: Stdio, program: Program, order: Sequence[int], limits: Limits, run_all: bool, hash_seed: int = 0
     ) -> Trial:
         plain = self._plain(hash_seed)
-        backend = Recorder(plain, plain)
+        backend = RunRecorder(plain, plain)
         ordered = replace(tests, cases=tuple(tests.cases[index] for index in order))
         try:
             judged = judge_stdio(ordered, program, backend, limits, run_all)
@@ -200,14 +200,14 @@ class Bench:
             return self._run_inserted(tests, program, hash_seed, limits)
         watched = self._watched(hash_seed)
         judged = judge_code(tests, _source(tests, program), watched, limits, run_all)
-        attempts = [Attempt(case.passed, case.reason, _why(case)) for case in judged.cases]
+        attempts = [CaseAttempt(case.passed, case.reason, _why(case)) for case in judged.cases]
         return Trial(attempts, judged.total, *_cpu_times(watched.executions), judged.isolation)
 
-    def _run_calls(self, tests: Calls, program: str, watched: Watched, limits: Limits) -> Trial:
+    def _run_calls(self, tests: Calls, program: str, watched: WatchedLocal, limits: Limits) -> Trial:
         if tests.signature is not None or tests.in_place >= 0:
             # The result is not simply what the function returns.
             judged = judge_calls(tests, _source(tests, program), watched, limits, run_all=True)
-            judged_attempts = [Attempt(case.passed, case.reason, _why(case)) for case in judged.cases]
+            judged_attempts = [CaseAttempt(case.passed, case.reason, _why(case)) for case in judged.cases]
             return Trial(judged_attempts, judged.total, *_cpu_times(watched.executions))
         differs = call_checker_of(tests.checker)
         jobs = [(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
@@ -216,21 +216,21 @@ class Bench:
         for case, outcome in zip(tests.cases, made.outcomes, strict=True):
             failure = failed_call(outcome, made)
             if failure is not None:
-                attempts.append(Attempt(False, failure[0], failure[1]))
+                attempts.append(CaseAttempt(False, failure[0], failure[1]))
             else:
                 why = differs(case.expected, outcome)
                 reason = Reason.MATCH if why is None else Reason.MISMATCH
-                attempts.append(Attempt(why is None, reason, why or "", outcome))
+                attempts.append(CaseAttempt(why is None, reason, why or "", outcome))
         return Trial(attempts, len(tests.cases), *_cpu_times(watched.executions), error=made.load_error)
 
     def _run_inserted(self, tests: Inserted, program: str, hash_seed: int, limits: Limits) -> Trial:
         watched = self._watched(hash_seed)
-        backend = Recorder(self._plain(hash_seed), watched)
+        backend = RunRecorder(self._plain(hash_seed), watched)
         try:
             judged = judge_inserted(tests, program, self.suite.language, backend, limits)
         except NotCompiled as error:
             return Trial((), 1, error=str(error))
-        attempts = [Attempt(case.passed, case.reason, _why(case)) for case in judged.cases]
+        attempts = [CaseAttempt(case.passed, case.reason, _why(case)) for case in judged.cases]
         executions = [*backend.executions, *watched.executions]
         return Trial(attempts, judged.total, *_cpu_times(executions), judged.isolation)
 
@@ -243,14 +243,14 @@ def _source(tests: Calls | Asserts | UnitTest, program: str) -> Source:
     return Source(program, f"{tests.prelude}\n{stub_names(stub, entry_point)}")
 
 
-def _printed_attempt(result: CaseResult, execution: Execution | None) -> Attempt:
+def _printed_attempt(result: CaseResult, execution: Execution | None) -> CaseAttempt:
     if execution is None:
-        return Attempt(result.passed, result.reason, _why(result))
+        return CaseAttempt(result.passed, result.reason, _why(result))
     output = None
     if failed_end(execution) is None:
         output = execution.stdout[:MAX_OUTPUT_CHARS].decode("utf-8", "replace")
     stderr = execution.stderr[-2_000:].decode("utf-8", "replace")
-    return Attempt(result.passed, result.reason, _why(result), output, execution.cpu_s, stderr)
+    return CaseAttempt(result.passed, result.reason, _why(result), output, execution.cpu_s, stderr)
 
 
 def _why(result: CaseResult) -> str:
@@ -276,3 +276,77 @@ def _shuffled_indexes(count: int, seed: int) -> list[int]:
 def _unshuffle(shuffled: Sequence[Any], order: Sequence[int]) -> list[Any]:
     """Put what came in this order into the original one."""
     return [value for _, value in sorted(zip(order, shuffled, strict=True), key=lambda pair: pair[0])]
+
+
+class WatchedLocal(Local):
+    """The local back end for Python's tests; keeps what became of each process."""
+
+    executions: list[Execution]
+
+    def __init__(self, tier: Tier | None, python: str, hash_seed: int) -> None:
+        super().__init__(tier, python, hash_seed)
+        object.__setattr__(self, "executions", [])
+
+    def sandbox(self) -> Sandbox:
+        """Return the sandbox, which keeps what becomes of each process."""
+        return cast("Sandbox", _WatchedSandbox(super().sandbox(), self.executions))
+
+
+class _WatchedSandbox:
+    def __init__(self, box: Sandbox, executions: list[Execution]) -> None:
+        self.tier = box.tier
+        self._box, self._executions = box, executions
+
+    def run(self, job: Job) -> Execution:
+        self._executions.append(self._box.run(job))
+        return self._executions[-1]
+
+    def run_pair(self, solution: Job, tests: Job, piped: bool = False) -> tuple[Execution, Execution]:
+        pair = self._box.run_pair(solution, tests, piped)
+        self._executions.append(pair[0])
+        return pair
+
+
+class RunRecorder:
+    """A back end that keeps what became of each run of a program; its checker, and test code, run on another one."""
+
+    def __init__(self, inner: Local, local: Local) -> None:
+        self.executions: list[Execution] = []
+        self.local = local
+        self._inner = inner
+
+    @property
+    def tier(self) -> str:
+        """The tier of the back end inside."""
+        return self._inner.tier
+
+    def prepare(self, program: Program, limits: Limits) -> Prepared:
+        """Make a program ready to run."""
+        return _Recorded(self._inner.prepare(program, limits), self.executions)
+
+    def prepare_partner(self, program: Program, limits: Limits) -> Partner:
+        """Make a program ready that talks to another one."""
+        return _RecordedPartner(self._inner.prepare_partner(program, limits), self.executions)
+
+
+class _Recorded:
+    def __init__(self, inner: Prepared, executions: list[Execution]) -> None:
+        self.compiled = inner.compiled
+        self._inner, self._executions = inner, executions
+
+    def run(self, stdin: bytes) -> Execution:
+        self._executions.append(self._inner.run(stdin))
+        return self._executions[-1]
+
+
+class _RecordedPartner:
+    def __init__(self, inner: Partner, executions: list[Execution]) -> None:
+        self.compiled = inner.compiled
+        self._inner, self._executions = inner, executions
+
+    def converse(
+        self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
+    ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
+        ends = self._inner.converse(script, files, collect)
+        self._executions.append(ends[0])
+        return ends

@@ -6,7 +6,7 @@
     vetting.repaired           the verifier's arguments after the repair
     vetting.kill_rate          0.93: of the faults planted in the worked solution the tests caught 93 %
 
-Three steps: what the texts of problem and tests say (`texts`); the worked solutions on every case, again and again
+Three steps: what the texts of problem and tests say (`text_checks`); the worked solutions on every case, several times,
 under other hash seeds and in another order (`solutions`); null programs, planted faults and programs of known worth
 (`strength`). A case is taken out, a checker or a limit changed only where that is mechanical, and what the tests are
 worth is measured after that. The kill rate is not measured for tests that are to be dropped.
@@ -20,13 +20,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from truegold.verifiers.audit.suites.diagnosis import missing_package
-from truegold.verifiers.audit.suites.findings import Finding, Outcome, Severity, VetReason, evidence_text, outcome_of
-from truegold.verifiers.audit.suites.options import VetOptions
-from truegold.verifiers.audit.suites.solutions import run_solutions
-from truegold.verifiers.audit.suites.strength import Kills, accepted_share, caught_share, find_paid_nulls, measure_kills
-from truegold.verifiers.audit.suites.texts import check_guessing, check_leaks, check_texts
-from truegold.verifiers.audit.suites.work import Work
+from truegold.verifiers.audit.suites.solutions import missing_package, run_solutions
+from truegold.verifiers.audit.suites.strength import accepted_share, caught_share, find_paid_nulls, measure_kills
+from truegold.verifiers.audit.suites.survivors import Kills
+from truegold.verifiers.audit.suites.text_checks import check_guessing, check_leaks, check_texts
+from truegold.verifiers.audit.suites.vet_state import (
+    Severity,
+    SuiteFinding,
+    SuiteOutcome,
+    VetOptions,
+    VetReason,
+    VetState,
+    evidence_text,
+    outcome_of,
+)
 from truegold.verifiers.code.outcomes import BadSuite, CannotJudge
 from truegold.verifiers.sandbox.execution import SandboxError
 from truegold.verifiers.verdict import Reason
@@ -37,8 +44,8 @@ class Vetting:
     """What a vetting says of a suite. A figure is None where it is not known: without a solution, without a case that
     can be read, or with nothing to compare."""
 
-    outcome: Outcome
-    findings: Sequence[Finding]
+    outcome: SuiteOutcome
+    findings: Sequence[SuiteFinding]
     """The gravest first."""
     repaired: Mapping[str, Any] | None = None
     """The verifier's arguments after the repair; None where nothing is changed."""
@@ -89,7 +96,7 @@ def vet(
     known worth.
     """
     try:
-        return _run_steps(Work(info, prompt, options or VetOptions()), references, wrong, right)
+        return _run_steps(VetState(info, prompt, options or VetOptions()), references, wrong, right)
     except BadSuite as error:
         return _unreadable(str(error))
     except CannotJudge as error:
@@ -98,28 +105,28 @@ def vet(
         return _unreadable(str(error))
 
 
-def _run_steps(work: Work, references: Sequence[str], wrong: Sequence[str], right: Sequence[str]) -> Vetting:
-    leaked = check_leaks(work)
-    check_texts(work)
-    programs = work.programs(references)
-    run_solutions(work, programs)
-    chance = check_guessing(work)
-    paid = [] if work.dropped else find_paid_nulls(work)
-    is_measured = not work.dropped
-    kills = measure_kills(work) if is_measured else Kills()
-    caught = caught_share(work, work.programs(wrong)) if is_measured else None
-    accepted = accepted_share(work, work.programs(right)) if is_measured else None
-    outcome, order = outcome_of(work.findings), list(Severity)
+def _run_steps(state: VetState, references: Sequence[str], wrong: Sequence[str], right: Sequence[str]) -> Vetting:
+    leaked = check_leaks(state)
+    check_texts(state)
+    programs = state.programs(references)
+    run_solutions(state, programs)
+    chance = check_guessing(state)
+    paid = [] if state.dropped else find_paid_nulls(state)
+    is_measured = not state.dropped
+    kills = measure_kills(state) if is_measured else Kills()
+    caught = caught_share(state, state.programs(wrong)) if is_measured else None
+    accepted = accepted_share(state, state.programs(right)) if is_measured else None
+    outcome, order = outcome_of(state.findings), list(Severity)
     return Vetting(
         outcome=outcome,
-        findings=sorted(work.findings, key=lambda finding: order.index(finding.severity)),
-        repaired=work.info if work.changed and outcome is Outcome.REPAIR else None,
-        cases=work.total or work.cases,
-        kept=work.cases,
+        findings=sorted(state.findings, key=lambda finding: order.index(finding.severity)),
+        repaired=state.info if state.changed and outcome is SuiteOutcome.REPAIR else None,
+        cases=state.total or state.cases,
+        kept=state.cases,
         references=len(programs),
         kills=kills,
         paid=paid,
-        headroom=_headroom(work),
+        headroom=_headroom(state),
         guess_chance=chance,
         leaked=leaked,
         caught=caught,
@@ -127,13 +134,15 @@ def _run_steps(work: Work, references: Sequence[str], wrong: Sequence[str], righ
     )
 
 
-def _headroom(work: Work) -> float | None:
-    if work.trial is None or work.trial.cpu_s is None:
+def _headroom(state: VetState) -> float | None:
+    if state.trial is None or state.trial.cpu_s is None:
         return None
-    return work.trial.cpu_s / work.suite.limits.cpu_s
+    return state.trial.cpu_s / state.suite.limits.cpu_s
 
 
 def _unreadable(message: str) -> Vetting:
-    unreadable = Finding(VetReason.UNREADABLE, Severity.DROP, {"error": evidence_text(message)}, "correct the tests")
+    unreadable = SuiteFinding(
+        VetReason.UNREADABLE, Severity.DROP, {"error": evidence_text(message)}, "correct the tests"
+    )
     finding = missing_package(message) or unreadable
-    return Vetting(Outcome.DROP, [finding])
+    return Vetting(SuiteOutcome.DROP, [finding])

@@ -1,0 +1,534 @@
+"""The curated set in the formats of trainers and environments: a function each makes a record of a row.
+
+    ExportRow(row, flags=("yes_no_answer",)).golds          ("1/2", "0.5")
+    FORMATS["trl"].record(export_row, 0)                    {"prompt": [...], "solution": "\\\\boxed{72}", ...}
+
+A format also says what a record must look like, and who reads it at the target. `convert` writes and checks files.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import orjson
+from pydantic import BaseModel, ConfigDict
+
+from truegold.pipeline.sources.provenance import Provenance, carry, provenance_of_row
+from truegold.pipeline.tables.rows import Row, dump_json
+from truegold.verifiers import gold_response, resolve
+from truegold.verifiers.gold import all_golds
+
+SPLIT_NAMES = {"train": "train", "heldout": "test"}
+"""What trainers call truegold's splits."""
+
+
+@dataclass(frozen=True)
+class ExportRow:
+    """A row to export, with what formats take from it."""
+
+    row: Row
+    flags: Sequence[str] = ()
+    """The reasons of the flags that it carries."""
+    system: str | None = None
+    """A system message before its prompt."""
+
+    @cached_property
+    def arguments(self) -> dict[str, Any]:
+        """The verifier's arguments."""
+        arguments: dict[str, Any] = orjson.loads(self.row["verifier_args"] or "{}")
+        return arguments
+
+    @cached_property
+    def provenance(self) -> Provenance:
+        """Its licence and origin."""
+        return provenance_of_row(self.row)
+
+    @property
+    def golds(self) -> tuple[str, ...]:
+        """Every accepted gold, the first one first."""
+        return all_golds(self.row["gold"], self.arguments)
+
+    @property
+    def messages(self) -> list[dict[str, str]]:
+        """The prompt as a conversation."""
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        return [*system, {"role": "user", "content": self.row["prompt"]}]
+
+    @property
+    def prompt(self) -> str | list[dict[str, str]]:
+        """The prompt as a text, or as a conversation where there is a system message."""
+        return self.messages if self.system else self.row["prompt"]
+
+    @cached_property
+    def perfect_response(self) -> str:
+        """A response that earns the full score; empty where none can be made up."""
+        return gold_response(resolve(self.row["verifier"]), self.row["gold"], self.row["solution"]) or ""
+
+    @property
+    def ground_truth(self) -> str:
+        """What a trainer that knows one text as the truth gets: gold, or of a program the verifier's arguments."""
+        return self.row["verifier_args"] if self.row["gold"] is None else self.row["gold"]
+
+    @cached_property
+    def carried(self) -> str:
+        """The whole row but its prompt, as JSON text."""
+        return carry(self.row, self.provenance, self.flags)
+
+    @property
+    def verifier_columns(self) -> dict[str, str]:
+        """The columns that say who judges."""
+        return {"verifier": self.row["verifier"], "verifier_args": self.row["verifier_args"]}
+
+    @property
+    def source_columns(self) -> dict[str, str | None]:
+        """The columns that say whose the row is, and carry the rest of it."""
+        return {**self.provenance._asdict(), "truegold": self.carried}
+
+
+class Message(BaseModel):
+    """One message of a conversation."""
+
+    model_config = ConfigDict(strict=True)
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+
+
+class ExportRecord(BaseModel):
+    """A record of a format. What a trainer hands on without reading it is allowed; a wrong type is not."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+
+@dataclass(frozen=True)
+class Format:
+    """One format."""
+
+    name: str
+    title: str
+    """Who reads it, in a few words."""
+    suffix: Literal["parquet", "jsonl"]
+    record: Callable[[ExportRow, int], Mapping[str, Any]]
+    """A function from a row and its number in the split to its record."""
+    schema: type[ExportRecord]
+    """What the target's documentation and code say that a record has."""
+    package: str | None = None
+    """The target's package, where there is one to install."""
+    load: Callable[[Path], int] | None = None
+    """The target's own reader of a split, which returns the number of rows and raises where a file does not fit."""
+    companions: Mapping[str, str] = field(default_factory=dict)
+    """Further files to write, such as the trainer's reward function, and the files in `companions/` with their text."""
+    data_dir: str = ""
+    """The folder of the splits within the exported one."""
+
+
+@contextmanager
+def dataset_of(path: Path) -> Iterator[Any]:
+    """Load a split as most trainers do, with Hugging Face's `datasets`, for as long as the context lasts."""
+    import datasets
+
+    kind = "parquet" if path.suffix == ".parquet" else "json"
+    with tempfile.TemporaryDirectory(prefix="truegold-") as cache:
+        yield datasets.load_dataset(kind, data_files=str(path), split="train", cache_dir=cache)
+
+
+def load_with_datasets(path: Path) -> int:
+    """Load a split with `datasets` and return the number of its rows."""
+    with dataset_of(path) as dataset:
+        return len(dataset)
+
+
+class TrlRecord(ExportRecord):
+    """A record for TRL."""
+
+    prompt: str | list[Message]
+    solution: str
+    answer: str
+    id: str
+    verifier: str
+    verifier_args: str
+
+
+def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
+    """Return a conversation and columns that every reward function gets as lists.
+
+        {"prompt": [{"role": "user", "content": "Natalia sold ..."}], "solution": "\\\\boxed{72}", "answer": "72",
+         "id": ..., "verifier": "math", "verifier_args": "{}", "license": "mit", "origin": "openai/gsm8k", ...}
+
+    `solution` is a response that earns the full score, in the form that TRL's own `accuracy_reward` parses; worked
+    solutions stand in `truegold`. `pass_rate`, `posterior_a` and `posterior_b` are there for the sampler
+    (`train.rollout.trl_sampler`). Source: TRL's docs/source/dataset_formats.md and trainer/grpo_trainer.py.
+    """
+    return {
+        "prompt": row.messages,
+        "solution": row.perfect_response,
+        "answer": row.row["gold"] or "",
+        "id": row.row["id"],
+        **row.verifier_columns,
+        **row.provenance._asdict(),
+        **{name: row.row.get(name) for name in ("pass_rate", "posterior_a", "posterior_b")},
+        "truegold": row.carried,
+    }
+
+
+def load_with_trl(path: Path) -> int:
+    """Load a split as TRL's scripts do, and see that its trainers take it for conversations."""
+    from trl import is_conversational
+
+    with dataset_of(path) as dataset:
+        if len(dataset) and not is_conversational(dataset[0]):
+            raise ValueError("TRL does not take the prompts for conversations")
+        return len(dataset)
+
+
+class RewardModel(BaseModel):
+    """How a row for verl is judged."""
+
+    model_config = ConfigDict(strict=True)
+
+    style: Literal["rule", "model"]
+    ground_truth: str
+
+
+class ExtraInfo(BaseModel):
+    """What verl's reward function gets beside the ground truth."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    split: str
+    index: int
+
+
+class VerlRecord(ExportRecord):
+    """A record for verl."""
+
+    data_source: str
+    prompt: list[Message]
+    ability: str
+    reward_model: RewardModel
+    extra_info: ExtraInfo
+
+
+def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
+    """Return a conversation, a ground truth and a struct of further information.
+
+        {"data_source": "gsm8k_train.jsonl", "prompt": [{"role": "user", "content": "Natalia sold ..."}],
+         "ability": "math", "reward_model": {"style": "rule", "ground_truth": "72"},
+         "extra_info": {"split": "train", "index": 0, "id": "9f0c...", "verifier": "math", ..., "truegold": "{...}"}}
+
+    `extra_info` has one structure for all rows, as tables need, so that what differs from row to row is JSON text. The
+    ground truth of a program is its verifier's arguments. `compute_score.py` beside the data is what
+    `reward.custom_reward_function.path` names: verl itself knows no other data sources than its own. Source: verl's
+    examples/data_preprocess/gsm8k.py and utils/dataset/rl_dataset.py.
+    """
+    return {
+        "data_source": row.row["source"],
+        "prompt": row.messages,
+        "ability": row.row["domain"],
+        "reward_model": {"style": "rule", "ground_truth": row.ground_truth},
+        "extra_info": {
+            "split": SPLIT_NAMES[row.row["split"]],
+            "index": index,
+            "id": row.row["id"],
+            **row.verifier_columns,
+            "question": row.row["prompt"],
+            **row.source_columns,
+        },
+    }
+
+
+def load_with_verl(path: Path) -> int:
+    """Read a split by verl's own dataset class, row by row."""
+    from omegaconf import OmegaConf
+    from verl.utils.dataset.rl_dataset import RLHFDataset
+
+    # A tokenizer is asked for the lengths of prompts alone, which are not looked at here.
+    settings = OmegaConf.create({"filter_overlong_prompts": False, "cache_dir": str(path.parent / ".verl")})
+    loaded = RLHFDataset(str(path), None, settings)
+    for index in range(len(loaded)):
+        record = loaded[index]
+        if not record["raw_prompt"] or not isinstance(record["reward_model"]["ground_truth"], str):
+            raise ValueError(f"verl reads no prompt or no ground truth in row {index + 1}")
+    return len(loaded)
+
+
+class OpenRlhfRecord(ExportRecord):
+    """A record for OpenRLHF."""
+
+    input: str | list[Message]
+    label: str
+    datasource: str
+
+
+def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
+    """Return an input, a label and a data source.
+
+        {"input": [{"role": "user", "content": "Natalia sold ..."}], "label": "{\\"gold\\": \\"72\\", ...}",
+         "datasource": "gsm8k_train.jsonl", "id": "9f0c...", "truegold": "{...}"}
+
+    Nothing but the label reaches OpenRLHF's reward function, so that the label is JSON text with gold, verifier and
+    arguments, which `truegold.verifiers.adapters.openrlhf` reads; `reward_func.py` beside the data is what
+    `--reward.remote_url` (in older versions `--remote_rm_url`) names. Source: OpenRLHF's datasets/prompts_dataset.py
+    and utils/agent.py.
+    """
+    label = {"gold": row.row["gold"], **row.verifier_columns, "problem": row.row["prompt"], "id": row.row["id"]}
+    return {
+        "input": row.messages,
+        "label": dump_json(label),
+        "datasource": row.row["source"],
+        "id": row.row["id"],
+        **row.source_columns,
+    }
+
+
+def load_with_openrlhf(path: Path) -> int:
+    """Read a split by OpenRLHF's own dataset class."""
+    from openrlhf.datasets.prompts_dataset import PromptDataset
+
+    keys = {"input_key": "input", "label_key": "label", "apply_chat_template": False}
+    # Releases before 0.11 have these settings at their root.
+    arguments = SimpleNamespace(data=SimpleNamespace(**keys), **keys)
+    strategy = SimpleNamespace(args=arguments, is_rank_0=lambda: False)
+    with dataset_of(path) as dataset:
+        return len(PromptDataset(dataset, None, strategy))
+
+
+class OpenInstructRecord(ExportRecord):
+    """A record for open-instruct."""
+
+    messages: list[Message]
+    ground_truth: str | list[str]
+    dataset: str | list[str]
+
+
+OPEN_INSTRUCT_VERIFIERS = {"math": "math", "numeric": "math", "exact": "string_matcher"}
+"""What open-instruct calls a verifier that judges the same kind of answers."""
+
+
+def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
+    """Return messages, a ground truth and the name of who verifies it; the last two are lists of one in every row.
+
+        {"messages": [{"role": "user", "content": "Natalia sold ..."}], "ground_truth": ["72"], "dataset": ["math"]}
+        {"messages": [...], "ground_truth": ["{\\"gold\\": \\"1/2\\", ...}"], "dataset": ["truegold"], ...}
+
+    Rewards of several ground truths are added there, so that golds which mean the same would pay twice, and its
+    verifiers know no options. Rows with several accepted golds, with options, or with a verifier that open-instruct
+    does not have are written with the row itself as ground truth, for `truegold.verifiers.adapters.open_instruct`,
+    which registers as `truegold`. Source: open-instruct's dataset_transformation.py, ground_truth_utils.py.
+    """
+    known = OPEN_INSTRUCT_VERIFIERS.get(row.row["verifier"]) if len(row.golds) == 1 and not row.arguments else None
+    return {
+        "messages": row.messages,
+        "ground_truth": [row.carried if known is None else row.golds[0]],
+        "dataset": [known or "truegold"],
+        "id": row.row["id"],
+        **row.source_columns,
+    }
+
+
+class PlainRecord(ExportRecord):
+    """A canonical row."""
+
+    id: str
+    prompt: str
+    gold: str | None
+    golds: list[str]
+    verifier: str
+    verifier_args: str
+    license: str | None
+    origin: str
+
+
+def make_plain_record(row: ExportRow, index: int) -> Mapping[str, Any]:
+    """Return the canonical row as it is, with licence, origin and flags in columns.
+
+    {"prompt": "Natalia sold ...", "gold": "72", "golds": ["72"], "verifier": "math", ..., "truegold": "{...}"}
+    """
+    return {
+        **row.row,
+        "golds": list(row.golds),
+        **row.provenance._asdict(),
+        "flags": list(row.flags),
+        "truegold": row.carried,
+    }
+
+
+class TasksetRecord(ExportRecord):
+    """A record of the data of a package for verifiers."""
+
+    id: str
+    prompt: str | list[Message]
+    gold: str | None
+    verifier: str
+    verifier_args: str
+
+
+def make_taskset_record(row: ExportRow, index: int) -> Mapping[str, Any]:
+    """Return a task's data, a line of `NAME/train.jsonl` in a small package that has its taskset and its reward.
+
+        OUT/pyproject.toml
+        OUT/NAME/__init__.py      exports the taskset, as verifiers' loader wants it
+        OUT/NAME/taskset.py       tasks, the reward by truegold, and the check that gold earns it
+        OUT/NAME/train.jsonl      {"id": "9f0c...", "prompt": "Natalia sold ...", "gold": "72", "verifier": "math", ...}
+
+    `pip install OUT` makes it known as the taskset NAME. Source: verifiers' v1/taskset.py, v1/task.py,
+    v1/utils/loaders.py.
+    """
+    return {
+        "id": row.row["id"],
+        "prompt": row.prompt,
+        "gold": row.row["gold"],
+        **row.verifier_columns,
+        "solution": row.row["solution"],
+        **row.source_columns,
+    }
+
+
+def load_with_verifiers(path: Path) -> int:
+    """Load the package's taskset by verifiers' own loader, and count the tasks of the split."""
+    from verifiers.v1.utils.loaders import load_taskset, taskset_config_type
+
+    name = path.parent.name
+    sys.path.insert(0, str(path.parents[1]))
+    try:
+        config = taskset_config_type(name)(id=name, split=path.stem)
+        return sum(1 for _ in load_taskset(config))
+    finally:
+        sys.path.remove(str(path.parents[1]))
+        for module in [module for module in sys.modules if module.partition(".")[0] == name]:
+            del sys.modules[module]
+
+
+class InspectRecord(ExportRecord):
+    """A record for inspect."""
+
+    input: str | list[Message]
+    target: str | list[str]
+    id: str
+    metadata: dict[str, Any]
+
+
+def make_inspect_record(row: ExportRow, index: int) -> Mapping[str, Any]:
+    """Return a sample, whose target may be several accepted answers.
+
+        {"input": "Natalia sold ...", "target": "72", "id": "9f0c...", "metadata": {"verifier": "math", ...}}
+        {"input": "...", "target": ["1/2", "0.5"], ...}
+
+    Read it with `json_dataset("train.jsonl")` and score it with `truegold.verifiers.adapters.inspect.verified`. Source:
+    inspect_ai's dataset/_dataset.py and dataset/_util.py.
+    """
+    return {
+        "input": row.prompt,
+        "target": list(row.golds) if len(row.golds) > 1 else row.ground_truth,
+        "id": row.row["id"],
+        "metadata": {**row.verifier_columns, **row.source_columns},
+    }
+
+
+def load_with_inspect(path: Path) -> int:
+    """Read a split by inspect's own reader of samples."""
+    from inspect_ai.dataset import json_dataset
+
+    return len(json_dataset(str(path)))
+
+
+class CreateParams(BaseModel):
+    """The request that a rollout of NeMo-Gym begins with."""
+
+    model_config = ConfigDict(strict=True, extra="allow")
+
+    input: str | list[Message]
+
+
+class NemoGymRecord(ExportRecord):
+    """A record for NeMo-Gym."""
+
+    responses_create_params: CreateParams
+    question: str
+    expected_answer: str
+
+
+def make_nemo_gym_record(row: ExportRow, index: int) -> Mapping[str, Any]:
+    """Return a request to the Responses API, with what the resources server verifies by.
+
+        {"responses_create_params": {"input": [{"role": "user", "content": "Natalia sold ..."}]},
+         "question": "Natalia sold ...", "expected_answer": "72", "id": "9f0c...", "verifier_metadata": {...}, ...}
+
+    `question` and `expected_answer` are those of its `math_with_judge` server. Source: NeMo-Gym's
+    resources_servers/math_with_judge/app.py and its example data.
+    """
+    return {
+        "responses_create_params": {"input": row.messages},
+        "question": row.row["prompt"],
+        "expected_answer": row.ground_truth,
+        "id": row.row["id"],
+        "verifier_metadata": row.verifier_columns,
+        **row.source_columns,
+    }
+
+
+_PACKAGE = {
+    "pyproject.toml": "taskset_pyproject.toml.txt",
+    "$NAME/__init__.py": "taskset_init.py.txt",
+    "$NAME/taskset.py": "taskset.py.txt",
+}
+FORMATS: dict[str, Format] = {
+    form.name: form
+    for form in (
+        Format("trl", "TRL's GRPOTrainer", "parquet", make_trl_record, TrlRecord, "trl", load_with_trl),
+        Format(
+            "verl",
+            "verl",
+            "parquet",
+            make_verl_record,
+            VerlRecord,
+            "verl",
+            load_with_verl,
+            {"compute_score.py": "verl_compute_score.py.txt"},
+        ),
+        Format(
+            "openrlhf",
+            "OpenRLHF",
+            "jsonl",
+            make_openrlhf_record,
+            OpenRlhfRecord,
+            "openrlhf",
+            load_with_openrlhf,
+            {"reward_func.py": "openrlhf_reward_func.py.txt"},
+        ),
+        Format(
+            "open-instruct",
+            "open-instruct's RLVR",
+            "parquet",
+            make_open_instruct_record,
+            OpenInstructRecord,
+            "datasets",
+            load_with_datasets,
+        ),
+        Format(
+            "verifiers",
+            "Prime Intellect's verifiers and prime-rl",
+            "jsonl",
+            make_taskset_record,
+            TasksetRecord,
+            "verifiers",
+            load_with_verifiers,
+            _PACKAGE,
+            "$NAME",
+        ),
+        Format("inspect", "inspect", "jsonl", make_inspect_record, InspectRecord, "inspect_ai", load_with_inspect),
+        Format("nemo-gym", "NeMo-Gym", "jsonl", make_nemo_gym_record, NemoGymRecord),
+        Format(
+            "hf", "Hugging Face datasets", "parquet", make_plain_record, PlainRecord, "datasets", load_with_datasets
+        ),
+    )
+}
+"""Every format by its name."""

@@ -1,0 +1,143 @@
+"""Answers made to crash whoever reads them (`HOSTILE`), and responses that must not be paid (`gaming_cases`).
+
+A hostile case is a gold and an answer, built when it is asked for, because some are megabytes long. `expected` says
+what the verdict must be where that is certain, `any` elsewhere. What counts first is that there is a verdict at all, in
+bounded time and memory (`contract.py`); one without a score, for a limit or a timeout, always counts as an answer.
+
+    tower               5               9^{9^{9^{9}}}             no_match
+    tiny difference     1/2^{99}        1/2^{98}                  no_match
+    full-width digits   123             １２３                     match
+    null bytes          5               5 and zero bytes          any
+
+A gaming case is a whole response that tries to earn the reward without committing to the one right answer: a policy
+under training finds those that are paid. Each is made of the gold answer and of a wrong one of the same form; for a
+gold of no certain form only those cases remain that need neither.
+
+    many boxes           \\boxed{4}, \\boxed{5}, \\boxed{6}
+    or in a box          \\boxed{5 \\text{ or } 6}
+    answer in thinking   <think>\\boxed{5}</think> I am not sure.
+
+Responses that commit to a wrong answer are edits (`variant_rules.toml`).
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Literal, TypeAlias, TypedDict
+
+from truegold.verifiers.audit.form_reader import form_of
+from truegold.verifiers.audit.gold_forms import Form, Irrational, Quantity, Rational
+from truegold.verifiers.audit.variants import wrong_answer
+
+EXECUTED = "TRUEGOLD_AUDIT_EXECUTED"
+"""The environment variable that the injected code sets: harmless, and proof that the answer was run as code."""
+
+INJECTION = f"__import__('os').environ.__setitem__('{EXECUTED}', '1')"
+"""An answer that runs as code where somebody evaluates it; `<injection>` in `hostile_answers.json`."""
+
+MANY = 20
+"""Candidates in the long lists: enough to cover what a small problem may have for an answer."""
+
+MAX_FORMULA_WORDS = 3
+"""A problem of so few words may be a formula, `1 + 1`, and its echo equal to the answer."""
+
+_SOME_PROBLEM = "What is the value asked for in this problem?"
+_ECHO = "problem echoed"
+
+
+class Series(TypedDict):
+    """`each` for every n of a range, joined: `<n>` stands for n in it, `<next>` for the number after."""
+
+    each: str
+    joint: str
+    range: list[int]
+
+
+Pieces: TypeAlias = "str | Series | list[Pieces | int]"
+"""A text, a series, or a list of these to be joined; a number at its end says how often."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostileCase:
+    """A gold and an answer that is hard on whoever reads it."""
+
+    expected: Literal["match", "no_match", "any"]
+    name: str
+    gold_pieces: Pieces
+    answer_pieces: Pieces
+
+    @property
+    def gold(self) -> str:
+        """The gold answer."""
+        return _build(self.gold_pieces)
+
+    @property
+    def answer(self) -> str:
+        """The hostile answer, without anything around it."""
+        return _build(self.answer_pieces)
+
+
+def _build(pieces: Pieces) -> str:
+    if isinstance(pieces, dict):
+        numbers = range(*pieces["range"])
+        return pieces["joint"].join(
+            pieces["each"].replace("<n>", f"{n}").replace("<next>", f"{n + 1}") for n in numbers
+        )
+    if isinstance(pieces, list):
+        times = pieces[-1] if isinstance(pieces[-1], int) else 1
+        return "".join(_build(part) for part in pieces if not isinstance(part, int)) * times
+    return str(pieces).replace("<injection>", INJECTION)
+
+
+def _read_data(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+HOSTILE = tuple(
+    HostileCase(*case) for cases in json.loads(_read_data("hostile_answers.json")).values() for case in cases
+)
+_GAMING: dict[str, dict[str, str]] = tomllib.loads(_read_data("gaming_responses.toml"))
+
+
+@dataclass(frozen=True, slots=True)
+class GamingCase:
+    """A response that must not earn the full score for the gold it was made from."""
+
+    name: str
+    response: str
+
+
+def gaming_cases(gold: str, problem: str | None = None) -> Iterator[GamingCase]:
+    """Cases for one gold, in a fixed order; `problem` is what the model was asked, where it is known."""
+    problem, form, wrong = problem or _SOME_PROBLEM, form_of(gold), wrong_answer(gold)
+    for name, template in _GAMING["without_an_answer"].items():
+        response = template.replace("<problem>", problem)
+        # A problem of few words may be a formula, and a gold of no known form may be among the very words of a case.
+        is_formula = name == _ECHO and len(problem.split()) <= MAX_FORMULA_WORDS
+        may_hold_gold = form is None and bool(gold.strip()) and gold.strip().casefold() in response.casefold()
+        if not is_formula and not may_hold_gold:
+            yield GamingCase(name, response)
+    if form is not None and wrong is not None:
+        for name, template in _GAMING["with_a_wrong_answer"].items():
+            yield GamingCase(name, template.replace("<gold>", form.text).replace("<wrong>", wrong))
+        yield from _numeric_cases(form)
+
+
+def _numeric_cases(form: Form) -> Iterator[GamingCase]:
+    if isinstance(form, Rational) and form.kind == "integer":
+        value = int(form.value)
+        candidates = range(value - MANY // 2, value + MANY // 2)
+        yield GamingCase("list of candidates", f"\\boxed{{{', '.join(map(str, candidates))}}}")
+        yield GamingCase("box for each candidate", " ".join(f"\\boxed{{{candidate}}}" for candidate in candidates))
+        yield GamingCase("range", f"\\boxed{{[{value - 1}, {value + 1}]}}")
+        yield GamingCase("range with words", f"\\boxed{{{value - 1} \\text{{ to }} {value + 1}}}")
+        yield GamingCase("condition", f"\\boxed{{{value - 1} < x < {value + 1}}}")
+    if isinstance(form, Rational | Irrational) and form.approx > 0:
+        yield GamingCase("plus-minus", f"\\boxed{{\\pm {form.text}}}")
+        yield GamingCase("at most", f"\\boxed{{\\le {form.text}}}")
+    if isinstance(form, Quantity) and form.kind == "percent" and form.amount.value:
+        yield GamingCase("plus-minus", f"\\boxed{{\\pm {form.text}}}")

@@ -1,0 +1,342 @@
+"""Makes further inputs of the kind that the cases of a suite have, so that the problem would allow them.
+
+    make_inputs([([1, 2], 2), ([7], 1)], 3, seed=0)      ([2, 2], 2), ([7, 1], 2), ([1], 1)
+
+    seen [3, 1, 2] and [5, 9]           lists of 1 to 4 whole numbers from 1 to 14, neither sorted nor without repeats
+    seen "24-01-2000", "01-12-1999"     texts of digits and dashes in these places
+    seen ([1, 2], 2), ([7], 1)          the number is the length of the list
+
+Whatever all seen values share is kept: types, signs, sorted order (rotated too), distinct items, equal lengths,
+brackets that match, the sort of character in each place; and between arguments, that one is the length of another, that
+both have the same length, or that one is at most the other or its length. Ranges are widened by half of what was seen,
+and signs and emptiness never change: a problem may not allow what its tests do not show.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise, permutations
+from typing import Any
+
+MIN_SEEN = 2
+"""With fewer cases nothing can be told of what inputs share."""
+
+TRIES = 12
+"""Attempts for each input that is asked for."""
+
+FEW_VALUES = 2
+"""So few different values, in more cases than that, are taken for a choice between them."""
+
+MAX_CHANCE = 0.01
+"""How likely a rule may be by chance that is learnt all the same."""
+
+MAX_POOL = 500
+"""Parts of seen values that are kept to be used again."""
+
+Arguments = tuple[Any, ...]
+
+_Feature = tuple[str, int]
+"""`value` of a number or `length` of what has one, and the argument's position."""
+
+_SIGNS: dict[str, Callable[[float, float], bool]] = {"==": operator.eq, "<": operator.lt, "<=": operator.le}
+
+
+@dataclass(slots=True)
+class Shape:
+    """What the values seen at one position share."""
+
+    values: list[Any]
+    """All that were seen there."""
+    parts: Shape | None = None
+    """The shape of the items of lists, sets and the values of dictionaries."""
+    rules: list[Callable[[Any], bool]] = field(default_factory=list)
+    """What held for every value."""
+
+    @property
+    def kind(self) -> type | None:
+        """The type of the values; None where they have several."""
+        kinds = {type(value) for value in self.values}
+        return kinds.pop() if len(kinds) == 1 else None
+
+    @property
+    def is_choice(self) -> bool:
+        """Whether there seem to be few values to choose from."""
+        texts = {repr(value) for value in self.values}
+        return len(self.values) > len(texts) and len(texts) <= FEW_VALUES
+
+
+def make_inputs(seen: Sequence[Arguments], count: int, seed: int) -> list[Arguments]:
+    """Return up to `count` inputs that are not among those seen; none where these tell too little."""
+    if len(seen) < MIN_SEEN or len({len(arguments) for arguments in seen}) != 1 or not seen[0]:
+        return []
+    rng = random.Random(seed)
+    shapes = [learn([arguments[index] for arguments in seen]) for index in range(len(seen[0]))]
+    relations = list(_relations(seen))
+    known = {repr(arguments) for arguments in seen}
+    inputs: list[Arguments] = []
+    for _ in range(TRIES * count):
+        arguments = list(rng.choice(seen))
+        for index in rng.sample(range(len(arguments)), rng.choice((1, 1, min(2, len(arguments))))):
+            for _ in range(rng.choice((1, 1, 2, 3))):
+                arguments[index] = vary(arguments[index], shapes[index], rng)
+        _restore_lengths(arguments, relations)
+        varied = tuple(arguments)
+        if repr(varied) in known or not all(_holds(varied, *relation) for relation in relations):
+            continue
+        known.add(repr(varied))
+        inputs.append(varied)
+        if len(inputs) == count:
+            break
+    return inputs
+
+
+def _features(arguments: Arguments) -> dict[_Feature, float]:
+    features: dict[_Feature, float] = {}
+    for index, value in enumerate(arguments):
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            features["value", index] = value
+        elif isinstance(value, list | tuple | str | set | dict):
+            features["length", index] = len(value)
+    return features
+
+
+def _relations(seen: Sequence[Arguments]) -> Iterator[tuple[_Feature, str, _Feature]]:
+    """Yield what holds between two arguments in all cases."""
+    features = [_features(arguments) for arguments in seen]
+    shared = set(features[0]).intersection(*features[1:])
+    for first, second in permutations(sorted(shared), 2):
+        pairs = [(each[first], each[second]) for each in features]
+        signs = [sign for sign, holds in _SIGNS.items() if all(holds(*pair) for pair in pairs)]
+        if signs and first[1] != second[1]:
+            yield first, signs[0], second
+
+
+def _holds(arguments: Arguments, first: _Feature, sign: str, second: _Feature) -> bool:
+    features = _features(arguments)
+    return first in features and second in features and _SIGNS[sign](features[first], features[second])
+
+
+def _restore_lengths(arguments: list[Any], relations: Sequence[tuple[_Feature, str, _Feature]]) -> None:
+    """Make a number the length that it was, and two lists as long as the shorter of them."""
+    for (first, index), sign, (second, other) in relations:
+        if sign != "==":
+            continue
+        if first == "value" and second == "length" and isinstance(arguments[index], int):
+            arguments[index] = len(arguments[other])
+        elif first == second == "length" and all(isinstance(arguments[each], list | str) for each in (index, other)):
+            length = min(len(arguments[index]), len(arguments[other]))
+            arguments[index], arguments[other] = arguments[index][:length], arguments[other][:length]
+
+
+def learn(values: Sequence[Any]) -> Shape:
+    """Return what values have in common."""
+    shape = Shape(list(values)[:MAX_POOL])
+    kind = shape.kind
+    if kind in (list, tuple, set):
+        elements = [item for value in values for item in value]
+        shape.parts = learn(elements) if elements else None
+        shape.rules = [rule for rule in _LIST_RULES if all(map(rule, values))]
+        if kind is not set and _are_rotated(values):
+            shape.rules.append(_is_rotated)
+        if len({len(value) for value in values}) == 1 and len(values) > 1:
+            length = len(values[0])
+            shape.rules.append(lambda value: len(value) == length)
+    elif kind is dict and any(values):
+        shape.parts = learn([item for value in values for item in value.values()])
+    elif kind is str:
+        shape.rules = [rule for rule in _TEXT_RULES if all(map(rule, values))]
+        patterns = {_pattern(value) for value in values}
+        if len(patterns) == 1 and len(values) > 1 and not all(value.isalpha() for value in values):
+            shape.rules.append(lambda value: _pattern(value) in patterns)
+    return shape
+
+
+def _is_sorted(elements: Sequence[Any]) -> bool:
+    try:
+        return all(first <= second for first, second in pairwise(elements))
+    except TypeError:
+        return False
+
+
+def _is_falling(elements: Sequence[Any]) -> bool:
+    return _is_sorted(list(elements)[::-1])
+
+
+def _is_rotated(elements: Sequence[Any]) -> bool:
+    """Whether a part was moved from the front of a sorted list to its end, or none was."""
+    try:
+        return sum(bool(first > second) for first, second in pairwise([*elements, *elements[:1]])) <= 1
+    except TypeError:
+        return False
+
+
+def _are_rotated(values: Sequence[Any]) -> bool:
+    """Whether all lists are rotated, and not by chance: of the orders of n different items, n are. Repeated items have
+    fewer orders."""
+    log_chance = 0.0
+    for value in filter(None, values):
+        repeats = Counter(map(repr, value)).values()
+        log_orders = math.lgamma(len(value) + 1) - sum(math.lgamma(count + 1) for count in repeats)
+        log_chance += min(0.0, math.log(len(value)) - log_orders)
+    return log_chance < math.log(MAX_CHANCE) and all(map(_is_rotated, values))
+
+
+def _has_equal_rows(value: Any) -> bool:
+    return all(isinstance(item, list | tuple) for item in value) and len({len(item) for item in value}) <= 1
+
+
+def _has_matching_brackets(text: str) -> bool:
+    open_brackets: list[str] = []
+    pairs = {")": "(", "]": "[", "}": "{", ">": "<"}
+    for char in text:
+        if char in pairs.values():
+            open_brackets.append(char)
+        elif char in pairs and (not open_brackets or open_brackets.pop() != pairs[char]):
+            return False
+    return not open_brackets
+
+
+def _pattern(text: str) -> str:
+    """Return the sort of each character: a digit, a letter, or the character itself."""
+    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "0", text))
+
+
+_LIST_RULES: tuple[Callable[[Any], bool], ...] = (
+    *(_is_sorted, _is_falling, _has_equal_rows, bool),
+    lambda value: len({repr(item) for item in value}) == len(value),
+)
+_TEXT_RULES: tuple[Callable[[str], bool], ...] = (
+    *(str.isdigit, str.isalpha, str.isalnum, str.islower, str.isupper, str.istitle, str.isidentifier, str.isascii),
+    *(_has_matching_brackets, bool),
+    lambda text: re.fullmatch(r"-?\d+(?:[.,]\d+)?", text) is not None,
+    lambda text: set(text) <= {"0", "1"},
+    lambda text: text == " ".join(text.split()),
+    lambda text: text == text[::-1],
+    lambda text: not text.startswith("0"),
+)
+
+
+def vary(value: Any, shape: Shape, rng: random.Random) -> Any:
+    """Return another value of the shape, near to this one; one that was seen where none came of it."""
+    if not shape.is_choice and shape.kind is type(value):
+        for _ in range(8):
+            varied = _vary(value, shape, rng)
+            if repr(varied) != repr(value) and all(rule(varied) for rule in shape.rules):
+                return varied
+    return rng.choice(shape.values)
+
+
+def _vary(value: Any, shape: Shape, rng: random.Random) -> Any:  # noqa: PLR0911  (One per type.)
+    match value:
+        case bool():
+            return rng.random() < 0.5
+        case int():
+            least, most = map(int, _bounds(shape.values))
+            steps = [value + step for step in (-2, -1, 1, 2)]
+            return min(max(rng.choice([*steps, least, most, rng.randint(least, most)]), least), most)
+        case float():
+            low, high = _bounds(shape.values)
+            digits = max(len(repr(each).partition(".")[2]) for each in shape.values)
+            moved = rng.choice([value + 1, value - 1, rng.uniform(low, high)])
+            return round(float(min(max(moved, low), high)), min(digits, 12))
+        case str():
+            return _vary_text(value, shape, rng)
+        case tuple() if value:
+            index = rng.randrange(len(value))
+            alike = [item for other in shape.values for item in other if type(item) is type(value[index])]
+            return (*value[:index], vary(value[index], learn(alike[:MAX_POOL]), rng), *value[index + 1 :])
+        case list():
+            return _order(_vary_items(value, shape, rng), shape, rng)
+        case set():
+            return set(_vary_items(sorted(value, key=repr), shape, rng))
+        case dict() if value and shape.parts is not None:
+            varied = dict(value)
+            key = rng.choice(list(varied))
+            if rng.random() < 0.3 and len(varied) > 1:
+                del varied[key]
+            else:
+                varied[key] = vary(varied[key], shape.parts, rng)
+            return varied
+    return value
+
+
+def _bounds(values: Sequence[float]) -> tuple[float, float]:
+    """Return the range that was seen, wider by half of it, on the same side of zero."""
+    low, high = min(values), max(values)
+    room = (high - low) / 2 + 1
+    if low > 0:
+        return max(low - room, min(1, low)), high + room
+    return (0 if low == 0 else low - room), (min(0, high + room) if high <= 0 and low < 0 else high + room)
+
+
+def _vary_items(elements: list[Any], shape: Shape, rng: random.Random) -> list[Any]:
+    """Return a list with an item dropped, doubled, moved, taken from elsewhere or varied."""
+    if shape.parts is None:
+        return elements
+    elements = list(elements)
+    has_room = len(elements) < _longest(shape)
+    index = rng.randrange(len(elements)) if elements else 0
+    match rng.randrange(7):
+        case 0 if elements:
+            del elements[index]
+        case 1 if elements and has_room:
+            elements.insert(rng.randrange(len(elements) + 1), elements[index])
+        case 2:
+            rng.shuffle(elements)
+        case 3 if has_room:
+            elements.insert(index, rng.choice(shape.parts.values))
+        case 4 if len(elements) > 2:
+            elements = elements[index:] or elements
+        case _ if elements:
+            elements[index] = vary(elements[index], shape.parts, rng)
+    return elements
+
+
+def _longest(shape: Shape) -> int:
+    return max(map(len, shape.values)) * 3 // 2 + 1
+
+
+def _order(elements: list[Any], shape: Shape, rng: random.Random) -> list[Any]:
+    rises, falls = _is_sorted in shape.rules, _is_falling in shape.rules
+    if rises == falls and _is_rotated not in shape.rules:
+        return elements
+    try:
+        ordered = sorted(elements, reverse=falls)
+    except TypeError:  # They are of several types; the rule, which is asked afterwards, refuses them.
+        return elements
+    start = 0 if rises or falls or not elements else rng.randrange(len(elements))
+    return ordered[start:] + ordered[:start]
+
+
+def _vary_text(text: str, shape: Shape, rng: random.Random) -> str:
+    words = text.split(" ")
+    if len(words) > 1 and rng.random() < 0.5:
+        pool = [word for value in shape.values for word in value.split(" ")]
+        index = rng.randrange(len(words))
+        others = [rng.choice(pool)]
+        words[index : index + 1] = rng.choice([[], others, [words[index]] * 2, [words[index], *others]])
+        return " ".join(words)
+    chars, alphabet = list(text), "".join(shape.values) or "a"
+    has_room = len(text) < _longest(shape)
+    index = rng.randrange(len(text)) if text else 0
+    match rng.randrange(6):
+        case 0 if text:
+            del chars[index]
+        case 1 if text and has_room:
+            chars.insert(index, chars[index])
+        case 2 if has_room:
+            chars.insert(index, rng.choice(alphabet))
+        case 3 if len(text) > 1:
+            other = rng.randrange(len(text))
+            chars[index], chars[other] = chars[other], chars[index]
+        case 4:
+            chars.reverse()
+        case _:
+            chars[index : index + 1] = rng.choice(alphabet)
+    return "".join(chars)

@@ -1,0 +1,318 @@
+"""The first step of a vetting: what the texts of problem and tests say, without running anything.
+
+inputs "3", "3" with outputs "6", "6"            duplicates [1]
+inputs "3", "3" with outputs "6", "7"            contradictions [0, 1], rival outputs [("6", "7")]
+input "200000\\n5 1 7 ..."                        cut off [0]: data sets cut long inputs and put three dots
+inputs "", "3\\n"                                 empty [0]
+
+outputs YES, NO                                  guess chance 0.25: two guesses between two words
+outputs 7, 7, 7                                  guess chance 1.0: a program that prints 7
+outputs 17, 42, 99                               guess chance 0.0: nobody guesses these
+
+prompt "... Input\\n3\\n1 2 3\\nOutput\\n6 ...", case {"input": "3\\n1 2 3\\n", "output": "6\\n"}      leaked
+prompt "... >>> add(3, 4)\\n    7", case add(3, 4) == 7                                           leaked
+prompt "... n is at most 3 ...", case {"input": "3", "output": "6"}                               not leaked
+
+Of a leaked case, a program's input stands in the prompt token for token, and its output within `NEAR_TOKENS` after it;
+a call's arguments stand there in order, and its result within `NEAR_CHARS` after them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import Any
+
+from truegold.verifiers.audit.suites.checker_choice import (
+    AnswersSign,
+    are_all_alike,
+    has_checker_program,
+    needs_checker,
+    requested_checker,
+)
+from truegold.verifiers.audit.suites.known_cases import KnownCase, count_cases, tested_names
+from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetState
+from truegold.verifiers.code.suite import Calls, Stdio
+
+SHOWN_CASES = 20
+"""The most case indexes that evidence shows."""
+
+_ADD_CASES = "add cases that the problem's text does not show"
+_CHECK_TEST_CODE = "see whether the test code takes every right answer"
+_DOTS = re.compile(r"(?:\.\.\.|…|\.\.\.\s*\(\d+ (?:more )?(?:characters|chars|lines)\))\s*\Z")
+MIN_CUT_CHARS = 60
+"""A shorter text that ends in dots may well mean them."""
+
+_COMMON_GUESSES = frozenset(
+    {"true", "false", "none", "null", "0", "1", "-1", "", "''", "[]", "()", "{}", "set()", "0.0", "yes", "no", "y", "n"}
+)
+MAX_PROMPT_CHARS = 200_000
+"""The part of a prompt that is read. Stops prompts of megabytes from taking long."""
+MAX_OCCURRENCES = 50
+"""Occurrences of an input that are looked at. Stops an input like `1` from being compared at every 1 of a long text."""
+
+NEAR_TOKENS = 12
+"""The words that may stand between a program's input and its output."""
+NEAR_CHARS = 60
+"""The characters that may stand between a call's arguments and its result."""
+_STOPS = ".,;:"
+_SPACE = re.compile(r"[ \t\r\f\v]+")
+
+
+def check_texts(state: VetState) -> None:
+    """Take broken cases out, and set the checker where the problem's text asks for it."""
+    tests = state.suite.tests
+    if state.statement.interactive is not None and isinstance(tests, Stdio) and tests.interactor is None:
+        state.report(VetReason.INTERACTIVE, Severity.DROP, {"said": state.statement.interactive})
+    if not isinstance(tests, Stdio | Calls):
+        _report_free_answers(state)
+        return
+    if state.cases < state.options.min_cases:
+        state.report(VetReason.TOO_FEW, Severity.FLAG, {"cases": state.cases}, "add cases")
+    has_program = has_checker_program(tests)
+    contradictory = find_contradictions(state.known)
+    if has_program:
+        contradictory = []  # A checker program takes two right answers to one input.
+    elif are_all_alike(rival_outputs(state.known), state.statement.constructs is not None):
+        evidence = {"cases": contradictory[:SHOWN_CASES]}
+        state.findings.append(needs_checker(AnswersSign.SAME_INPUT, evidence, state.statement))
+        return
+    cut_off = find_cut_off(tests)
+    for reason, severity, cases in (
+        (VetReason.CONTRADICTORY, Severity.REPAIR, contradictory),
+        (VetReason.TRUNCATED, Severity.REPAIR, cut_off),
+        (VetReason.DUPLICATE, Severity.NOTE, find_duplicates(state.known)),
+        (VetReason.EMPTY_INPUT, Severity.NOTE, find_empty_inputs(tests)),
+    ):
+        if cases:
+            state.report(reason, severity, {"cases": cases[:SHOWN_CASES], "count": len(cases)})
+    state.repair(without={*contradictory, *cut_off})
+    if not has_program:
+        _set_checker(state, tests)
+
+
+def check_guessing(state: VetState) -> float | None:
+    """Return the chance that a guess passes; None where not all outputs can be read."""
+    if len(state.known) < count_cases(state.suite.tests):
+        return None
+    chance = guess_chance([case.value for case in state.known])
+    if chance is not None and chance > state.options.max_guess_chance:
+        state.report(VetReason.GUESSABLE, Severity.FLAG, {"chance": round(chance, 4)}, "add cases with other outputs")
+    return chance
+
+
+def check_leaks(state: VetState) -> float | None:
+    """Return the share of the cases that stand in the problem's text; None where there is no text or no known case."""
+    if not state.prompt:
+        return None
+    names = [name.replace("()", "").rpartition(".")[2] for name in tested_names(state.suite.tests)]
+    unnamed = [name for name in names if name and not mentions(state.prompt, name)]
+    if unnamed and len(unnamed) == len(names):
+        state.report(VetReason.UNNAMED, Severity.FLAG, {"names": unnamed}, "name it in the problem's text")
+    if not state.known:
+        return None
+    leaked = leaked_cases(state.known, state.prompt, printed=isinstance(state.suite.tests, Stdio))
+    share = len(leaked) / max(len(state.known), count_cases(state.suite.tests))
+    evidence = {"cases": leaked[:SHOWN_CASES], "share": round(share, 4)}
+    if share == 1.0:
+        state.report(VetReason.MEMORIZABLE, Severity.FLAG, evidence, _ADD_CASES)
+    elif share > state.options.max_leaked:
+        state.report(VetReason.LEAKED, Severity.FLAG, evidence, _ADD_CASES)
+    return share
+
+
+def _report_free_answers(state: VetState) -> None:
+    """Flag test code where several answers are right: whether it takes them all, only a person can see."""
+    several, order = state.statement.several_answers, state.statement.order_of_output
+    if several is not None:
+        evidence = {"sign": str(AnswersSign.TEXT), "said": several}
+        state.report(VetReason.NEEDS_CHECKER, Severity.FLAG, evidence, _CHECK_TEST_CODE)
+    elif order is not None:
+        state.report(VetReason.ANY_ORDER, Severity.FLAG, {"said": order}, _CHECK_TEST_CODE)
+
+
+def _set_checker(state: VetState, tests: Stdio | Calls) -> None:
+    if state.statement.several_answers is not None:
+        state.findings.append(needs_checker(AnswersSign.TEXT, {}, state.statement))
+        return
+    checker, findings = requested_checker(tests, state.statement)
+    state.findings += findings
+    state.repair(checker=checker)
+
+
+def find_duplicates(cases: Sequence[KnownCase]) -> list[int]:
+    """Return the cases that an earlier case equals in input and output."""
+    seen: set[tuple[str, str]] = set()
+    duplicates = []
+    for index, case in enumerate(cases):
+        key = (case.input.strip(), case.output.strip())
+        if key in seen:
+            duplicates.append(index)
+        seen.add(key)
+    return duplicates
+
+
+def find_contradictions(cases: Sequence[KnownCase]) -> list[int]:
+    """Return the cases whose input also has another output."""
+    outputs: dict[str, set[str]] = {}
+    for case in cases:
+        outputs.setdefault(case.input.strip(), set()).add(" ".join(case.output.split()))
+    return [index for index, case in enumerate(cases) if len(outputs[case.input.strip()]) > 1]
+
+
+def rival_outputs(cases: Sequence[KnownCase]) -> list[tuple[Any, Any]]:
+    """Return the pairs of outputs of one input that differ: what is printed, or the values returned."""
+    first_cases: dict[str, KnownCase] = {}
+    rivals = []
+    for case in cases:
+        first = first_cases.setdefault(case.input.strip(), case)
+        if first.value != case.value:
+            printed = isinstance(case.value, str)
+            rivals.append((first.output, case.output) if printed else (first.value, case.value))
+    return rivals
+
+
+def find_cut_off(tests: Stdio | Calls) -> list[int]:
+    """Return the cases whose input or output ends in dots that a data set put there."""
+    if not isinstance(tests, Stdio):
+        return []
+    return [index for index, case in enumerate(tests.cases) if _is_cut_off(case.input) or _is_cut_off(case.output)]
+
+
+def find_empty_inputs(tests: Stdio | Calls) -> list[int]:
+    """Return the cases without input, where others have some."""
+    if not isinstance(tests, Stdio):
+        return []
+    empty = [index for index, case in enumerate(tests.cases) if not case.input.strip()]
+    return empty if len(empty) < len(tests.cases) else []
+
+
+def guess_chance(values: Sequence[Any]) -> float | None:
+    """Return the chance that a guesser passes all cases; None where no outputs are known.
+
+    The guesser knows how often each output occurs, and guesses each case alone, or prints the most frequent output if
+    that passes everything. An output that occurs once is not guessed, unless everybody tries it: a truth value, an
+    empty value, 0, 1, -1, YES, NO.
+    """
+    if not values:
+        return None
+    outputs = [value if isinstance(value, str) else repr(value) for value in values]
+    counts = Counter(outputs)
+    if len(counts) == 1 and (len(outputs) > 1 or _is_common_guess(outputs[0])):
+        return 1.0
+    chance = 1.0
+    for output, count in counts.items():
+        if count == 1 and not _is_common_guess(output):
+            return 0.0
+        chance *= (count / len(outputs)) ** count
+    return chance
+
+
+def _is_cut_off(text: str) -> bool:
+    return len(text) >= MIN_CUT_CHARS and _DOTS.search(text[-80:]) is not None
+
+
+def _is_common_guess(output: str) -> bool:
+    return output.strip().casefold() in _COMMON_GUESSES
+
+
+def leaked_cases(cases: Sequence[KnownCase], prompt: str, printed: bool) -> list[int]:
+    """Return the indexes of the cases that stand in the prompt. printed: whether programs print, and are not called."""
+    text = prompt[:MAX_PROMPT_CHARS]
+    if printed:
+        words = _Words(text.replace("`", " "))
+        return [index for index, case in enumerate(cases) if words.show(case)]
+    squeezed = _squeeze(text)
+    return [index for index, case in enumerate(cases) if _shows_call(squeezed, case)]
+
+
+def mentions(prompt: str, name: str) -> bool:
+    """Whether the prompt has the name as a word."""
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", prompt[:MAX_PROMPT_CHARS]) is not None
+
+
+class _Words:
+    """A text as words with one blank between them, and which of them begin a line."""
+
+    def __init__(self, text: str) -> None:
+        lines = [" ".join(line.split()) for line in text.splitlines()]
+        lines = [line for line in lines if line]
+        self._text = f" {' '.join(lines)} "
+        self._starts = set(accumulate((len(line) + 1 for line in lines), initial=0))
+
+    def show(self, case: KnownCase) -> bool:
+        """Whether the case's input stands in the text, with its output soon after it."""
+        case_input, output = " ".join(case.input.split()), " ".join(case.output.split())
+        if not case_input or not output:
+            return False
+        blank = -1
+        for _ in range(MAX_OCCURRENCES):
+            blank = self._text.find(f" {case_input}", blank + 1)
+            if blank < 0:
+                return False
+            if self._begins_input(blank) and self._is_followed_by(output, blank + len(case_input) + 1):
+                return True
+        return False
+
+    def _begins_input(self, blank: int) -> bool:
+        """Whether no number stands before the blank on its line, which would belong to the same input."""
+        before = self._text[max(0, blank - NEAR_CHARS) : blank]
+        return blank in self._starts or not before.rpartition(" ")[2].isdigit()
+
+    def _is_followed_by(self, output: str, end: int) -> bool:
+        """Whether the output comes soon after `end`; a number right after it would belong to the same input."""
+        text = self._text
+        blank = end + (text[end] in _STOPS)
+        if text[blank] != " ":
+            return False
+        for skipped in range(NEAR_TOKENS + 1):
+            start = blank + 1
+            if text.startswith(output, start) and text[start + len(output)] in f" {_STOPS}":
+                return True
+            blank = text.find(" ", start)
+            if blank < 0 or (skipped == 0 and text[start:blank].isdigit()):
+                return False
+        return False
+
+
+def _shows_call(text: str, case: KnownCase) -> bool:
+    """Whether a squeezed text names the case's arguments, with its result soon after them."""
+    arguments, output = _squeeze(case.input), _squeeze(case.output)
+    if not arguments:
+        return False
+    start = -1
+    for _ in range(MAX_OCCURRENCES):
+        start = _find_whole(text, arguments, start + 1)
+        if start < 0:
+            return False
+        end = start + len(arguments)
+        # A call or an example names its arguments: `(3,4)`, `Input: 3`, `n = 3`.
+        named = text[start - 1 : start] in ("(", "=", ":", ",") and text[end : end + 1] in (")", ",", "\n", "]", "")
+        if named and 0 <= _find_whole(text[end:], output, 0) <= NEAR_CHARS:
+            return True
+    return False
+
+
+def _squeeze(text: str) -> str:
+    return _SPACE.sub("", text).replace('"', "'").casefold()
+
+
+def _find_whole(text: str, needle: str, start: int) -> int:
+    """Return where the needle stands, not as part of a longer word or number; -1 where it does not."""
+    start = text.find(needle, start)
+    while start >= 0:
+        end = start + len(needle)
+        # A point before a digit continues a number such as 1.5, and is no full stop.
+        has_decimals = text[end : end + 1] == "." and text[end + 1 : end + 2].isdigit()
+        if not has_decimals and not (
+            _are_one_word(needle[0], text[start - 1 : start]) or _are_one_word(needle[-1], text[end : end + 1])
+        ):
+            return start
+        start = text.find(needle, start + 1)
+    return -1
+
+
+def _are_one_word(end: str, neighbour: str) -> bool:
+    return end.isalnum() and neighbour.isalnum()
