@@ -17,9 +17,10 @@ from collections.abc import Sequence
 
 from truegold.pipeline.text.options import Options, chosen_letters
 from truegold.verifiers.math import tree as t
-from truegold.verifiers.math.choices import choice_letter
-from truegold.verifiers.math.reading.cached import Refused, normal_gold, read_gold
-from truegold.verifiers.math.show import show
+from truegold.verifiers.math.reading.answers import Refused, read_gold
+from truegold.verifiers.math.reading.normal import normal_gold
+from truegold.verifiers.math.tree import show
+from truegold.verifiers.math.verifier import choice_letter
 
 GOLD_TYPES = (
     "number",

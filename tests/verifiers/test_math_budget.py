@@ -9,8 +9,8 @@ import tracemalloc
 import pytest
 
 from truegold.verifiers import MathVerifier, Reason, equivalent
-from truegold.verifiers.math import budget
-from truegold.verifiers.math.budget import MAX_STEPS, Budget, Spent, charge, remembered
+from truegold.verifiers.math import policy
+from truegold.verifiers.math.policy import MAX_STEPS, Budget, Spent, charge, remembered
 from truegold.verifiers.math.reading.answers import read
 
 
@@ -98,7 +98,7 @@ def test_a_budget_inside_of_another_one_is_the_same() -> None:
 def test_outside_of_a_verdict_nothing_is_limited() -> None:
     charge(10 * MAX_STEPS)
     read(nested("\\begin{aligned}", "5", "\\end{aligned}", 8))
-    assert budget.seconds_left() > 0
+    assert policy.seconds_left() > 0
 
 
 def test_a_response_is_judged_within_one_budget() -> None:

@@ -1,15 +1,27 @@
-"""What counts as the same answer where mathematics alone does not say: one option for each such question.
+"""Holds what every part of a comparison goes by: the policy, the budget, what is found out, and what is refused.
+
+What counts as the same answer where mathematics alone does not say: one option for each such question.
 
 A row sets them in its `verifier_args`, as in {"units": "strict"}; `equivalent` takes them as keywords.
+
+One budget a verdict: all of its work is charged here before it is done.
+
+A sum of sums, a list of powers, an environment in an environment: each part may be cheap, and what they multiply to may
+not be. So terms, digits, nodes, readings and comparisons are all paid in steps of about a microsecond, from one purse.
+Counting steps, unlike a clock, gives the same verdict on every machine.
+
+What is remembered between verdicts (`remembered`) is charged again whenever it is used, so that no verdict depends on
+those before it. Outside of a verdict nothing is limited.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
-from functools import lru_cache
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from functools import lru_cache, wraps
+from typing import Any, Literal, NamedTuple, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from truegold.verifiers.sandbox.errors import ConfigError
 
@@ -117,3 +129,129 @@ _ALLOWED: dict[str, tuple[Any, str]] = {
     ),
 }
 """For each option, whether a value is allowed, and what the message says that it may be."""
+
+
+MAX_STEPS = 25_000
+"""What a verdict may cost: six times as much as the dearest of ten thousand labelled rows. Stops nested sums."""
+
+MAX_GOLD_STEPS = MAX_STEPS // 2
+"""Where a budget is used up, gold is at fault if it costs more than this on its own; else the answer is."""
+
+SECONDS_A_STEP = 1e-6
+_UNLIMITED = 1 << 60
+
+T = TypeVar("T")
+
+
+class Spent(Exception):
+    """The budget of a verdict is used up."""
+
+
+class _Account(threading.local):
+    """What the verdict that this thread is working on may still cost."""
+
+    steps_left: int = _UNLIMITED
+    is_open: bool = False
+
+
+_ACCOUNT = _Account()
+
+
+def charge(steps: int) -> None:
+    """Charge work that is about to be done. Raises Spent where it goes beyond the budget."""
+    steps_left = _ACCOUNT.steps_left - steps
+    _ACCOUNT.steps_left = steps_left
+    if steps_left < 0:
+        raise Spent
+
+
+def seconds_left() -> float:
+    """Return what is left of the budget of a verdict as CPU time, for work that counts no steps."""
+    return min(_ACCOUNT.steps_left, MAX_STEPS) * SECONDS_A_STEP
+
+
+def digit_steps(bits: int) -> int:
+    """Return the price of one operation on rationals of so many bits, whose common divisor has to be found."""
+    return 1 + bits * bits // 1_000_000
+
+
+class Budget:
+    """All work inside a `with` statement draws on one budget: that of the verdict around it, where there is one."""
+
+    __slots__ = ("_account_before", "_is_separate", "_steps")
+
+    def __init__(self, steps: int = MAX_STEPS, *, separate: bool = False) -> None:
+        """separate: the budget is a new one in any case."""
+        self._steps = steps
+        self._is_separate = separate
+
+    def __enter__(self) -> Self:
+        self._account_before = _ACCOUNT.steps_left, _ACCOUNT.is_open
+        if self._is_separate or not _ACCOUNT.is_open:
+            _ACCOUNT.steps_left, _ACCOUNT.is_open = self._steps, True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        steps_before, was_open = self._account_before
+        if self._is_separate or not was_open:
+            _ACCOUNT.steps_left, _ACCOUNT.is_open = steps_before, was_open
+
+
+CACHED_READINGS = 8_192
+"""How many texts are remembered by each of the functions that read them."""
+MAX_REMEMBERED_CHARS = 300
+"""Longer texts are read anew each time. Stops memory from filling with the trees of long answers."""
+
+
+def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Remember what a function returns together with its price, which is charged each time."""
+
+    def decorate(function: Callable[..., T]) -> Callable[..., T]:
+        known: dict[tuple[Any, ...], tuple[T, int]] = {}
+
+        @wraps(function)
+        def call(*args: Any) -> T:
+            entry = known.get(args)
+            if entry is not None:
+                value, price = entry
+                if price:
+                    charge(price)
+                return value
+            before = _ACCOUNT.steps_left
+            value = function(*args)
+            if isinstance(args[0], str) and len(args[0]) > MAX_REMEMBERED_CHARS:
+                return value
+            if len(known) >= maxsize:
+                # To forget all at once is quicker than to keep account of what was used last.
+                known.clear()
+            known[args] = value, before - _ACCOUNT.steps_left
+            return value
+
+        return call
+
+    return decorate
+
+
+class Outcome(NamedTuple):
+    """Whether two sides are the same, and which rung of the ladder decided that."""
+
+    same: bool | None
+    """None where nothing could be concluded."""
+    rung: str
+    hedged: bool = False
+    """The answer holds gold among other values."""
+
+
+SAME_NUMBER, OTHER_NUMBER = Outcome(True, "exact"), Outcome(False, "exact")
+SAME_STRUCTURE, OTHER_STRUCTURE = Outcome(True, "structure"), Outcome(False, "structure")
+UNDECIDED = Outcome(None, "structure")
+OPEN = Outcome(None, "open")
+"""Both sides may mean the same, and no rule can tell: the verdict is none, unlike that of `UNDECIDED`."""
+
+
+class TooLarge(Exception):
+    """A budget was met; the message names it."""
+
+
+class Unreadable(Exception):
+    """The text is no answer that the reader knows."""

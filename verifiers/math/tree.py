@@ -14,14 +14,15 @@ Nobody changes a node once it is built, and nodes compare by identity, so that t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.measures import Unit
+from truegold.verifiers.math.measures import DEGREE, Unit
+from truegold.verifiers.math.policy import charge
 
 
 class Node:
@@ -360,3 +361,245 @@ def negated(node: Node) -> Node:
     if isinstance(node, Measure):
         return Measure(negated(node.value), node.unit)
     return Mul((MINUS_ONE, node))
+
+
+COORDINATES = frozenset({"x", "y", "z"})
+"""Labels that make a value the equation of a line: x=5 is not y=5."""
+
+ANY_LABEL = "?"
+"""What `labelled` returns for a label that is no name."""
+
+
+def label_of(node: Node) -> str | None:
+    """Return the name in front of `x_1 = 5`; for `f(2) = 5` the name with its argument."""
+    if isinstance(node, Chain) and node.operators[0] == "=":
+        first = node.parts[0]
+        if isinstance(first, Sym):
+            return first.name
+        if isinstance(first, Call) and first.applied:
+            values = [str(arg.value) for arg in first.args if isinstance(arg, Num)]
+            return f"{first.name}({','.join(values)})" if values else first.name
+    return None
+
+
+def labelled(node: Node) -> tuple[str | None, Node | None]:
+    """Return the name and the value of `x = 5`; a bare value has no name, and an equation has neither."""
+    if not isinstance(node, Chain):
+        return None, node
+    if node.operators == ("to",) and isinstance(node.parts[0], (Sym, Ratio)):
+        # x \\mapsto x + 1 is a function whose name nobody needs.
+        return ANY_LABEL, node.parts[1]
+    if node.operators[0] != "=":
+        return None, None
+    first, rest = node.parts[0], node.parts[1:]
+    label = label_of(node)
+    if label is None and (_is_label(first) or is_tuple_of_names(first, rest[0])):
+        label = ANY_LABEL
+    if label is None or label in symbols_of(rest):
+        return None, None
+    return label, rest[0] if len(rest) == 1 else Chain(rest, node.operators[1:])
+
+
+def is_tuple_of_names(first: Node, value: Node) -> bool:
+    """Tell whether the two sides are those of `(x, y) = (8, -2)`."""
+    return (
+        isinstance(first, Group)
+        and isinstance(value, Group)
+        and len(first.elements) == len(value.elements)
+        and all(isinstance(element, Sym) for element in first.elements)
+        and not symbols(first) & symbols(value)
+    )
+
+
+def argument_of(node: Chain) -> str | None:
+    """Return the variable of `f(x) = ...`."""
+    first = node.parts[0]
+    if isinstance(first, Call) and len(first.args) == 1 and isinstance(first.args[0], Sym):
+        return first.args[0].name
+    return None
+
+
+def symbols_of(nodes: Iterable[Node]) -> frozenset[str]:
+    """Return the names of the free variables of several trees."""
+    return frozenset().union(*map(symbols, nodes))
+
+
+def _is_label(node: Node) -> bool:  # noqa: PLR0911, one for each kind of label
+    """Tell whether the node stands for a single value: S(n), W(x), AB, |AB|, \\cos A, f^{-1}(x)."""
+    if isinstance(node, Call):
+        if node.name == "abs" and isinstance(node.args[0], Sym) and node.args[0].name in COORDINATES:
+            # |x| = 3 is an equation for x, and |a| = 3 the length of a vector.
+            return False
+        return bool(symbols(node)) and all(isinstance(arg, (Sym, Mul)) for arg in node.args)
+    if isinstance(node, Mul) and len(node.factors) == 2 and isinstance(node.factors[0], Pow):
+        base = node.factors[0].base
+        return isinstance(base, Sym) and base.name in "fghFGH" and isinstance(node.factors[1], Sym)
+    if isinstance(node, Mul) and len(node.factors) == 2 and isinstance(node.factors[1], Group):
+        # \\Phi(x, y) names a function of two variables.
+        name, names = node.factors
+        return isinstance(name, Sym) and isinstance(names, Group) and all(isinstance(e, Sym) for e in names.elements)
+    if isinstance(node, (Mul, Ratio)):
+        return bool(symbols(node)) and all(map(_is_part_of_segments, walk(node)))
+    if isinstance(node, Pow):
+        return isinstance(node.base, Sym) and isinstance(node.exponent, Sym) and node.exponent.name == "*"
+    return isinstance(node, Sym)
+
+
+def _is_part_of_segments(part: Node) -> bool:
+    """Tell whether the node may be part of NO/BO or A:B: a capital letter, or -1 in the exponent of a divisor."""
+    if isinstance(part, Num):
+        return bool(part.value == -1)
+    return isinstance(part, (Mul, Pow, Ratio)) or (isinstance(part, Sym) and part.name[0].isupper())
+
+
+def renamed(node: Node, names: Mapping[str, str]) -> Node:
+    """Return the tree with other names for some of its variables."""
+    return substituted(node, {old: Sym(new) for old, new in names.items()})
+
+
+def substituted(node: Node, values: Mapping[str, Node]) -> Node:
+    """Return the tree with other values for some of its variables; the bound variable of a sum stays as it is."""
+    if isinstance(node, Sym):
+        return values.get(node.name, node)
+    if isinstance(node, Big):
+        values = {name: value for name, value in values.items() if name != node.variable}
+    return _rebuilt(node, lambda part: substituted(part, values))
+
+
+def mapped(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Return the tree with `change` applied to every node, from the leaves up."""
+    return change(_rebuilt(node, lambda part: mapped(part, change)))
+
+
+def with_log_base_ten(node: Node) -> Node:
+    """Return the tree with ten as the base of every `log` that has none."""
+
+    def based(part: Node) -> Node:
+        if isinstance(part, Call) and part.name == "log" and len(part.args) == 1:
+            return Call("log", (part.args[0], Num(mpq(10))))
+        return part
+
+    return mapped(node, based)
+
+
+def _rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
+    """Return a copy of the node with `change` applied to each of its parts; a node without parts stays itself."""
+
+    def changed(field: Any) -> Any:
+        if isinstance(field, tuple):
+            return tuple(map(changed, field))
+        return change(field) if isinstance(field, Node) else field
+
+    charge(2)
+    if not may_have_parts(node):
+        return node
+    return type(node)(*(changed(getattr(node, name)) for name in type(node).__slots__))
+
+
+MAX_SHOWN_CHARS = 200
+
+
+@lru_cache(maxsize=CACHED_FACTS)
+def show(node: Node) -> str:
+    """Return the tree in at most MAX_SHOWN_CHARS characters."""
+    text = _show(node)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[: MAX_SHOWN_CHARS - 3]}..."
+
+
+def _show(node: Node) -> str:
+    return _SHOWN[type(node)](node)
+
+
+def _show_all(nodes: tuple[Node, ...], mark: str = ", ") -> str:
+    return mark.join(map(_show, nodes))
+
+
+def _show_big(node: Big) -> str:
+    bounds = ", ".join("" if bound is None else _show(bound) for bound in (node.low, node.high))
+    return f"{node.kind}({_show(node.body)}, {node.variable}, {bounds})"
+
+
+def _show_chain(node: Chain) -> str:
+    words = [_show(node.parts[0])]
+    for operator, part in zip(node.operators, node.parts[1:], strict=True):
+        words += (operator, _show(part))
+    return " ".join(words)
+
+
+def _show_list(node: BareList) -> str:
+    return _show_all(node.elements, f"{node.joined} " if node.joined in ",;" else f" {node.joined} ")
+
+
+def _show_product(factors: tuple[Node, ...]) -> str:
+    """Show a*b/c rather than a*b*c^(-1)."""
+    text = ""
+    for factor in factors:
+        if isinstance(factor, Pow) and isinstance(factor.exponent, Num) and factor.exponent.value == -1:
+            text += f"/{_show_operand(factor.base)}" if text else f"1/{_show_operand(factor.base)}"
+        else:
+            text += f"*{_show_operand(factor)}" if text else _show_operand(factor)
+    return text
+
+
+def _show_clock(node: Clock) -> str:
+    if node.half in ("am", "pm"):
+        return f"{node.minutes // 60 % 12 or 12}:{node.minutes % 60:02} {node.half}"
+    return f"{node.minutes // 60}:{node.minutes % 60:02}"
+
+
+def _show_operand(node: Node) -> str:
+    return f"({_show(node)})" if isinstance(node, Mul) else _show(node)
+
+
+def _show_number(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= MAX_SHOWN_CHARS else f"{text[:20]}...({len(text)} characters)"
+
+
+_SHOWN: dict[type[Node], Callable[[Any], str]] = {
+    Num: lambda node: _show_number(node.value),
+    Const: lambda node: node.name,
+    Sym: lambda node: node.name,
+    Named: lambda node: node.name,
+    Add: lambda node: f"({_show_all(node.terms, ' + ')})",
+    Mul: lambda node: _show_product(node.factors),
+    Pow: lambda node: f"{_show(node.base)}^({_show(node.exponent)})",
+    Call: lambda node: f"{node.name}({_show_all(node.args)})",
+    Big: _show_big,
+    Sign: lambda node: "∓" if node.flipped else "±",
+    Measure: lambda node: f"{_show(node.value)} {node.unit}",
+    BareList: _show_list,
+    Group: lambda node: f"{node.opening}{_show_all(node.elements)}{node.closing}",
+    Matrix: lambda node: f"[{'; '.join(map(_show_all, node.rows))}]",
+    Chain: _show_chain,
+    SetOps: lambda node: _show_all(node.parts, f" {node.operator} "),
+    SetOf: lambda node: f"{{{_show(node.element)} | {_show(node.condition)}}}",
+    Ratio: lambda node: _show_all(node.parts, ":"),
+    BaseN: lambda node: f"{node.digits} base {node.base}",
+    Residues: lambda node: f"{node.label or '?'} = {_show_all(node.remainders)} mod {_show(node.modulus)}",
+    Clock: _show_clock,
+    Day: lambda node: "-".join(str(part or "?") for part in (node.year, node.month, node.day, node.weekday)),
+    Family: lambda node: f"{_show(node.body)} for integers {', '.join(sorted(node.parameters))}",
+    Text: lambda node: " ".join(node.words),
+}
+
+
+def as_measure(node: Node) -> Node:
+    """Return `30^\\circ` as 30 degrees, which it is where it stands alone; other nodes stay as they are."""
+    kind = type(node)
+    if kind is not Call and kind is not Mul:
+        return node
+    if isinstance(node, Call) and node.name == "degree":
+        return Measure(node.args[0], DEGREE)
+    if isinstance(node, Mul) and len(node.factors) == 2:
+        first, second = node.factors
+        if isinstance(first, Num) and isinstance(second, Call) and second.name == "degree":
+            return Measure(scaled(second.args[0], first.value), DEGREE)
+    return node
+
+
+def scaled(value: Node, factor: mpq) -> Node:
+    if isinstance(value, Num):
+        # The precision of a scaled decimal is not the one that was written.
+        return Num(value.value * factor, value.decimals if abs(factor) == 1 else None)
+    return value if factor == 1 else Mul((Num(factor), value))

@@ -1,19 +1,445 @@
-"""The verifier `math`: what a response commits to, compared with gold by the ladder of `ladder.py`."""
+r"""Gives the verdict of the verifier `math`: is an answer the same as gold? Each rung is dearer than the one before.
+
+    text        the same characters, once normal
+    words       a choice's letter, yes and true, a phrase
+    exact       the same rational number, or the same rational function
+    structure   the same list, set, interval, tuple, matrix, ...
+    units       the same quantity in another unit
+    rounding    gold is the rounded answer
+    numeric     constants that agree to 300 bits
+    sampled     expressions that agree at random points
+    symbolic    what is left where gold has an integral, a limit or a long sum: sympy, in a killable process
+
+A rung decides or passes on. The verdict's evidence names the rung and shows how both sides were read. Where notation
+has several readings (`1,234`, `1/2x`, `5m`), the usual one comes first and the others are tried against the other side.
+
+Gold that cannot be read, or that is beyond the budgets, gives no score. An answer that cannot be read, that is beyond
+them, or that leaves an integral to be worked out where gold has none, earns 0: a policy must not be able to opt out of
+a problem.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar
+from functools import lru_cache
+from typing import Any, ClassVar, TypeAlias
 
 from truegold.verifiers.extract import committed_answer
-from truegold.verifiers.math.budget import Budget
-from truegold.verifiers.math.ladder import compare_texts, holds_several_answers
-from truegold.verifiers.math.policy import Policy, parse_policy
+from truegold.verifiers.gold import is_placeholder
+from truegold.verifiers.math import worker
+from truegold.verifiers.math.comparison import compare
+from truegold.verifiers.math.policy import (
+    DEFAULT,
+    MAX_GOLD_STEPS,
+    MAX_STEPS,
+    OTHER_NUMBER,
+    SAME_NUMBER,
+    Budget,
+    Outcome,
+    Policy,
+    Spent,
+    TooLarge,
+    parse_policy,
+    seconds_left,
+)
+from truegold.verifiers.math.reading.answers import Refused, other_readings, read_gold, read_text, simple_number
+from truegold.verifiers.math.reading.lexer import MAX_CHARS
+from truegold.verifiers.math.reading.normal import key_of, normal, normal_gold, normal_text, same_but_for_looks
+from truegold.verifiers.math.tree import MAX_SHOWN_CHARS, BareList, Group, Node, Text, show, with_log_base_ten
 from truegold.verifiers.options import BadOption
-from truegold.verifiers.sandbox.errors import ConfigError
+from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
+
+_UNSURE = re.compile(
+    r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.IGNORECASE
+)
+_ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
+"""The forms of extraction that announce an answer; a sentence that happens to end with a number does not."""
+
+MIN_PROSE_CHARS = 200
+"""A longer answer with many blanks is prose around a formula."""
+
+MAX_PROSE_CHARS = 20_000
+"""Longer answers are not searched for a box or a formula."""
+
+SHOWN_PLACEHOLDER = 60
+"""The evidence shows this much of a gold that is none."""
+
+_NO_GOLD: Any = object()
+"""The default of `gold`, which may be None: a row without gold gets a verdict that says so."""
+
+
+def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:
+    r"""Compare an answer with gold: `equivalent("0.5", gold="1/2").score` is 1.0.
+
+    `answer` is what a response commits to (`committed_answer`), not the response. Gold is passed by keyword, because
+    swapped texts would silently get other verdicts. The other keywords are the fields of `Policy`. Raises ConfigError
+    for a second positional text, for a missing gold and for a wrong policy.
+    """
+    if more or gold is _NO_GOLD:
+        raise ConfigError(
+            "equivalent takes the answer first and gold by keyword.", "Type equivalent(answer, gold=gold)."
+        )
+    return compare_texts(answer, gold, parse_policy(policy) if policy else DEFAULT)
+
+
+def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool = False) -> Verdict:
+    """Return the verdict on an extracted answer; `boxed` says that prose in it is no sentence with a number in it."""
+    if gold is None or not gold.strip():
+        return Verdict(None, Reason.GOLD_MISSING)
+    if is_placeholder(gold):
+        return Verdict(None, Reason.GOLD_MISSING, evidence={"placeholder": gold[:SHOWN_PLACEHOLDER]})
+    if not answer.strip():
+        return Verdict(0.0, Reason.NO_ANSWER)
+    if answer == gold:
+        return _same_text(answer, answer)
+    for side, text in (("gold", gold), ("answer", answer)):
+        if len(text) > MAX_PROSE_CHARS:
+            return _limit(side, answer, f"{len(text)} characters, the limit is {MAX_PROSE_CHARS}")
+    return _compare_within_budget(answer, gold, policy, boxed)
+
+
+def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
+    with Budget():
+        try:
+            return _compare(answer, gold, policy, boxed)
+        except Spent:
+            side = "gold" if _is_too_dear(gold, policy) else "answer"
+            return _limit(side, answer, f"more work than the {MAX_STEPS} steps of a verdict", rung="budget")
+        except TruegoldError:
+            raise
+        except Exception as error:
+            # A fault of this code is not to end a training run, and the answer has not earned anything by it.
+            return Verdict(None, Reason.VERIFIER_ERROR, answer, {"error": f"{type(error).__name__}: {error}"})
+
+
+def _compare(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
+    gold_text, answer_text = normal_gold(gold), normal_text(answer)
+    verdict = _compare_unread(answer_text, gold_text, answer, gold, policy)
+    return verdict if verdict is not None else _compare_read(answer_text, gold_text, answer, policy, boxed)
+
+
+def _is_too_dear(gold: str, policy: Policy) -> bool:
+    """Tell whether to read gold, and to compare it with itself, takes up half of a budget."""
+    with Budget(MAX_GOLD_STEPS, separate=True):
+        try:
+            tree = read_gold(normal_gold(gold), policy.mixed)
+            if not isinstance(tree, Refused):
+                compare(tree, tree, policy)
+        except Spent:
+            return True
+        except TooLarge:
+            return False
+    return False
+
+
+def holds_several_answers(gold: str | None) -> bool:
+    """Tell whether gold is a list or a set, so that several boxes may be one answer."""
+    if gold is None or len(gold) > MAX_PROSE_CHARS:
+        return False
+    with Budget():
+        try:
+            tree = read_gold(normal_gold(gold), DEFAULT.mixed)
+        except Spent:
+            return False
+    return not isinstance(tree, Refused) and holds_several(tree)
+
+
+def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str, policy: Policy) -> Verdict | None:
+    """Try the rungs that need no tree; None where they cannot tell."""
+    if not answer_text:
+        return Verdict(0.0, Reason.NO_ANSWER)
+    if gold_text == answer_text or key_of(gold_text) == key_of(answer_text):
+        return _same_text(extracted, answer_text)
+    exact = policy.decimals is None and policy.tolerance is None
+    if exact and (outcome := _compare_simple(gold_text, answer_text)) is not None:
+        return _verdict_of(outcome, extracted, gold_text, answer_text)
+    if not gold_text:
+        return Verdict(None, Reason.GOLD_UNPARSED, extracted, {"rung": "text", "gold": gold[:MAX_SHOWN_CHARS]})
+    if same_but_for_looks(gold_text, answer_text):
+        return _same_text(extracted, answer_text)
+    letter = choice_letter(gold_text)
+    return None if letter is None else _compare_with_choice(letter, answer_text, extracted, policy)
+
+
+def _compare_simple(gold_text: str, answer_text: str) -> Outcome | None:
+    """Compare two plain numbers; None where a side is none, or where one may be the other rounded."""
+    gold = simple_number(gold_text)
+    answer = simple_number(answer_text) if gold is not None else None
+    if gold is None or answer is None:
+        return None
+    if gold.value == answer.value:
+        return SAME_NUMBER
+    return OTHER_NUMBER if gold.decimals is None and answer.decimals is None else None
+
+
+def _compare_with_choice(letter: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
+    named = names_choice(
+        letter, answer_text, policy.options, lambda option, text: _same_as_option(option, text, policy)
+    )
+    if named is None:
+        return None
+    return _verdict_of(Outcome(named, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
+
+
+def _same_as_option(option: str, answer_text: str, policy: Policy) -> bool:
+    """Compare two normal texts as they stand."""
+    option_tree, answer_tree = read_gold(option, policy.mixed), read_text(answer_text, policy.mixed)
+    if isinstance(option_tree, Refused) or isinstance(answer_tree, Refused):
+        return False
+    try:
+        return compare(option_tree, answer_tree, policy).same is True
+    except TooLarge:
+        return False
+
+
+def _compare_read(answer_text: str, gold_text: str, extracted: str, policy: Policy, boxed: bool) -> Verdict:
+    """Compare trees: of the whole answer, and where that is prose, of the formula or number that it commits to."""
+    gold_tree = read_gold(gold_text, policy.mixed)
+    if isinstance(gold_tree, Refused):
+        return _compare_with_unread_gold(gold_tree, answer_text, gold_text, extracted)
+    if len(answer_text) > MIN_PROSE_CHARS and answer_text.count(" ") > MIN_PROSE_CHARS // 10:
+        part = _committed_part(extracted, gold_tree, boxed)
+        if part is not None:
+            return _compare_tree(gold_tree, part, gold_text, extracted, policy)[0]
+    verdict, may_be_prose = _compare_tree(gold_tree, answer_text, gold_text, extracted, policy)
+    if verdict.score == 1.0 or not may_be_prose:
+        return verdict
+    part = _committed_part(extracted, gold_tree, boxed)
+    if part is None or part == answer_text:
+        return verdict
+    return _compare_tree(gold_tree, part, gold_text, extracted, policy)[0]
+
+
+def _compare_with_unread_gold(refused: Refused, answer_text: str, gold_text: str, extracted: str) -> Verdict:
+    if refused.too_large:
+        return _limit("gold", extracted, refused.why)
+    if _loose_key(gold_text) == _loose_key(answer_text):
+        return _same_text(extracted, answer_text)
+    evidence = {"rung": "read", "gold": gold_text[:MAX_SHOWN_CHARS], "unread": refused.why[:MAX_SHOWN_CHARS]}
+    return Verdict(None, Reason.GOLD_UNPARSED, extracted, evidence)
+
+
+_SPELT = {
+    **dict.fromkeys(("\\dfrac", "\\tfrac"), "\\frac"), **dict.fromkeys(("\\geqslant", "\\geq"), "\\ge"),
+    **dict.fromkeys(("\\leqslant", "\\leq"), "\\le"), "\\neq": "\\ne",
+    **dict.fromkeys(("\\left", "\\right", "\\text", "\\mathrm"), ""),
+}  # fmt: skip
+_RESPELT = re.compile(r"\\[A-Za-z]+")
+_LONE_CHARACTER = re.compile(r"\{(\w)\}")
+
+
+def _loose_key(text: str) -> str:
+    """Return a key that two spellings of a statement share, such as one with quantifiers that is not read."""
+    text = _RESPELT.sub(lambda match: _SPELT.get(match[0], match[0]), _LONE_CHARACTER.sub(r"\1", text[:MAX_CHARS]))
+    return "".join(c for c in text.casefold() if c.isalnum() or c in "+-=<>^_()[]{}|/*!")[:MAX_CHARS]
+
+
+def _committed_part(answer: str, gold_tree: Node, boxed: bool) -> str | None:
+    """Return the formula or number that a sentence commits to, as a normal text."""
+    if _UNSURE.search(answer[-MIN_PROSE_CHARS:]):
+        return None
+    committed = committed_answer(answer, several=holds_several(gold_tree))
+    if committed is None or (boxed and committed.form not in _ANNOUNCED):
+        return None
+    return normal_text(committed.text)
+
+
+def _compare_tree(
+    gold_tree: Node, answer_text: str, gold_text: str, extracted: str, policy: Policy
+) -> tuple[Verdict, bool]:
+    """Return the verdict on one text, and whether that text may be prose around a formula."""
+    answer_tree = read_text(answer_text, policy.mixed)
+    if isinstance(answer_tree, Refused):
+        if answer_tree.too_large:
+            return _limit("answer", extracted, answer_tree.why), len(answer_text) > MAX_CHARS
+        evidence = {
+            "rung": "read",
+            "gold": show(gold_tree),
+            "answer": answer_text[:MAX_SHOWN_CHARS],
+            "unread": answer_tree.why[:MAX_SHOWN_CHARS],
+        }
+        return Verdict(0.0, Reason.ANSWER_UNPARSED, extracted, evidence), True
+    verdict = _climb(gold_tree, answer_tree, gold_text, answer_text, extracted, policy)
+    has_words = "\\boxed" in answer_text or _holds_words(answer_tree)
+    return verdict, has_words and not (isinstance(gold_tree, Text) and isinstance(answer_tree, Text))
+
+
+def _holds_words(tree: Node) -> bool:
+    if isinstance(tree, BareList):
+        return any(isinstance(element, Text) for element in tree.elements)
+    return isinstance(tree, Text)
+
+
+def _climb(
+    gold_tree: Node, answer_tree: Node, gold_text: str, answer_text: str, extracted: str, policy: Policy
+) -> Verdict:
+    """Compare two trees, and where they differ the other readings of their texts; ask sympy where nothing decides."""
+    if policy.log == "ten":
+        gold_tree, answer_tree = with_log_base_ten(gold_tree), with_log_base_ten(answer_tree)
+    shown = show(gold_tree), show(answer_tree)
+    try:
+        outcome = compare(gold_tree, answer_tree, policy)
+        if not outcome.same:
+            for other_gold, other_answer in other_readings(gold_tree, answer_tree, gold_text, answer_text, policy):
+                other_outcome = compare(other_gold, other_answer, policy)
+                if other_outcome.same:
+                    outcome, shown = other_outcome, (show(other_gold), show(other_answer))
+                    break
+    except TooLarge as error:
+        evidence = {"rung": "numeric", "error": str(error), "gold": shown[0], "answer": shown[1]}
+        return Verdict(0.0, Reason.LIMIT, extracted, evidence)
+    if outcome.same is None and worker.might_know(gold_tree, answer_tree):
+        return _ask_sympy(gold_tree, answer_tree, extracted, shown)
+    if outcome.same is None and worker.is_unfinished(answer_tree):
+        # The answer is no final answer, and the evidence says so.
+        return _limit("answer", extracted, "an integral, a limit or a long sum is left to be worked out")
+    return _verdict_of(outcome, extracted, *shown)
+
+
+def _ask_sympy(gold_tree: Node, answer_tree: Node, extracted: str, shown: tuple[str, str]) -> Verdict:
+    reply = worker.compare(gold_tree, answer_tree, worker.CPU_S + seconds_left())
+    evidence = {"rung": "symbolic", "gold": shown[0], "answer": shown[1], **reply.evidence}
+    if reply.reason is Reason.MATCH:
+        return Verdict(1.0, Reason.MATCH, extracted, evidence)
+    return Verdict(0.0 if reply.reason is Reason.MISMATCH else None, reply.reason, extracted, evidence)
+
+
+def _verdict_of(outcome: Outcome, extracted: str, shown_gold: str, shown_answer: str) -> Verdict:
+    evidence = {"rung": outcome.rung, "gold": shown_gold, "answer": shown_answer}
+    if outcome.same:
+        return Verdict(1.0, Reason.MATCH, extracted, evidence)
+    if outcome.same is None and outcome.rung == "words":
+        # Rules cannot compare what two sentences mean.
+        return Verdict(None, Reason.GOLD_UNPARSED, extracted, evidence)
+    if outcome.same is None and outcome.rung in ("open", "units"):
+        # The values agree, and what they are values of may differ: `5 frobs` and `5 glorps`.
+        return Verdict(None, Reason.DECLINED, extracted, evidence)
+    return Verdict(0.0, Reason.HEDGED if outcome.hedged else Reason.MISMATCH, extracted, evidence)
+
+
+def _same_text(extracted: str, text: str) -> Verdict:
+    shown = text[:MAX_SHOWN_CHARS]
+    return Verdict(1.0, Reason.MATCH, extracted, {"rung": "text", "gold": shown, "answer": shown})
+
+
+def _limit(side: str, extracted: str, error: str, rung: str = "read") -> Verdict:
+    score = None if side == "gold" else 0.0
+    return Verdict(score, Reason.LIMIT, extracted[:MAX_PROSE_CHARS], {"rung": rung, "side": side, "error": error})
+
+
+def holds_several(tree: Node) -> bool:
+    """Tell whether gold is a list or a set, so that several boxes may be one answer."""
+    return isinstance(tree, BareList) or (isinstance(tree, Group) and tree.opening == "{")
+
+
+_TEXT_COMMAND = r"\\(?:text|mathrm|textbf|mathbf)\s*\{"
+_LETTER = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?\s*(?:{_TEXT_COMMAND})?\s*\(?\s*([A-Za-z])\s*\)?\s*\}}?\s*\)?\s*\}}?")
+_MAY_BEGIN_LETTER = frozenset("\\( ABCDEFGHIJ")
+_LETTER_AND_TEXT = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?([A-Ja-j])(?:\)|\.|:(?=\s|\\))\s*(\S.*)", re.DOTALL)
+_LABEL = re.compile(r"(?:the\s+)?(?:correct\s+)?(?:option|choice|answer)\s*(?:is\s*)?[:：]?\s*", re.IGNORECASE)
+_MARKUP = re.compile(r"\\[A-Za-z]+|[{}$]")
+_SEVERAL_LETTERS = re.compile(
+    r"(?:\b(?:or|and|maybe|perhaps|not)\b|[,/&=])\W*\b[A-J]\b(?!\w|')|\b[A-J]\b\W*(?:\b(?:or|and)\b|[/&=])\W*\b[A-J]\b",
+)
+"""What tells that an answer names several letters, or takes its letter back."""
+
+MAX_HEAD_CHARS = 60
+"""How far into an answer its letters are looked for. Behind that, `or` belongs to the text of the choice."""
+
+MIN_PROSE_WORDS = 2
+MAX_CHOICE_CHARS = 400
+"""Only the end of a long answer says what it commits to."""
+
+_CLAUSE_END = re.compile(
+    r"[.;,:，。；：！!?？()（）]|\b(?:because|since|so|therefore|thus|hence|but|which|although|donc|also|luego|daher|sondern|sino|mais|et)\b"
+    r"|因此|所以|因为|故",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(
+    r"\b(?:not|never|cannot|wrong|incorrect|except|neither|nor|non|pas|nicht|kein|не|nie)\b|n't\b|不|错|排除",
+    re.IGNORECASE,
+)
+_NAMED_LETTER = re.compile(r"(?<![\w'])(?:[B-HJ]|A(?!\s+[a-zà-ÿ]))(?![\w'])|(?<![\w'])A(?=\s+(?:is|works|are)\b)")
+"""A letter that is no article and no pronoun."""
+_ANNOUNCING = re.compile(
+    r"\b(?:is|be|are|it's|that's|answers?|option|choice|correct|works|choose|pick|select|est|ist|lautet|es|é|è|sono|to|je)\b"
+    r"|[—–=选是为は]|은|는|ответ|هو|هي|उत्तर|উত্তর|cevap|yanıt",
+    re.IGNORECASE,
+)
+_UNSURE_CHOICE = re.compile(r"\b(?:or|maybe|perhaps|possibly|either|both)\b|可能|或", re.IGNORECASE)
+
+SameText: TypeAlias = Callable[[str, str], bool]
+
+
+def choice_letter(gold_text: str) -> str | None:
+    """Return the letter that a normal gold is, or None."""
+    match = _LETTER.fullmatch(gold_text) if gold_text[:1] in _MAY_BEGIN_LETTER else None
+    return match.group(1) if match is not None and match.group(1) in "ABCDEFGHIJ" else None
+
+
+def names_choice(  # noqa: PLR0911, one for each way of naming
+    letter: str, answer_text: str, options: tuple[str, ...], same: SameText
+) -> bool | None:
+    """Tell whether a normal answer names the choice; None where it names no choice at all.
+
+    `same` compares the normal text of an option with that of the answer.
+    """
+    if label := _LABEL.match(answer_text):
+        answer_text = answer_text[label.end() :] or answer_text
+    lone_letter = _LETTER.fullmatch(answer_text)
+    if lone_letter is not None:
+        answer_letter = lone_letter.group(1).upper()
+        if options and answer_letter != letter and (by_text := _letter_of_text(answer_text, options, same)) is not None:
+            return by_text == letter
+        return answer_letter == letter
+    if options and (by_text := _letter_of_text(answer_text, options, same)) is not None:
+        return by_text == letter
+    in_prose = letter_in_prose(answer_text)
+    if in_prose is not None:
+        return in_prose == letter
+    if _SEVERAL_LETTERS.search(_MARKUP.sub(" ", answer_text[:MAX_HEAD_CHARS])):
+        return False
+    letter_and_text = _LETTER_AND_TEXT.fullmatch(answer_text)
+    if letter_and_text is not None:
+        return letter_and_text.group(1).upper() == letter
+    return False if options else None
+
+
+def letter_in_prose(answer_text: str) -> str | None:
+    """Return the only letter that the last clause names which names one and denies none; None where that is open."""
+    plain = _MARKUP.sub(" ", answer_text[-MAX_CHOICE_CHARS:])
+    if len(plain.split()) < MIN_PROSE_WORDS or _UNSURE_CHOICE.search(plain) is not None:
+        return None
+    clauses = [clause for clause in _CLAUSE_END.split(plain) if _DENIAL.search(clause) is None]
+    naming = [clause for clause in clauses if _NAMED_LETTER.search(clause) is not None]
+    if not naming:
+        return None
+    # `A, B` names two letters; `I first took A, so it is B` says which of the two it means.
+    is_announced = _ANNOUNCING.search(naming[-1]) is not None
+    letters = set(_NAMED_LETTER.findall(naming[-1] if is_announced else " ".join(naming)))
+    return letters.pop() if len(letters) == 1 and (is_announced or len(naming[-1].split()) == 1) else None
+
+
+def _letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) -> str | None:
+    """Return the letter of the only option that says the same."""
+    keyed_texts = _normal_options(options)
+    key = key_of(answer_text).casefold()
+    indices = [index for index, (option_key, _) in enumerate(keyed_texts) if option_key == key]
+    if not indices:
+        # Reading an option is dear, and none without its letter is the same as a lone letter.
+        letter = key if len(key) == 1 and key.isalpha() else ""
+        indices = [i for i, (k, text) in enumerate(keyed_texts) if text and letter in k and same(text, answer_text)]
+    return chr(ord("A") + indices[0]) if len(indices) == 1 else None
+
+
+@lru_cache(maxsize=1_024)
+def _normal_options(options: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return keys and normal texts; they are cached, because each completion of a group has the same options."""
+    return [(key_of(text).casefold(), text) for text in map(normal, options)]
+
 
 RESPONSES = Policy(percent="either")
 """The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""

@@ -17,8 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from truegold.verifiers.math.evaluation.evaluator import MAX_SUM_TERMS
-from truegold.verifiers.math.evaluation.exact import rational
+from truegold.verifiers.math.balls import MAX_SUM_TERMS
+from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.tree import VALUES, Add, Big, Call, Const, Mul, Node, Num, Pow, Sym, walk
 from truegold.verifiers.sandbox.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.sandbox.errors import SetupError

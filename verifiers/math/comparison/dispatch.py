@@ -1,40 +1,60 @@
-"""The way through two trees: which shape they have decides who compares them."""
+r"""The way through two trees: which shape they have decides who compares them.
+What is done to two trees before they are compared.
+
+1\pm\sqrt2                   1+\sqrt2, 1-\sqrt2. In `(\pm a, \pm b)` the signs may go together or each for itself:
+                             there are two readings, and the other side decides
+e = 5                        a variable, where e is else a constant
+\sqrt3/3 \approx 0.577       gold that says its value twice: the exact form is what counts
+
+Letters that an answer is free to choose: integer parameters, the parameter of a line, arbitrary constants.
+
+k\pi, k \in \mathbb{Z}        n\pi                  declared on a side, or a multiple of pi
+(1, 2) + t(3, 4)              (1+3s, 2+4s)          the parameter of a line
+C_1 e^x + C_2 e^{-x}          Ae^x + Be^{-x}        arbitrary constants
+f(x) = ax + b                 f(x) = mx + c         a family of functions
+
+2x + 1 and 2y + 1 are different: nobody said that x may be called otherwise. Not covered: C for -C, and k+1 for k.
+"""
 
 from __future__ import annotations
 
-from truegold.verifiers.math.budget import charge
-from truegold.verifiers.math.comparison.calendar import same_clocks, same_days
-from truegold.verifiers.math.comparison.forms import (
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+
+from truegold.verifiers.math.comparison.amounts import same_amounts, same_values
+from truegold.verifiers.math.comparison.lists import (
+    TreeComparer,
+    is_list,
+    is_repeated_list,
+    looks_like_set,
+    same_lists,
+    same_ordered,
+)
+from truegold.verifiers.math.comparison.relations import same_relations, same_throughout
+from truegold.verifiers.math.comparison.sets import same_sets
+from truegold.verifiers.math.comparison.shapes import (
+    same_clocks,
+    same_days,
     same_names,
     same_numerals,
     same_ratios,
+    same_residues,
     same_texts,
 )
-from truegold.verifiers.math.comparison.lists import is_list, same_lists, same_ordered
-from truegold.verifiers.math.comparison.parameters import conditions_agree, renamings, without_parameters
-from truegold.verifiers.math.comparison.preparation import (
-    has_signs,
-    sign_readings,
-    with_unknown_letters,
-    without_repetition,
-)
-from truegold.verifiers.math.comparison.real_sets import looks_like_set
-from truegold.verifiers.math.comparison.relations import is_repeated_list, same_relations, same_throughout
-from truegold.verifiers.math.comparison.residues import same_residues, with_residues_joined
-from truegold.verifiers.math.comparison.sets import same_sets
-from truegold.verifiers.math.comparison.values import same_amounts, same_values
 from truegold.verifiers.math.comparison.vectors import as_array_beside, with_vector_worked_out, worked_out
-from truegold.verifiers.math.labels import label_of
-from truegold.verifiers.math.outcome import OTHER_STRUCTURE, SAME_NUMBER, Outcome
-from truegold.verifiers.math.policy import Policy
-from truegold.verifiers.math.reading.quantities import as_measure
+from truegold.verifiers.math.exact import rational
+from truegold.verifiers.math.policy import OTHER_STRUCTURE, SAME_NUMBER, Outcome, Policy, charge
 from truegold.verifiers.math.tree import (
+    MINUS_ONE,
+    PLUS_ONE,
     VALUE_TYPES,
     BareList,
     BaseN,
     Call,
     Chain,
     Clock,
+    Const,
     Day,
     Family,
     Group,
@@ -46,9 +66,182 @@ from truegold.verifiers.math.tree import (
     Num,
     Ratio,
     Residues,
+    Sign,
     Sym,
     Text,
+    argument_of,
+    as_measure,
+    facts,
+    label_of,
+    mapped,
+    renamed,
+    symbols,
+    walk,
 )
+
+_RELATED = frozenset({Chain, BareList, Group})
+"""Only these hold relations that give a letter its value."""
+
+MAX_SIGNS = 4
+"""The most free signs in one answer. Stops 2^20 combinations."""
+
+
+def with_unknown_letters(gold: Node, answer: Node) -> tuple[Node, Node]:
+    """Return both trees with e and i as variables where one side says what they are worth: `e = 5`."""
+    if type(gold) not in _RELATED and type(answer) not in _RELATED:
+        return gold, answer
+    names = _valued_constants(gold) | _valued_constants(answer)
+    if not names:
+        return gold, answer
+
+    def as_variable(part: Node) -> Node:
+        return Sym(part.name) if isinstance(part, Const) and part.name in names else part
+
+    return mapped(gold, as_variable), mapped(answer, as_variable)
+
+
+def _valued_constants(node: Node) -> set[str]:
+    elements = node.elements if isinstance(node, (BareList, Group)) else (node,)
+    names: set[str] = set()
+    for element in elements:
+        if isinstance(element, Chain) and element.operators[0] == "=":
+            first = element.parts[0]
+            letters = first.elements if isinstance(first, (BareList, Group)) else (first,)
+            names |= {letter.name for letter in letters if isinstance(letter, Const) and letter.name in ("e", "i")}
+    return names
+
+
+def without_repetition(gold: Chain) -> Node:
+    """Return the exact form of `\\sqrt3/3 \\approx 0.577` and the first of `{1, 2} = {2, 1}`; else gold itself."""
+    if "~" in gold.operators and set(gold.operators) <= {"=", "~"}:
+        index = gold.operators.index("~")
+        if index:
+            return Chain(gold.parts[: index + 1], gold.operators[:index])
+        return gold.parts[1] if isinstance(gold.parts[0], Sym) else gold.parts[0]
+    return gold.parts[0] if is_repeated_list(gold) else gold
+
+
+def has_signs(node: Node) -> bool:
+    """Tell whether ± or ∓ stands in the tree."""
+    return type(node) is not Num and facts(node).sign_count > 0
+
+
+def sign_readings(node: Node) -> list[Node]:
+    """Return the tree without signs: one list of values for each reading of how the signs go together."""
+    count = facts(node).sign_count
+    if not count:
+        return [node]
+    if count > MAX_SIGNS:
+        return []
+    signs_together = _expanded(node, [(True,) * count, (False,) * count])
+    if count == 1:
+        return [signs_together]
+    return [signs_together, _expanded(node, list(itertools.product((True, False), repeat=count)))]
+
+
+def _expanded(node: Node, choices: Sequence[tuple[bool, ...]]) -> Node:
+    """Return the values that the tree has under all choices of its signs, as a list or as a set."""
+    if isinstance(node, Chain) and any(isinstance(part, (BareList, Group)) for part in node.parts):
+        return Chain(tuple(_expanded(part, choices) for part in node.parts), node.operators)
+    if isinstance(node, (BareList, Group)) and (isinstance(node, BareList) or node.opening == "{"):
+        elements: list[Node] = []
+        for element in node.elements:
+            count = facts(element).sign_count
+            element_choices = dict.fromkeys(choice[:count] for choice in choices)
+            elements.extend(_with_signs_chosen(element, iter(choice)) for choice in element_choices)
+        return BareList(tuple(elements)) if isinstance(node, BareList) else Group("{", "}", tuple(elements))
+    return BareList(tuple(_with_signs_chosen(node, iter(choice)) for choice in choices))
+
+
+def _with_signs_chosen(node: Node, plus: Iterator[bool]) -> Node:
+    def choose(part: Node) -> Node:
+        if isinstance(part, Sign):
+            return PLUS_ONE if next(plus) != part.flipped else MINUS_ONE
+        return part
+
+    return mapped(node, choose)
+
+
+MAX_RENAMED = 3
+"""The most letters that are called otherwise. Stops trying the orders of many."""
+
+_INTEGER_LETTERS = frozenset("klmnj")
+_LINE_LETTERS = frozenset({"s", "t", "r", "u", "k", "lambda", "mu"})
+_CONSTANT = re.compile(r"[CKABDck](?:_\d)?")
+_USUAL_CONSTANT = re.compile(r"[CK](?:_\d)?|c_\d")
+"""What arbitrary constants are called on at least one side; A and B may be given by the problem."""
+
+
+def conditions_agree(comparer: TreeComparer, gold: Node, answer: Node) -> bool:
+    """Compare what both sides say of their letters; what only one side says is understood."""
+    if not isinstance(gold, Family) or not isinstance(answer, Family):
+        return True
+    if not gold.conditions or len(gold.conditions) != len(answer.conditions):
+        return True
+    return comparer.same(BareList(gold.conditions), BareList(answer.conditions)).same is not False
+
+
+def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node, Node]:
+    """Return the bodies of both sides; with `rename`, their integer parameters get the same names."""
+    gold_names: frozenset[str] = frozenset()
+    answer_names: frozenset[str] = frozenset()
+    if isinstance(gold, Family):
+        gold_names, gold = gold.parameters, gold.body
+    if isinstance(answer, Family):
+        answer_names, answer = answer.parameters, answer.body
+    if rename and (gold_names or answer_names):
+        gold_letters = sorted((gold_names or symbols(gold) - symbols(answer)) & symbols(gold))
+        answer_letters = sorted((answer_names or symbols(answer) - symbols(gold)) & symbols(answer))
+        different = gold_letters != answer_letters and len(gold_letters) == len(answer_letters)
+        if different and not set(answer_letters) & symbols(gold):
+            answer = renamed(answer, dict(zip(answer_letters, gold_letters, strict=True)))
+    return gold, answer
+
+
+def renamings(gold: Node, answer: Node) -> Iterator[Node]:
+    """Yield the answer with gold's names for the letters that it was free to choose."""
+    if symbols(gold) == symbols(answer):
+        return
+    gold_symbols, answer_symbols = symbols(gold) - _labels(gold), symbols(answer) - _labels(answer)
+    gold_letters, answer_letters = gold_symbols - answer_symbols, answer_symbols - gold_symbols
+    if not gold_letters or len(gold_letters) != len(answer_letters) or len(gold_letters) > MAX_RENAMED:
+        return
+    if not _may_be_renamed(gold, answer, gold_letters | answer_letters):
+        return
+    ordered = sorted(answer_letters)
+    for names in itertools.permutations(sorted(gold_letters)):
+        yield renamed(answer, dict(zip(ordered, names, strict=True)))
+
+
+def _labels(node: Node) -> set[str]:
+    """Return the letters that only say what a value is, as the x of `x = k\\pi`."""
+    elements = node.elements if isinstance(node, BareList) else (node,)
+    names = {label_of(element) for element in elements}
+    return {name for name in names if name is not None}
+
+
+def _may_be_renamed(gold: Node, answer: Node, letters: frozenset[str]) -> bool:
+    if all(_CONSTANT.fullmatch(letter) for letter in letters):
+        has_variable = bool(symbols(gold) & symbols(answer))
+        sides = (letters & symbols(gold), letters & symbols(answer))
+        if has_variable and any(all(map(_USUAL_CONSTANT.fullmatch, side)) for side in sides):
+            return True
+    if letters <= _INTEGER_LETTERS and _has_pi(gold) and _has_pi(answer):
+        return True
+    if letters <= _LINE_LETTERS and facts(gold).has_array and facts(answer).has_array:
+        return True
+    return _is_function(gold) and _is_function(answer)
+
+
+def _has_pi(node: Node) -> bool:
+    return any(isinstance(part, Const) and part.name == "pi" for part in walk(node))
+
+
+def _is_function(node: Node) -> bool:
+    """Tell whether a node is f(x) = ..., whose letters besides x are parameters."""
+    if not isinstance(node, Chain) or label_of(node) is None or argument_of(node) is None:
+        return False
+    return isinstance(node.parts[0], Call) and node.parts[0].applied
 
 
 def compare(gold: Node, answer: Node, policy: Policy) -> Outcome:
@@ -164,3 +357,14 @@ def _plain(node: Node) -> Node:
     if isinstance(node, Call) and node.applied and len(node.args) > 1:
         return Group("(", ")", node.args)
     return with_residues_joined(node)
+
+
+def with_residues_joined(node: Node) -> Node:
+    """Return one node for several congruences of one letter and one modulus."""
+    if not isinstance(node, BareList) or not all(isinstance(element, Residues) for element in node.elements):
+        return node
+    parts = [element for element in node.elements if isinstance(element, Residues)]
+    moduli = {rational(part.modulus) for part in parts}
+    if len(moduli) > 1 or None in moduli or len({part.label for part in parts}) > 1:
+        return node
+    return Residues(parts[0].label, tuple(r for part in parts for r in part.remainders), parts[0].modulus)

@@ -1,20 +1,141 @@
-"""Lists, finite sets, tuples, vectors, matrices: how many parts, in which order, under which labels."""
+r"""Compares lists, finite sets, tuples, vectors and matrices: how many parts, in which order, under which labels.
+
+a=1, b=2        b=2, a=1           by their labels
+(3, -4)         y=-4, x=3          a tuple names its elements in the order of the alphabet
+1, 3            min: 1, max: 3     in the order that is written
+"""
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
-from truegold.verifiers.math.comparison.alignment import aligned, labels_of, named_elements
-from truegold.verifiers.math.comparison.comparer import Comparer
-from truegold.verifiers.math.comparison.real_sets import looks_like_set
-from truegold.verifiers.math.labels import labelled
-from truegold.verifiers.math.outcome import OPEN, OTHER_STRUCTURE, SAME_STRUCTURE, Outcome
-from truegold.verifiers.math.tree import BareList, Chain, Group, Matrix, Mul, Named, Node, SetOf, SetOps, Sym
+from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, SAME_STRUCTURE, Outcome, Policy
+from truegold.verifiers.math.tree import (
+    BareList,
+    Chain,
+    Const,
+    Group,
+    Matrix,
+    Measure,
+    Mul,
+    Named,
+    Node,
+    Num,
+    SetOf,
+    SetOps,
+    Sym,
+    is_tuple_of_names,
+    label_of,
+    labelled,
+)
 
+
+class TreeComparer(Protocol):
+    """Compares two trees under one policy. Shapes hold shapes, so their parts come back to `same`."""
+
+    @property
+    def policy(self) -> Policy:
+        """What counts as the same answer."""
+
+    def same(self, gold: Node, answer: Node) -> Outcome:
+        """Compare two trees. Raises TooLarge where a value is beyond the budgets."""
+
+
+_LABEL_STEM = re.compile(r"[^_(]*")
+_MIN_WORD = 3
+"""A label with so many letters is a word, and two different words are two different things."""
+
+
+class Alignment(NamedTuple):
+    """The elements of both sides in an order in which they can be compared."""
+
+    gold: list[Node]
+    answer: list[Node]
+    ordered: bool = False
+    """The order counts."""
+    surely: bool = True
+    """The order follows from the labels; else another one may be meant."""
+
+
+def aligned(gold_elements: list[Node], answer_elements: list[Node]) -> Alignment:
+    """Put b=2, a=1 in the order of gold's a=1, b=2, and y=-4, x=3 in that of the pair (3, -4)."""
+    gold_labels, answer_labels = labels_of(gold_elements), labels_of(answer_elements)
+    if _are_names(gold_labels) and _are_names(answer_labels):
+        if sorted(map(str, gold_labels)) == sorted(map(str, answer_labels)):
+            in_gold_order = [answer_elements[answer_labels.index(label)] for label in gold_labels]
+            return Alignment(gold_elements, in_gold_order, len(gold_labels) > 1)
+        if any(_is_word(label) for label in (*gold_labels, *answer_labels)) and len(gold_labels) == len(answer_labels):
+            return Alignment(gold_elements, answer_elements, ordered=True, surely=False)
+    elif _are_names(answer_labels) and None in gold_labels and _follow_the_alphabet(answer_labels):
+        return Alignment(gold_elements, _sorted_by_label(answer_elements, answer_labels), len(answer_labels) > 1)
+    elif _are_names(gold_labels) and None in answer_labels and _follow_the_alphabet(gold_labels):
+        return Alignment(_sorted_by_label(gold_elements, gold_labels), answer_elements, len(gold_labels) > 1)
+    return Alignment(gold_elements, answer_elements, _labels_differ(gold_labels, answer_labels))
+
+
+def labels_of(elements: list[Node]) -> list[str | None]:
+    """Return the label of each element: a name, or the noun of `3 apples` beside labels that are words."""
+    return [_label_of(element) for element in elements]
+
+
+def named_elements(node: Chain) -> list[Node] | None:
+    """Return x=2 and y=5 for (x, y) = (2, 5), and x=1, y=1 for x = y = 1."""
+    first, value = node.parts[0], node.parts[-1]
+    names = node.parts[:-1]
+    if set(node.operators) == {"="} and len(names) > 1 and all(isinstance(name, Sym) for name in names):
+        return None if isinstance(value, (Sym, Chain)) else [Chain((name, value), ("=",)) for name in names]
+    if node.operators != ("=",) or not is_tuple_of_names(first, value):
+        return None
+    assert isinstance(first, Group) and isinstance(value, Group)
+    return [Chain((name, part), ("=",)) for name, part in zip(first.elements, value.elements, strict=True)]
+
+
+def _label_of(element: Node) -> str | None:
+    label = label_of(element)
+    if label is None and isinstance(element, Measure) and element.unit.is_label:
+        return element.unit.label or None
+    return label
+
+
+def _are_names(labels: list[str | None]) -> bool:
+    return None not in labels and len(set(labels)) == len(labels) and bool(labels)
+
+
+def _follow_the_alphabet(labels: list[str | None]) -> bool:
+    """Tell whether the labels are neighbours in the alphabet, as x, y, z and p, q are."""
+    letters = sorted(str(label) for label in labels)
+    if any(len(letter) != 1 for letter in letters):
+        return False
+    return all(ord(b) - ord(a) == 1 for a, b in itertools.pairwise(letters))
+
+
+def _sorted_by_label(elements: list[Node], labels: list[str | None]) -> list[Node]:
+    return [element for _, element in sorted(zip(map(str, labels), elements, strict=True), key=lambda pair: pair[0])]
+
+
+def _is_word(label: str | None) -> bool:
+    return label is not None and len(label) >= _MIN_WORD and label.replace(" ", "").isalpha()
+
+
+def _labels_differ(gold_labels: list[str | None], answer_labels: list[str | None]) -> bool:
+    """Tell whether one side names its elements a and b, so that their order counts; x_1 and x_2 may swap."""
+    if (None in gold_labels) == (None in answer_labels):
+        return False
+    labels = answer_labels if None in gold_labels else gold_labels
+    return len({match.group() for label in labels if (match := _LABEL_STEM.match(str(label)))}) > 1
+
+
+REVERSED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+"""Each relation, read from right to left."""
+
+_CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
 _CHOICE_LETTERS = "ABCDEFGH"
 
 
-def same_lists(comparer: Comparer, gold: Node, answer: Node) -> Outcome | None:
+def same_lists(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome | None:
     """Compare lists and finite sets; None where a side is a set of numbers rather than a list."""
     if _holds_conditions(gold) or _holds_conditions(answer):
         return None
@@ -44,7 +165,7 @@ def same_lists(comparer: Comparer, gold: Node, answer: Node) -> Outcome | None:
     return OPEN if outcome.same and not surely else outcome
 
 
-def _same_set_and_tuple(comparer: Comparer, gold_elements: list[Node], answer_elements: list[Node]) -> Outcome:
+def _same_set_and_tuple(comparer: TreeComparer, gold_elements: list[Node], answer_elements: list[Node]) -> Outcome:
     """Compare a set with a tuple: nothing is concluded where they list the same in the same order."""
     if len(gold_elements) != len(answer_elements):
         return OTHER_STRUCTURE
@@ -52,7 +173,7 @@ def _same_set_and_tuple(comparer: Comparer, gold_elements: list[Node], answer_el
     return OPEN if outcome.same else outcome
 
 
-def elementwise(comparer: Comparer, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Outcome:
+def elementwise(comparer: TreeComparer, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Outcome:
     """Compare part by part; there are as many on either side."""
     rung = "structure"
     for gold_part, answer_part in zip(gold_parts, answer_parts, strict=True):
@@ -63,7 +184,7 @@ def elementwise(comparer: Comparer, gold_parts: Sequence[Node], answer_parts: Se
     return Outcome(True, rung)
 
 
-def matched(comparer: Comparer, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Outcome:
+def matched(comparer: TreeComparer, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Outcome:
     """Compare in any order; each part of gold takes one of the answer's away."""
     unmatched = list(answer_parts)
     undecided = False
@@ -79,7 +200,7 @@ def matched(comparer: Comparer, gold_parts: Sequence[Node], answer_parts: Sequen
     return SAME_STRUCTURE
 
 
-def same_ordered(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
+def same_ordered(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
     """Compare tuples, vectors and matrices."""
     if isinstance(gold, Matrix) and isinstance(answer, Matrix):
         if gold.bars == answer.bars and [len(row) for row in gold.rows] == [len(row) for row in answer.rows]:
@@ -146,7 +267,7 @@ def _choices(node: Node) -> list[Node] | None:
     return None
 
 
-def _distinct(comparer: Comparer, elements: list[Node]) -> list[Node]:
+def _distinct(comparer: TreeComparer, elements: list[Node]) -> list[Node]:
     kept: list[Node] = []
     for element in elements:
         if not any(comparer.same(other, element).same for other in kept):
@@ -172,3 +293,29 @@ def _as_vector(node: Node) -> list[Node] | None:
             return list(node.rows[0])
         return [row[0] for row in node.rows] if all(len(row) == 1 for row in node.rows) else None
     return None
+
+
+def is_repeated_list(node: Chain) -> bool:
+    """Tell whether a relation says one list twice, as {1, 2} = {2, 1} does."""
+    parts = node.parts
+    lists = set(node.operators) == {"="} and all(isinstance(part, (BareList, Group, Matrix)) for part in parts)
+    return lists and not is_tuple_of_names(parts[0], parts[1])
+
+
+def looks_like_set(node: Node) -> bool:
+    """Tell whether a node is written as a set or a condition, rather than as a value, a list or a tuple."""
+    if isinstance(node, Chain):
+        return node.operators[0] in _CONDITIONS
+    if isinstance(node, Group):
+        like_interval = node.opening == "[" or node.closing == "]" or any(map(is_infinite, node.elements))
+        return like_interval and len(node.elements) == 2
+    if isinstance(node, BareList):
+        return any(isinstance(element, Chain) and looks_like_set(element) for element in node.elements)
+    return isinstance(node, (SetOps, SetOf)) or (isinstance(node, Named) and node.name in ("reals", "empty"))
+
+
+def is_infinite(node: Node) -> bool:
+    """Tell whether a node is infinity or its opposite."""
+    if isinstance(node, Mul) and len(node.factors) == 2 and isinstance(node.factors[0], Num):
+        return is_infinite(node.factors[1])
+    return isinstance(node, Const) and node.name == "inf"

@@ -12,38 +12,42 @@ from __future__ import annotations
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.comparison.alignment import aligned, named_elements
-from truegold.verifiers.math.comparison.comparer import Comparer
-from truegold.verifiers.math.comparison.lists import elementwise
-from truegold.verifiers.math.comparison.real_sets import REVERSED
-from truegold.verifiers.math.comparison.rounding import is_approximately
-from truegold.verifiers.math.evaluation.identity import proportional, same_value, sign_of_ratio
-from truegold.verifiers.math.labels import COORDINATES, argument_of, is_tuple_of_names, labelled
-from truegold.verifiers.math.outcome import OTHER_STRUCTURE, Outcome
-from truegold.verifiers.math.substitute import renamed, substituted
+from truegold.verifiers.math.comparison.amounts import is_approximately
+from truegold.verifiers.math.comparison.lists import (
+    REVERSED,
+    TreeComparer,
+    aligned,
+    elementwise,
+    named_elements,
+)
+from truegold.verifiers.math.identity import proportional, same_value, sign_of_ratio
+from truegold.verifiers.math.policy import OTHER_STRUCTURE, Outcome
 from truegold.verifiers.math.tree import (
+    COORDINATES,
     MINUS_ONE,
     VALUES,
     ZERO,
     Add,
-    BareList,
     Call,
     Chain,
     Group,
-    Matrix,
     Mul,
     Node,
     Num,
     Pow,
     Ratio,
     Sym,
+    argument_of,
+    labelled,
+    renamed,
+    substituted,
     symbols,
 )
 
 _UPWARD = {">": "<", ">=": "<="}
 
 
-def same_relations(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
+def same_relations(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
     """Compare two sides of which at least one is a relation. Raises TooLarge."""
     named = _same_named(comparer, gold, answer)
     if named is not None:
@@ -71,7 +75,7 @@ def same_relations(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
     return same_throughout(comparer, gold, answer)
 
 
-def _same_named(comparer: Comparer, gold: Node, answer: Node) -> Outcome | None:
+def _same_named(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome | None:
     """Compare (x, y) = (2, 5) with y = 5, x = 2 written alike, and x = y = z = 1 with a tuple."""
     gold_parts, answer_parts = _named(gold), _named(answer)
     if gold_parts is None and answer_parts is None:
@@ -97,7 +101,7 @@ def _with_argument_of_gold(gold: Chain, answer: Chain, answer_value: Node) -> No
     return renamed(answer_value, {answer_argument: gold_argument})
 
 
-def _same_stated(comparer: Comparer, gold: Chain, stated_value: Node, answer: Node) -> Outcome:
+def _same_stated(comparer: TreeComparer, gold: Chain, stated_value: Node, answer: Node) -> Outcome:
     r"""Compare a bare value with `AB \cdot CD = 3`; `12/x` with `xy = 12`."""
     if labelled(gold)[0] is None and _is_solution(gold, answer):
         return Outcome(True, "sampled")
@@ -123,7 +127,7 @@ def _value_of_expression(gold: Chain, answer: Node) -> Node | None:
     return gold.parts[1] if len(sides) == 1 and isinstance(gold.parts[0], (Mul, Ratio, Sym, Call, Pow)) else None
 
 
-def same_throughout(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
+def same_throughout(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
     """Compare a gold that is no relation with each part of the answer; behind ~, parts are only near it."""
     if not isinstance(answer, Chain) or isinstance(gold, Chain):
         return OTHER_STRUCTURE
@@ -147,14 +151,7 @@ def same_throughout(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
     return Outcome(False, "structure", hedged=any(outcome.same for outcome in outcomes))
 
 
-def is_repeated_list(node: Chain) -> bool:
-    """Tell whether a relation says one list twice, as {1, 2} = {2, 1} does."""
-    parts = node.parts
-    lists = set(node.operators) == {"="} and all(isinstance(part, (BareList, Group, Matrix)) for part in parts)
-    return lists and not is_tuple_of_names(parts[0], parts[1])
-
-
-def _same_equation(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
+def _same_equation(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
     assert isinstance(gold, Chain) and isinstance(answer, Chain)
     single = len(gold.operators) == len(answer.operators) == 1
     if not single or not all(isinstance(part, VALUES) for part in (*gold.parts, *answer.parts)):
@@ -209,7 +206,7 @@ def _is_straight(expression: Node, name: str, start: int, step: int) -> bool:
     return same_value(Add((low, Mul((Num(mpq(-2)), middle)), high)), ZERO).same is True
 
 
-def _same_chain(comparer: Comparer, gold: Chain, answer: Chain) -> Outcome:
+def _same_chain(comparer: TreeComparer, gold: Chain, answer: Chain) -> Outcome:
     """Compare 1 < x < 2 as it is written, or from right to left."""
     if gold.operators == answer.operators:
         return elementwise(comparer, gold.parts, answer.parts)

@@ -1,19 +1,432 @@
-"""Sets of numbers and conditions: compared by their normal form where they have one, else as they are written."""
+r"""Sets of real numbers: intervals, inequalities, unions and what is left out of them, in one normal form.
+
+    x \ge 1,   [1, \infty),   \{x : 1 \le x\}          one piece, closed at 1
+    \mathbb{R}\setminus\{0\},   x \ne 0                two pieces
+
+A set is a sorted list of pieces that do not touch. Its ends are constants; with parameters in them (`(a, \infty)`) they
+have no order, and only unions can be compared, piece by piece. Inequalities are solved as far
+as `solving` goes.
+"""
 
 from __future__ import annotations
 
-from truegold.verifiers.math.comparison.comparer import Comparer
-from truegold.verifiers.math.comparison.intervals import NoSet, same_pieces
-from truegold.verifiers.math.comparison.lists import elementwise, matched, same_ordered
-from truegold.verifiers.math.comparison.real_sets import pieces_of
+import functools
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from gmpy2 import is_square, isqrt, mpfr, mpq
+
+from truegold.verifiers.math.comparison.amounts import same_values
+from truegold.verifiers.math.comparison.lists import (
+    REVERSED,
+    TreeComparer,
+    elementwise,
+    is_infinite,
+    matched,
+    same_ordered,
+)
 from truegold.verifiers.math.comparison.relations import same_relations
-from truegold.verifiers.math.comparison.values import same_values
-from truegold.verifiers.math.labels import COORDINATES
-from truegold.verifiers.math.outcome import OTHER_STRUCTURE, UNDECIDED, Outcome
-from truegold.verifiers.math.tree import VALUES, BareList, Chain, Group, Node, SetOf, SetOps, Sym
+from truegold.verifiers.math.exact import rational
+from truegold.verifiers.math.identity import approximate, infinity_sign
+from truegold.verifiers.math.policy import OTHER_STRUCTURE, UNDECIDED, Outcome, charge
+from truegold.verifiers.math.tree import (
+    COORDINATES,
+    HALF,
+    INFINITY,
+    MINUS_ONE,
+    VALUES,
+    ZERO,
+    Add,
+    BareList,
+    Call,
+    Chain,
+    Group,
+    Measure,
+    Mul,
+    Named,
+    Node,
+    Num,
+    Pow,
+    SetOf,
+    SetOps,
+    Sym,
+    negated,
+    substituted,
+    symbols,
+    walk,
+)
+
+_PIECE_STEPS = 4
+"""What it costs to see what two pieces have in common."""
+
+MINUS_INFINITY = negated(INFINITY)
 
 
-def same_sets(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
+@dataclass(slots=True)
+class End:
+    """One end of a piece."""
+
+    node: Node
+    closed: bool
+    """The end belongs to the piece."""
+    position: mpfr | None
+    """Where the end lies, which may be infinite; None where a parameter leaves that open."""
+
+
+@dataclass(slots=True)
+class Piece:
+    """All numbers between two ends."""
+
+    low: End
+    high: End
+
+
+class NoSet(Exception):
+    """The node is no set of real numbers, or one that needs solving."""
+
+
+SameEnd: TypeAlias = Callable[[Node, Node], bool]
+
+
+def same_pieces(gold: list[Piece], answer: list[Piece], same_end: SameEnd) -> bool:
+    """Compare piece by piece, in any order; `same_end` compares the ends."""
+    if len(gold) != len(answer):
+        return False
+    unmatched = list(answer)
+    charge(len(gold) * len(answer))
+    for piece in gold:
+        for candidate in unmatched:
+            if _same_piece(piece, candidate, same_end):
+                unmatched.remove(candidate)
+                break
+        else:
+            return False
+    return True
+
+
+def _same_piece(a: Piece, b: Piece, same_end: SameEnd) -> bool:
+    if (a.low.closed, a.high.closed) != (b.low.closed, b.high.closed):
+        return False
+    return same_end(a.low.node, b.low.node) and same_end(a.high.node, b.high.node)
+
+
+def piece_of(low: Node, low_closed: bool, high: Node, high_closed: bool) -> Piece:
+    """Return the piece between two ends."""
+    return Piece(End(low, low_closed, _position(low)), End(high, high_closed, _position(high)))
+
+
+def _position(node: Node) -> mpfr | None:
+    if is_infinite(node):
+        return mpfr("inf") if infinity_sign(node) > 0 else mpfr("-inf")
+    return approximate(node)
+
+
+def is_ordered(pieces: list[Piece]) -> bool:
+    """Tell whether no parameter leaves open which end comes first."""
+    return all(end.position is not None for piece in pieces for end in (piece.low, piece.high))
+
+
+def union(a: list[Piece], b: list[Piece]) -> list[Piece]:
+    """Return the pieces of both sets, which may overlap until they are `merged`."""
+    charge(len(a) + len(b))
+    return [*a, *b]
+
+
+def common(a: list[Piece], b: list[Piece]) -> list[Piece]:
+    """Return what lies in both. Raises NoSet where that depends on parameters."""
+    if len(a) == 1 and _is_all(a[0]):
+        return b
+    return _common_ordered(a, b) if is_ordered(a) and is_ordered(b) else _common_unordered(a, b)
+
+
+def _common_ordered(a: list[Piece], b: list[Piece]) -> list[Piece]:
+    charge(_PIECE_STEPS * len(a) * len(b))
+    shared = []
+    for p, q in itertools.product(a, b):
+        low = max(p.low, q.low, key=lambda end: (end.position, not end.closed))
+        high = min(p.high, q.high, key=lambda end: (end.position, end.closed))
+        assert low.position is not None and high.position is not None
+        if low.position < high.position or (low.position == high.position and low.closed and high.closed):
+            shared.append(Piece(low, high))
+    return shared
+
+
+def _common_unordered(a: list[Piece], b: list[Piece]) -> list[Piece]:
+    """Return what a < x and x < b have in common, whatever a and b are."""
+    if len(a) == 1 and len(b) == 1:
+        lows = [p.low for p in (a[0], b[0]) if not is_infinite(p.low.node)]
+        highs = [p.high for p in (a[0], b[0]) if not is_infinite(p.high.node)]
+        if len(lows) <= 1 and len(highs) <= 1:
+            return [Piece(lows[0] if lows else a[0].low, highs[0] if highs else a[0].high)]
+    raise NoSet
+
+
+def without(a: list[Piece], b: list[Piece]) -> list[Piece]:
+    """Return what lies in `a` alone. Raises NoSet where that depends on parameters."""
+    if not (is_ordered(a) and is_ordered(b)):
+        raise NoSet
+    for piece in b:
+        outside = [
+            Piece(
+                End(MINUS_INFINITY, False, mpfr("-inf")), End(piece.low.node, not piece.low.closed, piece.low.position)
+            ),
+            Piece(End(piece.high.node, not piece.high.closed, piece.high.position), End(INFINITY, False, mpfr("inf"))),
+        ]
+        a = _common_ordered(a, outside)
+    return a
+
+
+def _is_all(piece: Piece) -> bool:
+    return bool(piece.low.position == mpfr("-inf") and piece.high.position == mpfr("inf"))
+
+
+def merged(pieces: list[Piece]) -> list[Piece]:
+    """Return the pieces in order, those that touch joined."""
+    pieces = sorted(pieces, key=lambda piece: (piece.low.position, not piece.low.closed))
+    joined: list[Piece] = []
+    for piece in pieces:
+        if joined:
+            last = joined[-1]
+            assert last.high.position is not None and piece.low.position is not None
+            touches = last.high.position > piece.low.position or (
+                last.high.position == piece.low.position and (last.high.closed or piece.low.closed)
+            )
+            if touches:
+                high = max(last.high, piece.high, key=lambda end: (end.position, end.closed))
+                joined[-1] = Piece(last.low, high)
+                continue
+        joined.append(piece)
+    return joined
+
+
+MAX_EXPONENT = 2
+
+_STRICT = frozenset({"<", ">", "!="})
+_REVERSED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+
+
+def solved(chain: Chain) -> list[Piece]:
+    """Return the numbers that fulfil all relations of a chain. Raises NoSet where that takes more than this."""
+    names = symbols(chain)
+    if len(names) != 1 or any(operator not in _REVERSED for operator in chain.operators):
+        raise NoSet
+    name = next(iter(names))
+    pieces = [piece_of(MINUS_INFINITY, False, INFINITY, False)]
+    for left, operator, right in zip(chain.parts, chain.operators, chain.parts[1:], strict=False):
+        pieces = common(pieces, _solved_relation(left, operator, right, name))
+    return pieces
+
+
+def _solved_relation(left: Node, operator: str, right: Node, name: str) -> list[Piece]:
+    if isinstance(right, Call) and right.name == "abs":
+        left, operator, right = right, _REVERSED[operator], left
+    if isinstance(left, Call) and left.name == "abs" and len(left.args) == 1:
+        return _solved_absolute(left.args[0], operator, right, name)
+    return _where(_coefficients(Add((left, Mul((MINUS_ONE, right)))), name), operator)
+
+
+def _solved_absolute(inside: Node, operator: str, bound: Node, name: str) -> list[Piece]:
+    """Solve |u| < c as -c < u < c, and |u| > c as u > c or u < -c."""
+    limit = rational(bound)
+    if limit is None or limit < 0:
+        raise NoSet
+    above = _where(_coefficients(Add((inside, Num(-limit))), name), operator)
+    below = _where(_coefficients(Add((inside, Num(limit))), name), _REVERSED[operator])
+    return common(above, below) if operator in ("<", "<=", "!=") else union(above, below)
+
+
+def _coefficients(node: Node, name: str) -> tuple[mpq, mpq, mpq]:
+    """Return c, b and a of ax^2 + bx + c. Raises NoSet for what is no such polynomial."""
+    for part in walk(node):
+        is_whole_power = (
+            isinstance(part, Pow)
+            and (exponent := rational(part.exponent)) is not None
+            and ((exponent.denominator == 1 and 0 <= exponent <= MAX_EXPONENT) or not symbols(part))
+        )
+        if not (isinstance(part, (Num, Add, Mul)) or is_whole_power or (isinstance(part, Sym) and part.name == name)):
+            raise NoSet
+    values = [rational(substituted(node, {name: Num(mpq(point))})) for point in (0, 1, -1, 2, 3, -5)]
+    if any(value is None for value in values):
+        raise NoSet
+    c, at_one, at_minus_one, *others = (value for value in values if value is not None)
+    a = (at_one + at_minus_one) / 2 - c
+    b = at_one - a - c
+    if [a * point**2 + b * point + c for point in (2, 3, -5)] != others:
+        raise NoSet
+    return c, b, a
+
+
+def _where(coefficients: tuple[mpq, mpq, mpq], operator: str) -> list[Piece]:
+    """Return where ax^2 + bx + c relates to 0 as the operator says."""
+    c, b, a = coefficients
+    roots = _roots(c, b, a)
+    closed = operator not in _STRICT
+    ends: list[Node] = [MINUS_INFINITY, *roots, INFINITY]
+    # Right of its last root the polynomial has the sign of its first coefficient, and each simple root changes it.
+    sign = next((1 if value > 0 else -1 for value in (a, b, c) if value), 0)
+    if sign == 0:
+        return [piece_of(MINUS_INFINITY, False, INFINITY, False)] if closed else []
+    is_double = a != 0 and len(roots) == 1
+    pieces: list[Piece] = []
+    for index in range(len(ends) - 2, -1, -1):
+        if operator == "!=" or (sign > 0) == (operator in (">", ">=")):
+            pieces.append(piece_of(ends[index], closed and index > 0, ends[index + 1], closed and index < len(roots)))
+        sign = sign if is_double else -sign
+    if closed:
+        pieces.extend(piece_of(root, True, root, True) for root in roots)
+    return pieces
+
+
+def _roots(c: mpq, b: mpq, a: mpq) -> list[Node]:
+    if a == 0:
+        return [Num(-c / b)] if b else []
+    discriminant = b * b - 4 * a * c
+    if discriminant < 0:
+        return []
+    middle = -b / (2 * a)
+    if discriminant == 0:
+        return [Num(middle)]
+    spread = discriminant / (4 * a * a)
+    if is_square(spread.numerator) and is_square(spread.denominator):
+        root = mpq(isqrt(spread.numerator), isqrt(spread.denominator))
+        return [Num(middle - root), Num(middle + root)]
+    half = Pow(Num(spread), HALF)
+    return [Add((Num(middle), Mul((MINUS_ONE, half)))), Add((Num(middle), half))]
+
+
+MAX_PIECES = 64
+"""The most pieces of one set. Stops a union of thousands."""
+
+
+def pieces_of(node: Node) -> list[Piece]:
+    """Return the normal form of a set. Raises NoSet."""
+    pieces = _pieces(node)
+    if len(pieces) > MAX_PIECES:
+        raise NoSet
+    return merged(pieces) if is_ordered(pieces) else pieces
+
+
+def _pieces(node: Node) -> list[Piece]:
+    if isinstance(node, Named):
+        return _pieces_of_name(node.name)
+    if isinstance(node, Group):
+        return _pieces_of_group(node)
+    if isinstance(node, Chain):
+        return _pieces_of_chain(node)
+    if isinstance(node, SetOf):
+        return _pieces_of_builder(node)
+    if isinstance(node, SetOps):
+        return functools.reduce(_OPERATIONS[node.operator], map(_pieces, node.parts))
+    if isinstance(node, BareList):
+        return _pieces_of_conditions(node)
+    raise NoSet
+
+
+def _pieces_of_name(name: str) -> list[Piece]:
+    if name == "empty":
+        return []
+    if name not in ("reals", "positive reals"):
+        raise NoSet
+    return [piece_of(MINUS_INFINITY if name == "reals" else ZERO, False, INFINITY, False)]
+
+
+def _pieces_of_group(node: Group) -> list[Piece]:
+    if node.opening == "{":
+        if not all(isinstance(element, VALUES) for element in node.elements):
+            raise NoSet
+        return [piece_of(element, True, element, True) for element in node.elements]
+    if len(node.elements) != 2 or node.opening not in "([]" or node.closing not in ")][":
+        raise NoSet
+    low, high = (element.value if isinstance(element, Measure) else element for element in node.elements)
+    if not (isinstance(low, VALUES) and isinstance(high, VALUES)):
+        raise NoSet
+    low_closed = node.opening == "[" and not is_infinite(low)
+    return [piece_of(low, low_closed, high, node.closing == "]" and not is_infinite(high))]
+
+
+def _pieces_of_chain(node: Chain) -> list[Piece]:
+    if node.operators == ("in",):
+        return _pieces(node.parts[1])
+    if any(operator not in REVERSED for operator in node.operators):
+        raise NoSet
+    try:
+        subject = _subject_index(node)
+    except NoSet:
+        return solved(node)
+    pieces = [piece_of(MINUS_INFINITY, False, INFINITY, False)]
+    for index, operator in enumerate(node.operators):
+        if index not in (subject - 1, subject):
+            raise NoSet
+        bound = node.parts[index + 1] if index == subject else node.parts[index]
+        bound = bound.value if isinstance(bound, Measure) else bound
+        pieces = common(pieces, _half_line(operator if index == subject else REVERSED[operator], bound))
+    return pieces
+
+
+def _subject_index(node: Chain) -> int:
+    """Return the index of the part that is bounded: the only one that is no constant, or the only name."""
+    variables = [i for i, part in enumerate(node.parts) if _is_variable(part)]
+    names = [i for i in variables if isinstance(node.parts[i], (Sym, Call))]
+    if len(variables) == 1:
+        part = node.parts[variables[0]]
+        if isinstance(part, Sym) or (isinstance(part, Call) and part.applied):
+            return variables[0]
+        raise NoSet
+    if len(node.parts) == 3 and 1 in names:
+        return 1
+    # In x > a, the first name is bounded.
+    if len(names) == 1 or (len(node.parts) == 2 and names == [0, 1]):
+        return names[0]
+    raise NoSet
+
+
+def _is_variable(part: Node) -> bool:
+    return (isinstance(part, VALUES) and bool(symbols(part))) or (isinstance(part, Call) and part.applied)
+
+
+def _half_line(operator: str, bound: Node) -> list[Piece]:
+    if isinstance(bound, BareList) and operator == "!=":
+        return functools.reduce(common, [_half_line("!=", element) for element in bound.elements])
+    if not isinstance(bound, VALUES):
+        raise NoSet
+    finite = not is_infinite(bound)
+    if operator in ("<", "<="):
+        return [piece_of(MINUS_INFINITY, False, bound, operator == "<=" and finite)]
+    if operator in (">", ">="):
+        return [piece_of(bound, operator == ">=" and finite, INFINITY, False)]
+    if operator == "=":
+        return [piece_of(bound, True, bound, True)]
+    return [piece_of(MINUS_INFINITY, False, bound, False), piece_of(bound, False, INFINITY, False)]
+
+
+def _pieces_of_builder(node: SetOf) -> list[Piece]:
+    pieces = _pieces(node.condition)
+    if isinstance(node.element, Chain) and node.element.operators == ("in",):
+        pieces = common(_pieces(node.element.parts[1]), pieces)
+    elif not isinstance(node.element, Sym):
+        raise NoSet
+    return pieces
+
+
+def _pieces_of_conditions(node: BareList) -> list[Piece]:
+    """Join conditions on one variable by `or`, cut them by `and`; a comma does whichever leaves something."""
+    parts = list(map(_pieces, node.elements))
+    if node.joined == "or":
+        return functools.reduce(union, parts)
+    shared = functools.reduce(common, parts)
+    return shared if shared or node.joined == "and" else functools.reduce(union, parts)
+
+
+_OPERATIONS: dict[str, Callable[[list[Piece], list[Piece]], list[Piece]]] = {
+    "cup": union,
+    "cap": common,
+    "minus": without,
+}
+
+
+def same_sets(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
     """Compare two sides of which at least one is a set of numbers or a condition. Raises TooLarge."""
     answer_set = Group("{", "}", (answer,)) if isinstance(answer, VALUES) else answer
     try:
@@ -39,7 +452,7 @@ def _coordinate(node: Node) -> str | None:
     return names[0] if len(names) == 1 and names[0] in COORDINATES else None
 
 
-def _same_as_written(comparer: Comparer, gold: Node, answer: Node) -> Outcome:  # noqa: PLR0911, one for each shape
+def _same_as_written(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:  # noqa: PLR0911, one for each shape
     if isinstance(gold, SetOps) and isinstance(answer, SetOps) and gold.operator == answer.operator:
         if len(gold.parts) != len(answer.parts):
             return UNDECIDED
@@ -57,7 +470,7 @@ def _same_as_written(comparer: Comparer, gold: Node, answer: Node) -> Outcome:  
     return OTHER_STRUCTURE
 
 
-def _same_conditions(comparer: Comparer, gold: Node, answer: Node) -> Outcome:
+def _same_conditions(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
     """Compare relations; of `x \\in S` against a set, compare the S."""
     if not (isinstance(gold, Chain) and isinstance(answer, Chain)):
         if isinstance(gold, Chain) and gold.operators == ("in",):

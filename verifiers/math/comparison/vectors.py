@@ -12,8 +12,7 @@ import itertools
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.evaluation.identity import same_value
-from truegold.verifiers.math.substitute import mapped
+from truegold.verifiers.math.identity import same_value
 from truegold.verifiers.math.tree import (
     MINUS_ONE,
     PLUS_ONE,
@@ -29,6 +28,7 @@ from truegold.verifiers.math.tree import (
     Num,
     Pow,
     Sym,
+    mapped,
     may_have_parts,
     product_of,
     walk,

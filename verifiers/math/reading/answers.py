@@ -6,36 +6,194 @@ r"""From normal text to the tree of one answer: lists, and items that are mathem
     The area is 54 cm^2          54 cm^2 (`wording`, `quantities`)
 
 What is none of these raises Unreadable, and what meets a budget TooLarge.
+
+The less usual readings of ambiguous notation, which are tried where the usual one does not match.
+
+1,234      a list of two, where the other side is a list
+1,5        one and a half, where the other side is one number
+5m         five metres, where the other side knows no m
+1/2x       1/(2x)
+2e+3       twice e and three, where the other side has an e
+0.1(6)     a repeating decimal
+12C5       a binomial coefficient, and C(12, 5), where the other side is a value
+h(a+b)     a product, where the other side uses h as a variable
+log 2      to the base ten, as well as natural
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache, partial
+from typing import Literal, NamedTuple, TypeAlias
 
-from truegold.verifiers.math.budget import charge
-from truegold.verifiers.math.labels import label_of
-from truegold.verifiers.math.reading.clocks import read_clock_text
-from truegold.verifiers.math.reading.conditions import (
+from gmpy2 import mpq
+
+from truegold.verifiers.extract import committed_answer
+from truegold.verifiers.math.policy import CACHED_READINGS, Policy, TooLarge, Unreadable, charge, remembered
+from truegold.verifiers.math.reading.lexer import lex
+from truegold.verifiers.math.reading.normal import normal_text, with_calls_as_counts
+from truegold.verifiers.math.reading.operands import ExpressionReader
+from truegold.verifiers.math.reading.quantities import (
+    may_name_day,
+    read_clock_text,
+    read_day,
+    read_letter_units,
+    read_quantity,
+    spelled_out,
+)
+from truegold.verifiers.math.reading.tokens import NESTING, USUAL, Notation, Token, kind_of, nesting, split_at, text_of
+from truegold.verifiers.math.reading.wording import (
     conclusion,
     declared_integers,
     integers_in,
     is_condition,
+    named_value,
+    read_labelled,
+    stated_value,
     without_conditions,
     without_remark,
     worded_integers,
+    words_of,
 )
-from truegold.verifiers.math.reading.congruences import hold_congruences, read_congruences
-from truegold.verifiers.math.reading.dates import may_name_day, read_day
-from truegold.verifiers.math.reading.grammar import ExpressionReader
-from truegold.verifiers.math.reading.labelled import read_labelled
-from truegold.verifiers.math.reading.lexer import lex
-from truegold.verifiers.math.reading.notation import USUAL, Notation
-from truegold.verifiers.math.reading.quantities import as_measure, read_letter_units, read_quantity, spelled_out
-from truegold.verifiers.math.reading.simple import simple_number
-from truegold.verifiers.math.reading.tokens import NESTING, Token, kind_of, split_at, text_of
-from truegold.verifiers.math.reading.wording import named_value, stated_value, words_of
-from truegold.verifiers.math.refusals import TooLarge, Unreadable
-from truegold.verifiers.math.tree import BareList, BaseN, Chain, Family, Node, Ratio
+from truegold.verifiers.math.tree import (
+    MINUS_ONE,
+    PLUS_ONE,
+    VALUES,
+    BareList,
+    BaseN,
+    Call,
+    Chain,
+    Const,
+    Family,
+    Group,
+    Measure,
+    Mul,
+    Node,
+    Num,
+    Ratio,
+    Residues,
+    Sign,
+    Sym,
+    as_measure,
+    facts,
+    label_of,
+    mapped,
+    symbols,
+    walk,
+    with_log_base_ten,
+)
+
+_SIMPLE = re.compile(
+    r"(-?)(?:(\d{1,200})(?:\.(\d{1,60})|/(\d{1,60}))?|\\[dt]?frac\{(-?\d{1,60})\}\{(\d{1,60})\}"
+    r"|([1-9]\d{0,2}(?:(?:,|\{,\}|,\\!|\\,)\d{3}){1,20}))",
+    re.ASCII,
+)
+
+REMEMBERED_TEXTS = 4_096
+"""So many texts are remembered: the ladder asks for a number before the reader does."""
+
+
+@lru_cache(maxsize=REMEMBERED_TEXTS)
+def simple_number(text: str) -> Num | None:
+    """Return the number that a normal text is as a whole; None for all other texts and for a division by zero."""
+    match = _SIMPLE.fullmatch(text)
+    if match is None:
+        return None
+    sign, whole, decimals, divisor, above, below, grouped = match.groups()
+    if grouped is not None:
+        whole = "".join(filter(str.isdigit, grouped))
+    if decimals is not None:
+        value = mpq(int(whole + decimals), 10 ** len(decimals))
+        return Num(-value if sign else value, len(decimals))
+    numerator, denominator = int(whole or above), int(divisor or below or 1)
+    if denominator == 0:
+        return None
+    return Num(mpq(-numerator if sign else numerator, denominator))
+
+
+ReadExpression: TypeAlias = Callable[[list[Token]], Node]
+_MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
+_BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
+
+
+def hold_congruences(tokens: list[Token]) -> bool:
+    """Tell whether `mod` stands among the tokens."""
+    return not _MODULUS_MARKS.isdisjoint(map(text_of, tokens))
+
+
+def read_congruences(tokens: list[Token], read_expression: ReadExpression) -> Node | None:
+    """Return what the congruences of an answer say; None where the tokens are more than congruences."""
+    nodes: list[Node] = []
+    start = 0
+    joined = ","
+    for index, token in enumerate(tokens):
+        if token.text not in _MODULUS_MARKS or index < start:
+            continue
+        end = _end_of_modulus(tokens, index)
+        node = _read_one(tokens[start:index], tokens[index + 1 : end], read_expression)
+        if node is None:
+            return None
+        nodes.append(node)
+        start = end
+        if start < len(tokens):
+            if tokens[start].kind not in ("sep", "gap"):
+                return None
+            joined = tokens[start].text or ","
+            while start < len(tokens) and tokens[start].kind in ("sep", "gap"):
+                joined = tokens[start].text or joined
+                start += 1
+    if not nodes or start < len(tokens):
+        return None
+    return nodes[0] if len(nodes) == 1 else BareList(tuple(nodes), joined)
+
+
+def _end_of_modulus(tokens: list[Token], index: int) -> int:
+    """Return where the modulus behind the mark at `index` ends, with the bracket that the mark stands in."""
+    depth, end = 0, index + 1
+    while end < len(tokens):
+        if depth == 0 and tokens[end].kind in ("sep", "gap"):
+            break
+        depth += nesting(tokens[end])
+        end += 1
+    return end
+
+
+def _read_one(before: list[Token], behind: list[Token], read_expression: ReadExpression) -> Residues | None:
+    """Read `x \\equiv 3 (` and `7 )`."""
+    while before and before[-1].kind in ("open", "brace", "gap"):
+        before = before[:-1]
+    modulus = [token for token in behind if token.kind not in _BRACKETS]
+    label = ""
+    relations = [i for i, token in enumerate(before) if token.kind == "rel"]
+    if relations:
+        head = before[: relations[0]]
+        if (
+            len(relations) > 1
+            or before[relations[0]].text not in ("==", "=")
+            or len(head) != 1
+            or head[0].kind != "name"
+        ):
+            return None
+        label, before = head[0].text, before[relations[0] + 1 :]
+    parts = [part for chunk in split_at(before, ",") for part in split_at(chunk, "or")]
+    parts = [smaller for part in parts for smaller in split_at(part, "and")]
+    if not parts or not modulus:
+        return None
+    remainders = tuple(value for part in parts for value in _both_signs(read_expression(part)))
+    return Residues(label, remainders, read_expression(modulus))
+
+
+def _both_signs(node: Node) -> list[Node]:
+    r"""Return 1 and -1 for `\pm 1`."""
+    if facts(node).sign_count != 1:
+        return [node]
+    return [mapped(node, partial(_with_sign, sign)) for sign in (PLUS_ONE, MINUS_ONE)]
+
+
+def _with_sign(sign: Node, part: Node) -> Node:
+    return sign if isinstance(part, Sign) else part
+
 
 MAX_ITEMS = 100
 """The longest list. Stops an answer that lists every number there is."""
@@ -51,6 +209,44 @@ _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s
 _SEPARATING = frozenset({"sep", "gap", "row"})
 _WORDED = frozenset({"word", "money"})
 _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
+
+
+class Refused(NamedTuple):
+    """Why a text has no tree."""
+
+    too_large: bool
+    """The text is beyond a budget; else it is no answer that the reader knows."""
+    why: str
+
+
+MixedNumbers: TypeAlias = Literal["sum", "product"]
+_NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
+_PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
+"""What a sentence with a formula in it says in words: `odd` of `The function $f(x+1)-1$ is odd`."""
+
+
+@remembered(CACHED_READINGS)
+def read_text(text: str, mixed: MixedNumbers) -> Node | Refused:
+    """Return the tree of a normal text."""
+    try:
+        return read(text, _NOTATIONS[mixed])
+    except TooLarge as error:
+        return Refused(True, str(error))
+    except Unreadable as error:
+        return Refused(False, str(error))
+
+
+@remembered(CACHED_READINGS)
+def read_gold(text: str, mixed: MixedNumbers) -> Node | Refused:
+    """Return the tree of a normal gold; of a worked solution, that of its box, and of a sentence, what it says."""
+    first_reading = reading = read_text(text, mixed)
+    if isinstance(reading, Refused) and "\\boxed" in text:
+        committed = committed_answer(text, several=True)
+        if committed is not None:
+            reading = read_text(normal_text(committed.text), mixed)
+    if isinstance(reading, Refused) and (predicate := _PREDICATE.search(text)) is not None:
+        reading = read_text(predicate.group(1), mixed)
+    return first_reading if isinstance(reading, Refused) else reading
 
 
 def read(text: str, notation: Notation = USUAL) -> Node:
@@ -286,3 +482,74 @@ def _split_items(tokens: list[Token]) -> tuple[list[list[Token]], str]:
         elif part:
             merged.append(part)
     return merged, joined
+
+
+_DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,9}),(\d{1,9})(?![\d,])")
+_SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
+_SCIENTIFIC = re.compile(r"(\d)e([+-])")
+_REPEATING_BLOCK = re.compile(r"(-?\d{0,20}\.\d{0,20})\((\d{1,20})\)")
+_GROUPING = re.compile(r"\d,\d{3}(?!\d)")
+
+
+def other_readings(
+    gold: Node, answer: Node, gold_text: str, answer_text: str, policy: Policy
+) -> Iterator[tuple[Node, Node]]:
+    """Yield pairs of trees, gold and answer, in which a side is read in another way."""
+    if type(gold) is Num and type(answer) is Num:
+        return
+    mixed_numbers = policy.mixed == "sum"
+    for tree in _other_trees(answer_text, answer, gold, mixed_numbers):
+        yield gold, tree
+    for tree in _other_trees(gold_text, gold, answer, mixed_numbers):
+        yield tree, answer
+    gold_facts, answer_facts = facts(gold), facts(answer)
+    if policy.log == "either" and (gold_facts.has_bare_log or answer_facts.has_bare_log):
+        yield with_log_base_ten(gold), with_log_base_ten(answer)
+    functions = gold_facts.unknown_functions | answer_facts.unknown_functions
+    if functions & (gold_facts.symbols | answer_facts.symbols):
+        yield _with_products(gold), _with_products(answer)
+
+
+def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -> Iterator[Node]:
+    if _GROUPING.search(text) and isinstance(other_side, (BareList, Group, Chain)):
+        yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, group_digits=False))
+    is_pair = isinstance(tree, BareList) and len(tree.elements) == 2
+    if is_pair and isinstance(other_side, (*VALUES, Measure)) and not symbols(other_side):
+        match = _DECIMAL_COMMA.match(text)
+        if match is not None:
+            sign, whole, decimals = match.groups()
+            with_point = f"{sign}{whole}.{decimals}{text[match.end() :]}"
+            yield from _try_reading(with_point, Notation(mixed_numbers=mixed_numbers))
+    may_count = "C" in text or "P" in text
+    if may_count and isinstance(other_side, VALUES) and (counted := with_calls_as_counts(text)) != text:
+        yield from _try_reading(counted, Notation(mixed_numbers=mixed_numbers))
+    if (
+        "e" in text
+        and _SCIENTIFIC.search(text)
+        and any(isinstance(part, Const) and part.name == "e" for part in walk(other_side))
+    ):
+        yield from _try_reading(_SCIENTIFIC.sub(r"\1 e \2", text), Notation(mixed_numbers=mixed_numbers))
+    if text.endswith(")") and (repeating := _REPEATING_BLOCK.fullmatch(text)) is not None:
+        yield from _try_reading(rf"{repeating[1]}\overline{{{repeating[2]}}}", Notation(mixed_numbers=mixed_numbers))
+    if "/" in text and _SLASH_NEIGHBOUR.search(text):
+        yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, tight_products=True))
+    if symbols(tree) - symbols(other_side):
+        yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, letter_units=True))
+
+
+def _try_reading(text: str, notation: Notation) -> Iterator[Node]:
+    try:
+        yield read(text, notation)
+    except (Unreadable, TooLarge):
+        return
+
+
+def _with_products(node: Node) -> Node:
+    """Read h(a+b) as a product."""
+
+    def as_product(part: Node) -> Node:
+        if isinstance(part, Call) and part.applied and len(part.args) == 1:
+            return Mul((Sym(part.name), part.args[0]))
+        return part
+
+    return mapped(node, as_product)

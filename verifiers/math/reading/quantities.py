@@ -1,26 +1,294 @@
-"""From tokens to a quantity: a value with its unit, an amount of money, a time of day, a number in words.
+r"""From tokens to a quantity: a value with its unit, an amount of money, a time of day, a number in words.
 
-    5 cm^2        5 miles per hour        5 feet 6 inches        60^\\circ 42'        $3 million        4:30 p.m.
+    5 cm^2        5 miles per hour        5 feet 6 inches        60^\circ 42'        $3 million        4:30 p.m.
     12元          5 apples (a label)      twenty-one
 
 Not covered: a value that words only speak of (`wording`).
+
+From tokens to the unit that they spell: `cm^2`, `miles per hour`, `square feet`, `kg/m^3`, `apples` (a label).
+
+A word that might change the value (`not`, `more`, `or`) is never taken for a unit.
+
+Times of day: `4:30 p.m.`, `16:30`, `4 o'clock`, noon, 下午4点30分.
+
+`4:30` without a half of the day is a time wherever it stands alone and the other side is no ratio: the comparison
+decides. Not covered: spans of time (`4 h 30 min` is a quantity).
+
+Days: `June 20`, `20th of June`, `March 3, 2021`, `2021-03-03`, `6月20日`, `Tuesday`, 星期二.
+
+A month or a weekday alone is a day too. Not covered: `3/4/2021`, which is March or April.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TypeAlias
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.measures import DEGREE, INCH, MULTIPLIERS, Unit, unit_of
-from truegold.verifiers.math.reading.clocks import read_clock_text
-from truegold.verifiers.math.reading.dates import read_day
+from truegold.verifiers.math.measures import (
+    DEGREE,
+    INCH,
+    LABEL,
+    LETTER_UNITS,
+    MULTIPLIERS,
+    Unit,
+    label_unit,
+    multiply_units,
+    raise_unit,
+    unit_of,
+)
+from truegold.verifiers.math.policy import Unreadable
 from truegold.verifiers.math.reading.tokens import Token
-from truegold.verifiers.math.reading.units import spelled_unit
-from truegold.verifiers.math.refusals import Unreadable
-from truegold.verifiers.math.tree import VALUES, Call, Measure, Mul, Node, Num, Sym
-from truegold.verifiers.written_numbers import BELOW_HUNDRED, read_run
+from truegold.verifiers.math.tree import VALUES, Clock, Day, Measure, Node, Num, Sym, as_measure, scaled
+from truegold.verifiers.written_numbers import BELOW_HUNDRED, chinese_integer, read_run
+
+_MONTHS = (
+    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
+    "december",
+)  # fmt: skip
+_MONTH_NUMBERS = {name: i for i, name in enumerate(_MONTHS, 1)} | {name[:3]: i for i, name in enumerate(_MONTHS, 1)}
+_MONTH_NUMBERS["sept"] = 9
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAY_NUMBERS = {name: i for i, name in enumerate(_WEEKDAYS)} | {name[:3]: i for i, name in enumerate(_WEEKDAYS)}
+_WEEKDAY_NUMBERS |= {"tues": 1, "wednes": 2, "thur": 3, "thurs": 3}
+_HAN_WEEKDAYS = {c: i for i, c in enumerate("一二三四五六日")} | {"天": 6} | {str(i + 1): i for i in range(6)}
+
+_DATE_WRAPPING = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{|[{}~]|\\[ ,;:!]|\\(?=[ ,])")
+_SHORT = "|".join(sorted((*_MONTH_NUMBERS,), key=len, reverse=True))
+_DAYS = "|".join(sorted((*_WEEKDAY_NUMBERS,), key=len, reverse=True))
+_ENGLISH = re.compile(
+    rf"(?:on |in )?(?:({_DAYS})\.?)?,? ?"
+    rf"(?:({_SHORT})\.?(?: (?:the )?(\d{{1,2}})(?:\^? ?(?:st|nd|rd|th))?)?|"
+    rf"(?:the )?(\d{{1,2}})(?:\^? ?(?:st|nd|rd|th))?(?: day)?(?: of)? ({_SHORT})\.?)?(?:,? (\d{{4}}))?"
+)
+_ISO = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
+_HAN_NUMBER = r"(?:\d{1,2}|[一二三四五六七八九十]{1,3})"
+_HAN_DATE = re.compile(
+    rf"(?:(\d{{4}}|[零〇一二三四五六七八九]{{4}})年)?(?:({_HAN_NUMBER})月)?(?:({_HAN_NUMBER})[日号])?\s?(?:[(（]?(?:星期|周|礼拜)([一二三四五六日天\d])[)）]?)?"
+)
+_HAN_MARK = re.compile(r"月.{1,3}[日号]|年.{1,3}月|星期.|周[一二三四五六日]|礼拜.")
+_MAY_NAME = re.compile(
+    rf"\d{{4}}-\d\d-\d\d|[月期周拜]|\b(?:{'|'.join(name[:3] for name in (*_MONTHS, *_WEEKDAYS))})", re.IGNORECASE
+)
+_BEGINNINGS = frozenset({name[:3] for name in (*_MONTHS, *_WEEKDAYS)} | {"on ", "in ", "the"})
+MAX_DATE_CHARS = 60
+"""Longer texts are no day."""
+
+
+def may_name_day(text: str) -> bool:
+    """Tell by its first letters whether a text is worth a closer look."""
+    if not text.isascii() or text.startswith(("\\text", "\\mathrm", "\\mbox")):
+        return True
+    if text[:1].isdigit():
+        return " " in text or text.count("-") == 2
+    return text[:3].lower() in _BEGINNINGS
+
+
+def read_day(text: str) -> Day | None:
+    """Return the day that a normal text names as a whole."""
+    if len(text) > MAX_DATE_CHARS or _MAY_NAME.search(text) is None:
+        return None
+    text = " ".join(_DATE_WRAPPING.sub(" ", text).split()).lower().replace(" ,", ",")
+    if (iso := _ISO.fullmatch(text)) is not None:
+        return _day(int(iso[1]), int(iso[2]), int(iso[3]), None)
+    if _HAN_MARK.search(text) is not None and (han := _HAN_DATE.fullmatch(text)) is not None:
+        year, month, day = (_han_number(part) for part in han.group(1, 2, 3))
+        return _day(year, month, day, _HAN_WEEKDAYS.get(han[4] or ""))
+    match = _ENGLISH.fullmatch(text)
+    if match is None or not (match[1] or match[2] or match[5]):
+        return None
+    month = _MONTH_NUMBERS.get(match[2] or match[5] or "")
+    day_digits = match[3] or match[4]
+    weekday = _WEEKDAY_NUMBERS[match[1]] if match[1] else None
+    return _day(int(match[6]) if match[6] else None, month, int(day_digits) if day_digits else None, weekday)
+
+
+def _han_number(text: str | None) -> int | None:
+    if text is None:
+        return None
+    return int(text) if text.isdigit() else chinese_integer(text)
+
+
+def _day(year: int | None, month: int | None, day: int | None, weekday: int | None) -> Day | None:
+    if (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31):
+        return None
+    return Day(year, month, day, weekday)
+
+
+_TEXT = r"\\(?:text|mathrm|textrm|mbox)\s*\{"
+_HALVES = {
+    "am": "am", "pm": "pm", "inthemorning": "am", "intheafternoon": "pm", "intheevening": "pm", "atnight": "pm",
+    "noon": "noon", "midnight": "midnight",
+}  # fmt: skip
+_CLOCK_WRAPPING = re.compile(rf"{_TEXT}|[{{}}~]|\\[ ,;:!]")
+_CLOCK = re.compile(
+    r"(?:(?:at|exactly|approximately|about)\s+)?(\d{1,2})\s*(?::\s*(\d{2}))?\s*(?::\s*(\d{2}))?"
+    r"\s*(?:hours|hrs|h|o'clock|o' clock)?"
+    r"\s*([ap]\.?\s?m\.?|in the (?:morning|afternoon|evening)|at night|noon|midnight)?\s*\.?",
+    re.IGNORECASE,
+)
+_CLOCK_MARK = re.compile(r":|[ap]\.?\s?m\.?|o'\s?clock|in the|at night|noon|midnight", re.IGNORECASE)
+_HAN_CLOCK = re.compile(
+    r"(凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?\s*(\d{1,2}|[零一二三四五六七八九十]{1,3})\s*"
+    r"(?::\s*(\d{2})|[时点]\s*(?:(\d{1,2}|[零一二三四五六七八九十]{1,3}|半)\s*分?)?(?:钟|整)?)"
+)
+_HAN_HALVES = {
+    "凌晨": "am",
+    "早上": "am",
+    "早晨": "am",
+    "上午": "am",
+    "中午": "pm",
+    "下午": "pm",
+    "傍晚": "pm",
+    "晚上": "pm",
+}
+_NAMED_TIMES = {"noon": 12 * 60, "midnight": 0, "正午": 12 * 60, "中午": 12 * 60, "午夜": 0}
+
+_TIME_LIKE = re.compile(r"[:时点午]|[ap]\.?\s?m|clock|noon|midnight", re.IGNORECASE)
+MAX_CLOCK_CHARS = 60
+"""Longer texts are no time of day."""
+
+
+def read_clock_text(text: str) -> Clock | None:
+    """Return the time of day that a normal text is as a whole."""
+    if len(text) > MAX_CLOCK_CHARS or _TIME_LIKE.search(text) is None:
+        return None
+    text = (
+        " ".join(_CLOCK_WRAPPING.sub(" ", text.replace("\\colon", ":")).split()).replace(" :", ":").replace(": ", ":")
+    )
+    named = _NAMED_TIMES.get(text.lower())
+    if named is not None:
+        return Clock(named, "24")
+    if (han := _HAN_CLOCK.fullmatch(text)) is not None and (han[1] or han[3] is None):
+        return _read_han(han)
+    match = _CLOCK.fullmatch(text)
+    if match is None or _CLOCK_MARK.search(text) is None:
+        return None
+    hour, minute = int(match[1]), int(match[2] or 0)
+    half = _HALVES.get("".join(c for c in (match[4] or "").lower() if c.isalpha()), "")
+    if int(match[3] or 0) != 0:
+        return None
+    return _clock(hour, minute, half, written_with_zero=match[1].startswith("0"))
+
+
+def _read_han(match: re.Match[str]) -> Clock | None:
+    half = _HAN_HALVES.get(match[1] or "", "")
+    hour = _number_of(match[2])
+    minute = 30 if match[4] == "半" else _number_of(match[3] or match[4] or "0")
+    if hour is None or minute is None:
+        return None
+    if match[1] == "中午" and hour == 11:
+        half = "am"
+    if hour > 12 and half == "pm":
+        half = ""
+    return _clock(hour, minute, half, written_with_zero=False)
+
+
+def _number_of(text: str) -> int | None:
+    return int(text) if text.isdigit() else chinese_integer(text)
+
+
+def _clock(hour: int, minute: int, half: str, *, written_with_zero: bool) -> Clock | None:
+    if minute > 59 or hour > 24 or (hour == 24 and minute):
+        return None
+    if half in ("noon", "midnight"):
+        minutes = 12 * 60 if half == "noon" else 0
+        return Clock(minutes, "24") if (hour, minute) == (12, 0) else None
+    if half:
+        if not 1 <= hour <= 12:
+            return Clock(hour % 24 * 60 + minute, "24") if hour > 12 and half == "pm" else None
+        return Clock((hour % 12 + 12 * (half == "pm")) * 60 + minute, half)
+    # Only the hours from 1 to 12 leave open which half of the day is meant.
+    open_half = 1 <= hour <= 12 and not written_with_zero
+    return Clock(hour % 24 * 60 + minute, "" if open_half else "24")
+
+
+MAX_LABEL_WORDS = 6
+MAX_LABEL_LETTERS = 24
+"""Longer labels are sentences, which may say anything."""
+
+MAX_STUCK_LETTERS = 12
+"""A noun that follows its number without a blank is not longer: `1251Ihopeitiscorrect` is not 1251 of anything."""
+
+MEANING_WORDS = frozenset({
+    "not", "no", "never", "wrong", "incorrect", "false", "or", "and", "but", "except", "less", "more", "fewer",
+    "greater", "plus", "minus", "times", "to", "mod", "modulo", "divided", "if", "than", "half", "quarter", "base",
+    "unless", "without", "neither", "nor", "maybe", "perhaps", "either", "between", "at", "least", "most",
+})  # fmt: skip
+"""Words that may change what the number before them means."""
+
+_PREFIXES = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
+_SUFFIXES = {"squared": 2, "cubed": 3}
+_GENERIC = frozenset({"unit", "units"})
+_SPELLING = frozenset({"word", "name", "money", "func"})
+_JOINING = frozenset({"/", "*", ".", "-"})
+
+
+def spelled_unit(tokens: list[Token], *, labels: bool = True) -> Unit | None:
+    """Return the unit that `tokens` spell, with `labels` also that of nouns; None where they may be something else."""
+    unit: Unit | None = None
+    sign = prefix = 1
+    label_words = index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        lower = token.text.lower()
+        longest = MAX_LABEL_LETTERS if token.spaced or index else MAX_STUCK_LETTERS
+        index += 1
+        if token.kind in ("open", "close") or (token.kind == "op" and token.text in _JOINING):
+            sign = -1 if token.text == "/" else sign
+        elif token.kind not in _SPELLING or (token.kind == "name" and not labels):
+            return None
+        elif lower == "per":
+            sign = -1
+        elif lower == "in" and not _is_inch(tokens, index, unit):
+            continue
+        elif lower in _PREFIXES:
+            prefix = _PREFIXES[lower]
+        elif lower in MEANING_WORDS or len(lower) > longest:
+            return None
+        else:
+            known = _known_unit(token, labels)
+            label_words += known is None
+            exponent, index = _read_exponent(tokens, index)
+            raised = raise_unit(known or label_unit(token.text), sign * prefix * exponent)
+            if raised is None:
+                return None
+            unit = raised if unit is None else multiply_units(unit, raised)
+            sign = prefix = 1
+    return None if label_words > MAX_LABEL_WORDS or (label_words and not labels) else unit
+
+
+def _is_inch(tokens: list[Token], index: int, unit: Unit | None) -> bool:
+    """Tell whether the `in` before `index` is a unit: `5 in`, but not `5 apples in total`."""
+    follows_word = index < len(tokens) and tokens[index].kind in ("word", "name", "num")
+    return not follows_word and (unit is None or not unit.is_label)
+
+
+def _known_unit(token: Token, labels: bool) -> Unit | None:
+    """Return the unit of one word; a letter in a formula is one only if it is common (m, but not x)."""
+    if token.text.lower() in _GENERIC:
+        return LABEL
+    if labels and token.kind == "name" and len(token.text) == 1 and token.text not in LETTER_UNITS:
+        return None
+    return unit_of(token.text)
+
+
+def _read_exponent(tokens: list[Token], index: int) -> tuple[int, int]:
+    """Return the power behind a unit (`^2`, `^{-1}`, `squared`), and where to read on."""
+    if index < len(tokens) and tokens[index].text == "^":
+        braced = index + 1 < len(tokens) and tokens[index + 1].kind == "brace"
+        position = index + 1 + braced
+        minus = position < len(tokens) and tokens[position].text == "-"
+        position += minus
+        digits = tokens[position].text if position < len(tokens) and tokens[position].kind == "num" else ""
+        if digits.isdigit() and len(digits) <= 2:
+            return (-1 if minus else 1) * int(digits), position + 1 + braced
+    if index < len(tokens) and tokens[index].text.lower() in _SUFFIXES:
+        return _SUFFIXES[tokens[index].text.lower()], index + 1
+    return 1, index
+
 
 MAX_ADDED_TOKENS = 30
 """Quantities that add up, as 5 feet 6 inches do, are not longer. Stops thousands, each read within the one before."""
@@ -40,7 +308,7 @@ def read_quantity(tokens: list[Token], read_expression: ReadExpression) -> Node 
     sign, amount = (-1, tokens[1:]) if tokens[0].text == "-" else (1, tokens)
     if amount and amount[0].kind == "money":
         value = _read_money(amount, read_expression)
-        return None if value is None else Measure(_scaled(value.value, mpq(sign)), value.unit)
+        return None if value is None else Measure(scaled(value.value, mpq(sign)), value.unit)
     start = next((i for i in range(len(tokens)) if _begins_unit(tokens, i)), len(tokens))
     if start == 0:
         return _read_count_in_words(tokens)
@@ -79,20 +347,6 @@ def _start_of_letters(tokens: list[Token], end: int) -> int:
     ):
         start -= 1
     return start
-
-
-def as_measure(node: Node) -> Node:
-    """Return `30^\\circ` as 30 degrees, which it is where it stands alone; other nodes stay as they are."""
-    kind = type(node)
-    if kind is not Call and kind is not Mul:
-        return node
-    if isinstance(node, Call) and node.name == "degree":
-        return Measure(node.args[0], DEGREE)
-    if isinstance(node, Mul) and len(node.factors) == 2:
-        first, second = node.factors
-        if isinstance(first, Num) and isinstance(second, Call) and second.name == "degree":
-            return Measure(_scaled(second.args[0], first.value), DEGREE)
-    return node
 
 
 def _read_count_in_words(tokens: list[Token]) -> Node | None:
@@ -195,15 +449,8 @@ def _with_multipliers(value: Node, words: list[Token]) -> tuple[Node, list[Token
             words = words[1:]
         if factor is None:
             break
-        value = _scaled(value, mpq(factor))
+        value = scaled(value, mpq(factor))
     return value, words
-
-
-def _scaled(value: Node, factor: mpq) -> Node:
-    if isinstance(value, Num):
-        # The precision of a scaled decimal is not the one that was written.
-        return Num(value.value * factor, value.decimals if abs(factor) == 1 else None)
-    return value if factor == 1 else Mul((Num(factor), value))
 
 
 def spelled_out(tokens: list[Token]) -> str:

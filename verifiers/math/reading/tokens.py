@@ -1,13 +1,23 @@
-"""What the reader works on: tokens and how they nest."""
+r"""Tokens of a text, how they nest, and the readings of what is ambiguous.
+
+From number literals to tokens: `1,234`, `12 345`, `0.1\overline{6}`, `0.1666...`, `1.5e10`.
+
+A comma between groups of three digits groups them. Not covered: what a comma means directly inside brackets, which the
+lexer decides.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
 
 from gmpy2 import mpq
+
+from truegold.verifiers.math.policy import TooLarge
 
 MAX_DEPTH = 40
 """How deep brackets and commands may be nested. Stops `((((...`, whose reading would exhaust the stack."""
@@ -58,3 +68,95 @@ def split_at(tokens: list[Token], mark: str) -> list[list[Token]]:
         else:
             parts[-1].append(token)
     return [part for part in parts if part]
+
+
+@dataclass(frozen=True, slots=True)
+class Notation:
+    """One reading of all that is ambiguous; the defaults are the usual one."""
+
+    group_digits: bool = True
+    """`1,234` is one number rather than a list of two."""
+    tight_products: bool = False
+    """`1/2x` is 1/(2x) rather than x/2."""
+    letter_units: bool = False
+    """`5m` is five metres rather than a product."""
+    mixed_numbers: bool = True
+    """`2\\frac13` is two and a third rather than two thirds."""
+
+
+USUAL = Notation()
+
+
+MAX_DIGITS = 1_000
+"""The longest number. Stops arithmetic on numbers as long as the text allows."""
+
+MAX_SCIENTIFIC = 3_000
+"""The largest power of ten that a literal such as 1e10 may have. Stops `1e999999999`."""
+
+_SMALL_SPACE = r",|\{,\}|,\s?\\!\s?|\\!\s?,|\\[,;: ]\s?|~|\u2009|\\thinspace\s?"
+_GROUPED = (
+    rf"(?!0,)\d{{1,3}}(?:(?:{_SMALL_SPACE})\d{{3}})+(?!\d)|\d{{1,3}}(?: \d{{3}})+(?![\d.])"
+    r"|\d{1,2}(?:,\d{2})+,\d{3}(?!\d)"
+)
+_MARKED_BLOCK = r"\d*\.\d*\\(?:overline|bar|dot|overset\{\.\})\s?\{?\s?\d+\s?\}?(?:\d*\\dot\s?\{?\s?\d\s?\}?)?"
+_REPEATED_DIGIT = r"\d{0,40}\.\d{0,30}?(?P<again>\d)(?P=again){2,40}(?:\.\.\.|\\ldots|\\dots|\\cdots)"
+
+REPEATING = rf"(?P<repeating>{_MARKED_BLOCK}|{_REPEATED_DIGIT})"
+NUMERAL = (
+    rf"(?P<number>(?:{_GROUPED}|\d+)(?:\.\d+|\.(?![\d.]))?|\.\d+)"
+    r"(?P<exponent>[eE](?:[+-]?\d{1,9}|\{[+-]?\d{1,9}\})(?![\d.A-Za-z]))?"
+)
+"""Patterns for the lexer; the groups `number` and `exponent` are read by `number_token`."""
+
+INTEGER = re.compile(r"\d+(?![\d.~\u2009]|,\d|,\s?\\!|\\[!,;: t]|\{,| \d|[eE][-+\d{])")
+"""An integer that nothing behind it can make longer, which most numbers are."""
+
+_DIGITS = re.compile(r"\d+")
+
+
+@lru_cache(maxsize=2_048)
+def integer_token(digits: str, spaced: bool) -> Token:
+    """Return the token of a whole number; the small ones recur. Raises TooLarge."""
+    if len(digits) > MAX_DIGITS:
+        raise TooLarge(f"a number of {len(digits)} digits, the limit is {MAX_DIGITS}")
+    return Token("num", digits, spaced, mpq(int(digits)))
+
+
+def number_token(match: re.Match[str], spaced: bool, separates: bool) -> tuple[Token, int]:
+    """Return the token and where it ends, which with `separates` is before its first comma. Raises TooLarge."""
+    text, end = match.group("number"), match.end()
+    exponent = match.group("exponent")
+    if exponent is None and text.isdigit():
+        return integer_token(text, spaced), end
+    if separates and ("," in text or " " in text) and "{,}" not in text and "\\!" not in text:
+        head = _DIGITS.match(text)
+        if head is not None and head.end() < len(text):
+            return Token("num", head.group(), spaced, mpq(int(head.group()))), match.start() + head.end()
+    digits = "".join(c for c in text if c in ".0123456789")
+    if len(digits) > MAX_DIGITS:
+        raise TooLarge(f"a number of {len(digits)} digits, the limit is {MAX_DIGITS}")
+    whole, _, fraction = digits.partition(".")
+    value = mpq(int(whole + fraction or "0"), 10 ** len(fraction))
+    if exponent is None:
+        return Token("num", digits, spaced, value, len(fraction) or None), end
+    power = int(exponent[1:].strip("{}"))
+    if abs(power) > MAX_SCIENTIFIC:
+        raise TooLarge(f"the power of ten {power}, the limit is {MAX_SCIENTIFIC}")
+    return Token("num", digits, spaced, value * mpq(10) ** power), end
+
+
+def repeating_token(text: str, spaced: bool) -> Token:
+    r"""Return 1/6 for 0.1\overline{6} and 0.1666...; two digits with dots bound the block. Raises TooLarge."""
+    whole, _, rest = text.partition(".")
+    if "\\" in rest and not rest.rstrip("\\ldotsc").isdigit():
+        fixed, _, block = rest.partition("\\")
+        block = "".join(_DIGITS.findall(block))
+    else:
+        digits = "".join(_DIGITS.findall(rest))
+        block = digits[-1]
+        fixed = digits.rstrip(block)
+    if len(whole) + len(fixed) + len(block) > MAX_DIGITS:
+        raise TooLarge(f"a repeating decimal of more than {MAX_DIGITS} digits")
+    scale = 10 ** len(fixed)
+    value = mpq(int(whole + fixed or "0"), scale) + mpq(int(block), scale * (10 ** len(block) - 1))
+    return Token("num", text, spaced, value)

@@ -3,18 +3,251 @@ r"""Words around a value, words that are a value, and words that are only words.
 The area is 54; approximately 3; 5 (since it is odd); the width = 3       a value that words state
 no solution; minus infinity; yes                                          a value
 June 20                                                                   Text
+
+What an answer says of its letters and what it derives: both are cut off before the answer itself is read.
+
+x^2=4 \Rightarrow x=2                 what stands behind the last arrow
+k\pi (k \in \mathbb{Z})               a remark in brackets at the end: k is an integer
+f(x)=1 \text{ for all } x             a condition that only says where the answer holds
+k\pi, k\in\mathbb{Z};  x^2, x > 0     items of a list that are no answers: a parameter, a condition
+
+Lists whose items say in words what each value is: `Minimum: 1, Maximum: 3`, `mean = 5, median = 4`.
+
+Each item becomes the equation of its label, so that the comparison pairs them by their labels. Spellings of the same
+label (`min`, `Minimum`, 最小值) are one. A single label says nothing and is left to `wording`.
 """
 
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeAlias
 
+from truegold.verifiers.math.measures import label_unit
+from truegold.verifiers.math.policy import Unreadable
 from truegold.verifiers.math.reading.names import NAMED_WORDS
-from truegold.verifiers.math.reading.tokens import Token
-from truegold.verifiers.math.reading.units import MEANING_WORDS
-from truegold.verifiers.math.refusals import Unreadable
-from truegold.verifiers.math.tree import INFINITY, Named, Node, Text, negated
+from truegold.verifiers.math.reading.quantities import MEANING_WORDS
+from truegold.verifiers.math.reading.tokens import Token, nesting, text_of
+from truegold.verifiers.math.tree import INFINITY, BareList, Chain, Named, Node, Sym, Text, negated
+
+_INTEGER_SETS = ("integers", "naturals", "positive integers", "nonnegative integers")
+_CONDITION_OPERATORS = ("<", ">", "<=", ">=", "!=", "in")
+_QUALIFYING = frozenset({"for", "where", "with"})
+_BEGINNING = _QUALIFYING | {"forall"}
+_UNIVERSAL = frozenset({
+    "all", "any", "every", "each", "some", "integer", "integers", "integral", "natural", "positive", "arbitrary",
+})  # fmt: skip
+_INTEGER_WORDS = frozenset({"integer", "integers"})
+_DECLARING = _INTEGER_WORDS | {"is", "are", "an", "a", "any", "all", "every", "some", "arbitrary", "being"}
+_NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
+"""A bracket behind one of these belongs to it."""
+
+
+def conclusion(tokens: list[Token]) -> list[Token]:
+    """Return what stands behind the last arrow."""
+    depth = start = 0
+    for index, token in enumerate(tokens):
+        depth += nesting(token)
+        if depth == 0 and token.kind == "rel" and token.text == "=>" and index + 1 < len(tokens):
+            start = index + 1
+    return tokens[start:]
+
+
+def without_remark(tokens: list[Token]) -> tuple[list[Token], list[Token]]:
+    """Return the answer, and the condition in brackets at its end."""
+    if len(tokens) < 5 or tokens[-1].kind != "close" or tokens[-1].text != ")":
+        return tokens, []
+    depth, start = 0, len(tokens)
+    while start > 0:
+        start -= 1
+        depth -= nesting(tokens[start])
+        if depth == 0:
+            break
+    if start == 0 or tokens[start - 1].kind in _NO_REMARK_AFTER:
+        return tokens, []
+    inside = tokens[start + 1 : -1]
+    is_condition_text = any(token.kind == "rel" and token.text in _CONDITION_OPERATORS for token in inside)
+    return (tokens[:start], inside) if is_condition_text else (tokens, [])
+
+
+def without_conditions(tokens: list[Token]) -> tuple[list[Token], set[str]]:
+    """Cut off `for all x in R` and `where k is an integer`; return the letters that are integers, too.
+
+    Raises Unreadable for a statement that begins with its condition.
+    """
+    if _BEGINNING.isdisjoint(map(str.lower, map(text_of, tokens))):
+        return tokens, set()
+    parameters: set[str] = set()
+    kept: list[Token] = []
+    index = 0
+    while index < len(tokens):
+        token = tokens[index]
+        is_forall = token.kind == "cmd" and token.text == "forall"
+        if kept and (is_forall or _begins_condition(tokens, index)):
+            end = _end_of_condition(tokens, index)
+            parameters |= integers_in(tokens[index:end])
+            index = end
+            while kept and kept[-1].kind in ("sep", "gap"):
+                kept.pop()
+        elif is_forall:
+            raise Unreadable("a statement about all values")
+        else:
+            kept.append(token)
+            index += 1
+    return kept or tokens, parameters
+
+
+def _begins_condition(tokens: list[Token], index: int) -> bool:
+    """Tell whether a condition begins here, as `for all` and `with k \\in` do, but not `for 5 dollars`."""
+    token = tokens[index]
+    if token.kind != "word" or token.text.lower() not in _QUALIFYING:
+        return False
+    following = tokens[index + 1 : index + 3]
+    if token.text.lower() == "where" or (following and following[0].text.lower() in _UNIVERSAL):
+        return True
+    return [part.kind for part in following] == ["name", "rel"] and following[1].text == "in"
+
+
+def _end_of_condition(tokens: list[Token], start: int) -> int:
+    """Return where a condition ends: with the text, or before the next list item that gives a value with `=`."""
+    last_equals = max((i for i, token in enumerate(tokens) if token.kind == "rel" and token.text == "="), default=0)
+    depth = 0
+    for index in range(start, len(tokens)):
+        token = tokens[index]
+        depth += nesting(token)
+        if depth <= 0 and token.kind == "sep" and index < last_equals:
+            return index
+    return len(tokens)
+
+
+def integers_in(tokens: list[Token]) -> set[str]:
+    """Return the letters that `k \\in \\mathbb{Z}`, `k is an integer` and `integers k` speak of."""
+    words = {token.text.lower() for token in tokens if token.kind == "word"}
+    names = {token.text for token in tokens if token.kind == "name"}
+    has_word = bool(words & {"integer", "integers", "integral", "natural"})
+    has_set = any(token.kind == "cmd" and token.text == "mathbb" for token in tokens) and bool({"Z", "N"} & names)
+    if not (has_word or has_set):
+        return set()
+    return (names - {"Z", "N", "R", "Q"}) | {word for word in words if len(word) == 1 and word != "a"}
+
+
+def worded_integers(tokens: list[Token]) -> set[str]:
+    """Return the letters that an item such as `n an integer` declares, which says nothing else."""
+    words = {token.text.lower() for token in tokens if token.kind == "word"}
+    if not words & _INTEGER_WORDS or not words <= _DECLARING or not all(t.kind in ("word", "name") for t in tokens):
+        return set()
+    return integers_in(tokens)
+
+
+def is_condition(node: Node) -> bool:
+    """Tell whether a node says where an answer holds, as `x > 0` does behind `x^2`."""
+    return isinstance(node, Chain) and node.operators[0] in _CONDITION_OPERATORS
+
+
+def declared_integers(node: Node) -> set[str]:
+    """Return the letters that an item `k \\in \\mathbb{Z}` declares to be integers."""
+    if not isinstance(node, Chain) or node.operators != ("in",):
+        return set()
+    first, container = node.parts
+    letters = first.elements if isinstance(first, BareList) else (first,)
+    names = {letter.name for letter in letters if isinstance(letter, Sym)}
+    has_integers = isinstance(container, Named) and container.name in _INTEGER_SETS
+    return names if has_integers and all(isinstance(letter, Sym) for letter in letters) else set()
+
+
+ReadItem: TypeAlias = Callable[[list[Token]], Node]
+
+MAX_LABEL_TOKENS = 8
+MAX_WORD_LETTERS = 20
+
+_LABEL_FUNCTIONS = frozenset({"max", "min"})
+"""Of functions only these label a value: `\\ln 3, \\ln 5` are two values."""
+_LABEL_KINDS = frozenset({"word", "name", "func", "const", "num"})
+_LABEL_VERBS = frozenset({"has", "have", "is", "are", "gets", "was", "were", "=", "为", "是"})
+_IDLE_IN_LABELS = frozenset({"the", "of", "value", "values", "a", "an"})
+_SAME_LABELS = {
+    **dict.fromkeys(("minimum", "min", "smallest", "least", "最小值", "最小"), "min"),
+    **dict.fromkeys(("maximum", "max", "largest", "greatest", "最大值", "最大"), "max"),
+    **dict.fromkeys(("average", "mean", "平均数", "平均值"), "mean"),
+    **dict.fromkeys(("median", "中位数"), "median"),
+    **dict.fromkeys(("mode", "众数"), "mode"),
+    **dict.fromkeys(("centre", "center"), "center"),
+}
+
+
+def read_labelled(slices: list[list[Token]], read_item: ReadItem) -> list[Node] | None:
+    """Return the items as equations of their labels; None where an item has no label in words."""
+    if len(slices) < 2 or not any(map(_begins_label, slices[0])):
+        return None
+    slices = [_with_words_whole(tokens) for tokens in slices]
+    cuts = [_label_end(tokens) for tokens in slices]
+    if any(cut is None for cut in cuts):
+        return None
+    nodes: list[Node] = []
+    for tokens, cut in zip(slices, cuts, strict=True):
+        assert cut is not None
+        end, start = cut
+        try:
+            value = read_item(tokens[start:])
+        except Unreadable:
+            return None
+        if isinstance(value, Text) and start == end:
+            return None
+        nodes.append(Chain((Sym(_label_name(tokens[:end])), value), ("=",)))
+    return nodes
+
+
+def _begins_label(token: Token) -> bool:
+    return token[0] == "word" or token[1] == ":" or (token[0] == "func" and token[1] in _LABEL_FUNCTIONS)
+
+
+def _with_words_whole(tokens: list[Token]) -> list[Token]:
+    """Return the tokens with `Tom` as one word where a colon or a verb follows, rather than as a product of letters."""
+    whole: list[Token] = []
+    for index, token in enumerate(tokens):
+        if token.kind not in ("name", "word") or len(token.text) > MAX_WORD_LETTERS:
+            return [*whole, *tokens[index:]]
+        if whole and token.kind == "name" == whole[-1].kind and not token.spaced:
+            whole[-1] = Token("name", whole[-1].text + token.text, whole[-1].spaced)
+        else:
+            whole.append(token)
+    return whole
+
+
+def _label_end(tokens: list[Token]) -> tuple[int, int] | None:
+    """Return where the label of an item ends and where its value begins."""
+    index, words, has_word = 0, 0, False
+    while index < len(tokens) and index < MAX_LABEL_TOKENS:
+        token = tokens[index]
+        is_verb = token.text.lower() in _LABEL_VERBS and token.kind in ("word", "rel", "name")
+        if words and (is_verb or (token.kind == "op" and token.text == ":")) and index + 1 < len(tokens):
+            is_plain = token.text == "=" and not has_word
+            return None if is_plain else (index, index + 1)
+        if (
+            token.kind == "num"
+            and words
+            and has_word
+            and not (index + 1 < len(tokens) and tokens[index + 1].text == ":")
+        ):
+            return index, index
+        if token.kind == "open" and token.text == "(" and words and has_word:
+            return index, index
+        if token.kind == "op" and token.text == "-" and words:
+            index += 1
+            continue
+        if token.kind not in _LABEL_KINDS or (token.kind == "num" and not words):
+            return None
+        has_word |= token.kind in ("word", "func")
+        words += 1
+        index += 1
+    return None
+
+
+def _label_name(tokens: list[Token]) -> str:
+    words = [token.text.lower() for token in tokens if token.kind in _LABEL_KINDS]
+    words = [word for word in words if word not in _IDLE_IN_LABELS] or words
+    return " ".join(_SAME_LABELS.get(word) or label_unit(word).label or word for word in words)
+
 
 _VERBS = frozenset({
     "is", "are", "be", "equals", "equal", "was", "were", "being", "是", "为", "等于", "共有", "共", "一共",

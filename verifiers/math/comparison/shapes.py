@@ -1,18 +1,143 @@
-"""Answers in a form of their own: ratios (2:3), numerals of another base (101_2), names and phrases.
+r"""Answers in a form of their own: ratios (2:3), numerals of another base (101_2), names and phrases.
 
 `odd` answers `the function is odd`, and `NO`, which is read as a product of N and O, is no.
-"""
+
+Congruences: `x \equiv 3 \pmod 7` is `x \equiv -4 \pmod 7` and `7k+3`, and answers a gold of 3."""
 
 from __future__ import annotations
 
-from truegold.verifiers.math.comparison.calendar import clock_of, may_be_ratio, same_clocks
-from truegold.verifiers.math.evaluation.exact import base_value, rational
-from truegold.verifiers.math.evaluation.identity import same_value
-from truegold.verifiers.math.labels import labelled
-from truegold.verifiers.math.outcome import OPEN, OTHER_STRUCTURE, Outcome
-from truegold.verifiers.math.policy import Policy
+from gmpy2 import mpq
+
+from truegold.verifiers.math.exact import base_value, rational
+from truegold.verifiers.math.identity import same_value
+from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, Outcome, Policy
 from truegold.verifiers.math.reading.names import NAMED_WORDS, STOP_WORDS
-from truegold.verifiers.math.tree import PLUS_ONE, VALUES, BaseN, Chain, Mul, Named, Node, Ratio, Sym, Text
+from truegold.verifiers.math.tree import (
+    PLUS_ONE,
+    VALUES,
+    BareList,
+    BaseN,
+    Chain,
+    Clock,
+    Day,
+    Mul,
+    Named,
+    Node,
+    Num,
+    Ratio,
+    Residues,
+    Sym,
+    Text,
+    labelled,
+    substituted,
+    symbols,
+)
+
+_HALF_DAY = 12 * 60
+
+
+def clock_of(node: Node) -> Clock | None:
+    """Return the time of day that a node is, or may be."""
+    if isinstance(node, Ratio):
+        return node.clock
+    return node if isinstance(node, Clock) else None
+
+
+def same_clocks(gold: Node, answer: Node) -> Outcome:
+    """Compare two sides of which at least one is a time; 4:30, or 4 for 4:00 p.m., may be in either half of the day."""
+    gold_clock, answer_clock = clock_of(gold), clock_of(answer)
+    if gold_clock is not None and answer_clock is not None:
+        is_open = "" in (gold_clock.half, answer_clock.half)
+        difference = gold_clock.minutes - answer_clock.minutes
+        return Outcome(difference % _HALF_DAY == 0 if is_open else difference == 0, "structure")
+    clock, other = (gold_clock, answer) if gold_clock is not None else (answer_clock, gold)
+    if clock is None or clock.half not in ("am", "pm") or clock.minutes % 60 or not isinstance(other, Num):
+        return OTHER_STRUCTURE
+    minutes = clock.minutes % _HALF_DAY
+    return Outcome(other.value * 60 in (minutes, minutes + _HALF_DAY), "structure")
+
+
+def may_be_ratio(node: Node) -> bool:
+    """Tell whether `4:30` may be a ratio, as `4:00` may not."""
+    return isinstance(node, Ratio) and all(rational(part) != 0 for part in node.parts)
+
+
+def same_days(gold: Node, answer: Node) -> Outcome:
+    """Compare two sides of which at least one is a day. A year that only gold says is needed."""
+    if not isinstance(gold, Day) or not isinstance(answer, Day):
+        return OTHER_STRUCTURE
+    pairs = [
+        (gold.year, answer.year), (gold.month, answer.month), (gold.day, answer.day), (gold.weekday, answer.weekday),
+    ]  # fmt: skip
+    both_say = [(a, b) for a, b in pairs if a is not None and b is not None]
+    if not both_say or any(a != b for a, b in both_say):
+        return OTHER_STRUCTURE
+    answer_is_coarser = any(a is not None and b is None for a, b in pairs[1:3])
+    if answer_is_coarser:
+        return OTHER_STRUCTURE
+    return OPEN if gold.year is not None and answer.year is None else Outcome(True, "structure")
+
+
+_CLASSES = tuple[int, frozenset[int]]
+"""A modulus and the remainders."""
+
+
+def same_residues(gold: Node, answer: Node) -> Outcome:
+    """Compare two sides of which at least one is a congruence."""
+    gold_classes, answer_classes = _classes(gold), _classes(answer)
+    if gold_classes is not None and answer_classes is not None:
+        return Outcome(gold_classes == answer_classes, "structure")
+    if isinstance(gold, Residues) and gold_classes is None:
+        return OPEN
+    congruence, other = (gold, answer) if isinstance(gold, Residues) else (answer, gold)
+    value = rational(other) if isinstance(other, VALUES) else None
+    if not isinstance(congruence, Residues) or value is None or len(congruence.remainders) != 1:
+        return OTHER_STRUCTURE
+    written, modulus = rational(congruence.remainders[0]), rational(congruence.modulus)
+    if written is None or not modulus:
+        return OPEN
+    if value not in (written, written % modulus):
+        return OTHER_STRUCTURE
+    # A bare 3 says less than x = 3 mod 7; a congruence says enough where gold is its remainder.
+    return OPEN if congruence is gold and gold.label else Outcome(True, "exact")
+
+
+def _classes(node: Node) -> _CLASSES | None:
+    """Return the modulus and the remainders of a congruence, or of `7k+3`."""
+    if isinstance(node, Residues):
+        modulus = _whole(node.modulus)
+        remainders = [_whole(part) for part in node.remainders]
+        if not modulus or None in remainders:
+            return None
+        return abs(modulus), frozenset(part % abs(modulus) for part in remainders if part is not None)
+    value = labelled(node)[1] if isinstance(node, Chain) else node
+    elements = value.elements if isinstance(value, BareList) else (value,)
+    classes = [_class_of_expression(element) for element in elements]
+    if None in classes:
+        return None
+    moduli = {pair[0] for pair in classes if pair is not None}
+    return (moduli.pop(), frozenset(pair[1] for pair in classes if pair)) if len(moduli) == 1 else None
+
+
+def _class_of_expression(node: Node | None) -> tuple[int, int] | None:
+    """Return 7 and 3 for 7k+3."""
+    if not isinstance(node, VALUES) or len(symbols(node)) != 1:
+        return None
+    name = next(iter(symbols(node)))
+    values = [_whole(substituted(node, {name: Num(mpq(point))})) for point in (0, 1, 2, 5)]
+    if None in values:
+        return None
+    start, *rest = (value for value in values if value is not None)
+    slope = rest[0] - start
+    if not slope or [value - start for value in rest] != [slope, 2 * slope, 5 * slope]:
+        return None
+    return abs(slope), start % abs(slope)
+
+
+def _whole(node: Node) -> int | None:
+    value = rational(node)
+    return int(value) if value is not None and value.denominator == 1 else None
+
 
 _ALL = frozenset({"all", "any", "every", "each", "for", "must"})
 _LAST_HOUR = 24

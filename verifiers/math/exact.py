@@ -14,8 +14,8 @@ from functools import lru_cache
 import gmpy2
 from gmpy2 import mpq, mpz
 
-from truegold.verifiers.math.budget import charge, digit_steps
 from truegold.verifiers.math.measures import PERCENT
+from truegold.verifiers.math.policy import charge, digit_steps
 from truegold.verifiers.math.tree import Add, BaseN, Call, Measure, Mul, Node, Num, Pow, Sym
 
 MAX_BITS = 20_000

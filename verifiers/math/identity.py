@@ -5,7 +5,7 @@
     sampled     expressions that agree at random real points (complex ones, where there are too few real ones)
 
 Each rung fails closed: one point of disagreement is enough, and where too few points can be evaluated nothing is
-concluded. Points at which only one side is defined are skipped: `2\\ln x` passes for `\\ln x^2`.
+concluded. Points at which only one side is defined are skipped: `2\ln x` passes for `\ln x^2`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,8 @@ from typing import TypeAlias, TypeVar
 
 from gmpy2 import mpfr, mpq, mpz
 
-from truegold.verifiers.math.budget import charge, remembered
-from truegold.verifiers.math.evaluation.balls import Ball, NeedsComplex, Unsupported, exponent_of
-from truegold.verifiers.math.evaluation.evaluator import Evaluator
-from truegold.verifiers.math.evaluation.exact import (
+from truegold.verifiers.math.balls import Ball, Evaluator, NeedsComplex, Unsupported, exponent_of
+from truegold.verifiers.math.exact import (
     NotArithmetic,
     Undefined,
     point_for,
@@ -28,8 +26,7 @@ from truegold.verifiers.math.evaluation.exact import (
     residue,
     unit_interval,
 )
-from truegold.verifiers.math.outcome import OTHER_NUMBER, SAME_NUMBER, Outcome
-from truegold.verifiers.math.refusals import TooLarge
+from truegold.verifiers.math.policy import OTHER_NUMBER, SAME_NUMBER, Outcome, TooLarge, charge, remembered
 from truegold.verifiers.math.tree import ZERO, Big, Call, Const, Mul, Node, Num, Pow, facts, symbols, walk
 
 CONSTANT_BITS = 320

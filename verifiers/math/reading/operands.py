@@ -1,0 +1,553 @@
+r"""The grammar of one expression, for school and contest mathematics.
+
+    relation < union, difference < sum, ± < product, quotient, side by side < sign < power, !, %, ° < atom
+
+Where notation is ambiguous, the reading is fixed here: `2\frac13` is a mixed number, `1/2x` is (1/2)x (both as the
+notation says), `\sin 2x` takes the product and `\sin(x)y` does not, `f(x)` is an application for the letters f, g, h
+and a product otherwise, `x1` is x with a subscript. What is no expression raises Unreadable, what is nested too deeply
+TooLarge. Not covered: lists without brackets, and words (`answers`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import ClassVar
+
+from gmpy2 import mpq
+
+from truegold.verifiers.math.policy import Unreadable, charge
+from truegold.verifiers.math.reading.grammar import END, Grammar
+from truegold.verifiers.math.reading.names import LINE_ENVIRONMENTS, MATRIX_ENVIRONMENTS
+from truegold.verifiers.math.reading.tokens import Notation, Token
+from truegold.verifiers.math.tree import (
+    HALF,
+    MINUS_ONE,
+    PLUS_ONE,
+    Add,
+    BareList,
+    BaseN,
+    Big,
+    Call,
+    Chain,
+    Const,
+    Group,
+    Matrix,
+    Mul,
+    Named,
+    Node,
+    Num,
+    Pow,
+    SetOf,
+    SetOps,
+    Sym,
+    Text,
+    product_of,
+)
+
+APPLIED = frozenset("fghFGH")
+"""Letters that are functions where a bracket follows."""
+
+_COUNTS = {"C_": "binom", "A_": "perm", "P_": "perm"}
+_MAX_SUBSCRIPT_DIGITS = 2
+
+
+def read_number(reader: Grammar, token: Token) -> Node:
+    """Read what may stand behind a number: the fraction of a mixed number, or a base."""
+    if reader.next_is("op", "_"):
+        return read_numeral(reader, token)
+    if token.decimals is None and token.text.isdigit():
+        part = _read_fraction_part(reader)
+        if part is not None:
+            return Num(token.value + part)
+    return Num(token.value, token.decimals)
+
+
+def read_numeral(reader: Grammar, token: Token) -> Node:
+    """Read the base behind the digits in `token`."""
+    reader.take()
+    base = reader.read_script()
+    whole = isinstance(base, Num) and base.value.denominator == 1 and token.decimals is None
+    if not whole or not isinstance(base, Num) or not 2 <= base.value <= 36:
+        raise Unreadable("a number with a subscript that is no base")
+    return BaseN(token.text, int(base.value))
+
+
+def read_argument(reader: Grammar, *, split_digits: bool = True) -> Node:
+    """Read a command's argument: a group in braces, or one character; without `split_digits`, also a whole number."""
+    token = reader.peek()
+    if token.kind != "num":
+        return reader.read_atom()
+    if split_digits and len(token.text) > 1 and token.text.isdigit():
+        rest = token.text[1:]
+        reader.tokens[reader.position] = Token("num", rest, False, mpq(int(rest)))
+        return Num(mpq(int(token.text[0])))
+    reader.take()
+    return Num(token.value, token.decimals)
+
+
+def _read_fraction_part(reader: Grammar) -> mpq | None:
+    """Read the fraction of a mixed number where one follows: `\\frac12` if the notation says so, or ` 1/2`."""
+    if reader.next_is("cmd", "frac"):
+        return _read_fraction_command(reader) if reader.notation.mixed_numbers else None
+    if reader.next_is("num") and reader.peek().spaced and reader.peek(1).text == "/" and reader.peek(2).kind == "num":
+        above, below = reader.peek().value, reader.peek(2).value
+        if reader.peek(3).text != "^" and 0 < above < below and above.denominator == 1 == below.denominator:
+            reader.position += 3
+            return above / below
+    return None
+
+
+def _read_fraction_command(reader: Grammar) -> mpq | None:
+    start, tokens = reader.position, reader.tokens
+    charge(len(tokens) // 50)
+    # Reading `\frac12` splits a token, which may have to be undone.
+    reader.tokens = tokens.copy()
+    reader.take()
+    above, below = read_argument(reader), read_argument(reader)
+    # With an exponent behind it, 2\frac12^3 is a product.
+    raised = reader.next_is("op", "^")
+    if isinstance(above, Num) and isinstance(below, Num) and 0 < above.value < below.value and not raised:
+        return above.value / below.value
+    reader.tokens, reader.position = tokens, start
+    return None
+
+
+def read_name(reader: Grammar, token: Token) -> Node:
+    """Read a variable, a constant of one letter, or an application."""
+    name = token.text
+    if reader.tokens[reader.position][0] in ("op", "num"):
+        name = _read_name_with_marks(reader, token)
+    if name in ("e", "i"):
+        return Const(name)
+    if name[:2] in _COUNTS and name[2:].isdigit() and reader.next_is("op", "^"):
+        start = reader.position
+        reader.take()
+        chosen = reader.read_script()
+        if isinstance(chosen, Num):
+            return Call(_COUNTS[name[:2]], (Num(mpq(int(name[2:]))), chosen))
+        reader.position = start
+    if reader.next_is("open", "(") and not reader.peek().spaced and (name[0] in APPLIED or _defines_function(reader)):
+        reader.take()
+        return Call(name, read_arguments(reader, ")"), applied=True)
+    return Sym(name)
+
+
+def _read_name_with_marks(reader: Grammar, token: Token) -> str:
+    """Read the primes and the subscript of a name; return all of it."""
+    name = token.text + _read_primes(reader)
+    following = reader.peek()
+    if reader.take_if("op", "_"):
+        name += f"_{_read_worded_subscript(reader) or subscript_name(reader.read_script())}"
+    elif token.kind == "name" and following.kind == "num" and not following.spaced and _is_subscript(following.text):
+        name += f"_{reader.take().text}"
+    return name + _read_primes(reader)
+
+
+def _read_worded_subscript(reader: Grammar) -> str | None:
+    """Read the subscript of x_{\\text{max}} and x_{min}; None where it is no word."""
+    braced = reader.next_is("brace")
+    word = reader.peek(1) if braced else reader.peek()
+    if word.kind not in ("func", "word") or (braced and reader.peek(2).kind != "unbrace"):
+        return None
+    reader.position += 3 if braced else 1
+    return word.text
+
+
+def _is_subscript(digits: str) -> bool:
+    return digits.isdigit() and len(digits) <= _MAX_SUBSCRIPT_DIGITS
+
+
+def _read_primes(reader: Grammar) -> str:
+    marks = ""
+    while reader.take_if("op", "'"):
+        marks += "'"
+    return marks
+
+
+def _defines_function(reader: Grammar) -> bool:
+    """Tell whether `(x) =` follows; then W(x) is what the equation defines."""
+    inner, closing, relation = reader.peek(1), reader.peek(2), reader.peek(3)
+    return inner.kind in ("name", "num") and closing.kind == "close" and relation[:2] == ("rel", "=")
+
+
+def read_arguments(reader: Grammar, closing: str) -> tuple[Node, ...]:
+    """Read what stands between the brackets of an application."""
+    reader.in_brackets += 1
+    bars, reader.bars = reader.bars, 0
+    args = [reader.read_relation()]
+    while reader.take_if("sep", ",") or reader.take_if("sep", ";"):
+        args.append(reader.read_relation())
+    reader.expect("close", closing)
+    reader.bars = bars
+    reader.in_brackets -= 1
+    return tuple(args)
+
+
+def subscript_name(node: Node) -> str:
+    """Return a subscript as text. Raises Unreadable."""
+    if isinstance(node, Num):
+        return str(node.value)
+    if isinstance(node, (Sym, Const)):
+        return node.name
+    if isinstance(node, Mul):
+        return "".join(map(subscript_name, node.factors))
+    if isinstance(node, Add):
+        return "+".join(map(subscript_name, node.terms))
+    if isinstance(node, (BareList, Group)):
+        return ",".join(map(subscript_name, node.elements))
+    raise Unreadable("a subscript that is no name")
+
+
+_CLOSING = {"(": ")", "[": "]", "]": "[", "{": "}", "<": ">"}
+
+
+def read_brackets(reader: Grammar, opening: str) -> Node:
+    """Read what stands behind an opening bracket, with the closing one."""
+    if opening in ("floor", "ceil"):
+        inner = reader.read_sum()
+        reader.expect("close", opening)
+        return Call(opening, (inner,))
+    reader.in_brackets += 1
+    bars, reader.bars = reader.bars, 0
+    in_set, reader.in_set = reader.in_set, opening == "{"
+    if opening == "{":
+        # A bar inside of braces separates an element from its condition.
+        reader.bars = 1
+    node = _read_inside(reader, opening)
+    reader.bars, reader.in_set = bars, in_set
+    reader.in_brackets -= 1
+    return node
+
+
+def _read_inside(reader: Grammar, opening: str) -> Node:
+    if reader.take_if("close"):
+        return Named("empty") if opening == "{" else Group(opening, _CLOSING[opening], ())
+    elements = [reader.read_relation()]
+    if opening == "{" and (reader.take_if("bar") or reader.take_if("op", ":")):
+        reader.bars, reader.in_set = 0, False
+        condition = _read_condition(reader)
+        reader.expect("close")
+        return SetOf(elements[0], condition)
+    while reader.take_if("sep") or reader.take_if("gap"):
+        while reader.take_if("sep"):
+            pass
+        elements.append(reader.read_relation())
+    if not reader.next_is("close"):
+        raise Unreadable(f"a bracket that is not closed at {reader.peek().text or reader.peek().kind!r}")
+    closing = reader.take().text
+    # The lexer writes `\}` as a closing `{`.
+    closing = "}" if closing == "{" else closing
+    if len(elements) == 1 and ((opening == "(" and closing == ")") or isinstance(elements[0], Matrix)):
+        return elements[0]
+    return Group(opening, closing, tuple(elements))
+
+
+def _read_condition(reader: Grammar) -> Node:
+    parts = [reader.read_relation()]
+    joined = "cap"
+    while reader.next_is("sep") or reader.next_is("gap"):
+        joined = "cup" if reader.take().text == "or" else joined
+        while reader.next_is("sep"):
+            joined = "cup" if reader.take().text == "or" else joined
+        parts.append(reader.read_relation())
+    return parts[0] if len(parts) == 1 else SetOps(joined, tuple(parts))
+
+
+def read_braces(reader: Grammar) -> Node:
+    """Read what stands behind `{`, with the closing brace: a group of LaTeX, or a set written without `\\`."""
+    bars, reader.bars = reader.bars, 0
+    if reader.next_is("unbrace"):
+        raise Unreadable("an empty group")
+    elements = [reader.read_relation()]
+    while reader.take_if("sep"):
+        elements.append(reader.read_relation())
+    reader.expect("unbrace")
+    reader.bars = bars
+    return elements[0] if len(elements) == 1 else BareList(tuple(elements))
+
+
+def read_bars(reader: Grammar, mark: str) -> Node:
+    """Read an absolute value or a determinant, with the closing bar."""
+    reader.bars += 1
+    inner = reader.read_sum()
+    reader.expect("bar", mark)
+    reader.bars -= 1
+    return Matrix(inner.rows, bars=True) if isinstance(inner, Matrix) else Call("abs", (inner,))
+
+
+_NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals", "C": "complexes"}
+
+
+def read_command(reader: Grammar, name: str) -> Node:
+    """Read what stands behind a command. Raises Unreadable for a command that is in no answer."""
+    if name == "frac":
+        above, below = read_argument(reader), read_argument(reader)
+        return Mul((above, Pow(below, MINUS_ONE)))
+    if name == "sqrt":
+        return _read_root(reader)
+    if name == "usqrt":
+        return Pow(reader.read_atom(), HALF)
+    if name == "binom":
+        return Call("binom", (read_argument(reader), read_argument(reader)))
+    return _read_symbol(reader, name)
+
+
+def _read_symbol(reader: Grammar, name: str) -> Node:
+    if name == "mathbb":
+        return _read_number_set(reader)
+    if name in ("emptyset", "varnothing"):
+        return Named("empty")
+    if name in ("angle", "triangle"):
+        return Sym(f"{name} {subscript_name(reader.read_product())}")
+    if name in ("mod", "bmod", "pmod"):
+        raise Unreadable("a modulus outside of a congruence")
+    raise Unreadable(f"\\{name}")
+
+
+def _read_root(reader: Grammar) -> Node:
+    if reader.take_if("open", "["):
+        degree = reader.read_sum()
+        reader.expect("close", "]")
+        return Call("root", (read_argument(reader), degree))
+    return Pow(read_argument(reader, split_digits=False), HALF)
+
+
+def _read_number_set(reader: Grammar) -> Node:
+    """Read a set of numbers with its marks: `\\mathbb{R}`, `\\mathbb{Z}^+`."""
+    braced = reader.take_if("brace")
+    name = _NUMBER_SETS.get(reader.take().text)
+    if braced:
+        reader.expect("unbrace")
+    if name is None:
+        raise Unreadable("an unknown set of numbers")
+    marks: list[str] = []
+    while reader.take_if("op", "_") or reader.take_if("op", "^"):
+        marks.append(_read_mark(reader))
+    return Named(_name_with_marks(name, marks))
+
+
+def _read_mark(reader: Grammar) -> str:
+    """Return the text of one token or of a group."""
+    if not reader.take_if("brace"):
+        return reader.take().text
+    text = ""
+    while not reader.take_if("unbrace"):
+        if reader.peek() is END:
+            raise Unreadable("a group that is not closed")
+        text += reader.take().text
+    return text
+
+
+def _name_with_marks(name: str, marks: list[str]) -> str:
+    mark = "".join(marks)
+    if name in ("integers", "reals", "rationals") and mark in ("+", ">0", "*+", "+*"):
+        return f"positive {name}"
+    if name == "naturals":
+        return "positive integers" if mark in ("+", "*", ">0", "1") else "naturals"
+    return " ".join([name, *marks])
+
+
+def read_environment(reader: Grammar, name: str) -> Node:
+    """Read what stands behind `\\begin{name}`, with its end."""
+    start, depth = reader.position, 1
+    while depth:
+        token = reader.take()
+        if token is END:
+            raise Unreadable(f"\\begin{{{name}}} is never ended")
+        depth += (token.kind == "begin") - (token.kind == "end")
+    inside = reader.tokens[start : reader.position - 1]
+    if name in LINE_ENVIRONMENTS and name not in ("cases", "dcases"):
+        return _read_lines(reader, inside, ("cell", "row"))
+    if name not in MATRIX_ENVIRONMENTS and name not in LINE_ENVIRONMENTS:
+        raise Unreadable(f"the environment {name}")
+    return _read_matrix(reader, inside, name)
+
+
+def _read_matrix(reader: Grammar, inside: list[Token], name: str) -> Node:
+    rows, scattered = _split_rows(inside)
+    lone_operator = any(len(row) == 1 and all(token.kind == "op" for token in row[0]) for row in rows)
+    if name in ("matrix", "array", "tabular") and (scattered or lone_operator):
+        # Whatever wrote this broke up one formula.
+        return _read_lines(reader, inside, ("row", "cell", "gap"))
+    if not rows:
+        raise Unreadable("an empty matrix")
+    cells = tuple(tuple(_read_cell(reader, cell) for cell in row) for row in rows)
+    if name in ("cases", "dcases") and all(len(row) == 1 and isinstance(row[0], Chain) for row in cells):
+        return BareList(tuple(row[0] for row in cells))
+    return Matrix(cells, bars=name in ("vmatrix", "Vmatrix"))
+
+
+def _split_rows(inside: list[Token]) -> tuple[list[list[list[Token]]], bool]:
+    """Return the rows that are not empty, and whether a row ends within a group."""
+    rows: list[list[list[Token]]] = [[[]]]
+    depth = 0
+    scattered = False
+    for token in inside:
+        depth += (token.kind in ("brace", "begin")) - (token.kind in ("unbrace", "end"))
+        if token.kind == "row" and depth == 0:
+            rows.append([[]])
+        elif token.kind == "cell" and depth == 0:
+            rows[-1].append([])
+        else:
+            scattered |= token.kind == "row"
+            if token.kind != "gap":
+                rows[-1][-1].append(token)
+    return [row for row in rows if any(row)], scattered
+
+
+def _read_cell(reader: Grammar, tokens: list[Token]) -> Node:
+    if all(token.kind == "word" for token in tokens):
+        return Text(tuple(token.text.lower() for token in tokens))
+    return reader.read_separately(tokens[:-1] if tokens[-1].kind == "sep" else tokens, reader.depth + 1)
+
+
+def _read_lines(reader: Grammar, tokens: list[Token], breaks: tuple[str, ...]) -> Node:
+    """Read lines as one answer, without the tokens that break it up."""
+    usual = Notation(tight_products=reader.notation.tight_products, mixed_numbers=reader.notation.mixed_numbers)
+    return reader.read_answer([token for token in tokens if token.kind not in breaks], usual, reader.depth)
+
+
+_INVERSES = {
+    "sin": "arcsin", "cos": "arccos", "tan": "arctan", "cot": "arccot", "sec": "arcsec", "csc": "arccsc",
+    "sinh": "arcsinh", "cosh": "arccosh", "tanh": "arctanh",
+}  # fmt: skip
+_MAX_ARGUMENTS = 100
+_ARITIES = {
+    **dict.fromkeys(("binom", "comb", "perm"), (2, 2)),
+    **dict.fromkeys(("gcd", "lcm", "max", "min"), (1, _MAX_ARGUMENTS)),
+    "log": (1, 2),
+}
+"""The fewest and the most arguments of functions that do not have one."""
+
+_NO_ARGUMENT = frozenset({"op", "rel", "sep", "gap", "row", "cell", "close", "unbrace", "end", "stop"})
+_CLOSING_OF_CALL = {"(": ")", "[": "]"}
+
+
+def read_function(reader: Grammar, name: str) -> Node:
+    """Read what stands behind the name of a function: its exponent, its base and its arguments."""
+    exponent: Node | None = None
+    base: Node | None = None
+    for _ in range(2):
+        if reader.take_if("op", "^"):
+            exponent = reader.read_script()
+        elif reader.take_if("op", "_"):
+            base = reader.read_script()
+    if isinstance(exponent, Num) and exponent.value == -1 and name in _INVERSES:
+        name, exponent = _INVERSES[name], None
+    call = _apply(name, base, _read_function_arguments(reader))
+    return call if exponent is None else Pow(call, exponent)
+
+
+def _apply(name: str, base: Node | None, args: tuple[Node, ...]) -> Node:  # noqa: PLR0911, one for each function
+    fewest, most = _ARITIES.get(name, (1, 1))
+    if not fewest <= len(args) <= most:
+        raise Unreadable(f"{name} of {len(args)} arguments")
+    if name == "sqrt":
+        return Pow(args[0], HALF)
+    if name == "exp":
+        return Pow(Const("e"), args[0])
+    if name == "cis":
+        return Pow(Const("e"), product_of([Const("i"), args[0]]))
+    if name == "cbrt":
+        return Call("root", (args[0], Num(mpq(3))))
+    if name == "lg":
+        return Call("log", (args[0], Num(mpq(10))))
+    if name == "log" and base is not None:
+        return Call("log", (args[0], base))
+    return Call("binom" if name == "comb" else name, args)
+
+
+def _read_function_arguments(reader: Grammar) -> tuple[Node, ...]:
+    token = reader.peek()
+    if token.kind == "open" and token.text in _CLOSING_OF_CALL:
+        reader.take()
+        return read_arguments(reader, _CLOSING_OF_CALL[token.text])
+    if reader.take_if("brace"):
+        inner = read_braces(reader)
+        return inner.elements if isinstance(inner, BareList) else (inner,)
+    if token.kind in _NO_ARGUMENT and not (token.kind == "op" and token.text in "+-±"):
+        raise Unreadable("a function without an argument")
+    factors = [reader.read_signed()]
+    while reader.operand_follows() and reader.peek().kind not in ("func", "bar"):
+        if reader.next_is("open") and not isinstance(factors[-1], (Num, Const)):
+            break
+        factors.append(reader.read_power())
+    return (product_of(factors),)
+
+
+def read_big_operator(reader: Grammar, kind: str) -> Node:
+    """Read what stands behind a sum, product, limit or integral: its bounds, its variable and its body."""
+    low = high = None
+    variable = ""
+    for _ in range(2):
+        if reader.take_if("op", "_"):
+            low = reader.read_script()
+            if isinstance(low, Chain) and low.operators[0] in ("=", "to") and isinstance(low.parts[0], Sym):
+                variable, low = low.parts[0].name, low.parts[1]
+        elif reader.take_if("op", "^"):
+            high = reader.read_script()
+    if kind == "int":
+        return _read_integral(reader, low, high)
+    if not variable or kind not in ("sum", "prod", "lim"):
+        raise Unreadable(f"a {kind} whose variable is not given")
+    return Big(kind, variable, low, high, reader.read_product())
+
+
+def _read_integral(reader: Grammar, low: Node | None, high: Node | None) -> Node:
+    """Read the body, which ends before the first `d` with a variable behind it that stands outside of all brackets."""
+    depth, start, index = 0, reader.position, reader.position
+    while (token := reader.tokens[index]) is not END:
+        depth += (token.kind in ("open", "brace")) - (token.kind in ("close", "unbrace"))
+        if depth < 0:
+            break
+        variable = reader.tokens[index + 1]
+        if depth == 0 and token.kind == variable.kind == "name" and token.text == "d":
+            body = reader.read_separately(reader.tokens[start:index], reader.depth) if index > start else PLUS_ONE
+            reader.position = index + 2
+            return Big("int", variable.text, low, high, body)
+        index += 1
+    raise Unreadable("an integral without its differential")
+
+
+__all__ = ["ExpressionReader"]
+
+
+def _read_opening(reader: Grammar, token: Token) -> Node:
+    """Read what stands in brackets, or the numeral `(101)_2`."""
+    inner = read_brackets(reader, token.text)
+    if isinstance(inner, Num) and inner.value.denominator == 1 and reader.next_is("op", "_"):
+        return read_numeral(reader, Token("num", str(inner.value), False))
+    return inner
+
+
+def _read_group(reader: Grammar, _: Token) -> Node:
+    """Read what stands in braces, or a variable that is dressed before its subscript: `\\mathbf{u}_{1}`."""
+    inner = read_braces(reader)
+    if isinstance(inner, Sym) and "_" not in inner.name and reader.take_if("op", "_"):
+        return Sym(f"{inner.name}_{subscript_name(reader.read_script())}")
+    return inner
+
+
+def _read_one_letter(reader: Grammar, token: Token) -> Node:
+    if len(token.text) == 1 and token.text.isascii():
+        return read_name(reader, token)
+    raise Unreadable(f"no operand at {token.text!r}")
+
+
+class ExpressionReader(Grammar):
+    """Reads the expression that its tokens are."""
+
+    __slots__ = ()
+    atoms: ClassVar[Mapping[str, Callable[[Grammar, Token], Node]]] = {
+        "num": read_number,
+        "name": read_name,
+        "const": lambda _, token: Const(token.text),
+        "func": lambda reader, token: read_function(reader, token.text),
+        "cmd": lambda reader, token: read_command(reader, token.text),
+        "open": _read_opening,
+        "brace": _read_group,
+        "bar": lambda reader, token: read_bars(reader, token.text),
+        "big": lambda reader, token: read_big_operator(reader, token.text),
+        "begin": lambda reader, token: read_environment(reader, token.text),
+        "word": _read_one_letter,
+    }

@@ -1,0 +1,270 @@
+r"""Typesetting that says nothing: colours, invisible boxes, tags, lost braces.
+
+    \color{red}{5}   {\color{blue}5}   \textcolor{red}{5}   \bbox[yellow]{5}       5
+    1\phantom{0}2   \hspace{2em}12   12 \tag{3}   \cancel{7}12                     12
+    \sqrt{3    \frac{1}{2}}                                                        \sqrt{3}   \frac{1}{2}
+
+Every command is read once from left to right. Not covered: a lost brace in the middle, since its place is not known.
+
+Matrices in other spellings than LaTeX's environments, as environments.
+
+\begin{pmatrix} 1 & 2 \ 3 & 4 \end{pmatrix}     a backslash of each row was lost
+\begin{pmatrix} 1 & 2 \\[4pt] 3 & 4 \end{pmatrix}
+\pmatrix{1 & 2 \cr 3 & 4}     [1 2; 3 4]     Matrix([[1, 2], [3, 4]])
+
+Answers that are written as JSON: what an object says the answer is, as text that the reader knows.
+
+    {"answer": "1/2"}    {"reasoning": "...", "final_answer": 5}    {"value": 10, "unit": "cm"}    {"x": 3, "y": 4}
+
+Two keys that announce different answers come out as `5 or 6`, so that the comparison sees a hedge. Not covered: lists
+of objects.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+MAX_LOST_BRACES = 3
+"""More braces than this are not lost: the text is something else."""
+
+_BRACE = re.compile(r"\\.|([{}])", re.DOTALL)
+
+
+def braces(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield index and character of each brace from `start` on; `\\{` is none."""
+    for match in _BRACE.finditer(text, start):
+        if match[1] is not None:
+            yield match.start(), match[1]
+
+
+def matching_brace(text: str, opening: int) -> int:
+    """Return the index of the brace that closes the one at `opening`, or -1."""
+    depth = 0
+    for index, brace in braces(text, opening):
+        depth += 1 if brace == "{" else -1
+        if depth == 0:
+            return index
+    return -1
+
+
+def with_balanced_braces(text: str) -> str:
+    """Return the text without a brace too many, or with the ones that are missing at its end."""
+    if text.count("{") == text.count("}"):
+        return text
+    depth = lost = start = 0
+    kept: list[str] = []
+    for index, brace in braces(text):
+        depth += 1 if brace == "{" else -1
+        if depth < 0:
+            kept.append(text[start:index])
+            start, depth, lost = index + 1, 0, lost + 1
+    if not (depth or lost) or depth + lost > MAX_LOST_BRACES:
+        return text
+    return "".join((*kept, text[start:], "}" * depth))
+
+
+MAX_MATRIX_CHARS = 1_000
+"""Longer texts are left as they are."""
+
+_ROW_GAP = re.compile(r"\\\\\s*\[\s*-?[\d.]{1,6}\s*(?:pt|em|ex|cm|mm|in)\s*\]")
+_BODY = re.compile(r"(\\begin\{[a-zA-Z]{0,6}matrix\})((?:[^\\]|\\(?!end|\\)){1,800})(\\end)")
+_LOST_ROW = re.compile(r"\\(?=[\s\d-])")
+_PLAIN_TEX = re.compile(r"\\([pbvBV]?)matrix\s*\{([^{}]{1,400}(?:\{[^{}]*\}[^{}]{0,400}){0,40})\}")
+_SEMICOLONS = re.compile(r"\[\s*(-?[\d./]+(?:\s+-?[\d./]+)*(?:\s*;\s*-?[\d./]+(?:\s+-?[\d./]+)*)+)\s*\]")
+_CONSTRUCTOR = re.compile(r"(?:np\.|sp\.|sympy\.)?(?:Matrix|array|matrix)\s*\((\[.*\])\)", re.DOTALL)
+
+
+def with_matrix_environments(text: str) -> str:
+    """Return the text with its matrices as environments of LaTeX."""
+    if len(text) > MAX_MATRIX_CHARS or not ("atrix" in text or "\\\\" in text or ";" in text or text.endswith(")")):
+        return text
+    if "\\\\" in text:
+        text = _ROW_GAP.sub(r"\\\\", text)
+    elif "matrix}" in text:
+        text = _BODY.sub(lambda m: m[1] + _LOST_ROW.sub(r"\\\\", m[2]) + m[3], text)
+    if "matrix{" in text or "matrix {" in text:
+        text = _PLAIN_TEX.sub(_from_plain_tex, text)
+    if ";" in text and (rows := _SEMICOLONS.fullmatch(text)) is not None:
+        body = r" \\ ".join(" & ".join(row.split()) for row in rows[1].split(";"))
+        return rf"\begin{{bmatrix}} {body} \end{{bmatrix}}"
+    constructed = _CONSTRUCTOR.fullmatch(text) if text.endswith("])") else None
+    return constructed[1] if constructed is not None else text
+
+
+def _from_plain_tex(match: re.Match[str]) -> str:
+    body = match[2].replace("\\cr", r" \\ ")
+    return rf"\begin{{{match[1]}matrix}} {body} \end{{{match[1]}matrix}}"
+
+
+_HIDDEN = frozenset({
+    "phantom", "hphantom", "vphantom", "hspace", "vspace", "tag", "label", "cancel", "bcancel", "xcancel", "sout",
+    "hskip", "cline", "rule",
+})  # fmt: skip
+"""Commands whose argument is not part of the answer."""
+
+_HIDDEN_ARGUMENTS = {
+    "color": 1, "textcolor": 1, "colorbox": 1, "fcolorbox": 2, "enclose": 1, "bbox": 0, "stackrel": 1, "definecolor": 3,
+    "style": 1, "class": 1, "cssId": 1, "href": 1, "raisebox": 1, "scalebox": 1, "mathchoice": 0,
+}  # fmt: skip
+"""How many arguments before the shown one say only how it looks."""
+
+_SHAPES = frozenset(
+    {"large", "Large", "LARGE", "huge", "Huge", "small", "tiny", "bf", "rm", "it", "sf", "tt", "bfseries"}
+)
+
+
+def _by_first_letter(names: Iterable[str]) -> str:
+    """Return a pattern of names that is quick to fail: at most commands it looks at one letter."""
+    tails: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(names, key=len, reverse=True):
+        tails[name[0]].append(name[1:])
+    return "|".join(f"{letter}(?:{'|'.join(rest)})" for letter, rest in tails.items())
+
+
+_DRESSED = re.compile(rf"\\({_by_first_letter(_HIDDEN | _HIDDEN_ARGUMENTS.keys() | _SHAPES)})(?![A-Za-z])\*?\s*")
+_BRACKET = re.compile(r"\s*\[[^\[\]{}]{0,40}\]")
+_GROUP = re.compile(r"\s*\{")
+
+
+_LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
+"""What is left of `60^\\circ` where a program took the command away."""
+_EMPTY_TEXT = re.compile(r"\\text\{[\s.,;]*\}")
+_LOST_BACKSLASH = re.compile(r"(?<![\\A-Za-z])([dt]?frac)(?=\{)")
+_NUMBER_MACRO = re.compile(r"\\(?:num|(SI|qty))\{([^{}]{1,60})\}(?:(?<=\})\{\\?([^{}]{1,30})\})?")
+"""Numbers and quantities of the package siunitx."""
+_LONE_BAR = re.compile(r"\\left\s*\|\s*\\right\s*\.|\\left\s*\.\s*\\right\s*\|")
+_ESCAPED = re.compile(r"\\u(00[A-Fa-f][0-9A-Fa-f]|2[0-9A-Fa-f]{3}|0[34][0-9A-Fa-f]{2})")
+_ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{?\s*)?(?:st|nd|rd|th)\b\s*\}{0,2}")
+
+
+def without_dress(text: str) -> str:
+    """Return the text without commands that only say how it looks."""
+    if "^" in text and ("th" in text or "nd" in text or "st" in text or "rd" in text):
+        text = _ORDINAL.sub("", text)
+    if text.endswith("^"):
+        text = _LOST_DEGREE.sub("", text)
+    if "\\text{" in text:
+        text = _EMPTY_TEXT.sub("", text)
+    if "[]" in text:
+        text = text.replace("\\sqrt[]", "\\sqrt")
+    if "frac{" in text and _LOST_BACKSLASH.search(text) is not None:
+        text = _LOST_BACKSLASH.sub(r"\\\1", text)
+    if "\\num{" in text or "\\SI{" in text or "\\qty{" in text:
+        text = _NUMBER_MACRO.sub(_without_macro, text)
+    if "right" in text:
+        text = _LONE_BAR.sub(r"\\mid ", text)
+    match = _DRESSED.search(text)
+    if match is None:
+        return text
+    kept: list[str] = []
+    position = 0
+    while match is not None:
+        kept.append(text[position : match.start()])
+        name, position = match.group(1), match.end()
+        if name in _SHAPES:
+            kept.append(" ")
+        elif bracket := _BRACKET.match(text, position):
+            position = bracket.end()
+        for _ in range(1 if name in _HIDDEN else _HIDDEN_ARGUMENTS.get(name, 0)):
+            position = _end_of_group(text, position)
+        match = _DRESSED.search(text, position)
+    return "".join((*kept, text[position:]))
+
+
+def _without_macro(match: re.Match[str]) -> str:
+    if match[3] is None:
+        return match[2]
+    return rf"{match[2]}\text{{ {match[3]}}}" if match[1] else f"{match[2]}{{{match[3]}}}"
+
+
+def with_escapes_decoded(text: str) -> str:
+    """Return `45°` for what JSON calls `45\\u00B0`."""
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+
+
+def _end_of_group(text: str, position: int) -> int:
+    """Return where the group in braces at `position` ends; `position` itself where none stands there."""
+    opening = _GROUP.match(text, position)
+    if opening is None:
+        return position
+    depth = 0
+    for index in range(opening.end() - 1, len(text)):
+        depth += (text[index] == "{") - (text[index] == "}")
+        if depth == 0:
+            return index + 1
+    return len(text)
+
+
+MAX_JSON_CHARS = 4_000
+"""Longer objects are not read."""
+
+MAX_NESTING = 3
+"""An answer inside of so many objects is still read."""
+
+_FENCE = re.compile(r"^```(?:json)?\s*(\{.*\})\s*```$", re.DOTALL)
+_OBJECT = re.compile(r"\{\s*([\"'])\w[\w \-]{0,40}\1\s*:")
+_SINGLE_BACKSLASH = re.compile(r"(?<!\\)\\(?![\\\"/])")
+_ANSWER_KEYS = frozenset({"answer", "finalanswer", "final", "result", "ans", "output", "solution", "答案", "最终答案"})
+_NAME = re.compile(r"[A-Za-z一-鿿][\w\- ]{0,30}")
+
+
+def answer_in_json(text: str) -> str | None:
+    """Return the answer that a JSON object states; None for a text that is no such object."""
+    if len(text) > MAX_JSON_CHARS:
+        return None
+    if fence := _FENCE.match(text):
+        text = fence.group(1)
+    if not text.endswith("}") or _OBJECT.match(text) is None:
+        return None
+    record = _load(text)
+    return _answer_of(record, 0) if isinstance(record, dict) and record else None
+
+
+def _load(text: str) -> Any:
+    """Return the object; LaTeX in it often has single backslashes, and Python writes single quotes."""
+    doubled = _SINGLE_BACKSLASH.sub(r"\\\\", text)
+    for candidate in (doubled, text, doubled.replace("'", '"')):
+        try:
+            return json.loads(candidate)
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _answer_of(record: dict[str, Any], depth: int) -> str | None:
+    if depth >= MAX_NESTING:
+        return None
+    announced = [value for key, value in record.items() if _plain_key(key) in _ANSWER_KEYS]
+    if not announced and "value" in record:
+        unit = record.get("unit") or record.get("units")
+        announced = [f"{record['value']}\\text{{ {unit}}}" if isinstance(unit, str) else record["value"]]
+    if announced:
+        texts = dict.fromkeys(_text_of(value, depth) for value in announced)
+        return " or ".join(text for text in texts if text)
+    if not all(isinstance(value, (int, float, str)) and _NAME.fullmatch(key) for key, value in record.items()):
+        return None
+    return ", ".join(f"{_label(key)}={_text_of(value, depth)}" for key, value in record.items())
+
+
+def _text_of(value: Any, depth: int) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return _answer_of(value, depth + 1) or ""
+    if isinstance(value, list):
+        return ", ".join(
+            f"({_text_of(part, depth)})" if isinstance(part, list) else _text_of(part, depth) for part in value
+        )
+    return "" if value is None else str(value)
+
+
+def _plain_key(key: str) -> str:
+    return "".join(c for c in key.casefold() if c.isalnum())
+
+
+def _label(key: str) -> str:
+    return key if len(key) <= 2 else f"\\text{{{key}}}"
