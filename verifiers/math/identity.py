@@ -1,4 +1,4 @@
-"""Do two expressions stand for the same value, whatever their variables are?
+r"""Do two expressions stand for the same value, whatever their variables are?
 
     exact       both are rational, or rational functions that agree modulo a large prime at a random point
     numeric     constants that agree to 320 bits, each within its own error
