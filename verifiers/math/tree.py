@@ -599,6 +599,7 @@ def as_measure(node: Node) -> Node:
 
 
 def scaled(value: Node, factor: mpq) -> Node:
+    """Return a multiple of a value."""
     if isinstance(value, Num):
         # The precision of a scaled decimal is not the one that was written.
         return Num(value.value * factor, value.decimals if abs(factor) == 1 else None)
