@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from truegold.pipeline.near.arrays import Floats, Ints, sum_runs
-from truegold.pipeline.near.english_terms import UNITS
 from truegold.pipeline.near.features import ASKED, Features
 from truegold.pipeline.near.sparse import Sparse
-from truegold.pipeline.near.terms import CHANGEABLE
-from truegold.pipeline.near.words import HARMLESS, STOPWORDS, stem
+from truegold.pipeline.near.terms import CHANGEABLE, HARMLESS, STOPWORDS, UNITS
+from truegold.pipeline.near.words import stem
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -4,60 +4,77 @@
     "the greatest odd integer" ->  greatest · odd · integer     the same
     "the smallest odd integer" ->  least · odd · integer        another problem
 
-Each line of a table (`english_terms`, `chinese_terms`) has the words of one term, the term itself first; lines without
-an empty one between them are a family, of which a problem means this member and not that. Words that merely ask for an
-answer, or that any problem may use, are no terms (`ASKING`).
+The words stand in `english_terms.toml` and `chinese_terms.toml`. Each line of a table has the words of one term, the
+term itself first; lines without an empty one between them are a family, of which a problem means this member and not
+that. Words that merely ask for an answer, or that any problem may use, are no terms (`ASKING`).
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
 
-from truegold.pipeline.near.chinese_terms import CHINESE_TERM_LINES
-from truegold.pipeline.near.english_terms import (
-    ASKING,
-    ENGLISH_EVERYDAY_TERMS,
-    ENGLISH_SYNONYMS,
-    ENGLISH_TERMS,
-    PHRASES,
+
+def _first_by_word(lines: str) -> dict[str, str]:
+    return {word: line.split()[0] for line in lines.split("\n") for word in line.split()}
+
+
+def _word_to_unit(units: Mapping[str, str]) -> dict[str, str]:
+    return {word: unit for unit, words in units.items() for word in words.split()}
+
+
+_FOLDER = files("truegold.pipeline.near")
+_ENGLISH, _CHINESE = (
+    tomllib.loads((_FOLDER / f"{language}_terms.toml").read_text(encoding="utf-8"))
+    for language in ("english", "chinese")
 )
-
-
-def _table(text: str) -> dict[str, str]:
-    return {word: line.split()[0] for line in text.split("\n") for word in line.split()}
-
-
-def _families(*tables: str) -> dict[str, int]:
-    families = [family for text in tables for family in text.strip().split("\n\n")]
-    return {line.split()[0]: position for position, family in enumerate(families) for line in family.splitlines()}
-
-
-TERMS = _table(ENGLISH_TERMS)
+TERMS = _first_by_word(_ENGLISH["terms"])
 """The term of each English word that is of one."""
-EVERYDAY_TERMS = _table(ENGLISH_EVERYDAY_TERMS)
+EVERYDAY_TERMS = _first_by_word(_ENGLISH["everyday_terms"])
 """Words of stories that decide less: a rewording may leave them out, or say them otherwise."""
-SYNONYMS = _table(ENGLISH_SYNONYMS)
+SYNONYMS = _first_by_word(_ENGLISH["synonyms"])
 """The word that stands for each of a group of words that mean the same."""
+UNITS = _word_to_unit(_ENGLISH["units"])
+"""The short form of each unit of length: a problem of geometry is the same in other ones, as long as all change."""
+ASKING = frozenset(_ENGLISH["asking"].split())
+"""Words that ask, or that introduce what is given: they come and go in other words."""
+IDLE_IN_COPIES = frozenset(_ENGLISH["idle_in_copies"].split())
+"""Small words that only ask or introduce: a copy may say "what is the number of" for "how many"."""
+STOPWORDS = frozenset(_ENGLISH["stopwords"].split())
+"""Words that any two problems may share. They count little, and are never the reason to compare two problems."""
+HARMLESS = frozenset(_ENGLISH["harmless"].split())
+"""Function words that may come and go without making another problem; "more", "least" and "not" are not among them."""
 CHANGEABLE = frozenset((*TERMS, *EVERYDAY_TERMS, *SYNONYMS, *ASKING, "dollar", "dollars"))
 """Words that another word may stand for in a copy."""
-CHINESE_TERMS = _table(CHINESE_TERM_LINES)
+CHINESE_TERMS = _first_by_word(_CHINESE["terms"])
 """The term of each Chinese word that is of one."""
-FAMILIES = _families(ENGLISH_TERMS, ENGLISH_EVERYDAY_TERMS, CHINESE_TERM_LINES)
-"""The family of each term: its members stand where another one could, as even and odd, or area and perimeter."""
 CHINESE_TERM = re.compile("|".join(sorted(CHINESE_TERMS, key=len, reverse=True)))
 """This matches the longest Chinese word of a term."""
-_PHRASE_PATTERNS = [(re.compile(pattern, re.IGNORECASE), replacement) for pattern, replacement in PHRASES]
-_PHRASE_PARTS = tuple(
-    "least|less|fewer|more|greater|larger|bigger|most|exceed|equal|same as|surface|cross|non|clock|semi|standard|whole"
-    "|natural|as well|square|sq|cubic".split("|")
-)
-"""Each match of a phrase has one of these in it; to look for them takes a tenth of the time."""
+CHINESE_UNIT = re.compile(r"(?:平方|立方)?(?:千米|厘米|分米|毫米|米|(?:km|cm|dm|mm|m)(?:\^?[23])?(?![a-z]))")
+"""This matches units of length, area and volume in a Chinese text."""
+IDLE_CHARACTERS = frozenset(_CHINESE["idle_characters"].strip())
+"""Chinese characters that come and go in other words."""
+_CHINESE_UNITS = _word_to_unit(_CHINESE["units"])
+_TERM_TABLES = (_ENGLISH["terms"], _ENGLISH["everyday_terms"], _CHINESE["terms"])
+_FAMILY_LINES = [family.splitlines() for table in _TERM_TABLES for family in table.strip().split("\n\n")]
+FAMILIES = {line.split()[0]: position for position, lines in enumerate(_FAMILY_LINES) for line in lines}
+"""The family of each term: its members stand where another one could, as even and odd, or area and perimeter."""
+_PHRASES = [(re.compile(pattern, re.IGNORECASE), replacement) for pattern, replacement in _ENGLISH["phrases"]]
+_PHRASE_PARTS = _ENGLISH["phrase_parts"].split("|")
 
 
 def join_phrases(text: str) -> str:
-    """Return the text with each phrase of PHRASES as one word."""
+    """Return the text with each phrase that is one term ("at least") as one word."""
     lower = text.lower()
     if any(part in lower for part in _PHRASE_PARTS):
-        for pattern, replacement in _PHRASE_PATTERNS:
+        for pattern, replacement in _PHRASES:
             text = pattern.sub(replacement, text)
     return text
+
+
+def chinese_unit(unit: str) -> str:
+    """Return the unit of length of a match of CHINESE_UNIT."""
+    base = unit.lower().removeprefix("平方").removeprefix("立方").rstrip("^23")
+    return _CHINESE_UNITS.get(base, base)

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass
 from enum import IntEnum
 
+from truegold.pipeline.near.terms import STOPWORDS
 from truegold.pipeline.text.quantities import (
     Quantity,
     chinese_quantities,
@@ -55,16 +56,6 @@ CLEANED = (
 CHINESE_UNITS = (("千克", "公斤"), ("千米", "公里"), ("千瓦", "kw"))
 """Units that begin with a numeral, and what is cut in their place: "二十千克" is 20, not 20,000."""
 
-STOPWORDS = frozenset(
-    "a an the of in on at to for from by with and or but if then than as is are was were be been being am do does did"
-    " has have had having he she it they we you i his her hers its their theirs our your my him them us me this that"
-    " these those there here who whom which what whose when where why how many much more most some any each every all"
-    " both will would can could should may might must shall not no so such same other another also just only very too"
-    " into out up down over under about after before during per s t let suppose given find determine calculate compute"
-    " total altogether now one needs need get gets got".split()
-)
-"""Words that any two problems may share. They count little, and are never the reason to compare two problems."""
-
 FORMULA_SIGNS = r"\$[^$]+\$|\\[\[(]"
 """This matches in every text that has a formula."""
 FORMULA_CHARS = 300
@@ -82,13 +73,6 @@ _PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
 _FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
 _FORMULA_ENDS = re.compile(r"^(?:\$+|\\[\[(])|(?:\$+|\\[\])])$")
 _OPERATOR = re.compile(r"[=+*/^<>≤≥_|-]|\\[a-z]")
-
-HARMLESS = frozenset(
-    "a an the of in on at to for from by with and that this these those it its he she they we you i his her their our"
-    " your my him them us me is are was were be been being am do does did has have had having will would can could who"
-    " which there here then so just very now also please".split()
-)
-"""Function words that may come and go without making another problem; "more", "least" and "not" are not among them."""
 
 MAX_WORD = 40
 """Longer words are cut to this many characters."""

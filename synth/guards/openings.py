@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 
-from truegold.pipeline.near.english_terms import ENGLISH_TERMS
+from truegold.pipeline.near.terms import TERMS
 from truegold.synth.guards.text import HAN, content_stems, runs, sentences, words
 
 PREAMBLE = re.compile(
@@ -38,7 +38,6 @@ ABOUT_SOMEBODY = re.compile(
 )
 """Whoever opens with such words, and with none of mathematics or of the problem, speaks of something else. Of 6,000
 real solutions 5 do."""
-TERMS = frozenset(ENGLISH_TERMS.split())
 FEWEST_WORDS = 3
 """A sentence of fewer words says too little."""
 _DIGIT = re.compile(r"[\d$\\]")
@@ -58,7 +57,7 @@ def find_openings(start: str, known: str) -> list[tuple[str, str]]:
         if _DIGIT.search(part) or is_of_problem or OPENERS.search(part):
             continue
         match = PREAMBLE.search(part)
-        if match is None and len(words(part)) >= FEWEST_WORDS and not TERMS & set(words(part)):
+        if match is None and len(words(part)) >= FEWEST_WORDS and TERMS.keys().isdisjoint(words(part)):
             match = ABOUT_SOMEBODY.search(part)
         if match is not None and match[0] not in known:
             mentions.append(("attempt", match[0]))

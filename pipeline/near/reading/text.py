@@ -15,19 +15,25 @@ from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from truegold.pipeline.near.chinese_terms import CHINESE_UNIT, IDLE_CHARACTERS, chinese_unit
-from truegold.pipeline.near.english_terms import ASKING, IDLE_IN_COPIES, UNITS
 from truegold.pipeline.near.reading.directions import directions
 from truegold.pipeline.near.reading.layout import unify_layout
 from truegold.pipeline.near.terms import (
+    ASKING,
     CHINESE_TERM,
     CHINESE_TERMS,
+    CHINESE_UNIT,
     EVERYDAY_TERMS,
+    HARMLESS,
+    IDLE_CHARACTERS,
+    IDLE_IN_COPIES,
+    STOPWORDS,
     SYNONYMS,
     TERMS,
+    UNITS,
+    chinese_unit,
     join_phrases,
 )
-from truegold.pipeline.near.words import CHINESE_NUMERALS, HARMLESS, STOPWORDS, stem
+from truegold.pipeline.near.words import CHINESE_NUMERALS, stem
 from truegold.pipeline.text.quantities import chinese_quantities, digits_quantity, words_quantities
 from truegold.verifiers.written_numbers import PYTHON_RUN
 
