@@ -202,7 +202,7 @@ def _find_pairs(
     sound &= comparer.count_missing_words(held.item, held.text) == 0
     sound &= comparer.share_of_contexts(held.item, held.text) >= MIN_CONTEXTS
     texts = math.isqrt(2 * item_texts * (len(side) - item_texts))
-    links = find_links(corpus.features, comparer, split=side, texts=texts, scratch=scratch, progress=progress)
+    links = find_links(corpus.features, comparer, split=side, texts=texts, progress=progress)
     translated = np.zeros(0, np.int64), np.zeros(0, np.int64)
     if encoder is not None:
         progress.start("encoding")

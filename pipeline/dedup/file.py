@@ -48,8 +48,7 @@ from truegold.pipeline.near import (
     find_links,
     run_in_threads,
 )
-from truegold.pipeline.near.arrays import Ints, Marks
-from truegold.pipeline.near.workers import map_in_threads, read_ahead
+from truegold.pipeline.near.arrays import Ints, Marks, map_in_threads, read_ahead
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.problem_batches import ProblemColumns, read_problems
@@ -108,7 +107,7 @@ def dedup_file(
     corpus = builder.finish()
     del builder
     comparer = Comparer(corpus.features)
-    links = find_links(corpus.features, comparer, scratch=out_dir, run_shards=run_shards, progress=progress)
+    links = find_links(corpus.features, comparer, run_shards=run_shards, progress=progress)
     duplicates = find_duplicates(corpus, confirm_star_links(links, corpus, comparer), template_cap)
     del links
     records = _Records(pl.concat(ids, rechunk=True), pl.concat(numbers, rechunk=True), corpus, comparer, duplicates)

@@ -133,7 +133,7 @@ def compare_rows(
     corpus = builder.finish()
     positions = np.concatenate(compared)
     comparer = Comparer(corpus.features)
-    links = find_links(corpus.features, comparer, scratch=scratch, progress=progress)
+    links = find_links(corpus.features, comparer, progress=progress)
     translations: list[Translation] = []
     if config.embedder is not None:
         progress.start("encoding")

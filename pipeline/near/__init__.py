@@ -6,15 +6,14 @@ from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.duplicates import Duplicates, find_duplicates
 from truegold.pipeline.near.evidence import describe_pairs
 from truegold.pipeline.near.features import FeatureBuilder, Features
-from truegold.pipeline.near.links import (
+from truegold.pipeline.near.reading import Cuts
+from truegold.pipeline.near.related_pairs import (
     Links,
     Searcher,
-    ShardLinks,
     ShardRunner,
     find_links,
     run_in_threads,
 )
-from truegold.pipeline.near.reading import Cuts
 from truegold.pipeline.near.relation import Relation
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     "Links",
     "Relation",
     "Searcher",
-    "ShardLinks",
     "ShardRunner",
     "confirm_links",
     "confirm_star_links",

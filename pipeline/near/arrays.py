@@ -1,7 +1,13 @@
-"""Types of flat arrays, arrays that grow, and how sorted arrays are cut into runs of equal values."""
+"""Flat arrays of `near`: their types, growing ones, runs of equal values, pairs as one number, and work in threads.
+
+Shapes stand in brackets: `left: [pairs]` has an entry for each pair, `rarest: [texts, 7]` a row for each text.
+"""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,8 +19,15 @@ Codes = npt.NDArray[np.int32]
 Floats = npt.NDArray[np.float32]
 Hashes = npt.NDArray[np.uint64]
 Marks = npt.NDArray[np.bool_]
+Pairs = npt.NDArray[np.int64]
+"""Pairs of numbers below 2**32, each as one number (`pack_pairs`), so that they sort by the first and then the second."""
 
 Whole = TypeVar("Whole", np.int64, np.uint64)
+T = TypeVar("T")
+R = TypeVar("R")
+
+THREADS = 2
+"""Each holds some 100 MB while it works."""
 
 
 class Growing:
@@ -52,8 +65,19 @@ class Growing:
 
     @property
     def array(self) -> npt.NDArray[Any]:
-        """What has been appended so far, as a view."""
+        """The values appended so far, as a view."""
         return self._buffer[: self._filled]
+
+
+def pack_pairs(left: npt.NDArray[Any], right: npt.NDArray[Any]) -> Pairs:
+    """Return each two numbers as one."""
+    pairs: Pairs = (left.astype(np.int64) << 32) | right
+    return pairs
+
+
+def unpack_pairs(pairs: Pairs) -> tuple[Ints, Ints]:
+    """Return the first and the second numbers of pairs."""
+    return pairs >> 32, pairs & 0xFFFFFFFF
 
 
 def sort_values(values: npt.NDArray[Whole]) -> npt.NDArray[Whole]:
@@ -62,17 +86,16 @@ def sort_values(values: npt.NDArray[Whole]) -> npt.NDArray[Whole]:
     return ordered
 
 
+def sort_distinct(values: npt.NDArray[Whole]) -> npt.NDArray[Whole]:
+    """Return the distinct values sorted."""
+    ordered = sort_values(values)
+    return ordered[run_starts(ordered)]
+
+
 def run_starts(ordered: npt.NDArray[Any]) -> Marks:
     """Mark the first value of each run of equal ones in a sorted array."""
     marks = np.ones(len(ordered), dtype=bool)
     np.not_equal(ordered[1:], ordered[:-1], out=marks[1:])
-    return marks
-
-
-def run_ends(ordered: npt.NDArray[Any]) -> Marks:
-    """Mark the last value of each run of equal ones in a sorted array."""
-    marks = np.ones(len(ordered), dtype=bool)
-    np.not_equal(ordered[1:], ordered[:-1], out=marks[:-1])
     return marks
 
 
@@ -95,3 +118,28 @@ def sum_runs(starts: npt.NDArray[Any], values: npt.NDArray[Any]) -> Floats:
     if len(filled):
         sums[filled] = np.add.reduceat(values, starts[filled], dtype=np.float32)
     return sums
+
+
+def map_in_threads(work: Callable[[T], R], jobs: Iterable[T]) -> Iterator[R]:
+    """Yield the result of `work` for each job, in order; no more than 2 * THREADS of them wait to be taken.
+
+    Threads help because numpy, scipy and polars let go of Python's lock.
+    """
+    with ThreadPoolExecutor(THREADS) as pool:
+        under_way: deque[Future[R]] = deque()
+        for job in jobs:
+            if len(under_way) == 2 * THREADS:
+                yield under_way.popleft().result()
+            under_way.append(pool.submit(work, job))
+        while under_way:
+            yield under_way.popleft().result()
+
+
+def read_ahead(source: Iterable[T]) -> Iterator[T]:
+    """Yield the elements of `source`, none of them None; the next is made in another thread while one is used."""
+    rest = iter(source)
+    with ThreadPoolExecutor(1) as pool:
+        coming = pool.submit(next, rest, None)
+        while (element := coming.result()) is not None:
+            coming = pool.submit(next, rest, None)
+            yield element

@@ -1,74 +1,183 @@
-"""The pairs of texts worth measuring, in files by their first text.
+"""Which texts are worth comparing: those that share two of their rarest features. Near linear in time and memory.
 
-Keys bring up a pair in several shards, because texts share many keys; so the pairs of all shards of keys are gone
-through once by their outlines, and what is left is put in order of the rows. A shard of pairs holds those whose first
-text is in one range of rows; shards are independent of each other.
+    "Natalia sold clips to 48 of her friends ..."   rarest features: natalia, clip, #48, april ...
+    keys: every pair of them, such as (natalia, clip), (clip, #48)
+
+A rewording keeps names, things and numbers, and changes verbs and order; so it shares some pair of rare features where
+it shares no run of three words. A feature that only one text has is no help and is not counted among the rarest. Texts
+with a key in common form a bucket; in a large bucket (a template with thousands of instances) each text is compared
+only with its neighbours in the order of their quantities, so that the work stays proportional to the number of texts.
+
+A product of the sparse table of rare features with itself, which looks simpler, needs a bound on how many texts may
+have a feature, and then loses 8 to 17 % of the related pairs (`benchmarks/results/house2.md`).
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
+from collections import deque
 
 import numpy as np
+import numpy.typing as npt
 
-from truegold.pipeline.near.arrays import Ints, run_starts, sort_values
-from truegold.pipeline.near.features import Features
-from truegold.pipeline.near.keys import Keys, write_keys
-from truegold.pipeline.near.outline import Outlines
-from truegold.pipeline.near.workers import map_in_threads
-from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.near.arrays import (
+    Hashes,
+    Ints,
+    Pairs,
+    map_in_threads,
+    pack_pairs,
+    repeat_over_runs,
+    run_starts,
+    sort_distinct,
+    sort_values,
+    unpack_pairs,
+)
+from truegold.pipeline.near.features import STRONG, Features, stable_hashes
+from truegold.pipeline.running.progress import Progress, track
 
-BATCH = 20_000
-"""Pairs whose outlines are compared at a time."""
+RAREST = 7
+"""Features of a text that keys are made of: 7 make 21 keys."""
+RAREST_WITH_QUANTITIES = 12
+"""Rarest features that each make a key together with all quantities of a text."""
+WINDOW = 8
+"""A bucket of up to WINDOW + 1 texts is compared in full."""
+NEIGHBOURS = 2
+"""Neighbours that a text is compared with in a larger bucket."""
+CHUNK = 50_000
+"""Rows whose features are sorted at a time."""
+SHARD_ROWS = 50_000
+"""A shard has as many keys as so many rows have: this bounds memory."""
 
 
-@dataclass(frozen=True)
-class Candidates:
-    """Files of pairs, 8 bytes each; a pair may be in its file several times."""
+def find_candidates(features: Features, split: Ints | None, progress: Progress) -> Pairs:
+    """Return the distinct pairs of texts that share a key, sorted, left below right.
 
-    folder: Path
-    shards: int
-
-    def pairs(self, shard: int) -> Ints:
-        """Return the distinct pairs of a shard as left << 32 | right, left < right, sorted."""
-        codes = sort_values(np.fromfile(self.shard_file(shard), dtype=np.int64))
-        distinct: Ints = codes[run_starts(codes)]
-        return distinct
-
-    def shard_file(self, shard: int) -> Path:
-        """Return the file that has the pairs of a shard."""
-        return self.folder / f"pairs-{shard:05}"
-
-
-def write_candidates(features: Features, folder: Path, split: Ints | None, progress: Progress) -> Candidates:
-    """Write the candidates among all texts to files in `folder`: some 270 bytes a text for keys, 120 for pairs.
-
-    With `split` only pairs whose rows have different numbers in it are candidates.
+    With `split` only pairs whose texts have different numbers in it are returned.
     """
-    keys = write_keys(features, folder)
-    outlines = Outlines(features)
-    candidates = Candidates(folder, keys.shards)
-    ends = np.arange(1, keys.shards, dtype=np.int64) * len(features) // keys.shards << 32
-    progress.start("pairing", keys.shards)
+    rarest, quantities = rarest_features(features, RAREST_WITH_QUANTITIES), quantity_hashes(features)
+    # Keys hold positions in the order of quantities, so that in a bucket equal quantities are next to each other.
+    row_at = np.argsort(quantities, kind="stable")
+    columns = np.ascontiguousarray(rarest[row_at].T)
+    quantity_at = quantities[row_at]
+    shards = max(1, -(-len(features) // SHARD_ROWS))
 
-    def promising_pairs(shard: int) -> Ints:
-        return _promising_pairs(keys, shard, split, outlines)
+    def shard_pairs(shard: int) -> Pairs:
+        keys, positions = shard_keys(columns, quantity_at, shard, shards)
+        return bucket_pairs(keys, row_at[positions], quantity_at[positions], split)
 
-    with ExitStack() as opened:
-        files = [opened.enter_context(candidates.shard_file(shard).open("wb")) for shard in range(keys.shards)]
-        for codes in map_in_threads(promising_pairs, range(keys.shards)):
-            for file, part in zip(files, np.split(codes, np.searchsorted(codes, ends)), strict=True):
-                part.tofile(file)
-            progress.advance()
-    return candidates
+    parts = list(track(map_in_threads(shard_pairs, range(shards)), progress, "pairing", shards))
+    return sort_distinct(np.concatenate(parts))
 
 
-def _promising_pairs(keys: Keys, shard: int, split: Ints | None, outlines: Outlines) -> Ints:
-    """Return the pairs that share a key of the shard and may be related, sorted."""
-    codes = keys.pairs(shard, split)
-    parts = (codes[start : start + BATCH] for start in range(0, len(codes), BATCH))
-    marks = [outlines.may_relate(part >> 32, part & 0xFFFFFFFF) for part in parts]
-    promising: Ints = codes[np.concatenate([np.zeros(0, dtype=bool), *marks])]
-    return promising
+def rarest_features(features: Features, count: int) -> npt.NDArray[np.uint32]:
+    """Return for each text its rarest features that others have too, plus 1: [texts, count], zeros where fewer."""
+    tables = (features.words, features.numbers)
+    width = len(features.stems)
+    frequency = sum(np.bincount(table.indices, minlength=width) for table in tables)
+    hashes = stable_hashes(features.stems)
+    # Ties between equally rare features are broken by their hash, so that they fall alike in every text.
+    by_rank = np.lexsort((hashes, frequency))
+    rank = np.empty(width, dtype=np.int64)
+    rank[by_rank] = np.arange(width)
+    useful = (frequency >= 2) & ~features.is_stop
+    rarest = np.zeros((len(features), count), dtype=np.uint32)
+
+    def fill(start: int) -> None:
+        parts = [table[start : start + CHUNK] for table in tables]
+        codes = np.concatenate([part.indices for part in parts])
+        rows = np.concatenate([np.repeat(np.arange(part.shape[0]), np.diff(part.indptr)) for part in parts])
+        used = useful[codes]
+        rows, ranks = unpack_pairs(sort_values(pack_pairs(rows[used], rank[codes[used]])))
+        heads = np.flatnonzero(run_starts(rows))
+        column = np.arange(len(rows)) - repeat_over_runs(heads, heads, len(rows))
+        taken = np.flatnonzero(column < count)
+        rarest[start + rows[taken], column[taken]] = by_rank[ranks[taken]] + 1
+
+    deque(map_in_threads(fill, range(0, len(features), CHUNK)), maxlen=0)
+    return rarest
+
+
+def quantity_hashes(features: Features) -> Hashes:
+    """Return a hash of each text's set of strong quantities; 0 where it has fewer than two."""
+    table = features.numbers
+    strong = table.data > STRONG
+    rows = np.repeat(np.arange(len(features)), np.diff(table.indptr))[strong]
+    hashes = stable_hashes(features.stems)[table.indices[strong]]
+    total = np.zeros(len(features), dtype=np.uint64)
+    np.add.at(total, rows, hashes * np.uint64(0x9E3779B97F4A7C15))
+    total[np.bincount(rows, minlength=len(features)) < 2] = 0
+    return total
+
+
+def shard_keys(columns: npt.NDArray[np.uint32], quantities: Hashes, shard: int, shards: int) -> tuple[Hashes, Ints]:
+    """Return the sorted keys of a shard and the position of the text that has each; positions ascend within a key.
+
+    `columns` [features, texts] has the rarest features of each text, the rarest first. A key belongs to the shard of
+    its rarer feature. It is a hash in the bits that positions leave, 44 for a million texts: two different keys fall
+    together with a probability of 1e-6, and texts that fell together would be compared in vain.
+    """
+    position_bits = np.uint64(columns.shape[1].bit_length())
+    packed = [np.zeros(0, np.uint64)]
+
+    def pack(texts: Ints, left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> None:
+        both = texts[(left[texts] != 0) & (right[texts] != 0)]
+        hashes = _mix(left[both].astype(np.uint64), right[both].astype(np.uint64))
+        packed.append(((hashes >> position_bits) << position_bits) | both.astype(np.uint64))
+
+    for rarer, column in enumerate(columns):
+        texts = np.flatnonzero(column % shards == shard)
+        # The rarer of two features comes first in every text, so that the order needs no care.
+        for other in columns[rarer + 1 : RAREST]:
+            pack(texts, column, other)
+        pack(texts, quantities, column)
+    ordered = sort_values(np.concatenate(packed))
+    keys = ordered >> position_bits
+    return keys, (ordered ^ (keys << position_bits)).astype(np.int64)
+
+
+def bucket_pairs(keys: Hashes, rows: Ints, quantities: Hashes, split: Ints | None = None) -> Pairs:
+    """Return distinct pairs of rows with equal keys; all arrays are in the order of keys, then quantities, then rows.
+
+    In a bucket of up to WINDOW + 1 texts that is every pair; in a larger one each text with its first neighbours, with
+    the bucket's first text, and with the first of those texts of the bucket that have the same quantities.
+    """
+    new_bucket = run_starts(keys)
+    # Most keys are of one text alone and make no pair.
+    shared = ~new_bucket
+    shared[:-1] |= ~new_bucket[1:]
+    keys, quantities, new_bucket, rows = keys[shared], quantities[shared], new_bucket[shared], rows[shared]
+    if not len(keys):
+        return np.zeros(0, np.int64)
+    heads = np.flatnonzero(new_bucket)
+    lengths = np.diff(heads, append=len(keys))
+    large = np.repeat(lengths > WINDOW + 1, lengths)
+    pairs = []
+
+    def add(first: Ints, second: Ints) -> None:
+        left, right = rows[first], rows[second]
+        if split is not None:
+            differ = split[left] != split[right]
+            left, right = left[differ], right[differ]
+        pairs.append(pack_pairs(np.minimum(left, right), np.maximum(left, right)))
+
+    for step in range(1, WINDOW + 1):
+        same = np.flatnonzero(keys[step:] == keys[:-step])
+        if step > NEIGHBOURS:
+            same = same[~large[same]]
+        if not len(same):
+            break
+        add(same, same + step)
+    positions = np.arange(len(rows))
+    new_group = new_bucket | run_starts(quantities)
+    for is_first in (new_bucket, new_group):
+        hub = np.maximum.accumulate(np.where(is_first, positions, 0))
+        far = np.flatnonzero(large & (positions - hub > NEIGHBOURS))
+        add(hub[far], far)
+    return sort_distinct(np.concatenate(pairs))
+
+
+def _mix(left: Hashes, right: Hashes) -> Hashes:
+    """Return one hash of two: the finaliser of MurmurHash3 over a weighted sum."""
+    mixed = left * np.uint64(0x9E3779B97F4A7C15) + right
+    mixed ^= mixed >> np.uint64(33)
+    mixed *= np.uint64(0xFF51AFD7ED558CCD)
+    return mixed ^ (mixed >> np.uint64(33))

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truegold.pipeline.near.arrays import Floats, Ints
-from truegold.pipeline.near.links import Links
+from truegold.pipeline.near.related_pairs import Links
 from truegold.pipeline.near.relation import Relation
 
 BATCH = 100_000

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from truegold.pipeline.near.arrays import Floats, Ints, sum_runs
 from truegold.pipeline.near.features import ASKED, Features
-from truegold.pipeline.near.sparse import Sparse
 from truegold.pipeline.near.terms import CHANGEABLE, HARMLESS, STOPWORDS, UNITS
 from truegold.pipeline.near.words import stem
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_array
 
 BATCH = 20_000
 """Pairs measured at a time: some 20 MB."""
@@ -72,7 +68,7 @@ class Comparer:
 
     def __init__(self, features: Features) -> None:
         rows, width = len(features), len(features.stems)
-        frequency = np.bincount(features.words.codes, minlength=width)
+        frequency = np.bincount(features.words.indices, minlength=width)
         # Smooth idf as in scikit-learn; function words and signs count a fifth of a word equally common.
         idf = np.log((1 + rows) / (1 + frequency)) + 1
         self._square = (np.where(features.is_stop, 0.2 * idf, idf) ** 2).astype(np.float32)
@@ -81,26 +77,26 @@ class Comparer:
         harmless = np.fromiter((stem in HARMLESS for stem in features.stems), dtype=bool, count=width)
         self._has_meaning = (~harmless).astype(np.float32)
         words = features.words
-        self._words = _to_matrix(words, width)
-        self._meaningful_words = words.row_sums(self._has_meaning[words.codes])
+        self._words = words
+        self._meaningful_words = sum_runs(words.indptr, self._has_meaning[words.indices])
         changeable = HARMLESS | STOPWORDS | {stem(word) for word in CHANGEABLE | UNITS.keys()}
         decisive = np.fromiter((name not in changeable for name in features.stems), dtype=bool, count=width)
         self._is_decisive = decisive.astype(np.float32)
-        self._decisive_words = words.row_sums(self._is_decisive[words.codes])
-        self._word_count = np.diff(words.starts).astype(np.float32)
-        square = self._square[words.codes]
-        self._word_norm = np.sqrt(words.row_sums(square))
-        square *= words.values == ASKED
-        self._asked_norm = np.sqrt(words.row_sums(square))
+        self._decisive_words = sum_runs(words.indptr, self._is_decisive[words.indices])
+        self._word_count = np.diff(words.indptr).astype(np.float32)
+        square = self._square[words.indices]
+        self._word_norm = np.sqrt(sum_runs(words.indptr, square))
+        square *= words.data == ASKED
+        self._asked_norm = np.sqrt(sum_runs(words.indptr, square))
         del square
-        self._numbers = _to_matrix(features.numbers, width)
-        self._number_weight = features.numbers.row_sums(features.numbers.values)
-        texts_with_number = np.bincount(features.numbers.codes, minlength=width)
+        self._numbers = features.numbers
+        self._number_weight = sum_runs(features.numbers.indptr, features.numbers.data)
+        texts_with_number = np.bincount(features.numbers.indices, minlength=width)
         self._number_rarity = (np.log((1 + rows) / (1 + texts_with_number)) / np.log(2 + rows)).astype(np.float32)
-        self._contexts = _to_matrix(features.contexts, 2**31 - 1)
-        self._contexts_norm = np.sqrt(np.diff(features.contexts.starts)).astype(np.float32)
-        self._orders = _to_matrix(features.orders, 2**31 - 1)
-        self._orders_norm = np.sqrt(np.diff(features.orders.starts)).astype(np.float32)
+        self._contexts = features.contexts
+        self._contexts_norm = np.sqrt(np.diff(features.contexts.indptr)).astype(np.float32)
+        self._orders = features.orders
+        self._orders_norm = np.sqrt(np.diff(features.orders.indptr)).astype(np.float32)
         self._tokens = features.tokens.astype(np.float32)
         self._code = features.code
 
@@ -177,16 +173,6 @@ class Comparer:
             contexts=_divide(contexts, self._contexts_norm[left] * self._contexts_norm[right]),
             order=(orders + 1) / (self._orders_norm[left] * self._orders_norm[right] + 1),
         )
-
-
-def _to_matrix(table: Sparse, width: int) -> csr_array:
-    from scipy.sparse import csr_array
-
-    # Row starts are of 32 bits where they fit: scipy would else widen the codes too, to twice the memory.
-    starts = table.starts.astype(np.int32) if len(table.codes) < 2**31 else table.starts
-    matrix = csr_array((table.values, table.codes, starts), shape=(len(table), width))
-    matrix.has_canonical_format = True
-    return matrix
 
 
 def _divide(top: Floats, bottom: Floats) -> Floats:

@@ -15,7 +15,6 @@ Reading takes a tenth of a millisecond a text, so that it is done in processes w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -23,8 +22,8 @@ import numpy as np
 from truegold.pipeline.near.arrays import Ints
 from truegold.pipeline.near.compare import Comparer
 from truegold.pipeline.near.corpus import Corpus, text_ranks
-from truegold.pipeline.near.links import Links
 from truegold.pipeline.near.reading import DEFAULT_CUTS, Cuts, GroupReading, PairGroup, read_group
+from truegold.pipeline.near.related_pairs import Links
 from truegold.pipeline.near.relation import Relation, relate_others, same_story_score
 from truegold.pipeline.running.row_workers import map_rows
 
@@ -49,15 +48,13 @@ def confirm_star_links(links: Links, corpus: Corpus, comparer: Comparer, cuts: C
 
 def _confirm(links: Links, groups: _Groups, cuts: Cuts) -> Links:
     relation, score = links.relation.copy(), links.score.copy()
-    agreement = np.zeros(len(links), dtype=np.int8)
     pairs = zip(groups.indices, groups.make(), strict=True)
     readings = map_rows((group for _, group in pairs), len(groups.indices), partial(_reader, cuts), chunk=1)
     for part, (group, reading) in zip(groups.indices, readings, strict=True):
         relation[part] = np.where(reading.is_same, Relation.SAME_PROBLEM, relate_others(group.measures))
         relation[part[~reading.is_read]] = Relation.UNRELATED
-        score[part], agreement[part] = reading.score, reading.agreement
-    kept = relation > Relation.UNRELATED
-    return replace(links, relation=relation, score=score, agreement=agreement).take(kept)
+        score[part] = reading.score
+    return Links(links.left, links.right, relation, score).take(relation > Relation.UNRELATED)
 
 
 def _reader(cuts: Cuts) -> Callable[[PairGroup], GroupReading]:

@@ -16,11 +16,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from truegold.pipeline.near.arrays import Floats, Ints
+from truegold.pipeline.near.arrays import Floats, Hashes, Ints
 from truegold.pipeline.near.copies import NO_GOLD, gold_keys, row_quality, tidy_prompts, writable
 from truegold.pipeline.near.cutting import MAX_CHARS, lower_texts
 from truegold.pipeline.near.features import FeatureBuilder, Features, Listener
-from truegold.pipeline.near.numbering import HashNumbers
 from truegold.pipeline.near.texts import TextFile
 
 
@@ -53,7 +52,7 @@ class CorpusBuilder:
         """Make a builder whose texts lie in a temporary file in `scratch`, or where the system has such files."""
         self._features = FeatureBuilder()
         self._texts = TextFile(scratch)
-        self._text_numbers = HashNumbers()
+        self._text_numbers: dict[int, int] = {}
         self._text: list[Ints] = [np.zeros(0, np.int64)]
         self._gold: list[Ints] = [np.zeros(0, np.int64)]
         self._quality: list[Floats] = [np.zeros(0, np.float32)]
@@ -76,7 +75,10 @@ class CorpusBuilder:
         tidied = tidy_prompts(series)
         filled = np.flatnonzero(tidied.filled)
         text = np.full(len(series), -1, dtype=np.int64)
-        text[filled], new = self._text_numbers.assign(tidied.keys()[filled])
+        known = len(self._text_numbers)
+        text[filled] = self._number(tidied.keys()[filled])
+        distinct, first = np.unique(text[filled], return_index=True)
+        new = first[distinct >= known]
         # Texts are cut as they came: a line break in a formula is not a space there.
         as_written = tidied.untidy | (tidied.texts.str.len_bytes() > MAX_CHARS).to_numpy()
         cut_as = np.where(as_written, len(series) + np.cumsum(as_written) - 1, np.arange(len(series)))
@@ -88,6 +90,11 @@ class CorpusBuilder:
         self._gold.append(gold)
         self._golds.append(pl.Series([writable(gold_text) for gold_text in golds], dtype=pl.String))
         self._quality.append(row_quality(gold, solutions, tidied.complete, preferred, ranks))
+
+    def _number(self, keys: Hashes) -> Ints:
+        """Return the number of each text by its key; texts are numbered in the order in which they first come."""
+        numbers = self._text_numbers
+        return np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys.tolist()), np.int64, len(keys))
 
     @property
     def texts(self) -> int:

@@ -18,7 +18,6 @@ import numpy as np
 import polars as pl
 
 from truegold.pipeline.near.arrays import Codes, Growing, Ints, Marks
-from truegold.pipeline.near.numbering import TextNumbers
 from truegold.pipeline.near.tidy import change_marked
 from truegold.pipeline.near.words import (
     ANY_FORMULAS,
@@ -59,6 +58,36 @@ class Cut:
 def lower_texts(texts: pl.Series) -> pl.Series:
     """Return the texts as `Cutter` takes them: in lower case, and no longer than MAX_CHARS before."""
     return texts.fill_null("").str.slice(0, MAX_CHARS).str.to_lowercase()
+
+
+class TextNumbers:
+    """Numbers of texts, which polars holds and finds: some 20 bytes each besides the text itself."""
+
+    def __init__(self) -> None:
+        # The order in which polars numbers categories is its own, so that its numbers are looked up in a table.
+        self._categories = pl.Categorical(pl.Categories.random())
+        self._alive = pl.Series([], dtype=self._categories)
+        self._numbers = np.full(2**16, -1, dtype=np.int32)
+        self._count = 0
+
+    def assign(self, texts: pl.Series) -> tuple[Ints, pl.Series]:
+        """Return the number of each text, and the texts that had not come before, in the order of their numbers."""
+        categories = texts.cast(self._categories)
+        # A series has to stay alive: polars forgets categories that no series uses.
+        self._alive = categories.slice(0, 1)
+        codes = categories.to_physical().to_numpy()
+        while len(self._numbers) <= codes.max(initial=0):
+            self._numbers = np.concatenate([self._numbers, np.full_like(self._numbers, -1)])
+        numbers = self._numbers[codes].astype(np.int64)
+        new = np.flatnonzero(numbers < 0)
+        distinct, first, back = np.unique(codes[new], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        rank = np.empty(len(order), dtype=np.int64)
+        rank[order] = self._count + np.arange(len(order))
+        self._numbers[distinct] = rank
+        self._count += len(order)
+        numbers[new] = rank[back]
+        return numbers, texts.gather(new[first[order]])
 
 
 class _AnnouncedNumbers:

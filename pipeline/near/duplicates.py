@@ -22,8 +22,8 @@ from truegold.pipeline.near.arrays import Floats, Ints, Marks, repeat_over_runs,
 from truegold.pipeline.near.clusters import Clusters, cluster_texts
 from truegold.pipeline.near.corpus import Corpus, rank_rows
 from truegold.pipeline.near.golds import best_of_each_gold, fill_missing_golds, unify_golds
-from truegold.pipeline.near.links import Links
 from truegold.pipeline.near.reading import count_changed_words, read_text
+from truegold.pipeline.near.related_pairs import Links
 from truegold.pipeline.near.relation import Relation
 
 

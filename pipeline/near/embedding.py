@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from truegold.pipeline.near.arrays import Floats, Ints, Marks
+from truegold.pipeline.near.arrays import Floats, Ints, Marks, pack_pairs, unpack_pairs
 from truegold.pipeline.near.compare import Comparer
 from truegold.pipeline.near.corpus import Corpus
-from truegold.pipeline.near.links import Links, ShardLinks, join_shards
 from truegold.pipeline.near.reading.text import holds_chinese, read_text
 from truegold.pipeline.near.reading.translation import is_translation
+from truegold.pipeline.near.related_pairs import Links, join_links
 from truegold.pipeline.near.relation import Relation, is_near_copy, relate
 
 NEIGHBOURS = 3
@@ -65,8 +65,7 @@ def _ordered(parts: list[tuple[Ints, Ints]], *, keep_sides: bool) -> tuple[Ints,
     left, right = (np.concatenate([part[side] for part in parts]) for side in (0, 1))
     if not keep_sides:
         left, right = np.minimum(left, right), np.maximum(left, right)
-    codes = np.unique((left << 32) | right)
-    return codes >> 32, codes & 0xFFFFFFFF
+    return unpack_pairs(np.unique(pack_pairs(left, right)))
 
 
 def add_proposed_links(links: Links, comparer: Comparer, proposals: Proposals, texts: int) -> Links:
@@ -82,11 +81,9 @@ def add_proposed_links(links: Links, comparer: Comparer, proposals: Proposals, t
     readable = numbers_agree & ~is_near_copy(measures) & (measures.code == 0)
     relation = np.where(readable, np.uint8(Relation.SAME_PROBLEM), relation)
     kept = relation > Relation.UNRELATED
-    proposed = ShardLinks((left[kept] << 32) | right[kept], relation[kept], score[kept])
-    known = ShardLinks((links.left << 32) | links.right, links.relation, links.score)
-    joined = join_shards([proposed, known])
-    agreement = np.zeros(len(joined.codes), dtype=np.int8)
-    return Links(joined.codes >> 32, joined.codes & 0xFFFFFFFF, joined.relation, joined.score, agreement)
+    joined = join_links([Links(left[kept], right[kept], relation[kept], score[kept]), links])
+    # Of a pair that comes twice the first counts.
+    return joined.take(np.unique(pack_pairs(joined.left, joined.right), return_index=True)[1])
 
 
 @dataclass(frozen=True)

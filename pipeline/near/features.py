@@ -15,20 +15,65 @@ chunk are counted, those of the next are cut in a second thread.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+import xxhash
 
-from truegold.pipeline.near.arrays import Codes, Growing, Hashes, Ints, Marks, count_within_runs
+from truegold.pipeline.near.arrays import (
+    Codes,
+    Floats,
+    Growing,
+    Hashes,
+    Ints,
+    Marks,
+    count_within_runs,
+    pack_pairs,
+    run_starts,
+    unpack_pairs,
+)
 from truegold.pipeline.near.cutting import Cut, Cutter, lower_texts
-from truegold.pipeline.near.lexicon import CONTENT, COUNTED, HAN, MARK, QUESTION, WORDLIKE, Lexicon, Traits
-from truegold.pipeline.near.sparse import Sparse, SparseBuilder
+from truegold.pipeline.near.words import Meaning, TokenKind, formula_form, interpret
 from truegold.pipeline.text.quantities import ORDINAL_WEIGHT
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Traits = npt.NDArray[np.uint8]
+
+WORDLIKE = np.uint8(1)
+"""The trait of words and numbers of any kind."""
+CONTENT = np.uint8(2)
+"""The trait of words that are no stopwords, and of Chinese characters."""
+HAN = np.uint8(4)
+"""The trait of Chinese characters."""
+MARK = np.uint8(8)
+"""The trait of marks that end a sentence."""
+QUESTION = np.uint8(16)
+"""The trait of question marks."""
+COUNTED = np.uint8(32)
+"""The trait of tokens that have quantities."""
+TRAITS = {
+    TokenKind.WORD: WORDLIKE | CONTENT,
+    TokenKind.STOP: WORDLIKE,
+    TokenKind.NUMERAL: WORDLIKE,
+    TokenKind.QUESTION: MARK | QUESTION,
+    TokenKind.PERIOD: MARK,
+    TokenKind.SIGN: np.uint8(0),
+    TokenKind.HAN: WORDLIKE | CONTENT | HAN,
+}
+QUANTITY_SIGN = "#"
+"""Quantities and formulas are features too; this sign tells "#3" from a word."""
+
+WIDTH = 2**31 - 1
+"""Columns of every table: features are numbered, or hashed, below."""
+MORE_THAN_A_TEXT = 2**32
+"""No text has so many words."""
 CHUNK = 20_000
 """Texts that are counted at a time."""
 CUT_BATCH = 40_000
@@ -52,14 +97,14 @@ Listener = Callable[[Ints, Hashes, int], None]
 class Features:
     """What is known of `len(words)` texts."""
 
-    words: Sparse
-    """Values are 1, or ASKED for words of the question."""
-    numbers: Sparse
-    """Values are weights."""
-    contexts: Sparse
-    """Values are 1."""
-    orders: Sparse
-    """Values are 1."""
+    words: csr_array
+    """[texts, features] of 1, or ASKED for words of the question."""
+    numbers: csr_array
+    """[texts, features] of weights."""
+    contexts: csr_array
+    """[texts, hashes] of 1."""
+    orders: csr_array
+    """[texts, hashes] of 1."""
     stems: list[str]
     """The stem (or `#` and a quantity) that each feature number of `words` and `numbers` stands for."""
     is_stop: Marks
@@ -70,7 +115,92 @@ class Features:
     """Which texts ask for a program or show one."""
 
     def __len__(self) -> int:
-        return len(self.words)
+        return len(self.tokens)
+
+
+class Lexicon:
+    """Numbers features as they come (stems, quantities, formulas, pairs of characters) and knows those of each token.
+
+    Its tables grow by a value for each token, for each quantity of a token, or for each formula.
+    """
+
+    def __init__(self) -> None:
+        self.stems: list[str] = []
+        """The text of each feature."""
+        self.is_stop: list[bool] = []
+        """Whether each feature is a stopword or a sign."""
+        self.traits = Growing(np.uint8)
+        """The traits of each token, as bits."""
+        self.feature = Growing(np.int32)
+        """The feature of each token's stem, -1 where it has none."""
+        self.first = Growing(np.int32)
+        """The position of each token's first quantity in `quantity` and `weight`."""
+        self.count = Growing(np.int32)
+        """How many quantities each token has."""
+        self.quantity = Growing(np.int32)
+        """The features of all tokens' quantities."""
+        self.weight = Growing(np.float32)
+        """The weights of all tokens' quantities."""
+        self.hash = Growing(np.uint64)
+        """A hash of each token's stem, or of its first quantity where it has some."""
+        self.formula = Growing(np.int32)
+        """The feature of each formula, -1 where there is nothing to compare."""
+        self._features: dict[str, int] = {}
+        # Chinese characters, some 20,000 at most, and of each token the position of its character among them.
+        self._characters: list[str] = []
+        self._character = Growing(np.int32)
+
+    def learn(self, tokens: Iterable[str]) -> None:
+        """Learn the next tokens, in the order of their numbers."""
+        for token in tokens:
+            self._learn_meaning(interpret(token))
+
+    def learn_formulas(self, formulas: Iterable[str]) -> None:
+        """Learn the next formulas, in the order of their numbers."""
+        for form in map(formula_form, formulas):
+            self.formula.append(self._feature_of(QUANTITY_SIGN + form) if form else -1)
+
+    def pair_features(self, left: Ints, right: Ints) -> Codes:
+        """Return the features of pairs of neighbouring Chinese characters, which come as tokens."""
+        characters = self._character.array
+        pairs, back = np.unique(pack_pairs(characters[left], characters[right]), return_inverse=True)
+        firsts, seconds = (part.tolist() for part in unpack_pairs(pairs))
+        stems = [
+            self._characters[first] + self._characters[second] for first, second in zip(firsts, seconds, strict=True)
+        ]
+        return np.fromiter(map(self._feature_of, stems), np.int32, len(stems))[back]
+
+    def _learn_meaning(self, meaning: Meaning) -> None:
+        self.traits.append(int(TRAITS[meaning.kind] | (COUNTED if meaning.quantities else np.uint8(0))))
+        is_stop = meaning.kind in (TokenKind.STOP, TokenKind.SIGN)
+        self.feature.append(self._feature_of(meaning.stem, is_stop) if meaning.stem else -1)
+        self.first.append(len(self.quantity))
+        self.count.append(len(meaning.quantities))
+        text = QUANTITY_SIGN + meaning.quantities[0][0] if meaning.quantities else meaning.stem
+        self.hash.append(_hash_text(text))
+        self._character.append(len(self._characters))
+        if meaning.kind == TokenKind.HAN:
+            self._characters.append(meaning.stem)
+        for value, weight in meaning.quantities:
+            self.quantity.append(self._feature_of(QUANTITY_SIGN + value))
+            self.weight.append(weight)
+
+    def _feature_of(self, stem: str, is_stop: bool = False) -> int:
+        feature = self._features.get(stem)
+        if feature is None:
+            feature = self._features[stem] = len(self.stems)
+            self.stems.append(stem)
+            self.is_stop.append(is_stop)
+        return feature
+
+
+def _hash_text(text: str) -> int:
+    return xxhash.xxh3_64_intdigest(text.encode("utf-8", "replace"))
+
+
+def stable_hashes(stems: Sequence[str]) -> Hashes:
+    """Return a 64-bit hash of each stem that does not depend on what else was read."""
+    return np.fromiter(map(_hash_text, stems), np.uint64, len(stems))
 
 
 class FeatureBuilder:
@@ -84,10 +214,10 @@ class FeatureBuilder:
         self._cuts_ahead: Future[list[Cut]] | None = None
         self._waiting: list[pl.Series] = []
         self._waiting_size = 0
-        self._words = SparseBuilder(np.int8)
-        self._numbers = SparseBuilder(np.float32)
-        self._contexts = SparseBuilder(np.int8)
-        self._orders = SparseBuilder(np.int8)
+        none = np.zeros(0, dtype=np.int32)
+        self._chunks: list[tuple[csr_array, ...]] = [
+            (_to_set(none, none, 0), _to_table(none, none, np.zeros(0, np.float32), 0), *[_to_set(none, none, 0)] * 2)
+        ]
         self._tokens = Growing(np.int32)
         self._code = Growing(np.bool_)
 
@@ -128,28 +258,30 @@ class FeatureBuilder:
         lexicon.learn(cut.new_tokens)
         token, rows = cut.tokens.astype(np.int64), len(cut.lengths)
         row = np.repeat(np.arange(rows, dtype=np.int32), cut.lengths)
-        traits = lexicon.traits[token]
+        traits = lexicon.traits.array[token]
         starts = np.concatenate(([0], np.cumsum(cut.lengths)))
         if self._listener is not None:
             no_mark = (traits & MARK) == 0
-            self._listener(row[no_mark].astype(np.int64) + len(self._code), lexicon.hash[token[no_mark]], rows)
+            self._listener(row[no_mark].astype(np.int64) + len(self._code), lexicon.hash.array[token[no_mark]], rows)
         self._code.extend(cut.code)
         no_word = np.flatnonzero(traits & WORDLIKE == 0)
         self._tokens.extend(cut.lengths - np.bincount(row[no_word], minlength=rows))
-        self._words.add_marked(row, self._word_features(traits, row, token), mark_questions(traits, row, starts), rows)
+        features = self._word_features(traits, row, token)
+        words = count_words(row, features, mark_questions(traits, row, starts), rows)
         lexicon.learn_formulas(cut.new_formulas)
         counted = np.flatnonzero(traits & COUNTED)
-        self._add_quantities(cut, row, token, counted)
-        weight = lexicon.weight[lexicon.first[token[counted]]]
-        self._contexts.add(*self._context_features(traits, row, token, counted[weight > STRONG]), rows)
-        self._orders.add(*self._order_features(row, token, counted[weight > ORDINAL_WEIGHT]), rows)
+        numbers = _to_table(*self._quantities(cut, row, token, counted), rows)
+        weight = lexicon.weight.array[lexicon.first.array[token[counted]]]
+        contexts = _to_set(*self._context_features(traits, row, token, counted[weight > STRONG]), rows)
+        orders = _to_set(*self._order_features(row, token, counted[weight > ORDINAL_WEIGHT]), rows)
+        self._chunks.append((words, numbers, contexts, orders))
 
     def _word_features(self, traits: Traits, row: Codes, token: Ints) -> Codes:
         """Return the feature of each token, -1 for none.
 
         A Chinese character has that of the pair with the next character, the last character of a run has none.
         """
-        features: Codes = self._lexicon.feature[token]
+        features: Codes = self._lexicon.feature.array[token]
         han = traits & HAN != 0
         if han.any():
             followed = np.flatnonzero(han[:-1] & han[1:] & (row[:-1] == row[1:]))
@@ -158,20 +290,23 @@ class FeatureBuilder:
             features[followed] = pairs
         return features
 
-    def _add_quantities(self, cut: Cut, row: Codes, token: Ints, counted: Ints) -> None:
-        """Add the quantities of the tokens at the positions `counted`, and the formulas."""
+    def _quantities(self, cut: Cut, row: Codes, token: Ints, counted: Ints) -> tuple[Codes, Codes, Floats]:
+        """Return rows, features and weights of the quantities of the tokens at `counted`, and of the formulas."""
         lexicon = self._lexicon
-        counts = lexicon.count[token[counted]]
-        entries = np.repeat(lexicon.first[token[counted]], counts) + count_within_runs(counts)
-        formulas = lexicon.formula[cut.formulas]
+        counts = lexicon.count.array[token[counted]]
+        entries = np.repeat(lexicon.first.array[token[counted]], counts) + count_within_runs(counts)
+        formulas = lexicon.formula.array[cut.formulas]
         formula_row = np.repeat(np.arange(len(cut.formula_lengths), dtype=np.int32), cut.formula_lengths)
         formula_row, formulas = formula_row[formulas >= 0], formulas[formulas >= 0]
-        self._numbers.add_sums(
-            np.concatenate([np.repeat(row[counted], counts), formula_row]),
-            np.concatenate([lexicon.quantity[entries], formulas]),
-            np.concatenate([lexicon.weight[entries], np.full(len(formulas), FORMULA_WEIGHT, np.float32)]),
-            len(cut.lengths),
-        )
+        rows = np.concatenate([np.repeat(row[counted], counts), formula_row])
+        features = np.concatenate([lexicon.quantity.array[entries], formulas])
+        weights = np.concatenate([lexicon.weight.array[entries], np.full(len(formulas), FORMULA_WEIGHT, np.float32)])
+        # Sums are rounded and then compared with limits, so that weights are added in the order of the text.
+        pairs = pack_pairs(rows, features)
+        order = np.argsort(pairs, kind="stable")
+        first = np.flatnonzero(run_starts(pairs[order]))
+        sums = np.add.reduceat(weights[order], first) if len(first) else weights
+        return rows[order][first], features[order][first], sums
 
     def _context_features(self, traits: Traits, row: Codes, token: Ints, strong: Ints) -> tuple[Codes, Codes]:
         """Return rows and features of each strong quantity with the content words before and after it in its text.
@@ -183,7 +318,7 @@ class FeatureBuilder:
             return np.zeros(0, np.int32), np.zeros(0, np.int32)
         # A quantity is no content itself, so the number of content words up to it is the index of the next one.
         after = np.cumsum(traits & CONTENT != 0, dtype=np.int32)[strong]
-        hashes = self._lexicon.hash
+        hashes = self._lexicon.hash.array
         rows, codes = [], []
         for neighbour in (after - 1, after):
             exists = (neighbour >= 0) & (neighbour < len(content))
@@ -196,7 +331,7 @@ class FeatureBuilder:
 
     def _order_features(self, row: Codes, token: Ints, counted: Ints) -> tuple[Codes, Codes]:
         """Return rows and features of each quantity (at the positions `counted`) with the next one of its text."""
-        hashes = self._lexicon.hash[token[counted]]
+        hashes = self._lexicon.hash.array[token[counted]]
         same_text = row[counted[1:]] == row[counted[:-1]]
         return row[counted[1:]][same_text], _hash_pair(hashes[:-1], hashes[1:])[same_text]
 
@@ -204,16 +339,10 @@ class FeatureBuilder:
         """Return the features of all texts added."""
         self._count_all()
         self._thread.shutdown()
-        return Features(
-            self._words.finish(),
-            self._numbers.finish(),
-            self._contexts.finish(),
-            self._orders.finish(),
-            self._lexicon.stems,
-            np.array(self._lexicon.is_stop, dtype=bool),
-            self._tokens.array,
-            self._code.array,
-        )
+        tables = [_stack(chunks) for chunks in zip(*self._chunks, strict=True)]
+        self._chunks.clear()
+        is_stop = np.array(self._lexicon.is_stop, dtype=bool)
+        return Features(*tables, self._lexicon.stems, is_stop, self._tokens.array, self._code.array)
 
 
 def mark_questions(traits: Traits, row: Codes, starts: Ints) -> Marks:
@@ -246,3 +375,30 @@ def _hash_pair(left: Hashes, right: Hashes) -> Codes:
     """Return a feature number of 31 bits for each two hashes in this order."""
     mixed = (left * np.uint64(0x9E3779B97F4A7C15)) ^ right
     return (mixed >> np.uint64(33)).astype(np.int32)
+
+
+def _to_table(row: Codes, feature: Codes, values: npt.NDArray[Any], rows: int) -> csr_array:
+    """Return the values as a table; those of a feature that occurs twice in a row add up."""
+    from scipy.sparse import csr_array
+
+    return csr_array((values, (row, feature)), shape=(rows, WIDTH))
+
+
+def _to_set(row: Codes, feature: Codes, rows: int) -> csr_array:
+    table = _to_table(row, feature, np.ones(len(row), dtype=np.int32), rows)
+    table.data = np.ones(table.nnz, dtype=np.int8)
+    return table
+
+
+def count_words(row: Codes, feature: Codes, asked: Marks, rows: int) -> csr_array:
+    """Return a table of ASKED where a feature is asked for anywhere in its row, else 1. Negative features are none."""
+    used = feature >= 0
+    table = _to_table(row[used], feature[used], np.where(asked[used], MORE_THAN_A_TEXT, 1), rows)
+    table.data = np.where(table.data >= MORE_THAN_A_TEXT, ASKED, 1).astype(np.int8)
+    return table
+
+
+def _stack(chunks: Sequence[csr_array]) -> csr_array:
+    from scipy.sparse import vstack
+
+    return vstack(chunks, format="csr")

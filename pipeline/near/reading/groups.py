@@ -77,7 +77,6 @@ class GroupReading:
     is_same: Marks
     score: Floats
     """The log-odds of the same problem."""
-    agreement: Agreement
 
 
 def read_group(group: PairGroup, cuts: Cuts) -> GroupReading:
@@ -87,7 +86,7 @@ def read_group(group: PairGroup, cuts: Cuts) -> GroupReading:
         reader.read(np.arange(len(group.left)))
     else:
         _read_stars(group, group.rank, reader)
-    return GroupReading(reader.is_read, reader.is_same, reader.score, reader.agreement)
+    return GroupReading(reader.is_read, reader.is_same, reader.score)
 
 
 def _read_stars(group: PairGroup, rank: Ints, reader: _GroupReader) -> None:

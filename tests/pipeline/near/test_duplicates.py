@@ -22,7 +22,7 @@ from truegold.pipeline.near import (
     find_links,
 )
 from truegold.pipeline.near.clusters import cluster_texts
-from truegold.pipeline.near.links import Links
+from truegold.pipeline.near.related_pairs import Links
 from truegold.pipeline.running import row_workers
 
 TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"
@@ -48,8 +48,7 @@ def duplicates(*rows: tuple[str, str | None, int], cap: int | None = None) -> Du
 
 def links(*pairs: tuple[int, int, Relation, float]) -> Links:
     left, right, relation, score = zip(*sorted(pairs), strict=True)
-    agreement = np.zeros(len(left), np.int8)
-    return Links(np.array(left), np.array(right), np.array(relation, np.uint8), np.array(score, np.float32), agreement)
+    return Links(np.array(left), np.array(right), np.array(relation, np.uint8), np.array(score, np.float32))
 
 
 def test_a_row_joins_only_a_row_that_it_is_linked_to():

@@ -11,8 +11,8 @@ import pytest
 from truegold.pipeline.near import Comparer, CorpusBuilder, Cuts, Relation, confirm_links, find_links, keys
 from truegold.pipeline.near.features import FeatureBuilder, Features
 from truegold.pipeline.near.keys import bucket_pairs, write_keys
-from truegold.pipeline.near.links import Links
 from truegold.pipeline.near.outline import Outlines
+from truegold.pipeline.near.related_pairs import Links
 from truegold.pipeline.near.relation import may_relate, relate
 
 BACKGROUND = [
