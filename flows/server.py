@@ -32,7 +32,7 @@ from truegold.verifiers.extras import require
 from truegold.verifiers.sandbox.child_process import die_with_parent
 
 if TYPE_CHECKING:
-    from truegold.pipeline.near import Searcher, ShardLinks, ShardRunner
+    from truegold.pipeline.near import Links, Searcher, ShardRunner
 
 STARTUP_SECONDS = 180
 """A server start takes about 20 CPU-seconds, several times that in wall time on a loaded machine."""
@@ -157,7 +157,7 @@ def on_ray(address: str | None) -> ShardRunner:
     The runner raises SetupError where Ray is not installed.
     """
 
-    def run_shards(searcher: Searcher) -> Iterator[ShardLinks]:
+    def run_shards(searcher: Searcher) -> Iterator[Links]:
         with prefect_api():
             try:
                 import ray
@@ -170,20 +170,20 @@ def on_ray(address: str | None) -> ShardRunner:
     return run_shards
 
 
-def _compare_shards(searcher: Searcher, runner: Any, ray: Any) -> list[ShardLinks]:
+def _compare_shards(searcher: Searcher, runner: Any, ray: Any) -> list[Links]:
     from prefect import flow, task
     from prefect.cache_policies import NO_CACHE
 
     @task(task_run_name="shard-{shard}", cache_policy=NO_CACHE, persist_result=False)
-    def links(searcher: Searcher, shard: int) -> ShardLinks:
+    def links(searcher: Searcher, shard: int) -> Links:
         return searcher.links(shard)
 
     @flow(name="truegold-dedup-shards", task_runner=runner, persist_result=False)
-    def compare() -> list[ShardLinks]:
+    def compare() -> list[Links]:
         # The task runner hands a reference over as the object that it refers to.
         reference = ray.put(searcher)
-        futures = [links.submit(reference, shard) for shard in range(searcher.candidates.shards)]
+        futures = [links.submit(reference, shard) for shard in range(searcher.shards)]
         return [future.result() for future in futures]
 
-    shard_links: list[ShardLinks] = compare()
+    shard_links: list[Links] = compare()
     return shard_links

@@ -74,7 +74,7 @@ class DedupConfig(StageConfig):
     exactly."""
     confidence: float = Field(default=0.7, ge=0.5, lt=1)
     """How likely two rows must be the same problem for one of them to go, as a close reading of both says
-    (`near.reading`)."""
+    (`near.confirmation`)."""
     conflict_confidence: float = Field(default=0.71, ge=0.71, lt=1)
     """How likely two rows with different golds must be the same problem for both to be flagged; neither goes."""
     template_cap: int | None = Field(default=None, ge=1)

@@ -10,14 +10,14 @@
 and has a row for each pair: id, row (the record's number from 1), against, against_id, kind, score,
 evidence. A pair has the first kind that fits:
 
-- `exact` pairs have the same prompt (`near.copies`); their score is 1.
+- `exact` pairs have the same prompt (`near.exact_copies`); their score is 1.
 - In an `overlap` the record has at least MIN_SHARE of the item's runs of five tokens, weighted by rarity (the score;
-  `near.grams`), and all of its words that carry meaning and quantities, these next to the same words. A renumbered
-  instance of the item has not.
-- `reworded` pairs are the same problem in other words, with the same quantities (`near.relation`); the score is the
+  `near.containment`), and all of its words that carry meaning and quantities, these next to the same words. A
+  renumbered instance of the item has not.
+- `reworded` pairs are the same problem in other words, with the same quantities (`near.measures`); the score is the
   probability of that.
 - `translated` pairs, with an encoder only, are in two scripts and agree in numbers and question
-  (`near.reading.translation`).
+  (`near.embedding`).
 
 Items of fewer than five words have no runs; they match as exact or reworded ones. The evidence has both texts, so
 that a person can judge each pair. Memory: some 500 bytes for each distinct text of 250 characters.
@@ -48,8 +48,8 @@ from truegold.pipeline.near import (
     find_links,
 )
 from truegold.pipeline.near.arrays import Floats, Ints
+from truegold.pipeline.near.containment import GramIndex
 from truegold.pipeline.near.embedding import Encoder, add_proposed_links, find_translations, propose
-from truegold.pipeline.near.grams import GramIndex
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.problem_batches import Batch, ProblemColumns, read_problems

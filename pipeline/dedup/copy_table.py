@@ -1,4 +1,4 @@
-"""Which rows are exact copies (`near.copies`): hashes in flat arrays, one sort, no Python object per row.
+"""Which rows are exact copies (`near.exact_copies`): hashes in flat arrays, one sort, no Python object per row.
 
     position  prompt                gold   split          winner  conflict
     0         What is 6*7?          42     train          0       -1
@@ -19,7 +19,7 @@ import numpy as np
 import polars as pl
 
 from truegold.pipeline.near.arrays import Growing, Hashes, Ints, repeat_over_runs, run_starts
-from truegold.pipeline.near.copies import accepted_text, gold_keys, row_quality, tidy_prompts, writable
+from truegold.pipeline.near.exact_copies import accepted_text, gold_keys, row_quality, tidy_prompts, writable
 from truegold.pipeline.near.golds import best_of_each_gold, fill_missing_golds, unify_golds
 from truegold.pipeline.tables.rows import Row
 
@@ -92,7 +92,7 @@ class CopyTable:
         self._waiting = []
 
     def resolve(self) -> ExactCopies:
-        """Keep the best of copies (`copies.row_quality`), and of equally good ones the first."""
+        """Keep the best of copies (`exact_copies.row_quality`), and of equally good ones the first."""
         self._hash_batch()
         # The sort is stable, so that of equally good rows the first is the best.
         best_first = np.argsort(-self._quality.array, kind="stable")

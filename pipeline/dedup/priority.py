@@ -3,10 +3,10 @@
     maths.parquet:3   "What is 6*7?"  gold 42   stays     flag conflicting_labels, for advice
     scraped.jsonl:9   "What is 6*7?"  gold 48   goes      drop conflict_with_better_source
 
-Of duplicates the better source's row stays (`near.copies.row_quality`). Of copies with golds that differ it does too:
-whoever lists a source first trusts it more; a training row that contradicts a held-out one leaves as `leaked_heldout`.
-Where the better source contradicts itself, its rows are held for review as ever. Rewordings with other golds are mostly
-siblings that read alike, so that both stay.
+Of duplicates the better source's row stays (`near.exact_copies.row_quality`). Of copies with golds that differ it does
+too: whoever lists a source first trusts it more; a training row that contradicts a held-out one leaves as
+`leaked_heldout`. Where the better source contradicts itself, its rows are held for review as ever. Rewordings with
+other golds are mostly siblings that read alike, so that both stay.
 """
 
 from __future__ import annotations

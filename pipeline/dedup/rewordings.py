@@ -36,8 +36,8 @@ from truegold.pipeline.near import (
     find_links,
 )
 from truegold.pipeline.near.arrays import Ints, Marks
-from truegold.pipeline.near.copies import accepted_text
 from truegold.pipeline.near.embedding import Translations, add_proposed_links, find_translations, propose
+from truegold.pipeline.near.exact_copies import accepted_text
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.tables.rows import Row, read_rows
 

@@ -8,14 +8,14 @@
                                                    drop same_problem {"kept": ..., "score": 4.2, "words": 0.81, ...}
 
 Inputs: `rows`, and `sources` where a run has several (`priority`). A held-out row wins over train rows, which are
-dropped as `leaked_heldout`. Exact copies come first (`near.copies` says what they are). What is left is compared for
+dropped as `leaked_heldout`. Exact copies come first (`near.exact_copies`). What is left is compared for
 rewordings (`rewordings`), unless `reworded` is off or case counts. Of copies and of rewordings a row with gold stays
 rather than one without, then a complete text, then the longer worked solution, then the first. Golds that cannot be
 compared are no conflict (`near.golds`): both rows stay.
 A conflict between copies holds its rows back for review, unless a better source settles it; one between rewordings only
 advises. With `embedder` rows that may be translations of each other are flagged `possible_translation`, which only
 advises (`translations`). With `template_cap` rows beyond the best of a template are dropped as `template_cap`. The
-evidence of a rewording is explained in `near.evidence`. The file is read four times: for hashes (`copy_table`), for
+evidence of a rewording is explained in `near.measures`. The file is read four times: for hashes (`copy_table`), for
 rewordings (some 500 bytes for each row that is no copy), for the evidence, and to write.
 """
 
@@ -35,7 +35,7 @@ from truegold.pipeline.dedup.priority import overrule, read_heldout, read_ranks
 from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, keep_all_but_copies
 from truegold.pipeline.dedup.translations import translation_evidence, translation_flag
 from truegold.pipeline.near import Relation
-from truegold.pipeline.near.copies import gold_key
+from truegold.pipeline.near.exact_copies import gold_key
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger

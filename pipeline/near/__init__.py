@@ -1,12 +1,10 @@
 """Near duplicates among short problems: quantities, words, candidate pairs, and what two problems are to each other."""
 
-from truegold.pipeline.near.compare import Comparer
-from truegold.pipeline.near.confirm import confirm_links, confirm_star_links
+from truegold.pipeline.near.confirmation import Cuts, confirm_links, confirm_star_links
 from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.duplicates import Duplicates, find_duplicates
-from truegold.pipeline.near.evidence import describe_pairs
 from truegold.pipeline.near.features import FeatureBuilder, Features
-from truegold.pipeline.near.reading import Cuts
+from truegold.pipeline.near.measures import Comparer, Relation, describe_pairs
 from truegold.pipeline.near.related_pairs import (
     Links,
     Searcher,
@@ -14,7 +12,6 @@ from truegold.pipeline.near.related_pairs import (
     find_links,
     run_in_threads,
 )
-from truegold.pipeline.near.relation import Relation
 
 __all__ = [
     "Comparer",

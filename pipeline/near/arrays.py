@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float32]
 Hashes = npt.NDArray[np.uint64]
 Marks = npt.NDArray[np.bool_]
 Pairs = npt.NDArray[np.int64]
-"""Pairs of numbers below 2**32, each as one number (`pack_pairs`), so that they sort by the first and then the second."""
+"""Pairs of numbers below 2**32, each as one number (`pack_pairs`): they sort by the first, then by the second."""
 
 Whole = TypeVar("Whole", np.int64, np.uint64)
 T = TypeVar("T")

@@ -9,7 +9,7 @@ with a key in common form a bucket; in a large bucket (a template with thousands
 only with its neighbours in the order of their quantities, so that the work stays proportional to the number of texts.
 
 A product of the sparse table of rare features with itself, which looks simpler, needs a bound on how many texts may
-have a feature, and then loses 8 to 17 % of the related pairs (`benchmarks/results/house2.md`).
+have a feature, and then loses a tenth of the related pairs or more (`benchmarks/results/house2.md`).
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ def rarest_features(features: Features, count: int) -> npt.NDArray[np.uint32]:
     """Return for each text its rarest features that others have too, plus 1: [texts, count], zeros where fewer."""
     tables = (features.words, features.numbers)
     width = len(features.stems)
-    frequency = sum(np.bincount(table.indices, minlength=width) for table in tables)
+    in_words, in_numbers = (np.bincount(table.indices, minlength=width) for table in tables)
+    frequency = in_words + in_numbers
     hashes = stable_hashes(features.stems)
     # Ties between equally rare features are broken by their hash, so that they fall alike in every text.
     by_rank = np.lexsort((hashes, frequency))

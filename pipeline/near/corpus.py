@@ -1,26 +1,29 @@
-"""Problems as rows and as distinct texts: exact copies (`copies`) are recognised as they come, and compared only once.
+"""Problems as rows and as distinct texts: exact copies are recognised as they come, and compared only once.
 
     row 0  "What is 6*7?"   gold 42      text 0
-    row 1  "what is  6*7?"  gold 42.0    text 0   a copy
+    row 1  "what is  6*7?"  gold 42.0    text 0   a copy (`exact_copies`)
     row 2  "How many legs?" gold 4       text 1
 
-A row costs some 30 bytes here, a distinct text about 400 (`features`).
+A row costs some 30 bytes here, a distinct text about 500 (`features`). Texts as they were written lie in a temporary
+file (`TextFile`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import tempfile
+import weakref
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
-from truegold.pipeline.near.arrays import Floats, Hashes, Ints
-from truegold.pipeline.near.copies import NO_GOLD, gold_keys, row_quality, tidy_prompts, writable
-from truegold.pipeline.near.cutting import MAX_CHARS, lower_texts
+from truegold.pipeline.near.arrays import Floats, Growing, Hashes, Ints
+from truegold.pipeline.near.exact_copies import NO_GOLD, gold_keys, row_quality, tidy_prompts, writable
 from truegold.pipeline.near.features import FeatureBuilder, Features, Listener
-from truegold.pipeline.near.texts import TextFile
+from truegold.pipeline.near.tokens import MAX_CHARS, lower_texts
 
 
 @dataclass(frozen=True)
@@ -153,3 +156,38 @@ def text_ranks(corpus: Corpus) -> Ints:
     ranks = np.full(len(corpus.features), len(rank), dtype=np.int64)
     np.minimum.at(ranks, corpus.text[filled], rank[filled])
     return ranks
+
+
+HELD_CHARS = 6_000
+"""Of a longer text only the beginning is held."""
+
+
+class TextFile:
+    """Takes texts in order (`add`) and gives back those with some numbers (`read`). The file goes with the object."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._descriptor, path = tempfile.mkstemp(dir=folder)
+        # An open file without a name takes its space until it is closed, whatever becomes of this process.
+        Path(path).unlink()
+        weakref.finalize(self, os.close, self._descriptor)
+        self._ends = Growing(np.int64)
+        self._size = 0
+
+    def add(self, texts: pl.Series) -> None:
+        """Add more texts."""
+        cut = texts.str.slice(0, HELD_CHARS)
+        ends = self._size + np.cumsum(cut.str.len_bytes().to_numpy().astype(np.int64))
+        data = memoryview("".join(cut.to_list()).encode())
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+        self._ends.extend(ends)
+        self._size = int(ends[-1]) if len(ends) else self._size
+
+    def read(self, numbers: Iterable[int]) -> list[str]:
+        """Return the texts with these numbers, from 0."""
+        ends = self._ends.array
+        texts = []
+        for text in numbers:
+            start = int(ends[text - 1]) if text else 0
+            texts.append(os.pread(self._descriptor, int(ends[text]) - start, start).decode())
+        return texts

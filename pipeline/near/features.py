@@ -37,8 +37,7 @@ from truegold.pipeline.near.arrays import (
     run_starts,
     unpack_pairs,
 )
-from truegold.pipeline.near.cutting import Cut, Cutter, lower_texts
-from truegold.pipeline.near.words import Meaning, TokenKind, formula_form, interpret
+from truegold.pipeline.near.tokens import Cut, Cutter, Meaning, TokenKind, formula_form, interpret, lower_texts
 from truegold.pipeline.text.quantities import ORDINAL_WEIGHT
 
 if TYPE_CHECKING:
@@ -226,7 +225,7 @@ class FeatureBuilder:
         self.add_lower(lower_texts(pl.Series(texts, dtype=pl.String)))
 
     def add_lower(self, texts: pl.Series) -> None:
-        """Cut and count more texts, which are as `cutting.lower_texts` returns them."""
+        """Cut and count more texts, which are as `tokens.lower_texts` returns them."""
         for start in range(0, len(texts), CHUNK):
             chunk = texts.slice(start, CHUNK)
             self._waiting.append(chunk)
@@ -339,10 +338,12 @@ class FeatureBuilder:
         """Return the features of all texts added."""
         self._count_all()
         self._thread.shutdown()
-        tables = [_stack(chunks) for chunks in zip(*self._chunks, strict=True)]
+        words, numbers, contexts, orders = map(_stack, zip(*self._chunks, strict=True))
         self._chunks.clear()
         is_stop = np.array(self._lexicon.is_stop, dtype=bool)
-        return Features(*tables, self._lexicon.stems, is_stop, self._tokens.array, self._code.array)
+        return Features(
+            words, numbers, contexts, orders, self._lexicon.stems, is_stop, self._tokens.array, self._code.array
+        )
 
 
 def mark_questions(traits: Traits, row: Codes, starts: Ints) -> Marks:

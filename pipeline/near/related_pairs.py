@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from truegold.pipeline.near.arrays import Floats, Ints, Marks, Pairs, map_in_threads, unpack_pairs
 from truegold.pipeline.near.candidates import find_candidates
-from truegold.pipeline.near.compare import BATCH, Comparer
 from truegold.pipeline.near.features import Features
-from truegold.pipeline.near.relation import Relation, may_relate, relate
+from truegold.pipeline.near.measures import BATCH, Comparer, Relation, may_relate, relate
 from truegold.pipeline.running.progress import NullProgress, Progress, track
 
 SHARD_BATCHES = 10
@@ -29,7 +28,7 @@ SILENT = NullProgress()
 class Links:
     """Related pairs, sorted by left and right row; arrays [pairs].
 
-    Until they are confirmed (`confirm`), those of "same problem" only may be.
+    Until they are confirmed (`confirmation`), those of "same problem" only may be.
     """
 
     left: Ints

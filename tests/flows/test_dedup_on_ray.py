@@ -35,11 +35,11 @@ import sys
 from pathlib import Path
 from truegold.flows.server import on_ray
 from truegold.pipeline.dedup.file import dedup_file
-from truegold.pipeline.near import keys, run_in_threads
+from truegold.pipeline.near import related_pairs, run_in_threads
 from truegold.pipeline.sources.problem_batches import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
 
-keys.SHARD_ROWS = 40
+related_pairs.BATCH, related_pairs.SHARD_BATCHES = 20, 2
 for name, run_shards in (("threads", run_in_threads), ("ray", on_ray(None))):
     dedup_file(Path(sys.argv[1]), Path(sys.argv[2]) / name, ProblemColumns(), None, NullProgress(), run_shards)
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from truegold.pipeline.near.copies import NO_GOLD, gold_form, gold_keys, tidy_prompts
+from truegold.pipeline.near.exact_copies import NO_GOLD, gold_form, gold_keys, tidy_prompts
 
 SAME_GOLDS = [
     ("42", "42.0"),

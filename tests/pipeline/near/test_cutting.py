@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.near import cutting
-from truegold.pipeline.near.cutting import Cutter, lower_texts
-from truegold.pipeline.near.words import CLEANED, FORMULAS, TOKENS
+from truegold.pipeline.near import tokens as cutting
+from truegold.pipeline.near.tokens import CLEANED, FORMULAS, TOKENS, Cutter, TextNumbers, lower_texts
 from truegold.verifiers.written_numbers import NUMBER_WORDS
 
 BITS = [
@@ -89,3 +88,16 @@ def test_forgetting_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
     before = in_pieces(texts, 5)
     monkeypatch.setattr(cutting, "MAX_PIECES", 20)
     assert in_pieces(texts, 5) == before
+
+
+@given(st.lists(st.lists(st.integers(0, 30), max_size=15), max_size=8))
+def test_distinct_texts_are_numbered_in_the_order_in_which_they_come(batches: list[list[int]]) -> None:
+    numbers, expected = TextNumbers(), dict[str, int]()
+    for batch in batches:
+        texts = [f"text {value}" for value in batch]
+        assigned, new_texts = numbers.assign(pl.Series(texts, dtype=pl.String))
+        known = len(expected)
+        for text in texts:
+            expected.setdefault(text, len(expected))
+        assert assigned.tolist() == [expected[text] for text in texts]
+        assert new_texts.to_list() == list(expected)[known:]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from truegold.pipeline.near.reading.directions import differ, directions
+from truegold.pipeline.near.differences import differ, directions
 
 
 @pytest.mark.parametrize(

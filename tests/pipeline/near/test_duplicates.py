@@ -15,13 +15,13 @@ from truegold.pipeline.near import (
     Cuts,
     Duplicates,
     Relation,
-    confirm,
     confirm_links,
     confirm_star_links,
+    confirmation,
     find_duplicates,
     find_links,
 )
-from truegold.pipeline.near.clusters import cluster_texts
+from truegold.pipeline.near.duplicates import cluster_texts
 from truegold.pipeline.near.related_pairs import Links
 from truegold.pipeline.running import row_workers
 
@@ -157,7 +157,7 @@ def test_reading_in_processes_changes_nothing(monkeypatch):
     comparer = Comparer(corpus.features)
     candidates = find_links(corpus.features, comparer)
     alone = confirm_star_links(candidates, corpus, comparer)
-    monkeypatch.setattr(confirm, "GROUP_PAIRS", 2)
+    monkeypatch.setattr(confirmation, "GROUP_PAIRS", 2)
     monkeypatch.setattr(row_workers, "usable_cores", lambda: 2)
     in_processes = confirm_star_links(candidates, corpus, comparer)
     assert len(alone.having(Relation.SAME_PROBLEM)) >= 10
@@ -191,3 +191,15 @@ def test_whatever_the_rows_each_has_one_that_stays_for_it(rows, cap):
                  for row, (_, gold, _) in enumerate(rows) if gold is not None}  # fmt: skip
         alone = {cluster for cluster in outcome.cluster if cluster not in {with_gold for with_gold, _ in golds}}
         assert outcome.keep.sum() == len(golds) + len(alone)
+
+
+@given(st.lists(st.lists(st.integers(0, 30), max_size=15), max_size=8))
+def test_distinct_texts_are_numbered_in_the_order_in_which_they_come(batches):
+    builder, expected = CorpusBuilder(), dict[int, int]()
+    for batch in batches:
+        builder.add([f"text {value}" for value in batch], [None] * len(batch), [0] * len(batch))
+        for value in batch:
+            expected.setdefault(value, len(expected))
+    corpus = builder.finish()
+    assert corpus.text.tolist() == [expected[value] for batch in batches for value in batch]
+    assert corpus.texts.read(range(builder.texts)) == [f"text {value}" for value in expected]

@@ -11,9 +11,8 @@ import pytest
 from truegold.pipeline.engines.text_vectors import load_encoder
 from truegold.pipeline.near import Comparer, Corpus, CorpusBuilder, Relation, confirm_links, find_links
 from truegold.pipeline.near.arrays import Floats
-from truegold.pipeline.near.embedding import add_proposed_links, find_translations, propose
-from truegold.pipeline.near.reading.text import read_text
-from truegold.pipeline.near.reading.translation import is_translation
+from truegold.pipeline.near.embedding import add_proposed_links, find_translations, is_translation, propose
+from truegold.pipeline.near.problem_text import read_text
 from truegold.verifiers import ConfigError, SetupError
 
 ITEMS = [

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truegold.pipeline.near.features import ASKED, STRONG, FeatureBuilder, Features
-from truegold.pipeline.near.words import TokenKind as Kind
-from truegold.pipeline.near.words import formula_form, interpret, stem
+from truegold.pipeline.near.tokens import TokenKind as Kind
+from truegold.pipeline.near.tokens import formula_form, interpret, stem
 
 
 def build(*texts: str) -> Features:
@@ -19,20 +19,19 @@ def build(*texts: str) -> Features:
 
 
 def words(features: Features, row: int) -> set[str]:
-    return {features.stems[code] for code in features.words.row(row)}
+    return {features.stems[code] for code in features.words[[row]].indices}
 
 
 def asked(features: Features, row: int) -> set[str]:
-    start, end = features.words.starts[row : row + 2]
-    codes = features.words.codes[start:end][features.words.values[start:end] == ASKED]
-    return {features.stems[code] for code in codes}
+    words_of_row = features.words[[row]]
+    return {features.stems[code] for code in words_of_row.indices[words_of_row.data == ASKED]}
 
 
 def numbers(features: Features, row: int) -> dict[str, float]:
-    start, end = features.numbers.starts[row : row + 2]
+    numbers_of_row = features.numbers[[row]]
     return {
         features.stems[code][1:]: round(float(value), 2)
-        for code, value in zip(features.numbers.codes[start:end], features.numbers.values[start:end], strict=True)
+        for code, value in zip(numbers_of_row.indices, numbers_of_row.data, strict=True)
     }
 
 
@@ -137,4 +136,4 @@ def test_programs_are_told_from_problems():
 def test_only_strong_quantities_have_contexts():
     assert STRONG > 0.3
     features = build("one apple", "two apples")
-    assert np.diff(features.contexts.starts).tolist() == [0, 1]
+    assert np.diff(features.contexts.indptr).tolist() == [0, 1]

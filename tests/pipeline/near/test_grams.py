@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from truegold.pipeline.near import grams
+from truegold.pipeline.near import containment as grams
+from truegold.pipeline.near.containment import Containment, GramIndex
 from truegold.pipeline.near.features import FeatureBuilder
-from truegold.pipeline.near.grams import Containment, GramIndex
 
 ITEM = "Tom has 3 red cars and buys 4 more at the market on Sunday. How many cars has he?"
 POOL = [f"On day {day} somebody saw {day + 7} birds over the river. How many birds were there?" for day in range(40)]

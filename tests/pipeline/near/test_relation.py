@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from truegold.pipeline.near import Comparer, CorpusBuilder, Cuts, Relation, confirm_links, find_links, keys
+from truegold.pipeline.near import (
+    Comparer,
+    CorpusBuilder,
+    Cuts,
+    Relation,
+    candidates,
+    confirm_links,
+    find_links,
+    related_pairs,
+)
+from truegold.pipeline.near.candidates import bucket_pairs, find_candidates
 from truegold.pipeline.near.features import FeatureBuilder, Features
-from truegold.pipeline.near.keys import bucket_pairs, write_keys
-from truegold.pipeline.near.outline import Outlines
-from truegold.pipeline.near.related_pairs import Links
-from truegold.pipeline.near.relation import may_relate, relate
+from truegold.pipeline.near.measures import may_relate, relate
+from truegold.pipeline.near.related_pairs import SILENT, Links
 
 BACKGROUND = [
     f"{name} {verb} {count} {goods} and {other} of them are {colour}. How many {goods} are not {colour}?"
@@ -122,8 +129,9 @@ def all_links(features: Features) -> Links:
 def test_links_do_not_depend_on_how_many_shards_there_are(monkeypatch):
     features = build(*sentences(400))
     whole = all_links(features)
-    monkeypatch.setattr(keys, "SHARD_ROWS", 30)
-    monkeypatch.setattr(keys, "CHUNK", 70)
+    monkeypatch.setattr(candidates, "SHARD_ROWS", 30)
+    monkeypatch.setattr(candidates, "CHUNK", 70)
+    monkeypatch.setattr(related_pairs, "BATCH", 50)
     parts = all_links(features)
     assert len(whole) > 300
     for name in ("left", "right", "relation", "score"):
@@ -139,32 +147,26 @@ def test_no_related_pair_is_passed_over_before_it_is_measured():
     related = relate(measures, len(features))[0] > Relation.UNRELATED
     assert related.any() and not related.all()
     assert may_relate(measures, len(features))[related].all()
-    promising = Outlines(features).may_relate(left, right)
-    assert promising[related].all() and not promising.all()
 
 
-def test_keys_pair_texts_that_share_two_rare_features(tmp_path: Path):
+def test_texts_that_share_two_rare_features_are_candidates():
     features = build("the zebra saw a kiwi", "a kiwi met the zebra", "the zebra slept", *["the dog ran home"] * 3)
-    written = write_keys(features, tmp_path)
-    pairs = {
-        (int(code) >> 32, int(code) & 0xFFFFFFFF) for shard in range(written.shards) for code in written.pairs(shard)
-    }
+    pairs = {(int(code) >> 32, int(code) & 0xFFFFFFFF) for code in find_candidates(features, None, SILENT)}
     assert (0, 1) in pairs
     assert (0, 2) not in pairs
     assert {(3, 4), (3, 5), (4, 5)} <= pairs
 
 
-def test_only_rows_of_different_sides_are_paired_where_there_are_sides(tmp_path: Path):
+def test_only_rows_of_different_sides_are_paired_where_there_are_sides():
     features = build(*sentences(200))
     side = np.arange(200) % 2
-    written = write_keys(features, tmp_path)
-    codes = np.concatenate([written.pairs(shard, side) for shard in range(written.shards)])
+    codes = find_candidates(features, side, SILENT)
     assert len(codes) > 100
     assert (side[codes >> 32] != side[codes & 0xFFFFFFFF]).all()
 
 
 def test_the_work_in_a_large_bucket_is_proportional_to_its_texts():
-    rows = np.arange(5000, dtype=np.int32)
+    rows = np.arange(5000)
     keys_, quantities = np.zeros(5000, np.uint64), np.repeat(np.arange(50, dtype=np.uint64), 100)
     codes = bucket_pairs(keys_, rows, quantities)
     assert len(codes) < 5 * 5000

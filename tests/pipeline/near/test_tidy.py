@@ -9,7 +9,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.pipeline.near.tidy import fold_case, tidy
+from truegold.pipeline.near.exact_copies import fold_case, tidy
 from truegold.pipeline.tables.rows import normalise_for_id
 
 ODD = "e\u0301 \u2126\u00a0\u3000\u2003\u1100\u1161\t\n\r\x85\x1c\x1faé苹，１"

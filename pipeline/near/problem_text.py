@@ -3,20 +3,22 @@ r"""Reads one problem closely: its numbers, symbols, formulas, terms and words i
     "If $x - y = 6$ and $x + y = 12$, what is the value of $x$?"
     tokens    x - y = 6 x + y = 12 x       formulas  x-y=6, x+y=12      asked  x
 
-What `features` reads of a text is made for millions of pairs: it knows no case, no single letters and no order. This
-is for the few pairs that those features call alike.
+The features of a text are made for millions of pairs: they know no case, no single letters and no order. This is for
+the few pairs that those features call alike. First each text is brought into one layout, without drawings and requests
+for a form:
+
+    "$\dfrac12\,x \leq 1{,}000$. Express your answer as a fraction."  ->  "$\frac{1}{2} x ≤ 1000$."
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from truegold.pipeline.near.reading.directions import directions
-from truegold.pipeline.near.reading.layout import unify_layout
 from truegold.pipeline.near.terms import (
     ASKING,
     CHINESE_TERM,
@@ -33,7 +35,7 @@ from truegold.pipeline.near.terms import (
     chinese_unit,
     join_phrases,
 )
-from truegold.pipeline.near.words import CHINESE_NUMERALS, stem
+from truegold.pipeline.near.tokens import CHINESE_NUMERALS, stem
 from truegold.pipeline.text.quantities import chinese_quantities, digits_quantity, words_quantities
 from truegold.verifiers.written_numbers import PYTHON_RUN
 
@@ -91,11 +93,6 @@ class ReadText:
     def asked_forms(self) -> dict[str, set[str]]:
         """The same of the tokens that are asked for."""
         return _forms_by_sort(self.asked)
-
-    @cached_property
-    def directions(self) -> dict[str, int]:
-        """The amounts that come in (1) or go out (-1)."""
-        return directions(self.text)
 
 
 _MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
@@ -396,3 +393,60 @@ def _forms_by_sort(tokens: tuple[Token, ...]) -> dict[str, set[str]]:
 def _compact(text: str) -> str:
     """Return mathematics without spaces, braces and the marks that end a sentence."""
     return _LAYOUT.sub("", text.replace("\\over", "/")).strip(".,;?:")
+
+
+_DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|$)", re.DOTALL)
+_FORM_REQUEST = re.compile(
+    r"(?:^|(?<=[.?!\n]))\s*\(?(?:please )?(?:express|enter|give|write|round|leave|state|provide|simplify|put|submit)"
+    r" (?:your|the final|the answers?|all (?:possible |the )?(?:values|solutions|answers)|the solutions|answers?|as )"
+    r"[^?]*?(?:[.](?=\s|$)|$)",
+    re.IGNORECASE,
+)
+_ENDS_COMMAND = r"(?![a-zA-Z])"
+_COMMANDS = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"\\\$", " "),
+        (r"\\(?:begin|end)\s*\{\w+\*?\}(?:\s*\{[|clr ]+\})?|\\hline|(?<!\\)&|\\\\", " "),
+        (r"\\%", "%"),
+        (rf"\^\s*\{{?\s*\\circ\s*\}}?|\\degree{_ENDS_COMMAND}", " "),
+        (r"\\[dtc]frac", r"\\frac"),
+        (r"\\frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}"),
+        (
+            rf"\\(?:left|right|[bB]igg?|displaystyle|limits|q?quad|[lc]dots|dots[bmc]?){_ENDS_COMMAND}|\\[,;!: ]",
+            " ",
+        ),
+        (
+            r"\\(?:text|math(?:rm|bf|bb|cal)|text(?:bf|it)|operatorname|bold|bm|boldsymbol|vec|overline|mbox|rm|bf|it|cal)"
+            + _ENDS_COMMAND,
+            " ",
+        ),
+        (rf"\\(?:le|leq|leqslant){_ENDS_COMMAND}", "≤"),
+        (rf"\\(?:ge|geq|geqslant){_ENDS_COMMAND}", "≥"),
+        (rf"\\neq?{_ENDS_COMMAND}", "≠"),
+        (rf"\\(?:times|cdot|ast){_ENDS_COMMAND}", "*"),
+        (rf"\\div{_ENDS_COMMAND}", "/"),
+        (rf"\\pi{_ENDS_COMMAND}", "π"),
+    )
+)
+_GROUPED = re.compile(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?!\d))")
+_SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "—": "-", "：": ":", "∶": ":", "﹕": ":"})
+_SIGNS |= str.maketrans({"％": "%", "°": " ", "~": " "})
+
+
+def unify_layout(text: str) -> tuple[str, str]:
+    """Return the text in one layout, and a digest of its drawings, empty where there are none."""
+    drawing = ""
+    if "[asy]" in text:
+        drawings = re.sub(r"\s", "", "".join(_DRAWING.findall(text)))
+        drawing = hashlib.blake2b(drawings.encode("utf-8", "replace")).hexdigest()
+        text = _DRAWING.sub(" ", text)
+    text = _FORM_REQUEST.sub(" ", text)
+    if "\\" in text:
+        for pattern, replacement in _COMMANDS:
+            text = pattern.sub(replacement, text)
+    if not text.isascii() or "~" in text:
+        text = text.translate(_SIGNS)
+    if "**" in text:
+        text = text.replace("**", "^")
+    return _GROUPED.sub("", text), drawing

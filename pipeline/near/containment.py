@@ -7,7 +7,7 @@
 The runs of all items are learnt first; then texts go by, and only what they share with an item is remembered, 8 bytes a
 run. What counts is the share of an item's runs, each weighted by log((N + 1) / f) for a run that f of all N texts and
 items have: "how many does he have" tells nothing, "3 red cars and buys" does. Tokens are compared by their stems and
-quantities (`words`), so that case, plurals, "three" and layout make no difference.
+quantities (`tokens`), so that case, plurals, "three" and layout make no difference.
 """
 
 from __future__ import annotations

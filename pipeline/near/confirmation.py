@@ -1,0 +1,401 @@
+"""Confirms pairs that may be the same problem by reading both texts: what differs between them, and how likely it is.
+
+    "the area of the triangle" / "the height of the triangle"    a term that is asked for was exchanged
+    "Find $x$" / "Find $y$"                                      a symbol that is asked for was exchanged
+    "distinguishable balls" / "indistinguishable balls"          two terms of one family
+
+    golds        a pair is the same problem from                     then
+    equal        a probability of `Cuts.drop`, with SAME_GOLD more   one row goes
+    unknown      `Cuts.drop`                                         one row goes
+    different    `Cuts.conflict`                                     both stay, flagged for review
+
+Golds that differ say nothing about the texts, since a wrong label is what is looked for. They are a reason to ask more
+of the texts than of pairs without gold where a corpus is full of siblings: in Chinese school books, one story is asked
+about in many ways (CHINESE_CONFLICT).
+
+1. Near copies, which have most of their words in common, are the same problem when they have the same clauses, in any
+   order. Equal golds excuse one word exchanged for another.
+2. Other texts are judged by a logistic score: WEIGHTS, and CONFLICT_WEIGHTS where golds differ, are of log-odds for
+   each column of `columns`. Terms weigh more in exercises, which are short and have few words but terms, than in
+   stories (`exercise` is 1 for a text without words, 0 from STORY_WORDS on).
+
+The weights were fitted by logistic regression (L2, signs fixed) on the development half of: rewordings by language
+models, rewordings of competition problems, pairs that persons read, edited and renumbered variants, and pairs of the
+same corpus whose golds differ (`docs/decisions.md`). The weight of `directions_differ` is a rule and was not fitted.
+
+Reading takes a tenth of a millisecond a text. Pairs are read in groups that share no text, in processes where there
+are many, and only as far as a cluster depends on them:
+
+    links           founders   read                          not read
+    a-b, a-c, b-c   a          a-b, a-c: both are the same   b-c: both go for a, whatever they are to each other
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+import numpy.typing as npt
+
+from truegold.pipeline.near.arrays import Floats, Ints, Marks
+from truegold.pipeline.near.corpus import Corpus, text_ranks
+from truegold.pipeline.near.differences import Differences, compare_texts, count_changed_words
+from truegold.pipeline.near.exact_copies import NO_GOLD
+from truegold.pipeline.near.golds import compare_golds
+from truegold.pipeline.near.measures import (
+    Agreement,
+    Comparer,
+    Measures,
+    Relation,
+    is_near_copy,
+    relate_others,
+    same_story_score,
+)
+from truegold.pipeline.near.problem_text import ReadText, read_text
+from truegold.pipeline.near.related_pairs import Links
+from truegold.pipeline.running.row_workers import map_rows
+from truegold.pipeline.text.persons import exchange_names
+
+GROUP_PAIRS = 2_000
+"""Pairs of a group; a set of pairs that are all tied to each other may be larger."""
+SAME_GOLD = np.float32(1.0)
+"""What equal golds add to the log-odds: they agree by accident in about one pair of siblings of five."""
+CHINESE_CONFLICT = np.float32(-1.6)
+"""What different golds add to the log-odds of Chinese texts."""
+BATCH = 2_000
+"""Pairs whose differences are scored at a time."""
+STORY_WORDS = 20
+"""A text of so many words is a story."""
+COPY_SCORE = np.float32(4)
+"""The log-odds of near copies that are the same problem."""
+OTHER_SCORE = np.float32(-6)
+"""The log-odds of near copies that are not."""
+EXCUSED_WORDS = 2
+"""Words that only one of two near copies has, which equal golds can excuse: one exchanged for another."""
+
+MOST_COUNTED: dict[str, int] = {
+    "numbers_exchanged": 2,
+    "numbers_added": 3,
+    "symbols_exchanged": 2,
+    "formulas_exchanged": 2,
+    "names_exchanged": 1,
+    "terms_exchanged": 3,
+    "terms_added": 3,
+    "terms_contrasted": 2,
+    "extremes_differ": 1,
+    "everyday_exchanged": 2,
+    "everyday_added": 3,
+    "asked_symbols_exchanged": 1,
+    "asked_terms_exchanged": 2,
+    "asked_given": 1,
+    "words_exchanged": 4,
+    "words_added": 6,
+    "drawing_differs": 1,
+    "units_differ": 1,
+    "directions_differ": 1,
+    "words": STORY_WORDS,
+}
+"""The most that each difference counts."""
+WEIGHTS = {
+    "story": 0.45,
+    "wordy": 1.87,
+    "order": 0.86,
+    "telling": 0.90,
+    "numbers_exchanged": -1.27,
+    "numbers_added": -1.23,
+    "symbols_exchanged": -0.70,
+    "formulas_exchanged": -4.38,
+    "names_exchanged": -4.44,
+    "terms_exchanged": -0.94,
+    "terms_exchanged*exercise": -0.41,
+    "terms_added*exercise": -1.38,
+    "terms_contrasted*exercise": -0.69,
+    "extremes_differ*exercise": -1.85,
+    "everyday_exchanged": -0.32,
+    "everyday_added": -0.31,
+    "asked_symbols_exchanged": -1.21,
+    "asked_terms_exchanged": -1.28,
+    "asked_terms_exchanged*exercise": -2.24,
+    "asked_given*exercise": -1.60,
+    "words_exchanged*exercise": -0.14,
+    "words_added": -0.08,
+    "drawing_differs": -4.82,
+    "units_differ": -2.92,
+    "directions_differ": -4.0,
+}
+BIAS = -1.09
+CONFLICT_WEIGHTS = {
+    **WEIGHTS,
+    "story": 0.37,
+    "wordy": 0.08,
+    "order": 0.93,
+    "telling": 0.74,
+    "numbers_exchanged": -0.92,
+    "numbers_added": -1.57,
+    "symbols_exchanged": -1.21,
+    "terms_exchanged": -0.55,
+    "terms_exchanged*exercise": -1.17,
+    "terms_added*exercise": -1.94,
+    "terms_contrasted*exercise": -1.73,
+    "extremes_differ*exercise": -0.97,
+    "everyday_exchanged": -0.62,
+    "everyday_added": 0.0,
+    "asked_symbols_exchanged": -2.52,
+    "asked_terms_exchanged": 0.0,
+    "asked_terms_exchanged*exercise": -0.27,
+    "asked_given*exercise": -0.84,
+    "words_exchanged*exercise": -0.05,
+}
+"""The weights for pairs whose golds differ, which are nearly all siblings: fitted on planted rewordings against pairs
+of one corpus whose golds differ. Differences that are too rare there to be fitted keep their weights."""
+CONFLICT_BIAS = -1.29
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """How likely two texts must be the same problem, as probabilities."""
+
+    drop: float = 0.5
+    """For golds that are equal or not known."""
+    conflict: float = 0.71
+    """For golds that differ."""
+
+    def least_scores(self, agreement: Agreement) -> Floats:
+        """Return the log-odds that each pair needs."""
+        drop, conflict = (np.float32(np.log(cut / (1 - cut))) for cut in (self.drop, self.conflict))
+        return np.where(agreement < 0, conflict, drop)
+
+
+DEFAULT_CUTS = Cuts()
+
+
+def confirm_links(
+    links: Links, corpus: Corpus, comparer: Comparer, texts: int | None = None, cuts: Cuts = DEFAULT_CUTS
+) -> Links:
+    """Return the links after a close reading: those of "same problem" that do not stand it are what else they are.
+
+    `texts` is how many texts the pairs come from (`measures.relate`); without it, all of the corpus.
+    """
+    return _confirm(links, _Groups(links, corpus, comparer, texts or len(corpus.features), None), cuts)
+
+
+def confirm_star_links(links: Links, corpus: Corpus, comparer: Comparer, cuts: Cuts = DEFAULT_CUTS) -> Links:
+    """Return the same links but for those between two texts that both go: no cluster depends on them (`clusters`)."""
+    return _confirm(links, _Groups(links, corpus, comparer, len(corpus.features), text_ranks(corpus)), cuts)
+
+
+def _confirm(links: Links, groups: _Groups, cuts: Cuts) -> Links:
+    relation, score = links.relation.copy(), links.score.copy()
+    make_reader = partial(partial, read_group, cuts=cuts)
+    readings = map_rows(groups.make(), len(groups.indices), make_reader, chunk=1)
+    for part, (_, reading) in zip(groups.indices, readings, strict=True):
+        relation[part], score[part] = reading
+    return Links(links.left, links.right, relation, score).take(relation > Relation.UNRELATED)
+
+
+class _Groups:
+    """The pairs that may be the same problem, in groups that share no text."""
+
+    def __init__(self, links: Links, corpus: Corpus, comparer: Comparer, texts: int, rank: Ints | None) -> None:
+        """Cut the pairs into groups; `rank` has the place of each text, where only stars are read."""
+        self._links, self._corpus, self._comparer = links, corpus, comparer
+        self._texts, self._rank = texts, rank
+        doubtful = np.flatnonzero(links.relation == Relation.SAME_PROBLEM)
+        tied = _number_components(links.left[doubtful], links.right[doubtful], len(corpus.features))
+        order = np.argsort(tied, kind="stable")
+        ends = np.flatnonzero(np.diff(tied[order], append=-1)) + 1
+        # A group ends with the first component that goes beyond each multiple of GROUP_PAIRS.
+        last = np.flatnonzero(np.diff(ends // GROUP_PAIRS, prepend=0))
+        self.indices = [part for part in np.split(doubtful[order], ends[last]) if len(part)]
+        """The links of each group."""
+
+    def make(self) -> Iterator[PairGroup]:
+        """Yield the groups."""
+        for part in self.indices:
+            left, right = self._links.left[part], self._links.right[part]
+            measures = self._comparer.measure(left, right)
+            numbers, positions = np.unique(np.concatenate([left, right]), return_inverse=True)
+            rows = self._corpus.gold_row[numbers].tolist()
+            yield PairGroup(
+                self._corpus.texts.read(numbers.tolist()),
+                [self._corpus.golds[row] if row >= 0 else None for row in rows],
+                self._corpus.text_gold[numbers],
+                None if self._rank is None else self._rank[numbers],
+                positions[: len(part)],
+                positions[len(part) :],
+                measures,
+                same_story_score(measures, self._texts),
+                self._comparer.count_decisive_words(left, right),
+            )
+
+
+def _number_components(left: Ints, right: Ints, texts: int) -> Ints:
+    """Return a number for each pair, the same for pairs that are tied by common texts."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(texts, texts))
+    _, component = connected_components(graph, directed=False)
+    numbers: Ints = component[left].astype(np.int64)
+    return numbers
+
+
+@dataclass(frozen=True)
+class PairGroup:
+    """Pairs that may be the same problem, as arrays of one entry for each pair, and their texts, by number."""
+
+    texts: list[str]
+    golds: list[str | None]
+    """A gold of each text, as it is written."""
+    gold: Ints
+    """The key of each text's gold (`Corpus.text_gold`)."""
+    rank: Ints | None
+    """The place of each text, the best first; without it all pairs are read."""
+    left: Ints
+    right: Ints
+    measures: Measures
+    story: Floats
+    """The score of each pair as a rewording (`measures.same_story_score`)."""
+    decisive: Floats
+    """How many words that no other may stand for differ (`Comparer.count_decisive_words`)."""
+
+
+def read_group(group: PairGroup, cuts: Cuts) -> tuple[npt.NDArray[np.uint8], Floats]:
+    """Return the `Relation` of each pair of a group, UNRELATED for those that need no reading, and its score."""
+    reader = _GroupReader(group, cuts)
+    if group.rank is None:
+        reader.read(np.arange(len(group.left)))
+    else:
+        _read_stars(group, group.rank, reader)
+    relation = np.where(reader.is_same, np.uint8(Relation.SAME_PROBLEM), relate_others(group.measures))
+    return np.where(reader.is_read, relation, np.uint8(Relation.UNRELATED)), reader.score
+
+
+def _read_stars(group: PairGroup, rank: Ints, reader: _GroupReader) -> None:
+    """Read the pairs of which at least one text founds a cluster (`clusters`)."""
+    forward = rank[group.left] < rank[group.right]
+    better, worse = np.where(forward, group.left, group.right), np.where(forward, group.right, group.left)
+    taken = np.zeros(len(rank), dtype=bool)
+    is_open = np.arange(len(better))
+    while len(is_open):
+        # A text founds a cluster as soon as no better text can take it any more; only founders take others in.
+        may_be_taken = np.zeros(len(rank), dtype=bool)
+        may_be_taken[worse[is_open]] = True
+        ready = is_open[~may_be_taken[better[is_open]]]
+        reader.read(ready)
+        taken[worse[ready[reader.is_same[ready]]]] = True
+        is_open = is_open[may_be_taken[better[is_open]] & ~taken[better[is_open]]]
+    reader.read(np.flatnonzero(~reader.is_read & ~taken[worse]))
+
+
+class _GroupReader:
+    """Reads some of the pairs of a group at a time."""
+
+    def __init__(self, group: PairGroup, cuts: Cuts) -> None:
+        self._group, self._cuts = group, cuts
+        pairs = len(group.left)
+        self.is_read, self.is_same = np.zeros(pairs, dtype=bool), np.zeros(pairs, dtype=bool)
+        self.score = np.full(pairs, OTHER_SCORE, dtype=np.float32)
+        self.agreement = np.zeros(pairs, dtype=np.int8)
+        self._texts: list[ReadText | None] = [None] * len(group.texts)
+
+    @cached_property
+    def _is_near(self) -> Marks:
+        return is_near_copy(self._group.measures)
+
+    def read(self, pairs: Ints) -> None:
+        """Read these pairs."""
+        for start in range(0, len(pairs), BATCH):
+            part = pairs[start : start + BATCH]
+            agreement = self._compare_golds(part)
+            self.agreement[part] = agreement
+            exchanged = self._exchange_names(part)
+            others = np.array([pair for pair in part.tolist() if pair not in exchanged], dtype=np.int64)
+            self._score_copies(np.array(list(exchanged), dtype=np.int64), list(exchanged.values()))
+            self._read_copies(others[self._is_near[others]])
+            self._read_stories(others[~self._is_near[others]])
+            self.is_read[part] = True
+            self.is_same[part] = self.score[part] >= self._cuts.least_scores(agreement)
+
+    def _exchange_names(self, pairs: Ints) -> dict[int, tuple[ReadText, ReadText]]:
+        """Return the texts of the pairs that are near copies but for the names of persons, with the same names."""
+        exchanged = {}
+        for pair in pairs.tolist():
+            right = int(self._group.right[pair])
+            text = exchange_names(self._group.texts[int(self._group.left[pair])], self._group.texts[right])
+            if text is not None:
+                exchanged[pair] = (read_text(text), self._text(right))
+        return exchanged
+
+    def _read_copies(self, pairs: Ints) -> None:
+        # Near copies in which other words differ than those that a copy may exchange need no reading.
+        most_words = np.where(self.agreement[pairs] > 0, EXCUSED_WORDS, 0)
+        pairs = pairs[self._group.decisive[pairs] <= most_words]
+        self._score_copies(pairs, [self._pair(pair) for pair in pairs.tolist()])
+
+    def _score_copies(self, pairs: Ints, texts: list[tuple[ReadText, ReadText]]) -> None:
+        changed = np.array([count_changed_words(*both) for both in texts], dtype=np.int64)
+        self.score[pairs] = score_copies(changed, self.agreement[pairs] > 0)
+        self._weigh_golds(pairs)
+
+    def _read_stories(self, pairs: Ints) -> None:
+        differences = [compare_texts(*self._pair(pair)) for pair in pairs.tolist()]
+        measures, story = self._group.measures.take(pairs), self._group.story[pairs]
+        self.score[pairs] = score_stories(differences, measures, story, self.agreement[pairs] < 0)
+        self._weigh_golds(pairs)
+
+    def _weigh_golds(self, pairs: Ints) -> None:
+        agreement = self.agreement[pairs]
+        self.score[pairs[agreement > 0]] += SAME_GOLD
+        differing = pairs[agreement < 0]
+        in_chinese = [self._text(text).is_chinese for text in self._group.left[differing].tolist()]
+        self.score[differing[np.array(in_chinese, dtype=bool)]] += CHINESE_CONFLICT
+
+    def _pair(self, pair: int) -> tuple[ReadText, ReadText]:
+        return self._text(int(self._group.left[pair])), self._text(int(self._group.right[pair]))
+
+    def _text(self, text: int) -> ReadText:
+        reading = self._texts[text]
+        if reading is None:
+            reading = self._texts[text] = read_text(self._group.texts[text])
+        return reading
+
+    def _compare_golds(self, pairs: Ints) -> Agreement:
+        left, right = self._group.left[pairs], self._group.right[pairs]
+        left_gold, right_gold = self._group.gold[left], self._group.gold[right]
+        has_both = (left_gold != NO_GOLD) & (right_gold != NO_GOLD)
+        agreement: Agreement = (has_both & (left_gold == right_gold)).astype(np.int8)
+        for index in np.flatnonzero(has_both & (left_gold != right_gold)).tolist():
+            golds = (self._group.golds[int(texts[index])] or "" for texts in (left, right))
+            agreement[index] = compare_golds(*golds)
+        return agreement
+
+
+def columns(differences: Sequence[Differences], measures: Measures, story: Floats) -> dict[str, Floats]:
+    """Return the columns [pairs] of the score, one for each weight; `story` is `measures.same_story_score`."""
+    counts: dict[str, Floats] = {}
+    for name, most in MOST_COUNTED.items():
+        count = np.fromiter((each[name] for each in differences), np.float32, len(differences))
+        counts[name] = np.minimum(count, np.float32(most))
+    in_story: Floats = counts["words"] / np.float32(STORY_WORDS)
+    exercise: Floats = np.float32(1) - in_story
+    counts |= {"story": np.clip(story, -4, 8), "wordy": in_story, "order": measures.order}
+    counts["telling"] = np.minimum(measures.telling, 3)
+    in_exercise = {f"{name}*exercise": column * exercise for name, column in counts.items()}
+    return {name: (counts | in_exercise)[name] for name in WEIGHTS}
+
+
+def score_stories(differences: Sequence[Differences], measures: Measures, story: Floats, golds_differ: Marks) -> Floats:
+    """Return the log-odds of pairs that are no near copies; `golds_differ` marks those with other weights."""
+    score = np.where(golds_differ, np.float32(CONFLICT_BIAS), np.float32(BIAS))
+    for name, column in columns(differences, measures, story).items():
+        score += np.where(golds_differ, np.float32(CONFLICT_WEIGHTS[name]), np.float32(WEIGHTS[name])) * column
+    return score
+
+
+def score_copies(changed_words: Ints, equal_golds: Marks) -> Floats:
+    """Return the log-odds of near copies, given what `count_changed_words` says and which have the same answer."""
+    excused = equal_golds & (changed_words >= 0) & (changed_words <= EXCUSED_WORDS)
+    return np.where((changed_words == 0) | excused, COPY_SCORE, OTHER_SCORE)

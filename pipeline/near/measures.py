@@ -1,0 +1,394 @@
+"""Measures pairs of texts, millions of them at a time, and says from the measures what the two may be to each other.
+
+    original      "Tom has 3 red cars and buys 4 more. How many cars has he?"
+    same_problem  "After Tom, who owned three red cars, bought 4 others, what is the number of his cars?"
+    same_template "Tom has 5 red cars and buys 9 more. How many cars has he?"
+    edited        "Tom has some red cars and buys 4 more. How many cars has he?"
+
+1. Quantities that only the left text has *and* others that only the right one has: never the same problem.
+2. Texts that are nearly copies may be the same problem when no quantity and few words differ.
+3. Other texts may be when the logistic score does not say that they are not: many rare words, the question and the
+   quantities in common. Programming tasks are told apart by a few words among long boilerplate, and have no quantities:
+   for them there is no such score.
+4. Otherwise texts with most words in common are `same_template` where quantities were replaced, else `edited_variant`.
+
+Measures know no order, no case and no single letters. Whether a pair that may be the same problem is, both texts decide
+(`confirmation`).
+
+The weights were fitted by logistic regression (L2, standardised columns) on pairs of the development half: rewordings
+by language models against all other candidate pairs, alone, together with edited and renumbered variants, and among
+22,000 problems with known answers of grade-school, competition and Chinese sets; and against pairs of 1,600 short
+stories of a closed world (the demo's), where a few names, things and small numbers come in all combinations. The number
+of texts is one of the columns, because the more there are, the more often two problems have words and quantities in
+common by chance. `benchmarks/curation_dedup.py` measures the result.
+
+Tables show the measures of a pair as JSON (`describe_pairs`):
+
+    {"score":4.2,"words":0.81,"question":0.93,"quantities":0.75,"only_here":["5"],"only_there":["9"]}
+
+- `score` is the log-odds of the same problem.
+- `words`, `question` and `quantities` are overlaps in [0, 1]; `quantities` is 1/2 for one shared quantity alone.
+- `only_here` has quantities and formulas of this text that the other has not, `only_there` those of the other text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from enum import IntEnum
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from truegold.pipeline.near.arrays import Floats, Ints, Marks, sum_runs
+from truegold.pipeline.near.features import ASKED, Features
+from truegold.pipeline.near.terms import CHANGEABLE, HARMLESS, STOPWORDS, UNITS
+from truegold.pipeline.near.tokens import stem
+from truegold.pipeline.text.persons import NEAR_COPY
+from truegold.pipeline.text.quantities import SPELLING_MARGIN
+
+BATCH = 20_000
+"""Pairs measured at a time: some 20 MB."""
+
+
+@dataclass(frozen=True)
+class Measures:
+    """One array per measure, all of the same length, in [0, 1] unless the field says otherwise."""
+
+    words: Floats
+    """The cosine of the word sets, each word weighted by its rarity (inverse document frequency)."""
+    evidence: Floats
+    """How much the shared words tell: the sum of their rarities (1 for the rarest of words), not bounded by 1."""
+    surface: Floats
+    """The Jaccard overlap of all distinct words, function words included: high for edits, lower for rewordings."""
+    changed: Floats
+    """How many distinct words only one of the two has, harmless function words left out; not bounded by 1."""
+    asked: Floats
+    """The cosine of the questions alone."""
+    numbers: Floats
+    """The weighted overlap of the quantities, shrunk: shared / (all + 1), so that one shared number is 1/2."""
+    telling: Floats
+    """How much the shared quantities tell: the sum of their weights times their rarity, not bounded by 1."""
+    contexts: Floats
+    """The cosine of the sets of quantities with the words next to them."""
+    order: Floats
+    """The cosine of the sets of quantities with the next one, smoothed: 1 where neither text has two quantities."""
+    only_left: Floats
+    """The weight of the quantities that only the left text has, 1.0 for each plain number; not bounded by 1."""
+    only_right: Floats
+    """The weight of the quantities that only the right text has; not bounded by 1."""
+    length: Floats
+    """The shorter text's number of words over the longer text's."""
+    code: Floats
+    """1 where one of the two is about a program, else 0."""
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    def take(self, which: npt.NDArray[Any]) -> Measures:
+        """Return the measures of some of the pairs."""
+        return Measures(**{field.name: getattr(self, field.name)[which] for field in fields(self)})
+
+
+def join_measures(parts: list[Measures]) -> Measures:
+    """Join the measures of several batches of pairs."""
+    names = [field.name for field in fields(Measures)]
+    empty = np.zeros(0, dtype=np.float32)
+    return Measures(**{name: np.concatenate([empty, *(getattr(part, name) for part in parts)]) for name in names})
+
+
+class Comparer:
+    """Measures pairs of rows of one set of features."""
+
+    def __init__(self, features: Features) -> None:
+        rows, width = len(features), len(features.stems)
+        frequency = np.bincount(features.words.indices, minlength=width)
+        # Smooth idf as in scikit-learn; function words and signs count a fifth of a word equally common.
+        idf = np.log((1 + rows) / (1 + frequency)) + 1
+        self._square = (np.where(features.is_stop, 0.2 * idf, idf) ** 2).astype(np.float32)
+        word_rarity = np.where(features.is_stop, 0, np.log((1 + rows) / (1 + frequency)) / np.log(2 + rows))
+        self._word_rarity = word_rarity.astype(np.float32)
+        harmless = np.fromiter((stem in HARMLESS for stem in features.stems), dtype=bool, count=width)
+        self._has_meaning = (~harmless).astype(np.float32)
+        words = features.words
+        self._words = words
+        self._meaningful_words = sum_runs(words.indptr, self._has_meaning[words.indices])
+        changeable = HARMLESS | STOPWORDS | {stem(word) for word in CHANGEABLE | UNITS.keys()}
+        decisive = np.fromiter((name not in changeable for name in features.stems), dtype=bool, count=width)
+        self._is_decisive = decisive.astype(np.float32)
+        self._decisive_words = sum_runs(words.indptr, self._is_decisive[words.indices])
+        self._word_count = np.diff(words.indptr).astype(np.float32)
+        square = self._square[words.indices]
+        self._word_norm = np.sqrt(sum_runs(words.indptr, square))
+        square *= words.data == ASKED
+        self._asked_norm = np.sqrt(sum_runs(words.indptr, square))
+        del square
+        self._numbers = features.numbers
+        self._number_weight = sum_runs(features.numbers.indptr, features.numbers.data)
+        texts_with_number = np.bincount(features.numbers.indices, minlength=width)
+        self._number_rarity = (np.log((1 + rows) / (1 + texts_with_number)) / np.log(2 + rows)).astype(np.float32)
+        self._contexts = features.contexts
+        self._contexts_norm = np.sqrt(np.diff(features.contexts.indptr)).astype(np.float32)
+        self._orders = features.orders
+        self._orders_norm = np.sqrt(np.diff(features.orders.indptr)).astype(np.float32)
+        self._tokens = features.tokens.astype(np.float32)
+        self._code = features.code
+
+    def measure(self, left: Ints, right: Ints) -> Measures:
+        """Return the measures of the pairs (left[i], right[i])."""
+        parts = []
+        for start in range(0, len(left), BATCH):
+            left_part, right_part = left[start : start + BATCH], right[start : start + BATCH]
+            parts.append(self.complete(self.measure_sets(left_part, right_part), left_part, right_part))
+        return join_measures(parts)
+
+    def missing_quantities(self, left: Ints, right: Ints, weight: float) -> tuple[Ints, npt.NDArray[np.int32]]:
+        """Return the quantities of more than `weight` that left[i] has and right[i] has not: indices i and features."""
+        left_numbers = self._numbers[left]
+        missing = (left_numbers - left_numbers.minimum(self._numbers[right])).tocoo()
+        enough = missing.data > weight
+        return missing.coords[0][enough].astype(np.int64), missing.coords[1][enough].astype(np.int32)
+
+    def count_missing_words(self, left: Ints, right: Ints) -> Floats:
+        """Return how many distinct words that carry meaning left[i] has and right[i] has not."""
+        shared = self._words[left].multiply(self._words[right])
+        missing: Floats = self._meaningful_words[left] - sum_runs(shared.indptr, self._has_meaning[shared.indices])
+        return missing
+
+    def count_decisive_words(self, left: Ints, right: Ints) -> Floats:
+        """Return how many distinct words only one of left[i] and right[i] has, without those that others stand for."""
+        shared = self._words[left].multiply(self._words[right])
+        both = sum_runs(shared.indptr, self._is_decisive[shared.indices])
+        missing: Floats = self._decisive_words[left] + self._decisive_words[right] - 2 * both
+        return missing
+
+    def share_of_contexts(self, left: Ints, right: Ints) -> Floats:
+        """Return the share of the contexts of left[i] that right[i] has; 1 where left[i] has none."""
+        shared = np.diff(self._contexts[left].multiply(self._contexts[right]).indptr).astype(np.float32)
+        whole = self._contexts_norm[left] ** 2
+        return np.where(whole > 0, _divide(shared, whole), np.float32(1))
+
+    def measure_sets(self, left: Ints, right: Ints) -> Measures:
+        """Return the measures of up to BATCH pairs, except for `contexts` and `order`, which are 0."""
+        words = self._words[left].multiply(self._words[right])
+        shared = np.diff(words.indptr).astype(np.float32)
+        square = self._square[words.indices]
+        inner = sum_runs(words.indptr, square)
+        # The product of two values is ASKED * ASKED only for words that both questions have.
+        square *= words.data == ASKED * ASKED
+        asked = sum_runs(words.indptr, square)
+        meaningful = sum_runs(words.indptr, self._has_meaning[words.indices])
+        shared_numbers = self._numbers[left].minimum(self._numbers[right])
+        shared_weight = sum_runs(shared_numbers.indptr, shared_numbers.data)
+        weight_left, weight_right = self._number_weight[left], self._number_weight[right]
+        tokens_left, tokens_right = self._tokens[left], self._tokens[right]
+        return Measures(
+            words=_divide(inner, self._word_norm[left] * self._word_norm[right]),
+            evidence=sum_runs(words.indptr, self._word_rarity[words.indices]),
+            surface=_divide(shared, self._word_count[left] + self._word_count[right] - shared),
+            changed=self._meaningful_words[left] + self._meaningful_words[right] - 2 * meaningful,
+            asked=_divide(asked, self._asked_norm[left] * self._asked_norm[right]),
+            numbers=shared_weight / (weight_left + weight_right - shared_weight + 1),
+            telling=sum_runs(shared_numbers.indptr, shared_numbers.data * self._number_rarity[shared_numbers.indices]),
+            contexts=np.zeros_like(shared_weight),
+            order=np.zeros_like(shared_weight),
+            only_left=np.maximum(weight_left - shared_weight, 0),
+            only_right=np.maximum(weight_right - shared_weight, 0),
+            length=_divide(np.minimum(tokens_left, tokens_right), np.maximum(tokens_left, tokens_right)),
+            code=(self._code[left] | self._code[right]).astype(np.float32),
+        )
+
+    def complete(self, measures: Measures, left: Ints, right: Ints) -> Measures:
+        """Return the measures of the same pairs with `contexts` and `order`."""
+        contexts = np.diff(self._contexts[left].multiply(self._contexts[right]).indptr).astype(np.float32)
+        orders = np.diff(self._orders[left].multiply(self._orders[right]).indptr).astype(np.float32)
+        return replace(
+            measures,
+            contexts=_divide(contexts, self._contexts_norm[left] * self._contexts_norm[right]),
+            order=(orders + 1) / (self._orders_norm[left] * self._orders_norm[right] + 1),
+        )
+
+
+def _divide(top: Floats, bottom: Floats) -> Floats:
+    """Return the quotients, 0 where `bottom` is 0."""
+    quotient: Floats = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
+    return quotient
+
+
+WEIGHTS = {
+    "words": 4.65,
+    "few_words": -14.56,
+    "evidence": 0.47,
+    "asked": 2.21,
+    "numbers": 2.51,
+    "telling": 5.69,
+    "words*numbers": 8.90,
+    "words*telling": -7.84,
+    "only_both": -2.11,
+    "only_one": -1.29,
+    "length": 7.14,
+    "contexts": -1.77,
+    "surface*only_one": -1.57,
+    "no_numbers": 0.58,
+    "log10_texts": -0.80,
+    "much_surface": -41.83,
+    "order": 2.62,
+}
+BIAS = -12.10
+FEW_WORDS = 0.35
+"""Below this cosine each missing word counts again."""
+MUCH_SURFACE = 0.55
+"""Above this overlap of all words what differs is rather an edit than a rewording, which changes words all over."""
+FITTED_TEXTS = (1_000, 100_000)
+"""The weights were fitted in this range of numbers of texts; outside of it the nearest end is taken."""
+
+LEAST_SCORE = -0.5
+"""Pairs with lower log-odds are not the same problem, whatever a close reading would say."""
+REPLACED = 0.6
+"""Weight of quantities missing on either side from which they count as replaced: less than one number in words."""
+FEW_CHANGED = 6
+"""Words that carry meaning and that only one of two near copies has: with more they are no copies."""
+SAME_NUMBERS = 0.3
+"""Weight of quantities that may be on one side only where numbers have to agree: "one", "first"."""
+RELATED = 0.5
+"""Overlap of all words from which texts that are not the same problem are still of one family."""
+RELATED_WORDS = 0.6
+"""Cosine of the words from which they are."""
+ROUNDING = 0.01
+"""Rounding changes a score by less."""
+
+Agreement = npt.NDArray[np.int8]
+"""For each pair 1 where both golds are known and equal, -1 where they differ, 0 otherwise."""
+
+
+class Relation(IntEnum):
+    """What a pair of problems is to each other, the closest last."""
+
+    UNRELATED = 0
+    EDITED_VARIANT = 1
+    SAME_TEMPLATE = 2
+    SAME_PROBLEM = 3
+    EXACT = 4
+
+    @property
+    def label(self) -> str:
+        """The relation's name in tables."""
+        return self.name.lower()
+
+
+def same_story_score(measures: Measures, texts: int) -> Floats:
+    """Return the logistic score (log-odds) that two texts that are no near copies tell the same problem.
+
+    `texts` is how many texts the pair comes from.
+    """
+    smaller_only = np.minimum(measures.only_left, measures.only_right)
+    larger_only = np.maximum(measures.only_left, measures.only_right)
+    telling = np.minimum(measures.telling, 3)
+    columns = {
+        "words": measures.words,
+        "few_words": np.maximum(FEW_WORDS - measures.words, 0),
+        "evidence": np.minimum(measures.evidence, 12),
+        "asked": measures.asked,
+        "numbers": measures.numbers,
+        "telling": telling,
+        "words*numbers": measures.words * measures.numbers,
+        "words*telling": measures.words * telling,
+        "only_both": np.minimum(smaller_only, 2),
+        "only_one": np.minimum(larger_only, 3),
+        "length": measures.length,
+        "contexts": measures.contexts,
+        "surface*only_one": measures.surface * np.minimum(larger_only, 1),
+        "no_numbers": measures.telling == 0,
+        "order": measures.order,
+        "much_surface": np.maximum(measures.surface - MUCH_SURFACE, 0),
+    }
+    base = BIAS + WEIGHTS["log10_texts"] * np.log10(np.clip(texts, *FITTED_TEXTS))
+    score = np.full(len(measures), base, dtype=np.float32)
+    for name, column in columns.items():
+        score += np.float32(WEIGHTS[name]) * column
+    return score
+
+
+def is_near_copy(measures: Measures) -> Marks:
+    """Mark the pairs that have most of their words in common."""
+    marks: Marks = measures.surface >= NEAR_COPY
+    return marks
+
+
+def _is_replaced(measures: Measures) -> Marks:
+    marks: Marks = np.minimum(measures.only_left, measures.only_right) > REPLACED
+    return marks
+
+
+def relate(measures: Measures, texts: int) -> tuple[npt.NDArray[np.uint8], Floats]:
+    """Return the `Relation` that each pair may have at most, and its score (log-odds of the same problem).
+
+    `texts` is how many texts the pairs come from; where a texts were compared with b others only, it is sqrt(2ab), for
+    among so many there are as many pairs.
+    """
+    numbers_agree = np.maximum(measures.only_left, measures.only_right) <= SAME_NUMBERS
+    may_be_copy = numbers_agree & (measures.changed <= np.where(measures.code > 0, 0, FEW_CHANGED))
+    score = same_story_score(measures, texts)
+    may_be_reworded = (score > LEAST_SCORE) & (measures.code == 0)
+    same = ~_is_replaced(measures) & np.where(is_near_copy(measures), may_be_copy, may_be_reworded)
+    return np.where(same, np.uint8(Relation.SAME_PROBLEM), relate_others(measures)), score
+
+
+def relate_others(measures: Measures) -> npt.NDArray[np.uint8]:
+    """Return the `Relation` of pairs that are not the same problem."""
+    related = (measures.surface >= RELATED) & (measures.words >= RELATED_WORDS)
+    relation = np.select(
+        [related & _is_replaced(measures), related],
+        [Relation.SAME_TEMPLATE, Relation.EDITED_VARIANT],
+        Relation.UNRELATED,
+    )
+    return relation.astype(np.uint8)
+
+
+def may_relate(measures: Measures, texts: int) -> Marks:
+    """Mark the pairs that `relate` may call related, whatever their `contexts` and `order`."""
+    best = sum(max(WEIGHTS[name], 0.0) for name in ("contexts", "order"))
+    unknown = np.zeros_like(measures.contexts)
+    known = replace(measures, contexts=unknown, order=unknown)
+    score = same_story_score(known, texts) + best
+    may_be_reworded = ~_is_replaced(measures) & (measures.code == 0) & (score > LEAST_SCORE - ROUNDING)
+    marks: Marks = (measures.surface >= RELATED) | may_be_reworded
+    return marks
+
+
+MAX_SHOWN = 8
+"""Quantities named on either side; a text may hold thousands."""
+MAX_CHARS = 40
+"""Characters shown of each quantity; a formula may have thousands."""
+
+
+def describe_pairs(features: Features, comparer: Comparer, here: Ints, there: Ints, score: Floats) -> pl.Series:
+    """Return the evidence of each pair (here[i], there[i]) as a JSON text."""
+    measures = comparer.measure(here, there)
+    frame = pl.DataFrame(
+        {
+            "score": score.astype(np.float64),
+            "words": measures.words.astype(np.float64),
+            "question": measures.asked.astype(np.float64),
+            "quantities": measures.numbers.astype(np.float64),
+        }
+    ).with_columns(pl.all().round(2))
+    frame = frame.with_columns(
+        _missing_quantities(features, comparer, here, there, "only_here"),
+        _missing_quantities(features, comparer, there, here, "only_there"),
+    )
+    return frame.select(pl.struct(pl.all()).struct.json_encode().alias("evidence"))["evidence"]
+
+
+def _missing_quantities(features: Features, comparer: Comparer, left: Ints, right: Ints, name: str) -> pl.Series:
+    """Return for each pair the quantities that only the left text has, as they are shown."""
+    pair, codes = comparer.missing_quantities(left, right, SPELLING_MARGIN)
+    distinct, back = np.unique(codes, return_inverse=True)
+    # The stem of a quantity has a sign before it.
+    shown = pl.Series([features.stems[code][1 : MAX_CHARS + 1] for code in distinct.tolist()], dtype=pl.String)
+    shown_by_pair = (
+        pl.DataFrame({"pair": pair, name: shown.gather(back)}).group_by("pair").agg(pl.col(name).head(MAX_SHOWN))
+    )
+    pairs = pl.DataFrame({"pair": np.arange(len(left))})
+    return pairs.join(shown_by_pair, on="pair", how="left", maintain_order="left")[name].fill_null([])
