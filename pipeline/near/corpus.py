@@ -79,7 +79,7 @@ class CorpusBuilder:
         filled = np.flatnonzero(tidied.filled)
         text = np.full(len(series), -1, dtype=np.int64)
         known = len(self._text_numbers)
-        text[filled] = self._number(tidied.keys()[filled])
+        text[filled] = self._number_texts(tidied.keys()[filled])
         distinct, first = np.unique(text[filled], return_index=True)
         new = first[distinct >= known]
         # Texts are cut as they came: a line break in a formula is not a space there.
@@ -94,7 +94,7 @@ class CorpusBuilder:
         self._golds.append(pl.Series([writable(gold_text) for gold_text in golds], dtype=pl.String))
         self._quality.append(row_quality(gold, solutions, tidied.complete, preferred, ranks))
 
-    def _number(self, keys: Hashes) -> Ints:
+    def _number_texts(self, keys: Hashes) -> Ints:
         """Return the number of each text by its key; texts are numbered in the order in which they first come."""
         numbers = self._text_numbers
         return np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys.tolist()), np.int64, len(keys))
