@@ -78,8 +78,8 @@ def measure(folder: Path) -> dict[str, Measured]:
         location = f"{row['source']}:{row['source_row']}"
         again, more = clean_row(cleaned, config, boilerplate)
         assert (again, more) == (cleaned, []), f"{location}: cleaned twice, it is another row"
-        for change in {change.edit.reason: change for change in changes}.values():  # a row counts once
-            _count(half_counts, change.edit.reason, row, *_around(change.edit.before, change.edit.after))
+        for edit in {edit.reason: edit for _, edit in changes}.values():  # a row counts once
+            _count(half_counts, edit.reason, row, *_around(edit.before, edit.after))
         assert _undone(cleaned, changes) == row, f"{location}: undoing its edits does not give it back"
         for name in RULES:
             for finding in BUILT_IN[name].detect(cleaned):
@@ -136,8 +136,8 @@ def _row(source: str, line_number: int, prompt: str, values: Mapping[str, Any]) 
 
 def _undone(cleaned: Row, changes: list[Any]) -> Row:
     row = {**cleaned, "meta": "{}"}
-    for change in reversed(changes):
-        row[change.column] = change.edit.before
+    for column, edit in reversed(changes):
+        row[column] = edit.before
     return row
 
 

@@ -21,15 +21,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import get_args
 
-from truegold.pipeline.clean.markup import (
-    decode_entities,
-    drop_stray_dollar,
-    halve_backslashes,
-    repair_commands,
-    replace_tags,
-    restore_backslashes,
-    unescape_newlines,
-)
+from truegold.pipeline.clean import markup
 from truegold.pipeline.config.stages import CleanConfig, EditName
 from truegold.pipeline.text.encodings import repair_mojibake
 from truegold.verifiers import ConfigError
@@ -127,16 +119,16 @@ Step = tuple[str, Callable[[str], str]]
 
 PROSE: tuple[Step, ...] = (
     ("mojibake", repair_mojibake),
-    ("damaged_latex", repair_commands),
+    ("damaged_latex", markup.repair_commands),
     ("control_characters", drop_control_characters),
-    ("html_entities", decode_entities),
-    ("html_tags", replace_tags),
+    ("html_entities", markup.decode_entities),
+    ("html_tags", markup.replace_tags),
     ("unicode", unify_encoding),
     ("whitespace", simplify_whitespace),
-    ("doubled_backslashes", halve_backslashes),
-    ("written_newlines", unescape_newlines),
-    ("lost_backslashes", restore_backslashes),
-    ("stray_dollar", drop_stray_dollar),
+    ("doubled_backslashes", markup.halve_backslashes),
+    ("written_newlines", markup.unescape_newlines),
+    ("lost_backslashes", markup.restore_backslashes),
+    ("stray_dollar", markup.drop_stray_dollar),
 )
 """The steps of a round, in order. Mojibake and damaged LaTeX come first: their remains are control characters."""
 

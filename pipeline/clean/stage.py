@@ -16,7 +16,6 @@ What is noted of a row stands in `meta.truegold` and is no edit, unless somethin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -38,17 +37,11 @@ from truegold.pipeline.text.options import chosen_letters, find_options
 from truegold.verifiers import ConfigError
 
 ROWS_FILE = "rows.parquet"
-TEXTS: tuple[Literal["gold", "solution", "prompt"], ...] = ("gold", "solution", "prompt")
-
-
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """An edit of a column."""
-
-    column: str
-    edit: Edit
-
-
+_Text = Literal["gold", "solution", "prompt"]
+_TEXTS: tuple[_Text, ...] = ("gold", "solution", "prompt")
+"""The columns that are cleaned. The prompt comes last, because what leaks into it is seen by the cleaned gold."""
+_Changes = list[tuple[str, Edit]]
+"""The edits of a row, each with its column."""
 _Fault = tuple[str, dict[str, Any]]
 """The reason to drop a row, with what there is and what is allowed."""
 
@@ -56,71 +49,60 @@ _Fault = tuple[str, dict[str, Any]]
 @stage_function(version=3)
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Clean every row; drop those without a usable prompt or gold."""
-    _check_languages(config)
+    if unknown := sorted(set(config.languages or ()) - known_languages()):
+        raise ConfigError(
+            f"clean.languages: {', '.join(unknown)} cannot be told.", "Give ISO 639-1 codes, such as en, zh, de."
+        )
     total = count_rows(inputs["rows"])
     cleaned_rows = map_rows(read_rows(inputs["rows"]), total, partial(_make_cleaner, config), config.workers)
     with Ledger(out_dir, "clean") as ledger, TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA) as rows:
         for row, (cleaned, changes, fault) in paced(cleaned_rows, progress, "cleaning", total):
             if fault is not None:
-                reason, evidence = fault
-                ledger.drop(row, reason, **evidence)
+                ledger.drop(row, fault[0], **fault[1])
                 continue
-            for change in changes:
-                ledger.edit(row, change.edit.reason, change.edit.before, change.edit.after, column=change.column)
+            for column, edit in changes:
+                ledger.edit(row, edit.reason, edit.before, edit.after, column=column)
             rows.write(cleaned)
     return StageReport(total, rows.rows, dict(ledger.counts))
 
 
-def _check_languages(config: CleanConfig) -> None:
-    if config.languages and (unknown := sorted(set(config.languages) - known_languages())):
-        raise ConfigError(
-            f"clean.languages: {', '.join(unknown)} cannot be told.", "Give ISO 639-1 codes, such as en, zh, de."
-        )
-
-
-def _make_cleaner(config: CleanConfig) -> Callable[[Row], tuple[Row, list[_Change], _Fault | None]]:
+def _make_cleaner(config: CleanConfig) -> Callable[[Row], tuple[Row, _Changes, _Fault | None]]:
     """Return a function that cleans one row, and gives its edits and the fault for which it has to go."""
     boilerplate = Boilerplate(config)
 
-    def clean_and_check(row: Row) -> tuple[Row, list[_Change], _Fault | None]:
+    def clean_and_check(row: Row) -> tuple[Row, _Changes, _Fault | None]:
         cleaned, changes = clean_row(row, config, boilerplate)
         return cleaned, changes, _find_fault(cleaned, config)
 
     return clean_and_check
 
 
-def clean_row(row: Row, config: CleanConfig, boilerplate: Boilerplate) -> tuple[Row, list[_Change]]:
+def clean_row(row: Row, config: CleanConfig, boilerplate: Boilerplate) -> tuple[Row, _Changes]:
     """Return the cleaned row with its notes, and the edits that led to it in their order."""
     cleaned = row.copy()
-    changes: list[_Change] = []
-    # The prompt comes last, because what leaks into it is seen by the cleaned gold.
-    for column in TEXTS:
-        edits = _text_edits(cleaned, column, config, boilerplate)
-        if edits:
-            cleaned[column] = edits[-1].after
-            changes += [_Change(column, edit) for edit in edits]
+    changes: _Changes = []
+    for column in _TEXTS:
+        for edit in _text_edits(cleaned, column, config, boilerplate):
+            cleaned[column] = edit.after
+            changes.append((column, edit))
     cleaned["solution"] = cleaned["solution"] or None
     if "multiple_choice" not in config.skip:
         changes += _turn_into_choice(cleaned, config)
     noted = _with_notes(cleaned)
     if noted != row["meta"] and set(_read_object(row["meta"]).get(NOTES, {})) - set(PROVENANCE_NOTES):
-        changes.append(_Change("meta", Edit("notes", row["meta"], noted)))
+        changes.append(("meta", Edit("notes", row["meta"], noted)))
     cleaned["meta"] = noted
     return cleaned, changes
 
 
-def _text_edits(
-    row: Row, column: Literal["gold", "solution", "prompt"], config: CleanConfig, boilerplate: Boilerplate
-) -> list[Edit]:
+def _text_edits(row: Row, column: _Text, config: CleanConfig, boilerplate: Boilerplate) -> list[Edit]:
     text = row[column]
     if text is None:
         return []
     if row["domain"] == "code":
         return clean_code(text, config.skip)
-    if column != "prompt":
-        return clean_prose(text, config.skip)
     # A prompt above the bound is dropped anyway; cutting "Q:" a million times off its start would take hours.
-    if len(text) > 4 * config.max_prompt_chars:
+    if column != "prompt" or len(text) > 4 * config.max_prompt_chars:
         return clean_prose(text, config.skip)
 
     def cut_leak(prompt: str) -> str:
@@ -129,23 +111,22 @@ def _text_edits(
     return clean_prose(text, config.skip, (("leaked_answer", cut_leak), ("boilerplate", boilerplate.cut)))
 
 
-def _turn_into_choice(row: Row, config: CleanConfig) -> list[_Change]:
+def _turn_into_choice(row: Row, config: CleanConfig) -> _Changes:
     """Turn a row of the verifier `math` into one of `choice`, where its options are whole and gold is one of them."""
     if row["verifier"] != "math" or row["gold"] is None or len(row["prompt"]) > config.max_prompt_chars:
         return []
     arguments = _read_object(row["verifier_args"])
     if "options" in arguments or (options := find_options(row["prompt"])) is None:
         return []
-    letters = chosen_letters(options, row["gold"])
-    if letters is None:
+    if (letters := chosen_letters(options, row["gold"])) is None:
         return []
     changed: dict[str, Any] = {**arguments, "options": list(options.texts)}
     if len(letters) > 1:
         changed["multiple"] = True
     after = dump_json(changed)
     changes = [
-        _Change("verifier", Edit("multiple_choice", row["verifier"], "choice")),
-        _Change("verifier_args", Edit("multiple_choice", row["verifier_args"], after)),
+        ("verifier", Edit("multiple_choice", row["verifier"], "choice")),
+        ("verifier_args", Edit("multiple_choice", row["verifier_args"], after)),
     ]
     row["verifier"], row["verifier_args"] = "choice", after
     return changes

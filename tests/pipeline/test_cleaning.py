@@ -8,23 +8,13 @@ import orjson
 import pytest
 from real_data import real_data
 
-from truegold.pipeline.clean import (
-    EDITS,
-    GOLD_TYPES,
-    Boilerplate,
-    Options,
-    announced_answers,
-    chosen_letters,
-    clean_prose,
-    drop_answer_line,
-    find_options,
-    gold_note,
-    language_of,
-)
+from truegold.pipeline.clean import EDITS, Boilerplate, clean_prose
 from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.text.encodings import misread_as, repair_mojibake
-from truegold.pipeline.text.golds import TYPE_OF_NODE
-from truegold.pipeline.text.leaks import gives_away
+from truegold.pipeline.text.golds import GOLD_TYPES, TYPE_OF_NODE, gold_note
+from truegold.pipeline.text.language import language_of
+from truegold.pipeline.text.leaks import announced_answers, drop_answer_line, gives_away
+from truegold.pipeline.text.options import Options, chosen_letters, find_options
 from truegold.verifiers.math import tree as t
 
 
