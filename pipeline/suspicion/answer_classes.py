@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 
 from truegold.verifiers import ConfigError, GuardError, Item, Verifier, gold_response, judges_solutions, resolve
@@ -124,61 +124,40 @@ class AnswerForm:
     """Whether a verifier could not judge it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Classes:
-    """The classes of an item's answers."""
+def classify(problem: LabelledProblem, forms: Sequence[AnswerForm]) -> tuple[list[int], list[str]]:
+    """Return the class of each form, and a text for each alternative, from class 1 on, by falling count.
 
-    by_form: list[int]
-    """The class of each form."""
-    alternatives: list[str]
-    """A text for each alternative, from class 1 on."""
-
-
-def classify(item: LabelledProblem, forms: Sequence[AnswerForm]) -> Classes:
-    """Sort an item's forms into classes, alternatives by falling count.
-
-    ConfigError where the item names a verifier that does not exist. Where the verifier judges programs no two texts can
-    be compared, and each is an alternative of its own.
+    ConfigError where the problem names a verifier that does not exist. Where the verifier judges programs no two texts
+    can be compared, and each is an alternative of its own.
     """
-    comparer = _Comparer(item)
-    classes = [_known_class(form) for form in forms]
-    order = sorted(range(len(forms)), key=lambda index: (-forms[index].count, forms[index].text))
-    alternatives: list[list[AnswerForm]] = []  # The forms of each alternative, the most frequent first.
-    by_key: dict[str, int] = {}
-    for index in order:
-        form = forms[index]
-        if classes[index] is None and form.agrees is None:
-            agrees = comparer.agrees_with_gold(form.text)
-            classes[index] = _known_class(replace(form, agrees=agrees, unjudged=agrees is None))
-        if classes[index] is not None:
+    comparer = _Comparer(problem)
+    classes = [UNJUDGED_CLASS] * len(forms)
+    alternatives: list[list[int]] = []  # The forms of each alternative, the most frequent first.
+    by_key: dict[str, list[int]] = {}
+    for index in sorted(range(len(forms)), key=lambda index: (-forms[index].count, forms[index].text)):
+        text, agrees = forms[index].text, forms[index].agrees
+        if agrees is None and not forms[index].unjudged:
+            agrees = comparer.agrees_with_gold(text)
+        if agrees is None:
             continue
-        if item.gold is not None and is_cut_short(form.text, item.gold):
+        if agrees:
+            classes[index] = LABEL_CLASS
+        elif problem.gold is not None and is_cut_short(text, problem.gold):
             classes[index] = CUT_CLASS
-            continue
-        key = key_of(form.text)
-        alternative = by_key.get(key)
-        if alternative is None:
-            matching = (n for n, members in enumerate(alternatives) if comparer.are_same(members[0].text, form.text))
-            alternative = next(matching, len(alternatives))
-        if alternative == len(alternatives):
-            alternatives.append([])
-        by_key.setdefault(key, alternative)
-        alternatives[alternative].append(form)
-        classes[index] = 1 + alternative
-    votes = [sum(form.count for form in members) for members in alternatives]
-    ranked = sorted(range(len(alternatives)), key=lambda n: (-votes[n], n))
-    class_by_rank = {1 + n: 1 + rank for rank, n in enumerate(ranked)}
-    return Classes(
-        [class_by_rank.get(known, known) for known in classes if known is not None],
-        [alternatives[n][0].text for n in ranked],
-    )
-
-
-def _known_class(form: AnswerForm) -> int | None:
-    """Return the class of a form that has been judged and is no alternative, else None."""
-    if form.agrees:
-        return LABEL_CLASS
-    return UNJUDGED_CLASS if form.unjudged else None
+        else:
+            members = by_key.get(key_of(text))
+            if members is None:
+                same = (known for known in alternatives if comparer.are_same(forms[known[0]].text, text))
+                members = next(same, None)
+            if members is None:
+                alternatives.append(members := [])
+            members.append(index)
+            by_key.setdefault(key_of(text), members)
+    alternatives.sort(key=lambda members: -sum(forms[index].count for index in members))
+    for rank, members in enumerate(alternatives, 1):
+        for index in members:
+            classes[index] = rank
+    return classes, [forms[members[0]].text for members in alternatives]
 
 
 @lru_cache(maxsize=256)

@@ -73,7 +73,8 @@ class Fit:
     """(m,), the share of a system's answers that agree with the label."""
     strength: Array
     """(m,), the share that agrees with the truth, as far as it is known."""
-    vicinity: Vicinity
+    half_width: int
+    """How many neighbours on either side were looked at; 0 where they say nothing."""
 
     @property
     def wrong_labels(self) -> float | None:
@@ -96,22 +97,21 @@ def assess(problems: Sequence[LabelledProblem], votes: Votes) -> tuple[Fit, Iter
     if len(chosen) > MAX_ITEMS:
         chosen = chosen[np.linspace(0, len(chosen) - 1, MAX_ITEMS).astype(np.intp)]
     learnt = learn(votes.of_items(chosen), features[chosen])
-    rates = _rates(votes.of_items(chosen), learnt)
+    agreement, strength = _rates(votes.of_items(chosen), learnt)
     votes = votes.reweight(learnt.system_weight)
     wrong = read(votes, learnt.population, features).outvoted
     # With the learnt prior, which is confident, the suspicion of ambiguous items would be far below their share of bad.
     undecided = replace(learnt.population, prior=UNDECIDED)
     readings = read(votes, undecided, features)
     suspicion = pooled_fault(readings.fault, votes, undecided, features)
-    vicinity = with_neighbours(suspicion[answered])
-    suspicion[answered] = vicinity.suspicion
-    fit = Fit(learnt, *rates, vicinity)
+    suspicion[answered], half_width = with_neighbours(suspicion[answered])
+    fit = Fit(learnt, agreement, strength, half_width)
     return fit, _assessments(problems, votes, readings, suspicion, wrong, fit)
 
 
 def _rates(votes: Votes, learnt: Learnt) -> tuple[Array, Array]:
     """Return (m,) each: the shares of a system's answers that agree with the label, and with the truth so far."""
-    seen = np.maximum(votes.table(votes.is_any()).sum(axis=0), 1e-9)
+    seen = np.maximum(votes.table().sum(axis=0), 1e-9)
     agreeing = votes.table(votes.answer_class == LABEL_CLASS).sum(axis=0)
     return agreeing / seen, learnt.right(votes).sum(axis=0) / seen
 
@@ -119,11 +119,11 @@ def _rates(votes: Votes, learnt: Learnt) -> tuple[Array, Array]:
 def _assessments(
     problems: Sequence[LabelledProblem], votes: Votes, readings: Readings, suspicion: Array, wrong: Array, fit: Fit
 ) -> Iterator[Assessment]:
-    witnesses = Witnesses(fit.ability.theta, fit.strength, fit.learnt.system_weight, votes)
+    witnesses = _Witnesses(fit, votes)
     starts = votes.starts()
     for index, item in enumerate(problems):
         part = slice(starts[index], starts[index + 1])
-        entries = ItemVotes(
+        entries = _ItemVotes(
             votes.system[part], votes.answer_class[part], votes.samples[part], int(readings.alternative[index])
         )
         set_aside = {"unjudged": int(votes.unjudged[index]), "cut_short": int(votes.cut_short[index])}
@@ -136,7 +136,7 @@ def _assessments(
         probability = float(f"{suspicion[index]:.6g}")  # Significant digits keep the order of small suspicions.
         models, independent = witnesses.count_models(entries)
         tier = choose_tier(probability, float(wrong[index]), models, independent, has_open_answer(item))
-        evidence = witnesses.describe(entries) | {
+        evidence = witnesses.describe(entries, models, independent) | {
             "alternative": text,
             "label_wrong": round(float(wrong[index]), 4),
             "label_share_at_top": round(float(readings.strong_share[index]), 4),
@@ -188,40 +188,29 @@ FLOOR = 1e-6
 """Suspicions are kept this far from 0 and 1 before their odds are taken."""
 
 
-@dataclass(frozen=True, slots=True)
-class Vicinity:
-    """The suspicion of n items with their neighbours taken into account."""
+def with_neighbours(suspicion: Array) -> tuple[Array, int]:
+    """Return the suspicions with the neighbours taken into account, and how many on either side were looked at.
 
-    suspicion: Array
-    """(n,), in [0, 1]."""
-    half_width: int
-    """How many neighbours on either side were looked at; 0 where they say nothing."""
-    shrinkage: float
-    """How many neighbours' worth the file's mean rate counted; 0 where they say nothing."""
-
-
-def with_neighbours(suspicion: Array) -> Vicinity:
-    """Take the neighbours into account; suspicion: (n,) in the file's order, each from an item's samples alone."""
+    suspicion: (n,) in the file's order, each from an item's samples alone. Where neighbours say nothing, 0 are looked
+    at, and the suspicions stay.
+    """
     if len(suspicion) < 3:
-        return Vicinity(suspicion.copy(), 0, 0.0)
+        return suspicion.copy(), 0
     clipped = np.clip(suspicion, FLOOR, 1.0 - FLOOR)
     rate = float(clipped.mean())
     # The evidence is the Bayes factor that led from the rate to the suspicion.
     evidence = clipped / (1.0 - clipped) * (1.0 - rate) / rate
     best = float(np.log(rate * evidence + 1.0 - rate).sum()) + MIN_GAIN
-    chosen: tuple[int, float, Array] | None = None
+    chosen: tuple[Array, int] = suspicion.copy(), 0
     for half_width in HALF_WIDTHS:
         total, count = _sum_of_neighbours(clipped, half_width)
         for shrinkage in SHRINKAGES:
             local = (shrinkage * rate + total) / (shrinkage + count)
             likelihood = float(np.log(local * evidence + 1.0 - local).sum())
             if likelihood > best:
-                best, chosen = likelihood, (half_width, shrinkage, local)
-    if chosen is None:
-        return Vicinity(suspicion.copy(), 0, 0.0)
-    half_width, shrinkage, local = chosen
-    odds = evidence * local / (1.0 - local)
-    return Vicinity(odds / (1.0 + odds), half_width, shrinkage)
+                odds = evidence * local / (1.0 - local)
+                best, chosen = likelihood, (odds / (1.0 + odds), half_width)
+    return chosen
 
 
 def _sum_of_neighbours(values: Array, half_width: int) -> tuple[Array, Array]:
@@ -244,7 +233,7 @@ MAX_INVERTED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class ItemVotes:
+class _ItemVotes:
     """The entries of one item."""
 
     system: NDArray[np.int32]
@@ -258,17 +247,15 @@ class ItemVotes:
         return int(self.samples[chosen & (self.answer_class == answer_class)].sum())
 
 
-class Witnesses:
-    """The systems, and how they testify."""
+class _Witnesses:
+    """The systems, and what they say of each item."""
 
-    def __init__(self, theta: Array, strength: Array, system_weight: Array, votes: Votes) -> None:
-        self._group = _ability_groups(theta)
-        self._strength = strength
-        self._weight = system_weight
-        self._family = votes.family
-        self._names = votes.systems
+    def __init__(self, fit: Fit, votes: Votes) -> None:
+        self._group = _ability_groups(fit.ability.theta)
+        self._strength, self._weight = fit.strength, fit.learnt.system_weight
+        self._family, self._names = votes.family, votes.systems
 
-    def count_models(self, votes: ItemVotes) -> tuple[int, float]:
+    def count_models(self, votes: _ItemVotes) -> tuple[int, float]:
         """Return how many models answered, and how many they are worth, shared errors taken into account."""
         weight: dict[int, float] = {}
         for system in np.unique(votes.system).tolist():
@@ -276,7 +263,7 @@ class Witnesses:
             weight[family] = max(weight.get(family, 0.0), float(self._weight[system]))
         return len(weight), sum(weight.values())
 
-    def describe(self, votes: ItemVotes) -> dict[str, Any]:
+    def describe(self, votes: _ItemVotes, models: int, independent: float) -> dict[str, Any]:
         """Return the evidence; JSON-able. Entropy is in bits, over the shares of the classes."""
         everybody = np.ones(len(votes.system), dtype=bool)
         total = int(votes.samples.sum())
@@ -291,7 +278,6 @@ class Witnesses:
                     support[name] = [votes.count(votes.alternative, in_group), n]
         is_strong = self._strength[votes.system] >= STRONG_RATE
         agreement = votes.count(votes.alternative, everybody) / wrong if wrong and votes.alternative else None
-        models, independent = self.count_models(votes)
         return {
             "systems": models,
             "samples": total,
@@ -310,7 +296,7 @@ class Witnesses:
             **self._history(votes),
         }
 
-    def _consistency(self, votes: ItemVotes) -> dict[str, Any]:
+    def _consistency(self, votes: _ItemVotes) -> dict[str, Any]:
         """Return the mean share of a system's samples that give its most frequent answer, where it has several."""
         shares = []
         for system in np.unique(votes.system):
@@ -319,25 +305,26 @@ class Witnesses:
                 shares.append(float(samples.max() / samples.sum()))
         return {"self_consistency": round(sum(shares) / len(shares), 4)} if shares else {}
 
-    def _inversions(self, votes: ItemVotes) -> dict[str, Any]:
+    def _inversions(self, votes: _ItemVotes) -> dict[str, Any]:
         """Return how often a system gives the label and an abler one the alternative; the widest apart are named."""
         if not votes.alternative:
             return {}
-        givers = [self._givers(votes, answer_class) for answer_class in (LABEL_CLASS, votes.alternative)]
+        givers: dict[int, list[int]] = {LABEL_CLASS: [], votes.alternative: []}
+        for system in np.unique(votes.system).tolist():
+            samples = votes.samples[votes.system == system]
+            favourite = int(votes.answer_class[votes.system == system][samples.argmax()])
+            if 2 * samples.max() > samples.sum() and favourite in givers:
+                givers[favourite].append(system)
         pairs = [
             (self._strength[abler] - self._strength[weaker], self._names[weaker], self._names[abler])
-            for weaker in givers[0]
-            for abler in givers[1]
+            for weaker in givers[LABEL_CLASS]
+            for abler in givers[votes.alternative]
             if self._strength[abler] - self._strength[weaker] >= MIN_LEAD
         ]
         named = sorted(pairs, key=lambda pair: (-pair[0], pair[1:]))[:MAX_INVERTED]
         return {"inversions": len(pairs), "inverted": [[weaker, abler] for _, weaker, abler in named]} if pairs else {}
 
-    def _givers(self, votes: ItemVotes, answer_class: int) -> list[int]:
-        """Return the systems most of whose samples are of a class."""
-        return [system for system, favourite in _favourites(votes) if favourite == answer_class]
-
-    def _history(self, votes: ItemVotes) -> dict[str, Any]:
+    def _history(self, votes: _ItemVotes) -> dict[str, Any]:
         """Return the shares of label and alternative at the first and the last checkpoint, over the models that have
         several.
         """
@@ -349,22 +336,15 @@ class Witnesses:
                 last.append(systems[-1])
         if not first:
             return {}
-        history = {}
-        for name, answer_class in (("label", LABEL_CLASS), ("alternative", votes.alternative)):
-            ends = [np.isin(votes.system, systems) for systems in (first, last)]
-            history[name] = [round(votes.count(answer_class, end) / int(votes.samples[end].sum()), 4) for end in ends]
-        if not votes.alternative:
-            del history["alternative"]
-        return {"history": history}
-
-
-def _favourites(votes: ItemVotes) -> Iterator[tuple[int, int]]:
-    """Yield each system with the class of most of its samples, where one has more than half."""
-    for system in np.unique(votes.system).tolist():
-        entries = votes.system == system
-        samples = votes.samples[entries]
-        if 2 * samples.max() > samples.sum():
-            yield system, int(votes.answer_class[entries][samples.argmax()])
+        classes = {"label": LABEL_CLASS, **({"alternative": votes.alternative} if votes.alternative else {})}
+        ends = [np.isin(votes.system, systems) for systems in (first, last)]
+        totals = [int(votes.samples[end].sum()) for end in ends]
+        return {
+            "history": {
+                name: [round(votes.count(answer_class, end) / n, 4) for end, n in zip(ends, totals, strict=True)]
+                for name, answer_class in classes.items()
+            }
+        }
 
 
 def _ability_groups(theta: Array) -> NDArray[np.intp]:

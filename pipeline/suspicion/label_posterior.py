@@ -80,10 +80,6 @@ class Population:
     prior: tuple[float, float, float] = UNDECIDED
     """The probability of each group of hypotheses before an item's votes; the last is the share of wrong labels."""
 
-    def restrict_to(self, chosen: NDArray[np.bool_]) -> Population:
-        """Return the same for the chosen systems alone; chosen: (m,)."""
-        return replace(self, ability=self.ability.restrict_to(chosen))
-
 
 @dataclass(frozen=True, slots=True)
 class Readings:
@@ -103,22 +99,12 @@ class Readings:
 
 def read(votes: Votes, population: Population, features: Array) -> Readings:
     """Return the posterior of every item. Items without votes are allowed; their fault is the prior's."""
-    n, m = votes.n_items, len(votes.systems)
+    n = votes.n_items
     fault, share, outvoted, groups = np.empty(n), np.empty(n), np.empty(n), np.empty((n, 3))
     alternative = np.zeros(n, dtype=np.int32)
-    starts = votes.starts()
     for start in range(0, n, BLOCK):
         stop = min(n, start + BLOCK)
-        entries = slice(starts[start], starts[stop])
-        block = _Block(
-            votes.item[entries] - start,
-            votes.system[entries],
-            votes.answer_class[entries],
-            votes.weight[entries],
-            np.where(votes.closed[start:stop], population.concentrations[1], population.concentrations[0]),
-            stop - start,
-            m,
-        )
+        block = votes.of_items(np.arange(start, stop))
         expected = population.ability.expected_difficulty(features[start:stop])
         log = _log_likelihood(block, population, expected)
         for group in (SINGLE, HARMLESS, WRONG):
@@ -128,7 +114,7 @@ def read(votes: Votes, population: Population, features: Array) -> Readings:
         fault[start:stop] = posterior @ np.sqrt(1.0 - LABEL_SHARE)
         share[start:stop] = posterior @ LABEL_SHARE
         outvoted[start:stop] = posterior @ (WRONG == GROUP)
-        by_candidate = posterior[:, 1:].reshape(block.n, CANDIDATES, -1).sum(axis=2)
+        by_candidate = posterior[:, 1:].reshape(block.n_items, CANDIDATES, -1).sum(axis=2)
         favoured = 1 + by_candidate.argmax(axis=1)
         alternative[start:stop] = np.where(by_candidate.sum(axis=1) > 0, favoured, 0)
     return Readings(fault, share, outvoted, groups, alternative)
@@ -145,9 +131,10 @@ def pooled_fault(fault: Array, votes: Votes, population: Population, features: A
             break
         chosen = np.zeros(m, dtype=bool)
         chosen[ranked[:size]] = True
-        abler_votes = votes.restrict_to(chosen)
+        abler_votes = votes.of_systems(chosen)
         answered = abler_votes.has_votes()
-        abler_fault = read(abler_votes, population.restrict_to(chosen), features).fault
+        abler = replace(population, ability=replace(population.ability, theta=population.ability.theta[chosen]))
+        abler_fault = read(abler_votes, abler, features).fault
         total = total + np.where(answered, _log_odds(abler_fault), 0.0)
         count = count + answered
     return np.where(count > 1, sigmoid(total / count), fault)
@@ -157,29 +144,6 @@ def _log_odds(probability: Array) -> Array:
     clipped = np.clip(probability, FLOOR, 1.0 - FLOOR)
     odds: Array = np.log(clipped / (1.0 - clipped))
     return odds
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """The votes on some of the items, which are counted from 0 here."""
-
-    item: NDArray[np.int32]
-    system: NDArray[np.int32]
-    answer_class: NDArray[np.int32]
-    weight: Array
-    concentration: Array
-    n: int
-    m: int
-
-    def table(self, chosen: NDArray[np.bool_]) -> Array:
-        """Return (n, m): the weights of the chosen entries."""
-        flat = np.bincount(
-            self.item[chosen].astype(np.int64) * self.m + self.system[chosen],
-            weights=self.weight[chosen],
-            minlength=self.n * self.m,
-        )
-        table: Array = flat.astype(np.float64, copy=False).reshape(self.n, self.m)
-        return table
 
 
 _WEAK, _STRONG = (grid.ravel() for grid in np.meshgrid(WEAK_SHARES, STRONG_SHARES, indexing="ij"))
@@ -203,16 +167,16 @@ def _log_mean_exp(log: Array) -> Array:
     return mean
 
 
-def _log_likelihood(block: _Block, population: Population, expected: Array) -> Array:
+def _log_likelihood(block: Votes, population: Population, expected: Array) -> Array:
     """Return (n, h): the log likelihood of a block's votes under each hypothesis; -inf where it has no alternative."""
     theta = population.ability.theta
     p = solve_probability(theta)
     log_p, log_not = np.log(p), np.log1p(-p)
     prior = log_prior(expected, population.ability.spread)
     label = block.table(block.answer_class == 0)
-    seen = block.table(np.ones(len(block.answer_class), dtype=bool))
+    seen = block.table()
     temper = 1.0 / (1.0 + np.maximum((seen > 0).sum(axis=1) - 1, 0) * SHARED)
-    clusters = _Clusters(block)
+    clusters = _Clusters(block, population.concentrations)
     shares = _share_by_ability(_WEAK, _STRONG, theta)
 
     def integrated(hits: Array, misses: Array) -> Array:
@@ -242,13 +206,13 @@ def _share_by_ability(weak: Array, strong: Array, theta: Array) -> Array:
 class _Clusters:
     """How an item's wrong answers fall into clusters of equal ones, scored by the Ewens sampling formula."""
 
-    def __init__(self, block: _Block) -> None:
-        self._alpha = block.concentration
+    def __init__(self, block: Votes, concentrations: tuple[float, float]) -> None:
+        self._alpha = np.where(block.closed, concentrations[1], concentrations[0])
         wrong = block.answer_class > 0
         n_classes = int(block.answer_class.max(initial=0)) + 1
         keys = block.item[wrong].astype(np.int64) * n_classes + block.answer_class[wrong]
         key, cluster = np.unique(keys, return_inverse=True)
-        self._n = block.n
+        self._n = block.n_items
         self._weight = np.bincount(cluster, weights=block.weight[wrong], minlength=len(key))
         self._item, self._class = key // n_classes, key % n_classes
         self._term = np.log(self._alpha[self._item]) + _log_gamma(np.maximum(self._weight, 1.0))

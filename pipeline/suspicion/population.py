@@ -85,7 +85,7 @@ def learn(votes: Votes, features: Array) -> Learnt:
     most = _most_wrong(votes)
     learnt = _first_guess(votes, most)
     if len(np.unique(votes.family)) < MIN_SYSTEMS or not votes.n_items:
-        ability = fit(votes.table(votes.answer_class == LABEL_CLASS), votes.table(votes.is_any()), features)
+        ability = fit(votes.table(votes.answer_class == LABEL_CLASS), votes.table(), features)
         nothing_wrong = np.zeros(votes.n_items)
         return replace(learnt, population=Population(ability), is_wrong=nothing_wrong, is_informed=False)
     for _ in range(ROUNDS):
@@ -96,7 +96,7 @@ def learn(votes: Votes, features: Array) -> Learnt:
 def _relearn(votes: Votes, features: Array, learnt: Learnt, most: float) -> Learnt:
     """Return what one more round teaches."""
     weight = learnt.system_weight
-    right, seen = learnt.right(votes), votes.table(votes.is_any())
+    right, seen = learnt.right(votes), votes.table()
     population = Population(
         fit(right * weight, seen * weight, features), _concentrations(votes, 1.0 - learnt.is_wrong), UNDECIDED
     )
@@ -112,7 +112,7 @@ def _most_wrong(votes: Votes) -> float:
     A system agrees with a wrong label by chance only. So eight copies of a weak model cannot outvote labels that a
     stranger agrees with.
     """
-    seen = votes.table(votes.is_any())
+    seen = votes.table()
     label = votes.table(votes.answer_class == LABEL_CLASS)
     least = [
         wilson_interval(agreed, total)[0] for agreed, total in zip(label.sum(axis=0), seen.sum(axis=0), strict=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,10 +70,6 @@ class Ability:
         """Return the prior's mean for items with these (n, k) features: (n,), in logits."""
         expected: Array = self.mean + features @ self.weights
         return expected
-
-    def restrict_to(self, chosen: NDArray[np.bool_]) -> Ability:
-        """Return the abilities of the chosen systems alone; chosen: (m,)."""
-        return replace(self, theta=self.theta[chosen])
 
 
 def sigmoid(logits: Array) -> Array:

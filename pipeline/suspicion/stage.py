@@ -139,7 +139,7 @@ def _facts(fit: Fit, assessments: Iterable[Assessment], systems: list[str]) -> d
             }
             for index, name in enumerate(systems)
         },
-        "neighbours": fit.vicinity.half_width,
+        "neighbours": fit.half_width,
     }
 
 

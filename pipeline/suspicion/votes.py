@@ -43,23 +43,14 @@ NO_STEP = -1
 """The step of a sample that names none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Checkpoints:
-    """The systems that m models with their steps make."""
+def split_by_step(
+    models: Sequence[str], model: NDArray[np.int32], step: NDArray[np.int32]
+) -> tuple[list[str], NDArray[np.int32], NDArray[np.int32]]:
+    """Tell the checkpoints of the models apart, each of which is a system; model, step: of each sample.
 
-    names: list[str]
-    """Of the systems."""
-    family: NDArray[np.int32]
-    """The index of each system's model."""
-    system: NDArray[np.int32]
-    """The index of each sample's system."""
-
-
-def split_by_step(models: Sequence[str], model: NDArray[np.int32], step: NDArray[np.int32]) -> Checkpoints:
-    """Tell the checkpoints of the models apart; model, step: of each sample. Models come in the order of their names.
-
-    The steps of a model rise from one of its systems to the next. A model all of whose samples are of one step, or of
-    none, is one system.
+    Returns the names of the systems, the index of each system's model, and that of each sample's system. Models come in
+    the order of their names, and the steps of a model rise from one of its systems to the next. A model all of whose
+    samples are of one step, or of none, is one system.
     """
     names: list[str] = []
     family: list[int] = []
@@ -73,13 +64,10 @@ def split_by_step(models: Sequence[str], model: NDArray[np.int32], step: NDArray
         for position in np.unique(part):
             of_part = steps[part == position]
             system[rows[np.isin(step[rows], of_part)]] = len(names)
-            names.append(name if len(np.unique(part)) == 1 else f"{name}@{_describe(of_part)}")
+            span = str(of_part[0]) if len(of_part) == 1 else f"{of_part[0]}-{of_part[-1]}"
+            names.append(name if len(np.unique(part)) == 1 else f"{name}@{span}")
             family.append(index)
-    return Checkpoints(names, np.array(family, dtype=np.int32), system)
-
-
-def _describe(steps: NDArray[np.int32]) -> str:
-    return str(steps[0]) if len(steps) == 1 else f"{steps[0]}-{steps[-1]}"
+    return names, np.array(family, dtype=np.int32), system
 
 
 SAME_SYSTEM = 0.5
@@ -137,20 +125,16 @@ class Votes:
         """Return (n,): whether anybody voted on the item."""
         return np.bincount(self.item, minlength=self.n_items) > 0
 
-    def is_any(self) -> NDArray[np.bool_]:
-        """Return (e,): every entry, for `table`."""
-        return np.ones(len(self.item), dtype=bool)
-
     def starts(self) -> NDArray[np.intp]:
         """Return (n + 1,): entries of item i go from `starts[i]` to `starts[i + 1]`."""
         return np.searchsorted(self.item, np.arange(self.n_items + 1))
 
-    def table(self, chosen: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Return (n, m): the weights of the chosen entries; chosen: (e,)."""
+    def table(self, chosen: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+        """Return (n, m): the weights of the chosen entries, of all where none are named; chosen: (e,)."""
         m = len(self.systems)
-        cell = self.item[chosen].astype(np.int64) * m + self.system[chosen]
-        flat = np.bincount(cell, weights=self.weight[chosen], minlength=self.n_items * m)
-        return flat.astype(np.float64).reshape(self.n_items, m)
+        weight = self.weight if chosen is None else self.weight * chosen
+        flat = np.bincount(self.item.astype(np.int64) * m + self.system, weights=weight, minlength=self.n_items * m)
+        return flat.astype(np.float64, copy=False).reshape(self.n_items, m)
 
     def plurality(self) -> NDArray[np.int32]:
         """Return (n, m): the class that most samples of a system have, the lower one of equals; -1 for no sample."""
@@ -165,36 +149,33 @@ class Votes:
 
     def of_items(self, chosen: NDArray[np.intp]) -> Votes:
         """Return the votes on the chosen items alone, which are counted anew; chosen: rising indices."""
-        row = np.full(self.n_items, -1, dtype=np.int32)
-        row[chosen] = np.arange(len(chosen), dtype=np.int32)
-        kept = row[self.item] >= 0
+        first, after = (int(chosen[0]), int(chosen[-1]) + 1) if len(chosen) else (0, 0)
+        row = np.full(after - first, -1, dtype=np.int32)
+        row[chosen - first] = np.arange(len(chosen), dtype=np.int32)
+        start, stop = np.searchsorted(self.item, np.array([first, after], dtype=np.int32))
+        item = row[self.item[start:stop] - first]
         return replace(
-            self,
-            item=row[self.item[kept]],
-            system=self.system[kept],
-            answer_class=self.answer_class[kept],
-            weight=self.weight[kept],
-            samples=self.samples[kept],
+            self._of_entries(start + np.flatnonzero(item >= 0)),
+            item=item[item >= 0],
             alternatives=[self.alternatives[index] for index in chosen],
             closed=self.closed[chosen],
             unjudged=self.unjudged[chosen],
             cut_short=self.cut_short[chosen],
         )
 
-    def restrict_to(self, chosen: NDArray[np.bool_]) -> Votes:
+    def of_systems(self, chosen: NDArray[np.bool_]) -> Votes:
         """Return the votes of the chosen systems alone; chosen: (m,). The items and their alternatives stay."""
-        kept = chosen[self.system]
-        new_index = np.cumsum(chosen) - 1
+        votes = self._of_entries(chosen[self.system])
         return replace(
-            self,
-            item=self.item[kept],
-            system=new_index[self.system[kept]].astype(np.int32),
-            answer_class=self.answer_class[kept],
-            weight=self.weight[kept],
-            samples=self.samples[kept],
+            votes,
+            system=(np.cumsum(chosen) - 1)[votes.system].astype(np.int32),
             systems=[name for name, is_chosen in zip(self.systems, chosen, strict=True) if is_chosen],
             family=self.family[chosen],
         )
+
+    def _of_entries(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> Votes:
+        names = ("item", "system", "answer_class", "weight", "samples")
+        return replace(self, **{name: getattr(self, name)[kept] for name in names})
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,26 +247,28 @@ class VoteCounter:
         texts = list(self._texts)
         rows = np.frombuffer(self._rows, dtype=np.int32).reshape(-1, 5)
         rows = rows[np.argsort(rows[:, 0], kind="stable")]
-        checkpoints = split_by_step(list(self._systems), rows[:, 1], rows[:, 4])
-        rows = np.column_stack([rows[:, 0], checkpoints.system, rows[:, 2:4]])
+        systems, family, system_of_row = split_by_step(list(self._systems), rows[:, 1], rows[:, 4])
+        rows = np.column_stack([rows[:, 0], system_of_row, rows[:, 2:4]])
         bounds = np.searchsorted(rows[:, 0], np.arange(len(self._problems) + 1))
         alternatives: list[list[str]] = []
         unjudged, cut_short = (np.zeros(len(self._problems), dtype=np.int32) for _ in range(2))
         entries = array("i")  # Each entry is four integers: item, system, answer class, samples.
         for index, item in enumerate(self._problems):
             # Plain Python is faster than arrays for the few rows of an item.
-            ballots = rows[bounds[index] : bounds[index + 1], 1:].tolist()
-            if not ballots:
+            votes_on_item = rows[bounds[index] : bounds[index + 1], 1:].tolist()
+            if not votes_on_item:
                 alternatives.append([])
                 continue
-            counts = Counter((text, state) for _, text, state in ballots)
+            counts = Counter((text, state) for _, text, state in votes_on_item)
             forms = sorted(counts)
-            classes = classify(item, [_form(texts[text], state, counts[text, state]) for text, state in forms])
-            alternatives.append(classes.alternatives)
-            class_of = dict(zip(forms, classes.by_form, strict=True))
+            classes, texts_of_alternatives = classify(
+                item, [_form(texts[text], state, counts[text, state]) for text, state in forms]
+            )
+            alternatives.append(texts_of_alternatives)
+            class_of = dict(zip(forms, classes, strict=True))
             for (text, state), count in counts.items():
                 self._forms.extend((index, class_of[text, state], text, count))
-            votes = Counter((class_of[text, state], system) for system, text, state in ballots)
+            votes = Counter((class_of[text, state], system) for system, text, state in votes_on_item)
             for (answer_class, system), count in sorted(votes.items()):
                 if answer_class == UNJUDGED_CLASS:
                     unjudged[index] += count
@@ -298,10 +281,10 @@ class VoteCounter:
             item=table[:, 0].copy(),
             system=table[:, 1].copy(),
             answer_class=table[:, 2].copy(),
-            weight=_weights(table, checkpoints.family),
+            weight=_weights(table, family),
             samples=table[:, 3].copy(),
-            systems=checkpoints.names,
-            family=checkpoints.family,
+            systems=systems,
+            family=family,
             alternatives=alternatives,
             closed=np.array([not has_open_answer(item) for item in self._problems], dtype=bool),
             unjudged=unjudged,
