@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -36,7 +36,7 @@ from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
 from truegold.pipeline.suspicion.assess import Assessment, Fit, Tier, assess
 from truegold.pipeline.suspicion.votes import AnswerVotes, VoteCounter
 from truegold.pipeline.tables.reasons import ANSWERS_FILE, ANSWERS_SCHEMA, SUSPICION_FILE, SUSPICION_SCHEMA
-from truegold.pipeline.tables.rows import KEY, TableWriter, count_rows, dump_json, read_rows
+from truegold.pipeline.tables.rows import KEY, Row, TableWriter, count_rows, dump_json, read_rows
 from truegold.verifiers import InputError
 
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row", "meta"]
@@ -89,20 +89,60 @@ def score_rows(
         return row["id"] if key in shared else key
 
     for row in read_rows(rows, COLUMNS):
-        key = key_of(row)
-        problems.setdefault(key, _item(key, row))
+        key, verifier, arguments = key_of(row), row["verifier"] or "math", row["verifier_args"] or "{}"
+        if key not in problems:
+            problems[key] = LabelledProblem(key, row["gold"], row["prompt"], row["solution"], verifier, arguments)
         keys.setdefault(row["id"], key)
     counter = VoteCounter(list(problems.values()), workers)
-    counter.add(_with_keys(samples, problems, keys))
+    counter.add(
+        replace(sample, id=keys[sample.id]) if sample.id not in problems and sample.id in keys else sample
+        for sample in samples
+    )
     votes = counter.count()
     fit, assessments = assess(list(problems.values()), votes)
     by_key = {assessment.id: assessment for assessment in assessments}
-    write_suspicion(out_dir / SUSPICION_FILE, _rows_with_keys(rows, key_of), by_key)
-    write_answers(out_dir / ANSWERS_FILE, _rows_with_keys(rows, key_of), list(problems), counter.answers(votes))
+    answers: dict[str, list[AnswerVotes]] = {}
+    names = list(problems)
+    for answer in counter.answers(votes):
+        answers.setdefault(names[answer.item], []).append(answer)
+    _write_tables(out_dir, ((key_of(row), row) for row in read_rows(rows, [*KEY, "meta"])), by_key, answers)
     tiers = Counter(str(assessment.tier) for assessment in by_key.values())
     facts = _facts(fit, by_key.values(), votes.systems)
     facts |= {"samples_of_unknown_rows": votes.unknown_items, "shared_ids": len(shared)}
     return {f"tier:{tier}": tiers[str(tier)] for tier in Tier}, facts
+
+
+def _write_tables(
+    out_dir: Path,
+    rows: Iterable[tuple[str, Row]],
+    assessments: Mapping[str, Assessment],
+    answers: Mapping[str, Sequence[AnswerVotes]],
+) -> None:
+    """Write for each row, with the key that samples name it by, its assessment and the answers to it.
+
+    Rows of one key share both.
+    """
+    with (
+        TableWriter(out_dir / SUSPICION_FILE, SUSPICION_SCHEMA) as suspicion,
+        TableWriter(out_dir / ANSWERS_FILE, ANSWERS_SCHEMA) as answer_table,
+    ):
+        for key, row in rows:
+            location = {"source": row["source"], "source_row": row["source_row"]}
+            assessment = assessments[key]
+            suspicion.write(
+                {
+                    "id": key,
+                    "row_id": row["id"],
+                    **location,
+                    "suspicion": assessment.suspicion,
+                    "tier": str(assessment.tier),
+                    "evidence": dump_json(assessment.evidence),
+                    "suggestion": assessment.suggestion,
+                }
+            )
+            for answer in answers.get(key, ()):
+                known = {"spellings": answer.spellings, "votes": answer.votes, "systems": answer.systems}
+                answer_table.write({"id": row["id"], **location, "kind": answer.kind, **known})
 
 
 def summary_lines(facts: Mapping[str, Any], counts: Mapping[str, int]) -> list[str]:
@@ -143,22 +183,6 @@ def _facts(fit: Fit, assessments: Iterable[Assessment], systems: list[str]) -> d
     }
 
 
-def _with_keys(
-    samples: Iterable[Sample], problems: Mapping[str, LabelledProblem], keys: Mapping[str, str]
-) -> Iterator[Sample]:
-    """Yield the samples; those that name their row by truegold's id get its key."""
-    for sample in samples:
-        if sample.id not in problems and sample.id in keys:
-            yield replace(sample, id=keys[sample.id])
-        else:
-            yield sample
-
-
-def _rows_with_keys(path: Path, key_of: Callable[[Mapping[str, Any]], str]) -> Iterator[dict[str, Any]]:
-    for row in read_rows(path, ["id", "source", "source_row", "meta"]):
-        yield {**row, "key": key_of(row)}
-
-
 def _shared_source_ids(path: Path) -> set[str]:
     """Return the source's ids that rows of different content share: a sample that names one may be any row's."""
     contents: dict[str, str] = {}
@@ -172,13 +196,6 @@ def _shared_source_ids(path: Path) -> set[str]:
 def _key(row: Mapping[str, Any]) -> str:
     source_id = json.loads(row["meta"]).get("source_id") if row["meta"] else None
     return row["id"] if source_id is None else str(source_id)
-
-
-def _item(key: str, row: Mapping[str, Any]) -> LabelledProblem:
-    arguments = row["verifier_args"] or "{}"
-    if not isinstance(arguments, str):
-        arguments = dump_json(arguments)
-    return LabelledProblem(key, row["gold"], row["prompt"], row["solution"], row["verifier"] or "math", arguments)
 
 
 ID_COLUMNS = ("id", "item", "item_id", "problem_id")
@@ -289,40 +306,3 @@ def _first_text(values: Mapping[str, Any], names: tuple[str, ...]) -> str | None
         if (text := text_of(values.get(name))) is not None:
             return text
     return None
-
-
-def write_answers(
-    path: Path, rows: Iterable[Mapping[str, Any]], keys: Sequence[str], answers: Iterable[AnswerVotes]
-) -> None:
-    """Write the answers to each row, as `write_suspicion` does; `keys` has the key of each item."""
-    by_key: dict[str, list[AnswerVotes]] = {}
-    for answer in answers:
-        by_key.setdefault(keys[answer.item], []).append(answer)
-    with TableWriter(path, ANSWERS_SCHEMA) as writer:
-        for row in rows:
-            for answer in by_key.get(row["key"], ()):
-                known = {"spellings": answer.spellings, "votes": answer.votes, "systems": answer.systems}
-                key = {name: row[name] for name in KEY}
-                writer.write({**key, "kind": answer.kind, **known})
-
-
-def write_suspicion(path: Path, rows: Iterable[Mapping[str, Any]], assessments: Mapping[str, Assessment]) -> None:
-    """Write one line for each row, with the assessment of its `key`; rows of one key share it.
-
-    rows have key, id, source and source_row: `id` is truegold's, `key` is what samples name the row by.
-    """
-    with TableWriter(path, SUSPICION_SCHEMA) as writer:
-        for row in rows:
-            assessment = assessments[row["key"]]
-            writer.write(
-                {
-                    "id": row["key"],
-                    "row_id": row["id"],
-                    "source": row["source"],
-                    "source_row": row["source_row"],
-                    "suspicion": assessment.suspicion,
-                    "tier": str(assessment.tier),
-                    "evidence": dump_json(assessment.evidence),
-                    "suggestion": assessment.suggestion,
-                }
-            )
