@@ -30,7 +30,7 @@ from truegold.pipeline.engines.chat import PromptEncoder, ask_model
 from truegold.pipeline.profile.schedule import Draw
 from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import BatchVerifier, Item, Reason, Verdict, committed_answer
-from truegold.verifiers.model_judge import Question, decide, make_question, read_reply
+from truegold.verifiers.model_judge import decide, make_question, read_reply
 from truegold.verifiers.running.batch import TimeoutTally
 
 BATCH = 1024
@@ -127,18 +127,42 @@ SHOWN_CHARS = 500
 
 @dataclass(frozen=True)
 class Judge:
-    """A model that is asked, with its engine."""
+    """A language model, with its engine, that is asked about verdicts without a score."""
 
     engine: Engine
     encoder: PromptEncoder
     config: JudgeConfig
 
     def __call__(self, items_to_judge: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
-        return judge_unjudged(items_to_judge, verdicts, self.engine, self.encoder, self.config)
+        """Return the verdicts on all items in order, those without a score judged by the model where it can."""
+        config, judged = self.config, list(verdicts)
+        prompts: dict[int, list[list[int]]] = {}
+        for position, (item, verdict) in enumerate(zip(items_to_judge, verdicts, strict=True)):
+            if verdict.score is None and verdict.reason in config.reasons:
+                encoded = self._encode_questions(item, verdict)
+                if encoded and max(map(len, encoded)) < self.engine.max_model_len:
+                    prompts[position] = encoded
+        for start in range(0, len(prompts), config.batch_size):
+            batch = list(prompts)[start : start + config.batch_size]
+            seeds = [sample_seed(config.seed, "judge", position, order) for position in batch for order in range(2)]
+            asked = [prompt for position in batch for prompt in prompts[position]]
+            texts = ask_model(asked, seeds, self.engine, self.encoder, config)
+            for position, gold_first, answer_first in zip(batch, texts[::2], texts[1::2], strict=True):
+                judged[position] = _judged(judged[position], (gold_first, answer_first), config.name)
+        return judged
 
     def close(self) -> None:
         """Close the engine."""
         self.engine.close()
+
+    def _encode_questions(self, item: Item, verdict: Verdict) -> list[list[int]]:
+        """Return the prompts that ask about a verdict, with gold and with the answer first; none where nothing is to be
+        asked."""
+        answer = verdict.extracted
+        if answer is None and (committed := committed_answer(item.response)):
+            answer = committed.text
+        asked = None if answer is None or item.gold is None else make_question(item.problem, item.gold, answer)
+        return [self.encoder.encode(text) for text in (asked.gold_first, asked.answer_first)] if asked else []
 
 
 def load_judge(config: JudgeConfig) -> Judge:
@@ -147,71 +171,8 @@ def load_judge(config: JudgeConfig) -> Judge:
     return Judge(*build_engine(config.engine, config.chat, model), config)
 
 
-@dataclass(frozen=True, slots=True)
-class _Inquiry:
-    """The two prompts, as token ids, that ask about one verdict."""
-
-    position: int
-    """The verdict's index."""
-    prompts: tuple[list[int], list[int]]
-
-
-def judge_unjudged(
-    items_to_judge: Sequence[Item],
-    verdicts: Sequence[Verdict],
-    engine: Engine,
-    encoder: PromptEncoder,
-    config: JudgeConfig,
-) -> list[Verdict]:
-    """Return the verdicts on all items in order, those without a score judged by the model where it can."""
-    decided_verdicts = list(verdicts)
-    inquiries = list(_inquiries(items_to_judge, verdicts, engine, encoder, config))
-    for start in range(0, len(inquiries), config.batch_size):
-        batch = inquiries[start : start + config.batch_size]
-        for inquiry, replies in zip(batch, _replies(batch, engine, encoder, config), strict=True):
-            position = inquiry.position
-            decided_verdicts[position] = _decided(decided_verdicts[position], replies, config.name)
-    return decided_verdicts
-
-
-def _inquiries(
-    items_to_judge: Sequence[Item],
-    verdicts: Sequence[Verdict],
-    engine: Engine,
-    encoder: PromptEncoder,
-    config: JudgeConfig,
-) -> Iterator[_Inquiry]:
-    for position, (item, verdict) in enumerate(zip(items_to_judge, verdicts, strict=True)):
-        if verdict.score is not None or verdict.reason not in config.reasons:
-            continue
-        asked = _question(item, verdict)
-        if asked is None:
-            continue
-        prompts = (encoder.encode(asked.gold_first), encoder.encode(asked.answer_first))
-        if max(map(len, prompts)) < engine.max_model_len:
-            yield _Inquiry(position, prompts)
-
-
-def _question(item: Item, verdict: Verdict) -> Question | None:
-    answer = verdict.extracted
-    if answer is None:
-        committed = committed_answer(item.response)
-        answer = committed.text if committed else None
-    return None if answer is None or item.gold is None else make_question(item.problem, item.gold, answer)
-
-
-def _replies(
-    batch: Sequence[_Inquiry], engine: Engine, encoder: PromptEncoder, config: JudgeConfig
-) -> list[tuple[str | None, str | None]]:
-    """Return the reply to each of the two prompts; None for one that was cut off before it ended."""
-    prompts = [prompt for inquiry in batch for prompt in inquiry.prompts]
-    seeds = [sample_seed(config.seed, "judge", inquiry.position, order) for inquiry in batch for order in range(2)]
-    texts = ask_model(prompts, seeds, engine, encoder, config)
-    return list(zip(texts[::2], texts[1::2], strict=True))
-
-
-def _decided(verdict: Verdict, replies: tuple[str | None, str | None], name: str) -> Verdict:
-    """Return the verdict as the replies decide it, marked as asked in any case."""
+def _judged(verdict: Verdict, replies: tuple[str | None, str | None], name: str) -> Verdict:
+    """Return the verdict as the replies decide it, marked as asked in any case. A reply of None was cut off."""
     gold_first, answer_first = (None if reply is None else read_reply(reply) for reply in replies)
     same = decide(gold_first, answer_first)
     evidence = {

@@ -41,13 +41,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, np.dtype[np.float64]]
-
+import numpy as np
 
 Counts = Mapping[tuple[int, int], int]
 """Problems by their judged samples and passes."""
@@ -195,8 +191,6 @@ def fit_prior(counts: Counts) -> Prior | None:
 
 
 def _fit_weights(counts: Counts, components: Sequence[Beta]) -> tuple[float, ...]:
-    import numpy as np
-
     # In one order, whatever rows were settled first: a killed profile has to end with the same prior to the last bit.
     cells = sorted((cell, rows) for cell, rows in counts.items() if cell[0])
     rows = np.array([rows for _, rows in cells], dtype=float)

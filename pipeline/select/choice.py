@@ -17,17 +17,16 @@ import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from truegold.pipeline.config.stages import QUOTA_COLUMNS, SelectConfig, TargetName
 from truegold.pipeline.select.candidates import Candidate
 from truegold.pipeline.tables.rows import row_key
 from truegold.verifiers import InputError
 
-if TYPE_CHECKING:
-    import numpy as np
-
-    Array = np.ndarray[Any, np.dtype[Any]]
+Array = np.ndarray[Any, np.dtype[Any]]
 
 
 HALF_A_ROW = 0.5
@@ -143,8 +142,6 @@ class _Program:
     """
 
     def __init__(self, available: Sequence[int], demands: Sequence[Demand], limit: Limit, total: int | None) -> None:
-        import numpy as np
-
         cells = len(available)
         self._demands, self._total = demands, total or 0
         self._available = np.array(available, dtype=float)
@@ -173,8 +170,6 @@ class _Program:
     def bound(self, slack: float) -> int:
         """Return a number of rows that no selection exceeds in which every demand has its share, give or take `slack`
         rows."""
-        import numpy as np
-
         self._bind(-slack, slack, rows=self._members - self._shares[:, None])
         variables = self._minimise(self._row(rows=-np.ones((1, self._sizes["rows"]))), are_whole=False)
         return 0 if variables is None else math.floor(variables[self._columns("rows")].sum() + SLACK)
@@ -188,8 +183,6 @@ class _Program:
 
     def nearest(self) -> list[int]:
         """Return the counts of `total` rows that miss the demands by as few rows as possible."""
-        import numpy as np
-
         if self._demands:
             identity, ones = np.eye(len(self._demands)), np.ones((1, len(self._demands)))
             whole = np.round(self._shares * self._total)
@@ -202,8 +195,6 @@ class _Program:
 
     def _in_proportion(self) -> list[int] | None:
         """Return the counts that exceed the cells' proportions least, with as few of the `last` rows as possible."""
-        import numpy as np
-
         ones = np.ones((1, self._sizes["rows"]))
         if self._upper[self._columns("last")].any():
             self._keep_least(last=ones)
@@ -217,8 +208,6 @@ class _Program:
 
     def _row(self, **parts: Array) -> Array:
         """Return coefficients, 0 for the variables that are not named. Shape [constraints, variables]."""
-        import numpy as np
-
         height = next(iter(parts.values())).shape[0]
         return np.hstack([parts.get(name, np.zeros((height, size))) for name, size in self._sizes.items()])
 
@@ -229,8 +218,6 @@ class _Program:
 
     def _keep_least(self, **parts: Array) -> None:
         """Bind a sum of whole numbers to the least that it can be."""
-        import numpy as np
-
         cost = self._row(**parts)
         variables = self._minimise(cost)
         if variables is not None:
@@ -238,7 +225,6 @@ class _Program:
 
     def _minimise(self, cost: Array, *, are_whole: bool = True) -> Array | None:
         """Return the variables of the solution of least cost, None where there is none."""
-        import numpy as np
         from scipy.optimize import Bounds, milp
 
         solution = milp(

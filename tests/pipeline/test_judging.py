@@ -12,7 +12,7 @@ from truegold.pipeline.config.stages import JudgeConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.engines.scripted import ScriptedEngine
-from truegold.pipeline.profile.judging import judge_unjudged
+from truegold.pipeline.profile.judging import Judge
 from truegold.verifiers import Item, Reason, Verdict, verify_batch
 
 CONFIG = JudgeConfig(name="oracle", batch_size=2)
@@ -42,7 +42,7 @@ def ask(
     responses = [
         Item("So it is \\boxed{3.2 km}.", gold, problem=f"How far is it? Case {case}.") for case in range(len(verdicts))
     ]
-    return judge_unjudged(responses, verdicts, engine, engine.encoder, config)
+    return Judge(engine, engine.encoder, config)(responses, verdicts)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_it_takes_the_verdicts_of_the_rules_as_they_come() -> None:
         Item("\\boxed{half}", "one half", "numeric", problem="What share?"),
     ]
     engine = Recorder({"What share?": ["SAME"]})
-    verdicts = judge_unjudged(responses, list(verify_batch(responses, workers=1)), engine, engine.encoder, CONFIG)
+    verdicts = Judge(engine, engine.encoder, CONFIG)(responses, list(verify_batch(responses, workers=1)))
     assert [verdict.score for verdict in verdicts] == [1.0, 0.0, 1.0]
     assert ["judge" in verdict.evidence for verdict in verdicts] == [False, False, True]
 
