@@ -28,7 +28,7 @@ import math
 import time
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from statistics import quantiles
 from typing import Any, Literal
@@ -68,9 +68,8 @@ class Failure(Exception):
 
 @dataclass(frozen=True, slots=True)
 class CompletionRequest:
-    """What the server is asked for."""
+    """A completion that a server is asked for."""
 
-    model: str
     prompt: tuple[int, ...]
     max_tokens: int
     logprobs: bool
@@ -78,6 +77,23 @@ class CompletionRequest:
     """Whether the server has to give those of the prompt's tokens."""
     stop_token_ids: tuple[int, ...] = ()
     """The tokens that it is asked to end at."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The other settings of the request, by vLLM's names."""
+    model: str = ""
+    """The model's name on the server that is asked."""
+
+    def body(self) -> dict[str, Any]:
+        """Return what is sent."""
+        return {
+            "model": self.model,
+            "prompt": list(self.prompt),
+            "max_tokens": self.max_tokens,
+            "stop_token_ids": list(self.stop_token_ids),
+            **self.settings,
+            "logprobs": 0 if self.logprobs else None,
+            **({"prompt_logprobs": 0} if self.prompt_logprobs else {}),
+            "return_token_ids": True,
+        }
 
 
 def read_reply(
@@ -254,14 +270,14 @@ MOST_DIFFERENT = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Testimony:
+class ProbeAnswer:
     """What a server answers to the question."""
 
     token_ids: tuple[int, ...]
     prompt_logprobs: tuple[float, ...]
     """The log-probability of each token of the question but the first; empty where the server gives none."""
 
-    def agrees(self, other: Testimony) -> bool:
+    def agrees(self, other: ProbeAnswer) -> bool:
         """Return whether both can come from the same weights."""
         if self.prompt_logprobs and len(self.prompt_logprobs) == len(other.prompt_logprobs):
             pairs = zip(self.prompt_logprobs, other.prompt_logprobs, strict=True)
@@ -269,34 +285,17 @@ class Testimony:
         return self.token_ids[:SAME_TOKENS] == other.token_ids[:SAME_TOKENS]
 
 
-def make_question(encoder: PromptEncoder, max_model_len: int) -> CompletionRequest:
+def make_probe(encoder: PromptEncoder, max_model_len: int) -> CompletionRequest:
     """Return what servers are asked, as far as it fits the model."""
     tokens = min(TOKENS, max_model_len // 2)
-    return CompletionRequest("", tuple(encoder.encode(QUESTION)[: max_model_len - tokens]), tokens, logprobs=False)
+    question = tuple(encoder.encode(QUESTION)[: max_model_len - tokens])
+    settings = {"temperature": 0, "ignore_eos": True, "prompt_logprobs": 0}
+    return CompletionRequest(question, tokens, logprobs=False, settings=settings)
 
 
-def request_body(request: CompletionRequest) -> dict[str, Any]:
-    """Return the body of the request."""
-    return {
-        "model": request.model,
-        "prompt": list(request.prompt),
-        "temperature": 0,
-        "max_tokens": request.max_tokens,
-        "ignore_eos": True,
-        "prompt_logprobs": 0,
-        "return_token_ids": True,
-    }
-
-
-def read_testimony(content: bytes, request: CompletionRequest, encoder: PromptEncoder) -> Testimony:
-    """Read the reply. Raises as `read_reply`."""
-    completion, choice = read_reply(content, request, encoder)
-    return Testimony(completion.token_ids, read_prompt_logprobs(choice.get("prompt_logprobs"), request.prompt))
-
-
-def find_largest_agreement(testimonies: Sequence[Testimony]) -> list[int]:
+def find_largest_agreement(answers: Sequence[ProbeAnswer]) -> list[int]:
     """Return the positions of the largest group that agrees with one of its members."""
-    groups = [[i for i, other in enumerate(testimonies) if member.agrees(other)] for member in testimonies]
+    groups = [[i for i, other in enumerate(answers) if member.agrees(other)] for member in answers]
     return max(groups, key=len, default=[])
 
 
@@ -309,7 +308,7 @@ MAX_REPLY_BYTES = 2**26
 CONNECT_S = 10.0
 HEALTH_S = 10.0
 """How long a server may take to say that it is healthy."""
-TESTIMONY_S = 60.0
+PROBE_S = 60.0
 """How long it may take to show its weights."""
 LEAST_MODEL_LEN, LONGEST_MODEL_LEN = 16, 2**31 - 1
 """What a model can be served with: less leaves no room for a question."""
@@ -324,9 +323,11 @@ State = Literal["starting", "up", "down", "out"]
 class Server:
     """A server at `url`, as far as it is known."""
 
-    def __init__(self, url: str, config: ServerEngineConfig, headers: Mapping[str, str]) -> None:
+    def __init__(
+        self, url: str, config: ServerEngineConfig, headers: Mapping[str, str], encoder: PromptEncoder | None
+    ) -> None:
         self.url = url.rstrip("/")
-        self._config = config
+        self._config, self._encoder = config, encoder
         self._root = str(httpx.URL(self.url).copy_with(path="/")).rstrip("/")
         timeout = httpx.Timeout(config.timeout_seconds, connect=min(CONNECT_S, config.timeout_seconds))
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=config.concurrency)
@@ -390,14 +391,12 @@ class Server:
         self._durations.append(seconds)
         self._shrink(time.monotonic() - seconds)
 
-    async def sample(
-        self, body: Mapping[str, Any], request: CompletionRequest, encoder: PromptEncoder | None
-    ) -> Completion:
+    async def sample(self, request: CompletionRequest) -> Completion:
         """Return the completion that the request brings."""
         sent = time.monotonic()
+        request = replace(request, model=self.model)
         try:
-            content = await self.call("POST", "/completions", body)
-            completion, _ = read_reply(content, request, encoder)
+            completion, _ = read_reply(await self.call("POST", "/completions", request.body()), request, self._encoder)
         except Failure as failure:
             self.failures[str(failure)] += 1
             if failure.overload:
@@ -411,13 +410,13 @@ class Server:
         self.tokens += len(completion.token_ids)
         return completion
 
-    async def testify(self, request: CompletionRequest, encoder: PromptEncoder) -> Testimony:
-        """Let the server show which weights it has (`testimony`)."""
-        request = replace(request, model=self.model)
-        content = await self.call(
-            "POST", "/completions", request_body(request), min(TESTIMONY_S, self._config.timeout_seconds)
-        )
-        return read_testimony(content, request, encoder)
+    async def probe_weights(self, probe: CompletionRequest) -> ProbeAnswer:
+        """Let the server show which weights it has."""
+        probe = replace(probe, model=self.model)
+        limit_s = min(PROBE_S, self._config.timeout_seconds)
+        content = await self.call("POST", "/completions", probe.body(), limit_s)
+        completion, choice = read_reply(content, probe, self._encoder)
+        return ProbeAnswer(completion.token_ids, read_prompt_logprobs(choice.get("prompt_logprobs"), probe.prompt))
 
     async def call(self, method: str, path: str, body: Any = None, limit_s: float | None = None) -> bytes:
         """Return what the server replies; raises Failure where it may do so later, Unsound where it refuses."""

@@ -24,7 +24,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from truegold.pipeline.config.engines import ServerEngineConfig
@@ -33,11 +32,11 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.server_client import (
     CompletionRequest,
     Failure,
+    ProbeAnswer,
     Server,
-    Testimony,
     Unsound,
     find_largest_agreement,
-    make_question,
+    make_probe,
 )
 from truegold.verifiers import SetupError
 
@@ -58,19 +57,22 @@ OVERLOADS = 5
 ASK_AGAIN_S = 0.25
 """How long a late request waits for room on another server before it asks again."""
 
+_Attempts = dict[asyncio.Task[Completion], tuple[Server, float]]
+"""The attempts at one request, with their servers and the times of sending."""
+
 
 class Pool:
     """The servers of a configuration."""
 
     def __init__(self, config: ServerEngineConfig, headers: Mapping[str, str], encoder: PromptEncoder | None) -> None:
         self._config, self._encoder = config, encoder
-        self.servers = [Server(url, config, headers) for url in config.all_urls]
+        self.servers = [Server(url, config, headers, encoder) for url in config.all_urls]
         self._failed_in_a_row = dict.fromkeys(self.servers, 0)
         self._looks = dict.fromkeys(self.servers, 0)
         """Looks at servers that are not up, which did not answer."""
-        self._testimonies: dict[Server, Testimony] = {}
-        self._trusted: Testimony | None = None
-        self._question: CompletionRequest | None = None
+        self._probe_answers: dict[Server, ProbeAnswer] = {}
+        self._trusted: ProbeAnswer | None = None
+        self._probe: CompletionRequest | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._none_up_since = time.monotonic()
         self._conflict: SetupError | None = None
@@ -102,20 +104,20 @@ class Pool:
         self.max_model_len = lengths.pop()
         self.model = self._up()[0].model
 
-    async def complete(self, request: CompletionRequest, body: Mapping[str, Any]) -> Completion:
+    async def complete(self, request: CompletionRequest) -> Completion:
         """Return the completion of a request, from whichever server; raises SetupError where none gives it."""
-        attempts: dict[asyncio.Task[Completion], tuple[Server, float]] = {}
+        attempts: _Attempts = {}
         failures: list[tuple[Server, Failure]] = []
         try:
             while True:
                 if not attempts:
                     await self._pause(failures)
-                    self._send(request, body, await self._wait_for_room(failures), attempts)
+                    self._send(request, await self._wait_for_room(failures), attempts)
                 done, _ = await asyncio.wait(
                     attempts, timeout=self._seconds_until_late(attempts), return_when=asyncio.FIRST_COMPLETED
                 )
                 if not done:
-                    self._send_again(request, body, attempts)
+                    self._send_again(request, attempts)
                 for task in done:
                     server, sent = attempts.pop(task)
                     completion = self._outcome(server, task, failures)
@@ -150,16 +152,9 @@ class Pool:
 
     # Requests
 
-    def _send(
-        self,
-        request: CompletionRequest,
-        body: Mapping[str, Any],
-        server: Server,
-        attempts: dict[asyncio.Task[Completion], tuple[Server, float]],
-    ) -> None:
+    def _send(self, request: CompletionRequest, server: Server, attempts: _Attempts) -> None:
         server.reserve()
-        request = replace(request, model=server.model)
-        task = asyncio.create_task(server.sample({**body, "model": server.model}, request, self._encoder))
+        task = asyncio.create_task(server.sample(request))
 
         def ended(_: asyncio.Task[Completion]) -> None:
             server.release()
@@ -168,19 +163,14 @@ class Pool:
         task.add_done_callback(ended)
         attempts[task] = (server, time.monotonic())
 
-    def _send_again(
-        self,
-        request: CompletionRequest,
-        body: Mapping[str, Any],
-        attempts: dict[asyncio.Task[Completion], tuple[Server, float]],
-    ) -> None:
+    def _send_again(self, request: CompletionRequest, attempts: _Attempts) -> None:
         """Send a late request to a second server, where one is up. It may then have a few requests above its limit."""
         busy = {server for server, _ in attempts.values()}
         others = [s for s in self._up() if s not in busy and s.in_flight < s.limit + 1 + s.limit // 4]
         if len(attempts) == 1 and others:
-            self._send(request, body, min(others, key=_load), attempts)
+            self._send(request, min(others, key=_load), attempts)
 
-    def _seconds_until_late(self, attempts: Mapping[asyncio.Task[Completion], tuple[Server, float]]) -> float | None:
+    def _seconds_until_late(self, attempts: _Attempts) -> float | None:
         """Return how long to wait for the answer before it is late; None where nothing can be done about it."""
         if len(attempts) > 1 or len(self.servers) == 1:
             return None
@@ -283,7 +273,7 @@ class Pool:
                     pause, missed = FIRST_PAUSE_S, 0
             except Unsound as unsound:
                 self._put_out(server, str(unsound))
-                self._judge_testimonies()
+                self._compare_weights()
             except Failure as failure:
                 if server.state == "up":
                     missed += 1
@@ -292,7 +282,7 @@ class Pool:
                     continue
                 server.why = str(failure)
                 self._looks[server] += 1
-                self._judge_testimonies()
+                self._compare_weights()
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, LONGEST_PAUSE_S)
 
@@ -307,10 +297,9 @@ class Pool:
         """Let a server take requests that is healthy and has the weights of the others."""
         await self._check(server)
         if len(self.servers) > 1 and self._encoder is not None:
-            if self._question is None:
-                self._question = make_question(self._encoder, server.max_model_len)
-            self._testimonies[server] = await server.testify(self._question, self._encoder)
-            self._judge_testimonies()
+            self._probe = self._probe or make_probe(self._encoder, server.max_model_len)
+            self._probe_answers[server] = await server.probe_weights(self._probe)
+            self._compare_weights()
             while server.state != "out" and self._trusted is None:
                 await self._wait_for_change()
         if server.state != "out":
@@ -318,15 +307,15 @@ class Pool:
             self._looks[server] = self._failed_in_a_row[server] = 0
             self._wake()
 
-    def _judge_testimonies(self) -> None:
+    def _compare_weights(self) -> None:
         """Trust the weights of most servers, those that have yet to answer for the first time counted, and put others
         out. Where there is no majority nobody can say whose samples are right."""
-        servers = [server for server in self._testimonies if server.state != "out"]
+        servers = [server for server in self._probe_answers if server.state != "out"]
         if self._trusted is None and servers:
-            group = find_largest_agreement([self._testimonies[server] for server in servers])
+            group = find_largest_agreement([self._probe_answers[server] for server in servers])
             silent = [s for s in self.servers if s.state == "starting" and s not in servers and not self._looks[s]]
             if 2 * len(group) > len(servers) + len(silent):
-                self._trusted = self._testimonies[servers[group[0]]]
+                self._trusted = self._probe_answers[servers[group[0]]]
             elif not silent:
                 urls = ", ".join(server.url for server in servers)
                 self._conflict = SetupError(
@@ -334,7 +323,7 @@ class Pool:
                     "Serve one model on all of them, or take out of engine.urls what is not to be sampled from.",
                 )
         for server in servers:
-            if self._trusted is not None and not self._testimonies[server].agrees(self._trusted):
+            if self._trusted is not None and not self._probe_answers[server].agrees(self._trusted):
                 self._put_out(server, "it has other weights than the other servers")
         self._wake()
 
@@ -486,25 +475,19 @@ class ServerEngine:
             raise error
 
     async def _complete(self, request: Request, sampling: SamplingParams) -> Completion:
-        max_tokens = min(sampling.max_tokens, self.max_model_len - len(request.prompt))
-        body = {
-            "prompt": list(request.prompt),
+        settings = {
             "temperature": sampling.temperature,
             "top_p": sampling.top_p,
             "top_k": sampling.top_k,
-            "max_tokens": max_tokens,
-            "stop_token_ids": list(sampling.stop_token_ids),
             "seed": request.seed,
             **({"repetition_detection": LOOP} if sampling.stop_loops else {}),
             **self._extra_body,
-            "logprobs": 0 if sampling.logprobs else None,
-            **({"prompt_logprobs": 0} if sampling.prompt_logprobs else {}),
-            "return_token_ids": True,
         }
-        asked = CompletionRequest(
-            "", request.prompt, max_tokens, sampling.logprobs, sampling.prompt_logprobs, sampling.stop_token_ids
+        max_tokens = min(sampling.max_tokens, self.max_model_len - len(request.prompt))
+        stops, prompt_logprobs = sampling.stop_token_ids, sampling.prompt_logprobs
+        return await self._pool.complete(
+            CompletionRequest(request.prompt, max_tokens, sampling.logprobs, prompt_logprobs, stops, settings)
         )
-        return await self._pool.complete(asked, body)
 
     def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()

@@ -19,7 +19,7 @@ def test_a_server_may_end_a_text_at_a_token_of_its_own_that_it_names() -> None:
     body = {"model": MODEL, "prompt": [1, 2, 3], "max_tokens": 64, "seed": 5}
     reply = sound_reply(body)
     choice = reply["choices"][0]
-    request = CompletionRequest(MODEL, (1, 2, 3), 64, logprobs=False, stop_token_ids=(ByteEncoder.END,))
+    request = CompletionRequest((1, 2, 3), 64, logprobs=False, stop_token_ids=(ByteEncoder.END,), model=MODEL)
     choice["token_ids"][-1] = ord("!")
     for reason, is_sound in ((ord("!"), True), (ord("?"), False), (None, False), ("!", False), (True, False)):
         choice["stop_reason"] = reason
@@ -39,7 +39,7 @@ def test_whatever_field_is_changed_a_reply_is_read_as_it_was_or_refused(data: st
     prompt = (1, 2, 3)
     body = {"model": MODEL, "prompt": list(prompt), "max_tokens": 64, "seed": 5, "logprobs": 0}
     reply = sound_reply(body)
-    request, encoder = CompletionRequest(MODEL, prompt, 64, logprobs=True), ByteEncoder(ChatConfig())
+    request, encoder = CompletionRequest(prompt, 64, logprobs=True, model=MODEL), ByteEncoder(ChatConfig())
     sound, _ = read_reply(json.dumps(reply).encode(), request, encoder)
     part = data.draw(st.sampled_from([reply, reply["choices"][0], reply["usage"]]))
     part[data.draw(st.sampled_from(sorted(part)))] = data.draw(VALUES)
@@ -53,11 +53,11 @@ def test_whatever_field_is_changed_a_reply_is_read_as_it_was_or_refused(data: st
 @given(st.binary(max_size=40) | st.just(b"[" * 100_000))
 def test_no_bytes_are_a_reply(content: bytes) -> None:
     with pytest.raises(Unsound):
-        read_reply(content, CompletionRequest(MODEL, (1,), 4, logprobs=False), None)
+        read_reply(content, CompletionRequest((1,), 4, logprobs=False, model=MODEL), None)
 
 
 def test_a_server_without_log_probabilities_of_prompts_is_unsound() -> None:
-    request = CompletionRequest(MODEL, (1, 2), 8, logprobs=False, prompt_logprobs=True)
+    request = CompletionRequest((1, 2), 8, logprobs=False, prompt_logprobs=True, model=MODEL)
     body = {"model": MODEL, "prompt": [1, 2], "max_tokens": 8, "seed": 1, "logprobs": None}
     with pytest.raises(Unsound, match="no log-probabilities of the prompt"):
         read_reply(json.dumps(sound_reply(body)).encode(), request, None)
