@@ -22,7 +22,7 @@ import re
 from html import unescape
 from html.entities import html5
 
-from truegold.pipeline.text.formulas import FORMULA
+from truegold.pipeline.text.prose import DELIMITED
 from truegold.verifiers.math.reading.names import COMMANDS
 
 # Each pattern is what is left of commands whose first two characters became one control character. Answers have a list
@@ -99,8 +99,8 @@ def restore_backslashes(text: str) -> str:
     r"""Return the text with the backslash of `frac{1}{2}` and `sqrt{2}` inside of a formula."""
     if len(text) > MAX_CHARS or ("frac" not in text and "sqrt" not in text):
         return text
-    if FORMULA.search(text):
-        return FORMULA.sub(lambda match: _LOST.sub(r"\\\g<0>", match[0]), text)
+    if DELIMITED.search(text):
+        return DELIMITED.sub(lambda match: _LOST.sub(r"\\\g<0>", match[0]), text)
     # A text without words that are no commands is a formula itself, such as a gold.
     if len(text) <= 1000 and not re.search(r"(?<![\\A-Za-z])(?!(?:[dt]?frac|sqrt)\b)[A-Za-z]{3,}", text):
         return _LOST.sub(r"\\\g<0>", text)

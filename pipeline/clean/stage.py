@@ -30,9 +30,9 @@ from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.provenance import PROVENANCE_NOTES
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.rows import NOTES, ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
-from truegold.pipeline.text.golds import gold_note
+from truegold.pipeline.text.announced_answers import drop_answer_line
+from truegold.pipeline.text.gold_types import gold_note
 from truegold.pipeline.text.language import UNKNOWN, known_languages, language_of
-from truegold.pipeline.text.leaks import drop_answer_line
 from truegold.pipeline.text.options import chosen_letters, find_options
 from truegold.verifiers import ConfigError
 

@@ -42,7 +42,7 @@ from truegold.pipeline.sources.problem_batches import ProblemColumns
 from truegold.pipeline.sources.records import describe_reasons
 from truegold.pipeline.tables.ledger import FLAGS_FILE
 from truegold.pipeline.tables.rows import Row, count_rows, read_rows, write_rows
-from truegold.pipeline.text.shown import visible
+from truegold.pipeline.text.shown_text import visible
 from truegold.verifiers import Item, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S
 

@@ -20,7 +20,7 @@ import yaml
 from truegold.pipeline.accounting.accounting import describe_losses
 from truegold.pipeline.accounting.label_errors import LabelErrors
 from truegold.pipeline.export.card import NOT_STATED, DataCard, Decontamination
-from truegold.pipeline.text.shown import visible
+from truegold.pipeline.text.shown_text import visible
 
 SOURCES_SHOWN = 20
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))

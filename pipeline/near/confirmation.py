@@ -56,7 +56,7 @@ from truegold.pipeline.near.measures import (
 from truegold.pipeline.near.problem_text import ReadText, read_text
 from truegold.pipeline.near.related_pairs import Links
 from truegold.pipeline.running.row_workers import map_rows
-from truegold.pipeline.text.persons import exchange_names
+from truegold.pipeline.text.person_names import exchange_names
 
 GROUP_PAIRS = 2_000
 """Pairs of a group; a set of pairs that are all tied to each other may be larger."""

@@ -109,7 +109,7 @@ def gold_form(gold: str | None) -> str | None:
     if form.isascii() and form.isdigit():
         return form.lstrip("0") or "0"
     # The module comes with all rules, which cost a tenth of a second that most files of whole numbers can do without.
-    from truegold.pipeline.text.numbers import read_number
+    from truegold.pipeline.text.quantities import read_number
 
     written = read_number(form)
     if written is None or _UNIT.search(_COMMAND.sub(" ", form)):

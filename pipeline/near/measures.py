@@ -45,7 +45,7 @@ from truegold.pipeline.near.arrays import Floats, Ints, Marks, sum_runs
 from truegold.pipeline.near.features import ASKED, Features
 from truegold.pipeline.near.terms import CHANGEABLE, HARMLESS, STOPWORDS, UNITS
 from truegold.pipeline.near.tokens import stem
-from truegold.pipeline.text.persons import NEAR_COPY
+from truegold.pipeline.text.person_names import NEAR_COPY
 from truegold.pipeline.text.quantities import SPELLING_MARGIN
 
 BATCH = 20_000

@@ -23,7 +23,7 @@ from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
 from truegold.pipeline.tables.rows import KEY, row_key
 from truegold.pipeline.tables.run_files import Fields, RunFiles, open_finished
-from truegold.pipeline.text.shown import cut, visible
+from truegold.pipeline.text.shown_text import cut, visible
 from truegold.verifiers import InputError
 
 ROWS_EXPLAINED = 5

@@ -34,7 +34,7 @@ from truegold.pipeline.tables.ledger import DROPPED_FILE
 from truegold.pipeline.tables.reasons import SUSPECT_GOLD, SUSPICION_FILE, DropReason
 from truegold.pipeline.tables.rows import KEY, content_key
 from truegold.pipeline.tables.run_files import HELD_REASONS, KEY_TYPES, Fields, RunFiles, fetch
-from truegold.pipeline.text.shown import cut, visible
+from truegold.pipeline.text.shown_text import cut, visible
 
 MAX_RECORDS = 50_000
 """The records of one page: a browser holds so many. Of more, the most suspicious are shown, and others at random."""

@@ -29,7 +29,7 @@ from truegold.pipeline.report.row_cards import say_value
 from truegold.pipeline.report.sections import Sections, gather
 from truegold.pipeline.tables.rows import dump_json
 from truegold.pipeline.tables.run_files import open_finished
-from truegold.pipeline.text.shown import MATHS_PATTERN, cut, has_maths, visible
+from truegold.pipeline.text.shown_text import MATHS_PATTERN, cut, has_maths, visible
 
 PAGE = Path(__file__).parent / "page"
 SCRIPT = Path(__file__).parent / "script"

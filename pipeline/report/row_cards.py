@@ -26,7 +26,7 @@ from truegold.pipeline.tables.ledger import LEDGER_FILE, Action
 from truegold.pipeline.tables.reasons import ANSWERS_FILE, SUSPECT_GOLD, SUSPICION_FILE
 from truegold.pipeline.tables.rows import KEY, RowKey, group_by_row, row_key
 from truegold.pipeline.tables.run_files import AFTER_TRAINING, Fields, RunFiles, fetch
-from truegold.pipeline.text.shown import cut, visible
+from truegold.pipeline.text.shown_text import cut, visible
 from truegold.verifiers import GuardError, Item, TruegoldError, Verifier, gold_response, judges_solutions, resolve
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.batch import verify_one

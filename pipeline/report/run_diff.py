@@ -29,7 +29,7 @@ from truegold.pipeline.report.render import render_plain
 from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
 from truegold.pipeline.tables.run_files import SOURCE_KEY, RunFiles, open_finished
-from truegold.pipeline.text.shown import cut, visible
+from truegold.pipeline.text.shown_text import cut, visible
 
 COLUMNS = ["prompt", "gold", "solution", "domain", "verifier", "verifier_args", "split"]
 """The columns that are compared."""

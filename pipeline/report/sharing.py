@@ -34,7 +34,7 @@ from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.stage import RECORD
 from truegold.pipeline.tables.rows import dump_json
 from truegold.pipeline.tables.run_files import open_finished
-from truegold.pipeline.text.persons import NO_PERSONS, find_persons
+from truegold.pipeline.text.person_names import NO_PERSONS, find_persons
 
 _SECRETS = "|".join(
     (
@@ -74,7 +74,7 @@ class Redactor:
         "Write to ann@example.org, key sk-a1B2..."    ->  "Write to [e-mail], key [key]"
         "Tom buys 3 pens. How many has Tom?"          ->  "[name 1] buys 3 pens. How many has [name 1]?"
 
-    Names are told by their capitals and by what they do (`text.persons`); places and makers are taken for some, too.
+    Names are told by their capitals and by what they do (`person_names`); places and makers are taken for some, too.
     Names in scripts without capitals, and names that only ever begin a sentence and do nothing in it, are not seen.
     """
 

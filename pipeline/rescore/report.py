@@ -23,7 +23,7 @@ from truegold.pipeline.rescore.analysis import (
 )
 from truegold.pipeline.rescore.page import render_page
 from truegold.pipeline.rescore.rescore import Rescored, read_rollouts
-from truegold.pipeline.text.shown import visible
+from truegold.pipeline.text.shown_text import visible
 
 FLIPS_SHOWN, PROMPTS_SHOWN = 25, 20
 CELL_CHARS = 120

@@ -38,7 +38,7 @@ from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
 from truegold.pipeline.tables.rows import KEY, RowKey, row_key
 from truegold.pipeline.tables.run_files import HELD_REASONS
-from truegold.pipeline.text.shown import visible
+from truegold.pipeline.text.shown_text import visible
 from truegold.verifiers.rates import wilson_interval
 
 

@@ -12,7 +12,7 @@ import re
 from functools import cache
 from typing import Any
 
-from truegold.pipeline.text.formulas import FORMULA
+from truegold.pipeline.text.prose import DELIMITED
 
 UNKNOWN = "und"
 """ISO 639's code for a language that cannot be told."""
@@ -42,7 +42,7 @@ _VARIETIES = {"yue": "zh", "wuu": "zh", "lzh": "zh", "gan": "zh"}
 
 def language_of(prompt: str) -> str:
     """Return the ISO 639-1 code of the language, or UNKNOWN."""
-    text = _NOT_PROSE.sub(" ", FORMULA.sub(_drop_formula, prompt[: 10 * MAX_CHARS]))[:MAX_CHARS]
+    text = _NOT_PROSE.sub(" ", DELIMITED.sub(_drop_formula, prompt[: 10 * MAX_CHARS]))[:MAX_CHARS]
     letters = len(_LETTER.findall(text))
     if not text.isascii():
         han, kana, hangul = (len(script.findall(text)) for script in (_HAN, _KANA, _HANGUL))

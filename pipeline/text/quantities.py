@@ -7,12 +7,16 @@ r"""Reads the quantities of a problem, however they are written: digits, words, 
 Each quantity has a weight in (0, 1]: how sure it is that the problem depends on it. It is that of the value, however it
 is written: a rewording is free to write "a quarter" or "1/4", and so it is to say "$5" or "5 dollars": the unit is not
 read. A percentage is read as its number, because rewordings keep the percent, but 50% as a half and 25% as a quarter.
+
+`read_number` reads the one number that a gold answer or a final value is: `"$1{,}250 \\text{ apples}$"` is 1250. It
+gives None for an expression, a list, a variable, prose.
 """
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
+from typing import NamedTuple
 
 from truegold.verifiers.written_numbers import (
     CHINESE_SCALES,
@@ -95,3 +99,47 @@ def _read_chinese(text: str) -> Fraction | None:
     if text.isascii():
         return Fraction(int(text)) if text.isdigit() and len(text) < MAX_DIGITS else None
     return chinese_decimal(text, positional=False)
+
+
+MAX_NUMBER_CHARS = 80
+"""A longer text is no plain number; this also bounds the digits that `Fraction` is given."""
+
+_DROPPED = re.compile(
+    r"\\(?:left|right|displaystyle|,|!|;|:| )|\\(?:text|mathrm|textbf|mathbf)\s*\{[^{}]*\}|\^\s*\{?\\circ\}?|\\circ|°"
+    r"|\\?\$|[£€¥￥]|\\[()\[\]]|\\boxed\s*(?=\{)"
+)
+_FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*(-?[\d.]+)\s*\}\s*\{\s*([\d.]+)\s*\}|\\[dt]?frac\s*(\d)\s*(\d)")
+_GROUPED = re.compile(r"(?<=\d)(?:,|\{,\}|，)(?=\d{3}(?!\d))")
+_PLAIN_NUMBER = re.compile(
+    r"(?P<sign>[-+−–]?)\s*"
+    r"(?:(?P<whole>\d+)\s+(?P<mixed_top>\d+)\s*/\s*(?P<mixed_bottom>\d+)"
+    r"|(?P<top>\d+(?:\.\d+)?)\s*/\s*(?P<bottom>\d+(?:\.\d+)?)"
+    r"|(?P<decimal>\d+(?:\.\d*)?|\.\d+))"
+    r"\s*(?P<percent>\\?%|percent\b|per cent\b)?"
+    # A unit does not change the value, but these words do.
+    r"\s*(?!(?:pi|sqrt|e|dozen|hundred|thousand|million|billion|or|and)\b|[十百千万亿π])"
+    r"(?P<unit>(?:[A-Za-z]{2,}|[一-鿿]{1,6})(?:\s+[A-Za-z]{2,}){0,3})?\s*\.?"
+)
+
+
+class WrittenNumber(NamedTuple):
+    """A number as it was written."""
+
+    value: Fraction
+    """The exact value; a percent sign does not change it."""
+    percent: bool
+    """Whether a percent sign follows."""
+
+
+def read_number(text: str | None) -> WrittenNumber | None:
+    """Return the number that a text is, or None where it is not plainly one."""
+    if text is None or len(text) > MAX_NUMBER_CHARS:
+        return None
+    text = _FRACTION.sub(lambda m: f" {m[1] or m[3]}/{m[2] or m[4]}", _DROPPED.sub("", text))
+    text = _GROUPED.sub("", text.replace("{,}", ",")).replace("{", " ").replace("}", " ").strip()
+    match = _PLAIN_NUMBER.fullmatch(text)
+    bottom = Fraction(match["mixed_bottom"] or match["bottom"] or 1) if match else 0
+    if match is None or not bottom:
+        return None
+    value = Fraction(match["whole"] or 0) + Fraction(match["mixed_top"] or match["top"] or match["decimal"]) / bottom
+    return WrittenNumber(-value if match["sign"] in ("-", "−", "–") else value, match["percent"] is not None)

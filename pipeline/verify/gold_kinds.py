@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 
-from truegold.pipeline.text.golds import truth_of
+from truegold.pipeline.text.gold_types import truth_of
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.gold import is_placeholder
 

@@ -17,7 +17,7 @@ from truegold.pipeline.report.charts import MAX_POINTS, line_chart, thinned, tic
 from truegold.pipeline.report.render import PAGE, THIRD_PARTY, json_for_script
 from truegold.pipeline.report.training import COMPLETION_COLUMNS, Curve, Metric
 from truegold.pipeline.tables.rows import content_key
-from truegold.pipeline.text.shown import cut, has_maths, visible
+from truegold.pipeline.text.shown_text import cut, has_maths, visible
 
 
 def test_the_page_is_the_same_every_time(full: tuple[Path, str, dict[str, Any]]) -> None:

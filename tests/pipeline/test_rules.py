@@ -14,7 +14,7 @@ from real_data import real_data
 
 from truegold.pipeline.flag.rules import BUILT_IN, Finding, detector, detector_versions, load_detectors
 from truegold.pipeline.tables.measured_flags import MEASURED, MIN_PRECISION
-from truegold.pipeline.text.numbers import read_number
+from truegold.pipeline.text.quantities import read_number
 from truegold.verifiers import ConfigError
 
 HERE = Path(__file__).parent

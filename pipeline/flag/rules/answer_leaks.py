@@ -16,7 +16,7 @@ from itertools import chain
 
 from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
-from truegold.pipeline.text.leaks import AnnouncedAnswer, announced_answers, gives_away
+from truegold.pipeline.text.announced_answers import AnnouncedAnswer, announced_answers, gives_away
 from truegold.pipeline.text.options import find_options
 from truegold.pipeline.text.prose import ending
 

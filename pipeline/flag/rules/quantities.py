@@ -19,8 +19,8 @@ from collections.abc import Mapping
 
 from truegold.pipeline.flag.rules.detector import PATTERNS, Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
-from truegold.pipeline.text.numbers import MAX_CHARS, read_number
 from truegold.pipeline.text.prose import ending, sentences, without_formulas
+from truegold.pipeline.text.quantities import MAX_NUMBER_CHARS, read_number
 
 _MEASURED = rf"(?:more\s+)?(?:{any_of('measured_kinds')}\s+)*{any_of('measured_things')}"
 _HOW_MANY = re.compile(rf"\bhow\s+many\s+(?!{_MEASURED}\b)(?P<noun>[a-z]+(?:\s+[a-z]+)?)", re.IGNORECASE)
@@ -42,7 +42,7 @@ def fractional_count(row: Row) -> list[Finding]:
     # Whatever gold names a unit of can be measured, and comes in parts.
     if (
         gold is None
-        or gold.is_whole
+        or gold.value.denominator == 1
         or gold.percent
         or _NAMES_UNIT.search(row["gold"] or "")
         or _HAS_FRACTIONS.search(row["prompt"])
@@ -147,7 +147,7 @@ _GOLD_UNIT = re.compile(r"^[\s$]*-?[\d.,/\s]+(?:\\text\s*\{|\\mathrm\s*\{)?\s*([
 def unit_mismatch(row: Row) -> list[Finding]:
     """The question asks for a number of one unit, and gold is given in another."""
     text = row["gold"] or ""
-    gold = _GOLD_UNIT.match(text) if len(text) <= MAX_CHARS else None
+    gold = _GOLD_UNIT.match(text) if len(text) <= MAX_NUMBER_CHARS else None
     if gold is None or not _UNIT.fullmatch(gold[1]):
         return []
     for sentence in reversed(sentences(row["prompt"])):

@@ -20,7 +20,7 @@ import orjson
 
 from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
-from truegold.pipeline.text.golds import truth_of
+from truegold.pipeline.text.gold_types import truth_of
 from truegold.pipeline.text.options import Options, chosen_letters, find_options
 from truegold.pipeline.text.prose import FORMULA, ending, sentences, without_formulas
 

@@ -25,7 +25,7 @@ from itertools import islice
 
 from truegold.pipeline.flag.rules.detector import Finding, detector
 from truegold.pipeline.tables.rows import Row
-from truegold.pipeline.text.numbers import read_number
+from truegold.pipeline.text.quantities import read_number
 
 MAX_CALCULATIONS = 200
 """The most calculations that are read of one solution."""
