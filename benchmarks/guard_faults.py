@@ -19,10 +19,10 @@ import torch
 
 from truegold.train.grpo import update
 from truegold.train.grpo.feed import Feed
-from truegold.train.grpo.rewards import CompletionScorer
+from truegold.train.grpo.groups import CompletionScorer
 from truegold.train.grpo.step import Trainer
+from truegold.train.model import distributed, segment
 from truegold.train.model import engine as engines
-from truegold.train.model import operators, shared_prompts
 from truegold.train.model.segment import Segment
 from truegold.train.rollout.rollout import Rollout
 from truegold.verifiers import Reward, Verdict
@@ -139,7 +139,7 @@ def _stale_head() -> Any:
 @contextmanager
 def _wrong_temperature() -> Iterator[None]:
     """The trainer forgets to divide by the temperature."""
-    with mock.patch.object(engines, "collate_shared", _at_one(shared_prompts.collate_shared)):
+    with mock.patch.object(engines, "collate_shared", _at_one(segment.collate_shared)):
         yield
 
 
@@ -228,7 +228,7 @@ def _locked_operator() -> Iterator[None]:
     with (
         TemporaryDirectory() as folder,
         mock.patch.dict(os.environ, {"TORCH_EXTENSIONS_DIR": folder}),
-        mock.patch.object(operators, "PATIENCE_S", 20.0),
+        mock.patch.object(distributed, "PATIENCE_S", 20.0),
         (Path(folder) / "truegold.lock").open("w") as lock,
     ):
         fcntl.flock(lock, fcntl.LOCK_EX)

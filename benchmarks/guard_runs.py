@@ -12,14 +12,14 @@ from truegold.flows.config import load_config
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
-from truegold.train.guards.stops import record_stop
-from truegold.train.rollout import engines
+from truegold.train.guards.doctor import record_stop
+from truegold.train.rollout import rollout
 from truegold.verifiers import TruegoldError
 
 DEMO = Path(__file__).parents[1] / "examples" / "demo.yaml"
 
 _ENGINES: list[Any] = []
-_BUILD = engines.build_rollout_engine
+_BUILD = rollout.build_rollout_engine
 
 
 def _reuse_engine(model: Path, config: Any) -> Any:
@@ -42,7 +42,7 @@ def train(run: Path, out: Path, steps: int, changes: Mapping[str, Any]) -> dict[
     """Train once from the run's cold start, on its selection, into the folder `out`; return how it ended."""
     from truegold.train.grpo import grpo
 
-    engines.build_rollout_engine = _reuse_engine
+    rollout.build_rollout_engine = _reuse_engine
     inputs = {name: run / "select" / f"{name}.parquet" for name in ("heldout", "reserve")}
     inputs |= {"model": run / "sft" / "checkpoint", "rows": run / "select" / "selected.parquet"}
     inputs["samples"] = run / "profile" / "samples.parquet"

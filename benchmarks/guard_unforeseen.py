@@ -20,9 +20,9 @@ from guard_faults import PLANTED, Clock, Fault
 from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.train.grpo import start_checks, update
+from truegold.train.grpo.batch_metrics import repeated_share
 from truegold.train.grpo.feed import Feed
-from truegold.train.grpo.rewards import CompletionScorer
-from truegold.train.grpo.text_metrics import repeated_share
+from truegold.train.grpo.groups import CompletionScorer
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.rollout.rollout import Rollout
 from truegold.verifiers import Reward

@@ -30,9 +30,8 @@ from guard_unforeseen import UNFORESEEN
 from publishing import publish
 
 from truegold.pipeline.running.disk import read_whole_lines
-from truegold.train.guards.doctor import replay
-from truegold.train.guards.logs import ALARMS, read_log
-from truegold.train.model import operators
+from truegold.train.guards.doctor import ALARMS, read_log, replay
+from truegold.train.model import distributed
 
 HARM = 0.10
 """Points of held-out pass rate by which a fault has to hurt to count."""
@@ -66,7 +65,7 @@ def _time_limit() -> Iterator[None]:
 
 def _without_patience() -> AbstractContextManager[Any]:
     """Wait for a locked operator as torch does, for ever."""
-    return mock.patch.object(operators, "PATIENCE_S", math.inf)
+    return mock.patch.object(distributed, "PATIENCE_S", math.inf)
 
 
 def run_fault(run: Path, out: Path, fault: Fault, guarded: bool, steps: int) -> None:

@@ -64,7 +64,7 @@ def play(model: Path, recording: Path, episodes: int, *, is_recorded: bool) -> d
     from truegold.pipeline.engines.vllm_local import VllmEngine, release_cache
     from truegold.train.config.turns import TurnsConfig
     from truegold.train.turns.episodes import Episode, EpisodeRunner
-    from truegold.train.turns.mock import MockEnvironment, load_recording
+    from truegold.train.turns.mock import MockEnvironment
     from truegold.train.turns.template import TurnTemplate
 
     sys.path.insert(0, str(EXAMPLE.parent))
@@ -95,7 +95,8 @@ def play(model: Path, recording: Path, episodes: int, *, is_recorded: bool) -> d
     engine.llm.collective_rpc(release_cache)
     figures["cache_mib"] = figures["after_mib"] - _memory()["VmRSS"]
     if is_recorded:
-        figures["real_share"] = load_recording(str(recording.resolve())).real_share
+        steps = sum((Counter(episode.step_counts) for episode in played), Counter())
+        figures["real_share"] = steps["recorded"] / steps.total()
     return figures
 
 

@@ -37,7 +37,7 @@ from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.tables.rows import KEY, ROW_SCHEMA, Row, row_id, write_rows
 from truegold.synth.config import SynthConfig
 from truegold.synth.feedback import describe_verdict
-from truegold.synth.strategies.base import fill
+from truegold.synth.strategies import fill
 from truegold.train.config.models import OptimizerConfig, SftConfig, TinyModel
 
 WRONG_MEANING = {"zorps": "+", "blims": "-"}

@@ -42,8 +42,7 @@ from truegold.pipeline.sources.hub import open_hub
 from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, describe_rejects, first_rejects
 from truegold.pipeline.tables.run_files import check_intact, read_manifest, read_resolved
 from truegold.train.config.models import PathModel
-from truegold.train.guards.logs import unfinished_training
-from truegold.train.guards.stops import record_stop
+from truegold.train.guards.doctor import record_stop, unfinished_training
 from truegold.train.model.checkpoints import look_up
 from truegold.verifiers import ConfigError, GuardError, TruegoldError
 

@@ -37,10 +37,10 @@ from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import PathModel, SmolLM2Model, TinyModel
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo import grpo
-from truegold.train.guards.logs import ALARMS
+from truegold.train.guards.doctor import ALARMS
 from truegold.train.model.checkpoints import build_tiny, check_local, convert_smollm2, download, is_local
 from truegold.train.sft import dialogues_of, sft
-from truegold.train.turns.loading import environment_fingerprint, load_environment
+from truegold.train.turns.environment import environment_fingerprint, load_environment
 from truegold.verifiers import ConfigError, fingerprint
 
 GROUP_SIZE: int = GrpoConfig.model_fields["group_size"].default

@@ -19,9 +19,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from truegold.synth.attempt import Attempt
 from truegold.synth.config import SynthConfig
-from truegold.synth.hard_rows import HardRow
+from truegold.synth.hard_rows import Attempt, HardRow
 from truegold.synth.strategies import Strategy
 
 STRENGTH = 4.0
@@ -43,7 +42,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Action:
+class PlannedAttempt:
     """An attempt to make."""
 
     hard: HardRow
@@ -73,12 +72,12 @@ class Budget:
         tally.tokens += attempt.tokens
         self.spent += attempt.tokens
 
-    def choose(self, rows: Sequence[HardRow], impossible: Mapping[int, set[str]]) -> list[Action]:
+    def choose(self, rows: Sequence[HardRow], impossible: Mapping[int, set[str]]) -> list[PlannedAttempt]:
         """Return the attempts of the next round, the most promising ones first; none where the budget is spent.
 
         impossible: by row, strategies whose prompt leaves the model no room.
         """
-        scored: list[tuple[float, int, Action, float]] = []
+        scored: list[tuple[float, int, PlannedAttempt, float]] = []
         for hard in rows:
             done = hard.positives >= self.config.positives or len(hard.attempts) >= self.config.attempts
             action = None if done else self._choose_strategy(hard, impossible.get(hard.index, set()))
@@ -87,7 +86,7 @@ class Budget:
                 scored.append((self.score(action), -hard.index, action, expected))
         self.rounds += 1
         left = float(self.config.budget_tokens - self.spent)
-        chosen: list[Action] = []
+        chosen: list[PlannedAttempt] = []
         for _, _, action, expected in sorted(scored, key=lambda entry: entry[:2], reverse=True):
             if len(chosen) == self.config.round_rows or left < expected:
                 break
@@ -95,7 +94,7 @@ class Budget:
             chosen.append(action)
         return chosen
 
-    def score(self, action: Action) -> float:
+    def score(self, action: PlannedAttempt) -> float:
         """Return how much an attempt is worth for its tokens."""
         hard = action.hard
         usefulness = (1 - hard.suspicion) * hard.known.dead_share(self.config.group_size) * 0.5**hard.positives
@@ -117,7 +116,7 @@ class Budget:
         longest = self.config.max_tokens + (self.config.reflection_tokens if strategy.reflection else 0)
         return max(1.0, FIRST_TOKENS * longest)
 
-    def _choose_strategy(self, hard: HardRow, impossible: set[str]) -> Action | None:
+    def _choose_strategy(self, hard: HardRow, impossible: set[str]) -> PlannedAttempt | None:
         """Return the attempt with the strategy that a draw from what is known of each makes the best."""
         parent = self._parent(hard)
         possible = [
@@ -142,7 +141,7 @@ class Budget:
             return rate / self.expected_tokens(strategy, hard)
 
         strategy = max(possible, key=promise)
-        return Action(hard, strategy, parent if strategy.needs_failure else None)
+        return PlannedAttempt(hard, strategy, parent if strategy.needs_failure else None)
 
     def _parent(self, hard: HardRow) -> Attempt | None:
         """Return the failed attempt to go on from: one that nobody has gone on from yet, the latest first."""

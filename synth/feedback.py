@@ -11,8 +11,10 @@ fails, input, expectation and what came are told: the tests of a program are par
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 from truegold.synth.config import Language
@@ -40,52 +42,13 @@ class Phrases:
     kinds: Mapping[str, str]
 
 
-PHRASES: Mapping[Language, Phrases] = {
-    "en": Phrases(
-        cut="It was cut off before it ended: it has to be shorter.",
-        no_answer="It commits to no final answer.",
-        hedged="It offers several answers ({extracted}) where one is asked for.",
-        unparsed="Its final answer, {extracted}, cannot be read.",
-        wrong="Its final answer was read as {answer}, which is not right.",
-        wrong_unread="It is not right.",
-        other_kind="It is {answer_kind}, where {gold_kind} is asked for.",
-        tests="It passes {passed} of {total} tests.",
-        fails="This one fails:",
-        details={"test": "test", "input": "input", "expected": "expected", "got": "got", "error": "error"},
-        unjudged="It could not be judged ({reason}).",
-        kinds={
-            "whole": "a whole number",
-            "number": "a number",
-            "tuple": "a tuple or an interval",
-            "set": "a set",
-            "choice": "a choice",
-            "expression": "an expression",
-            "text": "a text",
-        },
-    ),
-    "zh": Phrases(
-        cut="它在结束之前被截断了：必须更简短。",
-        no_answer="它没有给出最终答案。",
-        hedged="它给出了多个答案（{extracted}），而只需要一个。",
-        unparsed="它的最终答案 {extracted} 无法读取。",
-        wrong="它的最终答案被读作 {answer}，这不正确。",
-        wrong_unread="它不正确。",
-        other_kind="它是{answer_kind}，而所求的是{gold_kind}。",
-        tests="它通过了 {total} 个测试中的 {passed} 个。",
-        fails="以下测试没有通过：",
-        details={"test": "测试", "input": "输入", "expected": "期望输出", "got": "实际输出", "error": "错误"},
-        unjudged="无法判断它是否正确（{reason}）。",
-        kinds={
-            "whole": "一个整数",
-            "number": "一个数",
-            "tuple": "一个有序组或区间",
-            "set": "一个集合",
-            "choice": "一个选项",
-            "expression": "一个表达式",
-            "text": "一段文字",
-        },
-    ),
+PHRASES: Mapping[str, Phrases] = {
+    language: Phrases(**sentences)
+    for language, sentences in tomllib.loads(
+        files("truegold.synth").joinpath("feedback.toml").read_text("utf-8")
+    ).items()
 }
+"""By language."""
 
 _KINDS = (
     ("whole", re.compile(r"[-+]?\d[\d,]*")),

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import orjson
 
@@ -19,7 +19,6 @@ from truegold.pipeline.rates.posterior import Beta
 from truegold.pipeline.tables.profile import ProfileRow
 from truegold.pipeline.tables.rows import Row, RowKey, read_rows, read_table, row_key
 from truegold.pipeline.text.language import language_of
-from truegold.synth.attempt import Attempt
 from truegold.synth.config import Language, SynthConfig
 from truegold.verifiers import judges_solutions, resolve
 
@@ -27,6 +26,71 @@ FAILURES = 4
 """Failed samples of a row that attempts go on from, at most."""
 MAX_SUSPICION = 0.9
 """A row whose label is more probably at fault than this is left alone: a positive for it would be wrong."""
+
+
+@dataclass
+class Attempt:
+    """A sampled completion with its verdict. Attempts that go on from each other form a chain."""
+
+    strategy: str
+    completion: str
+    token_ids: tuple[int, ...]
+    is_cut: bool
+    """Whether it ended otherwise than by itself."""
+    score: float | None
+    reason: str
+    extracted: str | None
+    evidence: Mapping[str, Any]
+    temperature: float
+    parent: Attempt | None = None
+    """The failed attempt that it goes on from."""
+    ordinal: int | None = None
+    """Its number among the row's attempts; None for a sample of the profile."""
+    context: str = ""
+    """What was put to the model in place of the problem; empty where the bare prompt was."""
+    guidance: str = ""
+    """The parts of the context that somebody wrote about the attempt before: feedback, reflection, gold."""
+    reflection: str | None = None
+    feedback: str | None = None
+    logprobs: tuple[float, ...] = ()
+    """Of token_ids, with the context, as sampled."""
+    bare_logprobs: tuple[float, ...] = ()
+    """Of token_ids behind the bare prompt, at temperature 1."""
+    conditioned_logprobs: tuple[float, ...] = ()
+    """Of token_ids with the context, at temperature 1."""
+    tokens: int = 0
+    """Sampled tokens, the reflection's included."""
+    leaks: Mapping[str, Any] = field(default_factory=dict)
+    """What the guards measured of it, where it is right."""
+    kept: bool = False
+    """Whether it is a positive."""
+    dropped: str | None = None
+    """Why it is none though it is right."""
+    uses: int = 0
+    """How many attempts have gone on from it."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether its verifier gave it the full score."""
+        return self.score == 1.0
+
+    @property
+    def depth(self) -> int:
+        """How many attempts of synthesis it and those before it are."""
+        before = self.parent.depth if self.parent is not None else 0
+        return before + (self.ordinal is not None)
+
+    def chain(self) -> list[dict[str, Any]]:
+        """Return it and what it goes on from, the first one first, as the records have it."""
+        link = {
+            "strategy": self.strategy,
+            "completion": self.completion,
+            "extracted": self.extracted,
+            "reason": self.reason,
+            "feedback": self.feedback,
+            "reflection": self.reflection,
+        }
+        return [*(self.parent.chain() if self.parent is not None else []), link]
 
 
 @dataclass

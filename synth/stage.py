@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from truegold.pipeline.profile.sample_store import sample_source
 from truegold.pipeline.running.progress import Progress
@@ -23,12 +24,10 @@ from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_f
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.rows import Row, TableWriter, count_rows, dump_json, read_rows, write_rows
-from truegold.synth.attempt import Attempt
 from truegold.synth.budget import Budget
 from truegold.synth.config import SynthConfig
-from truegold.synth.facts import synthesis_facts
-from truegold.synth.guards.check import LeakReason
-from truegold.synth.hard_rows import HardRow, read_hard_rows
+from truegold.synth.hard_rows import Attempt, HardRow, read_hard_rows
+from truegold.synth.leaks import LeakReason
 from truegold.synth.records import (
     ATTEMPT_SCHEMA,
     ATTEMPTS_FILE,
@@ -37,9 +36,8 @@ from truegold.synth.records import (
     AttemptRow,
     DistilledRow,
 )
-from truegold.synth.rounds import Sampler
 from truegold.synth.strategies import Strategy, load_strategy
-from truegold.synth.synthesis import Synthesis
+from truegold.synth.synthesis import RoundSampler, Synthesis
 
 BECAME_TRAINABLE = "distilled_positive"
 """The reason in the ledger of a row that selection left out and that has a positive now."""
@@ -62,13 +60,13 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
     model = inputs.get("model")
     source = sample_source(config.engine, config.chat, model)
     budget = Budget(config, strategies)
-    with closing(Sampler(source, config.engine, config, model, folders, progress)) as sampler:
+    with closing(RoundSampler(source, config.engine, config, model, folders, progress)) as sampler:
         reflector = sampler
         if config.reflector is not None:
             asked = config.reflector
             path = None if asked.model is None else Path(asked.model)
             other = sample_source(asked.engine, asked.chat, path)
-            reflector = Sampler(other, asked.engine, config, path, folders, progress)
+            reflector = RoundSampler(other, asked.engine, config, path, folders, progress)
         try:
             synthesis = Synthesis(rows, config, sampler, reflector, budget)
             synthesis.run(progress)
@@ -198,3 +196,91 @@ def _outcomes(rows: Sequence[HardRow]) -> Iterator[str]:
                 yield f"positive_dropped:{attempt.dropped}"
             else:
                 yield "attempt_failed"
+
+
+EXAMPLES = 5
+EXAMPLE_CHARS = 600
+
+
+def synthesis_facts(rows: Sequence[HardRow], budget: Budget) -> dict[str, Any]:
+    """Return what the stage's record and the report say of a synthesis."""
+    with_positive = [hard for hard in rows if hard.positives]
+    return {
+        "hard_rows": len(rows),
+        "rows_with_positive": len(with_positive),
+        "became_trainable": sum(hard.origin == "hard" for hard in with_positive),
+        "tokens": budget.spent,
+        "budget_tokens": budget.config.budget_tokens,
+        "rounds": budget.rounds,
+        "strategies": _by_strategy(rows),
+        "difficulties": _by_difficulty(rows),
+        "dropped": _dropped(rows),
+        "examples": _examples(with_positive),
+    }
+
+
+def _by_strategy(rows: Sequence[HardRow]) -> list[dict[str, Any]]:
+    sums: dict[tuple[str, str], dict[str, Any]] = {}
+    kept = sum(hard.positives for hard in rows)
+    for hard in rows:
+        for attempt in hard.attempts:
+            empty = {"attempts": 0, "right": 0, "positives": 0, "tokens": 0}
+            tally = sums.setdefault((attempt.strategy, hard.difficulty), empty)
+            tally["attempts"] += 1
+            tally["right"] += attempt.passed
+            tally["positives"] += attempt.kept
+            tally["tokens"] += attempt.tokens
+    return [
+        {
+            "strategy": strategy,
+            "difficulty": difficulty,
+            **tally,
+            "per_thousand_tokens": round(1000 * tally["positives"] / tally["tokens"], 3) if tally["tokens"] else None,
+            "share": round(tally["positives"] / kept, 4) if kept else None,
+        }
+        for (strategy, difficulty), tally in sorted(sums.items())
+    ]
+
+
+def _by_difficulty(rows: Sequence[HardRow]) -> dict[str, dict[str, int]]:
+    sums: dict[str, dict[str, int]] = {}
+    for hard in rows:
+        tally = sums.setdefault(hard.difficulty, {"rows": 0, "with_positive": 0})
+        tally["rows"] += 1
+        tally["with_positive"] += bool(hard.positives)
+    return dict(sorted(sums.items()))
+
+
+def _dropped(rows: Sequence[HardRow]) -> dict[str, int]:
+    reasons: dict[str, int] = {}
+    for hard in rows:
+        for attempt in hard.attempts:
+            if attempt.dropped is not None:
+                reasons[str(attempt.dropped)] = reasons.get(str(attempt.dropped), 0) + 1
+    return dict(sorted(reasons.items(), key=lambda entry: -entry[1]))
+
+
+def _examples(rows: Sequence[HardRow]) -> list[dict[str, Any]]:
+    """Return a few positives with what led to them, of different strategies first."""
+    firsts: dict[str, tuple[HardRow, Attempt]] = {}
+    others: list[tuple[HardRow, Attempt]] = []
+    for hard in rows:
+        for attempt in hard.attempts:
+            if attempt.kept and attempt.strategy not in firsts:
+                firsts[attempt.strategy] = hard, attempt
+            elif attempt.kept:
+                others.append((hard, attempt))
+    chosen = [*firsts.values(), *others][:EXAMPLES]
+    return [
+        {
+            "id": hard.row["id"],
+            "prompt": hard.row["prompt"][:EXAMPLE_CHARS],
+            "strategy": attempt.strategy,
+            "failed": attempt.parent.completion[:EXAMPLE_CHARS] if attempt.parent is not None else None,
+            "feedback": attempt.feedback,
+            "reflection": attempt.reflection[:EXAMPLE_CHARS] if attempt.reflection else None,
+            "completion": attempt.completion[:EXAMPLE_CHARS],
+            "geometric_weight": round(attempt.leaks["weights"][2], 4),
+        }
+        for hard, attempt in chosen
+    ]

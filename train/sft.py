@@ -25,11 +25,10 @@ from truegold.pipeline.engines.chat import ChatEncoder, PromptEncoder, load_enco
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.rows import Row, read_rows
-from truegold.train.config.changes import changes_of, record_settings
 from truegold.train.config.models import TUNABLE_SFT, SftConfig
 from truegold.train.config.turns import DialoguesConfig, TurnsConfig
-from truegold.train.model.metrics import MetricsLog
-from truegold.train.turns.loading import load_environment
+from truegold.train.model.training_log import MetricsLog, changes_of, record_settings
+from truegold.train.turns.environment import load_environment
 from truegold.verifiers import ConfigError, InputError, Item, gold_response, resolve, verify_batch
 from truegold.verifiers.running.batch import MAX_TIMEOUTS
 
@@ -62,7 +61,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
     from truegold.train.model.distributed import rank, world_size
     from truegold.train.model.engine import TrainingEngine
     from truegold.train.model.policy import pad_id
-    from truegold.train.model.records import read_distilled
+    from truegold.train.model.segment import read_distilled
 
     encoder = load_encoder(inputs["model"], config.chat)
     counts: dict[str, int] = {}
@@ -164,7 +163,7 @@ def read_examples(
     dialogues: what the prompts of dialogues have beside their messages. Raises InputError naming the line that is
     wrong, also where the chat template refuses it.
     """
-    from truegold.train.turns.examples import dialogue_segments
+    from truegold.train.turns.dialogue import dialogue_segments
     from truegold.train.turns.template import TurnTemplate
 
     config = dialogues or DialoguesConfig()

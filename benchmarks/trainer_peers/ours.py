@@ -15,8 +15,7 @@ from trainer_peers.setting import SEED, Setting, load_problems
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.tables.rows import row_id, write_rows
-from truegold.train.config.feed import FeedConfig, Order
-from truegold.train.config.grpo import GrpoConfig, SamplingConfig
+from truegold.train.config.grpo import FeedConfig, GrpoConfig, Order, SamplingConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.config.objective import MaskConfig, ObjectiveConfig
 from truegold.train.grpo import grpo

@@ -183,7 +183,7 @@ def template(
     from truegold.pipeline.config.engines import ChatConfig
     from truegold.pipeline.engines.chat import load_encoder
     from truegold.train.turns.template import TurnTemplate
-    from truegold.train.turns.thinking import profile_template
+    from truegold.train.turns.template_profile import profile_template
 
     # What the template does is found out below, also where it refuses the prompt that an encoder tries.
     encoder = load_encoder(model, ChatConfig(use_template=False))

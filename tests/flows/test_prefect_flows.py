@@ -12,7 +12,7 @@ from truegold.flows.config import RunConfig, validate_config
 from truegold.flows.execute import Call
 from truegold.pipeline.running.stage import Stage
 from truegold.pipeline.running.stage_table import Phase
-from truegold.train.guards.stops import record_stop
+from truegold.train.guards.doctor import record_stop
 from truegold.verifiers import GuardError, InputError, SetupError
 
 pytestmark = pytest.mark.filterwarnings("default")

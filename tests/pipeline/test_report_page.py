@@ -180,7 +180,7 @@ def test_long_lines_are_thinned() -> None:
 
 def test_it_reads_columns_that_training_writes() -> None:
     pytest.importorskip("torch", reason="the schema of completions lies in truegold.train, which needs torch")
-    from truegold.train.grpo.completions import COMPLETION_SCHEMA
+    from truegold.train.grpo.groups import COMPLETION_SCHEMA
 
     assert {*COMPLETION_COLUMNS, "trained"} <= set(COMPLETION_SCHEMA.names)
 

@@ -17,7 +17,7 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo import grpo
-from truegold.train.grpo.responses import Responder
+from truegold.train.grpo.guard_actions import Responder
 from truegold.train.model.distributed import rank
 from truegold.train.model.engine import TrainingEngine
 

@@ -25,7 +25,7 @@ from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.model.distributed import init_distributed
 from truegold.train.rollout.sampler_child import SamplerSetup
-from truegold.train.rollout.sampler_pool import SamplerPool
+from truegold.train.rollout.samplers import SamplerPool
 from truegold.train.rollout.weight_files import write_weights
 from truegold.verifiers import GuardError
 

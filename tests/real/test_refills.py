@@ -11,11 +11,9 @@ import pytest
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.tables.rows import Row
-from truegold.train.config.feed import FeedConfig, Order
-from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.grpo import FeedConfig, GrpoConfig, Order
 from truegold.train.grpo.feed import Feed
-from truegold.train.grpo.group_choice import choose_groups
-from truegold.train.grpo.rewards import StepCompletion
+from truegold.train.grpo.groups import SampledGroups, StepCompletion, choose_groups
 from truegold.train.grpo.step import Trainer
 from truegold.train.model.distributed import init_distributed
 from truegold.train.model.segment import Segment
@@ -30,10 +28,10 @@ def group_of_one() -> None:
     init_distributed()
 
 
-class Judged(Trainer):
-    """A trainer whose completions are as right as their rows say."""
+class Judged(SampledGroups):
+    """Groups whose completions are as right as their rows say."""
 
-    def _sample_and_score(self, rows: Sequence[Row], step: int, first_group: int) -> list[StepCompletion]:
+    def sample(self, rows: Sequence[Row], step: int, first_group: int) -> list[StepCompletion]:
         return [
             StepCompletion(row, Segment((1,), (2,), reward=float(right), right=right, group=group), UNUSED)
             for group, row in enumerate(rows, first_group)
@@ -42,6 +40,11 @@ class Judged(Trainer):
 
 
 UNUSED = cast("Any", SimpleNamespace(encoder=ByteEncoder(ChatConfig())))
+
+
+def make_trainer(feed: Feed, config: GrpoConfig) -> Trainer:
+    groups = Judged(feed, config, UNUSED, UNUSED, 8, None)
+    return Trainer(feed, [], config, UNUSED, UNUSED, groups, UNUSED, UNUSED)
 
 
 def entered(rows: Sequence[int], reserve: Sequence[int], **settings: Any) -> tuple[list[int], Feed]:
@@ -55,8 +58,9 @@ def entered(rows: Sequence[int], reserve: Sequence[int], **settings: Any) -> tup
         steps=1,
         seed=0,
     )
-    trainer = Judged(feed, [], config, UNUSED, UNUSED, 8, UNUSED, UNUSED)
-    scores = list(trainer._score_groups(trainer._roll_out(0)).values())
+    trainer = make_trainer(feed, config)
+    completions = trainer.groups.collect(0, 0, trainer._count_missing)
+    scores = list(trainer._score_groups(completions).values())
     chosen = choose_groups(scores, config.prompts_per_step, config.sampling.right_share)
     return sorted(scores[index].right for index in chosen), feed
 
@@ -92,7 +96,7 @@ def test_what_a_step_is_relative_to_follows_the_setting() -> None:
     shares = []
     for relative_to in ("sampled", "teaching"):
         config = GrpoConfig.model_validate({"prompts_per_step": 32, "objective": {"relative_to": relative_to}})
-        trainer = Judged(UNUSED, [], config, UNUSED, UNUSED, 8, UNUSED, UNUSED)
+        trainer = make_trainer(UNUSED, config)
         shares.append([trainer._share_entered(completions, range(entered)) for entered in (32, 8, 1)])
     assert shares == [[1.0, 0.25, 1 / 32], [1.0, 1.0, 1.0]]
 
@@ -107,9 +111,9 @@ def test_a_step_is_refilled_once_where_there_are_problems_for_two(
 
 def test_of_a_batch_that_is_left_out_nothing_counts_as_trained() -> None:
     config = GrpoConfig.model_validate({"prompts_per_step": 2})
-    trainer = Judged(UNUSED, [], config, UNUSED, UNUSED, 8, UNUSED, UNUSED)
+    trainer = make_trainer(UNUSED, config)
     entered: list[list[int]] = []
-    trainer.background = cast(
+    trainer.groups = cast(
         "Any", SimpleNamespace(finish=lambda groups, version, step: entered.append(list(groups)) or {"staleness": 0.0})
     )
     completions = [StepCompletion(row(1), Segment((1,), (2,)), UNUSED, trained=True)]

@@ -13,10 +13,8 @@ import pytest
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
-from truegold.train.grpo.responses import QUARANTINE, Responder
-from truegold.train.guards.doctor import recorded_stop
-from truegold.train.guards.logs import ALARMS
-from truegold.train.guards.stops import record_stop
+from truegold.train.grpo.guard_actions import QUARANTINE, Responder
+from truegold.train.guards.doctor import ALARMS, record_stop, recorded_stop
 from truegold.train.model.distributed import init_distributed
 from truegold.verifiers import GuardError, SetupError
 
@@ -53,10 +51,10 @@ def responder(out: Path, **guards: Any) -> tuple[Responder, Notes]:
         state=dict,
         feed=SimpleNamespace(unlearn=lambda state: notes.log.append(f"unlearn since {state['feed']}")),
         rollout=SimpleNamespace(engine=SimpleNamespace(forget_prefixes=lambda: notes.log.append("forget")), version=0),
-        background=None,
+        groups=SimpleNamespace(forget_before=lambda version: None),
         version=0,
     )
-    trainer.bring_sampler_up = lambda: notes.log.append(f"sync from {trainer.rollout.version}")
+    trainer.update_sampler = lambda: notes.log.append(f"sync from {trainer.rollout.version}")
     (out / "completions").mkdir()
     for step in range(60):
         (out / "completions" / f"step-{step:06d}.parquet").write_bytes(b"rows")
@@ -226,7 +224,7 @@ def test_a_hiccup_of_the_verifier_at_the_end_takes_back_nothing_where_the_held_o
 
 def test_a_return_forgets_the_buffer_of_groups_and_keeps_the_error_of_the_best_evaluation(tmp_path: Path) -> None:
     made, notes = responder(tmp_path)
-    made._trainer.background = SimpleNamespace(  # type: ignore[assignment]
+    made._trainer.groups = SimpleNamespace(  # type: ignore[assignment]
         forget_before=lambda version: notes.log.append(f"forget before {version}")
     )
     made.evaluated(0, {"heldout_pass_rate": 0.5, "heldout_error": 0.05})

@@ -17,9 +17,9 @@ from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.isolation import call_isolated
 from truegold.pipeline.running.progress import NullProgress
-from truegold.train.config.changes import changes_of
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
+from truegold.train.model.training_log import changes_of
 from truegold.verifiers import GuardError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]

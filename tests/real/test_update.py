@@ -11,8 +11,7 @@ import torch
 
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.config.objective import ClipConfig, MaskConfig, ObjectiveConfig
-from truegold.train.grpo.step_loss import PreparedBatch, StepLoss
-from truegold.train.grpo.update import Updater, WeighedBatch, resolve_loss, weigh_segments
+from truegold.train.grpo.update import PreparedBatch, StepLoss, Updater, WeighedBatch, resolve_loss, weigh_segments
 from truegold.train.model.distributed import init_distributed
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment, collate

@@ -18,9 +18,8 @@ from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment, collate
-from truegold.train.rollout.mismatch import mismatch
-from truegold.train.rollout.probe import Probe
-from truegold.train.rollout.rollout import Rollout
+from truegold.train.objective.weights import mismatch
+from truegold.train.rollout.rollout import Probe, Rollout
 from truegold.train.sft import negative_log_likelihood
 from truegold.verifiers import GuardError
 

@@ -7,10 +7,9 @@ from typing import Any
 from numbered_rows import make_row
 
 from truegold.pipeline.rates.posterior import Beta
-from truegold.synth.attempt import Attempt
-from truegold.synth.budget import Action, Budget
+from truegold.synth.budget import Budget, PlannedAttempt
 from truegold.synth.config import SynthConfig
-from truegold.synth.hard_rows import HardRow
+from truegold.synth.hard_rows import Attempt, HardRow
 from truegold.synth.strategies import BUILT_IN
 
 
@@ -96,7 +95,7 @@ def test_attempts_go_on_from_failures_that_nobody_has_gone_on_from() -> None:
     assert action.parent is fresh
     assert budget("retry").choose([hard_row(1, failures=[])], {}) == []
     (bare,) = budget("hotter").choose([hard_row(1)], {})
-    assert isinstance(bare, Action) and bare.parent is None
+    assert isinstance(bare, PlannedAttempt) and bare.parent is None
     deep = attempt(number=1)
     deep.parent = attempt(number=0)
     (shallow,) = budget("retry", depth=2).choose([hard_row(1, attempts=[deep])], {})

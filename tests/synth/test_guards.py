@@ -16,7 +16,7 @@ import pytest
 from real_data import real_data
 
 from truegold.synth.config import LeakConfig
-from truegold.synth.guards.check import LeakReason, LeakReport, Sources, check_output, is_near_copy
+from truegold.synth.leaks import LeakReason, LeakReport, Sources, check_output, is_near_copy
 from truegold.synth.records import Weights, weigh
 
 LEAKS = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "leaks.jsonl").read_text().splitlines()]

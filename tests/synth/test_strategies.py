@@ -6,8 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from truegold.synth.strategies import BUILT_IN, Strategy, load_strategy, strategy_fingerprint
-from truegold.synth.strategies.base import LANGUAGES, PLACEHOLDERS, fill
+from truegold.synth.strategies import (
+    BUILT_IN,
+    LANGUAGES,
+    PLACEHOLDERS,
+    Strategy,
+    fill,
+    load_strategy,
+    strategy_fingerprint,
+)
 from truegold.verifiers import ConfigError
 
 

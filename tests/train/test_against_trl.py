@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from truegold.train.config.objective import ObjectiveConfig
-from truegold.train.grpo.step_loss import PreparedBatch, StepLoss
+from truegold.train.grpo.update import PreparedBatch, StepLoss
 from truegold.train.model.segment import Segment, collate
 from truegold.train.objective import Totals, entropy_threshold
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from truegold.train.config.changes import changes_of, read_settings, record_settings
 from truegold.train.config.grpo import TUNABLE_GRPO, GrpoConfig
+from truegold.train.model.training_log import changes_of, read_settings, record_settings
 
 
 def start(folder: Path, step: int, **settings: Any) -> list[str]:

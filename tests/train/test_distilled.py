@@ -23,13 +23,10 @@ from truegold.pipeline.tables.rows import write_rows
 from truegold.synth.records import DISTILLED_SCHEMA
 from truegold.train.config.models import SftConfig
 from truegold.train.config.objective import DistilledConfig, MaskConfig, ObjectiveConfig
-from truegold.train.grpo.distilled import Distilled, join, load_distilled, relative_advantage
-from truegold.train.grpo.rewards import StepCompletion
-from truegold.train.grpo.self_teacher import self_teachers
-from truegold.train.grpo.step_loss import PreparedBatch, StepLoss
-from truegold.train.grpo.update import WeighedBatch
-from truegold.train.model.records import DistilledPositive
-from truegold.train.model.segment import Segment, collate
+from truegold.train.grpo.distilled import Distilled, join, load_distilled, relative_advantage, self_teachers
+from truegold.train.grpo.groups import StepCompletion
+from truegold.train.grpo.update import PreparedBatch, StepLoss, WeighedBatch
+from truegold.train.model.segment import DistilledPositive, Segment, collate
 from truegold.train.objective import Totals, distillation_weights, ppo_clip, self_distillation
 from truegold.train.sft import distilled_weights, negative_log_likelihood
 
@@ -200,8 +197,9 @@ def test_positives_of_other_prompts_are_left_out_and_counted(tmp_path: Path) -> 
     write_rows(tmp_path / "distilled.parquet", records, DISTILLED_SCHEMA)
     kept, skipped = load_distilled(tmp_path / "distilled.parquet", encoder, rows, ObjectiveConfig())
     assert skipped == {"skip:distilled_other_prompt": 1, "skip:distilled_of_no_row": 1}
+    assert kept is not None
     assert len(kept.members(group_of(0), {0: 0.0}, 0)) == 1
-    assert load_distilled(None, encoder, rows, ObjectiveConfig())[1] == {}
+    assert load_distilled(None, encoder, rows, ObjectiveConfig()) == (None, {})
 
 
 # The loss.

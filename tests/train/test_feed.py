@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.pipeline.tables.rows import Row
-from truegold.train.config.feed import FeedConfig
+from truegold.train.config.grpo import FeedConfig
 from truegold.train.grpo.feed import Feed
-from truegold.train.grpo.group_choice import GroupScore
+from truegold.train.grpo.groups import GroupScore
 
 
 def rows(names: str, **fields: Any) -> list[Row]:

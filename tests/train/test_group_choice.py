@@ -6,9 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.train.grpo.group_choice import GroupScore, choose_groups, count_missing_groups, right_share, score_group
+from truegold.train.grpo.groups import GroupScore, choose_groups, count_missing_groups, right_share, score_group
+from truegold.train.model.segment import Segment
 
 SIZE = 8
+
+
+def segments(rewards: list[float], right: list[bool]) -> list[Segment]:
+    pairs = zip(rewards, right, strict=True)
+    return [Segment((1,), (2,), reward=reward, right=is_right) for reward, is_right in pairs]
 
 
 def scores(*right: int) -> list[GroupScore]:
@@ -43,7 +49,7 @@ def test_no_group_makes_room_for_one_that_overshoots() -> None:
 
 def score(kind: str, right: int, k: int = 4) -> GroupScore:
     passed = [index < right for index in range(SIZE)]
-    return score_group([float(is_right) for is_right in passed], passed, kind, k)
+    return score_group(segments([float(is_right) for is_right in passed], passed), kind, k)
 
 
 @pytest.mark.parametrize("kind", ["grpo", "dr_grpo", "rloo", "batch_std", "reinforce_pp_baseline", "maxrl"])
@@ -54,12 +60,12 @@ def test_a_group_teaches_where_its_rewards_differ(kind: str) -> None:
 @pytest.mark.parametrize("reward", [0.1, 0.7, 1.1, -0.2])
 def test_a_group_of_equal_rewards_teaches_nothing_whatever_they_are(reward: float) -> None:
     # The mean of eight times 0.1 is not 0.1 to the last bit.
-    assert not score_group([reward] * SIZE, [False] * SIZE, "grpo", 1).teaches
+    assert not score_group(segments([reward] * SIZE, [False] * SIZE), "grpo", 1).teaches
 
 
 def test_reinforce_pp_learns_from_groups_that_are_all_right_too() -> None:
     assert [score("reinforce_pp", right).teaches for right in (0, 3, 8)] == [True, True, True]
-    assert not score_group([], [], "reinforce_pp", 1).teaches
+    assert not score_group([], "reinforce_pp", 1).teaches
 
 
 def test_under_pass_at_k_easy_groups_teach_nothing() -> None:

@@ -11,8 +11,7 @@ from architectures import CANNOT_BE_BUILT, served_types, tiny_causal_lm
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
-from truegold.train.model.logits import OwnPath, PlainPath
-from truegold.train.model.policy import Policy
+from truegold.train.model.policy import OwnPath, PlainPath, Policy
 from truegold.train.model.segment import Segment, collate
 from truegold.verifiers import SetupError
 

@@ -10,23 +10,23 @@ from threading import Timer
 import pytest
 from torch.utils.file_baton import FileBaton
 
-from truegold.train.model import operators
+from truegold.train.model import distributed
 from truegold.verifiers import SetupError
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path))
-    monkeypatch.setattr(operators, "ANNOUNCE_S", 0.1)
-    monkeypatch.setattr(operators, "PATIENCE_S", 0.5)
-    monkeypatch.setattr(operators, "POLL_S", 0.02)
+    monkeypatch.setattr(distributed, "ANNOUNCE_S", 0.1)
+    monkeypatch.setattr(distributed, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(distributed, "POLL_S", 0.02)
     return tmp_path
 
 
 def test_a_build_that_does_not_end_is_named_and_given_up(folder: Path) -> None:
     notes: list[str] = []
     original = FileBaton.wait
-    with operators.extensions_folder(notes.append):
+    with distributed.extensions_folder(notes.append):
         (folder / "shm").mkdir()
         (folder / "shm" / "lock").touch()
         with pytest.raises(SetupError, match=r"operator is locked: another build has held .*shm/lock") as caught:
@@ -40,13 +40,13 @@ def test_a_build_that_does_not_end_is_named_and_given_up(folder: Path) -> None:
 def test_a_process_that_keeps_the_lock_to_itself_is_given_up(folder: Path) -> None:
     with (folder / "truegold.lock").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
-        with pytest.raises(SetupError, match=r"truegold\.lock"), operators.extensions_folder(lambda _: None):
+        with pytest.raises(SetupError, match=r"truegold\.lock"), distributed.extensions_folder(lambda _: None):
             pass
 
 
 def test_a_build_that_ends_is_waited_for(folder: Path) -> None:
     lock = folder / "lock"
-    with operators.extensions_folder(lambda _: None):
+    with distributed.extensions_folder(lambda _: None):
         lock.touch()
         Timer(0.2, lock.unlink).start()
         FileBaton(str(lock)).wait()
@@ -55,7 +55,7 @@ def test_a_build_that_ends_is_waited_for(folder: Path) -> None:
 def test_what_a_killed_build_left_behind_is_removed(folder: Path) -> None:
     (folder / "shm").mkdir()
     (folder / "shm" / "lock").touch()
-    with operators.extensions_folder(lambda _: None):
+    with distributed.extensions_folder(lambda _: None):
         assert not (folder / "shm" / "lock").exists()
 
 
@@ -65,7 +65,7 @@ def test_two_installations_do_not_compile_over_each_other(tmp_path: Path, monkey
     folders = []
     for version in ("1.0", "1.0", "2.0"):
         monkeypatch.delenv("TORCH_EXTENSIONS_DIR")
-        monkeypatch.setattr(operators.importlib.metadata, "version", lambda package, version=version: version)
-        with operators.extensions_folder(lambda _: None):
+        monkeypatch.setattr(distributed.importlib.metadata, "version", lambda package, version=version: version)
+        with distributed.extensions_folder(lambda _: None):
             folders.append(os.environ["TORCH_EXTENSIONS_DIR"])
     assert folders[0] == folders[1] != folders[2]

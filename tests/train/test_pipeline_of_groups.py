@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
 from truegold.pipeline.tables.rows import Row
-from truegold.train.config.feed import FeedConfig
-from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.grpo import FeedConfig, GrpoConfig
 from truegold.train.grpo.asynchronous import LEDGER, Pipeline
 from truegold.train.grpo.feed import Feed
-from truegold.train.grpo.group_choice import GroupScore
-from truegold.train.rollout.sampler import Done
+from truegold.train.grpo.groups import GroupScore
 from truegold.train.rollout.sampler_child import Usage
+from truegold.train.rollout.samplers import Done
 
 SIZE, STEP = 2, 3
 """Completions of a group, and groups of a step."""

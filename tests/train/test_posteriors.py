@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from truegold.train.grpo.posteriors import Posteriors
+from truegold.train.grpo.feed import Posteriors
 
 GROUP = 8
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 
 from truegold.train.config.objective import ObjectiveConfig
-from truegold.train.grpo.step_loss import PreparedBatch, StepLoss
-from truegold.train.grpo.update import _token_staleness
+from truegold.train.grpo.update import PreparedBatch, StepLoss, _token_staleness
 from truegold.train.model.segment import Segment, collate
 from truegold.train.objective import Totals
 

@@ -15,11 +15,9 @@ from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.tables.rows import Row
-from truegold.train.config.grpo import GrpoConfig
-from truegold.train.config.reward import RewardConfig
+from truegold.train.config.grpo import GrpoConfig, RewardConfig
 from truegold.train.grpo.batch_metrics import diversity_metrics, reward_metrics
-from truegold.train.grpo.completions import write_completions
-from truegold.train.grpo.rewards import CompletionScorer, StepCompletion, without_contents
+from truegold.train.grpo.groups import CompletionScorer, StepCompletion, strip_texts, write_completions
 from truegold.train.model.segment import Segment
 from truegold.verifiers import GuardError
 
@@ -198,7 +196,7 @@ def test_what_ranks_send_each_other_of_a_completion_is_small_and_tells_metrics_a
     completions = scored(SHAPED, [row(0), row(1)], groups)
     for completion in completions:
         completion.row["solution"] = "long" * 1000
-    small = [without_contents(completion) for completion in completions]
+    small = [strip_texts(completion) for completion in completions]
     assert reward_metrics(small, SHAPED.composition) == reward_metrics(completions, SHAPED.composition)
     assert diversity_metrics(small, []) == diversity_metrics(completions, [])
     assert max(len(pickle.dumps(completion)) for completion in small) < 1500

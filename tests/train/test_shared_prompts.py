@@ -10,10 +10,8 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from truegold.train.model.policy import Policy
-from truegold.train.model.prefix_cache import checkpoint_with_cache, keeps_whole_cache
-from truegold.train.model.segment import Batch, Segment, collate
-from truegold.train.model.shared_prompts import collate_shared, cut_group, shared_batches
+from truegold.train.model.policy import Policy, checkpoint_with_cache, keeps_whole_cache
+from truegold.train.model.segment import Batch, Segment, collate, collate_shared, cut_group, shared_batches
 
 
 def groups(lengths: list[list[int]], prompts: list[int]) -> list[Segment]:

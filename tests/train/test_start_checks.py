@@ -20,7 +20,7 @@ from truegold.train.grpo.start_checks import (
     split_by_leak,
     split_by_room,
 )
-from truegold.train.rollout.engines import check_engine
+from truegold.train.rollout.rollout import check_engine
 from truegold.verifiers import ConfigError, InputError
 
 CONFIG = EvaluationConfig()

@@ -21,12 +21,11 @@ from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.feed import Feed
-from truegold.train.grpo.step import Trainer
+from truegold.train.grpo.step import Trainer, make_group_source
 from truegold.train.grpo.update import Updater
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.policy import pad_id
-from truegold.train.rollout.probe import Probe
-from truegold.train.rollout.rollout import Rollout
+from truegold.train.rollout.rollout import Probe, Rollout
 
 VERIFIER = """
 def even(response, gold):
@@ -135,4 +134,5 @@ def make_trainer(model: Path, folder: Path, **settings: Any) -> Trainer:
     feed = Feed(rows[:8], rows[8:12], config.feed, group_size=config.group_size, steps=config.steps, seed=config.seed)
     updater = Updater(engine, config.objective, 8, config.steps * config.objective.updates)
     evaluation = SamplingParams(1.0, 1.0, 8, encoder.stop_token_ids)
-    return Trainer(feed, rows[12:], config, updater, rollout, 8, evaluation, folder)
+    groups = make_group_source(feed, config, rollout, 8, folder)
+    return Trainer(feed, rows[12:], config, updater, rollout, groups, evaluation, folder)

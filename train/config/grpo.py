@@ -1,21 +1,183 @@
-"""The configuration of RL: the objective, how it samples and rewards, and what it is evaluated by."""
+"""The configuration of RL: which problems come next, how they are sampled and rewarded, and what is measured."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from enum import StrEnum
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, PositiveFloat, Tag, field_validator, model_validator
+from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator, model_validator
 
-from truegold.pipeline.config.base import LaunchConfig, StageConfig, by_type
+from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConfig, by_type, moved_error
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
-from truegold.train.config.asynchronous import AsynchronousConfig
-from truegold.train.config.feed import FeedConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
-from truegold.train.config.reward import Range, RewardConfig
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.guards.table import GUARDS, NOT_THE_POLICY, PROBE, PROMPTS, SEVERITY
+from truegold.verifiers import Term
+from truegold.verifiers.reward import find_mistakes
+
+
+class Order(StrEnum):
+    """How the next problems are chosen."""
+
+    SIGNAL = "signal"
+    """By how probable it is that their group teaches, as the profile and all rollouts since have it."""
+    UNIFORM = "uniform"
+    """All in turn, in a fresh permutation each epoch."""
+    CURRICULUM = "curriculum"
+    """Easy ones first, in stages: the easiest part, then it and the next, at last all."""
+
+
+class FeedConfig(StageConfig):
+    """Which problems come next."""
+
+    order: Order = Order.UNIFORM
+    """`uniform`, `signal` or `curriculum`."""
+    stages: int = Field(default=3, ge=1)
+    """The stages of a curriculum, of equally many steps."""
+
+    @model_validator(mode="after")
+    def _check_stages_have_an_effect(self) -> FeedConfig:
+        if self.order is not Order.CURRICULUM and self.stages != FeedConfig.model_fields["stages"].default:
+            raise ValueError(
+                f"stages ({self.stages}) are those of a curriculum: set order to curriculum, or leave them out"
+            )
+        return self
+
+
+class AsynchronousConfig(StageConfig):
+    """Sampling beside the update."""
+
+    max_staleness: int = Field(default=1, ge=1)
+    """How many versions of the weights a group may be behind those that are trained. 1 is one step off: while a batch
+    is trained on, the next one is sampled. Older groups are dropped and counted."""
+    in_flight: bool = False
+    """Whether new weights are loaded while completions are being sampled, whose later tokens are then of the new ones
+    (PipelineRL, arXiv 2509.19128); otherwise those that have begun are finished first."""
+    order: Literal["fresh", "first"] = "first"
+    """Which groups a batch is made of, where more are ready than it takes: the freshest, or those that were first."""
+    devices: tuple[str, ...] = ()
+    """The GPUs of each sampler, as CUDA_VISIBLE_DEVICES has them: ["4", "5"] are two samplers of a GPU each. Left out:
+    the trainer's."""
+    samplers: int = Field(default=1, ge=1)
+    """Sampling processes, whatever the number of ranks; with `devices` there is one for each entry."""
+
+    @field_validator("devices", mode="before")
+    @classmethod
+    def _take_one_for_a_list(cls, devices: Any) -> Any:
+        return (devices,) if isinstance(devices, str) else devices
+
+    @model_validator(mode="after")
+    def _check_devices_are_of_samplers(self) -> AsynchronousConfig:
+        if self.devices and self.samplers not in (1, len(self.devices)):
+            raise ValueError(f"samplers ({self.samplers}) have {len(self.devices)} entries of devices: leave one out")
+        return self
+
+    @model_validator(mode="after")
+    def _check_devices_differ(self) -> AsynchronousConfig:
+        devices = [name.strip() for entry in self.devices for name in entry.split(",") if name.strip()]
+        if shared := sorted({name for name in devices if devices.count(name) > 1}):
+            raise ValueError(
+                f"devices names {', '.join(shared)} more than once: each sampler takes the memory of its GPUs for "
+                "itself, so give every one others"
+            )
+        return self
+
+    def groups_ahead(self, steps: int, prompts_per_step: int) -> int:
+        """Return how many groups may be asked for and not taken: those of each version that may be trained on. In so
+        many steps no group gets older than `steps` - 1 versions, whatever the bound."""
+        return prompts_per_step * (min(self.max_staleness, steps - 1) + 1)
+
+    def check_samplers(self, ahead: int) -> None:
+        """Raise ValueError for more samplers than groups ahead, of which each goes to one sampler."""
+        if len(self.sampler_devices) > ahead:
+            raise ValueError(
+                f"asynchronous.samplers ({len(self.sampler_devices)}) must be at most {ahead}, the groups that are "
+                "asked for ahead (prompts_per_step for each version): the others would have nothing to sample"
+            )
+
+    def check_server(self) -> None:
+        """Raise ValueError for what does not go with vLLM servers."""
+        if self.in_flight:
+            raise ValueError(
+                "asynchronous.in_flight does not go with an engine of type server, which does not say what token is of "
+                "what weights: leave it out, and what has begun is finished first"
+            )
+        if self.devices or self.samplers > 1:
+            raise ValueError("asynchronous.devices and samplers are of processes: name the servers in engine.urls")
+
+    @property
+    def sampler_devices(self) -> tuple[str | None, ...]:
+        """The GPUs of each sampler; None for the trainer's."""
+        return self.devices or (None,) * self.samplers
+
+
+def _check_range(bounds: tuple[float, float]) -> tuple[float, float]:
+    if not bounds[0] < bounds[1]:
+        raise ValueError("must be [lowest, highest]")
+    return bounds
+
+
+Range = Annotated[tuple[float, float], AfterValidator(_check_range)]
+
+
+class RewardTerm(StageConfig):
+    """One term of the reward: it adds weight * (score + offset)."""
+
+    name: str
+    """Its name in metrics, completions and gates."""
+    verifier: str | None = None
+    """A built-in name, an entry point or an import string; without it, the row's own verifier: correctness."""
+    weight: float = Field(default=1.0, allow_inf_nan=False)
+    """0: measured, and no part of the reward."""
+    offset: float = Field(default=0.0, allow_inf_nan=False)
+    """Added to the score; -1 turns a score of 0 to 1 into a punishment of -1 to 0."""
+    args: dict[str, Any] = Field(default_factory=dict)
+    """Arguments for the verifier it names, the same for every row; `length`, the completion's tokens, is added."""
+    gate: str | None = None
+    """The name of another term: this one counts only where that one passed."""
+
+    def as_term(self) -> Term:
+        """Return the term as the composition of rewards takes it."""
+        return Term(self.name, self.verifier, self.weight, self.offset, self.args, self.gate)
+
+
+class RewardConfig(VerdictConfig):
+    """What a completion is rewarded for."""
+
+    terms: tuple[RewardTerm, ...] = (RewardTerm(name="correct"),)
+    """The terms of the reward. Exactly one of them leaves `verifier` out: it is what pass rates are measured by."""
+    clip: Range | None = None
+    """The lowest and the highest value of the sum of the terms."""
+    workers: int = Field(default=1, ge=0)
+    """Processes that judge completions, for each rank; 0 for one a core. One will do for mathematics, programs want
+    more."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_terms_are_in_their_field(cls, values: Any) -> Any:
+        if isinstance(values, list | tuple):
+            raise moved_error("reward.terms")
+        return values
+
+    @field_validator("terms")
+    @classmethod
+    def _check_terms(cls, terms: tuple[RewardTerm, ...]) -> tuple[RewardTerm, ...]:
+        mistakes = find_mistakes([term.as_term() for term in terms])
+        if sum(term.verifier is None for term in terms) != 1:
+            mistakes.append(
+                "exactly one term must leave `verifier` out, to be judged by the row's own (weight 0 is fine)"
+            )
+        if mistakes:
+            raise ValueError("; ".join(mistakes))
+        return terms
+
+    @property
+    def composition(self) -> tuple[Term, ...]:
+        """The terms as the composition of rewards takes them."""
+        return tuple(term.as_term() for term in self.terms)
+
 
 RolloutEngineConfig = Annotated[
     Annotated[VllmEngineConfig, Tag("vllm")] | Annotated[ServerEngineConfig, Tag("server")], by_type("vllm")

@@ -1,4 +1,4 @@
-"""Rollouts beside the update: groups that are asked for ahead, a buffer of those that are done, and a ledger of all.
+"""Groups that are sampled beside the update: asked for ahead, kept until a step takes them, with a ledger of all.
 
     asked for     prompts_per_step x (max_staleness + 1) groups ahead of what has been taken, and no more: where the
                   trainer falls behind, the sampler waits
@@ -7,15 +7,19 @@
 
 A group is asked for once, under a key of its own, and ends once: `trained`, `idle` (its completions have no
 advantages, its step was left out, or there was no need for it) or `stale` (older than the bound, or sampled by weights
-that the run has returned from). A checkpoint keeps which ones have not ended; whoever goes on from it asks for them
-again. All of this is rank 0's; what the others see of it is in `background`.
+that the run has returned from). A checkpoint keeps which ones have not ended, so that a run which goes on from it asks
+for them again.
+
+Rank 0 asks for groups, keeps them and writes down how they end (`Pipeline`). The other ranks draw from their feeds what
+it has drawn, so that all of them know the same, and score and train the groups that it sends them, in turn, as if they
+had sampled them (`AsynchronousGroups`).
 """
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
@@ -25,14 +29,152 @@ from truegold.pipeline.engines.base import Request, SamplingParams, sample_seed
 from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
-from truegold.train.grpo.feed import Draw, Feed
+from truegold.train.grpo.feed import Draw, Feed, GroupScore
+from truegold.train.grpo.groups import (
+    CompletionScore,
+    CompletionScorer,
+    CountMissing,
+    SampledGroups,
+    StepCompletion,
+)
+from truegold.train.grpo.update import WeighedBatch
+from truegold.train.model.distributed import from_first_rank, rank, scattered, world_size
+from truegold.train.model.segment import Segment
 from truegold.train.rollout.rollout import Rollout
-from truegold.train.rollout.sampler import Done
-from truegold.train.rollout.sampler_pool import SamplerPool
+from truegold.train.rollout.sampler_child import Usage
+from truegold.train.rollout.samplers import Done, SamplerPool
 from truegold.train.turns.episodes import Episode
+from truegold.train.turns.template import TurnTemplate
+
+
+@dataclass
+class AsynchronousGroups:
+    """Groups that are sampled beside the update, of which each rank gets its share."""
+
+    answers: SampledGroups
+    """Scores what was sampled, and samples what is evaluated."""
+    pool: SamplerPool
+    pipeline: Pipeline | None
+    """Rank 0's."""
+    draws: list[Draw] = field(default_factory=list)
+    """Those of the step's groups."""
+
+    @property
+    def scorer(self) -> CompletionScorer:
+        """Judges the completions of all steps."""
+        return self.answers.scorer
+
+    @property
+    def template(self) -> TurnTemplate | None:
+        """Writes dialogues, where answers are dialogues."""
+        return self.answers.template
+
+    def begin(self) -> None:
+        """Start to sample."""
+        if self.pipeline is not None:
+            self.pipeline.begin()
+        self._follow()
+
+    def collect(self, version: int, step: int, count_missing: CountMissing) -> list[StepCompletion]:
+        """Return this rank's scored completions of a step from groups that were sampled meanwhile, and as many more in
+        place of groups that teach nothing as refills allow."""
+        config = self.answers.config
+        missing = config.prompts_per_step
+        completions: list[StepCompletion] = []
+        self.draws = []
+        for _ in range((config.sampling.refills or 0) + 1):
+            shares: list[tuple[list[Draw], list[Group], Usage]] = []
+            if self.pipeline is not None:
+                taken = self.pipeline.take(missing, version, step)
+                draws = [group.draw for group in taken]
+                shares = [(draws, taken[other :: world_size()], self.pool.usage) for other in range(world_size())]
+            draws, groups, usage = scattered(shares)
+            first = len(self.draws)
+            indices = range(first + rank(), first + rank() + world_size() * len(groups), world_size())
+            completions += self.answers.score_finished(groups, indices, step, usage)
+            self.draws += draws
+            missing = count_missing(completions)
+            if not missing:
+                break
+        self._follow()
+        self.answers.feed.adopt(self.draws)
+        return completions
+
+    def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
+        """Have it written down what came of the step's groups, and return what is measured of them."""
+        measured = self.pipeline.finish(entered, version, step) if self.pipeline is not None else {}
+        metrics: dict[str, float] = from_first_rank(measured)
+        return {**self.answers.finish(entered, version, step), **metrics}
+
+    def evaluate(
+        self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
+    ) -> list[CompletionScore]:
+        """Return so many scores of each held-out row, while the background pauses."""
+        # Between two evaluations nobody asks the sampler, which is never idle for it.
+        self.answers.rollout.probe.check(self.answers.rollout.version)
+        return self.answers.evaluate(rows, positions, samples, sampling)
+
+    def send_weights(self, version: int) -> None:
+        """Give the samplers the weights in training, which they load when it is their time."""
+        self.answers.rollout.send(version)
+
+    def score_group(self, members: Sequence[StepCompletion], kind: str, k: int) -> GroupScore:
+        """Return what decides whether a group enters a batch."""
+        return self.answers.score_group(members, kind, k)
+
+    def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
+        """Return the segments of a completion that get an advantage."""
+        return self.answers.compared_segments(completion)
+
+    def trained_segments(
+        self, batch: Sequence[StepCompletion], weighed: WeighedBatch
+    ) -> tuple[list[Segment], WeighedBatch]:
+        """Return all segments of a batch, and what each weighs."""
+        return self.answers.trained_segments(batch, weighed)
+
+    def forget_before(self, version: int) -> None:
+        """Leave out what older weights than these have sampled, from which the run has returned."""
+        if self.pipeline is not None:
+            self.pipeline.oldest_version = version
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps."""
+        kept: dict[str, Any] = from_first_rank(self.pipeline.state() if self.pipeline is not None else {})
+        return kept
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        if self.pipeline is not None:
+            self.pipeline.restore(state)
+
+    def close(self) -> None:
+        """End the samplers, and the processes that judge."""
+        self.pool.close()
+        self.answers.close()
+
+    def _follow(self) -> None:
+        """Draw from the feeds of other ranks what rank 0 has drawn from its own."""
+        drawn: list[int] = from_first_rank(self.pipeline.drawn if self.pipeline is not None else [])
+        if self.pipeline is not None:
+            self.pipeline.drawn = []
+            return
+        for count in drawn:
+            self.answers.feed.draw(count)
+
+
+def make_asynchronous_groups(answers: SampledGroups, out_dir: Path) -> AsynchronousGroups:
+    """Return what a training takes its groups from."""
+    pool = answers.rollout.engine
+    assert isinstance(pool, SamplerPool)
+    pipeline = None
+    if rank() == 0:
+        sampling = answers.sampling_params(0, None)
+        pipeline = Pipeline(answers.feed, answers.config, answers.rollout, pool, sampling, out_dir)
+    return AsynchronousGroups(answers, pool, pipeline)
+
 
 LEDGER = "groups.jsonl"
-"""What became of every group."""
+"""How every group has ended."""
 
 
 @dataclass
@@ -126,8 +268,8 @@ class Pipeline:
         self.taken += taken
         return taken
 
-    def finish(self, entered: Container[int], version: int, step: int) -> dict[str, float]:
-        """Write down what became of the step's groups, and return what is measured of them.
+    def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
+        """Write down how the step's groups have ended, and return what is measured of them.
 
         entered: which of them are trained on, by their position among those that were taken.
         """
@@ -149,7 +291,7 @@ class Pipeline:
         return metrics
 
     def _write(self, groups: Sequence[Group], event: str, version: int, step: int) -> None:
-        """Write down what became of groups."""
+        """Write down how groups have ended."""
         with (self.out_dir / LEDGER).open("a", encoding="utf-8") as ledger:
             for group in groups:
                 record = {

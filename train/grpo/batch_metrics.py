@@ -1,12 +1,22 @@
-"""What is measured of a rollout batch: rewards, lengths, and how different the completions of a group are."""
+"""Measures a rollout batch: rewards, lengths, scripts, and how different the completions of a group are.
+
+"4 + 4 + 4 + 4 + 4 + 4 + 4"              repetition near 1
+"答案是四" to an English problem           foreign_script 1
+"""
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
 from statistics import fmean
 
-from truegold.train.grpo.group_choice import GroupScore
-from truegold.train.grpo.rewards import StepCompletion
+from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.train.grpo.feed import GroupScore
+from truegold.train.grpo.groups import StepCompletion, right_share, strip_texts
+from truegold.train.model.distributed import gathered
 from truegold.verifiers import Reason, Term
 
 NGRAM = 4
@@ -14,6 +24,32 @@ NGRAM = 4
 
 Metrics = dict[str, float | None]
 """Scalars by name; None where a value does not exist."""
+
+
+def measure_batch(
+    completions: Sequence[StepCompletion],
+    scores: Mapping[int, GroupScore],
+    entered: Collection[int],
+    terms: Sequence[Term],
+    encoder: PromptEncoder,
+) -> Metrics:
+    """Return what is measured of a step's rollouts, over all ranks.
+
+    completions: this rank's. scores: of all groups. entered: the groups that are trained on.
+    """
+    # Tokens, texts and rows stay with the rank that has them.
+    everything = list(chain(*gathered([strip_texts(completion) for completion in completions])))
+    teaching = sum(score.teaches for score in scores.values())
+    tokens = sum(len(completion.segment.output_ids) for completion in everything)
+    return {
+        **reward_metrics(everything, terms),
+        **diversity_metrics(everything, chain(*gathered(group_ngrams(completions)))),
+        **text_metrics(completions, encoder),
+        "tokens_per_teaching_group": tokens / teaching if teaching else None,
+        "groups_entered": float(len(entered)),
+        "groups_teaching": teaching / max(len(scores), 1),
+        "right_share": right_share([scores[group] for group in entered]),
+    }
 
 
 def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term]) -> Metrics:
@@ -137,12 +173,6 @@ def distinct_ngrams(group: Sequence[Sequence[int]], n: int = NGRAM) -> float | N
     return len(set(ngrams)) / len(ngrams) if ngrams else None
 
 
-def tokens_per_teaching_group(completions: Sequence[StepCompletion], scores: Collection[GroupScore]) -> float | None:
-    """Return how many tokens were sampled for each group that teaches, None where none does."""
-    teaching = sum(score.teaches for score in scores)
-    return sum(len(completion.segment.output_ids) for completion in completions) / teaching if teaching else None
-
-
 def _mean(values: Sequence[float | None]) -> float | None:
     """Return the mean of what could be judged; None where nothing could."""
     judged = [value for value in values if value is not None]
@@ -153,3 +183,60 @@ def mean_metrics(metrics: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the mean of each metric over those dictionaries that have it, such as a batch's optimizer steps."""
     names = {name for values in metrics for name in values}
     return {name: fmean(values[name] for values in metrics if name in values) for name in sorted(names)}
+
+
+FEWEST_NGRAMS = 4
+"""A completion with fewer n-grams is too short to repeat itself."""
+
+
+def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) -> Metrics:
+    """Return repetition and the share of foreign script of a rollout batch, of which this rank has `completions`."""
+    repeated = [
+        share for completion in completions if (share := repeated_share(completion.segment.output_ids)) is not None
+    ]
+    local_counts = Counter(
+        script for completion in completions for script in _scripts(encoder.decode(completion.segment.output_ids))
+    )
+    local_known = {script for completion in completions for script in _scripts(_problem_text(completion))}
+    all_repeated = list(chain(*gathered(repeated)))
+    counts = sum(gathered(local_counts), Counter[str]())
+    return {
+        "repetition": sum(all_repeated) / len(all_repeated) if all_repeated else None,
+        "foreign_script": foreign_share(counts, set(chain(*gathered(local_known)))),
+    }
+
+
+def repeated_share(ids: Sequence[int], n: int = NGRAM) -> float | None:
+    """Return the share of a completion's n-grams of tokens that it has had before; None for very short ones."""
+    ngrams = [tuple(ids[start : start + n]) for start in range(len(ids) - n + 1)]
+    return 1.0 - len(set(ngrams)) / len(ngrams) if len(ngrams) >= FEWEST_NGRAMS else None
+
+
+def foreign_share(counts: Mapping[str, int], known: set[str]) -> float:
+    """Return the share of letters, counted by script, that belong to no script of the problems. Latin and Greek are
+    always known: mathematics is written in them."""
+    letters = sum(counts.values())
+    foreign = sum(count for script, count in counts.items() if script not in known | {"LATIN", "GREEK"})
+    return foreign / letters if letters else 0.0
+
+
+def _problem_text(completion: StepCompletion) -> str:
+    row = completion.row
+    return f"{row['prompt']} {row['gold'] or ''}"
+
+
+def _scripts(text: str) -> Iterable[str]:
+    """Yield the script of each letter of a text."""
+    return (script for character in text if (script := _script(character)))
+
+
+@lru_cache(maxsize=65536)
+def _script(character: str) -> str:
+    """Return the first word of a letter's Unicode name, which is its script; nothing for what is no letter.
+
+    LATIN SMALL LETTER A -> LATIN, CJK UNIFIED IDEOGRAPH-7B54 -> CJK, MATHEMATICAL ITALIC SMALL X -> nothing
+    """
+    if not character.isalpha():
+        return ""
+    script = unicodedata.name(character, "").split(" ", 1)[0]
+    return "" if script in ("MATHEMATICAL", "FEMININE", "MASCULINE", "MICRO", "DOUBLE-STRUCK", "SCRIPT") else script

@@ -24,10 +24,9 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.tables.rows import Row, RowKey, row_key
 from truegold.train.config.objective import DistilledConfig, ObjectiveConfig
 from truegold.train.grpo.batch_metrics import group_completions
-from truegold.train.grpo.rewards import StepCompletion
+from truegold.train.grpo.groups import StepCompletion
 from truegold.train.grpo.update import WeighedBatch
-from truegold.train.model.records import DistilledPositive, read_distilled
-from truegold.train.model.segment import Segment
+from truegold.train.model.segment import DistilledPositive, Segment, read_distilled
 
 SPREAD_FLOOR = 1e-4
 """Added to the spread of a group, as in GRPO."""
@@ -60,8 +59,6 @@ class Distilled:
 
         pass_rates: the posterior means of the groups' rows, by group.
         """
-        if not self._of_row:
-            return []
         members = []
         for group in group_completions(completions):
             index = group[0].segment.group
@@ -94,16 +91,18 @@ def relative_advantage(sampled: Sequence[Segment], most: float) -> float:
 
 def load_distilled(
     path: Path | None, encoder: PromptEncoder, rows: Sequence[Row], objective: ObjectiveConfig
-) -> tuple[Distilled, dict[str, int]]:
+) -> tuple[Distilled | None, dict[str, int]]:
     """Return the positives of the rows that are trained on, and how many are left out by reason; none without a table.
 
     A positive whose prompt's ids are not those that training samples from belongs to another chat template, and would
     teach that.
     """
-    prompts = {row_key(row): row["prompt"] for row in rows} if path is not None else {}
+    if path is None:
+        return None, {}
+    prompts = {row_key(row): row["prompt"] for row in rows}
     kept: list[DistilledPositive] = []
     skipped: Counter[str] = Counter()
-    for positive in read_distilled(path) if path is not None else ():
+    for positive in read_distilled(path):
         prompt = prompts.get(positive.key)
         if prompt is None:
             skipped["skip:distilled_of_no_row"] += 1
@@ -130,3 +129,36 @@ def join(
         tokens = torch.tensor([float(member.segment.sampled_tokens) for member in members])
         batch = replace(batch, episode_tokens=torch.cat([weighed.episode_tokens, tokens]))
     return [*segments, *(member.segment for member in members)], batch
+
+
+def self_teachers(
+    completions: Sequence[StepCompletion], encoder: PromptEncoder, template: str, longest: int
+) -> list[Segment | None]:
+    """Return for each completion the same output behind the prompt of the policy as its own teacher, in order: one that
+    shows another completion which is right.
+
+        a group of 4, the second and the third right
+        completion 0 is judged by the policy that sees completion 1, completion 1 by the one that sees 2, 2 by 1, 3 by 1
+
+    How far the policy is from that teacher is added to the loss (`objective.self_distillation`), token by token, so
+    that also within a wrong completion it is told where it went wrong. A teacher is None where no other completion of
+    the group is right, and where prompt and output would have more than `longest` tokens. The completions of a group
+    are on one rank.
+    """
+    teachers: dict[int, Segment] = {}
+    for group in group_completions(completions):
+        right = [member for member in group if member.segment.right]
+        prompts: dict[int, tuple[int, ...]] = {}
+        for position, member in enumerate(group):
+            shown = next((other for other in right if group.index(other) > position), None)
+            shown = shown or next((other for other in right if other is not member), None)
+            if shown is None:
+                continue
+            if id(shown) not in prompts:
+                solution = encoder.decode(shown.segment.output_ids)
+                question = template.replace("{prompt}", member.row["prompt"]).replace("{solution}", solution)
+                prompts[id(shown)] = tuple(encoder.encode(question))
+            teacher = replace(member.segment, prompt_ids=prompts[id(shown)])
+            if teacher.length <= longest:
+                teachers[id(member)] = teacher
+    return [teachers.get(id(completion)) for completion in completions]

@@ -17,13 +17,12 @@ from truegold.pipeline.engines.chat import load_encoder
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.train.config.changes import changes_of, record_settings
 from truegold.train.config.grpo import TUNABLE_GRPO, GrpoConfig
-from truegold.train.model.metrics import MetricsLog
+from truegold.train.model.training_log import MetricsLog, changes_of, record_settings
 
 if TYPE_CHECKING:
     from truegold.train.grpo.batch_metrics import Metrics
-    from truegold.train.grpo.responses import Responder
+    from truegold.train.grpo.guard_actions import Responder
     from truegold.train.grpo.step import Trainer
 
 CHECKPOINTS = "checkpoints"
@@ -37,7 +36,7 @@ PROBE_POOL = 256
 """The probe's prompts are chosen among those of so many rows."""
 
 
-@stage_function(version=10, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
+@stage_function(version=11, isolated=True, judges="rows", tunable=TUNABLE_GRPO)
 def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Train a model on selected rows.
 
@@ -47,19 +46,17 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     goes on.
     """
     progress.start("loading the trainer")
-    from truegold.train.grpo import distilled, start_checks
-    from truegold.train.grpo.advice import advise
+    from truegold.train.grpo import start_checks
+    from truegold.train.grpo.distilled import load_distilled
     from truegold.train.grpo.feed import Feed
-    from truegold.train.grpo.profile_prompts import compare_with_profile
-    from truegold.train.grpo.responses import Responder
-    from truegold.train.grpo.step import Trainer
+    from truegold.train.grpo.guard_actions import Responder
+    from truegold.train.grpo.start_checks import advise, compare_with_profile
+    from truegold.train.grpo.step import Trainer, make_group_source
     from truegold.train.grpo.update import Updater, resolve_loss
     from truegold.train.model.distributed import rank
     from truegold.train.model.engine import TrainingEngine
     from truegold.train.model.policy import FrozenPolicy, pad_id
-    from truegold.train.rollout.engines import build_rollout_engine, check_engine, max_length
-    from truegold.train.rollout.probe import Probe
-    from truegold.train.rollout.rollout import Rollout
+    from truegold.train.rollout.rollout import Probe, Rollout, build_rollout_engine, check_engine, max_length
 
     check_engine(config.engine)
     encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine, config.asynchronous)
@@ -87,27 +84,22 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     probe = Probe(sampler, engine, config, [ids[:PROBE_PROMPT_TOKENS] for ids in prompts[-config.probe.prompts :]])
     rollout = Rollout(sampler, encoder, engine, config.seed, probe)
     rollout.sync(state["weights_version"] if state else 0)
+    feed = Feed(
+        data.rows, data.reserve, config.feed, group_size=config.group_size, steps=config.steps, seed=config.seed
+    )
+    positives, left_out = load_distilled(inputs.get("distilled"), encoder, [*data.rows, *data.reserve], objective)
     trainer = Trainer(
-        Feed(
-            data.rows,
-            data.reserve,
-            config.feed,
-            group_size=config.group_size,
-            steps=config.steps,
-            seed=config.seed,
-        ),
+        feed,
         data.heldout[: config.evaluation.problems],
         config,
         Updater(engine, objective, max_tokens, config.steps * objective.updates, reference),
         rollout,
-        max_tokens,
+        make_group_source(feed, config, rollout, max_tokens, out_dir),
         SamplingParams(
             evaluation.temperature, evaluation.top_p, max_tokens, encoder.stop_token_ids, top_k=evaluation.top_k
         ),
         out_dir,
-    )
-    trainer.distilled, left_out = distilled.load_distilled(
-        inputs.get("distilled"), encoder, [*data.rows, *data.reserve], objective
+        positives,
     )
     responder = Responder(trainer, engine, out_dir / CHECKPOINTS, first_step, progress)
     if state is not None:
@@ -132,8 +124,8 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
     config, out_dir = trainer.config, trainer.out_dir
     progress.start("GRPO", config.steps)
     progress.advance(first_step)
-    with closing(trainer), MetricsLog(out_dir, first_step, config.trackers) as log:
-        trainer.begin()
+    with closing(trainer.groups), MetricsLog(out_dir, first_step, config.trackers) as log:
+        trainer.groups.begin()
         if first_step == 0:
             # There has to be something to return to from the first step on.
             responder.save(0)
@@ -148,7 +140,7 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
             progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")
             if (step + 1) % config.checkpoint_every == 0 or step + 1 == config.steps:
                 # Whoever goes on from the checkpoint gives the sampler its weights, and so does this run.
-                trainer.bring_sampler_up()
+                trainer.update_sampler()
                 responder.save(step + 1)
         last_evaluation = trainer.evaluate() if config.evaluation.every else {}
         if last_evaluation:

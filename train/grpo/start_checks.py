@@ -3,18 +3,27 @@ run. The rollouts' sampling has nothing to check: only temperature can be set (`
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
 from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.pipeline.rates.lengths import MARGIN, is_wildly_above_need, propose_max_tokens, right_tokens
 from truegold.pipeline.tables.rows import Row, read_rows
-from truegold.train.config.grpo import EvaluationConfig, SamplingConfig
-from truegold.verifiers import InputError
+from truegold.train.config.grpo import EvaluationConfig, GrpoConfig, SamplingConfig
+from truegold.train.guards.table import PROMPTS
+from truegold.train.turns.environment import Message
+from truegold.train.turns.template import TurnTemplate
+from truegold.train.turns.template_profile import choose_opening, find_thoughts, unread_arguments
+from truegold.verifiers import ConfigError, GuardError, InputError
+from truegold.verifiers.answers.format import KNOWN_PAIRS, tag_tokens
+from truegold.verifiers.user_code import close_match
 
 FALLBACK_MAX_TOKENS = 512
 """The longest completion where the profile has no right one."""
@@ -212,3 +221,220 @@ def _read_generation_config(model: Path) -> dict[str, float | bool | None]:
                 "Mend the file; it says how held-out rows are sampled.",
             )
     return settings
+
+
+FAMILIES = {
+    "qwen2": (
+        "Qwen 2.5 was seen to gain much from RL, its Math models even with random rewards (arXiv 2506.10947): measure "
+        "on problems newer than the model before a gain counts as learning."
+    ),
+    "mistral": "Mistral models were seen to gain from RL alone, without distilled reasoning first (arXiv 2506.10910).",
+    "llama": (
+        "The architecture is Llama's, of which only Meta's models were compared: Llama 3 was seen to gain less from RL "
+        "than Qwen 2.5 under the same recipe, since it seldom checks or takes back a step by itself (arXiv "
+        "2503.01307); examples that do (`sft`) or further pre-training on mathematics (arXiv 2506.20512) helped."
+    ),
+}
+"""What was reported of families, by the model_type of their configuration."""
+
+
+def advise(config: GrpoConfig, encoder: ChatEncoder, model_type: str, evaluation: EvalSampling) -> list[str]:
+    """Return what to know before this training starts, a line each."""
+    return [
+        *family_advice(model_type),
+        *_tag_advice(config, encoder),
+        *template_advice(encoder.tokenizer, config.turns.template_args if config.turns is not None else None),
+        *_argument_advice(config, encoder.tokenizer),
+        *overlong_advice(config),
+        *_sampling_advice(config, evaluation),
+    ]
+
+
+def family_advice(model_type: str) -> list[str]:
+    """Return what was reported of RL on a family of models; nothing of families that nobody has compared."""
+    return [FAMILIES[model_type]] if model_type in FAMILIES else []
+
+
+def _tag_advice(config: GrpoConfig, encoder: ChatEncoder) -> Iterator[str]:
+    """Yield what is wrong with the think tags that the prompt or a reward asks for."""
+    tokenizer = encoder.tokenizer
+    prompt = tokenizer.decode(encoder.encode("1+1=?"))
+    requirements = " ".join(json.dumps(term.args, ensure_ascii=False) for term in config.reward.terms)
+    for opening, closing in KNOWN_PAIRS:
+        is_required = opening in requirements or closing in requirements
+        if not is_required and opening not in prompt:
+            continue
+        tags = tag_tokens(tokenizer, (opening, closing))
+        alternative = "It has no think tags of one token."
+        if tags.recommended:
+            alternative = f"Tags that are one token for it: {' and '.join(tags.recommended)}."
+        for tag in tags.split:
+            count = tags.tokens[tag]
+            yield (
+                f"{tag} is {count} tokens for this tokenizer, or melts into its neighbours: RL learns slowly to spell "
+                f"it. {alternative}"
+            )
+        if is_required and prompt.rstrip().endswith(opening):
+            yield (
+                f"The chat template opens {opening} itself, so that no completion has it: a reward that asks for the "
+                "opening tag refuses all of them."
+            )
+
+
+def template_advice(tokenizer: Any, arguments: Mapping[str, Any] | None = None) -> list[str]:
+    """Return what the chat template does to the thinking of earlier turns, where it does anything.
+
+    The template is asked: what it leaves of a dialogue, and of a turn that calls a tool in between. arguments: the
+    template's own, such as `enable_thinking`.
+    """
+
+    def render(messages: Sequence[Message], *, generates: bool = True) -> str | None:
+        apply: Callable[..., str] = tokenizer.apply_chat_template
+        try:
+            return apply(list(messages), tokenize=False, add_generation_prompt=generates, **(arguments or {}))
+        except Exception:  # A template is a program of the model's author: it raises what it likes.
+            return None
+
+    opening = choose_opening(render)
+    thoughts = find_thoughts(render, opening) if opening is not None else None
+    if thoughts is None:
+        return []
+    in_own_context = "each turn has to be trained in the context that it was sampled in"
+    if thoughts.after_question:
+        return ["The chat template keeps the thinking of earlier turns: a dialogue can be trained on as one sequence."]
+    if thoughts.after_tool is False:
+        return [
+            f"The chat template drops the thinking of earlier turns, also between tool calls: {in_own_context}, and so "
+            "has what follows each tool call."
+        ]
+    return [f"The chat template drops the thinking of earlier turns: in dialogues {in_own_context}."]
+
+
+def _argument_advice(config: GrpoConfig, tokenizer: Any) -> Iterator[str]:
+    """Yield arguments of the chat template that it never reads: somebody has probably misspelled them."""
+    arguments = config.turns.template_args if config.turns is not None else {}
+    for name, known in unread_arguments(tokenizer, arguments).items():
+        close = close_match(name, known)
+        meant = f"; did you mean {close}?" if close else "."
+        yield f"turns.template_args.{name} changes nothing: the model's chat template never reads it{meant}"
+
+
+def overlong_advice(config: GrpoConfig) -> list[str]:
+    """Return how a punishment of length goes together with the mask of completions that were cut."""
+    terms = [term.name for term in config.reward.terms if term.verifier == "length" and term.weight]
+    if not terms:
+        return []
+    if config.objective.masks.truncated:
+        return [
+            f"Completions that run into max_tokens are punished by the term {terms[0]} and then left out of the loss "
+            "by objective.masks.truncated: of the punished ones only those that fit are trained on. Leave "
+            "masks.truncated out, or set it to false, for the punishment to be learnt from."
+        ]
+    return [
+        f"Completions that run into max_tokens are trained on, because the term {terms[0]} punishes them "
+        "(objective.masks.truncated is false)."
+    ]
+
+
+def _sampling_advice(config: GrpoConfig, evaluation: EvalSampling) -> Iterator[str]:
+    temperature = config.sampling.temperature
+    rollouts = f"temperature {temperature:g}" if isinstance(temperature, float) else "a schedule of temperatures"
+    yield (
+        f"Held-out rows are sampled at temperature {evaluation.temperature:g}, top_p {evaluation.top_p:g}, top_k "
+        f"{evaluation.top_k} ({evaluation.source}); rollouts at {rollouts}, top_p 1."
+    )
+    if isinstance(temperature, float) and temperature != 1.0:
+        yield (
+            f"Rollouts at temperature {temperature:g} train another distribution than the one that is served at 1; "
+            "below 1 they explore less, and entropy falls faster."
+        )
+
+
+DIALOGUE: tuple[Message, ...] = (
+    {"role": "user", "content": "3+4?"},
+    {"role": "assistant", "content": "Seven.", "reasoning_content": "three and four"},
+    {"role": "user", "content": "Sure?"},
+    {
+        "role": "assistant",
+        "content": "",
+        "reasoning_content": "let me see",
+        "tool_calls": [{"id": "functions.add:0", "type": "function", "function": {"name": "add", "arguments": "{}"}}],
+    },
+    {"role": "tool", "content": "7", "name": "add", "tool_call_id": "functions.add:0"},
+)
+"""A dialogue with what templates do something to: earlier thoughts, and those before a tool call."""
+COMPARED = 64
+"""How many rows are compared: a difference is one of template or tokenizer, and shows in every row."""
+
+
+def compare_with_profile(
+    rows: Sequence[Row], samples: Path | None, encoder: ChatEncoder, guards_off: Collection[str]
+) -> None:
+    """Compare the token ids of the first rows' prompts with those that the profile sampled from, where there is one.
+
+    samples: the profile's. Raises GuardError where a prompt differs: pass rates, the selection and the limit of tokens
+    would be those of other prompts, and what is learnt is not what will be asked.
+    """
+    if samples is None or PROMPTS in guards_off:
+        return
+    compared = list(islice(rows, COMPARED))
+    profiled = (
+        pl.scan_parquet(samples)
+        .filter(pl.col("id").is_in([row["id"] for row in compared]) & (pl.col("sample") == 0))
+        .select("id", "prompt_ids")
+        .collect()
+    )
+    ids_of = {row_id: tuple(prompt_ids) for row_id, prompt_ids in profiled.iter_rows()}
+    for row in compared:
+        before, now = ids_of.get(row["id"]), tuple(encoder.encode(row["prompt"]))
+        if before is None or before == now:
+            continue
+        position = next((index for index, (old, new) in enumerate(zip(before, now, strict=False)) if old != new), None)
+        if position is None:
+            position = min(len(before), len(now))
+        raise GuardError(
+            f"The prompt of {row['source']}:{row['source_row']} has {len(now)} tokens, and had {len(before)} in the "
+            f"profile. From token {position} on they differ: {_shown(encoder, before, position)} in the profile, "
+            f"{_shown(encoder, now, position)} now.",
+            "Give train and profile the same chat and model, and profile again; or put `prompts` into "
+            "train.guards.off where this is meant.",
+            PROMPTS,
+        )
+
+
+def digest_prompts(rows: Sequence[Row], encoder: ChatEncoder, template: TurnTemplate | None) -> str:
+    """Return what changes with the way in which prompts are written: those of rows, and of a dialogue that has all that
+    templates edit, where answers are dialogues."""
+    ids = [tuple(encoder.encode(row["prompt"])) for row in rows]
+    texts = [text for length in range(1, len(DIALOGUE) + 1, 2) if (text := _rendered(template, DIALOGUE[:length]))]
+    return hashlib.sha256(json.dumps([ids, texts]).encode()).hexdigest()
+
+
+def _rendered(template: TurnTemplate | None, messages: Sequence[Message]) -> str | None:
+    if template is None:
+        return None
+    try:
+        return template.render(messages)
+    except ConfigError as error:
+        # To refuse a dialogue is something that a template does, too.
+        return str(error)
+
+
+def check_prompts_have_stayed(before: str | None, now: str, guards_off: Collection[str]) -> None:
+    """Raise GuardError where prompts are written otherwise than in the run that wrote the checkpoint. `before`: None
+    for one that does not say."""
+    if before is None or before == now or PROMPTS in guards_off:
+        return
+    raise GuardError(
+        "The prompts of this training are written otherwise than when it was stopped: the chat template or the "
+        "tokenizer does something else now, as after an update of a library.",
+        "Go on with the versions that it began with, or begin again in another run; or put `prompts` into "
+        "train.guards.off where this is meant.",
+        PROMPTS,
+    )
+
+
+def _shown(encoder: ChatEncoder, ids: tuple[int, ...], position: int) -> str:
+    """Return the text from a little before the position on."""
+    text = encoder.tokenizer.decode(ids[max(position - 3, 0) : position + 5], skip_special_tokens=False)
+    return f"{text!r}"

@@ -17,9 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from truegold.pipeline.tables.rows import Row
-from truegold.train.config.feed import FeedConfig, Order
-from truegold.train.grpo.feed import Draw, Feed
-from truegold.train.grpo.group_choice import GroupScore
+from truegold.train.config.grpo import FeedConfig, Order
+from truegold.train.grpo.feed import Draw, Feed, GroupScore
 
 PASSED = 1.0
 """The reward from which a completion counts as right."""

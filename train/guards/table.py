@@ -1,7 +1,7 @@
 """The guards: which metric each watches, what counts as wrong, how long it has to last, and what is done about it.
 
-This is the one table of them. A guard fires where its metric is, for `steps` steps in a row, further from its baseline
-than every one of
+`guards.toml` is the one table of them. A guard fires where its metric is, for `steps` steps in a row, further from its
+baseline than every one of
 
     mads     times the median absolute deviation of the baseline's values (scaled to a standard deviation)
     floor    in the metric's unit: noise of small scale, however regular, is harmless
@@ -18,8 +18,10 @@ Baselines, `against`:
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Literal
 
 Action = Literal["warn", "skip_step", "halve_rate", "pause", "roll_back", "stop"]
@@ -69,207 +71,11 @@ class Guard:
     """The guard watches the steps before this one only."""
 
 
-LOWER_RATE = "Lower train.optimizer.lr, or raise warmup_steps; the metrics of the steps before it say how fast it went."
-LOOK_AT_REWARD = "Look at the completions of these steps in completions/, and at what the reward pays for."
-
-GUARDS: tuple[Guard, ...] = (
-    Guard(
-        "not_finite", "not_finite", "up", "limit", "skip_step",
-        "a learning rate that is too high, a reward or a weight that is NaN, a broken rank",
-        "Look at the quarantined batch; lower train.optimizer.lr where it comes again.",
-        floor=0.5,
-    ),
-    Guard(
-        "reward_not_finite", "reward_not_finite", "up", "limit", "stop",
-        "a reward term that is NaN or infinite, such as a division by zero in it",
-        "Look at reward/NAME of each term in the metrics, and mend that verifier.",
-        floor=0.5,
-    ),
-    Guard(
-        "verdicts_changed", "canaries_changed", "up", "limit", "stop",
-        "the verifier or a reward term changed while training: it judges the very completions of the first step "
-        "otherwise than it did then (turned around, constant, failing, or depending on time or order)",
-        "Judge those completions again with `truegold verify`, and mend the verifier; then go on.",
-        floor=0.4, steps=2,
-    ),
-    Guard(
-        "unjudged", "unjudged", "up", "limit", "stop",
-        "a verifier that raises, runs into its deadline, or returns NaN",
-        "Its reason codes are in completions/; mend the verifier, or raise its deadline.",
-        floor=0.5, steps=2,
-    ),
-    Guard(
-        "unjudged_rise", "unjudged", "up", "start", "warn",
-        "a verifier that fails on what the model now writes, or runs into its deadline",
-        "Its reason codes are in completions/.",
-        floor=0.15, mads=6.0, steps=3,
-    ),
-    Guard(
-        "reward_constant", "reward_constant", "up", "limit", "stop",
-        "a reward that is the same for right and for wrong completions: a term that returns a constant, weights that "
-        "cancel, a clip that cuts everything off",
-        "Look at train.reward: nothing in it tells completions apart.",
-        floor=0.5, steps=2,
-    ),
-    Guard(
-        "reward_sign", "reward_gap", "down", "limit", "stop",
-        "a reward that pays more for wrong completions than for right ones: a sign, a negative weight, a term that "
-        "outweighs correctness",
-        "Look at train.reward and at reward/NAME of each term in the metrics.",
-        floor=-0.05, steps=2,
-    ),
-    Guard(
-        "update_sign", "rewarded_push", "down", "limit", "stop",
-        "the update makes right completions less likely and wrong ones likelier, though the reward pays for being "
-        "right: advantages or a loss of the other sign, or advantages that belong to other completions",
-        "Look at the advantages in completions/, and at the loss.",
-        floor=-0.2, steps=2,
-    ),
-    Guard(
-        "reward_blind", "reward_blind", "up", "limit", "pause",
-        "a reward that hardly depends on being right: it pays for length or form, or correctness has too little weight",
-        "Look at train.reward and at reward/NAME of each term; the same command goes on if this is meant.",
-        floor=0.5, steps=4,
-    ),
-    Guard(
-        "domain_constant", "domain_constant", "up", "limit", "warn",
-        "in one domain the reward is the same for right and for wrong completions, so that nothing is learnt there",
-        "reward_spread/NAME says in which; look at the verifier of its rows.",
-        floor=0.5, steps=3,
-    ),
-    Guard(
-        "reward_fall", "reward", "down", "recent", "warn",
-        "a learning rate that is too high, or terms of the reward that work against each other",
-        LOOK_AT_REWARD, floor=0.1, mads=8.0, ratio=0.5, steps=3,
-    ),
-    Guard(
-        "teaching_fall", "groups_teaching", "down", "recent", "warn",
-        "problems that are now all too easy or all too hard, or completions of a group that are all alike",
-        "Raise sampling.refills, take harder problems, or look at distinct_answers.",
-        floor=0.4, mads=8.0, steps=3,
-    ),
-    Guard(
-        "profile", "profile_distance", "up", "limit", "pause",
-        "before any training has told, the odds of passing are four times or a quarter of what the profile measured on "
-        "the same problems: "
-        "another verifier, prompt, temperature or max_tokens than in the profile",
-        "Compare completions of step 0 with the profile's samples; the same command goes on if this is meant.",
-        floor=1.4, steps=2, until=3, error="profile_error",
-    ),
-    Guard(
-        "truncation", "truncated", "up", "start", "roll_back",
-        "completions that run on until they are cut: a reward that pays for length, repetition, a policy that has lost "
-        "its end-of-sequence token",
-        "Add the reward term `length`, or raise sampling.max_tokens where the completions are sane.",
-        floor=0.25, mads=6.0, steps=2,
-    ),
-    Guard(
-        "repetition", "repetition", "up", "start", "roll_back",
-        "completions that repeat themselves: a collapsing policy, or a reward that pays for length",
-        LOOK_AT_REWARD, floor=0.2, mads=6.0, steps=2,
-    ),
-    Guard(
-        "language", "foreign_script", "up", "start", "roll_back",
-        "completions in a script that no problem has: a reward that does not see the language",
-        "Add a reward term for the language (the verifier `regex`), or lower the learning rate.",
-        floor=0.1, mads=6.0, steps=2,
-    ),
-    Guard(
-        "nothing_teaches", "idle", "up", "limit", "roll_back",
-        "no group has completions of different rewards, and hardly any passes: a collapsed policy, problems that are "
-        "all too hard, a verifier that always says no",
-        "Look at completions/: where they are sane, take easier problems, more tokens or a larger group_size.",
-        floor=0.5, steps=3,
-    ),
-    Guard(
-        "pass_rate_start", "pass_rate", "down", "start", "roll_back",
-        "a learning rate that is too high, or a reward that does not pay for being right",
-        LOWER_RATE, floor=0.12, mads=3.0, ratio=0.4, steps=2,
-    ),
-    Guard(
-        "pass_rate_fall", "pass_rate", "down", "recent", "roll_back",
-        "a learning rate that is too high, or a reward that does not pay for being right",
-        LOWER_RATE, floor=0.15, mads=5.0, steps=2,
-    ),
-    Guard(
-        "heldout_fall", "heldout_pass_rate", "down", "best", "roll_back",
-        "the policy unlearns what the reward does not see, or a learning rate that is too high",
-        "Go on from the best checkpoint (kept by the held-out pass rate), with a lower rate or another reward.",
-        floor=0.08, error="heldout_error",
-    ),
-    Guard(
-        "length_up", "length_mean", "up", "start", "warn",
-        "a reward that pays for length, or reasoning that grows",
-        LOOK_AT_REWARD, floor=16.0, mads=6.0, ratio=1.0, steps=3,
-    ),
-    Guard(
-        "length_down", "length_mean", "down", "start", "warn",
-        "answers without their reasoning: a reward that punishes length, or problems that can be guessed",
-        LOOK_AT_REWARD, floor=16.0, mads=6.0, ratio=0.7, steps=3,
-    ),
-    Guard(
-        "entropy_up", "entropy", "up", "start", "halve_rate",
-        "a policy that falls apart: a learning rate that is too high, mostly negative advantages, an entropy bonus",
-        LOWER_RATE, floor=0.3, mads=6.0, ratio=1.0, steps=2,
-    ),
-    Guard(
-        "entropy_collapse", "entropy", "down", "start", "warn",
-        "a policy that has stopped to explore",
-        "Raise objective.clip.high or the temperature; take positives with care (objective.positives).",
-        floor=0.2, mads=6.0, ratio=0.95, steps=5,
-    ),
-    Guard(
-        "kl", "kl", "up", "start", "warn",
-        "the policy is far from the model that training began from",
-        "Raise objective.kl.weight, or lower the learning rate.",
-        floor=1.0, mads=10.0, ratio=3.0, steps=3,
-    ),
-    Guard(
-        "grad_norm", "grad_norm", "up", "recent", "halve_rate",
-        "single tokens of very low probability, a learning rate that is too high",
-        LOWER_RATE, floor=5.0, mads=10.0, ratio=5.0, steps=3,
-    ),
-    Guard(
-        "loss", "loss", "up", "recent", "warn",
-        "weights or advantages that have no bound", "Look at objective.corrections and at the advantages.",
-        floor=1.0, mads=10.0, steps=3,
-    ),
-    Guard(
-        "clip_share", "clip_share", "up", "start", "halve_rate",
-        "clip_engine, clip_staleness and clip_update say where it comes from",
-        "engine: mend what the two engines disagree on; staleness: sync more often; update: a lower rate, fewer steps "
-        "on one batch.",
-        floor=0.15, mads=10.0, steps=2,
-    ),
-    Guard(
-        "mismatch", "engine_mismatch", "up", "start", "stop",
-        "the engine that samples and the one that trains have other log-probabilities for the same tokens: another "
-        "temperature, weights that did not arrive, another dtype",
-        "The probe names the cause where it can; compare the two engines on one prompt.",
-        floor=0.1, mads=10.0, ratio=2.0, steps=2,
-    ),
-    Guard(
-        "mismatch_always", "mismatch_abs", "up", "limit", "stop",
-        "what is trained on was never sampled so: tokens, masks or temperatures are not those of the rollout, from the "
-        "first step on",
-        "Compare the log-probabilities of one completion in completions/ with the model's own.",
-        floor=0.5, steps=2,
-    ),
-    Guard(
-        "positive_mass", "positive_token_mass", "down", "limit", "warn",
-        "nearly all of the gradient pushes completions down: problems that are too hard, or long wrong answers",
-        "Set objective.positives.floor, or take easier problems.",
-        floor=0.1, steps=5,
-    ),
-    Guard(
-        "slow", "seconds_rollout", "up", "recent", "warn",
-        "a verifier near its deadline, a sampling engine that is swapping or preempting",
-        "Look at the verifier's times, and at the machine.",
-        floor=60.0, mads=10.0, ratio=4.0, steps=2,
-    ),
-)  # fmt: skip
-"""All guards. Where several ask for the same action, the first is the diagnosis: particular causes come before what
-they all lead to."""
+GUARDS = tuple(
+    Guard(**entry)
+    for entry in tomllib.loads(files("truegold.train.guards").joinpath("guards.toml").read_text())["guard"]
+)
+"""All guards, those of `guards.toml`."""
 
 SEVERITY: dict[Action, int] = {
     "warn": 0,

@@ -20,27 +20,25 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from truegold.pipeline.engines.vllm_local import trim
 from truegold.pipeline.running.disk import write_whole
-from truegold.train.config.models import OptimizerConfig
+from truegold.train.config.models import LoraConfig, OptimizerConfig
 from truegold.train.model.distributed import (
+    Note,
     all_max,
     all_sum,
     deepspeed_config,
     gathered,
     init_distributed,
     local_device,
+    print_note,
 )
-from truegold.train.model.lora import add_lora, merge, merged_parameters
-from truegold.train.model.operators import Note, print_note
-from truegold.train.model.policy import Policy, load_causal_lm, measure
-from truegold.train.model.prefix_cache import checkpoint_with_cache, keeps_whole_cache
-from truegold.train.model.segment import Batch, Segment, collate, micro_batches
-from truegold.train.model.shared_prompts import collate_shared, shared_batches
+from truegold.train.model.policy import Policy, checkpoint_with_cache, keeps_whole_cache, load_causal_lm, measure
+from truegold.train.model.segment import Batch, Segment, collate, collate_shared, micro_batches, shared_batches
 from truegold.train.objective import Totals
-from truegold.verifiers import GuardError
+from truegold.verifiers import ConfigError, GuardError, SetupError
 
 LATEST = "latest.json"
 """Names the checkpoint that counts."""
@@ -65,7 +63,7 @@ class TrainingEngine:
     packed = False
     """Whether micro-batches hold several segments a row."""
     shared = False
-    """Whether segments share their prompt's computation (`shared_prompts`)."""
+    """Whether segments share their prompt's computation (`shared_batches`)."""
     rate_factor = 1.0
     """The learning rate of the schedule is multiplied by it; guards lower it."""
 
@@ -392,3 +390,67 @@ def _gather_head_at_once(policy: Policy) -> None:
     head = policy.causal_lm.get_output_embeddings()
     for parameter in head.parameters(recurse=False):
         deepspeed.zero.register_external_parameter(policy, parameter)
+
+
+ADAPTER = "default"
+BASE = ".base_layer.weight"
+
+
+def add_lora(causal_lm: Any, config: LoraConfig) -> None:
+    """Freeze the model and give its linear layers adapters, in place; their product starts at 0.
+
+    Only these small matrices are trained (LoRA, arXiv 2106.09685, through peft). What leaves the trainer, to vLLM or
+    into a checkpoint, is always the merged weights under their ordinary names.
+
+    Raises SetupError without peft, ConfigError where no layer has a name of `config.targets`.
+    """
+    try:
+        import peft
+    except ImportError as error:
+        raise SetupError(f"LoRA needs peft, which cannot be imported ({error}).", "pip install peft") from error
+    settings = peft.LoraConfig(
+        r=config.rank,
+        lora_alpha=config.alpha,
+        lora_dropout=config.dropout,
+        target_modules=list(config.targets) or _linear_names(causal_lm),
+        task_type="CAUSAL_LM",
+    )
+    try:
+        peft.inject_adapter_in_model(settings, causal_lm, adapter_name=ADAPTER)
+    except ValueError as error:
+        raise ConfigError(f"optimizer.lora: {str(error).splitlines()[0]}") from error
+
+
+def merged_parameters(causal_lm: Any) -> Iterator[tuple[str, Sequence[Tensor], float]]:
+    """Yield each weight under its ordinary name with what it is made of: (weight,) or (weight, A, B), and the scale of
+    BA."""
+    for name, parameter in causal_lm.named_parameters():
+        if ".lora_" in name:
+            continue
+        if name.endswith(BASE):
+            layer = causal_lm.get_submodule(name.removesuffix(BASE))
+            parts = (parameter, layer.lora_A[ADAPTER].weight, layer.lora_B[ADAPTER].weight)
+            yield name.removesuffix(BASE) + ".weight", parts, float(layer.scaling[ADAPTER])
+        else:
+            yield name.replace(".base_layer.", "."), (parameter,), 0.0
+
+
+def merge(parts: Sequence[Tensor], scale: float) -> Tensor:
+    """Return W + scale B A, computed in float32, in W's dtype."""
+    weight = parts[0].detach()
+    if len(parts) == 1:
+        return weight
+    down, up = parts[1].detach().float(), parts[2].detach().float()
+    return (weight.float() + scale * (up @ down)).to(weight.dtype)
+
+
+def _linear_names(causal_lm: Any) -> list[str]:
+    """Return the last parts of the names of all linear layers but the output head."""
+    head = causal_lm.get_output_embeddings()
+    return sorted(
+        {
+            name.rsplit(".", 1)[-1]
+            for name, module in causal_lm.named_modules()
+            if isinstance(module, nn.Linear) and module is not head
+        }
+    )

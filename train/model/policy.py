@@ -3,23 +3,35 @@
     log-probabilities, entropies = Policy(load_causal_lm(folder, "bfloat16"))(batch)      both [B, T]
 
 The full [B, L, V] logits are never held: hidden states of the output positions alone go through the output head, a
-chunk of tokens at a time, recomputed in the backward pass.
+chunk of tokens at a time, recomputed in the backward pass. What stands between hidden states and logits is different in
+every family, and there will be others, so that no list of configuration fields is kept here:
+
+    Llama, Qwen, Mistral         head(hidden)
+    Gemma 2, 3n, 4               c tanh(head(hidden) / c), c the configuration's final_logit_softcapping
+    Granite, Cohere, Falcon H1   head(hidden) times or divided by a constant of the configuration
+
+`OwnPath` runs the model's own code on a chunk of hidden states, with a decoder that hands these over in place of
+computing any; `choose_path` compares with the whole model before anything is trained.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 from torch.utils.checkpoint import checkpoint
+from transformers.cache_utils import DynamicCache, DynamicLayer
+from transformers.modeling_layers import GradientCheckpointingLayer
 
 from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.train.config.models import OptimizerConfig
-from truegold.train.model.logits import Head, LogitPath, PlainPath, choose_path, decoder_of
-from truegold.train.model.prefix_cache import PrefixCache, PromptCache
 from truegold.train.model.segment import Batch, Prefix, Segment, collate, micro_batches
 from truegold.verifiers import SetupError
 
@@ -57,7 +69,7 @@ class Policy(nn.Module):
         self._path: LogitPath = PlainPath(model)
 
     def match_logits(self) -> None:
-        """Compute logits from hidden states as the model itself does from now on (`logits`).
+        """Compute logits from hidden states as the model itself does from now on (`choose_path`).
 
         Raises SetupError where its architecture is one whose log-probabilities would be wrong. Under ZeRO 3 it comes
         before the weights are sharded.
@@ -191,3 +203,268 @@ class FrozenPolicy:
             for layout in micro_batches(segments, self._max_tokens)
         )
         return [logprobs for logprobs, _ in measure(self._policy, segments, batches)]
+
+
+Head = Callable[[Tensor], Tensor]
+"""From hidden states [N, H] to logits [N, V]."""
+
+MAX_ERROR = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.05}
+"""How far log-probabilities may be from the model's own on average: the same sums are added up in another order, and
+random tokens have log-probabilities of -15, of which bfloat16 keeps two digits. A forgotten factor costs nats."""
+MAX_LOGIT_ERROR = {torch.float32: 1e-3, torch.bfloat16: 0.02, torch.float16: 0.005}
+"""How far two logits of the same hidden state may be apart, relative to the largest one."""
+LENGTHS = (12, 7, 3)
+"""The tokens of the sequences that are compared; side by side the shorter ones are padded."""
+LARGE_LOGIT = 50.0
+"""Two paths are compared at logits up to this, as trained models have them: a cap at 30 does nothing to small ones."""
+
+
+class _Replacement:
+    """The slots in which a model holds one of its modules, to put another one there for a while."""
+
+    def __init__(self, root: nn.Module, module: nn.Module) -> None:
+        self.module = module
+        self._slots = [
+            (parent, name) for parent in root.modules() for name, child in parent._modules.items() if child is module
+        ]
+
+    @contextmanager
+    def by(self, other: nn.Module) -> Iterator[None]:
+        """Let the model hold `other` instead while it lasts."""
+        for parent, name in self._slots:
+            parent._modules[name] = other
+        try:
+            yield
+        finally:
+            for parent, name in self._slots:
+                parent._modules[name] = self.module
+
+
+class _DecoderOutput(tuple[Tensor]):
+    """What a decoder returns, with None for everything but the hidden states."""
+
+    @property
+    def last_hidden_state(self) -> Tensor:
+        return self[0]
+
+    def __getattr__(self, name: str) -> None:
+        if name.startswith("__"):
+            raise AttributeError(name)
+
+
+class _HandOver(nn.Module):
+    """Stands in for the decoder: it returns the hidden states that it was made with. Its attributes are the decoder's,
+    since some models keep what they multiply logits by in there."""
+
+    def __init__(self, decoder: nn.Module, hidden: Tensor) -> None:
+        super().__init__()
+        self._output = _DecoderOutput((hidden,))
+        # In a tuple, it is not taken for a part of this module.
+        self._stands_for = (decoder,)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            return getattr(self.__dict__["_stands_for"][0], name)
+
+    def forward(self, *_: Any, **__: Any) -> _DecoderOutput:
+        return self._output
+
+
+class _Linear(nn.Module):
+    """Stands in for the output head: it multiplies by weights that are there already."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None) -> None:
+        super().__init__()
+        self._multiply = partial(linear, weight=weight, bias=bias)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        return self._multiply(hidden)
+
+
+class PlainPath:
+    """The output head alone."""
+
+    def __init__(self, causal_lm: Any) -> None:
+        self._causal_lm = causal_lm
+
+    def head(self, apart: bool) -> Head:
+        """Return the head. apart: whether to multiply by its weights instead of calling it."""
+        head = self._causal_lm.get_output_embeddings()
+        if not apart:
+            project: Head = head
+            return project
+        weight, bias = head.weight, getattr(head, "bias", None)
+        return lambda hidden: linear(hidden, weight, bias)
+
+
+class OwnPath:
+    """The model's own code, from its decoder's hidden states on."""
+
+    def __init__(self, causal_lm: Any) -> None:
+        self._causal_lm = causal_lm
+        self._decoder = _Replacement(causal_lm, decoder_of(causal_lm))
+        self._head = _Replacement(causal_lm, causal_lm.get_output_embeddings())
+
+    def head(self, apart: bool) -> Head:
+        """Return the path. apart: whether to multiply by the head's weights instead of calling it."""
+        head = self._causal_lm.get_output_embeddings()
+        weight, bias = head.weight, getattr(head, "bias", None)
+
+        def project(hidden: Tensor) -> Tensor:
+            # Each hidden state is a sequence of its own, so that no mask over all of them is made.
+            ids = torch.zeros((len(hidden), 1), dtype=torch.int64, device=hidden.device)
+            with ExitStack() as stack:
+                stack.enter_context(self._decoder.by(_HandOver(self._decoder.module, hidden.unsqueeze(1))))
+                if apart:
+                    stack.enter_context(self._head.by(_Linear(weight, bias)))
+                logits: Tensor = self._causal_lm(input_ids=ids, use_cache=False).logits
+            return logits.squeeze(1)
+
+        return project
+
+
+LogitPath = PlainPath | OwnPath
+TokenLogprobs = Callable[[LogitPath, Sequence[Sequence[int]]], Sequence[Tensor]]
+"""How the trainer computes, along a path, the log-probability of each token but the first of sequences of ids."""
+
+
+@torch.no_grad()
+def choose_path(
+    causal_lm: Any, logprobs: Callable[[LogitPath, Sequence[Sequence[int]]], Sequence[Tensor]]
+) -> LogitPath:
+    """Return the path whose log-probabilities are the model's own, on a few tokens.
+
+    Raises SetupError, with the architecture's name, where none is.
+    """
+    name = type(causal_lm).__name__
+    was_training = causal_lm.training
+    causal_lm.eval()
+    try:
+        return _choose(causal_lm, logprobs)
+    except (RuntimeError, TypeError, AttributeError, KeyError, IndexError) as error:
+        reason = f"its decoder and output head cannot be called apart ({str(error).strip().splitlines()[0]})"
+    except _Differ as error:
+        reason = f"log-probabilities from its hidden states are {error} from those of its own forward pass"
+    finally:
+        causal_lm.train(was_training)
+    raise SetupError(
+        f"{name} cannot be trained: {reason}.", "Take a model of another architecture, or report this one."
+    )
+
+
+class _Differ(Exception):
+    """No path leads to the model's own log-probabilities; it says by how much."""
+
+
+def _choose(causal_lm: Any, logprobs: TokenLogprobs) -> LogitPath:
+    vocabulary = causal_lm.get_input_embeddings().weight.shape[0]
+    generator = torch.Generator().manual_seed(0)
+    sequences = [torch.randint(vocabulary, (length,), generator=generator).tolist() for length in LENGTHS]
+    reference = [_own_logprobs(causal_lm, ids) for ids in sequences]
+    plain, full = PlainPath(causal_lm), OwnPath(causal_lm)
+    smallest = math.inf
+    paths: list[LogitPath] = [plain, full] if _agree_on_large_logits(plain, full, causal_lm) else [full]
+    for path in paths:
+        measured = logprobs(path, sequences)
+        pairs = zip(measured, reference, strict=True)
+        error = float(torch.cat([row.cpu() - reference_row for row, reference_row in pairs]).abs().mean())
+        if error <= MAX_ERROR[causal_lm.dtype]:
+            return path
+        smallest = min(smallest, error)
+    raise _Differ(f"{smallest:.2g} nats")
+
+
+def decoder_of(causal_lm: Any) -> nn.Module:
+    """Return the module that computes hidden states. Some architectures name themselves as their own decoder."""
+    decoder = causal_lm.get_decoder()
+    module: nn.Module = causal_lm.model if decoder is causal_lm else decoder
+    return module
+
+
+def _own_logprobs(causal_lm: Any, ids: Sequence[int]) -> Tensor:
+    """Return the log-probability of each token but the first by the model's own forward pass, on the CPU."""
+    sequence = torch.tensor([ids], device=causal_lm.device)
+    logprobs: Tensor = causal_lm(input_ids=sequence, use_cache=False).logits[0, :-1].float().log_softmax(-1)
+    return logprobs.gather(1, sequence[0, 1:].unsqueeze(1)).squeeze(1).cpu()
+
+
+def _agree_on_large_logits(plain: PlainPath, full: OwnPath, causal_lm: Any) -> bool:
+    """Return whether the output head alone gives the logits of the model's own code, for hidden states that lead to
+    logits of up to `LARGE_LOGIT`."""
+    head = causal_lm.get_output_embeddings()
+    hidden = torch.randn(4, head.weight.shape[1], generator=torch.Generator().manual_seed(0)).to(head.weight)
+    try:
+        hidden *= LARGE_LOGIT / plain.head(False)(hidden).abs().max()
+        logits, expected = plain.head(False)(hidden).float(), full.head(False)(hidden).float()
+    except (RuntimeError, TypeError, AttributeError, KeyError, IndexError):
+        # The code around the decoder needs more than hidden states; the comparison with the whole model decides.
+        return True
+    tolerance = MAX_LOGIT_ERROR[causal_lm.dtype] * LARGE_LOGIT
+    return logits.shape == expected.shape and torch.allclose(logits, expected, atol=tolerance)
+
+
+class PromptCache(DynamicCache):  # type: ignore[misc]
+    """Keeps each layer's keys and values [Q, heads, P, head size] of its first run. No token comes before them.
+
+    Neither this cache nor `PrefixCache` changes when a layer runs a second time, so both go through gradient
+    checkpointing, which Hugging Face otherwise refuses to a cache.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers_held: dict[int, tuple[Tensor, Tensor]] = {}
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Keep a layer's keys and values where it has none yet, and return those given."""
+        self.layers_held.setdefault(layer_idx, (key_states, value_states))
+        return key_states, value_states
+
+
+class PrefixCache(DynamicCache):  # type: ignore[misc]
+    """Puts the keys and values of each row's prompt before the row's own; keeps none."""
+
+    def __init__(self, prompts: PromptCache, prompt_index: Tensor) -> None:
+        """prompt_index: [B], the position of each row's prompt among those that ran with `prompts`."""
+        super().__init__()
+        self._layers_held = prompts.layers_held
+        self._prompt_index = prompt_index
+        self._length = prompts.layers_held[0][0].shape[-2]
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, layer_idx: int, *_: Any, **__: Any
+    ) -> tuple[Tensor, Tensor]:
+        """Return a layer's keys and values behind those of the prompts."""
+        keys, values = (held[self._prompt_index] for held in self._layers_held[layer_idx])
+        return torch.cat([keys, key_states], dim=-2), torch.cat([values, value_states], dim=-2)
+
+    def get_seq_length(self, layer_idx: int = 0) -> int:
+        """Return the length of the prompts, padding included."""
+        return self._length
+
+    def get_mask_sizes(self, query_length: int, layer_idx: int) -> tuple[int, int]:
+        """Return how many keys a query meets, and where they begin."""
+        return self._length + query_length, 0
+
+
+@torch.no_grad()
+def keeps_whole_cache(causal_lm: Any) -> bool:
+    """Return whether all that the model keeps of a prompt are keys and values of each of its tokens.
+
+    A sliding window and recurrent layers keep less.
+    """
+    decoder = decoder_of(causal_lm)
+    ids = torch.ones((1, 2), dtype=torch.int64, device=causal_lm.device)
+    cache = getattr(decoder(input_ids=ids, use_cache=True), "past_key_values", None)
+    return all(type(layer) is DynamicLayer for layer in getattr(cache, "layers", [None]))
+
+
+def checkpoint_with_cache(causal_lm: Any) -> bool:
+    """Let gradient checkpointing hand these caches to the layers. Returns whether the architecture can."""
+    layers = [module for module in causal_lm.modules() if isinstance(module, GradientCheckpointingLayer)]
+    for layer in layers:
+        layer._can_checkpoint_with_cache = True
+    return bool(layers) and hasattr(GradientCheckpointingLayer, "_can_checkpoint_with_cache")

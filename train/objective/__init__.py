@@ -16,13 +16,6 @@ weights are those of the whole batch over all ranks, before any mask.
 """
 
 from truegold.train.objective.advantages import ADVANTAGES, PASS_AT_K, advantages, walder_rewards
-from truegold.train.objective.attribution import CAUSES, clip_causes
-from truegold.train.objective.distillation import (
-    DISTILLATION_WEIGHTS,
-    distillation_weights,
-    self_distillation,
-    shaped_imitation,
-)
 from truegold.train.objective.losses import (
     LOSSES,
     TokenLoss,
@@ -36,11 +29,15 @@ from truegold.train.objective.losses import (
 )
 from truegold.train.objective.weights import (
     AGGREGATIONS,
+    CAUSES,
     CORRECTIONS,
+    DISTILLATION_WEIGHTS,
     Totals,
     aggregate,
     choose_covariant,
+    clip_causes,
     covariances,
+    distillation_weights,
     effective_size,
     engine_weights,
     entropy_threshold,
@@ -48,6 +45,8 @@ from truegold.train.objective.weights import (
     length_outliers,
     off_policy_sequence_mask,
     positive_weight,
+    self_distillation,
+    shaped_imitation,
     token_weights,
     top_entropy_mask,
     weigh,

@@ -1,9 +1,12 @@
 """What token losses are multiplied by: weights, and masks, which are weights of 0 or 1. None is ever differentiated.
 
-    engine_weights      the sampling and the training engine disagree     of a token or a completion
-    *_mask, *_outliers  what is left out of the loss                      of a token or a completion
-    positive_weight     right completions weigh more than wrong ones      of an advantage
-    token_weights       how token losses become one number                of a token
+    engine_weights         the sampling and the training engine disagree     of a token or a completion
+    *_mask, *_outliers     what is left out of the loss                      of a token or a completion
+    positive_weight        right completions weigh more than wrong ones      of an advantage
+    token_weights          how token losses become one number                of a token
+    distillation_weights   a completion was sampled with more in its prompt  of a token or a completion
+
+`clip_causes` and `mismatch` measure the ratios that the weights are made of.
 
 Shapes: B completions of up to T output tokens, right-padded; `mask` is 1 on sampled tokens and 0 on padding. On padding
 a weight is whatever comes out, except that `token_weights` is 0 there.
@@ -18,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from truegold.train.config.objective import Aggregation, Correction, CovarianceConfig
+from truegold.train.config.objective import Aggregation, Correction, CovarianceConfig, DistillationWeight
 
 AGGREGATIONS: tuple[str, ...] = get_args(Aggregation)
 CORRECTIONS: tuple[str, ...] = get_args(Correction)
@@ -217,3 +220,154 @@ def aggregate(values: Tensor, mask: Tensor, kind: Aggregation, constant: int | N
     """
     weights = token_weights(mask, kind, Totals.from_mask(mask), constant)
     return (values.where(mask > 0, 0) * weights).sum()
+
+
+DISTILLATION_WEIGHTS: tuple[str, ...] = get_args(DistillationWeight)
+
+
+# Training on the bare prompt x what was sampled with more in the context, y ~ p(. | x, c). Three log-probabilities of
+# the same tokens, [B, T]: conditioned = log p(y | x, c), the engine's at sampling; bare = log p(y | x), the training
+# engine's on the bare prompt, which is the old policy of the clip; and current. Taking `conditioned` as the old policy
+# instead shrinks every positive without a word. `self_distillation` needs no positives: the policy's own samples from
+# the bare prompt are judged by itself with more in the context.
+
+
+@torch.no_grad()
+def distillation_weights(
+    bare: Tensor, conditioned: Tensor, mask: Tensor, kind: DistillationWeight, cap: float = 1.0
+) -> Tensor:
+    """Return importance weights p(y | x) / p(y | x, c), at most `cap`; [B, T] for "token" and
+    "prefix", else [B, 1].
+
+    sequence: the whole sequence's ratio, unbiased below the cap and next to nothing for what needed the context.
+    token: token by token, biased; it damps tokens that only the context explains. geometric: exp of the mean log
+    ratio, a measure of trust in a completion. prefix: the ratio of all tokens up to each one, the drift from the policy
+    that sampled it; per-decision importance sampling (Precup 2000). none: 1.
+    """
+    log_ratio = bare - conditioned
+    summed = torch.where(mask > 0, log_ratio, 0).sum(1, keepdim=True)
+    if kind == "none":
+        return torch.ones_like(summed)
+    if kind == "token":
+        log_weight = log_ratio
+    elif kind == "prefix":
+        log_weight = torch.where(mask > 0, log_ratio, 0).cumsum(1)
+    elif kind == "sequence":
+        log_weight = summed
+    else:
+        log_weight = summed / mask.sum(1, keepdim=True).clamp(min=1)
+    return torch.exp(log_weight.clamp(max=20.0)).clamp(max=cap)
+
+
+def shaped_imitation(current: Tensor, advantages: Tensor, gamma: float = 0.1) -> Tensor:
+    """Return -A p / (p + gamma) [B, T] with p = exp(current).
+
+    It is imitation that cares most for tokens the policy finds unlikely: LUFFY, arXiv 2504.14945, policy shaping, with
+    the behaviour policy's probability taken as 1. advantages: [B]. No setting chooses it: it is for users' own losses,
+    and `benchmarks/loss_fixture.py` holds it to the reference values.
+    """
+    p = current.exp()
+    return -advantages.unsqueeze(1) * p / (p + gamma)
+
+
+def self_distillation(current: Tensor, teacher: Tensor, old: Tensor, max_gap: float) -> Tensor:
+    """Return r sg[log p(y | x) - log p(y | x, c)] log p(y | x) [B, T]. In the mean over what is sampled at a position
+    its gradient is that of the divergence KL(p(. | x) || sg p(. | x, c)) there.
+
+    It is the loss of SDPO, arXiv 2601.20802, with the sampled token in place of the sum over the vocabulary. teacher:
+    the same policy's log-probabilities with the context, NaN where there is none. r = min(exp(current - old), 2) weighs
+    tokens that an earlier policy has sampled. The difference is cut at `max_gap` nats.
+    """
+    detached = current.detach()
+    gap = torch.where(teacher.isnan(), 0.0, detached - teacher).clamp(-max_gap, max_gap)
+    return torch.exp((detached - old).clamp(max=20.0)).clamp(max=2.0) * gap * current
+
+
+CAUSES = ("engine", "staleness", "update")
+
+
+@torch.no_grad()
+def clip_causes(
+    current: Tensor,
+    old: Tensor,
+    rollout: Tensor,
+    advantages: Tensor,
+    mask: Tensor,
+    is_stale: Tensor,
+    bounds: tuple[float, float],
+    engine_difference: float = 0.0,
+    of_sequence: bool = False,
+) -> dict[str, Tensor]:
+    """Return the number of clipped tokens (`clip_share`) and how many of them each cause has (`clip_engine`, ...).
+
+        log current/rollout  =  engine + staleness + update
+
+        engine      old - rollout, where the weights that sampled are those that are trained: only the engines differ
+        staleness   old - rollout, where the weights that sampled are older, less the engines' usual difference
+        update      current - old: the steps taken on this batch so far
+
+    A token is clipped where the whole ratio is beyond the bound that its advantage makes active. It is shared out among
+    the causes that moved it that way, each by how far it did, so that the causes add up to the share of clipped tokens.
+    With no difference between the engines and no staleness that share is what PPO's clip measures.
+
+    Log-probabilities and mask are [B, T], advantages and is_stale [B]. bounds: the clip's low and high, as distances
+    from 1. engine_difference: the usual |Δ log p| of the engines at the same weights. of_sequence: the ratio is that
+    of the sequence, as GSPO clips it.
+    """
+    stale = is_stale.unsqueeze(1)
+    sampled = old - rollout
+    usual = sampled.sign() * sampled.abs().clamp(max=engine_difference)
+    parts = torch.stack([torch.where(stale, usual, sampled), torch.where(stale, sampled - usual, 0.0), current - old])
+    if of_sequence:
+        lengths = mask.sum(1, keepdim=True).clamp(min=1)
+        parts = ((parts * mask).sum(2, keepdim=True) / lengths).expand_as(parts)
+    ratio = parts.sum(0).exp()
+    signs = advantages.sign().unsqueeze(1)
+    clipped = ((signs > 0) & (ratio > 1.0 + bounds[1])) | ((signs < 0) & (ratio < 1.0 - bounds[0]))
+    clipped = clipped & (mask > 0)
+    pushes = (parts * signs).clamp(min=0.0)
+    shares = pushes / pushes.sum(0).clamp(min=torch.finfo(pushes.dtype).tiny)
+    sums = {f"clip_{cause}": (share * clipped).sum() for cause, share in zip(CAUSES, shares, strict=True)}
+    return {"clip_share": clipped.to(mask).sum(), **sums}
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """How far two engines' log-probabilities of the same tokens are apart: delta = trainer - sampler."""
+
+    mean_abs: float
+    """The mean of |delta|."""
+    mean: float
+    """The mean of delta."""
+    k3: float
+    """The mean of exp(delta) - delta - 1, an unbiased estimate of the KL divergence."""
+    tokens: int
+    """How many tokens were compared."""
+
+
+OUTSIDE = (0.8, 1.28)
+"""The range of exp(delta) that PPO's clip leaves alone by default: a token outside of it would be clipped before any
+update."""
+
+
+def mismatch_sums(sampler: Tensor, trainer: Tensor, mask: Tensor, is_fresh: Tensor) -> dict[str, Tensor]:
+    """Return sums over the mask for a step's metrics: of |delta|, of the k3 estimate, and of the tokens whose ratio is
+    outside of the clip range; and over the fresh tokens, sampled by the weights in training, of one and of |delta|."""
+    delta = trainer - sampler
+    ratio = delta.exp()
+    return {
+        "mismatch_abs": (delta.abs() * mask).sum(),
+        "mismatch_fresh": (delta.abs() * mask * is_fresh).sum(),
+        "fresh_tokens": (mask * is_fresh).sum(),
+        "mismatch_k3": ((torch.expm1(delta) - delta) * mask).sum(),
+        "mismatch_outside": (((ratio < OUTSIDE[0]) | (ratio > OUTSIDE[1])) * mask).sum(),
+    }
+
+
+def mismatch(sampler: Tensor, trainer: Tensor, mask: Tensor) -> Mismatch:
+    """Compare log-probabilities [B, T] of the engine that samples and of the one that trains over the mask."""
+    delta = (trainer.double() - sampler.double())[mask.bool()]
+    if delta.numel() == 0:
+        return Mismatch(0.0, 0.0, 0.0, 0)
+    k3 = torch.expm1(delta) - delta
+    return Mismatch(float(delta.abs().mean()), float(delta.mean()), float(k3.mean()), delta.numel())

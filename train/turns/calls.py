@@ -18,7 +18,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from truegold.train.turns.environment import AnswerError
 from truegold.verifiers import SetupError, TruegoldError
 
 THREADS = 16
@@ -35,6 +34,10 @@ MOST_ALIVE = 4096
 """Threads that a process may have here, those that were given up among them. In a long run whose environments hang now
 and then they would take all that the machine has, and whatever needs a thread next would fail without saying why."""
 THREAD_NAME = "truegold-environments"
+
+
+class AnswerError(TypeError):
+    """What an environment has returned cannot be used; the message says why."""
 
 
 @dataclass(frozen=True)

@@ -18,18 +18,17 @@ from truegold.pipeline.engines.base import POLL_S, Completion, Request, Sampling
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.turns.calls import Answer, Calls, describe_error
-from truegold.train.turns.dialogue import Dialogue, Stretches
+from truegold.train.turns.dialogue import Dialogue, Stretches, remind
 from truegold.train.turns.environment import (
     Done,
     HeldEnvironment,
     MakeEnvironment,
     Reply,
     count_characters,
+    load_environment,
     read_answer,
     read_opening,
 )
-from truegold.train.turns.loading import load_environment
-from truegold.train.turns.reminder import remind
 from truegold.train.turns.template import TurnTemplate
 
 

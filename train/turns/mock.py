@@ -25,8 +25,8 @@ from typing import Any, Literal
 
 from truegold.pipeline.running.disk import digest_file
 from truegold.pipeline.tables.rows import Row
+from truegold.train.turns.calls import AnswerError
 from truegold.train.turns.environment import (
-    AnswerError,
     Done,
     Environment,
     Message,
@@ -35,12 +35,13 @@ from truegold.train.turns.environment import (
     read_opening,
     read_tools,
 )
-from truegold.train.turns.messages import describe_action
-from truegold.train.turns.recordings import DONE, RecordedEpisode, mistake_in, read_episodes
+from truegold.train.turns.template import describe_action
 from truegold.verifiers import ConfigError, InputError
 
 MissPolicy = Literal["nearest", "error", "end"]
 MISS_POLICIES = ("nearest", "error", "end")
+DONE = "done"
+"""The field of a recorded step that ends its episode."""
 UNKNOWN = "Nothing is known of what this does here."
 """The answer to an action that nobody did before, where the policy is `error`."""
 State = tuple[str, ...]
@@ -133,9 +134,17 @@ def _as_step(answer: Reply | Done) -> dict[str, Any]:
 
 
 class Recording:
-    """All recorded episodes of a file, by state."""
+    """All recorded episodes of a file, by state. What is wrong in it is named by file, line and field.
+
+        {"row": "a1", "opening": [{"role": "user", "content": "Look."}], "steps": [
+            {"action": "look", "messages": [{"role": "user", "content": "A cup."}], "turn_score": null},
+            {"action": "take cup", "done": true, "score": 1.0, "turn_score": null}]}
+
+    `tools` stands there too, where the recorded environment has any.
+    """
 
     def __init__(self, path: Path) -> None:
+        """Raises InputError for a file that cannot be read, and for a line that is no recorded episode."""
         self.tools: Sequence[Mapping[str, Any]] | None = None
         """What the recorded environment had; None before the first episode."""
         self.openings: dict[str, list[Message]] = {}
@@ -144,39 +153,92 @@ class Recording:
         """The actions that are known in a state."""
         self.states: dict[str, list[State]] = {}
         """The known states of a row."""
-        self._lock = threading.Lock()
-        self.counts: Counter[str] = Counter()
-        """Steps answered from the recording, and misses, of all episodes in this process."""
-        for episode in read_episodes(path):
-            if self.tools is not None and episode.tools != self.tools:
-                what = "its tools are not those of the episodes before it"
-                raise mistake_in(path, episode.line_number, what)
-            self.tools = episode.tools
-            self._add(episode)
+        try:
+            # A text editor may have put a byte order mark in front.
+            lines = path.read_text(encoding="utf-8-sig").split("\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"{path} cannot be read: {error}") from error
+        for line_number, line in enumerate(lines, 1):
+            try:
+                if line.strip():
+                    self._add(line)
+            except (TypeError, ValueError, RecursionError) as error:
+                reason = "its brackets are nested too deep" if isinstance(error, RecursionError) else error
+                raise InputError(
+                    f"{path}, line {line_number}: this is no recorded episode: {reason}.",
+                    'A line is {"row": ID, "opening": [messages], "steps": [{"action": ..., "messages": [...]}]}, with '
+                    '"tools" where the environment has any.',
+                ) from error
 
-    def _add(self, episode: RecordedEpisode) -> None:
-        self.openings.setdefault(episode.row, episode.opening)
-        state: State = (episode.row,)
-        for written, answer in episode.steps:
+    def _add(self, line: str) -> None:
+        """Add an episode. Raises TypeError or ValueError for what is none."""
+        episode = json.loads(line)
+        if not isinstance(episode, dict):
+            raise TypeError(f"it is a {type(episode).__name__}, not an object")
+        row = str(_field(episode, "row", "", (str, int), "the id of a row"))
+        tools = episode.get("tools") or []
+        if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+            raise TypeError(f"tools is {tools!r:.80}, not a list of objects")
+        opening = _read_messages(episode, "opening", "")
+        steps = _field(episode, "steps", "", (list,), "a list")
+        answers = [_read_step(step, f"steps[{index}]") for index, step in enumerate(steps)]
+        if self.tools is not None and tools != self.tools:
+            raise ValueError("its tools are not those of the episodes before it")
+        self.tools = tools
+        self.openings.setdefault(row, opening)
+        state: State = (row,)
+        for written, answer in answers:
             action = " ".join(written.split())
             if state not in self.actions:
                 self.actions[state] = []
-                self.states.setdefault(episode.row, []).append(state)
+                self.states.setdefault(row, []).append(state)
             if (*state, action) not in self.answers:
                 self.actions[state].append(action)
                 self.answers[*state, action] = answer
             state = (*state, action)
 
-    def count(self, kind: str) -> None:
-        """Count a step. Environments answer from several threads."""
-        with self._lock:
-            self.counts[kind] += 1
 
-    @property
-    def real_share(self) -> float | None:
-        """The share of steps that were answered as they were recorded, None before the first."""
-        steps = self.counts["recorded"] + self.counts["missed"]
-        return self.counts["recorded"] / steps if steps else None
+def _read_step(step: object, label: str) -> tuple[str, Reply | Done]:
+    """Return what was done in a step, and the answer. label: how a mistake names the step."""
+    if not isinstance(step, dict):
+        raise TypeError(f"{label} is {step!r:.80}, not an object")
+    action = _field(step, "action", f"{label}.", (str,), "text")
+    turn_score = _read_score(step, "turn_score", label)
+    if step.get(DONE, False) not in (True, False):
+        raise ValueError(f"{label}.{DONE} is {step[DONE]!r:.80}, not true or false")
+    if step.get(DONE):
+        return action, Done(_read_score(step, "score", label), turn_score)
+    return action, Reply(_read_messages(step, "messages", f"{label}."), turn_score)
+
+
+def _field(values: Mapping[str, Any], name: str, label: str, kinds: tuple[type, ...], expected: str) -> Any:
+    """Return a field of one of the kinds. label: what stands before its name in a mistake."""
+    if name not in values:
+        raise TypeError(f"{label}{name} is missing")
+    if type(values[name]) not in kinds:
+        raise TypeError(f"{label}{name} is {values[name]!r:.80}, not {expected}")
+    return values[name]
+
+
+def _read_messages(values: Mapping[str, Any], name: str, label: str) -> list[Message]:
+    """Return the messages of a step or an opening, such as an environment may answer."""
+    if name not in values:
+        raise TypeError(f"{label}{name} is missing")
+    try:
+        answer = read_answer(Reply(values[name]))
+    except TypeError as error:
+        raise TypeError(f"{label}{name}: {error}") from error
+    assert isinstance(answer, Reply)
+    return list(answer.messages)
+
+
+def _read_score(step: Mapping[str, Any], name: str, label: str) -> float | None:
+    score = step.get(name)
+    if score is None:
+        return None
+    if isinstance(score, bool) or not isinstance(score, int | float) or not 0 <= score <= 1:
+        raise ValueError(f"{label}.{name} is {score!r:.80}, not a number from 0 to 1")
+    return float(score)
 
 
 class MockEnvironment:
@@ -210,9 +272,7 @@ class MockEnvironment:
         action = describe_action(completion)
         recording = self.recording
         is_known = (*self._state, action) in recording.answers
-        kind = "recorded" if is_known else "missed"
-        recording.count(kind)
-        self.step_counts[kind] += 1
+        self.step_counts["recorded" if is_known else "missed"] += 1
         if not is_known and self._on_miss == "end":
             raise UnknownActionError(f"nobody did this when it was recorded: {action[:80]!r}")
         if not is_known:

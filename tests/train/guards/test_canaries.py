@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from truegold.train.guards.canaries import Canaries, Judgement
+from truegold.train.grpo import groups
+from truegold.train.grpo.groups import Canaries, CompletionScore, Judgement, StepCompletion
+from truegold.train.model.segment import Segment
+from truegold.verifiers import Reason, Reward, Verdict
 
 TEXTS = ["4", "5", "4", "6", "4", "4", "7", "8"]
 
@@ -15,12 +20,19 @@ def judge(texts: Sequence[str]) -> list[Judgement]:
     return [(float(text == "4"), float(text == "4")) for text in texts]
 
 
+def as_scores(judgements: Sequence[Judgement]) -> list[CompletionScore]:
+    verdicts = [Verdict(score, Reason.MATCH) for _, score in judgements]
+    rewards = [Reward(reward, {}) for reward, _ in judgements]
+    return [CompletionScore(reward, (verdict,), verdict) for reward, verdict in zip(rewards, verdicts, strict=True)]
+
+
 def changed_share(judge_now: Callable[[Sequence[str]], list[Judgement]]) -> float | None:
-    canaries = Canaries(judge)
-    assert canaries.changed_share() is None
-    canaries.choose(TEXTS, judge(TEXTS))
-    canaries.judge = judge_now
-    return canaries.changed_share()
+    scorer: Any = SimpleNamespace(score=lambda rows, answers: as_scores(judge_now(rows)))
+    canaries = Canaries(scorer)
+    rows: Any = TEXTS
+    pairs = zip(rows, as_scores(judge(TEXTS)), strict=True)
+    assert canaries.check([StepCompletion(text, Segment((1,), (2,)), score) for text, score in pairs]) is None
+    return canaries.check([])
 
 
 @pytest.mark.parametrize(
@@ -35,6 +47,8 @@ def changed_share(judge_now: Callable[[Sequence[str]], list[Judgement]]) -> floa
     ids=["the same", "turned around", "failing", "NaN", "constant"],
 )
 def test_a_verifier_that_changes_is_noticed(
-    judge_now: Callable[[Sequence[str]], list[Judgement]], share: float
+    monkeypatch: pytest.MonkeyPatch, judge_now: Callable[[Sequence[str]], list[Judgement]], share: float
 ) -> None:
+    monkeypatch.setattr(groups, "rank", lambda: 0)
+    monkeypatch.setattr(groups, "from_first_rank", lambda value: value)
     assert changed_share(judge_now) == share

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 
 from truegold.pipeline.report.training import find_shifts
-from truegold.train.guards.doctor import diagnose, examine_log, replay
-from truegold.train.guards.logs import read_log
-from truegold.train.guards.stops import record_stop
+from truegold.train.guards.doctor import diagnose, examine_log, read_log, record_stop, replay
 from truegold.verifiers import GuardError, InputError
 
 RECORDED = Path(__file__).parents[2] / "data" / "guards"

@@ -16,7 +16,7 @@ from turn_templates import CHATML, ScriptedTurns, turn_template
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.turns import TurnsConfig
-from truegold.train.grpo.episode_scores import _verdict
+from truegold.train.grpo.dialogues import _verdict
 from truegold.train.turns.environment import DEEPEST, AnswerError, Done, Message, Reply, check_messages
 from truegold.train.turns.episodes import Ending, Episode, EpisodeRunner
 

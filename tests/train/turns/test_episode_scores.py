@@ -11,19 +11,19 @@ from numbered_rows import make_row
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ByteEncoder
-from truegold.train.config.grpo import GrpoConfig
-from truegold.train.config.reward import RewardConfig
+from truegold.train.config.grpo import GrpoConfig, RewardConfig
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo import step
-from truegold.train.grpo.distilled import Member, join
-from truegold.train.grpo.episode_scores import (
+from truegold.train.grpo.dialogues import (
+    DialogueGroups,
     any_turn_teaches,
+    compared_segments,
     episode_metrics,
     score_episodes,
-    segments_to_weigh,
     spread_advantages,
 )
-from truegold.train.grpo.rewards import CompletionScorer, StepCompletion
+from truegold.train.grpo.distilled import Member, join
+from truegold.train.grpo.groups import CompletionScorer, StepCompletion
 from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.segment import Segment
 from truegold.train.turns.episodes import Ending, EnvironmentFaults, Episode
@@ -70,8 +70,7 @@ def test_episodes_are_rewarded_by_the_term_that_is_configured() -> None:
 @pytest.mark.parametrize("members", [0, 1])
 def test_an_episode_counts_as_one_sequence_until_the_loss_also_where_positives_join(members: int) -> None:
     completions = scored([episode(1.0, 4, 2, 2), episode(0.0, 5)], TURNS)
-    segments, sizes = segments_to_weigh(completions, TURNS)
-    assert sizes == [1, 1]
+    assert [len(compared_segments(completion, TURNS)) for completion in completions] == [1, 1]
     weighed = WeighedBatch(torch.tensor([1.0, -1.0]), torch.tensor([True, True]), {})
     segments, spread = spread_advantages(completions, weighed, TURNS)
     assert [len(segment.output_ids) for segment in segments] == [4, 2, 2, 5]
@@ -113,7 +112,9 @@ def test_a_group_teaches_where_any_of_its_turns_does(
     for completion in completions:
         completion.row["pass_rate"] = None
     monkeypatch.setattr(step, "gathered", lambda value: [value])
-    trainer: Any = SimpleNamespace(config=GrpoConfig(turns=turns))
+    nothing: Any = None
+    groups = DialogueGroups(nothing, nothing, nothing, nothing, 8, nothing, turns, nothing, nothing)
+    trainer: Any = SimpleNamespace(config=GrpoConfig(turns=turns), groups=groups)
     (score,) = step.Trainer._score_groups(trainer, completions).values()
     assert (score.right, score.judged, score.teaches) == (0, len(members), teaches)
 

@@ -17,9 +17,8 @@ from turn_templates import CHATML, ScriptedTurns, turn_template
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.turns import TurnsConfig
-from truegold.train.turns.environment import Done, Message, Reply
+from truegold.train.turns.environment import Done, Message, Reply, load_environment
 from truegold.train.turns.episodes import Ending, Episode, EpisodeRunner
-from truegold.train.turns.loading import load_environment
 from truegold.verifiers import ConfigError
 
 

@@ -15,8 +15,8 @@ from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.models import SftConfig
 from truegold.train.config.turns import DialoguesConfig, TurnsConfig
 from truegold.train.sft import dialogues_of, read_examples, sft
+from truegold.train.turns.dialogue import dialogue_segments
 from truegold.train.turns.episodes import make_runner
-from truegold.train.turns.examples import dialogue_segments
 from truegold.verifiers import InputError
 
 SHOWS_ALL = (

@@ -9,8 +9,8 @@ import pytest
 from turn_templates import CHATML, turn_template
 
 from truegold.train.config.turns import TurnsConfig
+from truegold.train.turns.environment import load_environment
 from truegold.train.turns.episodes import EpisodeRunner, make_runner
-from truegold.train.turns.loading import load_environment
 from truegold.verifiers import ConfigError
 
 METHODS = "\n    def reset(self, row): pass\n    def step(self, completion): pass\n"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from numbered_rows import make_row
 
-from truegold.train.grpo import player
-from truegold.train.grpo.player import DRIFT_FILE, Player
+from truegold.train.grpo import dialogues
+from truegold.train.grpo.dialogues import DRIFT_FILE, DialogueGroups
 from truegold.train.turns.dialogue import Drift
 from truegold.train.turns.episodes import Episode
 
@@ -20,15 +20,15 @@ from truegold.train.turns.episodes import Episode
 def this_rank(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     """Which rank this process is."""
     number = {"rank": 0}
-    monkeypatch.setattr(player, "rank", lambda: number["rank"])
+    monkeypatch.setattr(dialogues, "rank", lambda: number["rank"])
     return number
 
 
 def play(folder: Path, *steps: int) -> list[int]:
-    """Have a new player keep an example of each step, and return the steps of all examples that there are then."""
+    """Have new groups of dialogues keep an example of each step, and return the steps of all examples then."""
     anything: Any = None
     template: Any = SimpleNamespace(tokenizer=SimpleNamespace(convert_ids_to_tokens=lambda ids: [str(i) for i in ids]))
-    made = Player(anything, anything, anything, anything, anything, template, folder)
+    made = DialogueGroups(anything, anything, anything, anything, 8, template, anything, anything, folder)
     dialogue: Any = SimpleNamespace(drifts=[Drift(1, (2, 3), (4,))])
     for step in steps:
         made._keep_examples([Episode(make_row(1), 0, 0, dialogue)], step)

@@ -12,8 +12,7 @@ from turn_templates import CHATML, turn_template
 from truegold.pipeline.engines.base import Completion
 from truegold.train.turns.dialogue import Dialogue
 from truegold.train.turns.environment import DEEPEST, Message
-from truegold.train.turns.messages import read_message
-from truegold.train.turns.template import TurnTemplate
+from truegold.train.turns.template import TurnTemplate, read_message
 
 SECTION, SECTION_END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
 SHOWS_CALLS = CHATML.replace(

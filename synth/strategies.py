@@ -1,19 +1,22 @@
-"""What a strategy is: data, namely what is put to the model in place of the problem.
+"""Strategies: ways to get a positive out of a row that fails, each a few prompts in English and Chinese.
 
     Strategy("retry", "1", answer={"en": "{problem}\\n\\nNot right:\\n{attempt}\\n\\n{feedback}", "zh": ...})
 
 The placeholders are {problem}, {attempt} (the failed attempt), {feedback} (what its verdict says), {reflection} (what
 the model, or a stronger one, wrote when it was asked by the template `reflection`) and {gold}, which only a strategy
-that `uses_gold` may have.
+that `uses_gold` may have. The built-in ones stand in `strategies.toml`; yours is an import string.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 
 from truegold.verifiers import ConfigError
+from truegold.verifiers.user_code import did_you_mean, load_object, source_digest, split_spelling
 
 PLACEHOLDERS = ("problem", "attempt", "feedback", "reflection", "gold")
 _PLACEHOLDER = re.compile(r"\{(" + "|".join(PLACEHOLDERS) + r")\}")
@@ -64,3 +67,32 @@ class Strategy:
 def fill(template: str, values: Mapping[str, str]) -> str:
     """Return a template with its placeholders replaced; braces in the values stay as they are."""
     return _PLACEHOLDER.sub(lambda match: values[match[1]], template)
+
+
+BUILT_IN: Mapping[str, Strategy] = {
+    entry["name"]: Strategy(**entry)
+    for entry in tomllib.loads(files("truegold.synth").joinpath("strategies.toml").read_text("utf-8"))["strategy"]
+}
+"""By name."""
+
+
+def load_strategy(spelling: str) -> Strategy:
+    """Return the strategy of a name or an import string. Raises ConfigError where there is none."""
+    if spelling in BUILT_IN:
+        return BUILT_IN[spelling]
+    parts = split_spelling(spelling)
+    if parts is None:
+        hint = did_you_mean(spelling, BUILT_IN) or "Or path/to/mine.py:STRATEGY."
+        raise ConfigError(f"There is no strategy {spelling!r}; there are {', '.join(BUILT_IN)}.", hint)
+    label = f"strategy {spelling!r}"
+    loaded = load_object(*parts, label)
+    if not isinstance(loaded, Strategy):
+        raise ConfigError(f"{label} is a {type(loaded).__name__}, not a truegold.synth.strategies.Strategy.")
+    return loaded
+
+
+def strategy_fingerprint(spelling: str) -> str:
+    """Return a text that changes with the strategy: its version, and the digest of your own file."""
+    strategy, parts = load_strategy(spelling), split_spelling(spelling)
+    digest = source_digest(parts[0], f"strategy {spelling!r}") if parts is not None else ""
+    return f"{strategy.version} {digest}".strip()

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from truegold.train.turns.environment import Message
-from truegold.train.turns.messages import THINK_END, THINK_START
-from truegold.train.turns.template import TurnTemplate
+from truegold.train.turns.template import THINK_END, THINK_START, TurnTemplate
 from truegold.verifiers import SetupError
 
 TAG_PAIRS = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,7 @@ from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.pipeline.running.progress import Progress
 from truegold.train.grpo.batch_metrics import Metrics
 from truegold.train.grpo.step import Trainer
-from truegold.train.guards.logs import ALARMS
-from truegold.train.guards.retention import healthy_checkpoint, kept_checkpoints
+from truegold.train.guards.doctor import ALARMS
 from truegold.train.guards.table import NOT_THE_POLICY, SEVERITY, Action, derived_metrics
 from truegold.train.guards.watch import Alarm, Series, Watch
 from truegold.train.model.distributed import barrier, gathered, rank
@@ -241,9 +240,8 @@ class Responder:
         self._trainer.feed.unlearn(state)
         self._engine.rate_factor /= ROLL_BACK_RATE
         self._trainer.version += 1
-        if self._trainer.background is not None:
-            self._trainer.background.forget_before(self._trainer.version)
-        self._trainer.bring_sampler_up()
+        self._trainer.groups.forget_before(self._trainer.version)
+        self._trainer.update_sampler()
         self.watch.start_over()
         self._returned = (step, target, alarm.metric)
         # What has been discarded is no measure of what comes.
@@ -277,3 +275,33 @@ class Responder:
             log.write(json.dumps({**alarm.record(), "action": action, **evidence}) + "\n")
         if action in CHANGES:
             self._progress.note(f"{alarm.line()} {CHANGES[action].format(**evidence)}")
+
+
+NEWEST = 2
+"""A kill while one is written leaves the one before."""
+SETTLED = 8
+"""A checkpoint is trusted once so many steps after it have raised no alarm: guards need some steps to fire."""
+MARGIN = 3
+"""What a guard notices may have begun so many steps before."""
+
+
+def kept_checkpoints(steps: Collection[int], now: int, best: int | None) -> set[int]:
+    """Return which of the checkpoints, by their steps, to keep at step `now`.
+
+    Kept are the newest two, the best by held-out pass rate, the newest one that has settled, and the oldest that has
+    not, which is the next to settle.
+    """
+    ordered = sorted(steps)
+    settled = [step for step in ordered if step <= now - SETTLED]
+    unsettled = [step for step in ordered if step > now - SETTLED]
+    return {*ordered[-NEWEST:], *settled[-1:], *unsettled[:1], *(step for step in ordered if step == best)}
+
+
+def healthy_checkpoint(steps: Collection[int], since: int) -> int | None:
+    """Return the newest checkpoint from before what a guard noticed first at step `since`; the oldest where all are
+    later; None where there is none."""
+    ordered = sorted(steps)
+    before = [step for step in ordered if step <= since - MARGIN]
+    if before:
+        return before[-1]
+    return ordered[0] if ordered else None

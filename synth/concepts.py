@@ -1,0 +1,88 @@
+"""Sentences of a text, its words without numbers, and the concepts of advice that it names.
+
+"Don't forget to take away the 5 he gave."    sentence; words don't, forget, to, take, away, ...; forget, subtract
+"别忘了减去送出的5个。"                           sentence; words 别 忘 了 减 去 送 出 的 个; forget, subtract
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+
+_HIDDEN = re.compile(r"[\u00ad\u200b-\u200f\u2060\ufeff]")
+_EMPHASIS = re.compile(r"[*_`~]+")
+_WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?|[\u3400-\u9fff]")
+_SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])|\n+")
+_LATEX_TEXT = re.compile(r"\\(?:text|mbox|textbf|textit|mathrm)\s*\{([^{}]*)\}")
+_LATEX_COMMAND = re.compile(r"\\[a-zA-Z]+")
+HAN = re.compile(r"[\u3400-\u9fff]")
+OPERATION = re.compile(
+    r"[\d)}\]]\s*(?:[-+*/^=<>≤≥×÷·]|\\(?:times|cdot|div|pm|le|ge|neq))\s*[-\d({\[\\a-zA-Z$]"
+    r"|=|\\d?frac\b|\\sqrt\b|\bdef \w+\(|\breturn\b|\d\s*(?:等于|乘以?|除以|减去?|加上?)"
+    r"|\b\d[\d.,]*\s+(?:plus|minus|times|divided by|multiplied by|more than|less than)\b"
+)
+"""A step of a derivation: from here on an output has something of its own to look back to."""
+
+
+def normal(text: str) -> str:
+    """Return a text as it is compared: NFKC, lower case, without marks of emphasis and characters that nobody sees."""
+    text = unicodedata.normalize("NFKC", _HIDDEN.sub("", text))
+    return _EMPHASIS.sub("", _LATEX_TEXT.sub(r" \1 ", text)).replace("’", "'").casefold()
+
+
+def sentences(text: str) -> list[str]:
+    """Return the sentences of a text, lines taken for some."""
+    return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+
+
+def words(text: str) -> list[str]:
+    """Return the words of a normal text, single Chinese characters among them; numbers and commands are none."""
+    return _WORD.findall(_LATEX_COMMAND.sub(" ", text))
+
+
+def runs(of_words: list[str], length: int) -> set[tuple[str, ...]]:
+    """Return all runs of so many words."""
+    return {tuple(of_words[start : start + length]) for start in range(len(of_words) - length + 1)}
+
+
+def content_stems(text: str) -> set[str]:
+    """Return what the words of a normal text mean, as far as it is worth comparing: concepts, and stems of the rest."""
+    stems = {_stem(word) for word in words(text) if not HAN.match(word) and len(word) > 2 and word not in _IDLE}
+    return concepts(text) | (stems - _concept_stems())
+
+
+def concepts(text: str) -> set[str]:
+    """Return the concepts of advice that a normal text names, in English or Chinese."""
+    return {name for name, pattern in _concept_patterns() if pattern.search(text)}
+
+
+def _stem(word: str) -> str:
+    for ending in ("ingly", "edly", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e"):
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word[: -len(ending)]
+    return word
+
+
+_DATA = tomllib.loads(files("truegold.synth").joinpath("concepts.toml").read_text("utf-8"))
+_IDLE = frozenset(_DATA["idle"].split())
+"""Words that come and go in any derivation."""
+CONCEPTS: Mapping[str, tuple[str, str]] = {name: tuple(words) for name, words in _DATA["concepts"].items()}
+"""The concepts of advice by name, each with what says so in English and in Chinese."""
+
+
+@cache
+def _concept_patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    return tuple((name, re.compile(rf"\b(?:{english})\b|{chinese}")) for name, (english, chinese) in CONCEPTS.items())
+
+
+@cache
+def _concept_stems() -> frozenset[str]:
+    """Return the stems of words that name a concept, which are not to be counted twice."""
+    plain = re.compile(r"[a-z]{3,}")
+    return frozenset(
+        _stem(word) for english, _ in CONCEPTS.values() for word in plain.findall(english.replace("\\w", " "))
+    )

@@ -1,1 +1,0 @@
-"""What keeps leaks, copies and one-sidedness out of distilled positives."""

@@ -1,0 +1,392 @@
+"""Groups of a step whose answers are dialogues: episodes are played to their end, judged, and become segments.
+
+credit        segments                        reward of a segment                   compared with
+equal         as few as the template allows   the episode's                         the group's episodes
+turn          one a turn                      the turn's; the last one's also the   the same turn of the group's
+                                              episode's                             episodes
+discounted    one a turn                      that, and discount^k of the turn      the same turn of the group's
+                                              k turns later, added up               episodes
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from truegold.pipeline.engines.base import Completion, SamplingParams
+from truegold.pipeline.running.disk import read_whole_lines, write_whole
+from truegold.pipeline.tables.rows import Row
+from truegold.train.config.grpo import RewardConfig
+from truegold.train.config.turns import TurnsConfig
+from truegold.train.grpo.batch_metrics import mean_metrics
+from truegold.train.grpo.feed import GroupScore
+from truegold.train.grpo.groups import (
+    CompletionScore,
+    CompletionScorer,
+    FinishedGroup,
+    SampledGroups,
+    StepCompletion,
+    score_group,
+)
+from truegold.train.grpo.update import WeighedBatch
+from truegold.train.model.distributed import gathered, rank
+from truegold.train.model.segment import Segment
+from truegold.train.rollout.rollout import engine_deaths_reported
+from truegold.train.rollout.sampler_child import Usage
+from truegold.train.rollout.samplers import SamplerPool
+from truegold.train.turns.episodes import (
+    FAILURES,
+    Ending,
+    EnvironmentFaults,
+    Episode,
+    EpisodeRunner,
+    StreamingEngine,
+    make_runner,
+)
+from truegold.train.turns.template import TurnTemplate
+from truegold.verifiers import Reason, Verdict, compose
+
+_LOG = logging.getLogger(__name__)
+
+DRIFT_FILE = "drift.jsonl"
+"""Examples of turns that the tokenizer would not have written as they were sampled."""
+EXAMPLES = 3
+"""Of a step, at most."""
+
+
+@dataclass
+class DialogueGroups(SampledGroups):
+    """Groups of episodes, played when a step asks for them. A completion stands for an episode, and is trained on in
+    parts."""
+
+    template: TurnTemplate
+    turns: TurnsConfig
+    runner: EpisodeRunner | SamplerPool
+    out_dir: Path
+    metrics: list[dict[str, float]] = field(default_factory=list)
+    """Of this rank's episodes of the step so far."""
+    repeated_kinds: set[str] = field(default_factory=lambda: {"training", "evaluation"})
+    """Of which kinds of steps the file of examples may still have some that are played again."""
+    has_named_close_error: bool = False
+
+    def answer(self, rows: Sequence[Row], groups: Sequence[int], step: int) -> list[StepCompletion]:
+        """Return a completion for each episode of the rows, a row's side by side."""
+        sampling = self.sampling_params(step, None)
+        episodes = self._play(rows, groups, self.config.group_size, step, sampling)
+        return self._judge(episodes, step, sampling.temperature, self.runner.faults, self.runner.waited_share)
+
+    def score_finished(
+        self, groups: Sequence[FinishedGroup], indices: Sequence[int], step: int, usage: Usage
+    ) -> list[StepCompletion]:
+        """Return a completion for each episode of groups that were played beside the update."""
+        episodes = [
+            replace(cast("Episode", done.answer), group=index)
+            for index, group in zip(indices, groups, strict=True)
+            for done in group.ordered()
+        ]
+        waited_share = usage.environments_s / max(usage.stream_s, 1e-9)
+        temperature = self.config.sampling.temperature_for(0, None)
+        return self._judge(episodes, step, temperature, usage.faults, waited_share)
+
+    def evaluate(
+        self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
+    ) -> list[CompletionScore]:
+        """Return so many scores of each held-out row; what is measured of these episodes is let go."""
+        step = -1 - self.rollout.version
+        episodes = self._play(rows, positions, samples, step, sampling)
+        self._keep_examples(episodes, step)
+        self._name_close_error(self.runner.faults)
+        return [each.score for each in score_episodes(episodes, self.scorer, self.turns, sampling.temperature)]
+
+    def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
+        """Return what is measured of the step's episodes, of all ranks."""
+        measured, self.metrics = self.metrics, []
+        return mean_metrics([metrics for metrics in chain(*gathered(measured)) if metrics])
+
+    def score_group(self, members: Sequence[StepCompletion], kind: str, k: int) -> GroupScore:
+        """Return what decides whether a group enters a batch; scored turn by turn, it teaches where any turn does."""
+        score = super().score_group(members, kind, k)
+        if self.turns.credit == "equal":
+            return score
+        # Episodes that have earned the same as a whole may differ turn by turn, and the other way round.
+        return replace(score, teaches=any_turn_teaches(members, self.turns, kind, k))
+
+    def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
+        """Return an episode as a whole where all of its turns get its advantage, else each turn."""
+        return compared_segments(completion, self.turns)
+
+    def trained_segments(
+        self, batch: Sequence[StepCompletion], weighed: WeighedBatch
+    ) -> tuple[list[Segment], WeighedBatch]:
+        """Return all segments of a batch's episodes, and what each weighs."""
+        return spread_advantages(batch, weighed, self.turns)
+
+    def _play(
+        self, rows: Sequence[Row], groups: Sequence[int], size: int, step: int, sampling: SamplingParams
+    ) -> Sequence[Episode]:
+        episodes: Sequence[Episode] = [
+            Episode(row, group, index) for row, group in zip(rows, groups, strict=True) for index in range(size)
+        ]
+        with engine_deaths_reported(step):
+            return self.runner.run(episodes, sampling, (self.config.seed, step), self.rollout.version)
+
+    def _judge(
+        self, episodes: Sequence[Episode], step: int, temperature: float, faults: EnvironmentFaults, waited_share: float
+    ) -> list[StepCompletion]:
+        self._keep_examples(episodes, step)
+        self._name_close_error(faults)
+        self.metrics.append(episode_metrics(episodes, faults, waited_share))
+        return score_episodes(episodes, self.scorer, self.turns, temperature)
+
+    def _name_close_error(self, faults: EnvironmentFaults) -> None:
+        """Warn once of an environment that could not be closed."""
+        if faults.close_errors and not self.has_named_close_error:
+            self.has_named_close_error = True
+            _LOG.warning("An environment could not be closed (row %s)", faults.first_close_error)
+
+    def _keep_examples(self, episodes: Sequence[Episode], step: int) -> None:
+        """Write where the tokenizer makes other tokens of a turn's text than the model has sampled.
+
+        One rank writes, of what it has sampled: the file is one, and is cut where a run goes on from a checkpoint.
+        """
+        if rank() != 0:
+            return
+        self._forget_repeated(step)
+        drifts = [
+            (episode, drift)
+            for episode in episodes
+            if episode.dialogue is not None
+            for drift in episode.dialogue.drifts
+        ]
+        if not drifts:
+            return
+        tokenizer = self.template.tokenizer
+        with (self.out_dir / DRIFT_FILE).open("a", encoding="utf-8") as file:
+            for episode, drift in drifts[:EXAMPLES]:
+                example = {
+                    "step": step,
+                    "id": episode.row["id"],
+                    "turn": drift.turn,
+                    "sampled": tokenizer.convert_ids_to_tokens(list(drift.held)),
+                    "rendered": tokenizer.convert_ids_to_tokens(list(drift.rendered)),
+                }
+                file.write(json.dumps(example) + "\n")
+
+    def _forget_repeated(self, step: int) -> None:
+        """Cut the examples of steps that this run repeats, since it has gone on from a checkpoint before them.
+
+        The first step that it plays is the first that is repeated. Evaluations have negative numbers, which fall.
+        """
+        kind = "evaluation" if step < 0 else "training"
+        if kind not in self.repeated_kinds:
+            return
+        self.repeated_kinds.remove(kind)
+        path = self.out_dir / DRIFT_FILE
+        if not path.exists():
+            return
+        records = read_whole_lines(path)
+        kept = [record for record in records if not _is_repeated(record["step"], step)]
+        write_whole(path, "".join(json.dumps(record) + "\n" for record in kept).encode())
+
+
+def _is_repeated(recorded: int, first: int) -> bool:
+    """Return whether a recorded step is played again by a run whose first step of the same kind is `first`."""
+    return recorded <= first < 0 or recorded >= first >= 0
+
+
+def make_dialogue_groups(plain: SampledGroups, turns: TurnsConfig, out_dir: Path) -> DialogueGroups:
+    """Return what plays the episodes of a training, in place of single answers.
+
+    Raises ConfigError for an environment that cannot be made.
+    """
+    encoder, engine = plain.rollout.encoder, plain.rollout.engine
+    streaming = cast("StreamingEngine", engine)
+    runner = make_runner(streaming, encoder.tokenizer, encoder.stop_token_ids, plain.config.chat.system, turns)
+    # Samplers beside the trainer have runners of their own.
+    played_by = engine if isinstance(engine, SamplerPool) else runner
+    return DialogueGroups(
+        plain.feed,
+        plain.config,
+        plain.rollout,
+        plain.scorer,
+        plain.max_tokens,
+        runner.template,
+        turns,
+        played_by,
+        out_dir,
+    )
+
+
+MISTAKES = {Ending.DEADLINE: Reason.TIMEOUT, Ending.REPLY: Reason.LIMIT, Ending.ERROR: Reason.VERIFIER_ERROR}
+"""Why an episode that its environment has spoilt could not be judged."""
+
+
+def score_episodes(
+    episodes: Sequence[Episode], scorer: CompletionScorer, turns: TurnsConfig, temperature: float
+) -> list[StepCompletion]:
+    """Return a completion for each episode, judged, with its segments as `parts`.
+
+    An episode that ran out of turns or room has earned 0. Where an environment has no score, the row's verifier judges
+    the last turn.
+    """
+    unscored = [episode for episode in episodes if episode.ending is Ending.DONE and episode.score is None]
+    lasts = [[episode.last] if episode.last is not None else [] for episode in unscored]
+    judged = iter(scorer.score([episode.row for episode in unscored], lasts))
+    verdicts = {id(episode): next(judged).correct for episode in unscored if episode.last is not None}
+    return [_completion(episode, verdicts.get(id(episode)), scorer.config, turns, temperature) for episode in episodes]
+
+
+def _completion(
+    episode: Episode, verdict: Verdict | None, reward: RewardConfig, turns: TurnsConfig, temperature: float
+) -> StepCompletion:
+    verdict = _verdict(episode) if verdict is None else verdict
+    # With turns there is no other term than correctness (`GrpoConfig`).
+    composed = compose(reward.composition, (verdict,), reward.clip)
+    segments = [] if episode.dialogue is None else [held.to_segment(temperature) for held in episode.dialogue.segments]
+    parts = [
+        replace(segment, reward=composed.value, right=verdict.passed, group=episode.group)
+        for segment in segments
+        if segment.output_ids
+    ]
+    total = composed.value
+    if turns.credit != "equal":
+        earned = turn_rewards(episode, composed.value, turns)
+        parts = [replace(part, reward=earned[part.turn]) for part in parts]
+        judged = [reward for reward in earned if reward is not None]
+        if judged:
+            total = judged[0] if turns.credit == "discounted" else sum(judged)
+    whole = replace(_whole(parts, episode, temperature), reward=total, right=verdict.passed, group=episode.group)
+    assert episode.ending is not None
+    score = CompletionScore(composed, (verdict,), verdict)
+    return StepCompletion(episode.row, whole, score, parts=tuple(parts), ending=episode.ending.value)
+
+
+def _verdict(episode: Episode) -> Verdict:
+    """Return the verdict that the end of an episode is."""
+    ending = episode.ending
+    evidence: dict[str, Any] = {"ending": str(ending), "turns": episode.turns}
+    if ending in FAILURES:
+        assert ending is not None
+        return Verdict(None, MISTAKES[ending], None, {**evidence, "error": episode.error})
+    if ending is not Ending.DONE or episode.score is None:
+        return Verdict(0.0, Reason.NO_ANSWER, None, evidence)
+    reason = {1.0: Reason.MATCH, 0.0: Reason.MISMATCH}.get(float(episode.score), Reason.PARTIAL)
+    return Verdict(float(episode.score), reason, None, evidence)
+
+
+def _whole(parts: Sequence[Segment], episode: Episode, temperature: float) -> Segment:
+    """Return all that the policy has sampled in an episode as if it were one completion."""
+    policy_tokens: list[tuple[int, float]] = []
+    for part in parts:
+        sampled = part.sampled or (True,) * len(part.output_ids)
+        triples = zip(part.output_ids, part.rollout_logprobs, sampled, strict=True)
+        policy_tokens += [(token, logprob) for token, logprob, is_sampled in triples if is_sampled]
+    is_cut = episode.ending is Ending.ROOM or (episode.ending in (None, Ending.DONE) and _ends_cut(episode.last))
+    return Segment(
+        parts[0].prompt_ids if parts else (),
+        tuple(token for token, _ in policy_tokens),
+        tuple(logprob for _, logprob in policy_tokens),
+        version=min((part.version for part in parts), default=0),
+        temperature=temperature,
+        truncated=is_cut,
+    )
+
+
+def _ends_cut(last: Completion | None) -> bool:
+    return last is not None and last.finish_reason == "length"
+
+
+def turn_rewards(episode: Episode, final: float | None, config: TurnsConfig) -> list[float | None]:
+    """Return the reward of each turn, all None where the episode could not be judged."""
+    if final is None:
+        return [None] * episode.turns
+    earned = [score or 0.0 for score in episode.turn_scores]
+    earned += [0.0] * (episode.turns - len(earned))
+    earned[-1:] = [value + final for value in earned[-1:]]
+    if config.credit == "turn":
+        return list(earned)
+    later = 0.0
+    rewards: list[float | None] = []
+    for value in reversed(earned):
+        later = value + config.discount * later
+        rewards.append(later)
+    return rewards[::-1]
+
+
+def compared_segments(completion: StepCompletion, config: TurnsConfig) -> Sequence[Segment]:
+    """Return the segments of an episode whose rewards are compared: those of one number are a group.
+
+    With the credit `equal` that is the episode as a whole, else each turn.
+    """
+    if config.credit == "equal":
+        return [completion.segment]
+    return [replace(part, group=part.group * config.max_turns + part.turn) for part in completion.parts]
+
+
+def any_turn_teaches(members: Sequence[StepCompletion], config: TurnsConfig, kind: str, k: int) -> bool:
+    """Return whether the segments of any turn of a group's episodes have advantages of `kind` against each other."""
+    turns: dict[int, list[Segment]] = {}
+    for member in members:
+        for segment in compared_segments(member, config):
+            turns.setdefault(segment.group, []).append(segment)
+    return any(score_group(segments, kind, k).teaches for segments in turns.values())
+
+
+def spread_advantages(
+    batch: Sequence[StepCompletion], weighed: WeighedBatch, config: TurnsConfig
+) -> tuple[list[Segment], WeighedBatch]:
+    """Return all segments of a batch's episodes, and what each weighs: by what `compared_segments` were weighed as."""
+    segments = list(chain.from_iterable(completion.parts for completion in batch))
+    sizes = torch.tensor([len(completion.parts) for completion in batch], dtype=torch.int64)
+    advantages, trained = weighed.advantages, weighed.trained
+    if config.credit == "equal":
+        advantages, trained = advantages.repeat_interleave(sizes), trained.repeat_interleave(sizes)
+    spread = replace(weighed, advantages=advantages, trained=trained)
+    if config.count == "segments":
+        return segments, spread
+    tokens = torch.tensor([float(completion.segment.sampled_tokens) for completion in batch])
+    return segments, replace(spread, episode_tokens=tokens.repeat_interleave(sizes), episodes=len(batch))
+
+
+def episode_metrics(
+    episodes: Sequence[Episode], faults: EnvironmentFaults, waited_share: float = 0.0
+) -> dict[str, float]:
+    """Return what is measured of the episodes of one rank: how they end, how long they are, and what the template and
+    the tokenizer do to their past."""
+    if not episodes:
+        return {}
+    count = len(episodes)
+    endings = Counter(episode.ending for episode in episodes)
+    dialogues = [episode.dialogue for episode in episodes if episode.dialogue is not None]
+    breaks = Counter(reason for dialogue in dialogues for reason in dialogue.breaks)
+    turns = sum(dialogue.turns for dialogue in dialogues)
+    return {
+        **_mock_metrics(episodes),
+        **{f"ending/{ending.value}": endings[ending] / count for ending in Ending},
+        "turns": turns / count,
+        "segments": sum(len(dialogue.segments) for dialogue in dialogues) / count,
+        "edited_turns": breaks["edited"] / max(turns, 1),
+        "escaped_turns": breaks["escaped"] / max(turns, 1),
+        "drifted_turns": breaks["drifted"] / max(turns, 1),
+        "escaped_messages": sum(episode.escaped for episode in episodes) / count,
+        "lost_threads": float(faults.lost_threads),
+        "close_errors": float(faults.close_errors),
+        "environment_wait": waited_share,
+    }
+
+
+def _mock_metrics(episodes: Sequence[Episode]) -> dict[str, float]:
+    """Return the share of steps that recorded environments answered as it was recorded; nothing of other ones."""
+    steps: Counter[str] = Counter()
+    for episode in episodes:
+        steps.update(episode.step_counts)
+    answered = steps["recorded"] + steps["missed"]
+    return {"mock_real_steps": steps["recorded"] / answered} if answered else {}

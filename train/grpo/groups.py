@@ -1,0 +1,579 @@
+"""The completions of a step: judged, rewarded, compared within their groups, and written down.
+
+    group       right of 8   teaches   a batch of 2, share of right within [.25, .75]
+    a            8           no
+    b            1           yes       enters
+    c            2           yes       .19 with b is too low: makes room for d
+    d            6           yes       enters: .44
+
+A term of the reward without a verifier of its own is judged by the row's, with the row's arguments: that is
+correctness, which pass rates are about, whatever else the reward is made of. Every other term gets its own arguments
+and `length`, the number of tokens that were sampled, the end-of-sequence token included, where it reads that. Groups
+without advantages only dilute a batch; rewards are never changed to move the share of right answers.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Protocol, cast
+
+import pyarrow as pa
+import torch
+
+from truegold.pipeline.engines.base import Completion, SamplingParams
+from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.tables.rows import Row, dump_json, write_rows
+from truegold.train.config.grpo import GrpoConfig, RewardConfig
+from truegold.train.grpo.feed import Feed, GroupScore
+from truegold.train.grpo.update import WeighedBatch
+from truegold.train.model.distributed import from_first_rank, rank, world_size
+from truegold.train.model.segment import Segment
+from truegold.train.objective import advantages
+from truegold.train.objective.weights import Mismatch
+from truegold.train.rollout.rollout import Rollout
+from truegold.train.rollout.sampler_child import Usage
+from truegold.train.rollout.samplers import Done
+from truegold.train.turns.template import TurnTemplate
+from truegold.verifiers import BatchVerifier, Item, Reward, Term, Verdict, compose, resolve
+from truegold.verifiers.registry import declared
+
+CORRECTNESS = Term("correct")
+"""The reward of an evaluation."""
+
+CHUNK = 8
+"""Verdicts that a worker is given at a time: few, since a step is short and programs run for seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionScore:
+    """One completion's reward with what it is made of."""
+
+    reward: Reward
+    verdicts: tuple[Verdict, ...]
+    """A verdict for each term."""
+    correct: Verdict
+    """The verdict on correctness."""
+
+
+@dataclass(slots=True)
+class StepCompletion:
+    """One completion of a step: its problem, its training record, its score, and what came of it."""
+
+    row: Row
+    """The row whose prompt it answers."""
+    segment: Segment
+    """Its tokens."""
+    score: CompletionScore
+    """Its reward and verdicts."""
+    advantage: float = 0.0
+    """How much better it is than its group."""
+    trained: bool = False
+    """Whether it is in the batch that is trained on."""
+    parts: tuple[Segment, ...] = ()
+    """Of an episode of several turns: what is trained on. `segment` has all that the policy sampled in it, one turn
+    behind the other, for whatever counts completions."""
+    ending: str | None = None
+    """How an episode ended."""
+
+
+def strip_texts(completion: StepCompletion) -> StepCompletion:
+    """Return a completion with everything that metrics over all ranks need, and nothing else: of its tokens their
+    number, of its row pass rate and domain, of its verdicts no evidence."""
+    segment, score = completion.segment, completion.score
+
+    def without_evidence(verdict: Verdict) -> Verdict:
+        return Verdict(verdict.score, verdict.reason, verdict.extracted)
+
+    return replace(
+        completion,
+        row=cast("Row", {name: completion.row.get(name) for name in ("pass_rate", "domain")}),
+        segment=replace(
+            segment,
+            prompt_ids=cast("tuple[int, ...]", range(len(segment.prompt_ids))),
+            output_ids=cast("tuple[int, ...]", range(len(segment.output_ids))),
+            rollout_logprobs=(),
+        ),
+        score=CompletionScore(
+            score.reward, tuple(map(without_evidence, score.verdicts)), without_evidence(score.correct)
+        ),
+        parts=(),
+    )
+
+
+class CompletionScorer:
+    """Judges the completions of a training, step after step, with processes that are kept from one to the next."""
+
+    def __init__(self, config: RewardConfig, encoder: PromptEncoder) -> None:
+        self.config = config
+        self._encoder = encoder
+        self._batches = BatchVerifier(config.workers, CHUNK, config.deadline_s, config.max_timeouts)
+
+    def score(
+        self, rows: Sequence[Row], groups: Sequence[Sequence[Completion]], *, correctness_only: bool = False
+    ) -> list[CompletionScore]:
+        """Return the score of each completion, in order.
+
+        groups: the completions of each row. correctness_only: leave all other terms out, as an evaluation does. Raises
+        GuardError where a verifier hangs.
+        """
+        terms, clip = ((CORRECTNESS,), None) if correctness_only else (self.config.composition, self.config.clip)
+        questions = [
+            _question(term, row, completion, self._encoder.decode(completion.token_ids))
+            for row, group in zip(rows, groups, strict=True)
+            for completion in group
+            for term in terms
+        ]
+        verdicts = list(self._batches.verify(questions))
+        correctness = [term.verifier for term in terms].index(None)
+        scores = []
+        for start in range(0, len(verdicts), len(terms)):
+            term_verdicts = tuple(verdicts[start : start + len(terms)])
+            reward = compose(terms, term_verdicts, clip)
+            scores.append(CompletionScore(reward, term_verdicts, term_verdicts[correctness]))
+        return scores
+
+    def close(self) -> None:
+        """End the processes."""
+        self._batches.close()
+
+
+def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:
+    """Return what is asked of a term's verifier."""
+    if term.verifier is None:
+        return Item(text, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
+    known = declared(resolve(term.verifier))
+    # A verifier that refuses options which it does not know would refuse the length as well.
+    length = {"length": len(completion.token_ids)} if known is None or "length" in known else {}
+    return Item(text, row["gold"], term.verifier, dump_json({**term.args, **length}), row["prompt"])
+
+
+CountMissing = Callable[[Sequence[StepCompletion]], int]
+"""Returns how many groups the completions of a step are short of, over all ranks."""
+
+
+class FinishedGroup(Protocol):
+    """A row's group that was sampled beside the update."""
+
+    @property
+    def row(self) -> Row:
+        """The row."""
+        ...
+
+    @property
+    def prompt(self) -> tuple[int, ...]:
+        """Its prompt; empty where it is of episodes, which have prompts of their own."""
+        ...
+
+    def ordered(self) -> list[Done]:
+        """Return what was sampled, by its index in the group."""
+        ...
+
+
+class GroupSource(Protocol):
+    """Where the groups of a step come from, and what in them is compared. Every rank calls its methods together."""
+
+    @property
+    def scorer(self) -> CompletionScorer:
+        """Judges the completions of all steps."""
+        ...
+
+    @property
+    def template(self) -> TurnTemplate | None:
+        """Writes dialogues, where answers are dialogues."""
+        ...
+
+    def begin(self) -> None:
+        """Start what runs beside the steps."""
+        ...
+
+    def collect(self, version: int, step: int, count_missing: CountMissing) -> list[StepCompletion]:
+        """Return this rank's scored completions of a step: its share of the next rows, and of the refills for groups
+        that teach nothing or for a share of right answers out of its bounds. version: of the weights in training."""
+        ...
+
+    def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
+        """Take note of the groups that were trained on with the weights `version`, and return what is measured of the
+        step: its episodes, and how long groups have waited."""
+        ...
+
+    def evaluate(
+        self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
+    ) -> list[CompletionScore]:
+        """Return so many scores of each held-out row, in order. positions: of the rows among all held-out ones."""
+        ...
+
+    def send_weights(self, version: int) -> Mismatch | None:
+        """Give the sampler the weights in training, and return what the probe measured, where it is asked."""
+        ...
+
+    def score_group(self, members: Sequence[StepCompletion], kind: str, k: int) -> GroupScore:
+        """Return what decides whether a group enters a batch, with advantages of `kind`."""
+        ...
+
+    def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
+        """Return the segments of a completion that get an advantage, each against those of its group number."""
+        ...
+
+    def trained_segments(
+        self, batch: Sequence[StepCompletion], weighed: WeighedBatch
+    ) -> tuple[list[Segment], WeighedBatch]:
+        """Return all segments of a batch, and what each weighs: by what the compared ones were weighed as."""
+        ...
+
+    def forget_before(self, version: int) -> None:
+        """Leave out what older weights have sampled, from which the run has returned."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint."""
+        ...
+
+    def close(self) -> None:
+        """End what runs beside the steps."""
+        ...
+
+
+@dataclass
+class SampledGroups:
+    """Groups of single answers, sampled when a step asks for them."""
+
+    feed: Feed
+    config: GrpoConfig
+    rollout: Rollout
+    scorer: CompletionScorer
+    max_tokens: int
+    """Tokens of a completion at most."""
+    template: TurnTemplate | None
+    """Writes dialogues, where answers are dialogues."""
+
+    def begin(self) -> None:
+        """Do nothing: nothing runs beside the steps."""
+
+    def collect(self, version: int, step: int, count_missing: CountMissing) -> list[StepCompletion]:
+        """Return this rank's scored completions of a step, refills among them."""
+        size = self.config.prompts_per_step
+        completions = self.sample(self.feed.take(size), step, 0)
+        for _ in range(self.config.sampling.refills or 0):
+            missing = count_missing(completions)
+            if not missing:
+                break
+            completions += self.sample(self.feed.refill(missing), step, size)
+            size += missing
+        return completions
+
+    def sample(self, rows: Sequence[Row], step: int, first_group: int) -> list[StepCompletion]:
+        """Return the groups of this rank's share of `rows`, which are numbered from `first_group` on."""
+        groups = range(first_group + rank(), first_group + len(rows), world_size())
+        return self.answer([rows[group - first_group] for group in groups], groups, step)
+
+    def answer(self, rows: Sequence[Row], groups: Sequence[int], step: int) -> list[StepCompletion]:
+        """Return a group of scored completions for each row."""
+        sampling = [self.sampling_params(step, row["pass_rate"]) for row in rows]
+        prompts, completions = self.rollout.sample(rows, sampling, step, groups, self.config.group_size)
+        scores = iter(self.scorer.score(rows, completions))
+        version = self.rollout.version
+        return [
+            score_completion(row, prompt, completion, next(scores), group, params.temperature, [(version, 0)])
+            for row, prompt, group, params, members in zip(rows, prompts, groups, sampling, completions, strict=True)
+            for completion in members
+        ]
+
+    def sampling_params(self, step: int, pass_rate: float | None) -> SamplingParams:
+        """Return how a problem of that measured pass rate is sampled at a step."""
+        temperature = self.config.sampling.temperature_for(step, pass_rate)
+        return SamplingParams(temperature, 1.0, self.max_tokens, self.rollout.encoder.stop_token_ids)
+
+    def score_finished(
+        self, groups: Sequence[FinishedGroup], indices: Sequence[int], step: int, usage: Usage
+    ) -> list[StepCompletion]:
+        """Return the scored completions of groups that were sampled beside the update, numbered by `indices`."""
+        temperature = self.config.sampling.temperature_for(0, None)
+        answers = [[cast("Completion", done.answer) for done in group.ordered()] for group in groups]
+        scores = iter(self.scorer.score([group.row for group in groups], answers))
+        return [
+            score_completion(group.row, group.prompt, answer, next(scores), index, temperature, done.versions)
+            for index, group, members in zip(indices, groups, answers, strict=True)
+            for answer, done in zip(members, group.ordered(), strict=True)
+        ]
+
+    def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
+        """Return nothing: nothing has waited."""
+        return {}
+
+    def evaluate(
+        self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
+    ) -> list[CompletionScore]:
+        """Return so many scores of each held-out row, of correctness alone."""
+        step = -1 - self.rollout.version
+        _, completions = self.rollout.sample(rows, [sampling] * len(rows), step, positions, samples)
+        return self.scorer.score(rows, completions, correctness_only=True)
+
+    def send_weights(self, version: int) -> Mismatch | None:
+        """Give the sampler the weights in training, and return what the probe measured."""
+        return self.rollout.sync(version)
+
+    def score_group(self, members: Sequence[StepCompletion], kind: str, k: int) -> GroupScore:
+        """Return what decides whether a group enters a batch."""
+        return score_group([member.segment for member in members], kind, k)
+
+    def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
+        """Return a completion's one segment."""
+        return [completion.segment]
+
+    def trained_segments(
+        self, batch: Sequence[StepCompletion], weighed: WeighedBatch
+    ) -> tuple[list[Segment], WeighedBatch]:
+        """Return a batch's segments and what they weigh, as it is."""
+        return [completion.segment for completion in batch], weighed
+
+    def forget_before(self, version: int) -> None:
+        """Do nothing: nothing is kept."""
+
+    def state(self) -> dict[str, Any]:
+        """Return nothing: the feed has its own."""
+        return {}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """End the processes that judge."""
+        self.scorer.close()
+
+
+def score_completion(
+    row: Row,
+    prompt: tuple[int, ...],
+    completion: Completion,
+    score: CompletionScore,
+    group: int,
+    temperature: float,
+    versions: Sequence[tuple[int, int]],
+) -> StepCompletion:
+    """Return one completion of a step. versions: of the weights, and the tokens that each has sampled."""
+    segment = Segment(
+        prompt_ids=prompt,
+        output_ids=completion.token_ids,
+        rollout_logprobs=completion.logprobs,
+        version=min(version for version, _ in versions),
+        temperature=temperature,
+        reward=score.reward.value,
+        right=score.correct.passed,
+        group=group,
+        truncated=completion.finish_reason == "length",
+        versions=tuple(versions) if len(versions) > 1 else (),
+    )
+    return StepCompletion(row, segment, score)
+
+
+Bounds = tuple[float, float]
+"""The lowest and the highest share of right completions in a batch."""
+
+
+def score_group(segments: Sequence[Segment], kind: str, k: int) -> GroupScore:
+    """Score a group's judged completions, with advantages of `kind`.
+
+    `reinforce_pp` compares with the whole batch, where a group that is all right is as telling as any other.
+    """
+    judged = [(segment.reward, segment.right) for segment in segments if segment.reward is not None]
+    teaches = bool(judged)
+    # The differences of equal rewards from their mean need not be 0 to the bit.
+    if kind != "reinforce_pp" and len(set(judged)) < 2:
+        teaches = False
+    elif kind != "reinforce_pp":
+        rewards = torch.tensor([reward for reward, _ in judged], dtype=torch.float64)
+        right = torch.tensor([is_right for _, is_right in judged])
+        teaches = bool(advantages(kind, rewards, torch.zeros(len(judged), dtype=torch.int64), k, right).any())
+    return GroupScore(sum(is_right for _, is_right in judged), len(judged), teaches)
+
+
+def choose_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None) -> list[int]:
+    """Return the indices of the groups that enter a batch of `size` groups, in order.
+
+    The first that teach enter. Where the share of right completions among them is then outside of `bounds`, the group
+    furthest on that side makes room for the spare one that brings the share nearest, as long as one does.
+    """
+    teaching = [index for index, group in enumerate(groups) if group.teaches]
+    entered, spare = teaching[:size], teaching[size:]
+    if bounds is None:
+        return entered
+
+    def distance(indices: Sequence[int]) -> float:
+        return _distance([groups[index] for index in indices], bounds)
+
+    while entered and spare and distance(entered) > 0:
+        sign = 1 if right_share([groups[index] for index in entered]) < bounds[0] else -1
+        worst = min(entered, key=lambda index: (sign * groups[index].right_share, index))
+        others = [index for index in entered if index != worst]
+        best = min(spare, key=lambda index: (distance([*others, index]), index))
+        if distance([*others, best]) >= distance(entered):
+            break
+        spare.remove(best)
+        entered = [*others, best]
+    return sorted(entered)
+
+
+def count_missing_groups(groups: Sequence[GroupScore], size: int, bounds: Bounds | None) -> int:
+    """Count the further groups worth sampling for a batch of `size` groups: those that it is short of, and those that
+    move the share of right completions, at half a group's worth for each."""
+    entered = [groups[index] for index in choose_groups(groups, size, bounds)]
+    distance = _distance(entered, bounds) if bounds and entered else 0.0
+    return min(size, size - len(entered) + math.ceil(2 * distance * size))
+
+
+def _distance(groups: Sequence[GroupScore], bounds: Bounds) -> float:
+    """Return how far the share of right completions is outside of its bounds."""
+    share = right_share(groups)
+    return max(bounds[0] - share, share - bounds[1], 0.0)
+
+
+def right_share(groups: Sequence[GroupScore]) -> float:
+    """Return the share of all judged completions that are right; 0 where there are none."""
+    judged = sum(group.judged for group in groups)
+    return sum(group.right for group in groups) / judged if judged else 0.0
+
+
+CANARIES = 8
+"""Half of them right and half of them wrong, where the first step has so many."""
+Judgement = tuple[float | None, float | None]
+"""A reward and a score on correctness; None where it could not be judged."""
+
+
+@dataclass
+class Canaries:
+    """Completions of the first step that are judged again at every later one: a verdict on a text must not change.
+
+    What the model writes changes while it trains, so that a verifier that turns around, starts to fail or says the same
+    of everything cannot be told from the policy by rewards alone. By the same completions it can, within a step.
+    """
+
+    scorer: CompletionScorer
+    completions: list[StepCompletion] = field(default_factory=list)
+    judgements: list[Judgement] = field(default_factory=list)
+    """What was judged of them first."""
+
+    def check(self, completions: Sequence[StepCompletion]) -> float | None:
+        """Return the share of the canaries that are judged otherwise now, None where there are none yet; then the
+        completions become canaries: the first right and the first wrong ones. Rank 0 judges."""
+        changed = None
+        if self.completions and rank() == 0:
+            groups = [
+                [Completion(done.segment.output_ids, done.segment.rollout_logprobs, "stop")]
+                for done in self.completions
+            ]
+            scores = self.scorer.score([done.row for done in self.completions], groups)
+            pairs = zip(self.judgements, map(_judgement, scores), strict=True)
+            changed = fmean(_differ(first, now) for first, now in pairs)
+        elif rank() == 0:
+            judged = [done for done in completions if None not in _judgement(done.score)]
+            right = [done for done in judged if done.score.correct.score == 1.0]
+            wrong = [done for done in judged if done.score.correct.score != 1.0]
+            each = min(CANARIES // 2, len(right), len(wrong))
+            self.completions = right[:each] + wrong[:each]
+            self.judgements = [_judgement(done.score) for done in self.completions]
+        share: float | None = from_first_rank(changed)
+        return share
+
+
+def _judgement(score: CompletionScore) -> Judgement:
+    return score.reward.value, score.correct.score
+
+
+def _differ(first: Judgement, now: Judgement) -> bool:
+    return any(
+        before is None or after is None or not abs(before - after) <= 1e-6
+        for before, after in zip(first, now, strict=True)
+    )
+
+
+COMPLETION_SCHEMA = pa.schema(
+    [
+        ("step", pa.int32()),
+        ("id", pa.string()),
+        ("group", pa.int32()),
+        ("turn", pa.int32()),
+        ("origin", pa.string()),
+        ("version", pa.int32()),
+        ("versions", pa.list_(pa.struct([("version", pa.int32()), ("tokens", pa.int32())]))),
+        ("prompt", pa.string()),
+        ("gold", pa.string()),
+        ("completion", pa.string()),
+        ("token_ids", pa.list_(pa.int32())),
+        ("rollout_logprobs", pa.list_(pa.float32())),
+        ("temperature", pa.float64()),
+        ("truncated", pa.bool_()),
+        ("score", pa.float64()),
+        ("reason", pa.string()),
+        ("extracted", pa.string()),
+        ("reward", pa.float64()),
+        ("reward_terms", pa.string()),
+        ("advantage", pa.float64()),
+        ("trained", pa.bool_()),
+    ]
+)
+
+
+def write_completions(
+    out_dir: Path,
+    step: int,
+    completions: Sequence[StepCompletion],
+    terms: Sequence[Term],
+    encoder: PromptEncoder,
+    rank: int = 0,
+) -> None:
+    """Write completions/step-NNNNNN.parquet, or step-NNNNNN.rank-R.parquet of another rank than the first: each has its
+    own, since to send them all to one would cost more than the step's other messages together."""
+    folder = out_dir / "completions"
+    folder.mkdir(exist_ok=True)
+    records = (
+        _record(step, completion, segment, terms, encoder)
+        for completion in completions
+        for segment in completion.parts or (completion.segment,)
+    )
+    suffix = f".rank-{rank}" if rank else ""
+    write_rows(folder / f"step-{step:06d}{suffix}.parquet", records, COMPLETION_SCHEMA)
+
+
+def _record(
+    step: int, completion: StepCompletion, segment: Segment, terms: Sequence[Term], encoder: PromptEncoder
+) -> dict[str, Any]:
+    row, correct = completion.row, completion.score.correct
+    return {
+        "step": step,
+        "id": row["id"],
+        "group": segment.group,
+        "turn": segment.turn,
+        "origin": segment.origin,
+        "version": segment.version,
+        "versions": [{"version": version, "tokens": tokens} for version, tokens in segment.stretches],
+        "prompt": row["prompt"],
+        "gold": row["gold"],
+        "completion": encoder.decode(segment.output_ids),
+        "token_ids": list(segment.output_ids),
+        "rollout_logprobs": list(segment.rollout_logprobs),
+        "temperature": segment.temperature,
+        "truncated": segment.truncated,
+        "score": correct.score,
+        "reason": str(correct.reason),
+        "extracted": correct.extracted,
+        "reward": completion.score.reward.value,
+        "reward_terms": dump_json(_term_scores(completion.score, terms)),
+        "advantage": completion.advantage,
+        "trained": completion.trained,
+    }
+
+
+def _term_scores(score: CompletionScore, terms: Sequence[Term]) -> dict[str, Any]:
+    """Return what a completion's table keeps: {"length": {"score": 0.25, "reason": "partial", "added": -0.75}, ...}."""
+    return {
+        term.name: {"score": verdict.score, "reason": verdict.reason, "added": score.reward.parts[term.name]}
+        for term, verdict in zip(terms, score.verdicts, strict=True)
+    }
