@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ranking_scores import area_under_roc, average_precision, interval
 
-from truegold.pipeline.suspicion import Assessment, LabelledProblem, Sample, Tier, VoteCounter, Votes, assess
+from truegold.pipeline.suspicion import Assessment, LabelledProblem, Sample, SuspicionTier, VoteCounter, Votes, assess
 
 WEAK, MID = 0.72, 0.88
 """Systems below WEAK are weak, from there to MID middling, by agreement with the labels."""
@@ -126,8 +126,8 @@ def measure(
         np.array([entry.suspicion or 0.0 for entry in assessments]),
         1 - label / total,
         (other - label) / total,
-        np.array([entry.tier is Tier.DROP for entry in assessments]),
-        np.array([entry.tier is not Tier.KEEP for entry in assessments]),
+        np.array([entry.tier is SuspicionTier.DROP for entry in assessments]),
+        np.array([entry.tier is not SuspicionTier.KEEP for entry in assessments]),
         label / total,
     )
 
@@ -224,7 +224,7 @@ def _histories(rows: Sequence[Mapping[str, Any]], bad: Mask, even: Mask) -> Iter
             )
             assessments, _ = assess_samples(rows, samples, "math")
             score = np.array([entry.suspicion or 0.0 for entry in assessments])
-            drop = np.array([entry.tier is Tier.DROP for entry in assessments])
+            drop = np.array([entry.tier is SuspicionTier.DROP for entry in assessments])
             scores.append([average_precision(bad[half], score[half]) for half in (even, ~even)])
             dropped, right = dropped + int(drop.sum()), right + int((drop & bad).sum())
         ap_even, ap_odd = np.mean(scores, axis=0)

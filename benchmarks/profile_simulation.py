@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from publishing import publish, say
 
-from truegold.pipeline.profile.schedule import BOUNDS, PILOT_ROWS, Decision, SampledRow, Schedule, decide
+from truegold.pipeline.profile.schedule import BOUNDS, PILOT_ROWS, PassRateBand, SampledRow, Schedule, decide
 from truegold.pipeline.rates.posterior import Prior, expected_shares, fit_prior
 from truegold.verifiers import equivalent
 
@@ -146,7 +146,7 @@ class Known:
         """Yield judged samples and passes of each row."""
         return zip(self.lengths.tolist(), self.passes.tolist(), strict=True)
 
-    def decisions(self) -> list[tuple[Decision, float]]:
+    def decisions(self) -> list[tuple[PassRateBand, float]]:
         """Return the decision on each row, and its probability."""
         return [self._decisions[key] for key in self.keys()]
 
@@ -176,7 +176,7 @@ def compare(rates: Any, seed: int) -> list[dict[str, Any]]:
                 "rule": name,
                 "tokens": float(known.lengths.mean() / SAMPLES),
                 "alike": agreed.total() / decisive.total(),
-                "by_decision": {str(kind): [agreed[kind], decisive[kind]] for kind in Decision if decisive[kind]},
+                "by_decision": {str(kind): [agreed[kind], decisive[kind]] for kind in PassRateBand if decisive[kind]},
                 "covers": known.covers(rates),
                 "teaching": [1 - dead - saturated, teaching],
             }
@@ -185,7 +185,7 @@ def compare(rates: Any, seed: int) -> list[dict[str, Any]]:
 
 
 def _table(name: str, figures: list[dict[str, Any]]) -> str:
-    shown = [kind for kind in Decision if figures[0]["by_decision"].get(kind, [0, 0])[1] >= FEWEST]
+    shown = [kind for kind in PassRateBand if figures[0]["by_decision"].get(kind, [0, 0])[1] >= FEWEST]
     lines = [
         f"## {name}\n",
         f"| rule | tokens | decided alike | {' | '.join(shown)} | 90 % intervals cover | teach, foretold (true) |",

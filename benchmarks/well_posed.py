@@ -31,7 +31,7 @@ from truegold.pipeline.config.stages import Step, WellPosedConfig
 from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.flag.well_posed import Answers, Problem, check_problems
+from truegold.pipeline.flag.well_posed import Answers, AskedProblem, check_problems
 from truegold.verifiers.rates import wilson_interval
 
 ROWS = 200
@@ -149,7 +149,7 @@ def measure(
 ) -> Iterator[str]:
     """Ask the model about every problem; yield the lines of the report."""
     for file, problems in corpora.items():
-        asked = [Problem(f"{file}:{index}", problem.prompt) for index, problem in enumerate(problems)]
+        asked = [AskedProblem(f"{file}:{index}", problem.prompt) for index, problem in enumerate(problems)]
         yield f"{file}:"
         yield from report(problems, list(check_problems(asked, engine, encoder, config)))
 

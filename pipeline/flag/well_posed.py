@@ -97,7 +97,7 @@ SHOWN_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class AskedProblem:
     """What is asked about."""
 
     key: str
@@ -122,7 +122,7 @@ class Answers:
 
 
 def check_problems(
-    problems: Sequence[Problem], engine: Engine, encoder: PromptEncoder, config: WellPosedConfig
+    problems: Sequence[AskedProblem], engine: Engine, encoder: PromptEncoder, config: WellPosedConfig
 ) -> Iterator[Answers]:
     """Yield the answers on each problem, in order; a batch of problems is asked at a time."""
     for start in range(0, len(problems), config.batch_size):
@@ -136,7 +136,7 @@ def check_problems(
 
 def _ask_step(
     step: Step,
-    problems: Mapping[int, Problem],
+    problems: Mapping[int, AskedProblem],
     answers: Sequence[Answers],
     engine: Engine,
     encoder: PromptEncoder,
@@ -177,7 +177,9 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
         for record in read_table(inputs["flags"], FlagRecord):
             flags.write(record)
         for shard in read_shards(inputs["rows"], config.batch_size):
-            problems = [Problem(f"{row['source']}:{row['source_row']}", row["prompt"], row["gold"]) for row in shard]
+            problems = [
+                AskedProblem(f"{row['source']}:{row['source_row']}", row["prompt"], row["gold"]) for row in shard
+            ]
             for row, answers in zip(shard, check_problems(problems, engine, encoder, config), strict=True):
                 counts["not asked"] += not answers.passed
                 for step, passed in answers.passed.items():

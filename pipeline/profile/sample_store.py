@@ -58,12 +58,11 @@ class RecordLog:
         """Yield every whole record with its position, in the order of writing. Lines that a full disk has spoilt are
         passed over."""
         for path in sorted(self._folder.glob("*.jsonl")):
-            file_number, offset = int(path.stem), 0
+            offset = 0
             with path.open("rb") as lines:
                 for line in lines:
-                    record = _read_line(line)
-                    if record is not None:
-                        yield Position(file_number, offset, len(line)), record
+                    if isinstance(record := _read_line(line), dict):
+                        yield Position(int(path.stem), offset, len(line)), record
                     offset += len(line)
 
     def append(self, record: Mapping[str, Any]) -> Position:
@@ -104,13 +103,10 @@ class RecordLog:
 
 def _read_line(line: bytes) -> Any:
     """Return the record of a line, None where that is not whole."""
-    if not line.endswith(b"\n"):
-        return None
     try:
-        record = orjson.loads(line)
+        return orjson.loads(line) if line.endswith(b"\n") else None
     except orjson.JSONDecodeError:
         return None
-    return record if isinstance(record, dict) else None
 
 
 def prompt_key(prompt: Sequence[int]) -> str:
@@ -123,8 +119,9 @@ class SampleStore:
 
     def __init__(self, folder: Path, identity: Mapping[str, Any]) -> None:
         """Open the samples of this identity, which says all that decides a sample but for prompt and number."""
-        self._log = RecordLog(folder / digest_json(dict(identity))[:16])
-        write_whole(folder / digest_json(dict(identity))[:16] / "identity.json", orjson.dumps(dict(identity)))
+        folder /= digest_json(dict(identity))[:16]
+        self._log = RecordLog(folder)
+        write_whole(folder / "identity.json", orjson.dumps(dict(identity)))
         self._positions = {(record["prompt"], record["sample"]): position for position, record in self._log.scan()}
 
     def __contains__(self, key: tuple[str, int]) -> bool:

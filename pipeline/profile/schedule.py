@@ -12,8 +12,8 @@ The stopping rule gives further samples to problems whose decision is open and c
 
     after 4 samples, most problems easy or hopeless:   0 passes -> enough   2 passes -> two more   4 passes -> enough
 
-What is decided of a problem is the band that its pass rate most probably lies in (`Decision`). All samples that it may
-get, `most`, would decide some problems beyond doubt and others not; stopping earlier should decide the first in the
+What is decided of a problem is the band that its pass rate most probably lies in (`PassRateBand`). All samples that it
+may get, `most`, would decide some problems beyond doubt and others not; stopping earlier should decide the first in the
 same way. The rule minimises
 
     expected samples  +  sum over decisions k of  weight[k] * E[s; all samples would say k, stopping says another]
@@ -214,7 +214,7 @@ class Schedule:
             self.counts[sampled.judged, sampled.passes] += 1
 
 
-class Decision(StrEnum):
+class PassRateBand(StrEnum):
     """What a pass rate means for training; each band ends where the next begins (BOUNDS)."""
 
     DEAD = "dead"
@@ -248,11 +248,11 @@ OF_ANY_RATE = 0.02
 """The share of problems that the prior, which has one shape for all, says nothing of: wrong labels among easy ones."""
 
 
-def decide(known: Beta) -> tuple[Decision, float]:
+def decide(known: Beta) -> tuple[PassRateBand, float]:
     """Return the most probable decision of a problem whose pass rate is so known, and its probability."""
     probabilities = _band_probabilities(known)
     best = int(probabilities.argmax())
-    return tuple(Decision)[best], float(probabilities[best])
+    return tuple(PassRateBand)[best], float(probabilities[best])
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ def allocate(prior: PassRates, first: int, most: int, problems: int) -> Allocati
     table = _Table(prior, first, most)
     share = (1 - OF_ANY_RATE) * table.sure + OF_ANY_RATE * others.sure
     is_guarded = share > min(RARE_ROWS / problems, RARE_SHARE)
-    weights = np.full(len(Decision), WEIGHT)
+    weights = np.full(len(PassRateBand), WEIGHT)
     for _ in range(MOST_ROUNDS):
         stops = table.stops(weights)
         samples, agreed = table.outcome(stops)
@@ -337,7 +337,7 @@ class _Table:
         """Return the expected samples of a problem, and the share of all problems that get each decision as all
         samples, being sure, would have it. The second has the shape [decisions]."""
         reach = np.ones(1)
-        agreed = np.zeros(len(Decision))
+        agreed = np.zeros(len(PassRateBand))
         samples = 0.0
         ends = {*range(self._first, self._most, FURTHER_SAMPLES), self._most}
         for judged in range(self._most + 1):

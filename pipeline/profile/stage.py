@@ -32,7 +32,7 @@ from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, ProfileSamples, SampleRow, SamplingCost
 from truegold.pipeline.profile.judging import load_judge
 from truegold.pipeline.profile.sample_store import RecordLog, SampleStore, sample_source, sampling_identity
-from truegold.pipeline.profile.schedule import Decision, Schedule, decide
+from truegold.pipeline.profile.schedule import PassRateBand, Schedule, decide
 from truegold.pipeline.rates.lengths import propose_max_tokens, right_tokens
 from truegold.pipeline.rates.posterior import PassRates, Prior, fit_prior
 from truegold.pipeline.running.progress import Progress, paced
@@ -329,8 +329,10 @@ class PassRateTotals:
             "timeouts": self.timeouts,
             "truncated": round(self.truncated / self.problems, 4) if self.problems else None,
             "repeating": round(self.repeating / self.problems, 4) if self.problems else None,
-            "decisions": {str(decision): self.decisions[decision] for decision in Decision if self.decisions[decision]},
-            "spent": {str(name): dict(self.spent[name]) for name in (*Decision, "undecided") if name in self.spent},
+            "decisions": {
+                str(decision): self.decisions[decision] for decision in PassRateBand if self.decisions[decision]
+            },
+            "spent": {str(name): dict(self.spent[name]) for name in (*PassRateBand, "undecided") if name in self.spent},
             "right_tokens": right_tokens(self.right_lengths),
             "proposed_max_tokens": proposed,
             "tokens_beyond": self._tokens_beyond(proposed),

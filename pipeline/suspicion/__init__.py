@@ -1,8 +1,18 @@
 """How likely each label is at fault, from the answers of one or several systems: hard, mislabeled or ambiguous?"""
 
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
-from truegold.pipeline.suspicion.assess import Assessment, Fit, Tier, assess
+from truegold.pipeline.suspicion.assess import Assessment, Fit, SuspicionTier, assess
 from truegold.pipeline.suspicion.stage import suspect
 from truegold.pipeline.suspicion.votes import VoteCounter, Votes
 
-__all__ = ["Assessment", "Fit", "LabelledProblem", "Sample", "Tier", "VoteCounter", "Votes", "assess", "suspect"]
+__all__ = [
+    "Assessment",
+    "Fit",
+    "LabelledProblem",
+    "Sample",
+    "SuspicionTier",
+    "VoteCounter",
+    "Votes",
+    "assess",
+    "suspect",
+]

@@ -57,7 +57,7 @@ class Assessment:
     id: str
     suspicion: float | None
     """The probability that the label is at fault; None where nobody answered."""
-    tier: Tier
+    tier: SuspicionTier
     evidence: dict[str, Any]
     """Counts that a reviewer can check; JSON-able."""
     suggestion: str | None
@@ -129,7 +129,7 @@ def _assessments(
         set_aside = {"unjudged": int(votes.unjudged[index]), "cut_short": int(votes.cut_short[index])}
         looks_cut = set_aside["cut_short"] >= max(1, int(entries.samples.sum()))
         if not len(entries.system):
-            tier = Tier.REVIEW if looks_cut else Tier.KEEP
+            tier = SuspicionTier.REVIEW if looks_cut else SuspicionTier.KEEP
             yield Assessment(item.id, None, tier, {"systems": 0, "samples": 0, **set_aside}, None)
             continue
         text = votes.alternatives[index][entries.alternative - 1] if entries.alternative else None
@@ -143,7 +143,7 @@ def _assessments(
             **set_aside,
         }
         suggestion = text if readings.strong_share[index] < 0.5 else None
-        yield Assessment(item.id, probability, Tier.REVIEW if looks_cut else tier, evidence, suggestion)
+        yield Assessment(item.id, probability, SuspicionTier.REVIEW if looks_cut else tier, evidence, suggestion)
 
 
 DROP_AT = 0.95
@@ -159,7 +159,7 @@ REVIEW_CLOSED_AT = 0.3
 """The same where the answer is one of a few; a fifth are at fault."""
 
 
-class Tier(StrEnum):
+class SuspicionTier(StrEnum):
     """What becomes of an item."""
 
     DROP = "drop"
@@ -167,15 +167,15 @@ class Tier(StrEnum):
     KEEP = "keep"
 
 
-def choose_tier(suspicion: float, wrong: float, systems: int, independent: float, open_answer: bool) -> Tier:
+def choose_tier(suspicion: float, wrong: float, systems: int, independent: float, open_answer: bool) -> SuspicionTier:
     """Return what becomes of an item that `systems` have answered, worth `independent` together.
 
     suspicion: see `assess`; wrong: the probability that the label is wrong.
     """
     if open_answer and wrong >= DROP_AT and systems >= MIN_WITNESSES and independent >= MIN_INDEPENDENT:
-        return Tier.DROP
+        return SuspicionTier.DROP
     review_at = REVIEW_AT if open_answer else REVIEW_CLOSED_AT
-    return Tier.REVIEW if suspicion >= review_at else Tier.KEEP
+    return SuspicionTier.REVIEW if suspicion >= review_at else SuspicionTier.KEEP
 
 
 HALF_WIDTHS = (10, 20, 40)

@@ -33,7 +33,7 @@ from truegold.pipeline.sources.columns import text_of
 from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.records import Reject
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
-from truegold.pipeline.suspicion.assess import Assessment, Fit, Tier, assess
+from truegold.pipeline.suspicion.assess import Assessment, Fit, SuspicionTier, assess
 from truegold.pipeline.suspicion.votes import AnswerVotes, VoteCounter
 from truegold.pipeline.tables.reasons import ANSWERS_FILE, ANSWERS_SCHEMA, SUSPICION_FILE, SUSPICION_SCHEMA
 from truegold.pipeline.tables.rows import KEY, Row, TableWriter, count_rows, dump_json, read_rows
@@ -109,7 +109,7 @@ def score_rows(
     tiers = Counter(str(assessment.tier) for assessment in by_key.values())
     facts = _facts(fit, by_key.values(), votes.systems)
     facts |= {"samples_of_unknown_rows": votes.unknown_items, "shared_ids": len(shared)}
-    return {f"tier:{tier}": tiers[str(tier)] for tier in Tier}, facts
+    return {f"tier:{tier}": tiers[str(tier)] for tier in SuspicionTier}, facts
 
 
 def _write_tables(

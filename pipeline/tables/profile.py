@@ -27,7 +27,7 @@ class ProfileRow(RowReference):
     nothing could be judged. `pass_rate` of a problem that got further samples because of its first ones is biased, this
     is not."""
     decision: str | None
-    """What the pass rate most probably means for training (`allocation.Decision`)."""
+    """What the pass rate most probably means for training (`PassRateBand`)."""
     decision_probability: float | None
     tokens_mean: float
     tokens_max: Int32

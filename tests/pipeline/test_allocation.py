@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from truegold.pipeline.profile.schedule import FURTHER_SAMPLES, Decision, allocate, decide
+from truegold.pipeline.profile.schedule import FURTHER_SAMPLES, PassRateBand, allocate, decide
 from truegold.pipeline.rates.posterior import Beta, fit_prior
 
 PROBLEMS = 20_000
@@ -23,11 +23,11 @@ def drawn_passes(prior: Beta, seed: int) -> np.ndarray:
 
 
 def test_an_obvious_pass_rate_is_decided() -> None:
-    assert decide(Beta(50, 50))[0] is Decision.USEFUL
-    assert decide(Beta(0.01, 100)) == (Decision.DEAD, pytest.approx(1, abs=1e-3))
-    assert decide(Beta(100, 0.01))[0] is Decision.SATURATED
-    assert decide(Beta(15, 85))[0] is Decision.HARD
-    assert decide(Beta(85, 15))[0] is Decision.EASY
+    assert decide(Beta(50, 50))[0] is PassRateBand.USEFUL
+    assert decide(Beta(0.01, 100)) == (PassRateBand.DEAD, pytest.approx(1, abs=1e-3))
+    assert decide(Beta(100, 0.01))[0] is PassRateBand.SATURATED
+    assert decide(Beta(15, 85))[0] is PassRateBand.HARD
+    assert decide(Beta(85, 15))[0] is PassRateBand.EASY
 
 
 @pytest.mark.parametrize("prior", [Beta(1, 1), Beta(0.3, 1.5), Beta(3.2, 0.7), Beta(4, 4)], ids=str)

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from suspicion_world import N_ITEMS, RATES, assessed, world
 
-from truegold.pipeline.suspicion import LabelledProblem, Sample, Tier, VoteCounter
+from truegold.pipeline.suspicion import LabelledProblem, Sample, SuspicionTier, VoteCounter
 from truegold.pipeline.suspicion.answer_classes import (
     AnswerForm,
     classify,
@@ -51,14 +51,14 @@ def test_a_wrong_label_is_told_from_a_hard_item_and_from_a_trap():
     assert assessments["0"].suggestion == "9"
     assert assessments["1"].suspicion < 0.2
     assert assessments["2"].suspicion < assessments["3"].suspicion < assessments["0"].suspicion
-    assert assessments["1"].tier is not Tier.DROP
-    assert assessments["2"].tier is not Tier.DROP
+    assert assessments["1"].tier is not SuspicionTier.DROP
+    assert assessments["2"].tier is not SuspicionTier.DROP
 
 
 def test_intact_items_are_kept():
     _, assessments = assessed(*world())
     suspicions = np.array([entry.suspicion for entry in assessments.values()])
-    assert np.mean([entry.tier is Tier.KEEP for entry in assessments.values()]) > 0.97
+    assert np.mean([entry.tier is SuspicionTier.KEEP for entry in assessments.values()]) > 0.97
     assert suspicions.mean() < 0.05
 
 
@@ -67,15 +67,15 @@ def test_only_strong_witnesses_make_an_item_drop():
     many_strong = {f"a{n}": 0.97 for n in range(9)} | RATES
     few_strong = {name: rate for name, rate in RATES.items() if rate < 0.85}
     _, assessments = assessed(*world(special, many_strong))
-    assert assessments["0"].tier is Tier.DROP
+    assert assessments["0"].tier is SuspicionTier.DROP
     _, assessments = assessed(*world(special, few_strong))
-    assert assessments["0"].tier is not Tier.DROP
+    assert assessments["0"].tier is not SuspicionTier.DROP
 
 
 def test_one_model_with_many_samples_never_drops_and_says_how_little_it_is():
     problems, once = world({0: lambda rate, rng: "9"}, {"only": 0.6})
     _, assessments = assessed(problems, [sample for sample in once for _ in range(8)])
-    assert assessments["0"].tier is not Tier.DROP
+    assert assessments["0"].tier is not SuspicionTier.DROP
     assert assessments["0"].evidence["systems"] == 1
     assert assessments["0"].evidence["samples"] == 8
     assert assessments["0"].evidence["independent"] == 1.0
@@ -108,7 +108,7 @@ def test_evidence_counts_what_was_given():
     assert sum(n for _, n in evidence["passes"].values()) == 5
     assert sum(passed for passed, _ in evidence["passes"].values()) == 2
     assert assessments["b"].suspicion is None
-    assert assessments["b"].tier is Tier.KEEP
+    assert assessments["b"].tier is SuspicionTier.KEEP
     assert assessments["b"].evidence["samples"] == 0
 
 
@@ -136,7 +136,7 @@ def test_whole_responses_are_judged_and_their_answers_vote():
 )
 def test_empty_inputs_give_no_suspicion(problems, samples):
     _, assessments = assessed(problems, samples)
-    assert all(entry.suspicion is None and entry.tier is Tier.KEEP for entry in assessments.values())
+    assert all(entry.suspicion is None and entry.tier is SuspicionTier.KEEP for entry in assessments.values())
 
 
 def test_samples_of_unknown_items_are_counted():
@@ -176,15 +176,15 @@ def test_letters_and_yes_no_are_closed_and_never_dropped():
     assert not has_open_answer(LabelledProblem("a", "Yes"))
     assert not has_open_answer(LabelledProblem("a", "4", verifier="choice"))
     assert has_open_answer(LabelledProblem("a", "18"))
-    assert choose_tier(0.9, wrong=0.96, systems=8, independent=6.0, open_answer=True) is Tier.DROP
-    assert choose_tier(1.0, wrong=1.0, systems=8, independent=6.0, open_answer=False) is Tier.REVIEW
-    assert choose_tier(0.2, wrong=0.1, systems=8, independent=6.0, open_answer=True) is Tier.REVIEW
-    assert choose_tier(0.2, wrong=0.1, systems=8, independent=6.0, open_answer=False) is Tier.KEEP
+    assert choose_tier(0.9, wrong=0.96, systems=8, independent=6.0, open_answer=True) is SuspicionTier.DROP
+    assert choose_tier(1.0, wrong=1.0, systems=8, independent=6.0, open_answer=False) is SuspicionTier.REVIEW
+    assert choose_tier(0.2, wrong=0.1, systems=8, independent=6.0, open_answer=True) is SuspicionTier.REVIEW
+    assert choose_tier(0.2, wrong=0.1, systems=8, independent=6.0, open_answer=False) is SuspicionTier.KEEP
 
 
 def test_too_few_witnesses_drop_nothing_however_sure_they_are():
-    assert choose_tier(0.99, wrong=1.0, systems=2, independent=2.0, open_answer=True) is Tier.REVIEW
-    assert choose_tier(0.99, wrong=1.0, systems=8, independent=1.5, open_answer=True) is Tier.REVIEW
+    assert choose_tier(0.99, wrong=1.0, systems=2, independent=2.0, open_answer=True) is SuspicionTier.REVIEW
+    assert choose_tier(0.99, wrong=1.0, systems=8, independent=1.5, open_answer=True) is SuspicionTier.REVIEW
 
 
 def noisy_world(share, systems=RATES, seed=3):
@@ -199,7 +199,7 @@ def noisy_world(share, systems=RATES, seed=3):
 def test_strength_is_known_and_labels_are_dropped_however_noisy_the_labels_are(share):
     problems, samples, wrong = noisy_world(share)
     fit, assessments = assessed(problems, samples)
-    dropped = {key for key, entry in assessments.items() if entry.tier is Tier.DROP}
+    dropped = {key for key, entry in assessments.items() if entry.tier is SuspicionTier.DROP}
     assert len(dropped - wrong) <= len(dropped) / 40
     assert len(dropped) >= len(wrong) / 2
     assert fit.agreement.max() < 1 - share / 2  # By the labels the best look weak.
@@ -211,7 +211,7 @@ def test_weak_systems_alone_drop_no_right_label():
     weak = {name: rate for name, rate in RATES.items() if rate < 0.6}
     problems, samples, wrong = noisy_world(0.1, weak)
     _, assessments = assessed(problems, samples)
-    assert {key for key, entry in assessments.items() if entry.tier is Tier.DROP} <= wrong
+    assert {key for key, entry in assessments.items() if entry.tier is SuspicionTier.DROP} <= wrong
 
 
 def test_systems_that_share_errors_count_for_fewer_and_copies_as_one():
@@ -226,7 +226,7 @@ def test_systems_that_share_errors_count_for_fewer_and_copies_as_one():
     other = [s for s in samples if s.system == "s10"]
     fit, assessments = assessed(problems, copies + other)
     assert fit.learnt.system_weight[:8] == pytest.approx(1 / 8)
-    assert all(entry.tier is not Tier.DROP for entry in assessments.values())
+    assert all(entry.tier is not SuspicionTier.DROP for entry in assessments.values())
 
 
 def test_near_copies_of_a_weak_model_do_not_outvote_labels_that_an_abler_stranger_agrees_with():
@@ -240,7 +240,7 @@ def test_near_copies_of_a_weak_model_do_not_outvote_labels_that_an_abler_strange
     ]
     stranger = [s for s in samples if s.system == "stranger"]
     fit, assessments = assessed(problems, copies + stranger)
-    assert all(entry.tier is not Tier.DROP for entry in assessments.values())
+    assert all(entry.tier is not SuspicionTier.DROP for entry in assessments.values())
     assert fit.wrong_labels < 0.06
     assert fit.strength[-1] > fit.strength[0]
 
@@ -282,7 +282,7 @@ def test_an_item_whose_answers_look_cut_goes_to_review_and_says_so():
     problems[0] = LabelledProblem("0", "1,800")
     samples = [Sample("0", s.system, answer="1") if s.id == "0" else s for s in samples]
     _, assessments = assessed(problems, samples)
-    assert assessments["0"].tier is Tier.REVIEW
+    assert assessments["0"].tier is SuspicionTier.REVIEW
     assert assessments["0"].evidence["cut_short"] == len(RATES)
 
 
@@ -364,7 +364,7 @@ def test_checkpoints_of_one_model_are_one_witness_with_abilities_of_their_own():
     assert np.all(np.diff(fit.ability.theta) > 0)
     assert len(fit.ability.theta) == 4
     assert assessments["0"].evidence["systems"] == 1
-    assert assessments["0"].tier is not Tier.DROP
+    assert assessments["0"].tier is not SuspicionTier.DROP
     assert fit.wrong_labels is None
 
 

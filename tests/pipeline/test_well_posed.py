@@ -21,7 +21,7 @@ from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.engines.scripted import ScriptedEngine
 from truegold.pipeline.flag.well_posed import (
     MAX_PROBLEM_CHARS,
-    Problem,
+    AskedProblem,
     check_problems,
     decide,
     make_prompts,
@@ -41,7 +41,7 @@ def check(script, problems, config=CONFIG, max_model_len=2**20):
     encoder = ByteEncoder(ChatConfig())
     engine = ScriptedEngine(script, encoder, max_model_len)
     return list(
-        check_problems([Problem(str(n), text, "5") for n, text in enumerate(problems)], engine, encoder, config)
+        check_problems([AskedProblem(str(n), text, "5") for n, text in enumerate(problems)], engine, encoder, config)
     )
 
 

@@ -122,69 +122,58 @@ def _read_calculations(solution: str) -> Iterator[Calculation]:
 
 def _evaluate(text: str) -> Fraction | None:
     """Return the value of an expression of numbers, or None where the text is no such expression."""
-    tokens: list[str] = []
-    position = 0
-    text = text.strip()
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            return None
-        tokens.append("*" if match["of"] else match["number"] or match["sign"])
-        position = match.end()
-    if len(tokens) > 4 * MAX_TERMS:
+    matches = list(_TOKEN.finditer(text.strip()))
+    if "".join(match[0] for match in matches) != text.strip() or len(matches) > 4 * MAX_TERMS:
         return None
+    tokens = ["*" if match["of"] else match["number"] or match["sign"] for match in reversed(matches)]
     try:
-        value, end = _read_sum(tokens, 0, 0)
+        value = _read_sum(tokens, 0)
     except (_NoExpression, ZeroDivisionError):
         return None
-    return value if end == len(tokens) else None
+    return None if tokens else value
 
 
 class _NoExpression(Exception):
     """The tokens make no expression; caught in `_evaluate`."""
 
 
-# Each reader starts at the token `index` and returns a value with the index of the token after it.
+# Each reader takes its tokens from the end of the list, which has the first one last.
 
 
-def _read_sum(tokens: list[str], index: int, depth: int) -> tuple[Fraction, int]:
-    value, index = _read_product(tokens, index, depth)
-    while index < len(tokens) and tokens[index] in "+-":
-        sign = tokens[index]
-        term, index = _read_product(tokens, index + 1, depth)
+def _read_sum(tokens: list[str], depth: int) -> Fraction:
+    value = _read_product(tokens, depth)
+    while tokens and tokens[-1] in "+-":
+        sign, term = tokens.pop(), _read_product(tokens, depth)
         value = value + term if sign == "+" else value - term
-    return value, index
+    return value
 
 
-def _read_product(tokens: list[str], index: int, depth: int) -> tuple[Fraction, int]:
-    value, index = _read_factor(tokens, index, depth)
-    while index < len(tokens) and tokens[index] in "*/(":
-        sign = tokens[index]
+def _read_product(tokens: list[str], depth: int) -> Fraction:
+    value = _read_factor(tokens, depth)
+    while tokens and tokens[-1] in "*/(":
         # A bracket right after a factor multiplies, and is itself the next factor.
-        factor, index = _read_factor(tokens, index if sign == "(" else index + 1, depth)
+        sign = "*" if tokens[-1] == "(" else tokens.pop()
+        factor = _read_factor(tokens, depth)
         value = value / factor if sign == "/" else value * factor
-    return value, index
+    return value
 
 
-def _read_factor(tokens: list[str], index: int, depth: int) -> tuple[Fraction, int]:
-    if index >= len(tokens) or depth > MAX_TERMS:
-        raise _NoExpression
-    token = tokens[index]
+def _read_factor(tokens: list[str], depth: int) -> Fraction:
+    token = tokens.pop() if tokens and depth <= MAX_TERMS else ""
     if token == "-":
-        value, index = _read_factor(tokens, index + 1, depth + 1)
-        return -value, index
+        return -_read_factor(tokens, depth + 1)
     if token == "(":
-        value, index = _read_sum(tokens, index + 1, depth + 1)
-        if index >= len(tokens) or tokens[index] != ")":
+        value = _read_sum(tokens, depth + 1)
+        if not tokens or tokens.pop() != ")":
             raise _NoExpression
-        index += 1
-    elif token[0].isdigit() or token[0] == ".":
-        value, index = _fraction(token), index + 1
+    elif token[:1].isdigit() or token[:1] == ".":
+        value = _fraction(token)
     else:
         raise _NoExpression
-    if index < len(tokens) and tokens[index] == "%":
-        return value / 100, index + 1
-    return value, index
+    if tokens and tokens[-1] == "%":
+        tokens.pop()
+        value /= 100
+    return value
 
 
 def _fraction(text: str) -> Fraction:
