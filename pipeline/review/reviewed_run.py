@@ -20,7 +20,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from truegold.pipeline.report.explain import find_rows
-from truegold.pipeline.rescore.truths import Decide, DecidedRow
+from truegold.pipeline.rescore.rescore import Decide, DecidedRow
 from truegold.pipeline.review.consensus import AgreedDecision, WeighedReview, weigh_decisions, weigh_review
 from truegold.pipeline.review.decisions import (
     DECISIONS,
