@@ -23,7 +23,7 @@ from html import unescape
 from html.entities import html5
 
 from truegold.pipeline.text.prose import DELIMITED
-from truegold.verifiers.math.reading.names import COMMANDS
+from truegold.verifiers.math.vocabulary import COMMANDS
 
 # Each pattern is what is left of commands whose first two characters became one control character. Answers have a list
 # of their own (`verifiers.math.reading.normal`) that goes further: they hold no prose, in which "<tab>o" is no \to.

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truegold.verifiers import MathVerifier, Reason, Verdict, equivalent
-from truegold.verifiers.math.reading import names
+from truegold.verifiers.math import vocabulary
 
-COMMANDS = sorted(names.COMMANDS | set(names.COMMAND_TOKENS))
-ENVIRONMENTS = sorted(names.MATRIX_ENVIRONMENTS | names.LINE_ENVIRONMENTS)
+COMMANDS = sorted(vocabulary.COMMANDS | set(vocabulary.COMMAND_TOKENS))
+ENVIRONMENTS = sorted(vocabulary.MATRIX_ENVIRONMENTS | vocabulary.LINE_ENVIRONMENTS)
 ARGUMENTS = (
     "", "{}", "{ }", "{@}", " @", "[@]", "[]", "{@}{@}", "{@}{@}{@}", "_{@}", "^{@}", "_", "^", "_{@}^{@}", "^{}",
     "(@)", "(@,@)", "()", "[@]{@}", "{@,@}", "_@", "\\{@\\}", "\\{\\}", "^@_@",

@@ -31,7 +31,9 @@ are not listed, and doubt without a word for it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterator
+from importlib.resources import files
 from itertools import islice
 from typing import NamedTuple
 
@@ -197,96 +199,28 @@ _MARKUP = r"[\s$\\(\[*_]{0,6}"
 """What may stand between a word and a formula."""
 
 
-def _any_of(alternatives: Iterable[str], behind: str = "") -> re.Pattern[str]:
-    """Return a pattern that finds one of several."""
-    return re.compile(rf"(?:{'|'.join(alternatives)}){behind}", re.IGNORECASE | re.DOTALL)
+PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
+"""Alternatives of patterns, by what they tell."""
 
 
-_DENIED_BEFORE = _any_of(
-    (
-        rf"{_NOT}(?: (?:possibly|really|actually|simply|just))?"
-        r"(?: (?:be|been|have been|equal(?:s| to)?|be equal to|the answer))?",
-        r"\bfail(?:s|ed)? to (?:be|equal)|\bfar from|\brul(?:es|ed|ing) out|\bexclud(?:es|ed|ing)|\bdiffers from"
-        r"|\bdifferent from",
-        r"\bwrong to (?:say|answer|claim)|δεν (?:είναι|ισούται με)",
-        r"\b(?:incorrect|wrong|not)\W{0,3}:",
-        r"\bno (?:es|son|era|puede ser|vale)|\bnão (?:é|pode ser|vale)|\bnon (?:è|può essere|vale)",
-        r"\b(?:n['’]est|ne vaut|ne fait|ne peut)(?: pas)(?: (?:valoir|être|égaler))?|\bnicht|\bniet|\binte|\bikke",
-        r"\bне(?: (?:равн[аоы]?|равен|может быть(?: равн[аоы]?| равен)?))?|\bnie(?: (?:jest|wynosi))?",
-        r"\bkhông(?: phải)?(?: là)?|\bbukan",
-        r"不(?:是|等[于於]|可能(?:是|为|為)?|会是|會是|能是|为|為|应该?是)|并非|並非|绝非|排除",
-    ),
-    behind=rf"{_MARKUP}$",
-)
+def _any_of(name: str, behind: str = "") -> re.Pattern[str]:
+    """Return a pattern that finds one of several alternatives."""
+    return re.compile(rf"(?:{'|'.join(PATTERNS[name])}){behind}", re.IGNORECASE | re.DOTALL)
+
+
+_DENIED_BEFORE = _any_of("denied_before", behind=rf"{_MARKUP}$")
 """What denies the value that follows it at once."""
 
-_UNIT_BEHIND = r"(?:\s?[^\W\d_]{1,12})?"
-_DENIED_BEHIND = _any_of(
-    (
-        r"^\W{0,4}(?:is|was)(?:n['’]t| not)? (?:wrong|incorrect|false|impossible|excluded|invalid|rejected"
-        r"|extraneous|ruled out)\b",
-        r"^\W{0,4}(?:is|was)(?:n['’]t| not) (?:the (?:right |correct )?answer|right|correct|possible|valid"
-        r"|a solution)\b",
-        r"^\W{0,4}(?:(?:does|do|did|can|could|will|would)(?: ?not|n['’]t)|fails to) (?:work|be (?:right|correct"
-        r"|the answer))\b",
-        r"^[\s$*]{0,4}(?:cannot|fails\b|leads? to a contradiction)",
-        rf"^{_UNIT_BEHIND}(?:,? (?:keine Lösung|ist falsch|est faux|n['’]est pas|не подходит|неверно)| (?:değil|नहीं))",
-        r"^[^，。\d（(]{0,4}(?:不(?:对|對|正确|正確|可能|成立|符合)|是错|是錯|被排除)",
-        r"^[^、。\d（(]{0,4}(?:ではな[いかく]|ではありません|じゃない|にはなりません|は間違|は誤り|は違|は正しくな|とは(?:言え|なら)な)",
-        r"^[^,.\d（(]{0,4}?\s?(?:이|가|은|는)?\s?(?:아니|아닙|틀[렸린리])",
-    )
-)
+_DENIED_BEHIND = _any_of("denied_behind")
 """What denies the value that stands before it."""
 
-_EMBEDDING = _any_of(
-    (
-        r"\b(?:I|we) (?:do not|don['’]t|cannot|can['’]t|never|would not|wouldn['’]t) (?:think|believe|say|claim)\b",
-        r"\bI doubt\b|\bthere(?: is|['’]s) no way\b",
-        r"\bit(?: is|['’]s) (?:false|not true|not the case|impossible|unlikely) that\b",
-        r"\b(?:students?|people|someone|somebody|one|calculator)\b[^.,;]{0,20}\b(?:would|might) (?:answer|say"
-        r"|think|guess)\b",
-        r"\banswer key says\b|\b(?:nobody|no one) (?:would|could) (?:answer|say)\b",
-    )
-)
+_EMBEDDING = _any_of("embedding")
 """What denies the clause that follows it, or puts it into another mouth."""
 
-_BOUND = _any_of(
-    (
-        r"\b(?:is|are|was|were|be|has|have|needs?|takes?) (?:strictly |much )?"
-        r"(?:somewhere )?(?:less than|greater than|more than|fewer than|larger than|smaller than|below|above|over"
-        r"|under)"
-        r"|\b(?:it|that|which|total|sum|answer) exceeds",
-        r"\bstrictement (?:inférieure?|supérieure?)s? à|\bes (?:menor|mayor) que|\bé (?:menor|maior) que"
-        r"|\bist (?:kleiner|größer) als",
-        r"(?<!不)(?:小于|大于|少于|多于|小於|大於|少於|多於)",
-    ),
-    behind=rf"{_MARKUP}$",
-)
+_BOUND = _any_of("bound", behind=rf"{_MARKUP}$")
 _NO_BOUND = re.compile(r"(?:\b(?:no|not|never|cannot)|n['’]t) (?:be )?(?:\w+ )?than\W*$", re.IGNORECASE)
 
-_WITHHELD = _any_of(
-    (
-        r"(?:\bnot |n['’]t |\bin)(?:enough|sufficient) (?:information|data|details|context)",
-        r"^\W*no idea\b|\bstill have no answer\b|\bI (?:got|am|was) stuck\b"
-        r"|\bI(?:['’]m| am) (?:not sure|unsure|unable to)\b",
-        r"\bI (?:cannot|can['’]t|can not|could not|couldn['’]t) (?:answer|solve|find|finish|determine|compute"
-        r"|complete)\b",
-        r"\b(?:problem|question|statement|text)\b[^.,;]{0,20}\b(?:does|did)(?: not|n['’]t) (?:say|state|specify"
-        r"|provide|give|tell)\b",
-        r"\bcannot be (?:determined|solved|answered|found|computed|calculated)\b|\bimpossible to (?:determine|say"
-        r"|tell|know)\b",
-        r"\bnone (?:of [^.,]{1,60} )?(?:work(?:s|ed)?|leads? anywhere|succeed(?:s|ed)?)\W*$|\bwithout success\W*$",
-        r"^\W*if\b[^.]*\bhad\b[^.]*\bwould have been\b",
-        r"^\W*(?:maybe|perhaps|possibly|so far)\b|\bnothing follows\b|\bmust be a (?:misprint|mistake|typo)\b",
-        r"\binsufficient to\b|\bran out of (?:time|space)\b|\bthere is no solution (?:with|for)\b",
-        r"\bno hay suficiente|\bno se puede (?:determinar|calcular|resolver)|\bnicht (?:berechn|bestimm|lös)en\b",
-        r"\bimpossible de (?:déterminer|calculer)|невозможно (?:определить|найти|вычислить)|недостаточно (?:данных"
-        r"|информации)",
-        r"无法(?:求|确定|计算|得出|判断|解)|無法(?:求|確定|計算)|(?:信息|条件|條件)不足|(?:没有|没)得到答案",
-        r"(?:条件|情報)が?(?:足りな|不足)|求められ(?:ない|ませ)|[分わ]か(?:りません|らない)",
-        r"(?:정보|조건)[가이]? ?(?:부족|충분하지)|구할 수 없|알 수 없|모르겠",
-    )
-)
+_WITHHELD = _any_of("withheld")
 """What says that there is no answer."""
 
 _CONDITIONAL = re.compile(

@@ -63,6 +63,7 @@ from truegold.verifiers.extract.stated_values import (
     MARKS,
     MAX_LINE_CHARS,
     MAX_PLAIN_WORDS,
+    PATTERNS,
     contrasted,
     denies_a_number,
     has_value,
@@ -172,17 +173,7 @@ def _without_strays(text: str) -> str:
 MAX_RETRACTION_CHARS = 400
 """Only so much behind an announcement is searched."""
 
-_STRONG = (
-    r"scratch that|correction|i made (?:a|an) (?:mistake|error)|i mis(?:counted|read|calculated|added|understood"
-    r"|took)"
-    r"|(?:that|this)(?:['’]s| is| was) (?:wrong|incorrect|not (?:right|correct)|a mistake)"
-    r"|(?:that|this|it) (?:can['’]t|cannot|can not) be (?:right|correct|true)|must be a (?:misprint|mistake|typo)"
-    r"|(?:no|wait),? that(?:'s| is) (?:wrong|not)|不对|错了|更正|搞错|算错"
-)
-_WEAK = (
-    r"no\s*[,.:;!—-]+|no(?=\s+[-\d$\\])|wait|hmm+|actually|oops|sorry|(?:it )?should (?:be|have been)|rather"
-    r"|不[，,]|不是|应该是|应为"
-)
+_STRONG, _WEAK = "|".join(PATTERNS["retracted"]), "|".join(PATTERNS["doubted"])
 _RETRACTION = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:(?P<strong>{_STRONG})|(?P<weak>{_WEAK}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
 )
@@ -207,14 +198,6 @@ _DOUBTED = re.compile(
 _VALUE_FIRST = re.compile(r"[-+−±(\[{$\\√π¥€£]{0,3}\s?(?:\d|\\[a-z]|[a-z]\s?=)", re.IGNORECASE)
 
 
-_RETRACTION_MARKS = (
-    "no", "wait", "hmm", "actually", "oops", "sorry", "should", "rather", "scratch", "correction", "mistake", "error",
-    "wrong", "incorrect", "right", "correct", "i mis", "misprint", "typo",
-    "maybe", "perhaps", "possibly", "or", "不", "错", "更正", "应", "或",
-)  # fmt: skip
-"""One of these stands in every retraction; looking for them is far quicker than the patterns."""
-
-
 class Retraction(NamedTuple):
     """What comes of an answer that is taken back."""
 
@@ -226,7 +209,7 @@ def retraction(tail: str, answer: str | None) -> Retraction | None:
     """Return what the text behind an answer puts in its place; None where it takes nothing back."""
     tail = tail[:MAX_RETRACTION_CHARS]
     folded = tail.casefold()
-    if not any(mark in folded for mark in _RETRACTION_MARKS):
+    if not any(mark in folded for mark in PATTERNS["retraction_marks"]):
         return None
     doubted = _DOUBTED.search(tail)
     if doubted is not None and answer is not None and (other := _value_of(doubted["rest"])) is not None:
@@ -297,14 +280,7 @@ _CHINESE = re.compile(
     r"答案(?:应该|应|即|就|便)?(?:是|为|為|选|[:：])[:：]?|(?:故|应|所以|因此|本题|此题)(?:本题|此题|答案)?应?选[择:：]?"
     r"|(?:^|(?<=[\n。，,；】]))选[:：]?|答[:：]"
 )
-_WORDS = (
-    "respuesta", "réponse", "reponse", "antwort", "lösung", "ergebnis", "risposta", "resposta",
-    "ответ", "відповідь", "odpowiedź", "odpowiedz", "antwoord", "cevap", "yanıt", "jawaban",
-    "svar", "vastaus", "odpověď", "απάντηση", "תשובה", "الجواب", "الإجابة", "الاجابة", "الناتج", "پاسخ", "جواب",
-    "उत्तर", "উত্তর", "คำตอบ", "答え", "正解", "解答", "정답", "답은", "답:", "답이",
-    "பதில்", "விடை", "సమాధానం", "జవాబు", "jibu", "válasz", "răspunsul", "răspuns", "отговор", "odgovor", "vastus",
-    "atsakymas", "jawapan", "sagot", "đáp án", "đáp số", "câu trả lời", "kết quả",
-)  # fmt: skip
+_WORDS = PATTERNS["answer_words"]
 _LINKS = (
     r"[:：=]|—|–|は|(?:은|는|이)(?=[ ])|(?<=답)(?:은|는)|(?<![^\W\d_])(?:es|son|est|sont|ist|sind|lautet|beträgt|è|é"
     r"|sono|são|to|brzmi|jest|är|er|je|on|ni|este|е|yra|là|adalah|ialah|είναι|היא|הוא|هو|هي|است|है|কি|будет|равен|является|คือ)(?![^\W\d_])"

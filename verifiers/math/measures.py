@@ -9,8 +9,11 @@ neither are currencies.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.resources import files
 
 from gmpy2 import mpq
+
+from truegold.verifiers.math.vocabulary import WORDS
 
 MAX_POWER = 12
 """The highest power of one unit. Stops `m^999999999`."""
@@ -38,128 +41,6 @@ class Unit:
         return "*".join(name if power == 1 else f"{name}^{power}" for name, power in self.dimension)
 
 
-_TABLE = """
-m       1             m meter meters metre metres 米 公尺
-m       1/1000        mm millimeter millimeters millimetre millimetres 毫米
-m       1/100         cm centimeter centimeters centimetre centimetres 厘米 公分
-m       1/10          dm decimeter decimeters decimetre decimetres 分米
-m       1000          km kilometer kilometers kilometre kilometres 千米 公里
-m       1/1000000     micrometer micrometers micron microns µm μm
-m       1/1000000000  nm nanometer nanometers
-m       127/5000      inch inches in. in 英寸
-m       381/1250      foot feet ft ft. 英尺
-m       1143/1250     yard yards yd yds
-m       201168/125    mile miles mi 英里
-kg      1             kg kgs kilogram kilograms kilogramme kilogrammes kilo kilos 千克 公斤
-kg      1/1000        g gram grams gramme grammes gm gms 克
-kg      1/1000000     mg milligram milligrams 毫克
-m       1143/625      fathom fathoms
-m       25146/125     furlong furlongs
-m       1852          nmi
-m       9460730472580800      lightyear lightyears ly 光年
-m       149597870700  AU
-kg      1/1000000000  microgram micrograms μg mcg
-kg      1/2           斤
-kg      1/20          两
-kg      317514659/50000000    stone stones
-kg      1/5000        carat carats
-kg      1000          ton tons tonne tonnes 吨
-kg      45359237/100000000    lb lbs pound pounds
-kg      45359237/1600000000   oz ounce ounces
-s       1             s sec secs second seconds 秒 秒钟
-s       1/1000        ms millisecond milliseconds
-s       60            min mins minute minutes 分钟
-s       3600          h hr hrs hour hours 小时
-s       86400         day days 天 日
-s       604800        week weeks 周 星期
-month   1             month months 月 个月
-month   12            year years yr yrs 年
-m^3     1/1000        L l liter liters litre litres 升
-m^3     1/1000000     mL ml milliliter milliliters millilitre millilitres cc 毫升
-gallon  1             gallon gallons gal
-gallon  1/4           quart quarts qt
-gallon  1/8           pint pints
-gallon  1/16          cup cups
-gallon  1/128         floz
-gallon  1/256         tablespoon tablespoons tbsp
-gallon  1/768         teaspoon teaspoons tsp
-m^2     10000         hectare hectares 公顷
-m^2     1             平方米 ㎡
-m^2     1/10000       平方厘米
-m^2     1000000       平方千米 平方公里
-m^3     1             立方米
-m^3     1/1000000     立方厘米
-acre    1             acre acres
-degree  1             degree degrees deg degs ° 度
-degree  1/60          arcmin arcminute arcminutes
-degree  1/3600        arcsec arcsecond arcseconds
-radian  1             radian radians rad rads 弧度
-dollar  1             dollar dollars usd USD $ 美元
-dollar  1/100         cent cents ¢
-euro    1             euro euros eur EUR € 欧元
-sterling  1           £ GBP gbp 英镑
-yuan    1             ¥ yuan rmb RMB CNY 元 块 块钱 元钱 人民币
-yuan    1/10          角
-yuan    1/100         分
-yen     1             yen JPY 円 日元
-rupee   1             ₹ rupee rupees Rs Rs. INR
-ruble   1             ruble rubles rouble roubles ₽ руб рублей
-won     1             won ₩ 원
-percent 1             % percent percents percentage pct ％
-K       1             kelvin kelvins
-celsius 1             °C celsius 摄氏度 ℃
-fahrenheit 1          °F fahrenheit ℉
-kg*m*s^-2     1       N newton newtons 牛
-kg*m^2*s^-2   1       J joule joules 焦
-kg*m^2*s^-2   1000    kJ kilojoule kilojoules
-kg*m^2*s^-3   1       W watt watts 瓦
-kg*m^2*s^-3   1000    kW kilowatt kilowatts
-kg*m^2*s^-3   1000000 MW megawatt megawatts
-kg*m^2*s^-2   1000000 MJ megajoule megajoules
-kg*m^2*s^-2   3600000 kWh
-kg*m^2*s^-2   801088317/5000000000000000000000000000   eV electronvolt electronvolts
-kg*m^2*s^-2   801088317/5000000000000000000000000  keV
-kg*m^2*s^-2   801088317/5000000000000000000000  MeV
-kg*m^2*s^-2   801088317/5000000000000000000  GeV
-kg*m^2*s^-2   523/125 cal calorie calories
-kg*m^2*s^-2   4184    kcal kilocalorie kilocalories
-kg*m*s^-2     1000    kN kilonewton kilonewtons
-ampere  1             A amp amps ampere amperes
-ampere  1/1000        mA milliampere milliamperes milliamp milliamps
-ampere*s      1       coulomb coulombs
-volt    1             V volt volts
-volt    1/1000        mV millivolt millivolts
-volt    1000          kV kilovolt kilovolts
-ohm     1             ohm ohms Ω
-ohm     1000          kΩ kilohm kilohms
-farad   1             farad farads
-farad   1/1000        mF
-farad   1/1000000     μF microfarad microfarads
-henry   1             henry henries henrys
-tesla   1             tesla teslas
-tesla   1/10000       gauss
-s^-1    1             Hz hertz
-s^-1    1000          kHz kilohertz
-s^-1    1000000       MHz megahertz
-s^-1    1000000000    GHz gigahertz
-kg*m^-1*s^-2  1       Pa pascal pascals
-kg*m^-1*s^-2  1000    kPa kilopascal kilopascals
-kg*m^-1*s^-2  1000000 MPa megapascal megapascals
-kg*m^-1*s^-2  101325  atm atmosphere atmospheres
-kg*m^-1*s^-2  100000  bar bars
-mol     1             mol mole moles
-m*s^-1  44704/100000  mph
-m*s^-1  5/18          kph kmh kmph
-m*s^-1  463/900       knot knots kn kt kts 节
-bit     1             bit bits
-bit     8             byte bytes
-bit     8000          kB kilobyte kilobytes
-bit     8000000       MB megabyte megabytes
-bit     8000000000    GB gigabyte gigabytes
-m^2     2000/3        亩
-"""
-"""On each line the base units, how many of them the unit is, and its spellings."""
-
 LETTER_UNITS = frozenset({"m", "g", "s", "h", "L", "l", "N", "J", "W", "V", "A"})
 """The single letters that are units; without a text command they may as well be variables."""
 
@@ -175,7 +56,7 @@ def _parse_dimension(text: str) -> tuple[tuple[str, int], ...]:
 
 
 UNITS: dict[str, Unit] = {}
-for _line in _TABLE.strip().splitlines():
+for _line in files(__package__).joinpath("units.txt").read_text(encoding="utf-8").splitlines()[1:]:
     _base, _factor, *_names = _line.split()
     for _name in _names:
         UNITS[_name] = Unit(mpq(_factor), _parse_dimension(_base))
@@ -183,12 +64,7 @@ for _line in _TABLE.strip().splitlines():
 DEGREE, RADIAN, PERCENT, INCH = UNITS["degree"], UNITS["radian"], UNITS["percent"], UNITS["inch"]
 LABEL = Unit(mpq(1), ())
 
-_IDLE_NOUNS = frozenset({
-    "total", "left", "each", "altogether", "long", "wide", "tall", "high", "deep", "old", "of", "the", "a", "an", "in",
-    "all", "about", "remaining", "different", "possible", "only", "away", "per", "apart", "exactly", "distinct", "more",
-    "unit", "units", "time", "times", "way", "ways", "value", "values", "number", "numbers", "ago", "later", "from",
-    "by", "for", "is", "are", "on", "s", "it", "such", "them", "these", "this", "that", "after", "before", "with",
-})  # fmt: skip
+_IDLE_NOUNS = WORDS["idle_nouns"]
 """Words behind a number that are no unit, known or unknown."""
 
 _MEASURE_WORDS = frozenset(

@@ -11,7 +11,6 @@ from gmpy2 import mpq
 from truegold.verifiers.math.exact import base_value, rational
 from truegold.verifiers.math.identity import same_value
 from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, Outcome, Policy
-from truegold.verifiers.math.reading.names import NAMED_WORDS, STOP_WORDS
 from truegold.verifiers.math.tree import (
     PLUS_ONE,
     VALUES,
@@ -32,6 +31,7 @@ from truegold.verifiers.math.tree import (
     substituted,
     symbols,
 )
+from truegold.verifiers.math.vocabulary import NAMED_WORDS, STOP_WORDS
 
 _HALF_DAY = 12 * 60
 

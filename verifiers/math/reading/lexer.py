@@ -19,20 +19,6 @@ from typing import TypeAlias
 
 from truegold.verifiers.math.measures import MULTIPLIERS, UNITS
 from truegold.verifiers.math.policy import TooLarge, Unreadable
-from truegold.verifiers.math.reading.names import (
-    CANONICAL_GREEK,
-    COMMAND_TOKENS,
-    COMMANDS,
-    CONSTANTS,
-    FUNCTIONS,
-    GREEK_NAMES,
-    IGNORED,
-    MATRIX_ENVIRONMENTS,
-    RELATIONS,
-    STOP_WORDS,
-    TEXT_COMMANDS,
-    TYPEFACES,
-)
 from truegold.verifiers.math.reading.normal import DOLLAR
 from truegold.verifiers.math.reading.tokens import (
     INTEGER,
@@ -47,6 +33,22 @@ from truegold.verifiers.math.reading.tokens import (
     repeating_token,
 )
 from truegold.verifiers.math.reading.typesetting import matching_brace
+from truegold.verifiers.math.vocabulary import (
+    CANONICAL_GREEK,
+    COMMAND_TOKENS,
+    COMMANDS,
+    CONSTANTS,
+    FUNCTIONS,
+    GREEK_NAMES,
+    IGNORED,
+    MATRIX_ENVIRONMENTS,
+    RELATIONS,
+    STOP_WORDS,
+    TEXT_COMMANDS,
+    TEXT_FUNCTIONS,
+    TYPEFACES,
+    WORDS,
+)
 from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 MAX_VARIABLES_IN_A_RUN = 3
@@ -58,21 +60,9 @@ _CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
 FOREIGN_CONNECTIVES = {
     **dict.fromkeys(("или", "또는", "または", "أو", "या"), ("sep", "or")), "и": ("sep", "and"),
 }  # fmt: skip
-_TEXT_FUNCTIONS = {
-    name: FUNCTIONS[name] for name in FUNCTIONS.keys() - {
-        "max", "min", "sign", "floor", "ceil", "ceiling", "abs", "Abs", "choose", "comb", "perm", "factorial", "det",
-        "Re", "Im", "sec",
-    }
-} | {"sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth"}  # fmt: skip
-"""Functions in a text command. `sec` is a second there, and `max` a word."""
 _TEXT_SYMBOLS = {"pi": ("const", "pi"), "infty": ("const", "inf"), "circ": ("op", "∘")}
 """What is left of `\\pi` and `\\circ` where a program took them for words."""
-_COMMON_WORDS = frozenset({
-    "no", "not", "yes", "true", "false", "none", "all", "any", "for", "if", "then", "when", "where", "with", "mod",
-    "per", "the", "both", "neither", "either", "even", "odd", "one", "by", "to", "from", "on", "at", "only", "also",
-    "so", "we", "get", "but", "max", "min", "let", "has", "have", "am", "pm", "st", "nd", "rd", "th",
-})  # fmt: skip
-_WORDS = _COMMON_WORDS | BELOW_HUNDRED.keys() | MULTIPLIERS.keys() | STOP_WORDS | UNITS.keys()
+_WORDS = WORDS["common"] | BELOW_HUNDRED.keys() | MULTIPLIERS.keys() | STOP_WORDS | UNITS.keys()
 _CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
 _VALUE_ENDS = frozenset({"num", "close", "unbrace"})
 
@@ -104,8 +94,8 @@ def add_word(run: str, spaced: bool, tokens: list[Token]) -> None:
     lower = run.lower()
     if lower in _CONNECTIVES:
         tokens.append(plain_token("sep", _CONNECTIVES[lower], spaced))
-    elif run in _TEXT_FUNCTIONS:
-        tokens.append(plain_token("func", _TEXT_FUNCTIONS[run], spaced))
+    elif run in TEXT_FUNCTIONS:
+        tokens.append(plain_token("func", TEXT_FUNCTIONS[run], spaced))
     else:
         tokens.append(plain_token(*_TEXT_SYMBOLS.get(run, ("word", run)), spaced))
 

@@ -39,7 +39,6 @@ import unicodedata
 from functools import lru_cache
 
 from truegold.verifiers.math.policy import CACHED_READINGS, charge, remembered
-from truegold.verifiers.math.reading.names import COMMANDS, GREEK
 from truegold.verifiers.math.reading.phrases import (
     with_chinese_numbers,
     with_numbered_parts,
@@ -54,6 +53,7 @@ from truegold.verifiers.math.reading.typesetting import (
     with_matrix_environments,
     without_dress,
 )
+from truegold.verifiers.math.vocabulary import COMMANDS, SIGNS
 from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 _INDEX = r"(?:\{\s*(\w{1,8})\s*\}|(\w))"
@@ -239,28 +239,7 @@ _FROM_SUBSCRIPT = str.maketrans(_SUBSCRIPT, _PLAIN_SCRIPT)
 _SUPERSCRIPTS = re.compile(f"[{_SUPERSCRIPT}]+")
 _SUBSCRIPTS = re.compile(f"[{_SUBSCRIPT}]+")
 
-_SYMBOLS = {
-    **dict.fromkeys("−﹣‐‑‒–—―－", "-"),
-    **dict.fromkeys(
-        "\u200b\u200c\u200d\u200e\u200f\u2060\u2061\u2062\u2063\ufeff\u00ad\u202a\u202b\u202c\u202d\u202e", ""
-    ),
-    **dict.fromkeys("\u00a0\u2002\u2003\u3000\u205f", " "),
-    **dict.fromkeys("\u2004\u2005\u2006\u2007\u2008\u200a\u202f", THIN),
-    **dict.fromkeys("✕⨯×", r"\times "), **dict.fromkeys("·⋅∙•", r"\cdot "), **dict.fromkeys("≤≦⩽", r"\le "),
-    **dict.fromkeys("≥≧⩾", r"\ge "), **dict.fromkeys("≈≅≃", r"\approx "), **dict.fromkeys("∅⌀", r"\emptyset "),
-    **dict.fromkeys("°º˚", r"^\circ "), **dict.fromkeys("′’‘", "'"), **dict.fromkeys("“”", '"'),
-    **dict.fromkeys("⁄∕", "/"), **dict.fromkeys("…⋯", r"\ldots "), **dict.fromkeys("⇒⟹", r"\Rightarrow "),
-    "√": r"\usqrt ", "∛": r"\sqrt[3] ", "∜": r"\sqrt[4] ", "÷": r"\div ", "±": r"\pm ", "∓": r"\mp ",
-    "∞": r"\infty ", "≠": r"\ne ", "≡": r"\equiv ", "∪": r"\cup ", "∩": r"\cap ", "∖": r"\setminus ",
-    "⊆": r"\subseteq ", "⊂": r"\subset ", "¬": r"\neg ",
-    "∈": r"\in ", "∉": r"\notin ", "ℝ": r"\mathbb{R} ", "ℤ": r"\mathbb{Z} ", "ℕ": r"\mathbb{N} ",
-    "ℚ": r"\mathbb{Q} ", "ℂ": r"\mathbb{C} ", "℃": r"^\circ C", "″": "''", "∑": r"\sum ", "∏": r"\prod ",
-    "∫": r"\int ", "∠": r"\angle ", "△": r"\triangle ", "∀": r"\forall ", "∃": r"\exists ", "∣": "|", "∥": r"\| ",
-    "⟨": r"\langle ", "⟩": r"\rangle ", "⌊": r"\lfloor ", "⌋": r"\rfloor ", "⌈": r"\lceil ", "⌉": r"\rceil ",
-    "→": r"\to ", "∨": r"\lor ", "∧": r"\land ", "。": ".", "、": ",", "￥": "¥", "µ": "μ", "∶": ":",
-    **{letter: rf"\{name} " for name, letter in GREEK.items()},
-}  # fmt: skip
-_TRANSLATE = str.maketrans(_SYMBOLS)
+_TRANSLATE = str.maketrans(SIGNS)
 _VULGAR_FRACTION = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]")
 _CIRCLED_NUMBERS = re.compile("[①-⑳][①-⑳,、 ]*")
 _HAN_CONNECTIVE = re.compile("或者|或|以及|和|与|與|及|且")

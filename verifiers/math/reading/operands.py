@@ -17,7 +17,6 @@ from gmpy2 import mpq
 
 from truegold.verifiers.math.policy import Unreadable, charge
 from truegold.verifiers.math.reading.grammar import END, Grammar
-from truegold.verifiers.math.reading.names import LINE_ENVIRONMENTS, MATRIX_ENVIRONMENTS
 from truegold.verifiers.math.reading.tokens import Notation, Token
 from truegold.verifiers.math.tree import (
     HALF,
@@ -43,6 +42,7 @@ from truegold.verifiers.math.tree import (
     Text,
     product_of,
 )
+from truegold.verifiers.math.vocabulary import LINE_ENVIRONMENTS, MATRIX_ENVIRONMENTS
 
 APPLIED = frozenset("fghFGH")
 """Letters that are functions where a bracket follows."""

@@ -44,6 +44,7 @@ from __future__ import annotations
 import re
 
 from truegold.verifiers.math.measures import MULTIPLIERS, UNITS, unit_of
+from truegold.verifiers.math.vocabulary import BOUNDS
 from truegold.verifiers.written_numbers import (
     BELOW_HUNDRED,
     CHINESE_DIGITS,
@@ -194,15 +195,6 @@ _SPOKEN = re.compile(
 _NEGATIVE = re.compile(rf"(?:negative|minus) ({_COUNT})", re.IGNORECASE)
 _WRAPPING = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}|\\[ ,;:!](?![A-Za-z])|~")
 
-_BOUNDS = {
-    "greater than or equal to": r"\ge", "more than or equal to": r"\ge", "at least": r"\ge", "no less than": r"\ge",
-    "not less than": r"\ge", "greater than": ">", "more than": ">", "larger than": ">", "bigger than": ">",
-    "less than or equal to": r"\le", "at most": r"\le", "no more than": r"\le", "not more than": r"\le",
-    "no greater than": r"\le", "less than": "<", "fewer than": "<", "smaller than": "<",
-    "大于或等于": r"\ge", "大于等于": r"\ge", "不小于": r"\ge", "不少于": r"\ge", "至少": r"\ge", "大于": ">",
-    "多于": ">", "小于或等于": r"\le", "小于等于": r"\le", "不大于": r"\le", "不超过": r"\le", "至多": r"\le",
-    "最多": r"\le", "小于": "<", "少于": "<",
-}  # fmt: skip
 _SIGNED_REALS = re.compile(
     r"(?:the set of )?(?:all |any )?(?:the )?(non-?negative|non-?positive|positive|negative) "
     r"(?:real numbers?|reals|real values?)(?: of [a-z])?",
@@ -213,7 +205,7 @@ _OF_THE_NUMBERS = re.compile(r"(?<=\d)的(?:所有|一切)?(?:实数|数)$")
 _BOUND = re.compile(
     r"(?:(?:all|any) (?:real )?(?:numbers?|values?|reals|x)(?: of ([a-z]))?(?: that are| which are)?"
     r"|([a-z])(?: is| must be)?)? ?"
-    rf"({'|'.join(_BOUNDS)}) ?(\S.*)",
+    rf"({'|'.join(BOUNDS)}) ?(\S.*)",
     re.IGNORECASE,
 )
 
@@ -241,7 +233,7 @@ def with_spoken_numbers(text: str) -> str:  # noqa: PLR0911, one for each form
         return f"t {_SIDES[signed[1].lower().replace('-', '')]} 0"
     bound = _BOUND.fullmatch(_OF_THE_NUMBERS.sub("", plain))
     if bound is not None:
-        return f"{bound[1] or bound[2] or 't'} {_BOUNDS[bound[3].lower()]} {bound[4]}"
+        return f"{bound[1] or bound[2] or 't'} {BOUNDS[bound[3].lower()]} {bound[4]}"
     return text
 
 

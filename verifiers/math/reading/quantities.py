@@ -42,16 +42,12 @@ from truegold.verifiers.math.measures import (
 from truegold.verifiers.math.policy import Unreadable
 from truegold.verifiers.math.reading.tokens import Token
 from truegold.verifiers.math.tree import VALUES, Clock, Day, Measure, Node, Num, Sym, as_measure, scaled
+from truegold.verifiers.math.vocabulary import HALVES_OF_DAY, MONTHS, WEEKDAYS, WORDS
 from truegold.verifiers.written_numbers import BELOW_HUNDRED, chinese_integer, read_run
 
-_MONTHS = (
-    "january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november",
-    "december",
-)  # fmt: skip
-_MONTH_NUMBERS = {name: i for i, name in enumerate(_MONTHS, 1)} | {name[:3]: i for i, name in enumerate(_MONTHS, 1)}
+_MONTH_NUMBERS = {name: i for i, name in enumerate(MONTHS, 1)} | {name[:3]: i for i, name in enumerate(MONTHS, 1)}
 _MONTH_NUMBERS["sept"] = 9
-_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_WEEKDAY_NUMBERS = {name: i for i, name in enumerate(_WEEKDAYS)} | {name[:3]: i for i, name in enumerate(_WEEKDAYS)}
+_WEEKDAY_NUMBERS = {name: i for i, name in enumerate(WEEKDAYS)} | {name[:3]: i for i, name in enumerate(WEEKDAYS)}
 _WEEKDAY_NUMBERS |= {"tues": 1, "wednes": 2, "thur": 3, "thurs": 3}
 _HAN_WEEKDAYS = {c: i for i, c in enumerate("一二三四五六日")} | {"天": 6} | {str(i + 1): i for i in range(6)}
 
@@ -70,9 +66,9 @@ _HAN_DATE = re.compile(
 )
 _HAN_MARK = re.compile(r"月.{1,3}[日号]|年.{1,3}月|星期.|周[一二三四五六日]|礼拜.")
 _MAY_NAME = re.compile(
-    rf"\d{{4}}-\d\d-\d\d|[月期周拜]|\b(?:{'|'.join(name[:3] for name in (*_MONTHS, *_WEEKDAYS))})", re.IGNORECASE
+    rf"\d{{4}}-\d\d-\d\d|[月期周拜]|\b(?:{'|'.join(name[:3] for name in (*MONTHS, *WEEKDAYS))})", re.IGNORECASE
 )
-_BEGINNINGS = frozenset({name[:3] for name in (*_MONTHS, *_WEEKDAYS)} | {"on ", "in ", "the"})
+_BEGINNINGS = frozenset({name[:3] for name in (*MONTHS, *WEEKDAYS)} | {"on ", "in ", "the"})
 MAX_DATE_CHARS = 60
 """Longer texts are no day."""
 
@@ -134,16 +130,6 @@ _HAN_CLOCK = re.compile(
     r"(凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?\s*(\d{1,2}|[零一二三四五六七八九十]{1,3})\s*"
     r"(?::\s*(\d{2})|[时点]\s*(?:(\d{1,2}|[零一二三四五六七八九十]{1,3}|半)\s*分?)?(?:钟|整)?)"
 )
-_HAN_HALVES = {
-    "凌晨": "am",
-    "早上": "am",
-    "早晨": "am",
-    "上午": "am",
-    "中午": "pm",
-    "下午": "pm",
-    "傍晚": "pm",
-    "晚上": "pm",
-}
 _NAMED_TIMES = {"noon": 12 * 60, "midnight": 0, "正午": 12 * 60, "中午": 12 * 60, "午夜": 0}
 
 _TIME_LIKE = re.compile(r"[:时点午]|[ap]\.?\s?m|clock|noon|midnight", re.IGNORECASE)
@@ -174,7 +160,7 @@ def read_clock_text(text: str) -> Clock | None:
 
 
 def _read_han(match: re.Match[str]) -> Clock | None:
-    half = _HAN_HALVES.get(match[1] or "", "")
+    half = HALVES_OF_DAY.get(match[1] or "", "")
     hour = _number_of(match[2])
     minute = 30 if match[4] == "半" else _number_of(match[3] or match[4] or "0")
     if hour is None or minute is None:
@@ -212,11 +198,7 @@ MAX_LABEL_LETTERS = 24
 MAX_STUCK_LETTERS = 12
 """A noun that follows its number without a blank is not longer: `1251Ihopeitiscorrect` is not 1251 of anything."""
 
-MEANING_WORDS = frozenset({
-    "not", "no", "never", "wrong", "incorrect", "false", "or", "and", "but", "except", "less", "more", "fewer",
-    "greater", "plus", "minus", "times", "to", "mod", "modulo", "divided", "if", "than", "half", "quarter", "base",
-    "unless", "without", "neither", "nor", "maybe", "perhaps", "either", "between", "at", "least", "most",
-})  # fmt: skip
+_CHANGING_WORDS = WORDS["changing"]
 """Words that may change what the number before them means."""
 
 _PREFIXES = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
@@ -246,7 +228,7 @@ def spelled_unit(tokens: list[Token], *, labels: bool = True) -> Unit | None:
             continue
         elif lower in _PREFIXES:
             prefix = _PREFIXES[lower]
-        elif lower in MEANING_WORDS or len(lower) > longest:
+        elif lower in _CHANGING_WORDS or len(lower) > longest:
             return None
         else:
             known = _known_unit(token, labels)

@@ -28,6 +28,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from truegold.verifiers.math.vocabulary import HIDDEN_ARGUMENTS, WORDS
+
 MAX_LOST_BRACES = 3
 """More braces than this are not lost: the text is something else."""
 
@@ -100,21 +102,8 @@ def _from_plain_tex(match: re.Match[str]) -> str:
     return rf"\begin{{{match[1]}matrix}} {body} \end{{{match[1]}matrix}}"
 
 
-_HIDDEN = frozenset({
-    "phantom", "hphantom", "vphantom", "hspace", "vspace", "tag", "label", "cancel", "bcancel", "xcancel", "sout",
-    "hskip", "cline", "rule",
-})  # fmt: skip
+_HIDDEN, _SHAPES = WORDS["hidden"], WORDS["shapes"]
 """Commands whose argument is not part of the answer."""
-
-_HIDDEN_ARGUMENTS = {
-    "color": 1, "textcolor": 1, "colorbox": 1, "fcolorbox": 2, "enclose": 1, "bbox": 0, "stackrel": 1, "definecolor": 3,
-    "style": 1, "class": 1, "cssId": 1, "href": 1, "raisebox": 1, "scalebox": 1, "mathchoice": 0,
-}  # fmt: skip
-"""How many arguments before the shown one say only how it looks."""
-
-_SHAPES = frozenset(
-    {"large", "Large", "LARGE", "huge", "Huge", "small", "tiny", "bf", "rm", "it", "sf", "tt", "bfseries"}
-)
 
 
 def _by_first_letter(names: Iterable[str]) -> str:
@@ -125,7 +114,7 @@ def _by_first_letter(names: Iterable[str]) -> str:
     return "|".join(f"{letter}(?:{'|'.join(rest)})" for letter, rest in tails.items())
 
 
-_DRESSED = re.compile(rf"\\({_by_first_letter(_HIDDEN | _HIDDEN_ARGUMENTS.keys() | _SHAPES)})(?![A-Za-z])\*?\s*")
+_DRESSED = re.compile(rf"\\({_by_first_letter(_HIDDEN | HIDDEN_ARGUMENTS.keys() | _SHAPES)})(?![A-Za-z])\*?\s*")
 _BRACKET = re.compile(r"\s*\[[^\[\]{}]{0,40}\]")
 _GROUP = re.compile(r"\s*\{")
 
@@ -169,7 +158,7 @@ def without_dress(text: str) -> str:
             kept.append(" ")
         elif bracket := _BRACKET.match(text, position):
             position = bracket.end()
-        for _ in range(1 if name in _HIDDEN else _HIDDEN_ARGUMENTS.get(name, 0)):
+        for _ in range(1 if name in _HIDDEN else HIDDEN_ARGUMENTS.get(name, 0)):
             position = _end_of_group(text, position)
         match = _DRESSED.search(text, position)
     return "".join((*kept, text[position:]))

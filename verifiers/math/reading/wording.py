@@ -25,18 +25,15 @@ from typing import NamedTuple, TypeAlias
 
 from truegold.verifiers.math.measures import label_unit
 from truegold.verifiers.math.policy import Unreadable
-from truegold.verifiers.math.reading.names import NAMED_WORDS
-from truegold.verifiers.math.reading.quantities import MEANING_WORDS
 from truegold.verifiers.math.reading.tokens import Token, nesting, text_of
 from truegold.verifiers.math.tree import INFINITY, BareList, Chain, Named, Node, Sym, Text, negated
+from truegold.verifiers.math.vocabulary import LABELS, NAMED_WORDS, WORDS
 
 _INTEGER_SETS = ("integers", "naturals", "positive integers", "nonnegative integers")
 _CONDITION_OPERATORS = ("<", ">", "<=", ">=", "!=", "in")
 _QUALIFYING = frozenset({"for", "where", "with"})
 _BEGINNING = _QUALIFYING | {"forall"}
-_UNIVERSAL = frozenset({
-    "all", "any", "every", "each", "some", "integer", "integers", "integral", "natural", "positive", "arbitrary",
-})  # fmt: skip
+_UNIVERSAL = WORDS["universal"]
 _INTEGER_WORDS = frozenset({"integer", "integers"})
 _DECLARING = _INTEGER_WORDS | {"is", "are", "an", "a", "any", "all", "every", "some", "arbitrary", "being"}
 _NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
@@ -163,16 +160,8 @@ MAX_WORD_LETTERS = 20
 _LABEL_FUNCTIONS = frozenset({"max", "min"})
 """Of functions only these label a value: `\\ln 3, \\ln 5` are two values."""
 _LABEL_KINDS = frozenset({"word", "name", "func", "const", "num"})
-_LABEL_VERBS = frozenset({"has", "have", "is", "are", "gets", "was", "were", "=", "为", "是"})
+_LABEL_VERBS = WORDS["label_verbs"]
 _IDLE_IN_LABELS = frozenset({"the", "of", "value", "values", "a", "an"})
-_SAME_LABELS = {
-    **dict.fromkeys(("minimum", "min", "smallest", "least", "最小值", "最小"), "min"),
-    **dict.fromkeys(("maximum", "max", "largest", "greatest", "最大值", "最大"), "max"),
-    **dict.fromkeys(("average", "mean", "平均数", "平均值"), "mean"),
-    **dict.fromkeys(("median", "中位数"), "median"),
-    **dict.fromkeys(("mode", "众数"), "mode"),
-    **dict.fromkeys(("centre", "center"), "center"),
-}
 
 
 def read_labelled(slices: list[list[Token]], read_item: ReadItem) -> list[Node] | None:
@@ -246,20 +235,12 @@ def _label_end(tokens: list[Token]) -> tuple[int, int] | None:
 def _label_name(tokens: list[Token]) -> str:
     words = [token.text.lower() for token in tokens if token.kind in _LABEL_KINDS]
     words = [word for word in words if word not in _IDLE_IN_LABELS] or words
-    return " ".join(_SAME_LABELS.get(word) or label_unit(word).label or word for word in words)
+    return " ".join(LABELS.get(word) or label_unit(word).label or word for word in words)
 
 
-_VERBS = frozenset({
-    "is", "are", "be", "equals", "equal", "was", "were", "being", "是", "为", "等于", "共有", "共", "一共",
-    "一共有", "总共", "总共有",
-})  # fmt: skip
-_LEADING = frozenset({
-    "approximately", "about", "around", "roughly", "exactly", "only", "the", "a", "an", "answer", "answers", "solution",
-    "solutions", "final", "value", "values", "therefore", "so", "thus", "hence", "total", "result", "roots", "root",
-    "set", "range", "domain", "we", "have", "get", "obtain", "option", "choice", "大约", "约", "约为", "答案", "所以",
-    "因此", "解集", "最小值", "最大值", "为",
-})  # fmt: skip
-_UNSURE = frozenset({"sure", "maybe", "perhaps", "possibly", "or", "wrong", "incorrect", "guess"})
+_VERBS = WORDS["verbs"]
+_LEADING = WORDS["leading"]
+_UNSURE = WORDS["unsure"]
 _NOTHING = re.compile(
     r"(?:(?:the|this) (?:equation|system|inequality|problem) has |there (?:is|are) |it has )?"
     r"no (?:real |valid |integer |possible |such )*(?:solutions?|roots?|values?)(?: (?:of|for) [a-z])?(?: exists?)?"
@@ -280,7 +261,9 @@ def stated_value(tokens: list[Token]) -> StatedValue | None:
     remark = _before_remark(tokens)
     if remark is not None and _is_idle(tokens[len(remark.tokens) :]):
         return remark
-    if any(token.kind == "word" and (token.text.lower() in MEANING_WORDS or "不" in token.text) for token in tokens):
+    if any(
+        token.kind == "word" and (token.text.lower() in WORDS["changing"] or "不" in token.text) for token in tokens
+    ):
         return None
     verbs = [i for i, token in enumerate(tokens) if token.kind == "word" and token.text.lower() in _VERBS]
     if verbs and verbs[-1] + 1 < len(tokens):

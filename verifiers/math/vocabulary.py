@@ -1,0 +1,78 @@
+r"""Words, commands of LaTeX and signs that the reader of mathematical answers knows, as `vocabulary.toml` lists them.
+
+Units are in `measures`, number words in `written_numbers`. `COMMANDS` also serves to tell `\\frac`, a command whose
+backslash was doubled, from `\\x`, the start of a row.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+
+_TABLES = tomllib.loads(files(__package__).joinpath("vocabulary.toml").read_text(encoding="utf-8"))
+
+WORDS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _TABLES["words"].items()}
+
+
+def spellings(table: dict[str, str | list[str]]) -> dict[str, str]:
+    """Return the meaning of each spelling that a table lists behind its meaning."""
+    return {
+        spelling: meaning
+        for meaning, listed in table.items()
+        for spelling in (listed.split() if isinstance(listed, str) else listed)
+    }
+
+
+GREEK: dict[str, str] = _TABLES["greek"]
+CANONICAL_GREEK = spellings(_TABLES["greek_variants"])
+GREEK_NAMES = frozenset(GREEK) | CANONICAL_GREEK.keys() | {"ell", "hbar"}
+FUNCTIONS = {name: name for name in WORDS["functions"]} | spellings(_TABLES["functions"])
+"""From spelling to name."""
+TEXT_FUNCTIONS = {name: FUNCTIONS[name] for name in FUNCTIONS.keys() - WORDS["no_text_functions"]} | {
+    "sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth",
+}  # fmt: skip
+"""Functions in a text command."""
+CONSTANTS = spellings(_TABLES["constants"])
+RELATIONS = spellings(_TABLES["relations"])
+"""From symbol or command to relation."""
+IGNORED, TYPEFACES, TEXT_COMMANDS = WORDS["ignored"], WORDS["typefaces"], WORDS["text_commands"]
+MATRIX_ENVIRONMENTS, LINE_ENVIRONMENTS = WORDS["matrix_environments"], WORDS["line_environments"]
+_BIG_OPERATORS = spellings(_TABLES["big_operators"])
+COMMANDS = frozenset[str]().union(
+    filter(str.isalpha, RELATIONS), GREEK_NAMES, FUNCTIONS, _BIG_OPERATORS, WORDS["fractions"], WORDS["binomials"],
+    TEXT_COMMANDS, TYPEFACES, IGNORED, WORDS["other_commands"],
+)  # fmt: skip
+"""Every command that the reader does something with."""
+
+_COMMAND_FAMILIES: dict[str, tuple[str, str]] = {
+    **{name: ("big", text) for name, text in _BIG_OPERATORS.items()},
+    **{name: ("name", CANONICAL_GREEK.get(name, name)) for name in GREEK_NAMES},
+    **{name: ("rel", text) for name, text in RELATIONS.items()},
+    **{name: ("const", text) for name, text in CONSTANTS.items()},
+    **{name: ("func", text) for name, text in FUNCTIONS.items()},
+    **dict.fromkeys(WORDS["binomials"], ("cmd", "binom")),
+    **dict.fromkeys(WORDS["fractions"], ("cmd", "frac")),
+}
+"""The later lines win: `pi` is a constant rather than a letter."""
+COMMAND_TOKENS: dict[str, tuple[str, str]] = {
+    **{name: token for name, token in _COMMAND_FAMILIES.items() if name not in IGNORED},
+    **{
+        name: (kind, text)
+        for kind, table in _TABLES["command_tokens"].items()
+        for name, text in spellings(table).items()
+    },
+}
+"""From the commands of LaTeX that are one token to the kind and the text of that token."""
+
+STOP_WORDS = WORDS["stop"]
+"""Words that do not count when two phrases are compared."""
+NAMED_WORDS = spellings(_TABLES["values"])
+"""From words that are a value to its name."""
+SIGNS = {sign: text for text, signs in _TABLES["signs"].items() for sign in signs} | {
+    letter: rf"\{name} " for name, letter in GREEK.items()
+}
+"""From characters to what is read in their place."""
+BOUNDS, LABELS = spellings(_TABLES["bounds"]), spellings(_TABLES["labels"])
+HALVES_OF_DAY = spellings(_TABLES["halves_of_day"])
+HIDDEN_ARGUMENTS: dict[str, int] = _TABLES["hidden_arguments"]
+MONTHS, WEEKDAYS = _TABLES["words"]["months"].split(), _TABLES["words"]["weekdays"].split()
