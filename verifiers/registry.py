@@ -29,15 +29,12 @@ from truegold.verifiers.gold import (
     OTHER_GOLDS,
     BadGold,
     gold_and_arguments,
-    gold_response,
     golds_in,
     judge_any,
-    judges_solutions,
     mistake_in_golds,
 )
 from truegold.verifiers.math import MathVerifier
 from truegold.verifiers.math_verify import MathVerifyVerifier
-from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.user_code import did_you_mean, is_file, load_object, source_digest, split_spelling
 from truegold.verifiers.verdict import NO_INFO, Verdict, Verifier
@@ -59,19 +56,13 @@ BUILT_IN: dict[str, type[Verifier]] = {
 
 
 class _ImportedVerifier:
-    """A verifier of a user's code, which is loaded and pickled by its spelling."""
+    """A verifier of a user's code, which is loaded and pickled by its spelling; all else is that of the code's."""
 
     def __init__(self, spelling: str, inner: Verifier) -> None:
         self.spelling = spelling
         self.inner = inner
-
-    @property
-    def name(self) -> str:
-        return self.inner.name
-
-    @property
-    def version(self) -> str:
-        return self.inner.version
+        self.name = inner.name
+        self.version = inner.version
 
     def __call__(
         self,
@@ -89,24 +80,8 @@ class _ImportedVerifier:
 
         return guarded(judge_checked)
 
-    @property
-    def options(self) -> tuple[str, ...] | None:
-        return declared(self.inner)
-
-    @property
-    def needed_options(self) -> tuple[str, ...]:
-        return tuple(getattr(self.inner, "needed_options", ()))
-
-    def check_options(self, info: Mapping[str, Any]) -> None:
-        if (mistake := check_value(self.inner, info)) is not None:
-            raise BadOption(mistake)
-
-    @property
-    def judges_solutions(self) -> bool:
-        return judges_solutions(self.inner)
-
-    def gold_response(self, gold: str | None, solution: str | None) -> str | None:
-        return gold_response(self.inner, gold, solution)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
 
     def __repr__(self) -> str:
         return f"<verifier {self.spelling}>"

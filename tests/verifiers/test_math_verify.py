@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import truegold.verifiers as tv
-from truegold.verifiers.math_verify import verifier as module
+from truegold.verifiers import math_verify as module
 from truegold.verifiers.registry import find_option_mistakes
 
 pytest.importorskip("math_verify", reason="needs the package math-verify")
@@ -60,7 +60,7 @@ def test_what_takes_too_long_is_killed_and_the_next_verdict_comes_from_a_fresh_p
 
 def test_a_child_that_dies_is_replaced() -> None:
     tv.verify("\\boxed{1}", "1", verifier="math_verify")
-    child = module._worker._child
+    child = module._worker.child
     assert child is not None
     child.interrupt()
     assert tv.verify("\\boxed{2}", "2", verifier="math_verify").score == 1.0
@@ -72,7 +72,7 @@ def test_its_option_is_checked() -> None:
 
 
 def test_without_the_package_it_says_the_line_that_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_worker", module._Worker())
+    monkeypatch.setattr(module._worker, "child", None)
     monkeypatch.setattr(module, "find_spec", lambda name: None)
     with pytest.raises(tv.SetupError, match=r"truegold\[math-verify\]"):
         tv.verify("\\boxed{1}", "1", verifier="math_verify")

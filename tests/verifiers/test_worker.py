@@ -57,16 +57,16 @@ def test_a_worker_that_dies_twice_is_reported_as_a_limit(monkeypatch):
         def kill(self):
             pass
 
-    monkeypatch.setattr(worker.Worker, "_running_child", lambda self: Dying())
-    reply = worker.Worker().compare(*SYMBOLIC, cpu_s=1, deadline_s=1)
+    monkeypatch.setattr(worker._worker, "_running_child", Dying)
+    reply = worker.compare(*SYMBOLIC)
     assert reply.reason is Reason.LIMIT
     assert "signal 9" in reply.evidence["error"]
 
 
 def test_a_worker_that_cannot_start_is_a_setup_error(monkeypatch):
-    monkeypatch.setattr(worker, "_CHILD_MODULE", "truegold.verifiers.math.no_such_module")
+    module = "truegold.verifiers.math.no_such_module"
     with pytest.raises(SetupError, match=r"did not start: .*No module named"):
-        worker.Worker().compare(*SYMBOLIC, cpu_s=1, deadline_s=1)
+        worker.ChildWorker(module, "the worker", ("", "")).ask({}, deadline_s=1)
 
 
 def test_memory_beyond_the_limit_is_refused():

@@ -311,41 +311,18 @@ def _binomial(arithmetic: Arithmetic, args: list[Ball]) -> Ball:
 
 
 ONE_ARGUMENT: dict[str, OneArgument] = {
-    "sin": _SIN,
-    "cos": _COS,
-    "tan": _quotient(_SIN, _COS),
-    "cot": _quotient(_COS, _SIN),
-    "sec": _reciprocal(_COS),
-    "csc": _reciprocal(_SIN),
-    "arcsin": _ARCSIN,
-    "arccos": _ARCCOS,
-    "arctan": _ARCTAN,
-    "arccot": _arccot,
-    "arcsec": _at_reciprocal(_ARCCOS),
-    "arccsc": _at_reciprocal(_ARCSIN),
-    "sinh": _SINH,
-    "cosh": _COSH,
-    "tanh": _TANH,
-    "coth": _reciprocal(_TANH),
-    "sech": _reciprocal(_COSH),
-    "csch": _reciprocal(_SINH),
-    "arcsinh": _ARCSINH,
-    "ln": Arithmetic.log,
-    "abs": Arithmetic.absolute,
-    "floor": _with_name(Arithmetic.round_to_whole, "floor"),
-    "ceil": _with_name(Arithmetic.round_to_whole, "ceil"),
-    "factorial": Arithmetic.factorial,
-    "degree": _radians,
+    "sin": _SIN, "cos": _COS, "tan": _quotient(_SIN, _COS), "cot": _quotient(_COS, _SIN), "sec": _reciprocal(_COS),
+    "csc": _reciprocal(_SIN), "arcsin": _ARCSIN, "arccos": _ARCCOS, "arctan": _ARCTAN, "arccot": _arccot,
+    "arcsec": _at_reciprocal(_ARCCOS), "arccsc": _at_reciprocal(_ARCSIN), "sinh": _SINH, "cosh": _COSH, "tanh": _TANH,
+    "coth": _reciprocal(_TANH), "sech": _reciprocal(_COSH), "csch": _reciprocal(_SINH), "arcsinh": _ARCSINH,
+    "ln": Arithmetic.log, "abs": Arithmetic.absolute, "factorial": Arithmetic.factorial, "degree": _radians,
+    "floor": _with_name(Arithmetic.round_to_whole, "floor"), "ceil": _with_name(Arithmetic.round_to_whole, "ceil"),
     "Re": lambda _, a: Ball(a.midpoint.real, a.error_exponent),
     "Im": lambda _, a: Ball(a.midpoint.imag, a.error_exponent),
-}
+}  # fmt: skip
 SEVERAL_ARGUMENTS: dict[str, SeveralArguments] = {
-    "root": _root,
-    "log": _log,
-    "max": _extreme(max),
-    "min": _extreme(min),
-    "binom": _binomial,
-}
+    "root": _root, "log": _log, "max": _extreme(max), "min": _extreme(min), "binom": _binomial,
+}  # fmt: skip
 
 
 MAX_SUM_TERMS = 200

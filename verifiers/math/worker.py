@@ -33,76 +33,69 @@ DEADLINE_S = 10.0
 START_S = 90.0
 """How long the child may take to import sympy, on a machine that is busy with other things."""
 
-_CHILD_MODULE = "truegold.verifiers.math._child"
 _ATTEMPTS = 2
-"""A child may die of what an earlier comparison left in its memory: the second attempt starts with a fresh one."""
+"""A child may die of what an earlier question left in its memory: the second attempt starts with a fresh one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What the child found out."""
+class ChildWorker:
+    """Asks a child process one question at a time. The child starts with the first one and is replaced when it dies.
 
-    reason: Reason
-    """MATCH or MISMATCH, or why there is neither."""
-    evidence: Mapping[str, Any] = field(default_factory=dict)
+    Threads take turns; a forked process gets a child of its own.
+    """
 
-
-class Worker:
-    """The handle of this process's child."""
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
+    def __init__(self, module: str, title: str, needs: tuple[str, str]) -> None:
+        """title: what an error calls the child; needs: what it says of a package that the child lacks, and a hint."""
+        self._module, self._title, self._needs = module, title, needs
+        self._lock = threading.Lock()
         self.child: ChildProcess | None = None
+        atexit.register(self.stop)
+        os.register_at_fork(after_in_child=self._forget)
 
-    def compare(self, gold: list[Any], answer: list[Any], cpu_s: float, deadline_s: float) -> Reply:
-        """Compare two encoded trees. Raises SetupError where the child does not start."""
-        cause = ""
-        with self.lock:
-            for _ in range(_ATTEMPTS):
+    def ask(self, question: Mapping[str, Any], deadline_s: float) -> dict[str, Any]:
+        """Return the child's reply.
+
+        Raises DeadlinePassed, ChildDied after the last attempt, and SetupError where the child does not start.
+        """
+        with self._lock:
+            for attempt in range(1, _ATTEMPTS + 1):
                 child = self._running_child()
                 try:
                     deadline = time.monotonic() + deadline_s
-                    child.send({"gold": gold, "answer": answer, "cpu_s": cpu_s}, deadline)
-                    reply = child.receive(deadline)
-                except DeadlinePassed:
+                    child.send(question, deadline)
+                    reply: dict[str, Any] = child.receive(deadline)
+                except ChildDied:
                     self._stop()
-                    return Reply(Reason.TIMEOUT, {"deadline_s": deadline_s})
-                except ChildDied as error:
-                    self._stop()
-                    cause = str(error)
+                    if attempt == _ATTEMPTS:
+                        raise
                 except BaseException:
                     # After an interruption half-way, the next reply would be the answer to this question.
                     self._stop()
                     raise
                 else:
-                    return Reply(Reason(reply["reason"]), reply["evidence"])
-        return Reply(Reason.LIMIT, {"error": f"the symbolic worker {cause}, twice"})
+                    return reply
+        raise AssertionError("the last attempt returns or raises")
 
     def stop(self) -> None:
-        """End the child; the next comparison starts another."""
-        with self.lock:
+        """End the child now rather than with this process; the next question starts another."""
+        with self._lock:
             self._stop()
 
     def _running_child(self) -> ChildProcess:
         if self.child is None:
-            child = ChildProcess(_CHILD_MODULE, quiet=True)
+            child = ChildProcess(self._module, quiet=True)
             try:
                 ready = child.receive(time.monotonic() + START_S)
+                if "error" in ready:
+                    raise SetupError(f"{self._needs[0]}: {ready['error']}.", self._needs[1])
             except (ChildDied, DeadlinePassed) as error:
                 child.kill()
                 raise SetupError(
-                    f"the symbolic worker of the math verifier did not start: {describe_start(_CHILD_MODULE, error)}.",
-                    f"See why: python -m {_CHILD_MODULE} < /dev/null",
+                    f"{self._title} did not start: {describe_start(self._module, error)}.",
+                    f"See why: python -m {self._module} < /dev/null",
                 ) from error
             except BaseException:
                 child.kill()
                 raise
-            if "error" in ready:
-                child.kill()
-                raise SetupError(
-                    f"the math verifier needs sympy for integrals and limits: {ready['error']}.",
-                    "pip install 'sympy>=1.13,<2'",
-                )
             self.child = child
         return self.child
 
@@ -111,8 +104,27 @@ class Worker:
             self.child.kill()
             self.child = None
 
+    def _forget(self) -> None:
+        # After a fork, a thread that does not exist here may hold the old lock, and the old child is the parent's.
+        self._lock = threading.Lock()
+        self.child = None
 
-_worker = Worker()
+
+_worker = ChildWorker(
+    "truegold.verifiers.math._child",
+    "the symbolic worker of the math verifier",
+    ("the math verifier needs sympy for integrals and limits", "pip install 'sympy>=1.13,<2'"),
+)
+stop = _worker.stop
+
+
+@dataclass(frozen=True, slots=True)
+class SympyReply:
+    """What the child found out."""
+
+    reason: Reason
+    """MATCH or MISMATCH, or why there is neither."""
+    evidence: Mapping[str, Any] = field(default_factory=dict)
 
 
 def might_know(gold: Node, answer: Node) -> bool:
@@ -126,9 +138,15 @@ def is_unfinished(node: Node) -> bool:
     return any(isinstance(part, Big) and _is_slow(part) for part in walk(node))
 
 
-def compare(gold: Node, answer: Node, cpu_s: float = CPU_S, deadline_s: float = DEADLINE_S) -> Reply:
+def compare(gold: Node, answer: Node, cpu_s: float = CPU_S, deadline_s: float = DEADLINE_S) -> SympyReply:
     """Compare two trees of values; whatever they hold, the outcome is a reply and no exception."""
-    return _worker.compare(encode(gold), encode(answer), cpu_s, deadline_s)
+    try:
+        reply = _worker.ask({"gold": encode(gold), "answer": encode(answer), "cpu_s": cpu_s}, deadline_s)
+    except DeadlinePassed:
+        return SympyReply(Reason.TIMEOUT, {"deadline_s": deadline_s})
+    except ChildDied as error:
+        return SympyReply(Reason.LIMIT, {"error": f"the symbolic worker {error}, twice"})
+    return SympyReply(Reason(reply["reason"]), reply["evidence"])
 
 
 def _is_slow(node: Big) -> bool:
@@ -155,18 +173,3 @@ def encode(node: Node) -> list[Any]:
             bounds = [None if bound is None else encode(bound) for bound in (low, high)]
             return ["big", kind, variable, *bounds, encode(body)]
     raise TypeError(f"{type(node).__name__} is no value")
-
-
-def stop() -> None:
-    """End the child now rather than with this process."""
-    _worker.stop()
-
-
-def _after_fork() -> None:
-    global _worker  # noqa: PLW0603
-    # A thread that does not exist here may hold the old lock, and the old child belongs to the parent.
-    _worker = Worker()
-
-
-atexit.register(stop)
-os.register_at_fork(after_in_child=_after_fork)

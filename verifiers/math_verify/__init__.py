@@ -1,5 +1,72 @@
-"""The verifier `math_verify`: Hugging Face's Math-Verify by its name, in a process that can be killed."""
+"""Verifier `math_verify`: Math-Verify as trainers use it, for whoever wants to see what another verifier would change.
 
-from truegold.verifiers.math_verify import MathVerifyVerifier
+    verify("so \\\\boxed{0.5}", "1/2", verifier="math_verify").score     1.0
+    truegold rescore logs --data set --verifier math_verify --verifier math --out rescored
 
-__all__ = ["MathVerifyVerifier"]
+Math-Verify has no bound on its work but a signal, which works in no thread but the main one, so that it runs in a child
+process with a deadline here: what takes longer is None with `timeout`. The other verdicts are its own: gold is parsed
+as `\\\\boxed{gold}` unless it brings a box or dollars; a gold without a parse is None with `gold_unparsed`, a response
+without one earns 0. Needs `truegold[math-verify]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, ClassVar
+
+from truegold.verifiers.math.worker import ChildWorker
+from truegold.verifiers.options import AnswerVerifier, BadOption
+from truegold.verifiers.sandbox.child_process import ChildDied, DeadlinePassed
+from truegold.verifiers.sandbox.errors import SetupError
+from truegold.verifiers.verdict import Reason, Verdict
+
+DEADLINE_S = 10.0
+"""What one verdict may take, unless `deadline_s` says otherwise: Math-Verify's own are 5 s for each part."""
+MAX_CHARS = 1_000_000
+"""A longer text is refused before it is sent."""
+_worker = ChildWorker(
+    "truegold.verifiers.math_verify._child",
+    "Math-Verify's process",
+    ("The verifier math_verify needs the package math-verify", "pip install 'truegold[math-verify]'"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MathVerifyVerifier(AnswerVerifier):
+    """Verifier `math_verify`. Reads `info["deadline_s"]` (seconds, 10 if absent)."""
+
+    options: ClassVar[tuple[str, ...]] = ("deadline_s",)
+
+    name: str = "math_verify"
+    version: str = "1"
+
+    def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
+        deadline_s = info.get("deadline_s", DEADLINE_S)
+        if isinstance(deadline_s, bool) or not isinstance(deadline_s, int | float) or not 0 < deadline_s <= 3600:
+            raise BadOption(f"deadline_s must be a number of seconds up to 3600, got {deadline_s!r:.60}")
+        if gold is None or not gold.strip():
+            return Verdict(None, Reason.GOLD_MISSING)
+        if max(len(gold), len(response)) > MAX_CHARS:
+            return Verdict(None if len(gold) > MAX_CHARS else 0.0, Reason.LIMIT, evidence={"limit": MAX_CHARS})
+        return _ask(gold, response, float(deadline_s))
+
+    def gold_response(self, gold: str, solution: str | None) -> str | None:
+        r"""Return gold in a `\boxed`."""
+        return gold if "\\boxed" in gold else f"\\boxed{{{gold.strip().strip('$')}}}"
+
+
+def _ask(gold: str, response: str, deadline_s: float) -> Verdict:
+    """Return the verdict. Raises SetupError where Math-Verify is not installed or its child does not start."""
+    if _worker.child is None and find_spec("math_verify") is None:
+        raise SetupError(
+            "The verifier math_verify needs the package math-verify.", "pip install 'truegold[math-verify]'"
+        )
+    try:
+        reply = _worker.ask({"gold": gold, "response": response}, deadline_s)
+    except DeadlinePassed:
+        return Verdict(None, Reason.TIMEOUT, evidence={"deadline_s": deadline_s})
+    except ChildDied as error:
+        return Verdict(None, Reason.LIMIT, evidence={"error": f"Math-Verify's process {error}, twice"})
+    return Verdict(reply["score"], Reason(reply["reason"]), reply["extracted"], reply["evidence"])
