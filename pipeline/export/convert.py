@@ -31,8 +31,7 @@ import yaml
 from pydantic import ValidationError
 
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.export.card import NOT_STATED
-from truegold.pipeline.export.card_markdown import markdown_table
+from truegold.pipeline.export.card import NOT_STATED, markdown_table
 from truegold.pipeline.export.formats import SPLIT_NAMES, ExportRow, Format
 from truegold.pipeline.export.stage import DATA_DIR, FLAGS_FIELD, PROVENANCE_FIELDS
 from truegold.pipeline.ingest import ingest
@@ -63,6 +62,12 @@ class Written:
     verifiers: Counter[str] = field(default_factory=Counter)
     licenses: Counter[str] = field(default_factory=Counter)
     origins: Counter[str] = field(default_factory=Counter)
+
+    def count(self, row: ExportRow) -> None:
+        """Count a row by who judges it and whose it is."""
+        self.verifiers[row.row["verifier"]] += 1
+        self.licenses[row.provenance.license or NOT_STATED] += 1
+        self.origins[row.provenance.origin] += 1
 
 
 @dataclass(frozen=True)
@@ -105,7 +110,7 @@ def convert(
             plain = {name: value for name, value in values.items() if name not in _ADDED_COLUMNS and value is not None}
             export_row = ExportRow(cast("Row", {"gold": None, "solution": None, **plain}), flags, system)
             splits[split].write(form.record(export_row, splits[split].rows))
-            _tally(written, export_row)
+            written.count(export_row)
             progress.advance()
     if not splits:
         raise InputError(f"{data} has no rows to export.", f"Rejected: {written.rejected or 'none'}.")
@@ -203,7 +208,9 @@ class _SplitFile:
         if not self._batch:
             return
         if self._parquet is None:
-            self._parquet = pq.ParquetWriter(self._aside, _schema_of(self._batch), compression="zstd")
+            # Columns that are empty throughout have a type as well.
+            schema = pa.schema([_typed(column) for column in pa.Table.from_pylist(self._batch).schema])
+            self._parquet = pq.ParquetWriter(self._aside, schema, compression="zstd")
         self._parquet.write_table(pa.Table.from_pylist(self._batch, schema=self._parquet.schema))
         self._batch.clear()
 
@@ -218,11 +225,6 @@ class _SplitFile:
             self._parquet.close()
 
 
-def _schema_of(records: list[Mapping[str, Any]]) -> pa.Schema:
-    """Return the columns of records, with a type also for those that are empty throughout."""
-    return pa.schema([_typed(column) for column in pa.Table.from_pylist(records).schema])
-
-
 def _typed(column: pa.Field) -> pa.Field:
     if column.name in NUMBERS:
         return column.with_type(pa.float64())
@@ -233,12 +235,6 @@ def _typed(column: pa.Field) -> pa.Field:
     if pa.types.is_list(column.type) and pa.types.is_null(column.type.value_type):
         return column.with_type(pa.list_(pa.string()))
     return column
-
-
-def _tally(written: Written, row: ExportRow) -> None:
-    written.verifiers[row.row["verifier"]] += 1
-    written.licenses[row.provenance.license or NOT_STATED] += 1
-    written.origins[row.provenance.origin] += 1
 
 
 def _records(path: Path) -> Iterable[Mapping[str, Any]]:

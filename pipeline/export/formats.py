@@ -19,7 +19,7 @@ from types import SimpleNamespace
 from typing import Any, Literal
 
 import orjson
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, create_model
 
 from truegold.pipeline.sources.provenance import Provenance, carry, provenance_of_row
 from truegold.pipeline.tables.rows import Row, dump_json
@@ -102,10 +102,13 @@ class Message(BaseModel):
     content: str
 
 
-class ExportRecord(BaseModel):
-    """A record of a format. What a trainer hands on without reading it is allowed; a wrong type is not."""
+PROMPT = str | list[Message]
 
-    model_config = ConfigDict(strict=True, extra="allow")
+
+def _schema(**columns: Any) -> type[BaseModel]:
+    """Return what records look like. What a trainer hands on without reading it is allowed; a wrong type is not."""
+    fields: dict[str, Any] = {name: (kind, ...) for name, kind in columns.items()}
+    return create_model("Record", __config__=ConfigDict(strict=True, extra="allow"), **fields)
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,7 @@ class Format:
     suffix: Literal["parquet", "jsonl"]
     record: Callable[[ExportRow, int], Mapping[str, Any]]
     """A function from a row and its number in the split to its record."""
-    schema: type[ExportRecord]
+    schema: type[BaseModel]
     """What the target's documentation and code say that a record has."""
     package: str | None = None
     """The target's package, where there is one to install."""
@@ -146,15 +149,7 @@ def load_with_datasets(path: Path) -> int:
         return len(dataset)
 
 
-class TrlRecord(ExportRecord):
-    """A record for TRL."""
-
-    prompt: str | list[Message]
-    solution: str
-    answer: str
-    id: str
-    verifier: str
-    verifier_args: str
+TRL_SCHEMA = _schema(prompt=PROMPT, solution=str, answer=str, id=str, verifier=str, verifier_args=str)
 
 
 def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
@@ -189,32 +184,13 @@ def load_with_trl(path: Path) -> int:
         return len(dataset)
 
 
-class RewardModel(BaseModel):
-    """How a row for verl is judged."""
-
-    model_config = ConfigDict(strict=True)
-
-    style: Literal["rule", "model"]
-    ground_truth: str
-
-
-class ExtraInfo(BaseModel):
-    """What verl's reward function gets beside the ground truth."""
-
-    model_config = ConfigDict(strict=True, extra="allow")
-
-    split: str
-    index: int
-
-
-class VerlRecord(ExportRecord):
-    """A record for verl."""
-
-    data_source: str
-    prompt: list[Message]
-    ability: str
-    reward_model: RewardModel
-    extra_info: ExtraInfo
+VERL_SCHEMA = _schema(
+    data_source=str,
+    prompt=list[Message],
+    ability=str,
+    reward_model=_schema(style=Literal["rule", "model"], ground_truth=str),
+    extra_info=_schema(split=str, index=int),
+)
 
 
 def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
@@ -260,12 +236,7 @@ def load_with_verl(path: Path) -> int:
     return len(loaded)
 
 
-class OpenRlhfRecord(ExportRecord):
-    """A record for OpenRLHF."""
-
-    input: str | list[Message]
-    label: str
-    datasource: str
+OPENRLHF_SCHEMA = _schema(input=PROMPT, label=str, datasource=str)
 
 
 def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
@@ -301,16 +272,11 @@ def load_with_openrlhf(path: Path) -> int:
         return len(PromptDataset(dataset, None, strategy))
 
 
-class OpenInstructRecord(ExportRecord):
-    """A record for open-instruct."""
-
-    messages: list[Message]
-    ground_truth: str | list[str]
-    dataset: str | list[str]
-
-
 OPEN_INSTRUCT_VERIFIERS = {"math": "math", "numeric": "math", "exact": "string_matcher"}
 """What open-instruct calls a verifier that judges the same kind of answers."""
+
+
+OPEN_INSTRUCT_SCHEMA = _schema(messages=list[Message], ground_truth=str | list[str], dataset=str | list[str])
 
 
 def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
@@ -334,17 +300,16 @@ def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-class PlainRecord(ExportRecord):
-    """A canonical row."""
-
-    id: str
-    prompt: str
-    gold: str | None
-    golds: list[str]
-    verifier: str
-    verifier_args: str
-    license: str | None
-    origin: str
+PLAIN_SCHEMA = _schema(
+    id=str,
+    prompt=str,
+    gold=str | None,
+    golds=list[str],
+    verifier=str,
+    verifier_args=str,
+    license=str | None,
+    origin=str,
+)
 
 
 def make_plain_record(row: ExportRow, index: int) -> Mapping[str, Any]:
@@ -361,14 +326,7 @@ def make_plain_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-class TasksetRecord(ExportRecord):
-    """A record of the data of a package for verifiers."""
-
-    id: str
-    prompt: str | list[Message]
-    gold: str | None
-    verifier: str
-    verifier_args: str
+TASKSET_SCHEMA = _schema(id=str, prompt=PROMPT, gold=str | None, verifier=str, verifier_args=str)
 
 
 def make_taskset_record(row: ExportRow, index: int) -> Mapping[str, Any]:
@@ -407,13 +365,7 @@ def load_with_verifiers(path: Path) -> int:
             del sys.modules[module]
 
 
-class InspectRecord(ExportRecord):
-    """A record for inspect."""
-
-    input: str | list[Message]
-    target: str | list[str]
-    id: str
-    metadata: dict[str, Any]
+INSPECT_SCHEMA = _schema(input=PROMPT, target=str | list[str], id=str, metadata=dict[str, Any])
 
 
 def make_inspect_record(row: ExportRow, index: int) -> Mapping[str, Any]:
@@ -440,20 +392,7 @@ def load_with_inspect(path: Path) -> int:
     return len(json_dataset(str(path)))
 
 
-class CreateParams(BaseModel):
-    """The request that a rollout of NeMo-Gym begins with."""
-
-    model_config = ConfigDict(strict=True, extra="allow")
-
-    input: str | list[Message]
-
-
-class NemoGymRecord(ExportRecord):
-    """A record for NeMo-Gym."""
-
-    responses_create_params: CreateParams
-    question: str
-    expected_answer: str
+NEMO_GYM_SCHEMA = _schema(responses_create_params=_schema(input=PROMPT), question=str, expected_answer=str)
 
 
 def make_nemo_gym_record(row: ExportRow, index: int) -> Mapping[str, Any]:
@@ -480,16 +419,18 @@ _PACKAGE = {
     "$NAME/__init__.py": "taskset_init.py.txt",
     "$NAME/taskset.py": "taskset.py.txt",
 }
+
+
 FORMATS: dict[str, Format] = {
     form.name: form
     for form in (
-        Format("trl", "TRL's GRPOTrainer", "parquet", make_trl_record, TrlRecord, "trl", load_with_trl),
+        Format("trl", "TRL's GRPOTrainer", "parquet", make_trl_record, TRL_SCHEMA, "trl", load_with_trl),
         Format(
             "verl",
             "verl",
             "parquet",
             make_verl_record,
-            VerlRecord,
+            VERL_SCHEMA,
             "verl",
             load_with_verl,
             {"compute_score.py": "verl_compute_score.py.txt"},
@@ -499,7 +440,7 @@ FORMATS: dict[str, Format] = {
             "OpenRLHF",
             "jsonl",
             make_openrlhf_record,
-            OpenRlhfRecord,
+            OPENRLHF_SCHEMA,
             "openrlhf",
             load_with_openrlhf,
             {"reward_func.py": "openrlhf_reward_func.py.txt"},
@@ -509,7 +450,7 @@ FORMATS: dict[str, Format] = {
             "open-instruct's RLVR",
             "parquet",
             make_open_instruct_record,
-            OpenInstructRecord,
+            OPEN_INSTRUCT_SCHEMA,
             "datasets",
             load_with_datasets,
         ),
@@ -518,16 +459,16 @@ FORMATS: dict[str, Format] = {
             "Prime Intellect's verifiers and prime-rl",
             "jsonl",
             make_taskset_record,
-            TasksetRecord,
+            TASKSET_SCHEMA,
             "verifiers",
             load_with_verifiers,
             _PACKAGE,
             "$NAME",
         ),
-        Format("inspect", "inspect", "jsonl", make_inspect_record, InspectRecord, "inspect_ai", load_with_inspect),
-        Format("nemo-gym", "NeMo-Gym", "jsonl", make_nemo_gym_record, NemoGymRecord),
+        Format("inspect", "inspect", "jsonl", make_inspect_record, INSPECT_SCHEMA, "inspect_ai", load_with_inspect),
+        Format("nemo-gym", "NeMo-Gym", "jsonl", make_nemo_gym_record, NEMO_GYM_SCHEMA),
         Format(
-            "hf", "Hugging Face datasets", "parquet", make_plain_record, PlainRecord, "datasets", load_with_datasets
+            "hf", "Hugging Face datasets", "parquet", make_plain_record, PLAIN_SCHEMA, "datasets", load_with_datasets
         ),
     )
 }

@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 
 from truegold.pipeline.accounting.accounting import describe_losses
 from truegold.pipeline.config.stages import ExportConfig
-from truegold.pipeline.export.card import DataCard, RowCounts, SplitFile, gather_card, reasons_by_row
-from truegold.pipeline.export.card_markdown import render
+from truegold.pipeline.export.card import RowCounts, SplitFile, gather_card, reasons_by_row, render
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import RECORD, StageReport, stage_function
 from truegold.pipeline.sources.provenance import provenance_of_row
@@ -55,14 +54,11 @@ def export(inputs: Mapping[str, Path], config: ExportConfig, out_dir: Path, prog
         if account.records and not account.left and not account.heldout:
             progress.note(f"nothing is left of source {account.source!r}: {describe_losses(account)}")
     (out_dir / CARD).write_text(render(card), encoding="utf-8")
-    (out_dir / NUMBERS).write_bytes(_numbers(card))
+    numbers = orjson.dumps(asdict(card), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n"
+    (out_dir / NUMBERS).write_bytes(numbers)
     rows = sum(split.rows for split in splits)
     counts = {f"split:{split.name}": split.rows for split in splits}
     return StageReport(rows, rows, counts, {"label_errors": asdict(card.label_errors)})
-
-
-def _numbers(card: DataCard) -> bytes:
-    return orjson.dumps(asdict(card), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n"
 
 
 def write_splits(

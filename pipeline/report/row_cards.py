@@ -16,7 +16,6 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files as package_files
 from itertools import islice
 from typing import Any
 
@@ -52,10 +51,32 @@ SYSTEMS_SHOWN = 80
 _TOLD_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id")
 """Evidence that the card shows as neighbours."""
 
-EVIDENCE_WORDS: Mapping[str, Mapping[str, str]] = orjson.loads(
-    (package_files(__package__) / "evidence_words.json").read_bytes()
-)
-"""What the rungs of the ladder of `verifiers/math` do, and where an answer stood in its response (`form`), in words."""
+COMPARISONS = {
+    "text": "the same text",
+    "exact": "compared as exact numbers or expressions",
+    "numeric": "compared by their values",
+    "symbolic": "compared by computer algebra",
+    "structure": "compared part by part",
+    "words": "compared word by word",
+    "units": "compared with their units",
+    "open": "left open by the notation",
+    "read": "could not be read",
+    "budget": "too much work to compare",
+}
+"""What the rungs of the ladder of `verifiers/math` do, in words."""
+
+FORMS = {
+    "boxed": "taken from a box",
+    "phrase": "taken from a closing phrase",
+    "whole_response": "the whole response",
+    "last_line": "taken from the last line",
+    "answer_tag": "taken from an answer tag",
+    "hashes": "taken from behind ####",
+    "a_line": "taken from a line of its own",
+    "json": "taken from JSON",
+    "conclusion": "taken from the conclusion",
+}
+"""Where an answer stood in its response, in words."""
 
 
 @dataclass(frozen=True)
@@ -363,7 +384,7 @@ def read_evidence(text: str | None) -> dict[str, Any]:
 def describe_reading(evidence: Mapping[str, Any], limit: int = 200) -> dict[str, str] | None:
     """Return how a verifier read gold and answer, and how it compared them; None where the evidence does not say."""
     sides = {side: cut(visible(str(evidence[side])), limit) for side in ("gold", "answer") if evidence.get(side)}
-    hows = [words.get(str(evidence.get(name)), "") for name, words in EVIDENCE_WORDS.items()]
+    hows = [COMPARISONS.get(str(evidence.get("rung")), ""), FORMS.get(str(evidence.get("form")), "")]
     hows += [visible(str(evidence[name])) for name in ("unread", "error") if evidence.get(name)]
     how = cut(", ".join(part for part in hows if part), limit)
     return {**sides, "how": how} if sides or how else None

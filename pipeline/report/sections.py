@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import orjson
@@ -40,7 +39,7 @@ from truegold.pipeline.report.training import Training, pack_completions, read_t
 from truegold.pipeline.running.stage import RECORD
 from truegold.pipeline.tables.ledger import LEDGER_FILE
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
-from truegold.pipeline.tables.run_files import Fields, RunFiles, open_finished
+from truegold.pipeline.tables.run_files import Fields, RunFiles
 
 LINKED = {
     "configuration": "config.resolved.json",
@@ -173,14 +172,6 @@ def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> 
         rows=gather_page_rows(files, config.max_rows, is_blind=is_blind),
         completions=pack_completions(files.training),
     )
-
-
-def gather_run(run_dir: Path, *, is_blind: bool = False) -> Sections:
-    """Read what the report shows of a run that lies on disk. InputError where it is no run, or has no rows yet."""
-    files = open_finished(run_dir)
-    stages = tuple(name for name in files.folders if name != "report")
-    config = ReportConfig(name=run_dir.resolve().name, stages=stages)
-    return gather(files.only(stages), config, is_blind=is_blind)
 
 
 def _read_stage(name: str, record: Mapping[str, Any]) -> StageLine:

@@ -50,7 +50,7 @@ from truegold.pipeline.review.gold_reading import read_gold
 from truegold.pipeline.review.review_measures import FlagPrecision, measure_agreement, measure_flags
 from truegold.pipeline.review.reviewed_run import ReviewedRun, ReviewQueue, StaleRowError, UnknownRowError
 from truegold.pipeline.running.disk import disk_errors_reported
-from truegold.pipeline.tables.rows import row_key
+from truegold.pipeline.tables.rows import Row, row_key
 from truegold.verifiers import InputError, SetupError, TruegoldError
 
 Scope = MutableMapping[str, Any]
@@ -112,15 +112,19 @@ class Guard:
             return error_response(403, "A page of another site sent this request.")
         token = headers.get(TOKEN_HEADER)
         if token is None and scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/"):
-            query: bytes = scope["query_string"]
-            if query.count(b"&") < 20:
-                token = parse_qs(query.decode("latin-1"), max_num_fields=20).get("token", [None])[0]
+            query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=20) if _few(scope) else {}
+            token = query.get("token", [None])[0]
         if token is None or not secrets.compare_digest(token.encode(), self._token.encode()):
             return error_response(401, "The token is missing or wrong: open the address that the command printed.")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY:
             return error_response(413, f"The request is larger than {MAX_BODY:,} bytes.")
         return None
+
+
+def _few(scope: Scope) -> bool:
+    query: bytes = scope["query_string"]
+    return query.count(b"&") < 20
 
 
 def error_response(status: int, message: str) -> JSONResponse:
@@ -257,7 +261,7 @@ class ReviewSession:
 
     def read(self, body: GoldBody) -> dict[str, Any]:
         """Say what another gold would do."""
-        row = self.run.row_of(body.id, body.source_key)
+        row = self._row(body)
         return asdict(read_gold(row, body.gold, self.run.responses(row_key(row))))
 
     def texts(self, body: RowBody) -> dict[str, Any]:
@@ -266,6 +270,10 @@ class ReviewSession:
         if texts is None:
             raise UnknownRowError(f"No row of {self.run.run_dir} has the id {body.id!r}.")
         return texts
+
+    def _row(self, body: RowBody) -> Row:
+        rows = self.run.rows_of(body.id)
+        return next((row for row in rows if (row["source"], row["source_row"]) == body.source_key), rows[0])
 
 
 def _shown(decision: Decision, stale: set[Decision]) -> dict[str, Any]:

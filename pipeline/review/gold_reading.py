@@ -8,7 +8,7 @@ A gold that its verifier cannot pay is not applied by `settle`, and the reviewer
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,29 +102,33 @@ def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading
     fault = next((reasons[reason] for reason in UNPAYABLE_REASONS if reason in reasons), None)
     judged = sorted(responses, key=lambda response: -response.votes)[:MAX_RESPONSES]
     to_judge = [Item(response.text, gold, row["verifier"], row["verifier_args"], row["prompt"]) for response in judged]
-    verdicts = verify_batch(to_judge, workers=1, item_deadline_s=DEADLINE_S)
-    rejudged = [(response, verdict.score) for response, verdict in zip(judged, verdicts, strict=True)]
+    verdicts = list(verify_batch(to_judge, workers=1, item_deadline_s=DEADLINE_S))
+    scores = [verdict.score for verdict in verdicts]
+    verdict = examined.verdict
     return GoldReading(
         readable=fault is None,
         reading=examined.reading,
-        verdict=None if examined.verdict is None else str(examined.verdict.reason),
+        verdict=None if verdict is None else str(verdict.reason),
         passes_before=sum(response.votes for response in judged if response.score == 1),
-        passes_after=sum(response.votes for response, score in rejudged if score == 1),
-        judged=sum(response.votes for response, score in rejudged if score is not None),
-        changes=_changes(rejudged),
-        message=_message(row, fault, reasons.get(SOLUTION_REASON)),
+        passes_after=sum(response.votes for response, score in zip(judged, scores, strict=True) if score == 1),
+        judged=sum(response.votes for response, score in zip(judged, scores, strict=True) if score is not None),
+        changes=_changes(judged, scores),
+        message=_message(row, fault, SOLUTION_REASON in reasons, examined.flags),
     )
 
 
-def _changes(rejudged: Iterable[tuple[Response, float | None]]) -> tuple[AnswerChange, ...]:
+def _changes(responses: Sequence[Response], scores: Sequence[float | None]) -> tuple[AnswerChange, ...]:
     votes: Counter[tuple[str, float | None, float | None]] = Counter()
-    for response, score in rejudged:
+    for response, score in zip(responses, scores, strict=True):
         if score != response.score:
             votes[response.answer, response.score, score] += response.votes
     return tuple(AnswerChange(answer, count, before, after) for (answer, before, after), count in votes.most_common())
 
 
-def _message(row: Row, fault: FlagRecord | None, contradiction: FlagRecord | None) -> str | None:
+def _message(row: Row, fault: FlagRecord | None, contradicts_solution: bool, flags: Sequence[FlagRecord]) -> str | None:
     if fault is not None:
         return f"The verifier {row['verifier']} could pay no answer for this gold: {fault['reason']}. It would be held."
-    return None if contradiction is None else f"The row's own solution ends in {contradiction['suggestion']}."
+    if contradicts_solution:
+        suggestion = next(flag["suggestion"] for flag in flags if flag["reason"] == SOLUTION_REASON)
+        return f"The row's own solution ends in {suggestion}."
+    return None

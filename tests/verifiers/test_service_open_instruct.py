@@ -19,7 +19,7 @@ testclient = pytest.importorskip("starlette.testclient", reason="needs truegold[
 
 from truegold.verifiers.sandbox.execution import SandboxError  # noqa: E402
 from truegold.verifiers.service import Settings, make_app  # noqa: E402
-from truegold.verifiers.service import open_instruct as shapes  # noqa: E402
+from truegold.verifiers.service import programs as shapes  # noqa: E402
 
 ASSERTS, STDIO = "/test_program", "/test_program_stdio"
 ADD = "def add(a, b):\n    return a + b\n"

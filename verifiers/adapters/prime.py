@@ -1,7 +1,7 @@
 """Prime Intellect's verifiers (v1) and prime-rl: what the exported taskset's reward and check call.
 
 A reward that is missing marks the rollout as failed there, which prime-rl leaves out: that is what becomes of a
-response that could not be judged (`CannotJudge`). The taskset's data is the exported record (`gold`, `verifier`, ...).
+response that could not be judged (`RolloutNotJudged`). The taskset's data is the exported record.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from truegold.verifiers.verdict import Verdict
 _SCORER = Scorer()
 
 
-class CannotJudge(RuntimeError):
+class RolloutNotJudged(RuntimeError):
     """A response could not be judged: the rollout has no reward, which is something else than the reward 0."""
 
 
 async def score_trace(data: Any, trace: Any) -> dict[str, float]:
-    """Return the reward of a trace's last reply by name. Raises CannotJudge where there is none."""
+    """Return the reward of a trace's last reply by name. Raises RolloutNotJudged where there is none."""
     verdict = await judge(data, trace.last_reply)
     if verdict.score is None:
-        raise CannotJudge(f"{data.verifier}: {verdict.reason}: {dict(verdict.evidence)!r:.200}")
+        raise RolloutNotJudged(f"{data.verifier}: {verdict.reason}: {dict(verdict.evidence)!r:.200}")
     return {"correct": verdict.score}
 
 

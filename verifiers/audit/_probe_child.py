@@ -23,7 +23,7 @@ from typing import Any
 from truegold.verifiers.audit.attacks import EXECUTED
 from truegold.verifiers.gold import gold_response
 from truegold.verifiers.registry import resolve
-from truegold.verifiers.running.item import Item, verdict_to_json
+from truegold.verifiers.running.item import Item
 from truegold.verifiers.sandbox.child_process import Conversation, limit_memory
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
@@ -98,26 +98,27 @@ def _judge_timed(verifier: Verifier, row: Item, cpu_s: float) -> dict[str, Any]:
 
 
 def _judge(verifier: Verifier, row: Item) -> dict[str, Any]:
+    """Return the fields of `probe.Observed`."""
     os.environ.pop(EXECUTED, None)
-    observed: dict[str, Any] = {"verdict": None, "failure": None, "evidence": None, "weakness": None}
+    observed: dict[str, Any] = dict.fromkeys(("score", "reason", "extracted", "failure"))
     try:
         info = json.loads(row.verifier_args)
         verdict: object = verifier(row.response, row.gold, problem=row.problem, info=info)
     except (Exception, SystemExit) as error:
-        observed["failure"] = f"raised {type(error).__name__}: {error}"
-        return observed
+        return observed | {"failure": f"raised {type(error).__name__}: {error}"}
     if EXECUTED in os.environ:
-        observed["failure"] = "ran the answer as code"
-    elif not isinstance(verdict, Verdict):
-        observed["failure"] = f"returned {type(verdict).__name__}, not a Verdict"
-    else:
-        observed["verdict"] = {**verdict_to_json(verdict), "evidence": {}}
-        observed["evidence"] = _not_json(verdict)
-        weakness = verdict.evidence.get("weakness")
-        observed["weakness"] = weakness if isinstance(weakness, str) else None
-        if verdict.reason is Reason.VERIFIER_ERROR:
-            observed["failure"] = f"raised {verdict.evidence.get('error')}"
-    return observed
+        return observed | {"failure": "ran the answer as code"}
+    if not isinstance(verdict, Verdict):
+        return observed | {"failure": f"returned {type(verdict).__name__}, not a Verdict"}
+    weakness, is_error = verdict.evidence.get("weakness"), verdict.reason is Reason.VERIFIER_ERROR
+    return {
+        "score": verdict.score,
+        "reason": verdict.reason,
+        "extracted": verdict.extracted,
+        "failure": f"raised {verdict.evidence.get('error')}" if is_error else None,
+        "not_json": _not_json(verdict),
+        "weakness": weakness if isinstance(weakness, str) else None,
+    }
 
 
 def _not_json(verdict: Verdict) -> str | None:
@@ -141,7 +142,7 @@ def _judge_pickled(verifier: Verifier, rows: list[Item]) -> Any:
         copy: Verifier = pickle.loads(pickle.dumps(verifier))
     except Exception as error:
         return {"not_pickled": f"{type(error).__name__}: {error}"}
-    return [_judge(copy, row) for row in rows]
+    return [[{**_judge(copy, row), "row": index} for index, row in enumerate(rows)]]
 
 
 def _judge_in_threads(verifier: Verifier, rows: list[Item], threads: int, rounds: int) -> list[list[dict[str, Any]]]:

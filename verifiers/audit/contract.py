@@ -17,15 +17,15 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
-from truegold.verifiers.audit.attacks import HOSTILE, HostileCase
+from truegold.verifiers.audit.attacks import HOSTILE
 from truegold.verifiers.audit.probe import (
     DEFAULT_CPU_S,
     DEFAULT_MEMORY_BYTES,
     DEFAULT_WALL_S,
     RESPONSE_FORMS,
-    NotLoaded,
     Observed,
-    Probe,
+    VerifierNotLoaded,
+    VerifierProbe,
     form_read_by,
     load,
     respond,
@@ -77,8 +77,8 @@ def find_unchecked(checked: Sequence[CheckResult]) -> list[str]:
 class _Session:
     """What the checks share."""
 
-    probe: Probe
-    new_probe: Callable[[], Probe]
+    probe: VerifierProbe
+    new_probe: Callable[[], VerifierProbe]
     golds: list[str] = field(default_factory=list)
     """Golds that the verifier judges."""
     failures: list[str] = field(default_factory=list)
@@ -109,15 +109,15 @@ def check(
     """
     load(verifier)
 
-    def new_probe() -> Probe:
-        return Probe(verifier, cpu_s, wall_s, memory_bytes, info)
+    def new_probe() -> VerifierProbe:
+        return VerifierProbe(verifier, cpu_s, wall_s, memory_bytes, info)
 
     try:
         with new_probe() as probe:
             session = _Session(probe, new_probe)
             _prepare(session, golds)
             return [_result(name, check_line(session)) for name, check_line in _CHECKS.items()]
-    except NotLoaded as error:
+    except VerifierNotLoaded as error:
         why = f"it cannot be made in another process: {error}"
         rest = [CheckResult(name, None, "not checked: it is not picklable") for name in _CHECKS if name != "picklable"]
         return [CheckResult("picklable", False, "broken", (why,)), *rest]
@@ -180,17 +180,13 @@ def _gold_passes(session: _Session) -> Iterator[str] | None:
 def _tells_apart(session: _Session) -> Iterator[str] | None:
     """None for one that pays whatever the gold is but not every form or length, and for one that declines to judge."""
     if not session.refuses:
-        return iter([_PAYS_ALL]) if all(map(_is_paid_nonsense(session), NONSENSE)) else None
+        gold = session.rows[0].gold if session.rows else STANDARD_GOLDS[0]
+        return iter([_PAYS_ALL]) if all(session.probe.judge(text, gold).paid for text in NONSENSE) else None
     scores = {observed.score for observed in session.first}
     if scores == {0.0}:
         forms = (session.probe.judge(respond(form, gold), gold) for gold in session.golds for form in RESPONSE_FORMS)
         return iter(()) if any(observed.paid for observed in forms) else iter([_PAYS_NOTHING])
     return iter(())
-
-
-def _is_paid_nonsense(session: _Session) -> Callable[[str], bool]:
-    gold = session.rows[0].gold if session.rows else STANDARD_GOLDS[0]
-    return lambda text: session.probe.judge(text, gold).paid
 
 
 def _deterministic(session: _Session) -> Iterator[str] | None:
@@ -206,7 +202,7 @@ def _fresh_process(session: _Session) -> Iterator[str] | None:
 def _picklable(session: _Session) -> Iterator[str] | None:
     try:
         return _compare(session, session.probe.judge_in("pickled", session.rows))
-    except NotLoaded as error:
+    except VerifierNotLoaded as error:
         return iter([f"it cannot be pickled: {error}"])
 
 
@@ -232,28 +228,10 @@ def _no_gold(session: _Session) -> Iterator[str]:
                 yield f"gold {gold!r}, response {response!r}: {observed.failure or 'got the full score'}"
 
 
-def _hostile_answers(session: _Session) -> Iterator[str]:
+def _stands_hostile(as_gold: bool, session: _Session) -> Iterator[str]:
+    """Findings on hostile cases, `as_gold` with their two sides exchanged, until too many processes are lost."""
     # A verifier that does not read mathematics need not know other digits either.
     reads_mathematics = session.probe.judge(respond(session.form, "\\frac{2}{4}"), "\\frac{1}{2}").paid
-
-    def describe_fault(case: HostileCase, observed: Observed) -> str | None:
-        if case.expected == "no_match" and observed.paid and session.refuses:
-            return "got the full score for a wrong answer"
-        if case.expected == "match" and reads_mathematics and observed.score is not None and not observed.paid:
-            return f"got {observed.score} ({observed.reason}) for a right answer"
-        return None
-
-    return _describe_hostile(session, describe_fault, as_gold=False)
-
-
-def _hostile_golds(session: _Session) -> Iterator[str]:
-    return _describe_hostile(session, lambda case, observed: None, as_gold=True)
-
-
-def _describe_hostile(
-    session: _Session, describe_fault: Callable[[HostileCase, Observed], str | None], *, as_gold: bool
-) -> Iterator[str]:
-    """Findings on hostile cases, `as_gold` with their two sides exchanged, until too many processes are lost."""
     lost = 0
     for case in HOSTILE:
         answer, gold = (case.gold, case.answer) if as_gold else (case.answer, case.gold)
@@ -261,7 +239,12 @@ def _describe_hostile(
         if observed.cpu_s > session.probe.cpu_s and not observed.process_lost:
             # What is loaded on first use is no cost of a verdict; the blank keeps a cache from answering.
             observed = session.probe.judge(f"{respond(session.form, answer)} ", gold)
-        finding = _describe_cost(session, observed) or describe_fault(case, observed)
+        finding = _describe_cost(session, observed)
+        is_refused_match = case.expected == "match" and observed.score is not None and not observed.paid
+        if finding is None and not as_gold and case.expected == "no_match" and observed.paid and session.refuses:
+            finding = "got the full score for a wrong answer"
+        elif finding is None and not as_gold and is_refused_match and reads_mathematics:
+            finding = f"got {observed.score} ({observed.reason}) for a right answer"
         if finding is not None:
             yield f"{case.name}{' as gold' if as_gold else ''}: {finding}"
         lost += observed.process_lost
@@ -282,8 +265,8 @@ _CHECKS: dict[str, Callable[[_Session], Iterator[str] | None]] = {
     "works in asyncio": partial(_same_verdicts, "task"),
     "evidence is JSON": partial(_describe_faults, attrgetter("not_json")),
     "stands a missing gold": _no_gold,
-    "stands hostile answers": _hostile_answers,
-    "stands hostile golds": _hostile_golds,
+    "stands hostile answers": partial(_stands_hostile, False),
+    "stands hostile golds": partial(_stands_hostile, True),
 }
 
 

@@ -14,29 +14,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import pairwise
 
-from truegold.verifiers.audit.gold_forms import (
-    KNOWN_WORDS,
-    UNITS,
-    BaseForm,
-    Collection,
-    Congruence,
-    Equation,
-    Form,
-    Inequality,
-    Interval,
-    Irrational,
-    Letter,
-    MatrixForm,
-    Pair,
-    PlusMinus,
-    Quantity,
-    Rational,
-    Scalar,
-    Sum,
-    TimeOfDay,
-    Union,
-    WordForm,
-)
+import truegold.verifiers.audit.gold_forms as forms
 
 MAX_GOLD_CHARS = 400
 """A longer gold is a document; none of these forms is so long."""
@@ -69,7 +47,7 @@ _RELATIONS = {"<": "<", ">": ">", r"\le": "<=", r"\leq": "<=", r"\ge": ">=", r"\
 _RELATION = re.compile(r"(\\leq?|\\geq?|[<>≤≥])(?![a-zA-Z])")
 
 
-def form_of(gold: str) -> Form | None:
+def form_of(gold: str) -> forms.Form | None:
     """The form of `gold`, or None where none certainly fits."""
     text = gold.strip()
     if not text or len(text) > MAX_GOLD_CHARS:
@@ -80,29 +58,29 @@ def form_of(gold: str) -> Form | None:
     return next((form for read in _READERS if (form := read(text, tight)) is not None), None)
 
 
-def scalar_of(text: str, tight: str = "") -> Scalar | None:
+def scalar_of(text: str, tight: str = "") -> forms.Scalar | None:
     """A rational or an irrational value, or None. `tight` is the text without the blanks that mean nothing, if any."""
     return _rational(text, tight or text) or _irrational(text, tight or text)
 
 
-def _rational(text: str, tight: str) -> Rational | None:
+def _rational(text: str, tight: str) -> forms.Rational | None:
     if _INTEGER.fullmatch(tight) and tight != "-0":
-        return Rational(text, Fraction(tight), "integer")
+        return forms.Rational(text, Fraction(tight), "integer")
     if _GROUPED.fullmatch(tight):
-        return Rational(text, Fraction(re.sub(r"[^\d-]", "", tight)), "integer")
+        return forms.Rational(text, Fraction(re.sub(r"[^\d-]", "", tight)), "integer")
     if _DECIMAL.fullmatch(tight):
-        return Rational(text, Fraction(tight), "decimal")
+        return forms.Rational(text, Fraction(tight), "decimal")
     if (match := _MIXED.fullmatch(tight)) and 0 < int(match[3]) < int(match[4]):
         value = int(match[2]) + Fraction(int(match[3]), int(match[4]))
-        return Rational(text, -value if match[1] else value, "mixed number")
+        return forms.Rational(text, -value if match[1] else value, "mixed number")
     if match := _FRACTION.fullmatch(tight):
         minus, top, bottom = [group for group in match.groups() if group is not None]
         if int(bottom):
-            return Rational(text, Fraction(int(top), int(bottom)) * (-1 if minus else 1), "fraction")
+            return forms.Rational(text, Fraction(int(top), int(bottom)) * (-1 if minus else 1), "fraction")
     return None
 
 
-def _irrational(text: str, tight: str) -> Irrational | None:
+def _irrational(text: str, tight: str) -> forms.Irrational | None:
     """A multiple of pi or of a root that is irrational."""
     match = _IRRATIONAL.fullmatch(tight)
     if match is None:
@@ -115,10 +93,10 @@ def _irrational(text: str, tight: str) -> Irrational | None:
         coefficient = -coefficient
     if not coefficient or (radicand is not None and math.isqrt(radicand) ** 2 == radicand):
         return None
-    return Irrational(text, coefficient, radicand)
+    return forms.Irrational(text, coefficient, radicand)
 
 
-def _sum(text: str, tight: str) -> Sum | None:
+def _sum(text: str, tight: str) -> forms.Sum | None:
     """A sum of terms that cannot be collected any further."""
     terms: list[tuple[int, str]] = []
     position = 0
@@ -130,7 +108,7 @@ def _sum(text: str, tight: str) -> Sum | None:
         symbol = re.sub(r"\\sqrt(\d)", r"\\sqrt{\1}", match[3] or "")
         terms.append((int(match[2] or 1) * (-1 if match[1] == "-" else 1), symbol))
     kind = _kind_of_sum(terms)
-    return Sum(text, tuple(terms), kind) if kind else None
+    return forms.Sum(text, tuple(terms), kind) if kind else None
 
 
 def _kind_of_sum(terms: Sequence[tuple[int, str]]) -> str | None:
@@ -157,7 +135,7 @@ def _are_independent(symbols: Sequence[str]) -> bool:
     return len(distinct) == len(symbols) and all(len(set(factors)) == len(factors) for factors in letters)
 
 
-def _entries(inner: str) -> tuple[Scalar, ...] | None:
+def _entries(inner: str) -> tuple[forms.Scalar, ...] | None:
     parts = [part.strip() for part in inner.split(",")]
     entries = [entry for part in parts if (entry := scalar_of(part))]
     # A later part of just three digits may be the end of a number with a thousands comma.
@@ -166,30 +144,30 @@ def _entries(inner: str) -> tuple[Scalar, ...] | None:
     return tuple(entries)
 
 
-def _are_distinct(entries: Sequence[Scalar]) -> bool:
+def _are_distinct(entries: Sequence[forms.Scalar]) -> bool:
     values = sorted(entry.approx for entry in entries)
     return all(b - a > CLOSE * max(abs(a), abs(b)) for a, b in pairwise(values))
 
 
-def _list(text: str, tight: str) -> Collection | None:
+def _list(text: str, tight: str) -> forms.Collection | None:
     braced = re.fullmatch(r"\\\{(.+)\\\}", tight)
     entries = _entries(braced[1] if braced else tight)
     if _GROUPS.search(tight) or entries is None or not _are_distinct(entries):
         return None
-    return Collection(text, entries, "set" if braced else "list")
+    return forms.Collection(text, entries, "set" if braced else "list")
 
 
-def _bracketed(text: str, tight: str) -> Pair | Interval | None:
+def _bracketed(text: str, tight: str) -> forms.Pair | forms.Interval | None:
     match = _BRACKETS.fullmatch(tight)
     if match is None or _GROUPS.search(tight):
         return None
     if interval := _interval(text, *match.groups()):
         return interval
     entries = _entries(match[2])
-    return Pair(text, entries) if entries and match[1] + match[3] == "()" else None
+    return forms.Pair(text, entries) if entries and match[1] + match[3] == "()" else None
 
 
-def _interval(text: str, left: str, inner: str, right: str) -> Interval | None:
+def _interval(text: str, left: str, inner: str, right: str) -> forms.Interval | None:
     ends = [part.strip() for part in inner.split(",")]
     if len(ends) != 2 or (left + right == "()" and "\\infty" not in inner):
         return None
@@ -200,10 +178,10 @@ def _interval(text: str, left: str, inner: str, right: str) -> Interval | None:
         return None
     if low is not None and high is not None and not (low.approx <= high.approx and _are_distinct((low, high))):
         return None
-    return Interval(text, left, low, high, right)
+    return forms.Interval(text, left, low, high, right)
 
 
-def _union(text: str, tight: str) -> Union | None:
+def _union(text: str, tight: str) -> forms.Union | None:
     pieces = [piece.strip() for piece in tight.split("\\cup")]
     ends: list[float] = []
     for piece in pieces:
@@ -217,7 +195,7 @@ def _union(text: str, tight: str) -> Union | None:
         meets_open = index % 2 == 1 and a == b and pieces[index // 2][-1] + pieces[index // 2 + 1][0] == ")("
         if not (b - a > CLOSE * max(1.0, abs(a) if math.isfinite(a) else 1.0) or meets_open):
             return None
-    return Union(text, tuple(pieces), tuple(ends)) if len(pieces) > 1 else None
+    return forms.Union(text, tuple(pieces), tuple(ends)) if len(pieces) > 1 else None
 
 
 def _end(text: str) -> float | None:
@@ -227,17 +205,17 @@ def _end(text: str) -> float | None:
     return None if value is None else value.approx
 
 
-def _plus_minus(text: str, tight: str) -> PlusMinus | None:
+def _plus_minus(text: str, tight: str) -> forms.PlusMinus | None:
     parts = re.split(r"\\pm ?", tight)
     if len(parts) != 2:
         return None
     middle, offset = scalar_of(parts[0]), scalar_of(parts[1])
     if offset is None or offset.approx == 0 or (parts[0] and middle is None):
         return None
-    return PlusMinus(text, middle, offset)
+    return forms.PlusMinus(text, middle, offset)
 
 
-def _matrix(text: str, tight: str) -> MatrixForm | None:
+def _matrix(text: str, tight: str) -> forms.MatrixForm | None:
     match = re.fullmatch(r"(?s)\\begin\{([pb]matrix)\}(.+)\\end\{\1\}", tight)
     if match is None:
         return None
@@ -245,39 +223,39 @@ def _matrix(text: str, tight: str) -> MatrixForm | None:
     rows = tuple(tuple(value for cell in row if (value := scalar_of(cell))) for row in cells)
     if len({len(row) for row in cells}) != 1 or [*map(len, rows)] != [*map(len, cells)]:
         return None
-    return MatrixForm(text, match[1], rows)
+    return forms.MatrixForm(text, match[1], rows)
 
 
-def _measured(text: str, tight: str) -> Form | None:
+def _measured(text: str, tight: str) -> forms.Form | None:
     if (match := re.fullmatch(r"(.+?)\\?%", tight)) and (amount := _rational(match[1], match[1])):
-        return Quantity(text, amount, "percent")
+        return forms.Quantity(text, amount, "percent")
     if match := re.fullmatch(r"\\?\$(.+)", tight):
         digits = re.sub(r"(?<=\d),(?=\d{3}(?:\D|$))", "", match[1])
         amount = _rational(digits, digits)
-        return Quantity(text, amount, "money") if amount and amount.kind in {"integer", "decimal"} else None
+        return forms.Quantity(text, amount, "money") if amount and amount.kind in {"integer", "decimal"} else None
     match = re.fullmatch(r"(.+?)(?:\^(?:\\circ|\{\\circ\})|°)", tight)
     if match and (amount := _rational(match[1], match[1])):
-        return Quantity(text, amount, "degrees")
+        return forms.Quantity(text, amount, "degrees")
     if match := _UNIT.fullmatch(text):
         unit = " ".join((match[2] or match[3]).removesuffix(".").split())
         digits = match[1].strip()
-        if unit in UNITS and (amount := _rational(digits, digits)):
-            return Quantity(text, amount, "with unit", unit, int(match[4] or match[5] or 1))
+        if unit in forms.UNITS and (amount := _rational(digits, digits)):
+            return forms.Quantity(text, amount, "with unit", unit, int(match[4] or match[5] or 1))
     return None
 
 
-def _equation(text: str, tight: str) -> Equation | None:
+def _equation(text: str, tight: str) -> forms.Equation | None:
     match = re.fullmatch(r"([a-zA-Z])=([^=<>]+)", tight)
     if match is None:
         return None
-    right: Scalar | Sum | None = scalar_of(match[2])
+    right: forms.Scalar | forms.Sum | None = scalar_of(match[2])
     if right is None and match[1] == "y" and "y" not in match[2]:
         line = _sum(match[2], match[2])
         right = line if line and line.kind == "polynomial" else None
-    return Equation(text, match[1], right) if right else None
+    return forms.Equation(text, match[1], right) if right else None
 
 
-def _inequality(text: str, tight: str) -> Inequality | None:
+def _inequality(text: str, tight: str) -> forms.Inequality | None:
     parts = _RELATION.split(tight)
     if len(parts) != 3:
         return None
@@ -285,44 +263,44 @@ def _inequality(text: str, tight: str) -> Inequality | None:
     if re.fullmatch("[a-zA-Z]", right):
         left, right, relation = right, left, relation.translate(str.maketrans("<>", "><"))
     bound = scalar_of(right)
-    return Inequality(text, left, relation, bound) if bound and re.fullmatch("[a-df-hj-zA-Z]", left) else None
+    return forms.Inequality(text, left, relation, bound) if bound and re.fullmatch("[a-df-hj-zA-Z]", left) else None
 
 
-def _base(text: str, digits: str, base: str) -> BaseForm | None:
+def _base(text: str, digits: str, base: str) -> forms.BaseForm | None:
     fits = digits[0] != "0" and all(int(digit) < int(base) for digit in digits)
-    return BaseForm(text, digits, int(base)) if fits else None
+    return forms.BaseForm(text, digits, int(base)) if fits else None
 
 
-def _congruence(text: str, variable: str, residue: str, modulus: str) -> Congruence | None:
-    return Congruence(text, variable, int(residue), int(modulus)) if int(residue) < int(modulus) > 1 else None
+def _congruence(text: str, variable: str, residue: str, modulus: str) -> forms.Congruence | None:
+    return forms.Congruence(text, variable, int(residue), int(modulus)) if int(residue) < int(modulus) > 1 else None
 
 
-def _word(text: str, word: str) -> WordForm | None:
+def _word(text: str, word: str) -> forms.WordForm | None:
     # Without \text a lower-case word may be a product of variables.
-    is_word = "\\" in text or word.lower() in KNOWN_WORDS or word[0].isupper()
-    return WordForm(text, word) if is_word else None
+    is_word = "\\" in text or word.lower() in forms.KNOWN_WORDS or word[0].isupper()
+    return forms.WordForm(text, word) if is_word else None
 
 
 def _matching(
-    pattern: str, build: Callable[..., Form | None], reads_blanks: bool = False
-) -> Callable[[str, str], Form | None]:
+    pattern: str, build: Callable[..., forms.Form | None], reads_blanks: bool = False
+) -> Callable[[str, str], forms.Form | None]:
     """Return a reader: what `build` makes of the text and of the groups of the pattern that took part."""
     compiled = re.compile(pattern)
 
-    def read(text: str, tight: str) -> Form | None:
+    def read(text: str, tight: str) -> forms.Form | None:
         match = compiled.fullmatch(text if reads_blanks else tight)
         return None if match is None else build(text, *(group for group in match.groups() if group is not None))
 
     return read
 
 
-_READERS: tuple[Callable[[str, str], Form | None], ...] = (
+_READERS: tuple[Callable[[str, str], forms.Form | None], ...] = (
     scalar_of,
-    _matching(rf"([A-E])|\(([A-J])\)|{_TEXT}\{{(?:([A-J])|\(([A-J])\))\}}|\({_TEXT}\{{([A-J])\}}\)", Letter),
+    _matching(rf"([A-E])|\(([A-J])\)|{_TEXT}\{{(?:([A-J])|\(([A-J])\))\}}|\({_TEXT}\{{([A-J])\}}\)", forms.Letter),
     _matching(r"(?:([0-9]{1,30})|\(([0-9]{1,30})\))_(?:([2-9])|\{([2-9]|1[0-6])\})", _base),
     _matching(
         rf"(1[0-2]|[1-9]):([0-5]\d)(?:\\[ ,]|~)?\s*(?:{_TEXT}\{{)?\s*([aApP])\.?[mM]\.?\s*\}}?",
-        lambda text, hour, minute, half: TimeOfDay(text, int(hour), int(minute), half.lower()),
+        lambda text, hour, minute, half: forms.TimeOfDay(text, int(hour), int(minute), half.lower()),
         reads_blanks=True,
     ),
     _matching(r"([a-zA-Z])\\equiv ?(\d{1,6})\\pmod(?:\{(\d{1,6})\}|(\d)| (\d{1,6}))", _congruence),

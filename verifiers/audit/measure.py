@@ -25,9 +25,9 @@ from truegold.verifiers.audit.form_reader import form_of
 from truegold.verifiers.audit.probe import (
     DEFAULT_CPU_S,
     DEFAULT_WALL_S,
-    NotLoaded,
     Observed,
-    Probe,
+    VerifierNotLoaded,
+    VerifierProbe,
     form_read_by,
     respond,
 )
@@ -209,11 +209,11 @@ def audit(
         raise ConfigError("an audit needs at least one gold answer.")
     sample = _draw(distinct, limit, seed)
     try:
-        with Probe(verifier, cpu_s, wall_s, info=info) as probe:
+        with VerifierProbe(verifier, cpu_s, wall_s, info=info) as probe:
             form, loaded = form_read_by(probe, sample), probe.verifier
             report = AuditReport(loaded.name, loaded.version, form, len(golds), len(distinct), seed, dict(info or {}))
             _measure(probe, sample, report, on_gold)
-    except NotLoaded as error:
+    except VerifierNotLoaded as error:
         raise ConfigError(
             f"the verifier cannot be made in another process: {error}.", "Name it: path/to/file.py:object."
         ) from error
@@ -229,7 +229,7 @@ def _draw(golds: list[str], limit: int, seed: int) -> list[str]:
     return [gold for gold in golds if gold in drawn]
 
 
-def _measure(probe: Probe, golds: list[str], report: AuditReport, on_gold: Callable[[], None] | None) -> None:
+def _measure(probe: VerifierProbe, golds: list[str], report: AuditReport, on_gold: Callable[[], None] | None) -> None:
     costs: list[float] = []
     for gold in golds:
         form = form_of(gold)
@@ -245,7 +245,7 @@ def _measure(probe: Probe, golds: list[str], report: AuditReport, on_gold: Calla
     report.speed = speed_of(costs)
 
 
-def _passes_itself(probe: Probe, gold: str, report: AuditReport) -> bool:
+def _passes_itself(probe: VerifierProbe, gold: str, report: AuditReport) -> bool:
     """Count identity; True where the gold also passes in the form in which variants are shown."""
     response, failure = probe.gold_response(gold)
     if response is None:

@@ -1,6 +1,6 @@
 """A verifier in a separate process, watched: its verdicts, what they cost, how it fails.
 
-    with Probe("math") as probe:
+    with VerifierProbe("math") as probe:
         probe.judge("\\\\boxed{5}", "5").score      # 1.0
 
 A crash, a hang, an overrun of CPU time or memory becomes the `failure` of one observation, and a fresh process judges
@@ -49,7 +49,7 @@ _CHILD_MODULE = "truegold.verifiers.audit._probe_child"
 _START_S = 120.0
 
 
-class NotLoaded(Exception):
+class VerifierNotLoaded(Exception):
     """The verifier could not be made in another process: it is not picklable, or not importable there."""
 
 
@@ -81,7 +81,7 @@ class Observed:
         return self.score == 1.0
 
 
-class Probe:
+class VerifierProbe:
     """One verifier in one process at a time, which is replaced when it is lost."""
 
     def __init__(
@@ -115,7 +115,7 @@ class Probe:
     def judge(self, response: str, gold: str | None) -> Observed:
         """The verdict on one response."""
         try:
-            (reply,) = self._ask("judge", [self.row(response, gold)], self.wall_s)
+            (reply,) = self._exchange("judge", self.wall_s, rows=[astuple(self.row(response, gold))])
         except (ChildDied, DeadlinePassed) as error:
             return Observed(None, None, None, self._describe_loss(error), process_lost=True)
         return _observed(reply)
@@ -123,33 +123,28 @@ class Probe:
     def judge_in(self, way: str, rows: Sequence[Item]) -> list[tuple[int, Observed]]:
         """Judge all rows in a `pickled` copy, a `thread`, several `threads` or asyncio `task`s.
 
-        The index of the row comes with each observation. Raises NotLoaded where the copy cannot be made.
+        The index of the row comes with each observation. Raises VerifierNotLoaded where the copy cannot be made.
         """
         try:
-            reply = self._ask(way, rows, self.wall_s * MANY_ROWS_FACTOR)
+            reply = self._exchange(way, self.wall_s * MANY_ROWS_FACTOR, rows=[astuple(row) for row in rows])
         except (ChildDied, DeadlinePassed) as error:
             return [(0, Observed(None, None, None, self._describe_loss(error), process_lost=True))]
         if isinstance(reply, dict):
-            raise NotLoaded(reply["not_pickled"])
-        if way == "pickled":
-            return [(index, _observed(verdict)) for index, verdict in enumerate(reply)]
-        return [(verdict["row"], _observed(verdict)) for thread in reply for verdict in thread]
+            raise VerifierNotLoaded(reply["not_pickled"])
+        return [(verdict.pop("row"), _observed(verdict)) for thread in reply for verdict in thread]
 
     def gold_response(self, gold: str) -> tuple[str | None, str | None]:
         """The response that must earn the full score, and how making it failed."""
         try:
-            reply = self._exchange({"operation": "gold_response", "gold": gold}, self.wall_s)
+            reply = self._exchange("gold_response", self.wall_s, gold=gold)
         except (ChildDied, DeadlinePassed) as error:
             return None, f"gold_response {self._describe_loss(error)}"
         return reply["response"], reply["failure"]
 
-    def _ask(self, operation: str, rows: Sequence[Item], wall_s: float) -> Any:
-        return self._exchange({"operation": operation, "rows": [astuple(row) for row in rows]}, wall_s)
-
-    def _exchange(self, message: dict[str, Any], wall_s: float) -> Any:
+    def _exchange(self, operation: str, wall_s: float, **operands: object) -> Any:
         child = self._ensure_child()
         try:
-            child.send(message, time.monotonic() + wall_s)
+            child.send({"operation": operation, **operands}, time.monotonic() + wall_s)
             return child.receive(time.monotonic() + wall_s)
         except (ChildDied, DeadlinePassed):
             self._stop()
@@ -172,7 +167,7 @@ class Probe:
                 raise SetupError(f"the process that probes {self._label} did not start: {reply['not_started']}.")
             if "not_loaded" in reply:
                 child.kill()
-                raise NotLoaded(reply["not_loaded"])
+                raise VerifierNotLoaded(reply["not_loaded"])
             self._child = child
         return self._child
 
@@ -206,22 +201,11 @@ def _reference(verifier: Verifier | str) -> dict[str, Any]:
     try:
         return {"name": None, "pickle": base64.b64encode(pickle.dumps(verifier)).decode()}
     except Exception as error:
-        raise NotLoaded(f"{type(error).__name__}: {error}") from error
+        raise VerifierNotLoaded(f"{type(error).__name__}: {error}") from error
 
 
 def _observed(reply: dict[str, Any]) -> Observed:
-    verdict = reply["verdict"]
-    if verdict is None:
-        return Observed(None, None, None, reply["failure"], cpu_s=reply.get("cpu_s", 0.0))
-    return Observed(
-        verdict["score"],
-        Reason(verdict["reason"]),
-        verdict["extracted"],
-        reply["failure"],
-        reply["evidence"],
-        reply.get("cpu_s", 0.0),
-        weakness=reply.get("weakness"),
-    )
+    return Observed(**{**reply, "reason": None if reply["reason"] is None else Reason(reply["reason"])})
 
 
 def respond(form: str, answer: str) -> str:
@@ -229,7 +213,7 @@ def respond(form: str, answer: str) -> str:
     return RESPONSE_FORMS[form].replace("<answer>", answer)
 
 
-def form_read_by(probe: Probe, golds: Sequence[str]) -> str:
+def form_read_by(probe: VerifierProbe, golds: Sequence[str]) -> str:
     """The form in which most golds pass; the first of RESPONSE_FORMS where none does better."""
     tried = golds[:GOLDS_TRIED]
     passes = {form: sum(probe.judge(respond(form, gold), gold).paid for gold in tried) for form in RESPONSE_FORMS}

@@ -139,7 +139,7 @@ def _rule(row: dict[str, Any]) -> Rule:
         _expand(row["kinds"]),
         row["description"],
         tuple(makers),
-        CONDITIONS.get(row["name"]),
+        attrgetter(row["needs"]) if "needs" in row else CONDITIONS.get(row["name"]),
         row.get("policy", False),
     )
 

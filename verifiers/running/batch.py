@@ -99,10 +99,8 @@ def verify_batch_timed(
 
 
 def _verify_once(verifier: BatchVerifier, rows: Iterable[Item]) -> Generator[TimedVerdict, None, None]:
-    try:
+    with closing(verifier):
         yield from verifier.verify_timed(rows)
-    finally:
-        verifier.close()
 
 
 def _without_costs(timed_verdicts: Generator[TimedVerdict, None, None]) -> Iterator[Verdict]:

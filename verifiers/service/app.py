@@ -30,9 +30,16 @@ from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.item import Item, verdict_to_json
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError, TruegoldError
 from truegold.verifiers.sandbox.execution import SandboxError
-from truegold.verifiers.service import open_instruct
 from truegold.verifiers.service.desk import Desk, Full, NeverFits, Settings
-from truegold.verifiers.service.programs import BadRequest, run_code
+from truegold.verifiers.service.programs import (
+    BadRequest,
+    assert_tests,
+    outcome_lists,
+    outcome_of,
+    run_code,
+    stdio_runs,
+    time_limit,
+)
 
 RETRY_S = 1
 """When a client that was refused may come again."""
@@ -167,14 +174,14 @@ async def _run_code(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def _test_program(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
-    verdicts = await desk.judge(open_instruct.assert_tests(body), desk.settings.request_s)
-    limit_s = open_instruct.time_limit(body)
-    return open_instruct.answer([open_instruct.outcome_of(timed, limit_s) for timed in verdicts])
+    verdicts = await desk.judge(assert_tests(body), desk.settings.request_s)
+    limit_s = time_limit(body)
+    return outcome_lists([outcome_of(timed, limit_s) for timed in verdicts])
 
 
 async def _test_program_stdio(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
-    runs = open_instruct.stdio_runs(body, time.monotonic() + desk.settings.request_s)
-    return open_instruct.answer(await desk.run_programs(runs))
+    runs = stdio_runs(body, time.monotonic() + desk.settings.request_s)
+    return outcome_lists(await desk.run_programs(runs))
 
 
 async def _health(request: Request) -> Response:

@@ -1,26 +1,73 @@
-"""Programs in the request shape of SandboxFusion.
+"""Programs in the request shapes of two other servers.
+
+SandboxFusion:
 
     POST /run_code       {"code": "print(input())", "language": "python", "stdin": "3", "run_timeout": 10}
       -> {"status": "Success", "run_result": {"status": "Finished", "return_code": 0, "stdout": "3\\n", ...}, ...}
 
 Source: sandbox/server/sandbox_api.py. A timeout bounds the program's CPU time here, and what it may wait. Files cannot
 be fetched, and `args` are not handed on: a request that asks for either is answered with a SandboxError.
+
+open-instruct, whose verifiers `code` and `code_stdio` ask:
+
+    POST /test_program         {"program": "def add(a, b): ...", "tests": ["assert add(1, 2) == 3"],
+                                "max_execution_time": 1}                   -> {"results": [1], "runtimes": [0.01]}
+    POST /test_program_stdio   {"program": "print(int(input()) + 1)", "tests": [{"input": "1", "output": "2"}]}
+                                                                           -> {"results": [1], "runtimes": [0.02]}
+
+A test that passed is 1. `runtimes` are the seconds that the program took for it, without those in which it waited for a
+core, and -1 where it failed, raised or took more than `max_execution_time`; of `stdio` also where the output is wrong,
+the seconds. Outputs are compared line by line without the blanks at both ends, as texts or as decimal numbers, and
+programs find the same names imported. `tests` may be JSON text or what `encode_tests` makes of a list there.
+
+Source: open_instruct/code_utils/ api.py, code_utils.py and testing_util.py, of August 2026. Other than there, programs
+run in the sandbox, so that those which import `os` or `threading` are run, and a request that cannot be read is 400.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+import io
+import json
+import pickle
+import time
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal, InvalidOperation
+from functools import partial
 from typing import Any
 
+from truegold.verifiers.running.item import Item, TimedVerdict
 from truegold.verifiers.sandbox.execution import End, Execution, Program, SandboxError
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import CPU_S_BOUNDS, Limits
-from truegold.verifiers.sandbox.local import Local
+from truegold.verifiers.sandbox.local import PYTHON, Local
+from truegold.verifiers.verdict import Reason
 
 MEMORY_MB = 1024
 _LIMIT_ENDS = (End.CPU_LIMIT, End.WALL_LIMIT)
+
+MAX_TESTS = 4096
+MAX_DECODED_BYTES = 2**26
+"""What compressed tests may come to. Stops a small request from filling the memory."""
+NEVER_RAN = -1.0
+
+ProgramOutcome = tuple[int, float]
+"""1 or 0, and the seconds."""
+
+_MODULES = (
+    *("string", "re", "datetime", "collections", "heapq", "bisect", "copy", "math", "random", "statistics"),
+    *("itertools", "functools", "operator", "io", "sys", "json"),
+)
+_PRELUDE = "\n".join(
+    [
+        *(f"from {module} import *" for module in (*_MODULES, "builtins", "typing")),
+        f"import {', '.join(_MODULES)}",
+        "sys.setrecursionlimit(50000)\n",
+    ]
+)
+"""What programs on stdin find imported there."""
 
 
 class BadRequest(ValueError):
@@ -115,3 +162,123 @@ def _return_code(execution: Execution) -> int:
 
 def _sandbox_error(message: str) -> dict[str, Any]:
     return {**_answer("SandboxError", None, None), "message": message}
+
+
+def assert_tests(request: Mapping[str, Any]) -> list[Item]:
+    """Return what is asked of the code verifier for each test of a program."""
+    program, tests = text_field(request, "program"), _tests(request)
+    if not all(isinstance(test, str) for test in tests):
+        raise BadRequest("each of tests is a text, such as assert add(1, 2) == 3")
+    limits = {"cpu_s": time_limit(request)}
+    fence = "~~~~" if "```" in program else "```"
+    response = f"{fence}python\n{program}\n{fence}"
+    return [
+        Item(response, None, "code", json.dumps({"tests": {"type": "asserts", "code": test}, "limits": limits}))
+        for test in tests
+    ]
+
+
+def outcome_of(timed: TimedVerdict, limit_s: float) -> ProgramOutcome:
+    """Return the outcome of a test that the code verifier judged. Raises SandboxError where the sandbox failed."""
+    if timed.verdict.reason is Reason.SANDBOX_ERROR:
+        raise SandboxError(str(timed.verdict.evidence.get("error")))
+    seconds = timed.program_s or 0.0
+    return (1, seconds) if timed.verdict.passed and seconds <= limit_s else (0, NEVER_RAN)
+
+
+def stdio_runs(request: Mapping[str, Any], end: float) -> list[Callable[[], ProgramOutcome]]:
+    """Return what runs each test of a program on stdin. end: when none begins any more, by the monotonic clock."""
+    source = text_field(request, "program")
+    # Python wants imports from the future first.
+    program = Program(PYTHON, source if "__future__" in source else _PRELUDE + source)
+    limits = Limits(cpu_s=time_limit(request))
+    return [
+        partial(_run_stdio, program, limits, _lines(test, "input"), _lines(test, "output"), end)
+        for test in _tests(request)
+    ]
+
+
+def outcome_lists(outcomes: Sequence[ProgramOutcome]) -> dict[str, Any]:
+    """Return the answer to a request."""
+    return {"results": [result for result, _ in outcomes], "runtimes": [seconds for _, seconds in outcomes]}
+
+
+def time_limit(request: Mapping[str, Any]) -> float:
+    """Return the seconds that a test may take."""
+    return seconds_field(request, "max_execution_time", 1.0)
+
+
+def same_output(expected: str, printed: str) -> bool:
+    """Return whether each printed line is the expected one, as a text or as decimal numbers."""
+    lines, others = _stripped_lines(expected), _stripped_lines(printed)
+    return len(lines) == len(others) and all(map(_same_line, lines, others))
+
+
+def _run_stdio(program: Program, limits: Limits, stdin: str, expected: str, end: float) -> ProgramOutcome:
+    if time.monotonic() > end:
+        return 0, NEVER_RAN
+    execution = Local().prepare(program, limits).run(stdin.encode("utf-8", "surrogatepass"))
+    if not execution.ok or execution.own_s > limits.cpu_s:
+        return 0, NEVER_RAN
+    return int(same_output(expected, execution.stdout.decode("utf-8", "replace"))), execution.own_s
+
+
+def _stripped_lines(text: str) -> list[str]:
+    return [line.strip() for line in text.strip().split("\n")]
+
+
+def _same_line(expected: str, printed: str) -> bool:
+    if expected == printed:
+        return True
+    try:
+        return list(map(Decimal, expected.split())) == list(map(Decimal, printed.split()))
+    except InvalidOperation:
+        return False
+
+
+def _lines(test: Any, name: str) -> str:
+    value = test.get(name) if isinstance(test, dict) else None
+    if isinstance(value, list) and all(isinstance(line, str) for line in value):
+        return "\n".join(value)
+    if not isinstance(value, str):
+        raise BadRequest('each of tests is an object {"input": "...", "output": "..."}')
+    return value
+
+
+def _tests(request: Mapping[str, Any]) -> list[Any]:
+    if request.get("tests") is None:
+        raise BadRequest("tests is missing: a list of tests")
+    tests = request["tests"] or []
+    if isinstance(tests, str):
+        tests = _decoded(tests)
+    if not isinstance(tests, list) or len(tests) > MAX_TESTS:
+        raise BadRequest(f"tests is a list of at most {MAX_TESTS}, or such a list as JSON text or by encode_tests")
+    return tests
+
+
+def _decoded(text: str) -> Any:
+    """Return the list in a text: JSON, or base64 of a compressed pickle, of which nothing but plain data is read."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        inflater = zlib.decompressobj()
+        pickled = inflater.decompress(base64.b64decode(text, validate=True), MAX_DECODED_BYTES)
+        if inflater.unconsumed_tail:
+            raise BadRequest(f"tests come to more than {MAX_DECODED_BYTES} bytes")
+        return _PlainData(io.BytesIO(pickled)).load()
+    except BadRequest:
+        raise
+    except (binascii.Error, zlib.error):
+        return None
+    except Exception as error:
+        # A pickle is a program of its own, and a broken one may raise anything.
+        raise BadRequest(f"tests cannot be unpickled: {type(error).__name__}: {error}"[:300]) from None
+
+
+class _PlainData(pickle._Unpickler):
+    """Reads lists, dictionaries, texts and numbers. The one in C would make room for all that a pickle asks for."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        raise pickle.UnpicklingError(f"they name {module}.{name}, and may hold lists, objects, texts and numbers")

@@ -149,7 +149,7 @@ def test_prime_scores_traces_and_checks_golds() -> None:
     data = SimpleNamespace(gold="1/2", verifier="math", verifier_args="{}", prompt="What?", solution=None)
     assert asyncio.run(prime.score_trace(data, SimpleNamespace(last_reply=RIGHT))) == {"correct": 1.0}
     assert asyncio.run(prime.gold_passes(data)) is True
-    with pytest.raises(prime.CannotJudge, match="gold_unparsed"):
+    with pytest.raises(prime.RolloutNotJudged, match="gold_unparsed"):
         asyncio.run(
             prime.score_trace(SimpleNamespace(**{**vars(data), "gold": UNREADABLE}), SimpleNamespace(last_reply=RIGHT))
         )

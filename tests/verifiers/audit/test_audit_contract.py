@@ -12,7 +12,7 @@ import pytest
 from truegold.verifiers import ConfigError, SetupError, Verdict
 from truegold.verifiers.audit import assert_contract, check
 from truegold.verifiers.audit.contract import CheckResult
-from truegold.verifiers.audit.probe import Probe
+from truegold.verifiers.audit.probe import VerifierProbe
 from truegold.verifiers.verdict import Reason
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "custom_verifier.py"
@@ -212,7 +212,7 @@ def test_a_verifier_is_blamed_for_nothing_else(broken: Path, name: str) -> None:
 
 
 def test_what_is_loaded_on_first_use_is_no_cost_of_a_verdict(broken: Path) -> None:
-    with Probe(f"{broken}:loads_late") as probe:
+    with VerifierProbe(f"{broken}:loads_late") as probe:
         once = probe.judge("\\int", "5").cpu_s
         assert probe.judge("\\int", "5").cpu_s < once / 5
     contract = {result.name: result for result in check(f"{broken}:loads_late", cpu_s=once / 1.3)}
@@ -266,9 +266,9 @@ def test_the_assertion_lists_every_broken_line(broken: Path) -> None:
 
 
 def test_arguments_reach_the_verifier() -> None:
-    with Probe("math", info={"decimals": 2}) as probe:
+    with VerifierProbe("math", info={"decimals": 2}) as probe:
         assert probe.judge("\\boxed{0.333}", "1/3").paid
-    with Probe("math") as probe:
+    with VerifierProbe("math") as probe:
         assert not probe.judge("\\boxed{0.333}", "1/3").paid
 
 
@@ -304,12 +304,12 @@ def test_work_done_in_a_child_process_counts_as_cost(tmp_path) -> None:
     burn = "import time\\nwhile time.process_time() < 0.4: pass"
     run = f"    subprocess.run([sys.executable, '-c', '{burn}'], check=True)\n"
     path.write_text(HEAD + "def delegates(response, gold):\n" + run + "    return response == gold\n")
-    with Probe(f"{path}:delegates") as probe:
+    with VerifierProbe(f"{path}:delegates") as probe:
         assert probe.judge("5", "5").cpu_s > 0.3  # The child's time is counted in ticks.
 
 
 def test_a_lost_process_is_replaced(broken: Path) -> None:
-    with Probe(f"{broken}:crashes") as probe:
+    with VerifierProbe(f"{broken}:crashes") as probe:
         assert probe.judge("5", "5").paid
         lost = probe.judge("x" * 300_000, "5")
         assert lost.process_lost and "exited with status 7" in str(lost.failure)

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, permutations
-from typing import Any
+from typing import Any, TypeVar
 
 MIN_SEEN = 2
 """With fewer cases nothing can be told of what inputs share."""
@@ -40,6 +40,8 @@ MAX_POOL = 500
 """Parts of seen values that are kept to be used again."""
 
 Arguments = tuple[Any, ...]
+
+T = TypeVar("T")
 
 _Feature = tuple[str, int]
 """`value` of a number or `length` of what has one, and the argument's position."""
@@ -275,31 +277,49 @@ def _bounds(values: Sequence[float]) -> tuple[float, float]:
     return (0 if low == 0 else low - room), (min(0, high + room) if high <= 0 and low < 0 else high + room)
 
 
-def _vary_items(elements: list[Any], shape: Shape, rng: random.Random) -> list[Any]:
+def _vary_text(text: str, shape: Shape, rng: random.Random) -> str:
+    """Edit the words of a text, or its characters."""
+    words = text.split(" ")
+    if len(words) > 1 and rng.random() < 0.5:
+        pool = [word for value in shape.values for word in value.split(" ")]
+        return " ".join(_edit(words, pool, len(words) + 1, lambda word: rng.choice(pool), rng))
+    alphabet = "".join(shape.values) or "a"
+    return "".join(_edit(list(text), alphabet, _longest(shape), lambda char: rng.choice(alphabet), rng))
+
+
+def _edit(
+    elements: list[T], pool: Sequence[T], longest: int, vary_item: Callable[[T], T], rng: random.Random
+) -> list[T]:
     """Return a list with an item dropped, doubled, moved, taken from elsewhere or varied."""
-    if shape.parts is None:
-        return elements
-    elements = list(elements)
-    has_room = len(elements) < _longest(shape)
+    edited, has_room = list(elements), len(elements) < longest
     index = rng.randrange(len(elements)) if elements else 0
-    match rng.randrange(7):
+    match rng.randrange(12):
         case 0 if elements:
-            del elements[index]
+            del edited[index]
         case 1 if elements and has_room:
-            elements.insert(rng.randrange(len(elements) + 1), elements[index])
+            edited.insert(rng.randrange(len(elements) + 1), elements[index])
         case 2:
-            rng.shuffle(elements)
-        case 3 if has_room:
-            elements.insert(index, rng.choice(shape.parts.values))
-        case 4 if len(elements) > 2:
-            elements = elements[index:] or elements
+            rng.shuffle(edited)
+        case 3:
+            edited.reverse()
+        case 4 if has_room:
+            edited.insert(index, rng.choice(pool))
+        case 5 if len(elements) > 2:
+            edited = edited[index:]
         case _ if elements:
-            elements[index] = vary(elements[index], shape.parts, rng)
-    return elements
+            edited[index] = vary_item(elements[index])
+    return edited
 
 
 def _longest(shape: Shape) -> int:
     return max(map(len, shape.values)) * 3 // 2 + 1
+
+
+def _vary_items(elements: list[Any], shape: Shape, rng: random.Random) -> list[Any]:
+    parts = shape.parts
+    if parts is None:
+        return elements
+    return _edit(elements, parts.values, _longest(shape), lambda item: vary(item, parts, rng), rng)
 
 
 def _order(elements: list[Any], shape: Shape, rng: random.Random) -> list[Any]:
@@ -312,31 +332,3 @@ def _order(elements: list[Any], shape: Shape, rng: random.Random) -> list[Any]:
         return elements
     start = 0 if rises or falls or not elements else rng.randrange(len(elements))
     return ordered[start:] + ordered[:start]
-
-
-def _vary_text(text: str, shape: Shape, rng: random.Random) -> str:
-    words = text.split(" ")
-    if len(words) > 1 and rng.random() < 0.5:
-        pool = [word for value in shape.values for word in value.split(" ")]
-        index = rng.randrange(len(words))
-        others = [rng.choice(pool)]
-        words[index : index + 1] = rng.choice([[], others, [words[index]] * 2, [words[index], *others]])
-        return " ".join(words)
-    chars, alphabet = list(text), "".join(shape.values) or "a"
-    has_room = len(text) < _longest(shape)
-    index = rng.randrange(len(text)) if text else 0
-    match rng.randrange(6):
-        case 0 if text:
-            del chars[index]
-        case 1 if text and has_room:
-            chars.insert(index, chars[index])
-        case 2 if has_room:
-            chars.insert(index, rng.choice(alphabet))
-        case 3 if len(text) > 1:
-            other = rng.randrange(len(text))
-            chars[index], chars[other] = chars[other], chars[index]
-        case 4:
-            chars.reverse()
-        case _:
-            chars[index : index + 1] = rng.choice(alphabet)
-    return "".join(chars)

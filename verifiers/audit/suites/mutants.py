@@ -29,7 +29,7 @@ from __future__ import annotations
 import ast
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard
 
@@ -105,9 +105,9 @@ def mutants_of(source: str, count: int, seed: int = 0, entry_points: Sequence[st
     mutants: list[Mutant] = []
     seen = {source}
     data = source.encode("utf-8", "surrogatepass")
-    starts = _line_starts(data)
-    for change in _in_turn(list(changes_of(tree, data, starts, entry_points)), seed):
-        changed = _apply(change, data)
+    for change in _in_turn(changes_of(tree, data, entry_points), seed):
+        text = change.text.encode("utf-8", "surrogatepass")
+        changed = (data[: change.start] + text + data[change.end :]).decode("utf-8", "surrogatepass")
         if changed in seen or parse(changed) is None:
             continue
         seen.add(changed)
@@ -117,7 +117,7 @@ def mutants_of(source: str, count: int, seed: int = 0, entry_points: Sequence[st
     return mutants
 
 
-def _in_turn(changes: list[Change], seed: int) -> Iterator[Change]:
+def _in_turn(changes: Iterable[Change], seed: int) -> Iterator[Change]:
     """Yield one change of each kind after another, in an order that the seed decides."""
     kinds: dict[str, list[Change]] = {}
     for change in changes:
@@ -133,28 +133,18 @@ def _in_turn(changes: list[Change], seed: int) -> Iterator[Change]:
         waiting = [kind for kind in waiting if kind]
 
 
-def _apply(change: Change, data: bytes) -> str:
-    changed = data[: change.start] + change.text.encode("utf-8", "surrogatepass") + data[change.end :]
-    return changed.decode("utf-8", "surrogatepass")
-
-
 def _make_mutant(source: str, changed: str, change: Change) -> Mutant:
     old, new = source.split("\n"), changed.split("\n")
     index = min(change.line, len(old)) - 1
-    if change.description is not None:
-        return Mutant(change.operator, index + 1, _cut(old[index]), change.description, changed, change.is_fallback)
-    index = next((n for n in range(index, min(len(old), len(new))) if old[n] != new[n]), index)
-    return Mutant(change.operator, index + 1, _cut(old[index]), _cut(new[index]), changed, change.is_fallback)
+    if change.description is None:
+        index = next((n for n in range(index, min(len(old), len(new))) if old[n] != new[n]), index)
+    after = change.description or _cut(new[index])
+    return Mutant(change.operator, index + 1, _cut(old[index]), after, changed, change.is_fallback)
 
 
 def _cut(line: str) -> str:
     text = line.strip()
     return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
-
-
-def _line_starts(data: bytes) -> list[int]:
-    """Return the byte where each line begins, as `ast` counts lines."""
-    return [0, *(end.end() for end in _LINE_END.finditer(data))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,11 +164,9 @@ class Change:
     """Whether another value is given where there is no answer."""
 
 
-def changes_of(
-    tree: ast.Module, source: bytes, line_starts: Sequence[int], entry_points: Sequence[str] = ()
-) -> Iterator[Change]:
+def changes_of(tree: ast.Module, source: bytes, entry_points: Sequence[str] = ()) -> Iterator[Change]:
     """Yield every fault that could be planted, in the order of the source."""
-    finder = _Finder(source, line_starts)
+    finder = _Finder(source)
     fallbacks = {id(part) for node in ast.walk(tree) for value in _fallbacks(node) for part in ast.walk(value)}
     unused = _unused_definitions(tree, entry_points)
     pending: list[ast.AST] = list(reversed(tree.body))
@@ -270,8 +258,10 @@ def _is_negative(node: ast.expr | None) -> TypeGuard[ast.expr]:
 class _Finder:
     """Finds the faults that can be planted at a node."""
 
-    def __init__(self, source: bytes, line_starts: Sequence[int]) -> None:
-        self._source, self._starts = source, line_starts
+    def __init__(self, source: bytes) -> None:
+        self._source = source
+        self._starts = [0, *(end.end() for end in _LINE_END.finditer(source))]
+        """The byte where each line begins, as `ast` counts lines."""
 
     def changes(self, node: ast.AST) -> Iterator[Change]:
         """Yield the faults at this node alone."""

@@ -53,6 +53,8 @@ SHUFFLES = 2
 """The most runs with the calls in another order."""
 SHOWN_CASES = 20
 """The most case indexes that evidence shows."""
+EXPLAINED_CASES = 5
+"""The most cases whose evidence a finding shows."""
 
 _NO_MODULE = re.compile(r"No module named '([\w.]{1,100})'")
 _READS = re.compile(r"\binput\(|stdin|readline|\bread\(|\bnext\(|\.split\(|\bopen\(0")
@@ -69,7 +71,7 @@ def run_solutions(state: VetState, programs: Sequence[str]) -> None:
     if state.dropped:
         return
     trials = {program: _run_repeatedly(state, program) for program in dict.fromkeys(programs)}
-    main = max(trials, key=lambda program: _count_passes(trials[program]))
+    main = max(trials, key=lambda program: sum(each.passed for trial in trials[program] for each in trial.attempts))
     diagnosis = diagnose(state.suite.tests, trials[main], state.statement)
     state.findings += diagnosis.findings
     if any(finding.severity is Severity.DROP for finding in diagnosis.findings):
@@ -80,10 +82,6 @@ def run_solutions(state: VetState, programs: Sequence[str]) -> None:
     _check_agreement(state, [program for program in trials if program != main])
     _check_order(state, main)
     _check_headroom(state, state.trial)
-
-
-def _count_passes(trials: Sequence[Trial]) -> int:
-    return sum(attempt.passed for trial in trials for attempt in trial.attempts)
 
 
 def _run_repeatedly(state: VetState, program: str) -> list[Trial]:
@@ -200,19 +198,16 @@ def diagnose(tests: object, trials: Sequence[Trial], statement: Statement) -> Di
     failing = [index for index in range(len(runs[0])) if not all(run[index].passed for run in runs)]
     if not failing:
         return Diagnosis()
-    if (missing := _missing_package(runs[0], failing)) is not None:
+    messages = (f"{runs[0][index].why}\n{runs[0][index].stderr}" for index in failing)
+    if missing := next(filter(None, map(missing_package, messages)), None):
         return Diagnosis([missing])
     if isinstance(tests, Stdio | Calls):
         return _diagnose_cases(tests, runs, failing, statement)
-    return Diagnosis([_diagnose_test_code(runs, failing)])
-
-
-def _diagnose_test_code(runs: Sequence[Run], failing: Sequence[int]) -> SuiteFinding:
-    """Name the fault of test code, which no case can be taken out of."""
     evidence = _show_cases(runs, failing)
-    if _are_flaky(runs, failing):
-        return SuiteFinding(VetReason.FLAKY, Severity.DROP, evidence, "take the flaky assertions out")
-    return _solution_fails(evidence)
+    if _are_flaky(runs, failing):  # No case can be taken out of test code.
+        flaky = SuiteFinding(VetReason.FLAKY, Severity.DROP, evidence, "take the flaky assertions out")
+        return Diagnosis([flaky])
+    return Diagnosis([_solution_fails(evidence)])
 
 
 def _diagnose_cases(tests: Stdio | Calls, runs: Sequence[Run], failing: list[int], statement: Statement) -> Diagnosis:
@@ -251,11 +246,6 @@ def missing_package(message: str) -> SuiteFinding | None:
         return None
     suggestion = "install it, or name an interpreter that has it"
     return SuiteFinding(VetReason.MISSING_PACKAGE, Severity.DROP, {"module": module[1]}, suggestion)
-
-
-def _missing_package(run: Run, failing: Sequence[int]) -> SuiteFinding | None:
-    findings = (missing_package(f"{run[index].why}\n{run[index].stderr}") for index in failing)
-    return next((finding for finding in findings if finding is not None), None)
 
 
 def _better_checker(
@@ -317,7 +307,7 @@ def _solution_fails(evidence: dict[str, Any]) -> SuiteFinding:
 def _show_cases(runs: Sequence[Run], cases: Sequence[int], expected: Sequence[Any] | None = None) -> dict[str, Any]:
     """Return evidence on the first few cases."""
     entries = []
-    for index in cases[:SHOWN_CASES]:
+    for index in cases[:EXPLAINED_CASES]:
         attempt = next((run[index] for run in runs if not run[index].passed), runs[0][index])
         passes = sum(run[index].passed for run in runs)
         entry: dict[str, Any] = {"case": index, "passes": f"{passes} of {len(runs)} runs"}

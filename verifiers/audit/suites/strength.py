@@ -9,22 +9,41 @@ A null program solves nothing, and tests that pay one of them pay for nothing:
 
 Each is really run. All are in Python, also where a suite of programs that print is for another language; on test code
 in other languages only the empty program is tried.
+
+Of the planted faults that survive, those that the tests should have caught are told from those that do what the worked
+solution does:
+
+    f(n) returns n % 4 and has a mutant n % 5     input 4: expected 0, got 4       a case to add: assert f(4) == 0
+    sorted(a) has a mutant sorted(a[0:])          they agree on all inputs that were made: they do the same
+
+Inputs are made of those that the cases have (`made_inputs`), so that the problem allows them as far as its tests show;
+those on which the worked solution raises, takes long, or gives another sort of value than the tests expect are left
+out. A fault that agrees with the solution on all of them is taken to do what the solution does. A case is proposed only
+after it was run: the solution passes it, and the fault does not. What a program gives where there is no answer
+(`return -1`, the default of `next`) is the problem's choice, which tests that never show it leave open: undecided. So
+is what survives of programs that read stdin, and of test code whose inputs cannot be read.
 """
 
 from __future__ import annotations
 
+import ast
+import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from truegold.verifiers.audit.suites.known_cases import known_cases, tested_names
+from truegold.verifiers.audit.suites.made_inputs import Arguments, make_inputs
 from truegold.verifiers.audit.suites.mutants import Mutant, mutants_of
-from truegold.verifiers.audit.suites.survivors import Kills, Witness, count_kills
 from truegold.verifiers.audit.suites.text_checks import leaked_cases
-from truegold.verifiers.audit.suites.trials import PYTHON
-from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetState
-from truegold.verifiers.code.suite import Inserted, Stdio, Suite
+from truegold.verifiers.audit.suites.trials import PYTHON, Bench
+from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetState, evidence_text
+from truegold.verifiers.code.checks.terms import Raised
+from truegold.verifiers.code.protocols.python_tests import NotReturned
+from truegold.verifiers.code.suite import Asserts, CallCase, Calls, Inserted, Stdio, Suite, UnitTest
+from truegold.verifiers.code.value_comparison import ValueChecker, call_checker_of
+from truegold.verifiers.rates import Rate
 from truegold.verifiers.sandbox.limits import Limits
 
 FAULTY_CPU_S = 0.25
@@ -60,6 +79,25 @@ class _Always:
 """
 _CONSTANTS: tuple[Any, ...] = (None, 0, 1, "", [], True, False)
 _COMMON_OUTPUTS = ("0", "1", "-1", "YES", "NO", "Yes", "No")
+
+MAX_INPUTS = 200
+"""Inputs on which a fault is held against the solution."""
+
+MIN_INPUTS = 20
+"""With fewer of them, that two programs agree says nothing."""
+
+MAX_INPUT_CHARS = 2_000
+"""Longer inputs are not read out of tests: nobody would read them in a report either."""
+
+MAX_CONFIRMED = 5
+"""Differences of one fault that are tried as cases, the shortest first."""
+
+CREDITED = 0.5
+"""The share of survivors that have to be faults for a suite to be called weak. Of 19 findings that were read where all
+counted, six would not have stood: up to half of their survivors were none."""
+
+_UNORDERED = re.compile(r"\b(?:set|sorted|Counter)\(\s*\w+\(")
+_CLOSE = re.compile(r"\babs\(|isclose|allclose|AlmostEqual|round\(")
 
 
 def find_paid_nulls(state: VetState) -> list[str]:
@@ -99,24 +137,17 @@ def measure_kills(state: VetState) -> Kills:
     return kills
 
 
-def caught_share(state: VetState, wrong: Sequence[str]) -> float | None:
-    """Return the share of programs known to be wrong that fail."""
-    passed = _try_programs(state, wrong, _faulty_limits(state))
-    if any(passed):
-        accepted = [index for index, passes in enumerate(passed) if passes]
-        state.report(VetReason.WRONG_ACCEPTED, Severity.FLAG, {"programs": accepted}, "add cases that they fail")
-    return passed.count(False) / len(passed) if passed else None
-
-
-def accepted_share(state: VetState, right: Sequence[str]) -> float | None:
-    """Return the share of programs known to be right that pass."""
-    passed = _try_programs(state, right, state.suite.limits)
-    if not all(passed):
-        rejected = [index for index, passes in enumerate(passed) if not passes]
-        state.report(
-            VetReason.RIGHT_REJECTED, Severity.FLAG, {"programs": rejected}, "look at the cases that they fail"
-        )
-    return passed.count(True) / len(passed) if passed else None
+def share_as_known(state: VetState, programs: Sequence[str], are_right: bool) -> float | None:
+    """Return the share of programs known to be right that pass, or of programs known to be wrong that fail."""
+    bench, order = state.bench(), _cheapest_first(state)
+    limits = state.suite.limits if are_right else _faulty_limits(state)
+    passed = [bench.first_failure(program, limits, order) is None for program in programs]
+    odd = {"programs": [index for index, passes in enumerate(passed) if passes is not are_right]}
+    if odd["programs"] and are_right:
+        state.report(VetReason.RIGHT_REJECTED, Severity.FLAG, odd, "look at the cases that they fail")
+    elif odd["programs"]:
+        state.report(VetReason.WRONG_ACCEPTED, Severity.FLAG, odd, "add cases that they fail")
+    return passed.count(are_right) / len(passed) if passed else None
 
 
 def _report_weakness(state: VetState, kills: Kills) -> None:
@@ -134,16 +165,7 @@ def _report_weakness(state: VetState, kills: Kills) -> None:
 
 def _show_survivor(mutant: Mutant, witness: Witness | None) -> Any:
     """Return what evidence says of a survivor: its change, and what shows that it is wrong."""
-    if witness is None:
-        return mutant.description
-    shown = {"input": witness.input, "expected": witness.expected, "got": witness.got, "case": witness.case}
-    return {"fault": mutant.description, **shown}
-
-
-def _try_programs(state: VetState, programs: Sequence[str], limits: Limits) -> list[bool]:
-    """Return for each program whether it passes."""
-    bench, order = state.bench(), _cheapest_first(state)
-    return [bench.first_failure(program, limits, order) is None for program in programs]
+    return mutant.description if witness is None else {"fault": mutant.description, **asdict(witness)}
 
 
 def _faulty_limits(state: VetState) -> Limits:
@@ -241,3 +263,211 @@ def _definition(parts: Sequence[str], expression: str, indent: str) -> str:
 def _cut(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= 40 else f"{line[:40]}…"
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """An input on which a fault shows."""
+
+    input: str
+    """The arguments, as they are written in a call."""
+    expected: str
+    """What the worked solution returns."""
+    got: str
+    """What the program with the fault does."""
+    case: str
+    """The case to add, as an assertion."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kills:
+    """What became of the mutants."""
+
+    tried: int = 0
+    """The mutants that were tried."""
+    survivors: Sequence[Mutant] = ()
+    """The mutants that pass all cases and should not. Of programs that read stdin some may do what the program does."""
+    witnesses: Mapping[Mutant, Witness] = field(default_factory=dict)
+    """For survivors an input that they should have failed on."""
+    equivalent: int = 0
+    """Mutants that do what the program does on all inputs that were made. They do not count."""
+    undecided: int = 0
+    """Mutants that pass, and of which it is not known whether they should. They do not count either."""
+
+    @property
+    def mutants(self) -> int:
+        """The mutants that count."""
+        return self.tried - self.equivalent - self.undecided
+
+    @property
+    def killed(self) -> int:
+        """The mutants that fail a case."""
+        return self.mutants - len(self.survivors)
+
+    @property
+    def rate(self) -> float | None:
+        """The share of the mutants that fail a case; None where there are none."""
+        return self.killed / self.mutants if self.mutants else None
+
+    @property
+    def doubted_rate(self) -> float:
+        """The rate where only `CREDITED` of the survivors are faults: some differ only where the problem leaves the
+        answer open, or where the worked solution is itself wrong, which nobody can tell without reading."""
+        return self.killed / (self.killed + CREDITED * len(self.survivors)) if self.mutants else 1.0
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the rate by Wilson's formula."""
+        return Rate(self.killed, self.mutants).interval if self.mutants else None
+
+
+def count_kills(state: VetState, tried: int, survivors: Sequence[Mutant], limits: Limits) -> Kills:
+    """Find out of each survivor whether the tests should have caught it. limits: of one run of the faulty programs."""
+    if isinstance(state.suite.tests, Stdio):
+        return Kills(tried, survivors)
+    comparison = _compare(state, limits) if survivors else None
+    if comparison is None or len(comparison.inputs) < MIN_INPUTS:
+        return Kills(tried, undecided=len(survivors))
+    missed: dict[Mutant, Witness] = {}
+    equivalent = undecided = 0
+    for mutant in survivors:
+        differing = [] if mutant.is_fallback else comparison.differences(mutant.source)
+        witness = next((witness for each in differing if (witness := comparison.confirm(mutant.source, each))), None)
+        if witness is not None:
+            missed[mutant] = witness
+        elif differing or mutant.is_fallback:
+            undecided += 1
+        else:
+            equivalent += 1
+    return Kills(tried, tuple(missed), missed, equivalent, undecided)
+
+
+def _compare(state: VetState, limits: Limits) -> _Comparison | None:
+    """Run the worked solution on inputs that are like those of the cases; None where that cannot be done."""
+    seen, expected = _seen_cases(state)
+    names = tested_names(state.suite.tests)
+    if len(names) != 1 or state.reference is None or not seen:
+        return None
+    inputs = make_inputs(seen, MAX_INPUTS, state.options.seed)
+    bench, checker = state.bench(), _checker(state)
+    wide = replace(limits, cpu_s=state.suite.limits.cpu_s)
+    runs = [bench.call(state.reference, names[0], inputs, wide, hash_seed).outcomes for hash_seed in (0, 1)]
+    kinds = {_kind(value) for value in expected}
+    agreed = [
+        (arguments, first)
+        for arguments, first, second in zip(inputs, *runs, strict=True)
+        if not isinstance(first, Raised | NotReturned) and _kind(first) in kinds
+        if checker(first, second) is None and checker(first, first) is None
+    ]
+    shortest = min(len(repr(arguments)) for arguments in seen)
+    limits = replace(limits, cpu_s=2 * limits.cpu_s)
+    return _Comparison(state, state.reference, names[0], agreed, shortest, limits, bench, checker)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    """What the worked solution returns on inputs that were made, to hold faulty programs against."""
+
+    state: VetState
+    reference: str
+    name: str
+    inputs: Sequence[tuple[Arguments, Any]]
+    """Each with what the worked solution returns."""
+    shortest: int
+    """The length of the shortest input seen."""
+    limits: Limits
+    bench: Bench
+    differs: ValueChecker
+
+    def differences(self, program: str) -> list[int]:
+        """Return the inputs on which a program does something else, the shortest first, and no more than are tried."""
+        arguments = [arguments for arguments, _ in self.inputs]
+        outcomes = self.bench.call(program, self.name, arguments, self.limits).outcomes
+        differing = []
+        for index, ((_, expected), outcome) in enumerate(zip(self.inputs, outcomes, strict=True)):
+            if isinstance(outcome, Raised | NotReturned) or self.differs(expected, outcome) is not None:
+                differing.append(index)
+            if isinstance(outcome, NotReturned):
+                break  # It ended the process: what stands behind it was not run.
+        return sorted(differing, key=lambda index: self._oddity(arguments[index]))[:MAX_CONFIRMED]
+
+    def _oddity(self, arguments: Arguments) -> tuple[int, int]:
+        """Return how much shorter than all those seen an input is, and its length: what a problem allows is likelier to
+        be as long as its tests have it, and a reader likes it short."""
+        length = len(repr(arguments))
+        return max(self.shortest - length, 0), length
+
+    def confirm(self, program: str, index: int) -> Witness | None:
+        """Run one input as a case of its own: a witness where the solution passes and the program does not."""
+        arguments, expected = self.inputs[index]
+        written = ", ".join(map(repr, arguments))
+        case, suite = self._case(arguments, f"{self.name}({written})", expected)
+        bench = Bench(suite, self.state.options.tier, self.state.options.python)
+        if not bench.run(self.reference).passed or bench.run(program, limits=self.limits).passed:
+            return None
+        made = bench.call(program, self.name, [arguments], self.limits)
+        return Witness(evidence_text(written), evidence_text(expected), _describe(made.outcomes[0]), case)
+
+    def _case(self, arguments: Arguments, call: str, expected: Any) -> tuple[str, Suite]:
+        """Return a case in the form of the suite, and a suite of it alone."""
+        suite, tests = self.state.suite, self.state.suite.tests
+        if isinstance(tests, Calls):
+            alone = CallCase(arguments, {}, expected)
+            cases = replace(tests, cases=(alone,), plain_args=False, plain_expected=False)
+            return f"{call} == {expected!r}", replace(suite, tests=cases)
+        assert isinstance(tests, Asserts | UnitTest)
+        assertion = f"assert {call} == {expected!r}"
+        if isinstance(expected, float):
+            assertion = f"assert abs({call} - {expected!r}) < 1e-6"
+        elif self.differs.unordered:
+            assertion = f"assert sorted({call}) == {sorted(expected)!r}"
+        code = Asserts(assertion, tests.entry_point, tests.prelude, tests.stub, tests.codecs)
+        return assertion, replace(suite, tests=code)
+
+
+def _seen_cases(state: VetState) -> tuple[list[Arguments], list[Any]]:
+    """Return the arguments of the suite's cases that can be read, and what is expected of each."""
+    tests = state.suite.tests
+    if isinstance(tests, Calls):
+        cases = [case for case in tests.cases if not case.kwargs]
+        return [case.args for case in cases], [case.expected for case in cases]
+    known = state.known if isinstance(tests, Asserts | UnitTest) else []
+    read = [(arguments, case.value) for case in known if (arguments := _read_arguments(case.input)) is not None]
+    return [arguments for arguments, _ in read], [value for _, value in read]
+
+
+def _read_arguments(text: str) -> Arguments | None:
+    """Return the positional arguments of a call as values; None where they are none, or are named."""
+    if len(text) > MAX_INPUT_CHARS:
+        return None
+    try:
+        call = ast.parse(f"f({text})", mode="eval").body
+        if not isinstance(call, ast.Call) or call.keywords:
+            return None
+        return tuple(ast.literal_eval(argument) for argument in call.args)
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError, SystemError):
+        return None
+
+
+def _checker(state: VetState) -> ValueChecker:
+    tests = state.suite.tests
+    if isinstance(tests, Calls):
+        return call_checker_of(tests.checker)
+    code = getattr(tests, "code", "")
+    tolerance = 1e-4 if _CLOSE.search(code) else 1e-6
+    return ValueChecker(abs_tol=tolerance, unordered=_UNORDERED.search(code) is not None)
+
+
+def _kind(value: Any) -> str:
+    """Return the sort of a value; numbers are one sort."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return "number"
+    return "list" if isinstance(value, list | tuple) else type(value).__name__
+
+
+def _describe(outcome: Any) -> str:
+    if isinstance(outcome, Raised):
+        return evidence_text(f"it raises {outcome.type}: {outcome.message}".removesuffix(": "))
+    if isinstance(outcome, NotReturned):
+        return "it does not return within the limit"
+    return evidence_text(outcome)

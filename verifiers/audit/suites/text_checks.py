@@ -89,8 +89,12 @@ def check_texts(state: VetState) -> None:
         if cases:
             state.report(reason, severity, {"cases": cases[:SHOWN_CASES], "count": len(cases)})
     state.repair(without={*contradictory, *cut_off})
-    if not has_program:
-        _set_checker(state, tests)
+    if not has_program and state.statement.several_answers is not None:
+        state.findings.append(needs_checker(AnswersSign.TEXT, {}, state.statement))
+    elif not has_program:
+        checker, findings = requested_checker(tests, state.statement)
+        state.findings += findings
+        state.repair(checker=checker)
 
 
 def check_guessing(state: VetState) -> float | None:
@@ -133,25 +137,11 @@ def _report_free_answers(state: VetState) -> None:
         state.report(VetReason.ANY_ORDER, Severity.FLAG, {"said": order}, _CHECK_TEST_CODE)
 
 
-def _set_checker(state: VetState, tests: Stdio | Calls) -> None:
-    if state.statement.several_answers is not None:
-        state.findings.append(needs_checker(AnswersSign.TEXT, {}, state.statement))
-        return
-    checker, findings = requested_checker(tests, state.statement)
-    state.findings += findings
-    state.repair(checker=checker)
-
-
 def find_duplicates(cases: Sequence[KnownCase]) -> list[int]:
     """Return the cases that an earlier case equals in input and output."""
-    seen: set[tuple[str, str]] = set()
-    duplicates = []
-    for index, case in enumerate(cases):
-        key = (case.input.strip(), case.output.strip())
-        if key in seen:
-            duplicates.append(index)
-        seen.add(key)
-    return duplicates
+    keys = [(case.input.strip(), case.output.strip()) for case in cases]
+    first = {key: index for index, key in reversed([*enumerate(keys)])}
+    return [index for index, key in enumerate(keys) if first[key] < index]
 
 
 def find_contradictions(cases: Sequence[KnownCase]) -> list[int]:

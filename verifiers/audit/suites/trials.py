@@ -33,9 +33,8 @@ from truegold.verifiers.code.python_source import stub_names
 from truegold.verifiers.code.suite import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of
 from truegold.verifiers.sandbox import Job, Local, Ready, Sandbox, Tier
-from truegold.verifiers.sandbox.execution import Execution, Prepared, Program
+from truegold.verifiers.sandbox.execution import Execution, Program
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox.local import Partner
 from truegold.verifiers.verdict import Reason
 
 PYTHON = "python"
@@ -106,29 +105,27 @@ class Bench:
         """Try every case. limits: the suite's where None. SandboxError where the sandbox fails."""
         tests, limits = self.suite.tests, limits or self.suite.limits
         if isinstance(tests, Stdio):
-            return self._run_stdio(tests, self._program(program), range(len(tests.cases)), limits, True, hash_seed)
+            return self._run_stdio(tests, program, range(len(tests.cases)), limits, True, hash_seed)
         return self._run_together(program, limits, True, hash_seed)
 
-    def run_some(self, program: str, order: Sequence[int], limits: Limits) -> Trial:
-        """Try only these cases, up to the first that fails; all cases where they share a process."""
+    def run_some(self, program: str, order: Sequence[int], limits: Limits, language: str | None = None) -> Trial:
+        """Try only these cases, up to the first that fails; all cases where they share a process.
+
+        language: the suite's where None.
+        """
         if isinstance(self.suite.tests, Stdio):
-            return self._run_stdio(self.suite.tests, self._program(program), order, limits, False)
+            return self._run_stdio(self.suite.tests, program, order, limits, False, language=language)
         return self._run_together(program, limits, False)
 
     def first_failure(
         self, program: str, limits: Limits, order: Sequence[int], language: str | None = None
     ) -> int | None:
-        """Return the first case that the program fails, None where it passes all.
-
-        order: of all the cases, for programs that print. language: the suite's where None.
-        """
-        tests = self.suite.tests
-        if isinstance(tests, Stdio):
-            trial = self._run_stdio(tests, self._program(program, language), order, limits, False)
-            return None if trial.passed else order[max(len(trial.attempts) - 1, 0)]
-        trial = self._run_together(program, limits, False)
+        """Return the first case that the program fails, None where it passes all. order: of all the cases."""
+        trial = self.run_some(program, order, limits, language)
         if trial.passed:
             return None
+        if isinstance(self.suite.tests, Stdio):
+            return order[max(len(trial.attempts) - 1, 0)]
         return next((index for index, attempt in enumerate(trial.attempts) if not attempt.passed), len(trial.attempts))
 
     def run_shuffled(self, program: str, seed: int) -> Trial | None:
@@ -166,9 +163,6 @@ class Bench:
         calls: list[CallArguments] = [(name, list(arguments), {}) for arguments in inputs]
         return make_calls(_source(tests, program), calls, tests.codecs, self._plain(hash_seed), limits)
 
-    def _program(self, source: str, language: str | None = None) -> Program:
-        return Program(language or self.suite.language, source)
-
     def _plain(self, hash_seed: int = 0) -> Local:
         return Local(self._local.requested_tier, self._local.python, hash_seed)
 
@@ -176,8 +170,16 @@ class Bench:
         return WatchedLocal(self._local.requested_tier, self._local.python, hash_seed)
 
     def _run_stdio(
-        self, tests: Stdio, program: Program, order: Sequence[int], limits: Limits, run_all: bool, hash_seed: int = 0
+        self,
+        tests: Stdio,
+        source: str,
+        order: Sequence[int],
+        limits: Limits,
+        run_all: bool,
+        hash_seed: int = 0,
+        language: str | None = None,
     ) -> Trial:
+        program = Program(language or self.suite.language, source)
         plain = self._plain(hash_seed)
         backend = RunRecorder(plain, plain)
         ordered = replace(tests, cases=tuple(tests.cases[index] for index in order))
@@ -320,29 +322,23 @@ class RunRecorder:
         """The tier of the back end inside."""
         return self._inner.tier
 
-    def prepare(self, program: Program, limits: Limits) -> Prepared:
+    def prepare(self, program: Program, limits: Limits) -> _RecordedProgram:
         """Make a program ready to run."""
-        return _Recorded(self._inner.prepare(program, limits), self.executions)
+        return _RecordedProgram(self._inner.prepare(program, limits), self.executions)
 
-    def prepare_partner(self, program: Program, limits: Limits) -> Partner:
+    def prepare_partner(self, program: Program, limits: Limits) -> _RecordedProgram:
         """Make a program ready that talks to another one."""
-        return _RecordedPartner(self._inner.prepare_partner(program, limits), self.executions)
+        return _RecordedProgram(self._inner.prepare_partner(program, limits), self.executions)
 
 
-class _Recorded:
-    def __init__(self, inner: Prepared, executions: list[Execution]) -> None:
+class _RecordedProgram:
+    def __init__(self, inner: Ready, executions: list[Execution]) -> None:
         self.compiled = inner.compiled
         self._inner, self._executions = inner, executions
 
     def run(self, stdin: bytes) -> Execution:
         self._executions.append(self._inner.run(stdin))
         return self._executions[-1]
-
-
-class _RecordedPartner:
-    def __init__(self, inner: Partner, executions: list[Execution]) -> None:
-        self.compiled = inner.compiled
-        self._inner, self._executions = inner, executions
 
     def converse(
         self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]

@@ -21,8 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from truegold.verifiers.audit.suites.solutions import missing_package, run_solutions
-from truegold.verifiers.audit.suites.strength import accepted_share, caught_share, find_paid_nulls, measure_kills
-from truegold.verifiers.audit.suites.survivors import Kills
+from truegold.verifiers.audit.suites.strength import Kills, find_paid_nulls, measure_kills, share_as_known
 from truegold.verifiers.audit.suites.text_checks import check_guessing, check_leaks, check_texts
 from truegold.verifiers.audit.suites.vet_state import (
     Severity,
@@ -114,9 +113,10 @@ def _run_steps(state: VetState, references: Sequence[str], wrong: Sequence[str],
     paid = [] if state.dropped else find_paid_nulls(state)
     is_measured = not state.dropped
     kills = measure_kills(state) if is_measured else Kills()
-    caught = caught_share(state, state.programs(wrong)) if is_measured else None
-    accepted = accepted_share(state, state.programs(right)) if is_measured else None
+    caught = share_as_known(state, state.programs(wrong), are_right=False) if is_measured else None
+    accepted = share_as_known(state, state.programs(right), are_right=True) if is_measured else None
     outcome, order = outcome_of(state.findings), list(Severity)
+    needed_s = state.trial.cpu_s if state.trial is not None else None
     return Vetting(
         outcome=outcome,
         findings=sorted(state.findings, key=lambda finding: order.index(finding.severity)),
@@ -126,18 +126,12 @@ def _run_steps(state: VetState, references: Sequence[str], wrong: Sequence[str],
         references=len(programs),
         kills=kills,
         paid=paid,
-        headroom=_headroom(state),
+        headroom=None if needed_s is None else needed_s / state.suite.limits.cpu_s,
         guess_chance=chance,
         leaked=leaked,
         caught=caught,
         accepted=accepted,
     )
-
-
-def _headroom(state: VetState) -> float | None:
-    if state.trial is None or state.trial.cpu_s is None:
-        return None
-    return state.trial.cpu_s / state.suite.limits.cpu_s
 
 
 def _unreadable(message: str) -> Vetting:
