@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.clean import EDITS, Boilerplate
-from truegold.pipeline.clean.stage import NOTES, clean_row
+from truegold.pipeline.clean import EDITS
+from truegold.pipeline.clean.stage import NOTES, Cleaner, clean_row
 from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.flag.rules import BUILT_IN
 from truegold.pipeline.tables.rows import Row, dump_json
@@ -67,16 +67,16 @@ def main() -> None:
 def measure(folder: Path) -> dict[str, Measured]:
     """Clean every row and run the rules on it. AssertionError where a second cleaning or an undoing goes wrong."""
     config = CleanConfig()
-    boilerplate = Boilerplate(config)
+    cleaner = Cleaner(config)
     measured = {half: Measured() for half in HALVES}
     for half, row in rows(folder):
         half_counts = measured[half]
         started = time.process_time()
-        cleaned, changes = clean_row(row, config, boilerplate)
+        cleaned, changes = clean_row(row, config, cleaner)
         half_counts.seconds += time.process_time() - started
         half_counts.rows += 1
         location = f"{row['source']}:{row['source_row']}"
-        again, more = clean_row(cleaned, config, boilerplate)
+        again, more = clean_row(cleaned, config, cleaner)
         assert (again, more) == (cleaned, []), f"{location}: cleaned twice, it is another row"
         for edit in {edit.reason: edit for _, edit in changes}.values():  # a row counts once
             _count(half_counts, edit.reason, row, *_around(edit.before, edit.after))

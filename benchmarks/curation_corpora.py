@@ -15,8 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.clean import Boilerplate
-from truegold.pipeline.clean.stage import clean_row
+from truegold.pipeline.clean.stage import Cleaner, clean_row
 from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.sources.columns import last_boxed
 from truegold.pipeline.tables.rows import Row, row_id
@@ -145,7 +144,7 @@ def rows(corpus: str, folder: Path) -> Iterator[Row]:
     """Yield the cleaned rows of a corpus in the order of its file."""
     file, read = CORPORA[corpus]
     config = CleanConfig()
-    boilerplate = Boilerplate(config)
+    cleaner = Cleaner(config)
     with (folder / f"{file}.jsonl").open(encoding="utf-8") as lines:
         for line_number, text in enumerate(lines, start=1):
             fields = read(json.loads(text))
@@ -165,4 +164,4 @@ def rows(corpus: str, folder: Path) -> Iterator[Row]:
                 "split": "train",
                 "meta": "{}",
             }
-            yield clean_row(row, config, boilerplate)[0]
+            yield clean_row(row, config, cleaner)[0]

@@ -34,11 +34,11 @@ from typing import Any
 
 import polars as pl
 
-from truegold.pipeline.decontaminate.file import decontaminate_file
+from truegold.pipeline.decontaminate.matches import find_leaks_in_file
 from truegold.pipeline.engines.text_vectors import load_encoder
 from truegold.pipeline.near.embedding import Encoder
+from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.sources.problem_batches import ProblemColumns
 
 POOL_FILES = (
     "gsm8k_train", "math_train_7474", "ape210k_test", "ape210k_valid", "qwen_college_math", "qwen_mawps", "qwen_cmath",
@@ -169,7 +169,7 @@ def truegold_matches(planted: Planted, work: Path, encoder: Encoder | None = Non
     evals.write_text(
         "".join(json.dumps({"id": name, "prompt": text}) + "\n" for name, text in planted.eval_items.items())
     )
-    decontaminate_file(data, [str(evals)], work / "out", ProblemColumns(), ProblemColumns(), NullProgress(), encoder)
+    find_leaks_in_file(data, {str(evals): ProblemColumns()}, work / "out", ProblemColumns(), NullProgress(), encoder)
     matches = pl.read_parquet(work / "out" / "matches.parquet")
     return set(zip(matches["id"], matches["against_id"], strict=True))
 

@@ -36,9 +36,9 @@ from typing import Any
 import polars as pl
 from curation_decontamination import edited, is_odd, pool_texts, rows
 
-from truegold.pipeline.dedup.file import dedup_file
+from truegold.pipeline.dedup.clusters import find_clusters
+from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.sources.problem_batches import ProblemColumns
 
 REWORDINGS = "gsm8k_test_rephrased"
 MAX_CHARS = 1000
@@ -53,7 +53,7 @@ def clusters(texts: list[str], golds: list[str | None], work: Path) -> list[int]
     with path.open("w", encoding="utf-8") as file:
         for text, gold in zip(texts, golds, strict=True):
             file.write(json.dumps({"prompt": text, "gold": gold}) + "\n")
-    dedup_file(path, work / "out", ProblemColumns("prompt"), None, NullProgress())
+    find_clusters(path, work / "out", ProblemColumns("prompt"), None, NullProgress())
     cluster_ids: list[int] = pl.read_parquet(work / "out" / "clusters.parquet")["cluster"].to_list()
     return cluster_ids
 

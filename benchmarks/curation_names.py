@@ -19,10 +19,10 @@ from pathlib import Path
 import polars as pl
 from curation_decontamination import is_odd, rows
 
-from truegold.pipeline.decontaminate.file import decontaminate_file
+from truegold.pipeline.decontaminate.matches import find_leaks_in_file
 from truegold.pipeline.near.embedding import Encoder
+from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.sources.problem_batches import ProblemColumns
 
 NAMES = (
     "Alice Brian Carla Derek Elena Felix Grace Hassan Ivy Jonas Kira Liam Mona Nadia Oscar Priya Quentin Rosa Stefan"
@@ -63,11 +63,10 @@ def measure(folder: Path, work: Path, encoder: Encoder | None = None, pool_size:
     for name, pairs in (("records", records), ("evals", list(eval_items.items()))):
         lines = (json.dumps({"id": key, "prompt": text}) + "\n" for key, text in pairs)
         (work / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
-    decontaminate_file(
+    find_leaks_in_file(
         work / "records.jsonl",
-        [str(work / "evals.jsonl")],
+        {str(work / "evals.jsonl"): ProblemColumns()},
         work,
-        ProblemColumns(),
         ProblemColumns(),
         NullProgress(),
         encoder,

@@ -4,7 +4,7 @@
     truegold decontaminate --data train.jsonl --against math500 --against evals.jsonl --out decontaminated
 
 find equal problems in one file or in two. The first writes clusters.parquet and flags.parquet
-(`truegold.pipeline.dedup.file`), the second matches.parquet (`truegold.pipeline.decontaminate.file`).
+(`truegold.pipeline.dedup.clusters`), the second matches.parquet (`truegold.pipeline.decontaminate.matches`).
 
     truegold flag --data train.jsonl --samples answers.jsonl --out flagged
 
@@ -58,10 +58,10 @@ def dedup(
     ] = None,
 ) -> None:
     """Find copies, rewordings and templates among the problems of a file."""
-    from truegold.pipeline.dedup.file import dedup_file
+    from truegold.pipeline.dedup.clusters import find_clusters
     from truegold.pipeline.near import ShardRunner, run_in_threads
+    from truegold.pipeline.problems import ProblemColumns, describe_reading
     from truegold.pipeline.running.disk import disk_errors_reported
-    from truegold.pipeline.sources.problem_batches import ProblemColumns, describe_reading
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
     run_shards: ShardRunner = run_in_threads
@@ -71,7 +71,7 @@ def dedup(
         run_shards = on_ray(None if ray == "local" else ray)
     with disk_errors_reported(out), Terminal(errors).stage("dedup") as terminal:
         terminal.note(describe_reading(data, columns))
-        counts = dedup_file(data, out.absolute(), columns, template_cap, terminal, run_shards)
+        counts = find_clusters(data, out.absolute(), columns, template_cap, terminal, run_shards)
     lines = [f"The problems of {data} were compared with each other."]
     report = write_summary(
         out, f"Duplicates in {data.name}", lines, {"Counts": (("what", "rows"), list(counts.items()))}
@@ -98,10 +98,10 @@ def decontaminate(
     ] = None,
 ) -> None:
     """Find problems of evaluation sets in a file: copies, parts of longer texts, rewordings."""
-    from truegold.pipeline.decontaminate.file import decontaminate_file
+    from truegold.pipeline.decontaminate.matches import find_leaks_in_file
     from truegold.pipeline.engines.text_vectors import load_encoder
+    from truegold.pipeline.problems import ProblemColumns, describe_reading
     from truegold.pipeline.running.disk import disk_errors_reported
-    from truegold.pipeline.sources.problem_batches import ProblemColumns, describe_reading
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
     against_columns = ProblemColumns(
@@ -110,7 +110,7 @@ def decontaminate(
     with disk_errors_reported(out), Terminal(errors).stage("decontaminate") as terminal:
         terminal.note(describe_reading(data, columns))
         encoder = None if embedder is None else load_encoder(embedder)
-        counts = decontaminate_file(data, against, out, columns, against_columns, terminal, encoder)
+        counts = find_leaks_in_file(data, dict.fromkeys(against, against_columns), out, columns, terminal, encoder)
     lines = [f"The problems of {data} were looked for in {', '.join(against)}."]
     report = write_summary(out, f"Leaks in {data.name}", lines, {"Counts": (("what", "rows"), list(counts.items()))})
     print_line(f"matches: {out / 'matches.parquet'}\nreport: {report}")
@@ -150,8 +150,8 @@ def flag(
     from truegold.flows.execute import execute, open_run, stage_caller
     from truegold.flows.plan import GROUP_SIZE, report_stage
     from truegold.pipeline.curation.plan import flagging_stages, last_flagging
+    from truegold.pipeline.problems import guess_columns_with_options
     from truegold.pipeline.running.stage import load_record
-    from truegold.pipeline.sources.problem_batches import guess_columns_with_options
     from truegold.pipeline.suspicion.stage import sample_files, summary_lines
     from truegold.pipeline.tables.ledger import FLAGS_FILE
     from truegold.pipeline.tables.reasons import SUSPICION_FILE
@@ -200,8 +200,8 @@ def verify(
     id_column: IdColumn = None,
 ) -> None:
     """Judge responses against gold answers."""
-    from truegold.pipeline.sources.problem_batches import ProblemColumns
-    from truegold.pipeline.verify.file import verify_file
+    from truegold.pipeline.problems import ProblemColumns
+    from truegold.pipeline.verify.responses import verify_file
 
     refuse_input(output_, input_)
     with disk_errors_reported(output_), Terminal(errors).stage("verify") as terminal:

@@ -114,8 +114,8 @@ def audit_(
     """
     import datetime
 
+    from truegold.pipeline.problems import read_golds
     from truegold.pipeline.running.disk import disk_errors_reported
-    from truegold.pipeline.sources.problem_batches import read_golds
     from truegold.verifiers.audit import Card, as_json, audit, check, markdown
     from truegold.verifiers.audit.card import summary_lines
     from truegold.verifiers.audit.contract import find_unchecked

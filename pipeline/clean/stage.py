@@ -27,9 +27,17 @@ from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.row_workers import map_rows
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.sources.provenance import PROVENANCE_NOTES
 from truegold.pipeline.tables.ledger import Ledger
-from truegold.pipeline.tables.rows import NOTES, ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows
+from truegold.pipeline.tables.rows import (
+    NOTES,
+    PROVENANCE_NOTES,
+    ROW_SCHEMA,
+    Row,
+    TableWriter,
+    count_rows,
+    dump_json,
+    read_rows,
+)
 from truegold.pipeline.text.announced_answers import drop_answer_line
 from truegold.pipeline.text.gold_types import gold_note
 from truegold.pipeline.text.language import UNKNOWN, known_languages, language_of
@@ -37,8 +45,8 @@ from truegold.pipeline.text.options import chosen_letters, find_options
 from truegold.verifiers import ConfigError
 
 ROWS_FILE = "rows.parquet"
-_Text = Literal["gold", "solution", "prompt"]
-_TEXTS: tuple[_Text, ...] = ("gold", "solution", "prompt")
+TextColumn = Literal["gold", "solution", "prompt"]
+_TEXTS: tuple[TextColumn, ...] = ("gold", "solution", "prompt")
 """The columns that are cleaned. The prompt comes last, because what leaks into it is seen by the cleaned gold."""
 _Changes = list[tuple[str, Edit]]
 """The edits of a row, each with its column."""
@@ -68,21 +76,22 @@ def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progre
 
 def _make_cleaner(config: CleanConfig) -> Callable[[Row], tuple[Row, _Changes, _Fault | None]]:
     """Return a function that cleans one row, and gives its edits and the fault for which it has to go."""
-    boilerplate = Boilerplate(config)
+    cleaner = Cleaner(config)
 
     def clean_and_check(row: Row) -> tuple[Row, _Changes, _Fault | None]:
-        cleaned, changes = clean_row(row, config, boilerplate)
+        cleaned, changes = clean_row(row, config, cleaner)
         return cleaned, changes, _find_fault(cleaned, config)
 
     return clean_and_check
 
 
-def clean_row(row: Row, config: CleanConfig, boilerplate: Boilerplate) -> tuple[Row, _Changes]:
+def clean_row(row: Row, config: CleanConfig, cleaner: Cleaner) -> tuple[Row, _Changes]:
     """Return the cleaned row with its notes, and the edits that led to it in their order."""
     cleaned = row.copy()
     changes: _Changes = []
     for column in _TEXTS:
-        for edit in _text_edits(cleaned, column, config, boilerplate):
+        text = cleaned[column]
+        for edit in () if text is None else cleaner.edits(column, text, cleaned["gold"], cleaned["domain"]):
             cleaned[column] = edit.after
             changes.append((column, edit))
     cleaned["solution"] = cleaned["solution"] or None
@@ -95,20 +104,31 @@ def clean_row(row: Row, config: CleanConfig, boilerplate: Boilerplate) -> tuple[
     return cleaned, changes
 
 
-def _text_edits(row: Row, column: _Text, config: CleanConfig, boilerplate: Boilerplate) -> list[Edit]:
-    text = row[column]
-    if text is None:
-        return []
-    if row["domain"] == "code":
-        return clean_code(text, config.skip)
-    # A prompt above the bound is dropped anyway; cutting "Q:" a million times off its start would take hours.
-    if column != "prompt" or len(text) > 4 * config.max_prompt_chars:
-        return clean_prose(text, config.skip)
+class Cleaner:
+    """Cleans single texts: one for each configuration."""
 
-    def cut_leak(prompt: str) -> str:
-        return drop_answer_line(prompt, row["gold"], config.min_prompt_chars)
+    def __init__(self, config: CleanConfig | None = None) -> None:
+        self._config = config or CleanConfig()
+        self._boilerplate = Boilerplate(self._config)
 
-    return clean_prose(text, config.skip, (("leaked_answer", cut_leak), ("boilerplate", boilerplate.cut)))
+    def edits(self, column: TextColumn, text: str, gold: str | None, domain: str) -> list[Edit]:
+        """Return the edits that clean a text of a row with this gold and domain."""
+        config = self._config
+        if domain == "code":
+            return clean_code(text, config.skip)
+        # A prompt above the bound is dropped anyway; cutting "Q:" a million times off its start would take hours.
+        if column != "prompt" or len(text) > 4 * config.max_prompt_chars:
+            return clean_prose(text, config.skip)
+
+        def cut_leak(prompt: str) -> str:
+            return drop_answer_line(prompt, gold, config.min_prompt_chars)
+
+        return clean_prose(text, config.skip, (("leaked_answer", cut_leak), ("boilerplate", self._boilerplate.cut)))
+
+    def clean(self, column: TextColumn, text: str, gold: str | None, domain: str) -> str:
+        """Return the cleaned text."""
+        edits = self.edits(column, text, gold, domain)
+        return edits[-1].after if edits else text
 
 
 def _turn_into_choice(row: Row, config: CleanConfig) -> _Changes:

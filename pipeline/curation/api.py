@@ -39,14 +39,14 @@ from truegold.pipeline.curation.user_rows import (
     named_in_errors,
     write_rows_file,
 )
-from truegold.pipeline.decontaminate.file import decontaminate_file
-from truegold.pipeline.dedup.file import dedup_file
+from truegold.pipeline.decontaminate.matches import find_leaks_in_file
+from truegold.pipeline.dedup.clusters import find_clusters
+from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.report import report
 from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import RECORD, Output, Stage, StageResult, plan_stage, run_stage
-from truegold.pipeline.sources.data_files import open_file
-from truegold.pipeline.sources.problem_batches import MAX_ROW_BYTES, ProblemColumns
+from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
 from truegold.pipeline.suspicion.stage import SampleFile
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
@@ -64,7 +64,7 @@ class Deduplicated:
     flags: pl.DataFrame
     """Rows of one problem whose golds differ (`conflicting_labels`)."""
     clusters: pl.DataFrame
-    """One line for each row; `truegold.pipeline.dedup.file` describes the columns."""
+    """One line for each row; `truegold.pipeline.dedup.clusters` describes the columns."""
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def deduplicate(
     with tempfile.TemporaryDirectory(prefix="truegold-") as folder:
         path = write_rows_file(rows, Path(folder))
         with named_in_errors(_labels(rows, path, "rows")):
-            dedup_file(path, Path(folder), ProblemColumns(prompt, gold, id), template_cap, NullProgress())
+            find_clusters(path, Path(folder), ProblemColumns(prompt, gold, id), template_cap, NullProgress())
         clusters = pl.read_parquet(Path(folder) / "clusters.parquet")
         flags = pl.read_parquet(Path(folder) / FLAGS_FILE)
     dropped = clusters.filter(~pl.col("keep"))
@@ -223,7 +223,7 @@ def find_leaks(
         columns = ProblemColumns(prompt, gold, id)
         out_dir = Path(folder) / "out"
         with named_in_errors(labels):
-            decontaminate_file(path, specs, out_dir, columns, ProblemColumns(), NullProgress())
+            find_leaks_in_file(path, dict.fromkeys(specs, ProblemColumns()), out_dir, columns, NullProgress())
         names = {str(file): name for file, name in labels.items()}
         matches = pl.read_parquet(out_dir / "matches.parquet").with_columns(pl.col("against").replace(names))
         records = open_file(path, "auto", MAX_ROW_BYTES).records

@@ -34,11 +34,11 @@ from truegold.pipeline.curation.gate_checks import (
     questions_of,
     why_nothing_is_tested,
 )
-from truegold.pipeline.decontaminate.file import decontaminate_file
+from truegold.pipeline.decontaminate.matches import find_leaks_in_file
 from truegold.pipeline.export.convert import read_tables, rejects_of, tables_of
 from truegold.pipeline.flag import flag
+from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.sources.problem_batches import ProblemColumns
 from truegold.pipeline.sources.records import describe_reasons
 from truegold.pipeline.tables.ledger import FLAGS_FILE
 from truegold.pipeline.tables.rows import Row, count_rows, read_rows, write_rows
@@ -197,7 +197,7 @@ def _flag(rows: Path, folder: Path, gated: Gated, progress: Progress) -> None:
 def _find_leaks(rows: Path, options: GateOptions, folder: Path, gated: Gated, progress: Progress) -> None:
     out = folder / "leaks"
     columns = ProblemColumns("prompt", "gold", "id")
-    decontaminate_file(rows, options.against, out, columns, ProblemColumns(), progress)
+    find_leaks_in_file(rows, dict.fromkeys(options.against, ProblemColumns()), out, columns, progress)
     matches = pl.read_parquet(out / "matches.parquet").unique(["row", "against"], keep="first", maintain_order=True)
     lines = [(row["source"], row["source_row"]) for row in read_rows(rows, ["source", "source_row"])]
     for position, against, kind, item in matches.select("row", "against", "kind", "against_id").iter_rows():

@@ -33,14 +33,13 @@ from pydantic import ValidationError
 from truegold.pipeline.config.base import describe_mistakes
 from truegold.pipeline.config.sources import Columns
 from truegold.pipeline.config.stages import CurationConfig
-from truegold.pipeline.sources.columns import find_column, json_safe
-from truegold.pipeline.sources.data_files import check_file, open_file
-from truegold.pipeline.sources.problem_batches import (
+from truegold.pipeline.problems import (
     BATCH_ROWS,
-    MAX_ROW_BYTES,
     ProblemColumns,
     guess_columns_with_options,
 )
+from truegold.pipeline.sources.columns import find_column, json_safe
+from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, check_file, open_file
 from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Unusable, first_line, sample_values
 from truegold.verifiers import ConfigError, InputError, TruegoldError
 from truegold.verifiers.user_code import did_you_mean
@@ -214,7 +213,7 @@ def add_guessed_columns(path: Path, columns: Mapping[str, Any], *, options_apart
     samples = sample_values(islice(source.records, LOOK_AHEAD))
     guessed: dict[str, Any] = {}
     if not columns.keys() & {"gold", "tests", "verifier"}:
-        guessed["gold"] = ProblemColumns().resolve(samples, source.location).gold
+        guessed["gold"] = ProblemColumns().resolve(samples, source.location).columns.gold
     if "solution" not in columns:
         taken = [name for name in columns.values() if isinstance(name, str)]
         guessed["solution"] = find_column("solution", samples, exclude=taken)

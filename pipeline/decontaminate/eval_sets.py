@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from truegold.pipeline.config.sources import HubSource
+from truegold.pipeline.problems import Batch, ProblemColumns, problems_of, read_problems
 from truegold.pipeline.sources.data_files import check_file
 from truegold.pipeline.sources.hub import open_hub
-from truegold.pipeline.sources.problem_batches import Batch, ProblemColumns, problems_of, read_problems
 from truegold.verifiers import InputError
 from truegold.verifiers.user_code import did_you_mean
 

@@ -7,8 +7,8 @@
 
 Inputs: `rows`, and the files and folders of `against` under `against 0`, `against 1` and so on, for the sake of the
 stage's key. Rows are compared before duplicates go, each for itself, because the rewording that stays of a problem need
-not be the one that is recognised. `matches.parquet` has every pair with both texts (`decontaminate.file`); its `row` is
-the row's number in `rows`. Held-out rows that match stay, with a ledger record: nothing is trained on them.
+not be the one that is recognised. `matches.parquet` has every pair with both texts (`matches`); its `row` is the row's
+number in `rows`. Held-out rows that match stay, with a ledger record: nothing is trained on them.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.config.stages import DecontaminateConfig, EvalSetConfig, MatchKind
-from truegold.pipeline.decontaminate.file import find_matches, items_by_set
+from truegold.pipeline.decontaminate.matches import find_matches
+from truegold.pipeline.problems import BATCH_ROWS, Batch, ProblemColumns
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.sources.problem_batches import BATCH_ROWS, Batch, ProblemColumns
 from truegold.pipeline.tables.ledger import Ledger
-from truegold.pipeline.tables.reasons import MATCHES_FILE
+from truegold.pipeline.tables.reasons import MATCHES_FILE, items_by_set
 from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
 
 ROWS_FILE = "rows.parquet"
@@ -49,7 +49,7 @@ def decontaminate(
     """Drop the training rows that stand in an evaluation set. InputError where a set cannot be read."""
     path = inputs["rows"]
     sets = {entry.set: problem_columns(entry) for entry in config.against}
-    find_matches(lambda: _batches(path), sets, out_dir, progress)
+    find_matches(lambda clean: _batches(path), sets, out_dir, progress)
     matches = pl.read_parquet(out_dir / MATCHES_FILE)
     by_row = matches.partition_by("row", as_dict=True, maintain_order=True)
     matching: Counter[str] = Counter(matches.unique(["row", "against"])["against"].to_list())

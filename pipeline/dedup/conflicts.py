@@ -49,8 +49,30 @@ class GoldCounts:
 
 
 def shown_text(prompt: str, gold: str | None) -> dict[str, str]:
-    """Return a row of a conflict as its evidence shows it."""
+    """Return a row as the evidence of a flag shows it."""
     return {"prompt": prompt[:PROMPT_CHARS], "gold": (gold or "")[:GOLD_CHARS]}
+
+
+@dataclass(slots=True)
+class Conflict:
+    """The rows of one problem and their golds, duplicates included."""
+
+    golds: GoldCounts = field(default_factory=GoldCounts)
+    rows: list[str | int] = field(default_factory=list)
+    texts: list[dict[str, str]] = field(default_factory=list)
+    """Prompt and gold of each of `rows`, so that a reader of one row's flag sees what it contradicts."""
+
+    def add(self, name: str | int, prompt: str, gold: str | None, key: int) -> None:
+        """Take in one more row, which is called `name`; `key` is equal for golds that are the same."""
+        if len(self.rows) < MAX_SHOWN:
+            self.rows.append(name)
+            self.texts.append(shown_text(prompt, gold))
+        self.golds.add(gold, key)
+
+    def evidence(self) -> dict[str, Any]:
+        """Return what the flags of its rows say."""
+        evidence: dict[str, Any] = {"golds": self.golds.by_text(), "rows": self.rows, "texts": self.texts}
+        return {**evidence, "rows_with_other_golds": self.golds.others} if self.golds.others else evidence
 
 
 def conflict_flag(

@@ -22,14 +22,12 @@ rewordings (some 500 bytes for each row that is no copy), for the evidence, and 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from truegold.pipeline.config.stages import DedupConfig
-from truegold.pipeline.dedup.conflicts import MAX_SHOWN, GoldCounts, conflict_flag, shown_text
+from truegold.pipeline.dedup.conflicts import Conflict, conflict_flag
 from truegold.pipeline.dedup.copy_table import KEY_COLUMNS, CopyTable
 from truegold.pipeline.dedup.priority import overrule, read_heldout, read_ranks
 from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, keep_all_but_copies
@@ -103,26 +101,6 @@ def _drop_reason(outcome: Outcome, position: int) -> str:
     return "exact_duplicate" if outcome.relation[position] == Relation.EXACT else "same_problem"
 
 
-@dataclass(slots=True)
-class _Conflict:
-    """The rows of one problem and their golds, duplicates included."""
-
-    golds: GoldCounts = field(default_factory=GoldCounts)
-    rows: list[str] = field(default_factory=list)
-    texts: list[dict[str, str]] = field(default_factory=list)
-    """Prompt and gold of each of `rows`, so that whoever reads one row's flag sees what it contradicts."""
-
-    def add(self, row: Row) -> None:
-        if len(self.rows) < MAX_SHOWN:
-            self.rows.append(f"{row['source']}:{row['source_row']}")
-            self.texts.append(shown_text(row["prompt"], row["gold"]))
-        self.golds.add(row["gold"], gold_key(row["gold"]))
-
-    def evidence(self) -> dict[str, Any]:
-        evidence: dict[str, Any] = {"golds": self.golds.by_text(), "rows": self.rows, "texts": self.texts}
-        return {**evidence, "rows_with_other_golds": self.golds.others} if self.golds.others else evidence
-
-
 class _Witnesses:
     """What the evidence says about other rows: identities of rows kept for duplicates, and the conflicts."""
 
@@ -133,7 +111,7 @@ class _Witnesses:
         self._sources = np.empty(len(self._positions), dtype=np.uint32)
         self._source_numbers: dict[tuple[str, str], int] = {}
         self._filled = 0
-        self.conflicts = [_Conflict() for _ in range(int(outcome.conflict.max(initial=-1)) + 1)]
+        self.conflicts = [Conflict() for _ in range(int(outcome.conflict.max(initial=-1)) + 1)]
 
     def add_kept(self, row: Row) -> None:
         """Take in the next row that has duplicates, in the order of positions."""
@@ -158,5 +136,6 @@ def _read_witnesses(path: Path, outcome: Outcome) -> _Witnesses:
         if has_duplicates[position]:
             witnesses.add_kept(row)
         if (conflict := int(outcome.conflict[position])) >= 0:
-            witnesses.conflicts[conflict].add(row)
+            name = f"{row['source']}:{row['source_row']}"
+            witnesses.conflicts[conflict].add(name, row["prompt"], row["gold"], gold_key(row["gold"]))
     return witnesses

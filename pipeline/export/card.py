@@ -28,11 +28,10 @@ import yaml
 from truegold.pipeline.accounting.accounting import SourceAccount, count_by_source, count_rows_by_end, describe_losses
 from truegold.pipeline.accounting.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
 from truegold.pipeline.config.stages import ExportConfig
-from truegold.pipeline.decontaminate.file import items_by_set
 from truegold.pipeline.running.disk import digest_json
 from truegold.pipeline.sources.provenance import provenance_of
 from truegold.pipeline.tables.ledger import LEDGER_FILE
-from truegold.pipeline.tables.reasons import MATCHES_FILE
+from truegold.pipeline.tables.reasons import MATCHES_FILE, items_by_set
 from truegold.pipeline.tables.rows import KEY, NOTES, Row, RowKey
 from truegold.pipeline.tables.run_files import RunFiles
 from truegold.pipeline.text.shown_text import visible

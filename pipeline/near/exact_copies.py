@@ -98,7 +98,17 @@ def accepted_text(gold: str | None, verifier_args: str) -> str | None:
     arguments = orjson.loads(verifier_args)
     if mistake_in_golds(arguments.get(OTHER_GOLDS, ())) is not None:
         return gold
-    return BETWEEN_GOLDS.join(text.replace(BETWEEN_GOLDS, " ") for text in all_golds(gold, arguments))
+    return join_golds(all_golds(gold, arguments))
+
+
+def join_golds(golds: Sequence[str]) -> str | None:
+    """Return accepted golds as one text, which `gold_key` and `golds.compare_golds` take apart; None for none."""
+    return BETWEEN_GOLDS.join(text.replace(BETWEEN_GOLDS, " ") for text in golds) if golds else None
+
+
+def shown_gold(golds: str | None) -> str | None:
+    """Return the first of the golds that `join_golds` has joined: a row's own."""
+    return None if golds is None else golds.partition(BETWEEN_GOLDS)[0]
 
 
 def gold_form(gold: str | None) -> str | None:

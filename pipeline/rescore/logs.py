@@ -21,9 +21,8 @@ from typing import Any
 from truegold.pipeline.rescore.rollout import Rollout
 from truegold.pipeline.sources.columns import Column, gold_texts, text_of
 from truegold.pipeline.sources.conversations import read_prompt, read_response
-from truegold.pipeline.sources.data_files import open_file
+from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
 from truegold.pipeline.sources.jsonl import parse_structure
-from truegold.pipeline.sources.problem_batches import MAX_ROW_BYTES
 from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Unusable, sample_values
 from truegold.pipeline.sources.row_columns import with_golds
 from truegold.pipeline.tables.rows import dump_json

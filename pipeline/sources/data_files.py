@@ -14,16 +14,19 @@ Parquet (`.parquet`, `.pq`) is read in batches of bounded size; structs become d
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
+import gzip
+from collections.abc import Iterator, Set
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from truegold.pipeline.sources.jsonl import Line, read_jsonl, read_lines
+from truegold.pipeline.running.disk import written_aside
+from truegold.pipeline.sources.jsonl import BLOCK_BYTES, Line, is_packed, open_bytes, read_jsonl, read_lines
 from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, is_utf8, value_size
 from truegold.pipeline.tables.rows import BATCH_ROWS
 from truegold.verifiers import InputError
@@ -38,6 +41,9 @@ SUFFIXES = {
     ".tsv": "csv",
 }
 """The format that the end of a file's name stands for."""
+
+MAX_ROW_BYTES = 64 * 2**20
+"""Commands on one file read no longer line into memory; a run has its own bound (`data.max_row_bytes`)."""
 
 FILE_NAME_CHARS = 255
 """The longest name that a file can have. It is taken as an excerpt, since a name may hold bytes that are no text."""
@@ -288,3 +294,59 @@ def _batch_rows(metadata: Any) -> int:
     groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
     widest = max((group.total_byte_size / max(group.num_rows, 1) for group in groups), default=0)
     return int(min(BATCH_ROWS, max(1, BATCH_TEXT // max(widest, 1))))
+
+
+def split_file(path: Path, dropped: Set[int], folder: Path) -> tuple[Path, Path]:
+    """Write the records of a file that stay, and those that are dropped, in the file's own form; return the two files.
+
+    `dropped` has the row numbers of those. `train.jsonl.gz` becomes `kept.jsonl.gz` and `dropped.jsonl.gz` in `folder`,
+    of the same lines; the header of CSV stands in both.
+    """
+    form, packed = form_by_suffix(path), is_packed(path)
+    suffixes = "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:])
+    targets = folder / f"kept{suffixes}", folder / f"dropped{suffixes}"
+    with written_aside(targets[0]) as kept_file, written_aside(targets[1]) as dropped_file:
+        if form == "parquet":
+            _split_parquet(path, dropped, kept_file, dropped_file)
+        else:
+            opener = gzip.open if packed else open
+            with opener(kept_file, "wb") as kept, opener(dropped_file, "wb") as gone:
+                for line_number, part in _numbered_parts(path, form):
+                    is_header = form == "csv" and line_number == 0
+                    if is_header or line_number not in dropped:
+                        kept.write(part)
+                    if is_header or line_number in dropped:
+                        gone.write(part)
+    return targets
+
+
+def _split_parquet(path: Path, dropped: Set[int], kept_file: Path, dropped_file: Path) -> None:
+    row_number = 1
+    with (
+        open_parquet(path) as file,
+        pq.ParquetWriter(kept_file, file.schema_arrow) as kept,
+        pq.ParquetWriter(dropped_file, file.schema_arrow) as gone,
+    ):
+        for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
+            goes = pa.array([number in dropped for number in range(row_number, row_number + batch.num_rows)])
+            kept.write_batch(batch.filter(pc.invert(goes)))
+            gone.write_batch(batch.filter(goes))
+            row_number += batch.num_rows
+
+
+def _numbered_parts(path: Path, form: str) -> Iterator[tuple[int, bytes]]:
+    """Yield the lines of a file, long ones in parts, with the number of the line that their record begins on.
+
+    That of the header of CSV is 0.
+    """
+    starts: set[int] | None = None
+    if form == "csv":
+        starts = {record.row_number for record in read_csv(path, MAX_ROW_BYTES)}
+    line_number, record, begins_line = 0, 0, True
+    with open_bytes(path) as lines:
+        while part := lines.readline(BLOCK_BYTES):
+            line_number += begins_line
+            if starts is None or line_number in starts:
+                record = line_number
+            begins_line = part.endswith(b"\n")
+            yield record, part

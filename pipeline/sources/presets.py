@@ -10,7 +10,7 @@ of `PRESETS` that fits, and puts the configured columns over it.
 
 `columns: {prompt: Body, gold: Answer}` over a file of `{"Body": "...", "Question": "...", "Answer": 51.0}` takes those
 two and no preset. `columns: {gold: answr}` ends with one line: the file, the missing column, those that exist, and
-"Did you mean 'answer'?". Commands that work alone on a file ask `guess_columns`, so that a column which one command
+"Did you mean 'answer'?". Commands that work alone on a file ask `guess_layout`, so that a column which one command
 reads is read by all.
 """
 
@@ -246,20 +246,18 @@ def layout_of_preset(name: str, samples: Samples, location: str, taken: Set[str]
     return layout
 
 
-def guess_columns(samples: Samples) -> Columns:
-    """Return which column is which, by the names and values of the sample records; what is not there is left out.
+def guess_layout(samples: Samples) -> Layout:
+    """Return how records are read, by the names and values of the samples; columns that are not there are left out.
 
     A question whose answer options stand in a column of their own is a prompt here: it can be compared and judged,
     though not trained on (`choose_layout`).
     """
     layout = _first_preset(_column_names(samples), samples)
-    if layout is not None:
-        return _add_id(layout.columns, samples)
-    gold = find_column("gold", samples)
-    columns = Columns(
-        prompt=_spec(find_column("prompt", samples)), gold=None if gold is None else gold_spec(gold, samples)
-    )
-    return _add_id(columns, samples)
+    if layout is None:
+        gold = find_column("gold", samples)
+        spec = None if gold is None else gold_spec(gold, samples)
+        layout = Layout(Columns(prompt=_spec(find_column("prompt", samples)), gold=spec))
+    return replace(layout, columns=_add_id(layout.columns, samples))
 
 
 def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layout:

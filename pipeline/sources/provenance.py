@@ -29,14 +29,12 @@ from truegold.pipeline.sources.columns import Column, Layout, RowParts, Samples,
 from truegold.pipeline.sources.conversations import read_prompt
 from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.records import Unusable
-from truegold.pipeline.tables.rows import NOTES, Row, dump_json, row_id
+from truegold.pipeline.tables.rows import NOTES, PROVENANCE_NOTES, Row, dump_json, row_id
 
 LICENSE_COLUMNS = ("license", "licence", "license_name")
 """Columns that hold a row's licence, the surest first."""
 ORIGIN_COLUMNS = ("origin", "data_source", "source_dataset", "source_url", "url")
 """Columns that hold what a row was taken from."""
-PROVENANCE_NOTES = ("license", "origin")
-"""The notes in `meta` that say it."""
 
 
 class Provenance(NamedTuple):

@@ -29,7 +29,7 @@ from typing import Any
 from truegold.pipeline.config.stages import SuspicionConfig
 from truegold.pipeline.running.progress import Progress, track
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.sources.columns import text_of
+from truegold.pipeline.sources.columns import NAMES, text_of
 from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.records import Reject
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
@@ -199,8 +199,8 @@ def _key(row: Mapping[str, Any]) -> str:
 
 
 ID_COLUMNS = ("id", "item", "item_id", "problem_id")
-SYSTEM_COLUMNS = ("system", "model", "generator")
-ANSWER_COLUMNS = ("answer", "extracted", "prediction")
+SYSTEM_COLUMNS = NAMES["system"]
+ANSWER_COLUMNS = NAMES["extracted"]
 STEP_COLUMN = "step"
 MAX_STEP = 2**31 - 1
 SAMPLE_SUFFIXES = (".parquet", ".jsonl", ".csv")

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 
+import orjson
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 CONFLICTING_LABELS = "conflicting_labels"
 """Copies or rewordings of one problem have different golds."""
@@ -54,6 +57,8 @@ MATCH_SCHEMA = pa.schema(
     ]
 )
 """One line for each match of a row with an item of an evaluation set."""
+AGAINST = "against"
+"""Under this name the metadata of a table of matches has what it was made from: {set: items}."""
 SUSPICION_FILE = "suspicion.parquet"
 SUSPICION_SCHEMA = pa.schema(
     [
@@ -80,3 +85,9 @@ ANSWERS_SCHEMA = pa.schema(
     ]
 )
 """What was answered to each row: one line for each class of equal answers (`ballot.AnswerVotes`)."""
+
+
+def items_by_set(matches: Path) -> dict[str, int]:
+    """Return the numbers of items of the sets that a table of matches was made from, matches or not."""
+    sizes = (pq.read_schema(matches).metadata or {})[AGAINST.encode()]
+    return {str(name): int(size) for name, size in orjson.loads(sizes).items()}

@@ -83,6 +83,8 @@ ROW_SCHEMA = arrow_schema(Row)
 
 NOTES = "truegold"
 """What truegold notes of a row stands under this name in `meta`: its language, licence, origin."""
+PROVENANCE_NOTES = ("license", "origin")
+"""The notes that say where a row comes from, and under which licence."""
 
 KEY = ["id", "source", "source_row"]
 """The columns that tell rows apart."""

@@ -34,14 +34,14 @@ RUN = """
 import sys
 from pathlib import Path
 from truegold.flows.server import on_ray
-from truegold.pipeline.dedup.file import dedup_file
+from truegold.pipeline.dedup.clusters import find_clusters
 from truegold.pipeline.near import related_pairs, run_in_threads
-from truegold.pipeline.sources.problem_batches import ProblemColumns
+from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
 
 related_pairs.BATCH, related_pairs.SHARD_BATCHES = 20, 2
 for name, run_shards in (("threads", run_in_threads), ("ray", on_ray(None))):
-    dedup_file(Path(sys.argv[1]), Path(sys.argv[2]) / name, ProblemColumns(), None, NullProgress(), run_shards)
+    find_clusters(Path(sys.argv[1]), Path(sys.argv[2]) / name, ProblemColumns(), None, NullProgress(), run_shards)
 """
 
 

@@ -23,10 +23,10 @@ from truegold.pipeline.curation.gate_checks import Check
 from truegold.pipeline.export import convert as conversion
 from truegold.pipeline.export.formats import FORMATS
 from truegold.pipeline.ingest.stage import ingest
+from truegold.pipeline.problems import ProblemColumns, describe_reading, read_golds, read_problems
 from truegold.pipeline.rescore.logs import read_logs
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.sources.problem_batches import ProblemColumns, describe_reading, read_golds, read_problems
-from truegold.pipeline.verify.file import verify_file
+from truegold.pipeline.verify.responses import verify_file
 from truegold.verifiers import TruegoldError
 
 HALF = b"\\ud800"

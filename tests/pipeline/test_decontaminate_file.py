@@ -11,9 +11,9 @@ import pytest
 from real_data import real_data
 
 from truegold.pipeline.config.sources import HubSource
-from truegold.pipeline.decontaminate.file import decontaminate_file
+from truegold.pipeline.decontaminate.matches import find_leaks_in_file
+from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.sources.problem_batches import ProblemColumns
 from truegold.pipeline.sources.records import Record, Source
 from truegold.verifiers import InputError
 
@@ -41,7 +41,7 @@ def run(folder: Path, prompts: list[str]) -> tuple[pl.DataFrame, dict[str, int]]
     data = write(folder / "train.jsonl", [{"id": f"t{index}", "prompt": text} for index, text in enumerate(prompts)])
     evals = write(folder / "evals.jsonl", EVAL_ITEMS)
     out = folder / "out"
-    counts = decontaminate_file(data, [str(evals)], out, ProblemColumns(), ProblemColumns(), NullProgress())
+    counts = find_leaks_in_file(data, {str(evals): ProblemColumns()}, out, ProblemColumns(), NullProgress())
     assert [path.name for path in out.iterdir()] == ["matches.parquet"]
     return pl.read_parquet(out / "matches.parquet"), counts
 
@@ -108,7 +108,7 @@ def test_sets_of_the_hub_are_known_by_name(tmp_path, monkeypatch):
     monkeypatch.setattr("truegold.pipeline.decontaminate.eval_sets.open_hub", open_hub)
     data = write(tmp_path / "train.jsonl", [{"prompt": TOM}])
     specs = ["gsm8k", "owner/mine:hard@validation", "owner/other"]
-    decontaminate_file(data, specs, tmp_path / "out", ProblemColumns(), ProblemColumns(), NullProgress())
+    find_leaks_in_file(data, dict.fromkeys(specs, ProblemColumns()), tmp_path / "out", ProblemColumns(), NullProgress())
     assert asked == [
         ("openai/gsm8k", "main", "test"), ("owner/mine", "hard", "validation"), ("owner/other", None, "test"),
     ]  # fmt: skip
@@ -119,7 +119,7 @@ def test_sets_of_the_hub_are_known_by_name(tmp_path, monkeypatch):
 def test_an_unknown_set_names_those_that_are_known(tmp_path, spec):
     data = write(tmp_path / "train.jsonl", [{"prompt": TOM}])
     with pytest.raises(InputError, match=r"There is no evaluation set or file .*Known by name: aime24, .*math500"):
-        decontaminate_file(data, [spec], tmp_path / "out", ProblemColumns(), ProblemColumns(), NullProgress())
+        find_leaks_in_file(data, {spec: ProblemColumns()}, tmp_path / "out", ProblemColumns(), NullProgress())
 
 
 def test_planted_leaks_are_found_and_renumbered_decoys_are_not_in_real_data(tmp_path, monkeypatch):

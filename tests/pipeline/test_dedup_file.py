@@ -10,9 +10,9 @@ import polars as pl
 import pytest
 from real_data import real_data
 
-from truegold.pipeline.dedup.file import dedup_file
+from truegold.pipeline.dedup.clusters import find_clusters
+from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.sources.problem_batches import ProblemColumns
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,7 +35,7 @@ def run(folder: Path, records: list[Any], cap: int | None = None) -> Result:
     """The clusters, the flags and the counts."""
     path = folder / "problems.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    counts = dedup_file(path, folder / "out", ProblemColumns(), cap, NullProgress())
+    counts = find_clusters(path, folder / "out", ProblemColumns(), cap, NullProgress())
     assert sorted(path.name for path in (folder / "out").iterdir()) == ["clusters.parquet", "flags.parquet"]
     return (
         pl.read_parquet(folder / "out" / "clusters.parquet"),

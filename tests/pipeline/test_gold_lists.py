@@ -16,9 +16,9 @@ from truegold import pipeline, verifiers
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export import convert as conversion
 from truegold.pipeline.export.formats import FORMATS
+from truegold.pipeline.problems import ProblemColumns, read_golds, read_problems
 from truegold.pipeline.rescore.logs import read_logs
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.sources.problem_batches import ProblemColumns, read_golds, read_problems
 
 
 def golds(row: Any) -> list[str]:

@@ -19,7 +19,7 @@ from truegold.pipeline.export import convert as conversion
 from truegold.pipeline.export.formats import FORMATS
 from truegold.pipeline.ingest.stage import ingest
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.verify.file import verify_file
+from truegold.pipeline.verify.responses import verify_file
 from truegold.verifiers import InputError
 
 PI = {"prompt": "pi to 2 decimals?", "gold": "3.14"}

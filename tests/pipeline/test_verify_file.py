@@ -5,8 +5,8 @@ import pytest
 
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.tables.rows import dump_json
-from truegold.pipeline.verify import file as module
-from truegold.pipeline.verify.file import verify_file
+from truegold.pipeline.verify import responses as module
+from truegold.pipeline.verify.responses import verify_file
 
 CHECKS = """
 import os, time

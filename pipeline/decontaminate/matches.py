@@ -28,13 +28,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import orjson
-import pyarrow.parquet as pq
+import polars as pl
 
 from truegold.pipeline.config.stages import MatchKind
 from truegold.pipeline.decontaminate.eval_sets import read_eval_set
@@ -50,16 +48,15 @@ from truegold.pipeline.near import (
 from truegold.pipeline.near.arrays import Floats, Ints
 from truegold.pipeline.near.containment import GramIndex
 from truegold.pipeline.near.embedding import Encoder, add_proposed_links, find_translations, propose
+from truegold.pipeline.problems import Batch, ProblemColumns, read_problems
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.sources.problem_batches import Batch, ProblemColumns, read_problems
-from truegold.pipeline.tables.reasons import MATCH_SCHEMA, MATCHES_FILE
+from truegold.pipeline.sources.data_files import split_file
+from truegold.pipeline.tables.reasons import AGAINST, MATCH_SCHEMA, MATCHES_FILE
 from truegold.pipeline.tables.rows import TableWriter, dump_json
 from truegold.pipeline.text.quantities import SPELLING_MARGIN
 from truegold.verifiers import InputError
 
-AGAINST = "against"
-"""Under this name the file's metadata has what it was made from: {set: items}."""
 MIN_SHARE = 0.9
 """An overlap needs at least this share of an item's runs, by weight."""
 MIN_WEIGHT = 1.5
@@ -73,8 +70,8 @@ KINDS: tuple[str, ...] = (*MatchKind, "translated")
 """The last kind occurs with an encoder only."""
 TRANSLATION_SCORE = 0.5
 """Nothing says how likely a translation is one, beyond that numbers and question agree."""
-ReadData = Callable[[], Iterable[Batch]]
-"""Reads the data from its start, in batches."""
+ReadData = Callable[[bool], Iterable[Batch]]
+"""Reads the data from its start, in batches: cleaned, or with False as it is shown."""
 
 
 @dataclass
@@ -114,23 +111,26 @@ class _Comparison:
     pairs: _Pairs
 
 
-def decontaminate_file(
+def find_leaks_in_file(
     data: Path,
-    against: Sequence[str],
+    against: Mapping[str, ProblemColumns],
     out_dir: Path,
     columns: ProblemColumns,
-    against_columns: ProblemColumns,
     progress: Progress,
     encoder: Encoder | None = None,
 ) -> dict[str, int]:
-    """Write `matches.parquet`; return how many records there are and match, and the matches by kind and set.
+    """Write `matches.parquet`, and the records that match nothing and that match in the form of the file `data`.
 
-    With an `encoder` the nearest neighbours of each item are read as well (`near.embedding`).
-
-    Raises InputError where a file or set cannot be read or has no column for the prompt.
+    Returns what `find_matches` returns. Raises InputError where a file or set cannot be read or has no column for the
+    prompt.
     """
-    sets = dict.fromkeys(against, against_columns)
-    return find_matches(partial(read_problems, data, columns), sets, out_dir, progress, encoder)
+
+    def read_data(clean: bool) -> Iterator[Batch]:
+        return read_problems(data, columns, clean=clean)
+
+    counts = find_matches(read_data, against, out_dir, progress, encoder)
+    split_file(data, set(pl.read_parquet(out_dir / MATCHES_FILE, columns=["row"])["row"]), out_dir)
+    return counts
 
 
 def find_matches(
@@ -140,7 +140,9 @@ def find_matches(
     progress: Progress,
     encoder: Encoder | None = None,
 ) -> dict[str, int]:
-    """Do what `decontaminate_file` does, with the data from wherever `read_data` reads it.
+    """Write `matches.parquet`; return how many records there are and match, and the matches by kind and set.
+
+    With an `encoder` the nearest neighbours of each item are read as well (`near.embedding`).
 
     `against` has the columns of each evaluation set that are not to be guessed. Raises InputError where no item of a
     set has a prompt: comparing with it would prove nothing.
@@ -165,7 +167,7 @@ def find_matches(
     builder.listen(grams.look_up)
     rows = _Records()
     progress.start("reading the data")
-    for batch in read_data():
+    for batch in read_data(True):
         rows.ids += batch.ids
         rows.numbers += batch.row_numbers
         builder.add(batch.prompts, batch.golds, batch.solution_chars)
@@ -175,12 +177,6 @@ def find_matches(
     pairs = _find_pairs(corpus, comparer, grams, item_texts, out_dir, progress, encoder)
     comparison = _Comparison(list(against), eval_items, rows, corpus, comparer, pairs)
     return _write_matches(read_data, out_dir / MATCHES_FILE, comparison, progress)
-
-
-def items_by_set(matches: Path) -> dict[str, int]:
-    """Return the numbers of items of the sets that a table of matches was made from, matches or not."""
-    sizes = (pq.read_schema(matches).metadata or {})[AGAINST.encode()]
-    return {str(name): int(size) for name, size in orjson.loads(sizes).items()}
 
 
 def _find_pairs(
@@ -273,7 +269,7 @@ def _read_prompts(read_data: ReadData, rows: Ints) -> Iterator[str]:
     start = 0
     marks = np.zeros(int(rows.max(initial=-1)) + 1, dtype=bool)
     marks[rows] = True
-    for batch in read_data() if len(rows) else ():
+    for batch in read_data(False) if len(rows) else ():
         for index in np.flatnonzero(marks[start : start + len(batch)]).tolist():
             yield batch.prompts[index][:SHOWN_CHARS]
         start += len(batch)

@@ -23,6 +23,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from truegold.pipeline.problems import ProblemColumns, missing_gold, prompt_text
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.columns import (
@@ -37,8 +38,7 @@ from truegold.pipeline.sources.columns import (
     text_of,
 )
 from truegold.pipeline.sources.conversations import read_response
-from truegold.pipeline.sources.data_files import SUFFIXES, open_file
-from truegold.pipeline.sources.problem_batches import MAX_ROW_BYTES, ProblemColumns, missing_gold, prompt_text
+from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, SUFFIXES, open_file
 from truegold.pipeline.sources.records import (
     LOOK_AHEAD,
     Record,
@@ -215,7 +215,7 @@ def _make_reader(
     check_readable(source, first_records)
     location = source.location
     samples = sample_values(first_records)
-    columns = named_columns.resolve(samples, location)
+    columns = named_columns.resolve(samples, location).columns
     taken = [spec.column for spec in (columns.prompt, columns.gold, columns.id) if spec is not None]
     response = named_columns.response or find_column("response", samples, exclude=taken)
     if response is None:

@@ -1,41 +1,45 @@
-r"""Reads problems from any file, for commands that work alone on one: id, prompt, gold, length of the solution.
+r"""Reads problems to compare out of any file: columns and golds as `ingest` reads them, texts as `clean` leaves them.
 
-    {"id": 7, "question": "Natalia sold clips to 48 ...", "answer": "48+24 = 72\n#### 72"}
-    ->  id "7", prompt "Natalia sold ...", gold "72", solution of 21 characters
+    {"id": 7, "question": "Question 3: Natalia sold clips to 48 ...", "answer": "48+24 = 72\n#### 72"}
+    ->  id "7", prompt "Natalia sold clips to 48 ...", gold "72", solution of 17 characters
 
-Columns are guessed as a run guesses them (`layouts.guess_columns`), or named (`prompt="Body"`, `gold="meta.label"`). A
+Columns are guessed as a run guesses them (`presets.guess_layout`), or named (`prompt="Body"`, `gold="meta.label"`). A
 chat is read as its last user message. Answer options in a column of their own belong to the prompt: one stem with other
-options is another problem. A record without an id is called by its number in the file, from 1. No record is
-lost: one without a prompt, or one that cannot be read, comes with an empty prompt, which is compared with nothing.
+options is another problem. A record without an id is called by its number in the file, from 1. No record is lost: one
+without a prompt, or one that cannot be read, comes with an empty prompt, which is compared with nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import orjson
 
-from truegold.pipeline.config.sources import Columns, ColumnSpec
+from truegold.pipeline.clean.stage import Cleaner
+from truegold.pipeline.config.sources import ColumnSpec
+from truegold.pipeline.near.copies import join_golds
 from truegold.pipeline.sources.columns import (
     CHOICE_COLUMNS,
     MISSING,
     NAMES,
     Column,
+    Derived,
+    Layout,
     compile_column,
     describe_columns,
     extracted_golds,
     gold_spec,
-    gold_texts,
+    listed_golds,
     text_of,
 )
 from truegold.pipeline.sources.conversations import read_prompt
-from truegold.pipeline.sources.data_files import form_by_suffix, open_file
+from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, form_by_suffix, open_file
 from truegold.pipeline.sources.jsonl import Line, has_long_number, is_packed, parse_lines, read_jsonl, read_line_lists
-from truegold.pipeline.sources.presets import guess_columns, layout_of_preset
+from truegold.pipeline.sources.presets import guess_layout, layout_of_preset
 from truegold.pipeline.sources.records import (
     LOOK_AHEAD,
     Record,
@@ -46,9 +50,8 @@ from truegold.pipeline.sources.records import (
     sample_values,
 )
 from truegold.verifiers import InputError
+from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 
-MAX_ROW_BYTES = 64 * 2**20
-"""A longer line is not read into memory."""
 BATCH_ROWS = 10_000
 """This many problems are in one batch at most."""
 PLAIN = {str, int, bool, type(None), type(MISSING)}
@@ -88,38 +91,35 @@ class ProblemColumns:
         """Say what to type to name the column of a role."""
         return f"Name the {role} column: {self.spelling.replace('{role}', role)}"
 
-    def _check(self, samples: list[Mapping[str, Any]], location: str) -> None:
-        """Raise InputError where a named column is in none of the records; `location` names the file."""
+    def resolve(self, samples: list[Mapping[str, Any]], location: str) -> Layout:
+        """Return how records such as `samples` are read, with the named columns over it.
+
+        `location` names the file in errors. Raises InputError where a named column is in none of the records.
+        """
         for role in ("prompt", "gold", "id", "response"):
             name = getattr(self, role)
             if name is not None and all(Column(name)(values) is MISSING for values in samples):
                 raise InputError(
                     f"{location} has no column {name!r}; it has: {describe_columns(samples)}.", self.spell(role)
                 )
-
-    def resolve(self, samples: list[Mapping[str, Any]], location: str) -> Columns:
-        """Return which column is which in records such as `samples`.
-
-        `location` names the file in errors. Raises InputError where a named column is not there.
-        """
-        self._check(samples, location)
         named = {role: ColumnSpec(column=name) for role in ("prompt", "id") if (name := getattr(self, role))}
         if self.gold is not None:
             named["gold"] = gold_spec(self.gold, samples)
-        if self.preset is not None:
-            return layout_of_preset(self.preset, samples, location).columns.model_copy(update=named)
-        return guess_columns(samples).model_copy(update=named)
+        layout = guess_layout(samples) if self.preset is None else layout_of_preset(self.preset, samples, location)
+        return replace(layout, columns=layout.columns.model_copy(update=named))
 
 
-def read_problems(path: Path, named: ProblemColumns) -> Iterator[Batch]:
+def read_problems(path: Path, named: ProblemColumns, *, clean: bool = True) -> Iterator[Batch]:
     """Yield the problems of a JSON Lines, Parquet or CSV file, in batches of at most BATCH_ROWS.
+
+    Texts are cleaned, or with `clean=False` as they stand there.
 
     Raises InputError where the file cannot be read or has no column for the prompt.
     """
     source = open_file(path, "auto", MAX_ROW_BYTES)
     if form_by_suffix(path) == "jsonl" and not is_packed(path):
-        return _problems_of_lines(path, source, named)
-    return problems_of(source, named)
+        return _problems_of_lines(path, source, named, clean)
+    return problems_of(source, named, clean=clean)
 
 
 def read_golds(path: Path, gold_column: str | None, on_skipped: Callable[[str, str], None]) -> Iterator[str]:
@@ -131,7 +131,7 @@ def read_golds(path: Path, gold_column: str | None, on_skipped: Callable[[str, s
     source = open_file(path, "auto", MAX_ROW_BYTES)
     ahead = list(islice(source.records, LOOK_AHEAD))
     samples = sample_values(ahead)
-    spec = ProblemColumns(gold=gold_column).resolve(samples, source.location).gold if samples else None
+    spec = ProblemColumns(gold=gold_column).resolve(samples, source.location).columns.gold if samples else None
     if spec is None:
         raise missing_gold(samples, source.location)
     column = compile_column(spec, "gold")
@@ -163,7 +163,7 @@ def describe_reading(path: Path, named: ProblemColumns) -> str:
     """Say in one line which columns of a file a command reads, and what to type where there is no gold."""
     source = open_file(path, "auto", MAX_ROW_BYTES)
     samples = sample_values(islice(source.records, LOOK_AHEAD))
-    columns = named.resolve(samples, source.location)
+    columns = named.resolve(samples, source.location).columns
     specs = {"prompt": columns.prompt, "gold": columns.gold, "id": columns.id}
     if columns.prompt is None:
         return "looking for the problems"
@@ -184,22 +184,22 @@ def guess_columns_with_options(data: Path) -> dict[str, dict[str, str]] | None:
     samples = sample_values(islice(open_file(data, "auto", MAX_ROW_BYTES).records, LOOK_AHEAD))
     if not any(values.get(name) for values in samples for name in CHOICE_COLUMNS):
         return None
-    columns = guess_columns(samples)
+    columns = guess_layout(samples).columns
     if columns.prompt is None or columns.gold is None:
         return None
     return columns.model_dump(include={"prompt", "gold"})
 
 
-def problems_of(source: Source, named: ProblemColumns) -> Iterator[Batch]:
+def problems_of(source: Source, named: ProblemColumns, *, clean: bool = True) -> Iterator[Batch]:
     """Yield the problems of an opened source; see `read_problems`."""
     ahead = list(islice(source.records, LOOK_AHEAD))
-    reader = _make_reader(source, ahead, named)
+    reader = _make_reader(source, ahead, named, clean)
     yield from _batches(chain(ahead, source.records), reader)
 
 
-def _problems_of_lines(path: Path, source: Source, named: ProblemColumns) -> Iterator[Batch]:
+def _problems_of_lines(path: Path, source: Source, named: ProblemColumns, clean: bool) -> Iterator[Batch]:
     """Yield the problems of a JSON Lines file; the lines of a batch are read at once where all hold plain values."""
-    reader = _make_reader(source, list(islice(source.records, LOOK_AHEAD)), named)
+    reader = _make_reader(source, list(islice(source.records, LOOK_AHEAD)), named, clean)
     lines_read = 0
     for lines in read_line_lists(path, BATCH_ROWS, MAX_ROW_BYTES):
         if lines is None:
@@ -223,50 +223,52 @@ def _batches(records: Iterable[Record | Reject], reader: _Reader) -> Iterator[Ba
         yield batch
 
 
-def _make_reader(source: Source, ahead: list[Record | Reject], named: ProblemColumns) -> _Reader:
+def _make_reader(source: Source, ahead: list[Record | Reject], named: ProblemColumns, clean: bool) -> _Reader:
     """Return a reader of the columns that are named or guessed from the first records."""
     check_readable(source, ahead)
     location, samples = source.location, sample_values(ahead)
-    columns = named.resolve(samples, location)
-    if columns.prompt is None:
+    layout = named.resolve(samples, location)
+    if layout.columns.prompt is None:
         names = describe_columns(samples)
         raise InputError(
             f"{location} has no prompt column ({', '.join(NAMES['prompt'])}); it has: {names}.", named.spell("prompt")
         )
-    specs = {"gold": columns.gold, "solution": columns.solution, "id": columns.id}
+    if layout.domain != "code" or named.prompt is not None:
+        layout = replace(layout, derive=None)
+    columns = {role: compile_column(spec, role) for role, spec in layout.columns if spec is not None}
     options = next((name for name in CHOICE_COLUMNS if any(values.get(name) for values in samples)), None)
     return _Reader(
-        compile_column(columns.prompt, "prompt"),
-        options=None if options is None or columns.prompt.column == options else options,
-        **{role: compile_column(spec, role) if spec is not None else None for role, spec in specs.items()},
+        layout, columns, None if options == columns["prompt"].name else options, Cleaner() if clean else None
     )
 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads the columns of problems out of records."""
+    """Reads problems out of records."""
 
-    prompt: Column
-    gold: Column | None
-    solution: Column | None
-    id: Column | None
-    options: str | None = None
+    layout: Layout
+    columns: Mapping[str, Column]
+    """The layout's columns by their roles, made ready."""
+    options: str | None
     """The column with the answer options, which are part of the problem."""
-
-    def _prompt(self, values: Mapping[str, Any]) -> str:
-        prompt = self.prompt(values)
-        text = prompt if type(prompt) is str else prompt_text(prompt)
-        options = options_text(values.get(self.options)) if self.options is not None and text else ""
-        return f"{text}\n{options}" if options else text
+    cleaner: Cleaner | None
 
     def read(self, record: Record | Reject, batch: Batch) -> None:
         """Add one record to the batch."""
         values: Mapping[str, Any] = record.values if isinstance(record, Record) else {}
-        batch.row_numbers.append(record.row_number)
-        batch.ids.append((_text(self.id(values)) if self.id else None) or str(record.row_number))
-        batch.prompts.append(prompt_text(self._prompt(values)))
-        batch.golds.append(self._gold(self.gold(values)) if self.gold else None)
-        batch.solution_chars.append(len(_text(self.solution(values)) or "") if self.solution else 0)
+        id_, solution = (self._optional(values, role) for role in ("id", "solution"))
+        try:
+            derived = self.layout.derive(values) if self.layout.derive is not None else Derived({})
+        except Unusable:
+            derived = Derived({})
+        self._add(
+            batch,
+            record.row_number,
+            id_,
+            derived.prompt or self._prompt(values),
+            self._golds(values),
+            solution or derived.solution,
+        )
 
     def read_plain(self, lines: list[bytes], lines_before: int) -> Batch | None:
         """Return the batch of lines that hold objects of plain values; None where any of them asks for more care."""
@@ -276,28 +278,50 @@ class _Reader:
             return None
         if set(map(type, values)) != {dict}:
             return None
-        read_prompt = self.prompt if self.options is None else self._prompt
-        prompts, golds, solutions, ids = (
-            list(map(column, values)) if column else [None] * len(values)
-            for column in (read_prompt, self.gold, self.solution, self.id)
-        )
-        kinds = set[type]().union(*(map(type, column) for column in (prompts, golds, solutions, ids)))
+        kinds = set[type]().union(*(map(type, map(column, values)) for column in self.columns.values()))
         if not kinds <= PLAIN and any(map(has_long_number, lines)):
             return None
-        row_numbers = list(range(lines_before + 1, lines_before + len(lines) + 1))
-        return Batch(
-            [_text(identity) or str(row) for identity, row in zip(ids, row_numbers, strict=True)],
-            row_numbers,
-            [prompt if type(prompt) is str else prompt_text(prompt) for prompt in prompts],
-            list(map(self._gold, golds)),
-            [len(_text(solution) or "") for solution in solutions],
-        )
+        batch = Batch()
+        for row_number, record in enumerate(values, lines_before + 1):
+            self.read(Record(row_number, record, 0), batch)
+        return batch
 
-    def _gold(self, value: Any) -> str | None:
-        """Return the gold of a column's value, of several accepted ones the first."""
-        text = next(iter(gold_texts(value)), None) if isinstance(value, list) else _text(value)
-        extract = self.gold.extract if self.gold else None
-        return extract(text) if text is not None and extract is not None else text
+    def _add(
+        self, batch: Batch, row_number: int, id_: str | None, prompt: str, golds: list[str], solution: str | None
+    ) -> None:
+        if self.cleaner is not None:
+            domain = self.layout.domain
+            golds = [self.cleaner.clean("gold", gold, None, domain) for gold in golds]
+            prompt = self.cleaner.clean("prompt", prompt, golds[0] if golds else None, domain)
+        batch.ids.append(id_ or str(row_number))
+        batch.row_numbers.append(row_number)
+        batch.prompts.append(prompt)
+        batch.golds.append(join_golds(golds))
+        batch.solution_chars.append(len(solution or ""))
+
+    def _optional(self, values: Mapping[str, Any], role: str) -> str | None:
+        column = self.columns.get(role)
+        return _text(column(values)) if column is not None else None
+
+    def _prompt(self, values: Mapping[str, Any]) -> str:
+        prompt = self.columns["prompt"](values)
+        text = prompt if type(prompt) is str else prompt_text(prompt)
+        options = options_text(values.get(self.options)) if self.options is not None and text else ""
+        return f"{text}\n{options}" if options else text
+
+    def _golds(self, values: Mapping[str, Any]) -> list[str]:
+        """Return the accepted golds; none where what stands there cannot be golds."""
+        gold, several = self.columns.get("gold"), self.columns.get("golds")
+        try:
+            if self.layout.restore is not None:
+                parts = self.layout.restore(values)
+                return list(all_golds(parts.gold, parts.verifier_args))
+            golds = extracted_golds(gold, values, of_values=True) if gold is not None else []
+            if several is not None:
+                golds += listed_golds(several(values), several.name)
+            return golds + listed_golds(values.get(OTHER_GOLDS), OTHER_GOLDS)
+        except Unusable:
+            return []
 
 
 def _text(value: Any) -> str | None:

@@ -9,9 +9,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from truegold.pipeline.sources import problem_batches
+from truegold.pipeline import problems
+from truegold.pipeline.problems import Batch, ProblemColumns, problems_of, read_problems
 from truegold.pipeline.sources.data_files import open_file
-from truegold.pipeline.sources.problem_batches import Batch, ProblemColumns, problems_of, read_problems
 from truegold.verifiers import InputError
 
 
@@ -68,7 +68,7 @@ def test_batches_are_bounded_and_parquet_and_csv_are_read(tmp_path, monkeypatch)
     frame = pl.DataFrame({"id": range(25), "problem": [f"P{index}" for index in range(25)]})
     frame.write_parquet(tmp_path / "p.parquet")
     frame.write_csv(tmp_path / "p.csv")
-    monkeypatch.setattr(problem_batches, "BATCH_ROWS", 10)
+    monkeypatch.setattr(problems, "BATCH_ROWS", 10)
     assert [len(batch) for batch in read_problems(tmp_path / "p.parquet", ProblemColumns())] == [10, 10, 5]
     assert read(tmp_path / "p.csv").ids == read(tmp_path / "p.parquet").ids == [str(index) for index in range(25)]
 
@@ -99,7 +99,7 @@ LINES = (
 def test_many_lines_at_once_are_read_as_each_alone(tmp_path, monkeypatch, lines, end):
     path = tmp_path / "p.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b"\n".join(LINES * 3) + end)
-    monkeypatch.setattr(problem_batches, "BATCH_ROWS", lines)
+    monkeypatch.setattr(problems, "BATCH_ROWS", lines)
     expected = Batch()
     for batch in problems_of(open_file(path, "auto", 2**20), ProblemColumns()):
         for name in ("ids", "row_numbers", "prompts", "golds", "solution_chars"):
@@ -107,7 +107,7 @@ def test_many_lines_at_once_are_read_as_each_alone(tmp_path, monkeypatch, lines,
     assert read(path) == expected
     assert expected.prompts[:4] == ["A", "B", "C", "D"] and expected.golds[1] == "12345678901234567890123"
     # A line beyond the bound ends reading many at once; what comes after it is read all the same.
-    monkeypatch.setattr(problem_batches, "MAX_ROW_BYTES", 40)
+    monkeypatch.setattr(problems, "MAX_ROW_BYTES", 40)
     bounded = read(path)
     assert len(bounded.row_numbers) == len(expected.row_numbers)
     assert bounded.prompts[:2] == ["A", ""]

@@ -1,4 +1,4 @@
-"""Deduplicates a whole file: `truegold dedup --data problems.jsonl --out folder`.
+"""Finds the clusters of equal problems in a file: `truegold dedup --data problems.jsonl --out folder`.
 
     {"id": "a", "question": "Tom has 3 red cars and buys 4 more. How many cars has he?", "answer": "7"}
     {"id": "b", "question": "Tom, who owned three red cars, buys 4 more. How many cars does he have?", "answer": "7"}
@@ -18,14 +18,14 @@ becomes `clusters.parquet` with a row for each record, in the order of the file:
 - `keep` says whether the record stays, `kept_id` which one stays for it.
 
 Records of a cluster whose golds differ all go into `flags.parquet` as `conflicting_labels`, and the best record of each
-gold stays. The flag `blocks` where a copy contradicts the record, and only advises where a rewording does.
+gold stays. The flag `blocks` where a copy contradicts the record, and only advises where a rewording does. The records
+that stay and those that go are written in the form of the file, as `kept.jsonl` and `dropped.jsonl`.
 
 Memory: some 800 bytes a record of 250 characters. Exact copies and records without a prompt cost far less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,7 +34,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from truegold.pipeline.dedup.conflicts import MAX_SHOWN, GoldCounts, conflict_flag, shown_text
+from truegold.pipeline.dedup.conflicts import Conflict, conflict_flag
 from truegold.pipeline.near import (
     Comparer,
     Corpus,
@@ -49,9 +49,11 @@ from truegold.pipeline.near import (
     run_in_threads,
 )
 from truegold.pipeline.near.arrays import Ints, Marks, map_in_threads, read_ahead
+from truegold.pipeline.near.copies import shown_gold
+from truegold.pipeline.problems import ProblemColumns, read_problems
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.sources.problem_batches import ProblemColumns, read_problems
+from truegold.pipeline.sources.data_files import split_file
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE
 from truegold.pipeline.tables.rows import RowReference, TableWriter
 
@@ -82,7 +84,7 @@ class _Records:
     duplicates: Duplicates
 
 
-def dedup_file(
+def find_clusters(
     source: Path,
     out_dir: Path,
     columns: ProblemColumns,
@@ -90,7 +92,9 @@ def dedup_file(
     progress: Progress,
     run_shards: ShardRunner = run_in_threads,
 ) -> dict[str, int]:
-    """Write `clusters.parquet` and `flags.parquet` and return how many records there are by what became of them.
+    """Write `clusters.parquet` and `flags.parquet`, and the records that stay and that go in the form of `source`.
+
+    Returns how many records there are by what became of them.
 
     Whatever runs the shards, the result is the same. Temporary files lie in `out_dir` meanwhile. Raises InputError
     where the file cannot be read or has no column for the prompt.
@@ -112,10 +116,9 @@ def dedup_file(
     del links
     records = _Records(pl.concat(ids, rechunk=True), pl.concat(numbers, rechunk=True), corpus, comparer, duplicates)
     progress.start("writing", len(records.ids))
-    conflicts = list(_conflicts(records.duplicates))
-    prompts = _read_prompts(source, columns, {row for members in conflicts for row in members[:MAX_SHOWN]})
-    flags = _write_flags(out_dir / FLAGS_FILE, source.name, records, conflicts, prompts)
+    flags = _write_flags(out_dir / FLAGS_FILE, source, columns, records)
     _write_clusters(out_dir / CLUSTERS_FILE, records, progress)
+    split_file(source, set(records.numbers.filter(pl.Series(~duplicates.keep))), out_dir)
     return _count(records) | {"conflicting_labels": flags}
 
 
@@ -177,57 +180,28 @@ def _evidence(rows: Ints, records: _Records) -> pl.Series:
     return parts.select(pl.when("tied").then(capped).otherwise(pl.lit("{}")).alias("evidence"))["evidence"]
 
 
-def _read_prompts(source: Path, columns: ProblemColumns, shown_rows: set[int]) -> dict[int, str]:
-    """Return the prompts of these records by their position; the file is only read again where there are any."""
-    prompts: dict[int, str] = {}
-    position = 0
-    for batch in read_problems(source, columns) if shown_rows else ():
-        prompts |= {
-            position + index: prompt for index, prompt in enumerate(batch.prompts) if position + index in shown_rows
-        }
-        position += len(batch)
-    return prompts
-
-
-def _write_flags(
-    path: Path, source: str, records: _Records, conflicts: list[list[int]], prompts: dict[int, str]
-) -> int:
+def _write_flags(path: Path, source: Path, columns: ProblemColumns, records: _Records) -> int:
     """Write a flag for each record of a cluster with several golds, and return how many there are."""
-    golds = records.corpus.golds
-    with TableWriter(path, FLAG_SCHEMA) as writer:
-        for members in conflicts:
-            shown = members[:MAX_SHOWN]
-            evidence = {
-                "golds": _count_golds(records.corpus, members),
-                "rows": [records.numbers[row] for row in shown],
-                "texts": [shown_text(prompts[row], golds[row]) for row in shown],
-            }
-            for row in members:
-                reference: RowReference = {
-                    "id": records.ids[row],
-                    "source": source,
-                    "source_row": records.numbers[row],
-                }
-                writer.write(conflict_flag(reference, evidence, bool(records.duplicates.copies_conflict[row])))
-    return writer.rows
-
-
-def _conflicts(duplicates: Duplicates) -> Iterator[list[int]]:
-    """Yield the rows of each cluster with several golds."""
+    duplicates, golds = records.duplicates, records.corpus.golds
     rows = np.flatnonzero(duplicates.conflict)
-    rows = rows[np.argsort(duplicates.cluster[rows], kind="stable")]
-    heads = np.flatnonzero(np.diff(duplicates.cluster[rows], prepend=-1))
-    for part in np.split(rows, heads[1:]) if len(rows) else []:
-        yield part.tolist()
-
-
-def _count_golds(corpus: Corpus, members: list[int]) -> dict[str, int]:
-    counts = GoldCounts()
-    for row in members:
-        gold = corpus.golds[row]
-        if gold is not None:
-            counts.add(gold, int(corpus.gold[row]))
-    return counts.by_text()
+    conflicts = {cluster: Conflict() for cluster in duplicates.cluster[rows].tolist()}
+    start = 0
+    # The file is only read again where there are conflicts.
+    for batch in read_problems(source, columns, clean=False) if len(rows) else ():
+        for row in rows[np.searchsorted(rows, start) : np.searchsorted(rows, start + len(batch))].tolist():
+            conflict, prompt = conflicts[int(duplicates.cluster[row])], batch.prompts[row - start]
+            conflict.add(records.numbers[row], prompt, shown_gold(golds[row]), int(records.corpus.gold[row]))
+        start += len(batch)
+    with TableWriter(path, FLAG_SCHEMA) as writer:
+        for row in rows[np.argsort(duplicates.cluster[rows], kind="stable")].tolist():
+            reference: RowReference = {
+                "id": records.ids[row],
+                "source": source.name,
+                "source_row": records.numbers[row],
+            }
+            evidence = conflicts[int(duplicates.cluster[row])].evidence()
+            writer.write(conflict_flag(reference, evidence, bool(duplicates.copies_conflict[row])))
+    return writer.rows
 
 
 def _count(records: _Records) -> dict[str, int]:
