@@ -21,7 +21,7 @@ import orjson
 
 from truegold.pipeline.clean.stage import Cleaner
 from truegold.pipeline.config.sources import ColumnSpec
-from truegold.pipeline.near.copies import join_golds
+from truegold.pipeline.near.exact_copies import join_golds
 from truegold.pipeline.sources.columns import (
     CHOICE_COLUMNS,
     MISSING,
@@ -237,8 +237,10 @@ def _make_reader(source: Source, ahead: list[Record | Reject], named: ProblemCol
         layout = replace(layout, derive=None)
     columns = {role: compile_column(spec, role) for role, spec in layout.columns if spec is not None}
     options = next((name for name in CHOICE_COLUMNS if any(values.get(name) for values in samples)), None)
+    gold = columns.get("gold")
+    one_gold = None if gold is None or gold.extract or "golds" in columns or layout.restore else gold
     return _Reader(
-        layout, columns, None if options == columns["prompt"].name else options, Cleaner() if clean else None
+        layout, columns, None if options == columns["prompt"].name else options, Cleaner() if clean else None, one_gold
     )
 
 
@@ -252,6 +254,8 @@ class _Reader:
     options: str | None
     """The column with the answer options, which are part of the problem."""
     cleaner: Cleaner | None
+    one_gold: Column | None
+    """The column of gold, where it is taken as it is and no other column has any."""
 
     def read(self, record: Record | Reject, batch: Batch) -> None:
         """Add one record to the batch."""
@@ -312,6 +316,11 @@ class _Reader:
     def _golds(self, values: Mapping[str, Any]) -> list[str]:
         """Return the accepted golds; none where what stands there cannot be golds."""
         gold, several = self.columns.get("gold"), self.columns.get("golds")
+        if self.one_gold is not None and OTHER_GOLDS not in values:
+            value = self.one_gold(values)
+            # Nearly every gold is a short text or a number: only a text with brackets may be a list.
+            if type(value) is int or (type(value) is str and "[" not in value):
+                return [text] if (text := _text(value)) is not None else []
         try:
             if self.layout.restore is not None:
                 parts = self.layout.restore(values)

@@ -4,7 +4,8 @@
     truegold decontaminate --data train.jsonl --against math500 --against evals.jsonl --out decontaminated
 
 find equal problems in one file or in two. The first writes clusters.parquet and flags.parquet
-(`truegold.pipeline.dedup.clusters`), the second matches.parquet (`truegold.pipeline.decontaminate.matches`).
+(`truegold.pipeline.dedup.clusters`), the second matches.parquet (`truegold.pipeline.decontaminate.matches`). Both write
+the records that stay, and those that go, in the form of the file: kept.jsonl and dropped.jsonl.
 
     truegold flag --data train.jsonl --samples answers.jsonl --out flagged
 
@@ -77,6 +78,7 @@ def dedup(
         out, f"Duplicates in {data.name}", lines, {"Counts": (("what", "rows"), list(counts.items()))}
     )
     print_line(f"clusters: {out / 'clusters.parquet'}\nflags: {out / 'flags.parquet'}\nreport: {report}")
+    _print_split(data, out)
 
 
 def decontaminate(
@@ -114,6 +116,15 @@ def decontaminate(
     lines = [f"The problems of {data} were looked for in {', '.join(against)}."]
     report = write_summary(out, f"Leaks in {data.name}", lines, {"Counts": (("what", "rows"), list(counts.items()))})
     print_line(f"matches: {out / 'matches.parquet'}\nreport: {report}")
+    _print_split(data, out)
+
+
+def _print_split(data: Path, out: Path) -> None:
+    """Say where the records that stay and those that go are written."""
+    from truegold.pipeline.sources.data_files import split_names
+
+    kept, dropped = split_names(data, out)
+    print_line(f"kept: {kept}\ndropped: {dropped}")
 
 
 WORK = "work"

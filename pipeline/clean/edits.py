@@ -17,9 +17,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import get_args
+
+import re2
 
 from truegold.pipeline.clean import markup
 from truegold.pipeline.config.stages import CleanConfig, EditName
@@ -37,6 +39,8 @@ class Boilerplate:
         self._minimum = config.min_prompt_chars
         self._starts = [_compile(pattern, "boilerplate", "(?:{})") for pattern in config.boilerplate]
         self._ends = [_compile(pattern, "boilerplate_end", r"(?:{})\s*\Z") for pattern in config.boilerplate_end]
+        self._may_start = _glance(config.boilerplate, "(?:{})")
+        self._may_end = _glance(config.boilerplate_end, r"(?:{})\s*\z")
 
     def cut(self, text: str) -> str:
         """Return `text` without boilerplate, which is cut as long as there is some and enough of a prompt remains."""
@@ -46,11 +50,15 @@ class Boilerplate:
 
     def _cut_phrase(self, text: str) -> str | None:
         """Return `text` without the first phrase that fits, None where none does."""
-        for pattern in self._starts:
+        starts, ends = self._starts, self._ends
+        if (text.isascii() and text.isprintable()) or not _UNKNOWN_TO_RE2.search(text):
+            starts = [] if self._may_start and not self._may_start.match(text) else starts
+            ends = [] if self._may_end and not self._may_end.search(text[-END_SPAN:]) else ends
+        for pattern in starts:
             match = pattern.match(text)
             if match and match.end() and len(rest := text[match.end() :].lstrip(" \t\n")) >= self._minimum:
                 return rest
-        for pattern in self._ends:
+        for pattern in ends:
             match = pattern.search(text, max(0, len(text) - END_SPAN))
             if match and match[0] and len(rest := text[: match.start()].rstrip(" \t\n")) >= self._minimum:
                 return rest
@@ -63,6 +71,28 @@ def _compile(pattern: str, field: str, frame: str) -> re.Pattern[str]:
         return re.compile(frame.replace("{}", pattern), re.IGNORECASE)
     except re.error as error:
         raise ConfigError(f"clean.{field}: the pattern {pattern!r} is invalid: {error}.") from None
+
+
+_UNKNOWN_TO_RE2 = re.compile(r"[^\S \t\n\f\r]|[^\D0-9]")
+"""Blanks and digits that RE2 does not know as such."""
+_LOOKAROUND = re.compile(r"\(\?<?[=!](?:[^()\[\]\\]|\\.|\[(?:[^\]\\]|\\.)+\]|\([^()]*\))*\)")
+_UNLIKE_RE2 = re.compile(r"(?<!\\)\$(?![^\[]*\])|\\[ABZbwW]|(?<!\[)\^")
+
+
+def _glance(patterns: Sequence[str], frame: str) -> re2.Pattern[str] | None:
+    """Return one pattern of RE2 that fits wherever any of several does, and perhaps elsewhere: it looks at all at once.
+
+    It leaves out what they look around for. None where RE2 might read a pattern otherwise.
+    """
+    bare = [_LOOKAROUND.sub("", pattern) for pattern in patterns]
+    if any("(?" in part.replace("(?:", "") or _UNLIKE_RE2.search(part) for part in bare):
+        return None
+    options = re2.Options()
+    options.case_sensitive, options.log_errors = False, False
+    try:
+        return re2.compile(frame.replace("{}", "|".join(f"(?:{part})" for part in bare)), options)
+    except re2.error:
+        return None
 
 
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
@@ -102,13 +132,14 @@ def unify_encoding(text: str) -> str:
 
 def simplify_whitespace(text: str) -> str:
     """Return the text with line feeds, ordinary blanks, at most one empty line, and none at its ends."""
-    text = _LINE_ENDS.sub("\n", text)
     if not text.isascii():
-        text = _OTHER_SPACES.sub(" ", text)
+        text = _OTHER_SPACES.sub(" ", _LINE_ENDS.sub("\n", text))
+    elif "\r" in text or "\x0b" in text or "\x0c" in text:
+        text = _LINE_ENDS.sub("\n", text)
     if " \n" in text or "\t\n" in text:
         # The regular expression "[ \t]+\n" would take quadratic time on a long run of blanks.
         text = "\n".join(line.rstrip(" \t") for line in text.split("\n"))
-    return _EMPTY_LINES.sub("\n\n", text).strip(" \t\n")
+    return (_EMPTY_LINES.sub("\n\n", text) if "\n\n\n" in text else text).strip(" \t\n")
 
 
 MAX_ROUNDS = 6
@@ -156,15 +187,27 @@ class Edit:
 
 def clean_prose(text: str, skip: Collection[str] = (), extra_steps: Iterable[Step] = ()) -> list[Edit]:
     """Return the edits that clean a text, none where it is clean. `extra_steps` come after the common ones."""
-    steps = [step for step in (*PROSE, *extra_steps) if step[0] not in skip]
+    further = [step for step in extra_steps if step[0] not in skip]
     edits: list[Edit] = []
     for _ in range(MAX_ROUNDS):
-        round_edits = _run_steps(text, steps)
+        common = () if _is_plain(text) else PROSE
+        round_edits = _run_steps(text, [step for step in common if step[0] not in skip] + further)
         if not round_edits:
             break
         edits += round_edits
         text = round_edits[-1].after
     return edits
+
+
+def _is_plain(text: str) -> bool:
+    """Say whether none of the steps of PROSE has anything to change, as a glance tells of most texts."""
+    return (
+        text.isascii()
+        and text.isprintable()
+        and not ("\\" in text or "<" in text or "&" in text or "frac" in text or "sqrt" in text)
+        and text[:1] not in " $"
+        and text[-1:] not in " $"
+    )
 
 
 def clean_code(text: str, skip: Collection[str] = ()) -> list[Edit]:

@@ -45,7 +45,7 @@ from truegold.pipeline.near import (
     describe_pairs,
     find_links,
 )
-from truegold.pipeline.near.arrays import Floats, Ints
+from truegold.pipeline.near.arrays import Floats, Ints, read_ahead
 from truegold.pipeline.near.containment import GramIndex
 from truegold.pipeline.near.embedding import Encoder, add_proposed_links, find_translations, propose
 from truegold.pipeline.problems import Batch, ProblemColumns, read_problems
@@ -167,7 +167,7 @@ def find_matches(
     builder.listen(grams.look_up)
     rows = _Records()
     progress.start("reading the data")
-    for batch in read_data(True):
+    for batch in read_ahead(read_data(True)):
         rows.ids += batch.ids
         rows.numbers += batch.row_numbers
         builder.add(batch.prompts, batch.golds, batch.solution_chars)

@@ -49,7 +49,7 @@ from truegold.pipeline.near import (
     run_in_threads,
 )
 from truegold.pipeline.near.arrays import Ints, Marks, map_in_threads, read_ahead
-from truegold.pipeline.near.copies import shown_gold
+from truegold.pipeline.near.exact_copies import shown_gold
 from truegold.pipeline.problems import ProblemColumns, read_problems
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress

@@ -296,15 +296,19 @@ def _batch_rows(metadata: Any) -> int:
     return int(min(BATCH_ROWS, max(1, BATCH_TEXT // max(widest, 1))))
 
 
+def split_names(path: Path, folder: Path) -> tuple[Path, Path]:
+    """Return the files that `split_file` writes: `kept.jsonl.gz` and `dropped.jsonl.gz` for `train.jsonl.gz`."""
+    suffixes = "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:])
+    return folder / f"kept{suffixes}", folder / f"dropped{suffixes}"
+
+
 def split_file(path: Path, dropped: Set[int], folder: Path) -> tuple[Path, Path]:
     """Write the records of a file that stay, and those that are dropped, in the file's own form; return the two files.
 
-    `dropped` has the row numbers of those. `train.jsonl.gz` becomes `kept.jsonl.gz` and `dropped.jsonl.gz` in `folder`,
-    of the same lines; the header of CSV stands in both.
+    `dropped` has the row numbers of those. Lines stay as they are; the header of CSV stands in both files.
     """
     form, packed = form_by_suffix(path), is_packed(path)
-    suffixes = "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:])
-    targets = folder / f"kept{suffixes}", folder / f"dropped{suffixes}"
+    targets = split_names(path, folder)
     with written_aside(targets[0]) as kept_file, written_aside(targets[1]) as dropped_file:
         if form == "parquet":
             _split_parquet(path, dropped, kept_file, dropped_file)

@@ -31,6 +31,10 @@ def test_dedup_writes_clusters_and_prints_what_it_found(project: Path) -> None:
     ]
     assert ["clusters:", "found/here/clusters.parquet"] in lines
     assert "| drop same_problem | 1 |" in (project / "found" / "here" / "report.md").read_text()
+    assert ["kept:", "found/here/kept.jsonl"] in lines
+    rows = (project / "train.jsonl").read_text().splitlines()
+    assert (project / "found" / "here" / "kept.jsonl").read_text().splitlines() == [rows[0], *rows[2:]]
+    assert (project / "found" / "here" / "dropped.jsonl").read_text().splitlines() == [rows[1]]
     clusters = pl.read_parquet(project / "found" / "here" / "clusters.parquet")
     assert clusters["relation"].to_list() == ["same_problem", "same_problem", "same_template", "unrelated"]
 
@@ -42,6 +46,8 @@ def test_decontaminate_writes_matches_and_prints_them_by_kind(project: Path) -> 
     assert [line.split() for line in done.stdout.splitlines()][2:4] == [["records", "4"], ["matching", "2"]]
     page = (project / "found" / "report.md").read_text()
     assert "| exact evals.jsonl | 1 |" in page
+    rows = (project / "train.jsonl").read_text().splitlines()
+    assert (project / "found" / "kept.jsonl").read_text().splitlines() == rows[2:]
     matches = pl.read_parquet(project / "found" / "matches.parquet")
     assert matches.columns == ["id", "row", "against", "against_id", "kind", "score", "evidence"]
     assert matches["id"].to_list() == ["1", "2"]

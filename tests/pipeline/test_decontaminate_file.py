@@ -42,7 +42,12 @@ def run(folder: Path, prompts: list[str]) -> tuple[pl.DataFrame, dict[str, int]]
     evals = write(folder / "evals.jsonl", EVAL_ITEMS)
     out = folder / "out"
     counts = find_leaks_in_file(data, {str(evals): ProblemColumns()}, out, ProblemColumns(), NullProgress())
-    assert [path.name for path in out.iterdir()] == ["matches.parquet"]
+    assert sorted(path.name for path in out.iterdir()) == ["dropped.jsonl", "kept.jsonl", "matches.parquet"]
+    leaked = set(pl.read_parquet(out / "matches.parquet")["row"])
+    lines = data.read_text().splitlines()
+    assert (out / "kept.jsonl").read_text().splitlines() == [
+        line for number, line in enumerate(lines, 1) if number not in leaked
+    ]
     return pl.read_parquet(out / "matches.parquet"), counts
 
 

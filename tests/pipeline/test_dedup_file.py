@@ -36,7 +36,12 @@ def run(folder: Path, records: list[Any], cap: int | None = None) -> Result:
     path = folder / "problems.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     counts = find_clusters(path, folder / "out", ProblemColumns(), cap, NullProgress())
-    assert sorted(path.name for path in (folder / "out").iterdir()) == ["clusters.parquet", "flags.parquet"]
+    assert sorted(path.name for path in (folder / "out").iterdir()) == [
+        "clusters.parquet",
+        "dropped.jsonl",
+        "flags.parquet",
+        "kept.jsonl",
+    ]
     return (
         pl.read_parquet(folder / "out" / "clusters.parquet"),
         pl.read_parquet(folder / "out" / "flags.parquet"),

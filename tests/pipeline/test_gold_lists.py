@@ -16,6 +16,7 @@ from truegold import pipeline, verifiers
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export import convert as conversion
 from truegold.pipeline.export.formats import FORMATS
+from truegold.pipeline.near.exact_copies import join_golds
 from truegold.pipeline.problems import ProblemColumns, read_golds, read_problems
 from truegold.pipeline.rescore.logs import read_logs
 from truegold.pipeline.running.progress import NullProgress
@@ -156,7 +157,7 @@ def test_commands_on_one_file_read_them_too(tmp_path: Path) -> None:
     assert list(read_golds(path, None, lambda _, reason: skipped.append(reason))) == ["72", "73"]
     assert skipped == ["gold_not_text"]
     (batch,) = read_problems(path, ProblemColumns())
-    assert batch.golds[0] == "72"
+    assert batch.golds[0] == join_golds(["72", "73"])
 
 
 def test_options_that_are_chosen_together_are_one_answer(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import polars as pl
 import pytest
 
 from truegold.pipeline import problems
+from truegold.pipeline.near.exact_copies import join_golds
 from truegold.pipeline.problems import Batch, ProblemColumns, problems_of, read_problems
-from truegold.pipeline.sources.data_files import open_file
+from truegold.pipeline.sources.data_files import open_file, split_file
 from truegold.verifiers import InputError
 
 
@@ -111,3 +113,59 @@ def test_many_lines_at_once_are_read_as_each_alone(tmp_path, monkeypatch, lines,
     bounded = read(path)
     assert len(bounded.row_numbers) == len(expected.row_numbers)
     assert bounded.prompts[:2] == ["A", ""]
+
+
+def test_texts_are_cleaned_as_a_run_cleans_them(tmp_path):
+    boxed = "What is $\\frac{1}{2}$ of 84?\nPlease reason step by step, and put your final answer within \\boxed{}."
+    path = jsonl(
+        tmp_path,
+        {"question": "Question 3: How many&nbsp;apples?<br>", "answer": " 72 "},
+        {"question": boxed, "answer": "42\n"},
+        {"question": "Which is a prime?\nAnswer: 7", "answer": "7"},
+    )
+    batch = read(path)
+    assert batch.prompts == ["How many apples?", "What is $\\frac{1}{2}$ of 84?", "Which is a prime?"]
+    assert batch.golds == ["72", "42", "7"]
+    (raw,) = read_problems(path, ProblemColumns(), clean=False)
+    assert raw.prompts[1] == boxed
+
+
+def test_programs_and_exported_rows_are_read_as_ingest_reads_them(tmp_path):
+    mbpp = {"text": "Add one.", "code": "def f(x): return x + 1", "test_list": ["assert f(1) == 2"]}
+    assert read(jsonl(tmp_path, mbpp)).prompts == ["Add one.\n\nYour code should pass this test:\n\nassert f(1) == 2"]
+    several = {"question": "Which word?", "answer": "colour", "golds": ["color"], "other_golds": ["hue"]}
+    assert read(jsonl(tmp_path, several)).golds == [join_golds(["colour", "color", "hue"])]
+
+
+RECORDS = [{"id": index, "question": f"line {index}\nand more, {index}", "answer": str(index)} for index in range(1, 6)]
+
+
+@pytest.mark.parametrize("name", ["train.jsonl", "train.jsonl.gz", "train.csv", "train.csv.gz", "train.parquet"])
+def test_a_file_is_split_in_its_own_form(tmp_path, name):
+    path = tmp_path / name
+    frame = pl.DataFrame(RECORDS)
+    content = b"".join(json.dumps(record).encode() + b"\n" for record in RECORDS)
+    if ".csv" in name:
+        content = frame.write_csv().encode()
+    if name == "train.parquet":
+        frame.write_parquet(path)
+    else:
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    numbers = read(path).row_numbers
+    kept, dropped = split_file(path, {numbers[1], numbers[4]}, tmp_path)
+    assert (kept.name, dropped.name) == (name.replace("train", "kept"), name.replace("train", "dropped"))
+    assert read(kept).ids == ["1", "3", "4"] and read(dropped).ids == ["2", "5"]
+    if name == "train.parquet":
+        assert pl.read_parquet(kept).equals(frame[[0, 2, 3]])
+    else:
+        both = [gzip.decompress(file.read_bytes()) if ".gz" in name else file.read_bytes() for file in (kept, dropped)]
+        header = content.splitlines()[:1] if ".csv" in name else []
+        assert sorted(b"\n".join(both).split()) == sorted(content.split() + b" ".join(header).split())
+
+
+def test_lines_that_cannot_be_read_stay(tmp_path):
+    path = tmp_path / "train.jsonl"
+    path.write_bytes(b'{"question": "a"}\n\n{broken\n{"question": "a"}')
+    kept, dropped = split_file(path, {4}, tmp_path)
+    assert kept.read_bytes() == b'{"question": "a"}\n\n{broken\n'
+    assert dropped.read_bytes() == b'{"question": "a"}'
