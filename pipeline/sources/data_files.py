@@ -332,7 +332,7 @@ def _split_parquet(path: Path, dropped: Set[int], kept_file: Path, dropped_file:
         pq.ParquetWriter(dropped_file, file.schema_arrow) as gone,
     ):
         for batch in file.iter_batches(batch_size=_batch_rows(file.metadata)):
-            goes = pa.array([number in dropped for number in range(row_number, row_number + batch.num_rows)])
+            goes = pa.array([row in dropped for row in range(row_number, row_number + batch.num_rows)])
             kept.write_batch(batch.filter(pc.invert(goes)))
             gone.write_batch(batch.filter(goes))
             row_number += batch.num_rows
