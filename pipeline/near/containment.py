@@ -13,18 +13,19 @@ quantities (`tokens`), so that case, plurals, "three" and layout make no differe
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
-from truegold.pipeline.near.arrays import Codes, Floats, Growing, Hashes, Ints, count_within_runs, run_starts
+from truegold.pipeline.near.arrays import Floats, Growing, Hashes, Ints, pack_pairs, unpack_pairs
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 RUN_TOKENS = 5
 """Tokens of a run."""
 MAX_PAIRS = 200_000
 """A run that ties more pairs of a text and an item is boilerplate, whatever its weight: it counts as not shared."""
-TEXT_BATCH = 100_000
-"""Texts whose shared runs are added up at a time."""
 FILTER_BITS = 4
 """The first filter has 2**FILTER_BITS slots for each learnt run: one run in sixteen passes it by chance."""
 
@@ -49,11 +50,9 @@ class GramIndex:
 
     def __init__(self) -> None:
         self._learnt: list[tuple[Hashes, Ints]] = []
-        # Distinct runs, sorted; None until the first text is looked up.
+        # Distinct runs, sorted, and a table [runs, items] of 1; None until the first text is looked up.
         self._runs: Hashes | None = None
-        # The items that have run r are `self._run_items[self._starts[r]:self._starts[r + 1]]`.
-        self._run_items: Ints = np.zeros(0, np.int64)
-        self._starts: Ints = np.zeros(1, np.int64)
+        self._items: csr_array
         # Pairs of a text and a run that it shares with an item.
         self._text = Growing(np.int32)
         self._run = Growing(np.int32)
@@ -65,17 +64,15 @@ class GramIndex:
         self._rows += rows
 
     def _index_runs(self) -> Hashes:
-        runs = np.concatenate([np.zeros(0, np.uint64), *(runs for runs, _ in self._learnt)])
-        items_of_runs = np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in self._learnt)])
+        from scipy.sparse import csr_array
+
+        learnt = np.concatenate([np.zeros(0, np.uint64), *(runs for runs, _ in self._learnt)])
+        items = np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in self._learnt)])
         self._learnt.clear()
-        order = np.lexsort((items_of_runs, runs))
-        runs, items_of_runs = runs[order], items_of_runs[order]
-        distinct = run_starts(runs) | run_starts(items_of_runs)
-        runs, self._run_items = runs[distinct], items_of_runs[distinct]
-        heads = np.flatnonzero(run_starts(runs))
-        self._starts = np.append(heads, len(runs))
-        self._runs = runs[heads]
-        self._shift = np.uint64(64 - max(16, len(heads).bit_length() + FILTER_BITS))
+        self._runs, run = np.unique(learnt, return_inverse=True)
+        self._items = csr_array((np.ones(len(run)), (run, items)), shape=(len(self._runs), self._rows))
+        self._items.data[:] = 1
+        self._shift = np.uint64(64 - max(16, len(self._runs).bit_length() + FILTER_BITS))
         self._passes = np.zeros(1 << (64 - int(self._shift)), dtype=bool)
         self._passes[self._runs >> self._shift] = True
         return self._runs
@@ -91,41 +88,29 @@ class GramIndex:
         runs, text = runs[maybe], text[maybe]
         position = np.minimum(np.searchsorted(learnt, runs), len(learnt) - 1)
         is_shared = learnt[position] == runs
-        pair = np.unique((text[is_shared] << 32) | position[is_shared])
-        self._text.extend(pair >> 32)
-        self._run.extend(pair & 0xFFFFFFFF)
+        text, run = unpack_pairs(np.unique(pack_pairs(text[is_shared], position[is_shared])))
+        self._text.extend(text)
+        self._run.extend(run)
 
     def contained(self, share: float, weight: float) -> Containment:
         """Return the pairs in which a text has at least this share and this weight of an item's runs."""
-        text, run = self._text.array, self._run.array
-        texts_with = np.bincount(run, minlength=len(self._starts) - 1)
-        items_with = np.diff(self._starts)
-        run_weight = np.log((self._rows + 1) / np.maximum(texts_with + items_with, 1)) / np.log(self._rows + 2)
-        item_weight = np.zeros(int(self._run_items.max(initial=-1)) + 1)
-        np.add.at(item_weight, self._run_items, np.repeat(run_weight, items_with))
-        useful = texts_with * items_with <= MAX_PAIRS
-        parts = [(np.zeros(0, np.int64), np.zeros(0, np.float32))]
-        for start in range(0, int(text.max(initial=-1)) + 1, TEXT_BATCH):
-            first, last = np.searchsorted(text, (start, start + TEXT_BATCH))
-            kept = first + np.flatnonzero(useful[run[first:last]])
-            parts.append(self._add_up(text[kept], run[kept], run_weight))
-        pair = np.concatenate([pairs for pairs, _ in parts])
-        shared = np.concatenate([weights for _, weights in parts])
-        text_rows, item_rows = pair >> 32, pair & 0xFFFFFFFF
-        ratio = shared / np.maximum(item_weight[item_rows], 1e-9)
-        enough = (ratio >= share) & (shared >= weight)
-        return Containment(text_rows[enough], item_rows[enough], ratio[enough].astype(np.float32), shared[enough])
+        from scipy.sparse import csr_array
 
-    def _add_up(self, text: Codes, run: Codes, run_weight: npt.NDArray[np.float64]) -> tuple[Ints, Floats]:
-        """Return the pairs (text << 32 | item) and the weight of the runs that each pair shares."""
-        counts = np.diff(self._starts)[run]
-        item = self._run_items[np.repeat(self._starts[run], counts) + count_within_runs(counts)]
-        pair = (np.repeat(text, counts).astype(np.int64) << 32) | item
-        order = np.argsort(pair, kind="stable")
-        pair = pair[order]
-        heads = np.flatnonzero(run_starts(pair))
-        weight = np.add.reduceat(np.repeat(run_weight[run], counts)[order], heads) if len(heads) else np.zeros(0)
-        return pair[heads], weight.astype(np.float32)
+        if self._runs is None:
+            self._index_runs()
+        text, run = self._text.array, self._run.array
+        texts_with, items_with = np.bincount(run, minlength=self._items.shape[0]), np.diff(self._items.indptr)
+        run_weight = np.log((self._rows + 1) / np.maximum(texts_with + items_with, 1)) / np.log(self._rows + 2)
+        useful = (texts_with * items_with <= MAX_PAIRS)[run]
+        has_run = csr_array((run_weight[run[useful]], (text[useful], run[useful])), (self._rows, len(run_weight)))
+        shared = (has_run @ self._items).tocoo()
+        text_rows, item_rows = (part.astype(np.int64) for part in shared.coords)
+        shared_weight = shared.data.astype(np.float32)
+        ratio = shared_weight / np.maximum((run_weight @ self._items)[item_rows], 1e-9)
+        enough = (ratio >= share) & (shared_weight >= weight)
+        return Containment(
+            text_rows[enough], item_rows[enough], ratio[enough].astype(np.float32), shared_weight[enough]
+        )
 
 
 def _hash_runs(row: Ints, token: Hashes) -> tuple[Hashes, Ints]:

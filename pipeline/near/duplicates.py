@@ -19,7 +19,7 @@ Clusters are made of related pairs without chains: every text that goes is linke
 Texts are gone through from the best to the worst; each that is in no cluster yet founds one and takes in the texts
 that it is directly linked to. Merging along chains instead would join problems of which nothing says that they are the
 same. Templates are built likewise from clusters and links of "same template", from the cluster with the most links
-down, because a large template is compared through a few of its instances (`candidates`).
+down, because a large template is compared through a few of its instances (`related_pairs`).
 """
 
 from __future__ import annotations

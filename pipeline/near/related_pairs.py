@@ -1,26 +1,63 @@
-"""Finds every related pair in a set of problems: candidates are measured and related, shard by shard.
+"""Finds every related pair in a set of problems: candidates share two rare features, and are measured shard by shard.
+
+    "Natalia sold clips to 48 of her friends ..."   rarest features: natalia, clip, #48, april ...
+    keys: every pair of them, such as (natalia, clip), (clip, #48)
+
+A rewording keeps names, things and numbers, and changes verbs and order; so it shares some pair of rare features where
+it shares no run of three words. A feature that only one text has is no help and is not counted among the rarest. Texts
+with a key in common form a bucket; in a large bucket (a template with thousands of instances) each text is compared
+only with its neighbours in the order of their quantities, so that the work stays proportional to the number of texts.
+
+A product of the sparse table of rare features with itself, which looks simpler, needs a bound on how many texts may
+have a feature, and then loses a tenth of the related pairs or more (`benchmarks/results/house2.md`).
 
 `find_links` gives the pairs (left < right) that are the same problem, one template, or edits of each other. Memory
-holds the features, the candidates (8 bytes each) and the links (13 bytes each). Shards are independent of each other
-and are worked on in threads, or by other workers (`ShardRunner`); the links do not depend on how many there are.
+holds the features, the candidates (8 bytes each) and the links (13 bytes each). Shards of candidates are independent of
+each other and are worked on in threads, or by other workers (`ShardRunner`); the links do not depend on how many there
+are.
 """
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from truegold.pipeline.near.arrays import Floats, Ints, Marks, Pairs, map_in_threads, unpack_pairs
-from truegold.pipeline.near.candidates import find_candidates
-from truegold.pipeline.near.features import Features
+from truegold.pipeline.near.arrays import (
+    Floats,
+    Hashes,
+    Ints,
+    Marks,
+    Pairs,
+    map_in_threads,
+    pack_pairs,
+    repeat_over_runs,
+    run_starts,
+    sort_distinct,
+    sort_values,
+    unpack_pairs,
+)
+from truegold.pipeline.near.features import STRONG, Features, stable_hashes
 from truegold.pipeline.near.measures import BATCH, Comparer, Relation, may_relate, relate
 from truegold.pipeline.running.progress import NullProgress, Progress, track
 
+RAREST = 7
+"""Features of a text that keys are made of: 7 make 21 keys."""
+RAREST_WITH_QUANTITIES = 12
+"""Rarest features that each make a key together with all quantities of a text."""
+WINDOW = 8
+"""A bucket of up to WINDOW + 1 texts is compared in full."""
+NEIGHBOURS = 2
+"""Neighbours that a text is compared with in a larger bucket."""
+CHUNK = 50_000
+"""Rows whose features are sorted at a time."""
+SHARD_ROWS = 50_000
+"""As many keys as so many rows have are sorted at a time: this bounds memory."""
 SHARD_BATCHES = 10
-"""Batches of pairs in a shard: a task of a cluster takes about a second."""
+"""Batches of candidates in a shard: a task of a cluster takes about a second."""
 SILENT = NullProgress()
 
 
@@ -117,3 +154,139 @@ def find_links(
     """
     searcher = Searcher(find_candidates(features, split, progress), comparer, texts or len(features))
     return join_links(track(run_shards(searcher), progress, "comparing", searcher.shards))
+
+
+def find_candidates(features: Features, split: Ints | None, progress: Progress) -> Pairs:
+    """Return the distinct pairs of texts that share a key, sorted, left below right.
+
+    With `split` only pairs whose texts have different numbers in it are returned.
+    """
+    rarest, quantities = rarest_features(features, RAREST_WITH_QUANTITIES), quantity_hashes(features)
+    # Keys hold positions in the order of quantities, so that in a bucket equal quantities are next to each other.
+    row_at = np.argsort(quantities, kind="stable")
+    columns = np.ascontiguousarray(rarest[row_at].T)
+    quantity_at = quantities[row_at]
+    shards = max(1, -(-len(features) // SHARD_ROWS))
+
+    def shard_pairs(shard: int) -> Pairs:
+        keys, positions = shard_keys(columns, quantity_at, shard, shards)
+        return bucket_pairs(keys, row_at[positions], quantity_at[positions], split)
+
+    parts = list(track(map_in_threads(shard_pairs, range(shards)), progress, "pairing", shards))
+    return sort_distinct(np.concatenate(parts))
+
+
+def rarest_features(features: Features, count: int) -> npt.NDArray[np.uint32]:
+    """Return for each text its rarest features that others have too, plus 1: [texts, count], zeros where fewer."""
+    tables = (features.words, features.numbers)
+    width = len(features.stems)
+    in_words, in_numbers = (np.bincount(table.indices, minlength=width) for table in tables)
+    frequency = in_words + in_numbers
+    hashes = stable_hashes(features.stems)
+    # Ties between equally rare features are broken by their hash, so that they fall alike in every text.
+    by_rank = np.lexsort((hashes, frequency))
+    rank = np.empty(width, dtype=np.int64)
+    rank[by_rank] = np.arange(width)
+    useful = (frequency >= 2) & ~features.is_stop
+    rarest = np.zeros((len(features), count), dtype=np.uint32)
+
+    def fill(start: int) -> None:
+        parts = [table[start : start + CHUNK] for table in tables]
+        codes = np.concatenate([part.indices for part in parts])
+        rows = np.concatenate([np.repeat(np.arange(part.shape[0]), np.diff(part.indptr)) for part in parts])
+        used = useful[codes]
+        rows, ranks = unpack_pairs(sort_values(pack_pairs(rows[used], rank[codes[used]])))
+        heads = np.flatnonzero(run_starts(rows))
+        column = np.arange(len(rows)) - repeat_over_runs(heads, heads, len(rows))
+        taken = np.flatnonzero(column < count)
+        rarest[start + rows[taken], column[taken]] = by_rank[ranks[taken]] + 1
+
+    deque(map_in_threads(fill, range(0, len(features), CHUNK)), maxlen=0)
+    return rarest
+
+
+def quantity_hashes(features: Features) -> Hashes:
+    """Return a hash of each text's set of strong quantities; 0 where it has fewer than two."""
+    table = features.numbers
+    strong = table.data > STRONG
+    rows = np.repeat(np.arange(len(features)), np.diff(table.indptr))[strong]
+    hashes = stable_hashes(features.stems)[table.indices[strong]]
+    total = np.zeros(len(features), dtype=np.uint64)
+    np.add.at(total, rows, hashes * np.uint64(0x9E3779B97F4A7C15))
+    total[np.bincount(rows, minlength=len(features)) < 2] = 0
+    return total
+
+
+def shard_keys(columns: npt.NDArray[np.uint32], quantities: Hashes, shard: int, shards: int) -> tuple[Hashes, Ints]:
+    """Return the sorted keys of a shard and the position of the text that has each; positions ascend within a key.
+
+    `columns` [features, texts] has the rarest features of each text, the rarest first. A key belongs to the shard of
+    its rarer feature. It is a hash in the bits that positions leave, 44 for a million texts: two different keys fall
+    together with a probability of 1e-6, and texts that fell together would be compared in vain.
+    """
+    position_bits = np.uint64(columns.shape[1].bit_length())
+    packed = [np.zeros(0, np.uint64)]
+
+    def pack(texts: Ints, left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> None:
+        both = texts[(left[texts] != 0) & (right[texts] != 0)]
+        hashes = _mix(left[both].astype(np.uint64), right[both].astype(np.uint64))
+        packed.append(((hashes >> position_bits) << position_bits) | both.astype(np.uint64))
+
+    for rarer, column in enumerate(columns):
+        texts = np.flatnonzero(column % shards == shard)
+        # The rarer of two features comes first in every text, so that the order needs no care.
+        for other in columns[rarer + 1 : RAREST]:
+            pack(texts, column, other)
+        pack(texts, quantities, column)
+    ordered = sort_values(np.concatenate(packed))
+    keys = ordered >> position_bits
+    return keys, (ordered ^ (keys << position_bits)).astype(np.int64)
+
+
+def bucket_pairs(keys: Hashes, rows: Ints, quantities: Hashes, split: Ints | None = None) -> Pairs:
+    """Return distinct pairs of rows with equal keys; all arrays are in the order of keys, then quantities, then rows.
+
+    In a bucket of up to WINDOW + 1 texts that is every pair; in a larger one each text with its first neighbours, with
+    the bucket's first text, and with the first of those texts of the bucket that have the same quantities.
+    """
+    new_bucket = run_starts(keys)
+    # Most keys are of one text alone and make no pair.
+    shared = ~new_bucket
+    shared[:-1] |= ~new_bucket[1:]
+    keys, quantities, new_bucket, rows = keys[shared], quantities[shared], new_bucket[shared], rows[shared]
+    if not len(keys):
+        return np.zeros(0, np.int64)
+    heads = np.flatnonzero(new_bucket)
+    lengths = np.diff(heads, append=len(keys))
+    large = np.repeat(lengths > WINDOW + 1, lengths)
+    pairs = []
+
+    def add(first: Ints, second: Ints) -> None:
+        left, right = rows[first], rows[second]
+        if split is not None:
+            differ = split[left] != split[right]
+            left, right = left[differ], right[differ]
+        pairs.append(pack_pairs(np.minimum(left, right), np.maximum(left, right)))
+
+    for step in range(1, WINDOW + 1):
+        same = np.flatnonzero(keys[step:] == keys[:-step])
+        if step > NEIGHBOURS:
+            same = same[~large[same]]
+        if not len(same):
+            break
+        add(same, same + step)
+    positions = np.arange(len(rows))
+    new_group = new_bucket | run_starts(quantities)
+    for is_first in (new_bucket, new_group):
+        hub = np.maximum.accumulate(np.where(is_first, positions, 0))
+        far = np.flatnonzero(large & (positions - hub > NEIGHBOURS))
+        add(hub[far], far)
+    return sort_distinct(np.concatenate(pairs))
+
+
+def _mix(left: Hashes, right: Hashes) -> Hashes:
+    """Return one hash of two: the finaliser of MurmurHash3 over a weighted sum."""
+    mixed = left * np.uint64(0x9E3779B97F4A7C15) + right
+    mixed ^= mixed >> np.uint64(33)
+    mixed *= np.uint64(0xFF51AFD7ED558CCD)
+    return mixed ^ (mixed >> np.uint64(33))

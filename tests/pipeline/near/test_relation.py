@@ -12,15 +12,13 @@ from truegold.pipeline.near import (
     CorpusBuilder,
     Cuts,
     Relation,
-    candidates,
     confirm_links,
     find_links,
     related_pairs,
 )
-from truegold.pipeline.near.candidates import bucket_pairs, find_candidates
 from truegold.pipeline.near.features import FeatureBuilder, Features
 from truegold.pipeline.near.measures import may_relate, relate
-from truegold.pipeline.near.related_pairs import SILENT, Links
+from truegold.pipeline.near.related_pairs import SILENT, Links, bucket_pairs, find_candidates
 
 BACKGROUND = [
     f"{name} {verb} {count} {goods} and {other} of them are {colour}. How many {goods} are not {colour}?"
@@ -129,8 +127,8 @@ def all_links(features: Features) -> Links:
 def test_links_do_not_depend_on_how_many_shards_there_are(monkeypatch):
     features = build(*sentences(400))
     whole = all_links(features)
-    monkeypatch.setattr(candidates, "SHARD_ROWS", 30)
-    monkeypatch.setattr(candidates, "CHUNK", 70)
+    monkeypatch.setattr(related_pairs, "SHARD_ROWS", 30)
+    monkeypatch.setattr(related_pairs, "CHUNK", 70)
     monkeypatch.setattr(related_pairs, "BATCH", 50)
     parts = all_links(features)
     assert len(whole) > 300

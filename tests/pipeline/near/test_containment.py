@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 
-from truegold.pipeline.near import containment as grams
+from truegold.pipeline.near import containment
 from truegold.pipeline.near.containment import Containment, GramIndex
 from truegold.pipeline.near.features import FeatureBuilder
 
@@ -55,17 +54,8 @@ def test_items_shorter_than_a_run_and_no_items_and_no_texts():
     assert held([ITEM], []) == {}
 
 
-@pytest.mark.parametrize("texts", [1, 3, 1000])
-def test_shares_do_not_depend_on_how_many_texts_are_added_up_at_a_time(monkeypatch, texts):
-    eval_items = [ITEM, POOL[3], POOL[4]]
-    whole = held(eval_items, [ITEM, *POOL])
-    monkeypatch.setattr(grams, "TEXT_BATCH", texts)
-    assert held(eval_items, [ITEM, *POOL]) == whole
-    assert whole[4, 1] == 1.0
-
-
 def test_a_run_that_ties_too_many_pairs_is_not_followed(monkeypatch):
-    monkeypatch.setattr(grams, "MAX_PAIRS", 5)
+    monkeypatch.setattr(containment, "MAX_PAIRS", 5)
     shares = held([POOL[3]], POOL)
     assert max(shares.values()) < 1.0
     assert isinstance(GramIndex().contained(0.5, 1.0), Containment)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.near import tokens as cutting
+from truegold.pipeline.near import tokens
 from truegold.pipeline.near.tokens import CLEANED, FORMULAS, TOKENS, Cutter, TextNumbers, lower_texts
 from truegold.verifiers.written_numbers import NUMBER_WORDS
 
@@ -86,7 +86,7 @@ def test_a_formula_of_a_long_text_is_bounded() -> None:
 def test_forgetting_pieces_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = [f"tom has {count} apples and {count % 7} pears." for count in range(60)]
     before = in_pieces(texts, 5)
-    monkeypatch.setattr(cutting, "MAX_PIECES", 20)
+    monkeypatch.setattr(tokens, "MAX_PIECES", 20)
     assert in_pieces(texts, 5) == before
 
 
