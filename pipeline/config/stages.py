@@ -10,15 +10,16 @@ decontaminate:
 
 from __future__ import annotations
 
+import tomllib
 from collections import defaultdict
 from collections.abc import Mapping
 from enum import StrEnum
+from importlib.resources import files
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from truegold.pipeline.config.base import ROUNDING, StageConfig, VerdictConfig
-from truegold.pipeline.config.boilerplate import BOILERPLATE, BOILERPLATE_END
 from truegold.pipeline.config.engines import MOST_TOKENS, ChatConfig, EngineConfig, VllmEngineConfig
 from truegold.pipeline.config.sources import DataConfig
 from truegold.verifiers import Reason
@@ -42,6 +43,15 @@ EditName = Literal[
 """The reasons for which cleaning edits a row."""
 
 
+def _boilerplate(place: str) -> tuple[str, ...]:
+    """Return the patterns of `boilerplate.toml` for the start or the end of a prompt."""
+    tables = tomllib.loads(files("truegold.pipeline.config").joinpath("boilerplate.toml").read_text("utf-8"))
+    patterns = tables[place]
+    for name, piece in reversed(tables["pieces"].items()):
+        patterns = [pattern.replace(f"<<{name}>>", piece) for pattern in patterns]
+    return tuple(patterns)
+
+
 class CleanConfig(StageConfig):
     """Text cleaning, what is noted of every row, and bounds."""
 
@@ -56,9 +66,9 @@ class CleanConfig(StageConfig):
     given, and a prompt with too few words to tell stays in any case."""
     skip: tuple[EditName, ...] = ()
     """Edits not to be made, by their reason: `multiple_choice`, `html_tags`, ..."""
-    boilerplate: tuple[str, ...] = BOILERPLATE
+    boilerplate: tuple[str, ...] = _boilerplate("start")
     """Regular expressions, without regard to case, cut from the start of a prompt."""
-    boilerplate_end: tuple[str, ...] = BOILERPLATE_END
+    boilerplate_end: tuple[str, ...] = _boilerplate("end")
     """Regular expressions, without regard to case, cut from the end of a prompt."""
     workers: int = Field(default=0, ge=0)
     """Processes; 0 takes one per core."""

@@ -32,7 +32,7 @@ are many, and only as far as a cluster depends on them:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -178,57 +178,54 @@ def confirm_links(
 
     `texts` is how many texts the pairs come from (`measures.relate`); without it, all of the corpus.
     """
-    return _confirm(links, _Groups(links, corpus, comparer, texts or len(corpus.features), None), cuts)
+    return _confirm(links, corpus, comparer, texts or len(corpus.features), None, cuts)
 
 
 def confirm_star_links(links: Links, corpus: Corpus, comparer: Comparer, cuts: Cuts = DEFAULT_CUTS) -> Links:
-    """Return the same links but for those between two texts that both go: no cluster depends on them (`clusters`)."""
-    return _confirm(links, _Groups(links, corpus, comparer, len(corpus.features), text_ranks(corpus)), cuts)
+    """Return the same links but for those between two texts that both go: no cluster depends on them (`duplicates`)."""
+    return _confirm(links, corpus, comparer, len(corpus.features), text_ranks(corpus), cuts)
 
 
-def _confirm(links: Links, groups: _Groups, cuts: Cuts) -> Links:
+def _confirm(links: Links, corpus: Corpus, comparer: Comparer, texts: int, rank: Ints | None, cuts: Cuts) -> Links:
+    """Read the pairs that may be the same problem; `rank` has the place of each text, where only stars are read."""
     relation, score = links.relation.copy(), links.score.copy()
-    make_reader = partial(partial, read_group, cuts=cuts)
-    readings = map_rows(groups.make(), len(groups.indices), make_reader, chunk=1)
-    for part, (_, reading) in zip(groups.indices, readings, strict=True):
+    parts = _group_pairs(links, len(corpus.features))
+    groups = (_make_group(links, part, corpus, comparer, texts, rank) for part in parts)
+    readings = map_rows(groups, len(parts), partial(partial, read_group, cuts=cuts), chunk=1)
+    for part, (_, reading) in zip(parts, readings, strict=True):
         relation[part], score[part] = reading
     return Links(links.left, links.right, relation, score).take(relation > Relation.UNRELATED)
 
 
-class _Groups:
-    """The pairs that may be the same problem, in groups that share no text."""
+def _group_pairs(links: Links, texts: int) -> list[Ints]:
+    """Return the positions of the pairs that may be the same problem, in groups that share no text."""
+    doubtful = np.flatnonzero(links.relation == Relation.SAME_PROBLEM)
+    tied = _number_components(links.left[doubtful], links.right[doubtful], texts)
+    order = np.argsort(tied, kind="stable")
+    ends = np.flatnonzero(np.diff(tied[order], append=-1)) + 1
+    # A group ends with the first component that goes beyond each multiple of GROUP_PAIRS.
+    last = np.flatnonzero(np.diff(ends // GROUP_PAIRS, prepend=0))
+    return [part for part in np.split(doubtful[order], ends[last]) if len(part)]
 
-    def __init__(self, links: Links, corpus: Corpus, comparer: Comparer, texts: int, rank: Ints | None) -> None:
-        """Cut the pairs into groups; `rank` has the place of each text, where only stars are read."""
-        self._links, self._corpus, self._comparer = links, corpus, comparer
-        self._texts, self._rank = texts, rank
-        doubtful = np.flatnonzero(links.relation == Relation.SAME_PROBLEM)
-        tied = _number_components(links.left[doubtful], links.right[doubtful], len(corpus.features))
-        order = np.argsort(tied, kind="stable")
-        ends = np.flatnonzero(np.diff(tied[order], append=-1)) + 1
-        # A group ends with the first component that goes beyond each multiple of GROUP_PAIRS.
-        last = np.flatnonzero(np.diff(ends // GROUP_PAIRS, prepend=0))
-        self.indices = [part for part in np.split(doubtful[order], ends[last]) if len(part)]
-        """The links of each group."""
 
-    def make(self) -> Iterator[PairGroup]:
-        """Yield the groups."""
-        for part in self.indices:
-            left, right = self._links.left[part], self._links.right[part]
-            measures = self._comparer.measure(left, right)
-            numbers, positions = np.unique(np.concatenate([left, right]), return_inverse=True)
-            rows = self._corpus.gold_row[numbers].tolist()
-            yield PairGroup(
-                self._corpus.texts.read(numbers.tolist()),
-                [self._corpus.golds[row] if row >= 0 else None for row in rows],
-                self._corpus.text_gold[numbers],
-                None if self._rank is None else self._rank[numbers],
-                positions[: len(part)],
-                positions[len(part) :],
-                measures,
-                same_story_score(measures, self._texts),
-                self._comparer.count_decisive_words(left, right),
-            )
+def _make_group(
+    links: Links, part: Ints, corpus: Corpus, comparer: Comparer, texts: int, rank: Ints | None
+) -> PairGroup:
+    left, right = links.left[part], links.right[part]
+    measures = comparer.measure(left, right)
+    numbers, positions = np.unique(np.concatenate([left, right]), return_inverse=True)
+    rows = corpus.gold_row[numbers].tolist()
+    return PairGroup(
+        corpus.texts.read(numbers.tolist()),
+        [corpus.golds[row] if row >= 0 else None for row in rows],
+        corpus.text_gold[numbers],
+        None if rank is None else rank[numbers],
+        positions[: len(part)],
+        positions[len(part) :],
+        measures,
+        same_story_score(measures, texts),
+        comparer.count_decisive_words(left, right),
+    )
 
 
 def _number_components(left: Ints, right: Ints, texts: int) -> Ints:
