@@ -43,10 +43,10 @@ EditName = Literal[
 """The reasons for which cleaning edits a row."""
 
 
-def _boilerplate(place: str) -> tuple[str, ...]:
+def _boilerplate(end_of_prompt: str) -> tuple[str, ...]:
     """Return the patterns of `boilerplate.toml` for the start or the end of a prompt."""
     tables = tomllib.loads(files("truegold.pipeline.config").joinpath("boilerplate.toml").read_text("utf-8"))
-    patterns = tables[place]
+    patterns = tables[end_of_prompt]
     for name, piece in reversed(tables["pieces"].items()):
         patterns = [pattern.replace(f"<<{name}>>", piece) for pattern in patterns]
     return tuple(patterns)

@@ -52,7 +52,7 @@ class GramIndex:
         self._learnt: list[tuple[Hashes, Ints]] = []
         # Distinct runs, sorted, and a table [runs, items] of 1; None until the first text is looked up.
         self._runs: Hashes | None = None
-        self._items: csr_array
+        self._run_items: csr_array
         # Pairs of a text and a run that it shares with an item.
         self._text = Growing(np.int32)
         self._run = Growing(np.int32)
@@ -70,8 +70,8 @@ class GramIndex:
         items = np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in self._learnt)])
         self._learnt.clear()
         self._runs, run = np.unique(learnt, return_inverse=True)
-        self._items = csr_array((np.ones(len(run)), (run, items)), shape=(len(self._runs), self._rows))
-        self._items.data[:] = 1
+        self._run_items = csr_array((np.ones(len(run)), (run, items)), shape=(len(self._runs), self._rows))
+        self._run_items.data[:] = 1
         self._shift = np.uint64(64 - max(16, len(self._runs).bit_length() + FILTER_BITS))
         self._passes = np.zeros(1 << (64 - int(self._shift)), dtype=bool)
         self._passes[self._runs >> self._shift] = True
@@ -99,14 +99,14 @@ class GramIndex:
         if self._runs is None:
             self._index_runs()
         text, run = self._text.array, self._run.array
-        texts_with, items_with = np.bincount(run, minlength=self._items.shape[0]), np.diff(self._items.indptr)
+        texts_with, items_with = np.bincount(run, minlength=self._run_items.shape[0]), np.diff(self._run_items.indptr)
         run_weight = np.log((self._rows + 1) / np.maximum(texts_with + items_with, 1)) / np.log(self._rows + 2)
         useful = (texts_with * items_with <= MAX_PAIRS)[run]
         has_run = csr_array((run_weight[run[useful]], (text[useful], run[useful])), (self._rows, len(run_weight)))
-        shared = (has_run @ self._items).tocoo()
+        shared = (has_run @ self._run_items).tocoo()
         text_rows, item_rows = (part.astype(np.int64) for part in shared.coords)
         shared_weight = shared.data.astype(np.float32)
-        ratio = shared_weight / np.maximum((run_weight @ self._items)[item_rows], 1e-9)
+        ratio = shared_weight / np.maximum((run_weight @ self._run_items)[item_rows], 1e-9)
         enough = (ratio >= share) & (shared_weight >= weight)
         return Containment(
             text_rows[enough], item_rows[enough], ratio[enough].astype(np.float32), shared_weight[enough]
