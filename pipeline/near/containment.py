@@ -67,10 +67,10 @@ class GramIndex:
         from scipy.sparse import csr_array
 
         learnt = np.concatenate([np.zeros(0, np.uint64), *(runs for runs, _ in self._learnt)])
-        items = np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in self._learnt)])
+        item = np.concatenate([np.zeros(0, np.int64), *(rows for _, rows in self._learnt)])
         self._learnt.clear()
         self._runs, run = np.unique(learnt, return_inverse=True)
-        self._run_items = csr_array((np.ones(len(run)), (run, items)), shape=(len(self._runs), self._rows))
+        self._run_items = csr_array((np.ones(len(run)), (run, item)), shape=(len(self._runs), self._rows))
         self._run_items.data[:] = 1
         self._shift = np.uint64(64 - max(16, len(self._runs).bit_length() + FILTER_BITS))
         self._passes = np.zeros(1 << (64 - int(self._shift)), dtype=bool)
