@@ -5,7 +5,7 @@
             return VerifyResponse(**await verify_fields(body.model_dump()))
 
 The reward there is a number. A response that could not be judged has the reward 0, `judged` false and `masked` 1, so
-that whoever trains can mask it (NeMo-Gym logs `masked_pct`).
+that a trainer can mask it (NeMo-Gym logs `masked_pct`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Prime Intellect's verifiers (v1) and prime-rl: what the exported taskset's reward and check call.
+"""Prime Intellect's verifiers (v1) and prime-rl: the functions that an exported taskset calls.
 
-A reward that is missing marks the rollout as failed there, which prime-rl leaves out: that is what becomes of a
-response that could not be judged (`RolloutNotJudged`). The taskset's data is the exported record.
+A response that could not be judged has no reward (`RolloutNotJudged`): the rollout is marked as failed there, and
+prime-rl leaves it out. The taskset's data is the exported record (`gold`, `verifier`, ...).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The batch runner of all adapters: rows and responses in, verdicts out, whatever thread or process asks.
+"""The batch runner of all adapters: rows and responses in, verdicts out, from any thread or process.
 
     scorer = Scorer()
     verdicts = scorer.judge([RowTruth(gold="72").question("... \\\\boxed{72}")])

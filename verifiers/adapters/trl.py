@@ -71,7 +71,7 @@ class TruegoldReward:
 
 
 def truegold(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float | None]:
-    """Return the rewards of `TruegoldReward()`, for whoever names a function by its path."""
+    """Return the rewards of `TruegoldReward()`, for callers that name a function by its path."""
     return _DEFAULT(prompts, completions, **columns)
 
 

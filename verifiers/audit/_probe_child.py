@@ -29,7 +29,7 @@ from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 THREADS = 8
 ROUNDS = 10
-"""How often each thread judges every row: races need chances."""
+"""Rounds in which each thread judges every row: races need chances."""
 
 SWITCH_INTERVAL_S = 1e-5
 """Seconds between switches of threads under test, a 500th of the usual: unguarded shared state then shows."""

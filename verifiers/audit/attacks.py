@@ -1,4 +1,4 @@
-"""Answers made to crash whoever reads them (`HOSTILE`), and responses that must not be paid (`gaming_cases`).
+"""Answers made to crash their reader (`HOSTILE`), and responses that must not be paid (`gaming_cases`).
 
 A hostile case is a gold and an answer, built when it is asked for, because some are megabytes long. `expected` says
 what the verdict must be where that is certain, `any` elsewhere. What counts first is that there is a verdict at all, in
@@ -49,7 +49,7 @@ _SOME_PROBLEM = "What is the value asked for in this problem?"
 _ECHO = "problem echoed"
 
 
-class Series(TypedDict):
+class TextSeries(TypedDict):
     """`each` for every n of a range, joined: `<n>` stands for n in it, `<next>` for the number after."""
 
     each: str
@@ -57,13 +57,13 @@ class Series(TypedDict):
     range: list[int]
 
 
-Pieces: TypeAlias = "str | Series | list[Pieces | int]"
+Pieces: TypeAlias = "str | TextSeries | list[Pieces | int]"
 """A text, a series, or a list of these to be joined; a number at its end says how often."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostileCase:
-    """A gold and an answer that is hard on whoever reads it."""
+    """A gold and an answer that is hard on its reader."""
 
     expected: Literal["match", "no_match", "any"]
     name: str

@@ -25,7 +25,7 @@ EXAMPLES_SHOWN = 40
 """Rows of the table of failures; the JSON has all that were kept."""
 
 TEXT_CHARS = 120
-"""How much of a text a table shows."""
+"""The characters of a text that a table shows."""
 
 _YOUDEN_SOURCE = (
     "J is the share of right answers paid less that of wrong ones paid. How a policy drifts depends on J alone: near 0 "

@@ -178,7 +178,7 @@ def _gold_passes(session: _Session) -> Iterator[str] | None:
 
 
 def _tells_apart(session: _Session) -> Iterator[str] | None:
-    """None for one that pays whatever the gold is but not every form or length, and for one that declines to judge."""
+    """None for one that pays for any gold but not for every form or length, and for one that declines to judge."""
     if not session.refuses:
         gold = session.rows[0].gold if session.rows else STANDARD_GOLDS[0]
         return iter([_PAYS_ALL]) if all(session.probe.judge(text, gold).paid for text in NONSENSE) else None

@@ -30,7 +30,7 @@ CONVERSIONS = {unit: (other, Fraction(factor)) for unit, (other, factor) in WORD
 """A unit, a smaller or larger one for the same quantity, and how many of that make one."""
 UNITS = {*WORDS["units"], *CONVERSIONS, *(other for other, _ in CONVERSIONS.values())}
 UNLIKE: dict[str, list[str]] = {unit: others for units, others in WORDS["unlike"] for unit in units}
-"""A unit, and others of which the same number is another quantity."""
+"""A unit, and others: the same number of them is another quantity."""
 OTHER_WORD: dict[str, str] = {
     **{word: other for pair in WORDS["opposites"] for word, other in (pair, pair[::-1])},
     **{name.lower(): ring[(index + 1) % len(ring)] for ring in WORDS["rings"] for index, name in enumerate(ring)},
@@ -40,7 +40,7 @@ KNOWN_WORDS = {*OTHER_WORD, *WORDS["negations"], *WORDS["other_words"]}
 SIGNS = {"<": "<", ">": ">", "<=": "\\le", ">=": "\\ge"}
 OPPOSITE = {"<": ">=", ">": "<=", "<=": ">", ">=": "<"}
 EXTRA = Fraction(97)
-"""What is added to a list: rarely an answer, and left out where it is one."""
+"""The value added to a list: rarely an answer. Where it is one, the next number is added."""
 
 
 def sign(value: Fraction) -> str:
@@ -49,7 +49,7 @@ def sign(value: Fraction) -> str:
 
 
 def fraction(top: int | Fraction, bottom: int) -> str:
-    """`\\frac{3}{4}`, whatever the two are."""
+    """`\\frac{3}{4}`, reduced or not."""
     return f"\\frac{{{top}}}{{{bottom}}}"
 
 

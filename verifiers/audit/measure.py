@@ -49,7 +49,7 @@ PASSING_KEPT = 12
 """Golds handed on to a check of the contract, which is about behaviour and not about rates."""
 
 EXAMPLE_CHARS = 400
-"""How much of each text is kept in an example."""
+"""The characters of each text that an example keeps."""
 
 _OTHER_KIND = "other"
 """The kind of a gold that has no certain form."""

@@ -40,7 +40,7 @@ MANY_ROWS_FACTOR = 10
 
 RESPONSE_FORMS = {"boxed": "The answer is \\boxed{<answer>}.", "phrase": "The answer is <answer>", "bare": "<answer>"}
 
-"""How an answer is put into a response, so that a verifier finds it and what is judged is the answer alone."""
+"""Responses around an answer: a verifier finds it, and judges the answer alone."""
 
 GOLDS_TRIED = 20
 """Enough to tell which form a verifier reads."""

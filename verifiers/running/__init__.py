@@ -1,1 +1,1 @@
-"""Many verdicts: batches in worker processes, with deadlines that hold whatever a verifier does."""
+"""Many verdicts: batches in worker processes, with deadlines that hold for any verifier."""

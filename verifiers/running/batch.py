@@ -48,10 +48,10 @@ LOOK_AHEAD = 2
 """Chunks held for each process: one is being judged, one waits."""
 
 START_S = 120.0
-"""What a new process may need to start on a busy machine. No row's deadline runs meanwhile."""
+"""Seconds that a new process may need to start on a busy machine. No row's deadline runs meanwhile."""
 
 DEADLINE_S = 60.0
-"""What one verdict may take, by default; verifiers of truegold's own, which bound their work, never get less."""
+"""Seconds for one verdict, by default; verifiers of truegold's own, which bound their work, never get less."""
 
 MAX_TIMEOUTS = 0.1
 """The share of verdicts that may hit their deadline before a run is stopped, by default."""
@@ -62,7 +62,7 @@ MIN_ROWS = 64
 
 _CHILD_MODULE = "truegold.verifiers.running.batch_child"
 _STARTS = 3
-"""A process may be killed while it starts, by whoever frees memory; one that never starts is the machine's fault."""
+"""A process may be killed while it starts, where memory is short; one that never starts is the machine's fault."""
 _ATTEMPTS = 2
 """A process may die of what earlier rows left behind. A row is blamed when a fresh process dies of it as well."""
 

@@ -1,7 +1,7 @@
 """One process of `verify_batch`, from inside.
 
 The first line in is `{"path": [...]}`, where the parent imports from; the answer is `{"ready": true}`. Every further
-line is a list of items, each of which is answered by a line of its own, `{"verdict", "costs"}`, so that the parent
+line is a list of items; each is answered by a line of its own, `{"verdict", "costs"}`, so that the parent
 knows which one a crash or a deadline belongs to. `{"user_error"}` is an error that the user can mend, `{"bug"}` a
 traceback: both stop the batch.
 """

@@ -21,7 +21,7 @@ class Item:
     response: str
     """What is judged, as the model wrote it."""
     gold: Any
-    """The reference answer, or a list of accepted ones, the first of which stays here (`golds_in`); None for verifiers
+    """The reference answer, or a list of accepted ones, whose first stays here (`golds_in`); None for verifiers
     that need none."""
     verifier: str = "math"
     """The verifier's name or import string."""
@@ -63,7 +63,7 @@ class TimedVerdict(NamedTuple):
 
 
 class ResolvedVerifiers:
-    """The verifiers of a batch, each of which is resolved once."""
+    """The verifiers of a batch, each resolved once."""
 
     def __init__(self) -> None:
         self._by_name: dict[str, Verifier] = {}

@@ -110,7 +110,7 @@ def _is_allowed(request: Request, token: str | None) -> bool:
 
 
 async def _body(request: Request, max_bytes: int) -> bytes:
-    """Return the body, of which no more is read than is allowed, whatever its headers say."""
+    """Return the body. No more is read than is allowed, even where its headers say less."""
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length) > max_bytes:
         raise _TooLarge

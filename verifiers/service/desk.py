@@ -152,7 +152,7 @@ def check_settings(settings: Settings, host: str) -> None:
 
 
 def _forget(future: asyncio.Future[T]) -> None:
-    """Read what nobody waits for any more, so that asyncio does not complain of it."""
+    """Read a result that is not waited for any more, so that asyncio does not complain of it."""
     if not future.cancelled():
         future.exception()
 

@@ -50,7 +50,7 @@ _LIMIT_ENDS = (End.CPU_LIMIT, End.WALL_LIMIT)
 
 MAX_TESTS = 4096
 MAX_DECODED_BYTES = 2**26
-"""What compressed tests may come to. Stops a small request from filling the memory."""
+"""The most bytes that compressed tests may come to. Stops a small request from filling the memory."""
 NEVER_RAN = -1.0
 
 ProgramOutcome = tuple[int, float]
@@ -67,7 +67,7 @@ _PRELUDE = "\n".join(
         "sys.setrecursionlimit(50000)\n",
     ]
 )
-"""What programs on stdin find imported there."""
+"""The imports that open-instruct puts before programs on stdin."""
 
 
 class BadRequest(ValueError):
@@ -257,7 +257,7 @@ def _tests(request: Mapping[str, Any]) -> list[Any]:
 
 
 def _decoded(text: str) -> Any:
-    """Return the list in a text: JSON, or base64 of a compressed pickle, of which nothing but plain data is read."""
+    """Return the list in a text: JSON, or base64 of a compressed pickle. Only plain data is read."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

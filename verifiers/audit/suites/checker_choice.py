@@ -26,9 +26,10 @@ from enum import StrEnum
 from typing import Any
 
 from truegold.verifiers.audit.suites.vet_state import Severity, Spec, SuiteFinding, VetReason
-from truegold.verifiers.code.output_comparison import NUMBER_PATTERN, tolerance_options
+from truegold.verifiers.code.output_comparison import NUMBER_PATTERN, read_spec, tolerance_options
 from truegold.verifiers.code.suite import Calls, Stdio
 from truegold.verifiers.code.suite.statement import Statement
+from truegold.verifiers.code.value_comparison import read_call_spec
 
 DEFAULT_TOLERANCE = 1e-6
 """The tolerance of the verifier where a checker names none."""
@@ -81,13 +82,9 @@ def candidate_checkers(tests: Stdio | Calls, statement: Statement) -> Iterator[C
         spec = {"type": "tokens", **{key: value for key, value in spec.items() if key == "case_sensitive"}}
         yield CheckerCandidate(VetReason.TOLERANCE, spec, False)
     tolerance = max(statement.tolerance or DEFAULT_TOLERANCE, DEFAULT_TOLERANCE)
-    yield CheckerCandidate(
-        VetReason.TOLERANCE, {**spec, "type": "floats", "abs_tol": tolerance, "rel_tol": tolerance}, True
-    )
-    if statement.tolerance is None:
-        yield CheckerCandidate(
-            VetReason.TOLERANCE, {**spec, "type": "floats", "abs_tol": LOOSE, "rel_tol": LOOSE}, True
-        )
+    for size in (tolerance, LOOSE) if statement.tolerance is None else (tolerance,):
+        floats = {**spec, "type": "floats", "abs_tol": size, "rel_tol": size}
+        yield CheckerCandidate(VetReason.TOLERANCE, floats, True)
     yield CheckerCandidate(VetReason.CASE, {**spec, "case_sensitive": False}, True)
     for unit in ("tokens_in_line", "lines", "tokens"):
         yield CheckerCandidate(VetReason.ANY_ORDER, {**spec, "unordered": unit}, is_order_free)
@@ -95,17 +92,10 @@ def candidate_checkers(tests: Stdio | Calls, statement: Statement) -> Iterator[C
 
 def checker_spec(tests: Stdio | Calls) -> dict[str, Any]:
     """Return the tests' checker with its options written out, also where a name abbreviates it."""
-    checker = tests.checker
-    if not isinstance(checker, str):
-        return {"type": "tokens" if isinstance(tests, Stdio) else "values", **checker}
-    short: dict[str, dict[str, Any]] = {
-        "case_insensitive": {"type": "tokens", "case_sensitive": False},
-        "unordered_lines": {"type": "tokens", "unordered": "lines"},
-        "unordered_tokens": {"type": "tokens", "unordered": "tokens"},
-        "unordered": {"type": "values", "unordered": True},
-        "strict": {"type": "values", "strict": True},
-    }
-    return short.get(checker, {"type": checker})
+    if isinstance(tests, Calls):
+        return {"type": "values", **read_call_spec(tests.checker, "checker")}
+    kind, options = read_spec(tests.checker, "checker")
+    return {"type": kind if kind in ("floats", "lines", "exact", "program") else "tokens", **options}
 
 
 def requested_checker(tests: Stdio | Calls, statement: Statement) -> tuple[dict[str, Any] | None, list[SuiteFinding]]:

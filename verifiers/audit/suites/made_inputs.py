@@ -34,7 +34,7 @@ FEW_VALUES = 2
 """So few different values, in more cases than that, are taken for a choice between them."""
 
 MAX_CHANCE = 0.01
-"""How likely a rule may be by chance that is learnt all the same."""
+"""A rule that values keep by chance is learnt where that is less likely than this."""
 
 MAX_POOL = 500
 """Parts of seen values that are kept to be used again."""

@@ -215,7 +215,7 @@ def _unused_definitions(tree: ast.Module, entry_points: Sequence[str]) -> set[in
             if name in defined and name not in used:
                 used.add(name)
                 statements.append(defined[name])
-    if not used:  # Where the file uses none of them itself, nobody knows which are used.
+    if not used:  # The file uses none of them itself, and does not show which are used.
         return set()
     return {id(node) for name, node in defined.items() if name not in used}
 

@@ -6,7 +6,7 @@
     0.333333 where 0.3333 is expected                       numbers are compared with a tolerance
     "2 1" where "1 2" is expected, "in any order"           the order is left free
     "YES 3 4" where "YES 4 3" is expected                   several answers are right: a checker program is needed
-    anything else                                           the solution or the tests are wrong: nobody can tell which
+    anything else                                           the solution or the tests are wrong: a person has to tell
 
 A run is the list of a program's attempts at all cases.
 """

@@ -3,8 +3,8 @@
 A null program solves nothing, and tests that pay one of them pay for nothing:
 
     programs that print: the empty program; the input, its first line; 0, 1, YES, NO, each of the expected outputs,
-                         whatever the input; success messages; an exit before anything is printed
-    functions:           None, 0, 1, "", [], True, False, each of the expected values, whatever the arguments; their
+                         for any input; success messages; an exit before anything is printed
+    functions:           None, 0, 1, "", [], True, False, each of the expected values, for any arguments; their
                          first argument; an object that says it equals everything; an exit
 
 Each is really run. All are in Python, also where a suite of programs that print is for another language; on test code
@@ -87,7 +87,7 @@ MIN_INPUTS = 20
 """With fewer of them, that two programs agree says nothing."""
 
 MAX_INPUT_CHARS = 2_000
-"""Longer inputs are not read out of tests: nobody would read them in a report either."""
+"""Longer inputs are not read out of tests: in a report they would not be read either."""
 
 MAX_CONFIRMED = 5
 """Differences of one fault that are tried as cases, the shortest first."""
@@ -198,7 +198,7 @@ def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
     """Return the null programs of a suite, each once; none for test code that does not show which names it tests.
 
     Where there is a single case, the program that gives its output is no null program, unless the problem's text shows
-    that output: whoever gives it has solved the case.
+    that output: a program that gives it has solved the case.
     """
     tests = suite.tests
     programs: list[NullProgram] = []
@@ -292,7 +292,7 @@ class Kills:
     equivalent: int = 0
     """Mutants that do what the program does on all inputs that were made. They do not count."""
     undecided: int = 0
-    """Mutants that pass, and of which it is not known whether they should. They do not count either."""
+    """Mutants that pass, where it is not known whether they should. They do not count either."""
 
     @property
     def mutants(self) -> int:
@@ -312,7 +312,7 @@ class Kills:
     @property
     def doubted_rate(self) -> float:
         """The rate where only `CREDITED` of the survivors are faults: some differ only where the problem leaves the
-        answer open, or where the worked solution is itself wrong, which nobody can tell without reading."""
+        answer open, or where the worked solution is itself wrong, which only a reader can tell."""
         return self.killed / (self.killed + CREDITED * len(self.survivors)) if self.mutants else 1.0
 
     @property

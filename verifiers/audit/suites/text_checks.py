@@ -7,7 +7,7 @@ inputs "", "3\\n"                                 empty [0]
 
 outputs YES, NO                                  guess chance 0.25: two guesses between two words
 outputs 7, 7, 7                                  guess chance 1.0: a program that prints 7
-outputs 17, 42, 99                               guess chance 0.0: nobody guesses these
+outputs 17, 42, 99                               guess chance 0.0: these are not guessed
 
 prompt "... Input\\n3\\n1 2 3\\nOutput\\n6 ...", case {"input": "3\\n1 2 3\\n", "output": "6\\n"}      leaked
 prompt "... >>> add(3, 4)\\n    7", case add(3, 4) == 7                                           leaked

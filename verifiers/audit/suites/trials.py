@@ -290,7 +290,7 @@ class WatchedLocal(Local):
         object.__setattr__(self, "executions", [])
 
     def sandbox(self) -> Sandbox:
-        """Return the sandbox, which keeps what becomes of each process."""
+        """Return the sandbox, which records how each process ends."""
         return cast("Sandbox", _WatchedSandbox(super().sandbox(), self.executions))
 
 
