@@ -3,7 +3,7 @@
     POST /verify         {"response": "... \\\\boxed{0.5}", "gold": "1/2"}         -> {"score": 1.0, ...}
     POST /verify         {"responses": [{"response": ..., "gold": ...}, ...]}    -> {"verdicts": [...]}
     POST /run_code                            as SandboxFusion has it (`programs`)
-    POST /test_program, /test_program_stdio   as open-instruct has them (`open_instruct`)
+    POST /test_program, /test_program_stdio   as open-instruct has them (`programs`)
     GET  /health, /metrics
 
 400: the request is wrong, and `error` says how. 401: the token is. 413: it is too large. 429: the queue is full; come
@@ -30,16 +30,8 @@ from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.item import Item, verdict_to_json
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError, TruegoldError
 from truegold.verifiers.sandbox.execution import SandboxError
+from truegold.verifiers.service import programs
 from truegold.verifiers.service.desk import Desk, Full, NeverFits, Settings
-from truegold.verifiers.service.programs import (
-    BadRequest,
-    assert_tests,
-    outcome_lists,
-    outcome_of,
-    run_code,
-    stdio_runs,
-    time_limit,
-)
 
 RETRY_S = 1
 """When a client that was refused may come again."""
@@ -90,13 +82,13 @@ async def _respond(request: Request, desk: Desk, handle: Handler) -> Response:
     try:
         body = json.loads(await _body(request, desk.settings.max_bytes))
         if not isinstance(body, dict):
-            raise BadRequest(f"the body is a JSON object; this is {type(body).__name__}")
+            raise programs.BadRequest(f"the body is a JSON object; this is {type(body).__name__}")
         return JSONResponse(await handle(desk, body))
     except Full:
         return JSONResponse({"error": "the queue is full"}, 429, headers={"Retry-After": str(RETRY_S)})
     except (NeverFits, _TooLarge) as error:
         return _refusal(413, str(error) or f"a request has at most {desk.settings.max_bytes} bytes")
-    except (BadRequest, TruegoldError, SandboxError, ClientDisconnect) as error:
+    except (programs.BadRequest, TruegoldError, SandboxError, ClientDisconnect) as error:
         return _refusal(503 if isinstance(error, SetupError | SandboxError) else 400, str(error))
     except (ValueError, RecursionError) as error:
         return _refusal(400, f"the body is no JSON: {error}"[:300])
@@ -126,7 +118,7 @@ async def _verify(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
     several = body.get("responses")
     entries = [body] if several is None else several
     if not isinstance(entries, list) or len(entries) > desk.settings.max_responses:
-        raise BadRequest(f"responses is a list of at most {desk.settings.max_responses} objects")
+        raise programs.BadRequest(f"responses is a list of at most {desk.settings.max_responses} objects")
     asked = [_item(entry, position, desk) for position, entry in enumerate(entries, 1)]
     verdicts = await desk.judge(asked, _deadline(body, desk.settings.request_s))
     answers = [verdict_to_json(timed.verdict) for timed in verdicts]
@@ -135,53 +127,53 @@ async def _verify(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
 
 def _item(entry: object, position: int, desk: Desk) -> Item:
     if not isinstance(entry, dict):
-        raise BadRequest(f"response {position} is a JSON object; this is {type(entry).__name__}")
+        raise programs.BadRequest(f"response {position} is a JSON object; this is {type(entry).__name__}")
     texts = {}
     for name in ("response", "problem", "verifier"):
         value = entry.get(name)
         if not isinstance(value, str) and (value is not None or name == "response"):
-            raise BadRequest(f"response {position}: {name} is a text; here it is {type(value).__name__}")
+            raise programs.BadRequest(f"response {position}: {name} is a text; here it is {type(value).__name__}")
         texts[name] = value
     verifier = texts["verifier"] or "math"
     if not desk.allows(verifier):
-        raise BadRequest(f"response {position}: this service has no verifier {verifier[:80]!r}")
+        raise programs.BadRequest(f"response {position}: this service has no verifier {verifier[:80]!r}")
     arguments = entry.get("verifier_args") or {}
     try:
         arguments = json.loads(arguments) if isinstance(arguments, str) else arguments
         if not isinstance(arguments, dict):
-            raise BadRequest(f"verifier_args is an object; here it is {type(arguments).__name__}")
+            raise programs.BadRequest(f"verifier_args is an object; here it is {type(arguments).__name__}")
         if verifier not in BUILT_IN:
             # A verifier of the user's is imported by the processes that judge, not by this one.
             arguments = json.dumps(arguments)
         item = Item(texts["response"] or "", entry.get("gold"), verifier, arguments, texts["problem"])
     except (ValueError, ConfigError) as error:
-        raise BadRequest(f"response {position}: {error}"[:500]) from None
+        raise programs.BadRequest(f"response {position}: {error}"[:500]) from None
     if item.unread_gold is not None:
-        raise BadRequest(f"response {position}: {item.unread_gold}")
+        raise programs.BadRequest(f"response {position}: {item.unread_gold}")
     return item
 
 
 def _deadline(body: Mapping[str, Any], most: float) -> float:
     value = body.get("deadline_s", most)
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise BadRequest("deadline_s is a number of seconds above 0")
+        raise programs.BadRequest("deadline_s is a number of seconds above 0")
     return min(float(value), most)
 
 
 async def _run_code(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
-    (answer,) = await desk.run_programs([partial(run_code, body)])
+    (answer,) = await desk.run_programs([partial(programs.run_code, body)])
     return answer
 
 
 async def _test_program(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
-    verdicts = await desk.judge(assert_tests(body), desk.settings.request_s)
-    limit_s = time_limit(body)
-    return outcome_lists([outcome_of(timed, limit_s) for timed in verdicts])
+    verdicts = await desk.judge(programs.assert_tests(body), desk.settings.request_s)
+    limit_s = programs.time_limit(body)
+    return programs.outcome_lists([programs.outcome_of(timed, limit_s) for timed in verdicts])
 
 
 async def _test_program_stdio(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
-    runs = stdio_runs(body, time.monotonic() + desk.settings.request_s)
-    return outcome_lists(await desk.run_programs(runs))
+    runs = programs.stdio_runs(body, time.monotonic() + desk.settings.request_s)
+    return programs.outcome_lists(await desk.run_programs(runs))
 
 
 async def _health(request: Request) -> Response:
