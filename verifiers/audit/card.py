@@ -53,7 +53,7 @@ class Card:
 
 def as_json(card: Card) -> dict[str, Any]:
     """Everything that the card knows, ready for JSON."""
-    report = card.report
+    report, youden = card.report, card.report.youden
     return {
         "card_format": CARD_FORMAT,
         "verifier": {
@@ -75,7 +75,7 @@ def as_json(card: Card) -> dict[str, Any]:
         },
         "response_form": report.response_form,
         "summary": {name: _rate_json(rate) for name, rate in _summary(report)},
-        "youden": _youden_json(report),
+        "youden": None if youden is None else {**asdict(youden), "meaning": youden.meaning},
         "identity": _rule_json(report.identity),
         "rewrites": [_rule_json(count) for count in report.rewrites.values()],
         "edits": [_rule_json(count) for count in report.edits.values()],
@@ -159,11 +159,6 @@ def _youden_line(report: AuditReport) -> str:
     if youden is None:
         return "Youden's J: not known, since right or wrong answers were not judged."
     return f"Youden's J {youden.j:.3f} ({youden.low:.3f} – {youden.high:.3f}). {youden.meaning}"
-
-
-def _youden_json(report: AuditReport) -> dict[str, Any] | None:
-    youden = report.youden
-    return None if youden is None else {**asdict(youden), "meaning": youden.meaning}
 
 
 def _rule_lines(counts: Sequence[RuleCount]) -> Iterator[str]:

@@ -293,7 +293,7 @@ def _edit(
     """Return a list with an item dropped, doubled, moved, taken from elsewhere or varied."""
     edited, has_room = list(elements), len(elements) < longest
     index = rng.randrange(len(elements)) if elements else 0
-    match rng.randrange(12):
+    match rng.randrange(12):  # Half of the edits vary an item.
         case 0 if elements:
             del edited[index]
         case 1 if elements and has_room:
