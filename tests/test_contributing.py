@@ -199,7 +199,7 @@ def test_add_an_advantage(tree: Path) -> None:
     code = (
         "import torch\n"
         "from truegold.train.config.objective import ObjectiveConfig\n"
-        "from truegold.train.objective import advantages\n"
+        "from truegold.train.objective.advantages import advantages\n"
         "kind = ObjectiveConfig(advantage='doubled').advantage\n"
         "print(advantages(kind, torch.tensor([1.0, 0.0]), torch.tensor([0, 0])).tolist())\n"
     )

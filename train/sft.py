@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from truegold.train.model.engine import LossFunction, TrainingEngine
     from truegold.train.model.segment import Batch, Segment
-    from truegold.train.objective import Totals
+    from truegold.train.objective.weights import Totals
 
 CHECKPOINTS = "scratch/checkpoints"
 """Goes when the stage is done: only a resumed run needs it."""
@@ -129,7 +129,7 @@ def distilled_weights(
     the sampler's with the context, times the positive's trust."""
     import torch
 
-    from truegold.train.objective import distillation_weights
+    from truegold.train.objective.weights import distillation_weights
 
     weights = []
     for positive, factor, bare in zip(positives, trust, engine.logprobs(positives), strict=True):
@@ -143,7 +143,7 @@ def distilled_weights(
 def negative_log_likelihood(totals: Totals, example_weights: Sequence[Tensor] | None = None) -> LossFunction:
     """Return the loss of a step: the mean of -log p over all its completion tokens, each times its weight where the
     examples have some."""
-    from truegold.train.objective import token_weights
+    from truegold.train.objective.weights import token_weights
 
     def loss(logprobs: Tensor, entropy: Tensor, batch: Batch, indices: list[int]) -> tuple[Tensor, dict[str, Tensor]]:
         weights = token_weights(batch.mask, "token", totals)

@@ -16,7 +16,7 @@ from truegold.train.grpo.update import Updater, WeighedBatch
 from truegold.train.model.distributed import init_distributed
 from truegold.train.model.engine import NotFiniteError, TrainingEngine
 from truegold.train.model.segment import Batch, Segment
-from truegold.train.objective import CAUSES
+from truegold.train.objective.weights import CAUSES
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 

@@ -10,8 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.train.objective import ADVANTAGES, PASS_AT_K, advantages, walder_rewards
-from truegold.train.objective.advantages import chen, rho, walder
+from truegold.train.objective.advantages import ADVANTAGES, PASS_AT_K, advantages, chen, rho, walder, walder_rewards
 
 NAN = float("nan")
 KINDS = [*ADVANTAGES, *PASS_AT_K]

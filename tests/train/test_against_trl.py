@@ -15,7 +15,7 @@ import torch
 from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.grpo.update import PreparedBatch, StepLoss
 from truegold.train.model.segment import Segment, collate
-from truegold.train.objective import Totals, entropy_threshold
+from truegold.train.objective.weights import Totals, entropy_threshold
 
 trl_trainer = pytest.importorskip("trl.trainer.grpo_trainer", reason="TRL is not installed (extra `dev`)")
 

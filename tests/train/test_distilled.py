@@ -27,7 +27,8 @@ from truegold.train.grpo.distilled import Distilled, join, load_distilled, relat
 from truegold.train.grpo.groups import StepCompletion
 from truegold.train.grpo.update import PreparedBatch, StepLoss, WeighedBatch
 from truegold.train.model.segment import DistilledPositive, Segment, collate
-from truegold.train.objective import Totals, distillation_weights, ppo_clip, self_distillation
+from truegold.train.objective.losses import ppo_clip
+from truegold.train.objective.weights import Totals, distillation_weights, self_distillation
 from truegold.train.sft import distilled_weights, negative_log_likelihood
 
 ROOT = Path(__file__).parents[2]

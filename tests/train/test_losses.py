@@ -14,31 +14,24 @@ from real_data import real_data
 from torch import Tensor
 
 from truegold.train.config.objective import CovarianceConfig
-from truegold.train.objective import (
+from truegold.train.objective.losses import LOSSES, cispo, gspo, gspo_token, kl_estimate, kl_penalty, ppo_clip, topr
+from truegold.train.objective.weights import (
     AGGREGATIONS,
     CORRECTIONS,
-    LOSSES,
     Totals,
     aggregate,
     choose_covariant,
-    cispo,
     covariances,
     distillation_weights,
     engine_weights,
     entropy_threshold,
-    gspo,
-    gspo_token,
     interpolated_proximal,
-    kl_estimate,
-    kl_penalty,
     length_outliers,
     off_policy_sequence_mask,
     positive_weight,
-    ppo_clip,
     shaped_imitation,
     token_weights,
     top_entropy_mask,
-    topr,
     weigh,
 )
 

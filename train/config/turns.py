@@ -12,22 +12,8 @@ from truegold.pipeline.config.base import StageConfig
 Credit = Literal["equal", "turn", "discounted"]
 
 RESERVED = frozenset(
-    {
-        "add_generation_prompt",
-        "chat_template",
-        "continue_final_message",
-        "conversation",
-        "max_length",
-        "messages",
-        "padding",
-        "return_assistant_tokens_mask",
-        "return_dict",
-        "return_tensors",
-        "tokenize",
-        "tokenizer_kwargs",
-        "tools",
-        "truncation",
-    }
+    "add_generation_prompt chat_template continue_final_message conversation max_length messages padding "
+    "return_assistant_tokens_mask return_dict return_tensors tokenize tokenizer_kwargs tools truncation".split()
 )
 """Names that `apply_chat_template` takes for itself, or that every dialogue sets."""
 

@@ -29,22 +29,18 @@ from truegold.pipeline.engines.base import Request, SamplingParams, sample_seed
 from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
-from truegold.train.grpo.feed import Draw, Feed, GroupScore
+from truegold.train.grpo.feed import Draw, Feed
 from truegold.train.grpo.groups import (
     CompletionScore,
-    CompletionScorer,
     CountMissing,
     SampledGroups,
     StepCompletion,
 )
-from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.distributed import from_first_rank, rank, scattered, world_size
-from truegold.train.model.segment import Segment
 from truegold.train.rollout.rollout import Rollout
 from truegold.train.rollout.sampler_child import Usage
 from truegold.train.rollout.samplers import Done, SamplerPool
 from truegold.train.turns.episodes import Episode
-from truegold.train.turns.template import TurnTemplate
 
 
 @dataclass
@@ -58,16 +54,6 @@ class AsynchronousGroups:
     """Rank 0's."""
     draws: list[Draw] = field(default_factory=list)
     """Those of the step's groups."""
-
-    @property
-    def scorer(self) -> CompletionScorer:
-        """Judges the completions of all steps."""
-        return self.answers.scorer
-
-    @property
-    def template(self) -> TurnTemplate | None:
-        """Writes dialogues, where answers are dialogues."""
-        return self.answers.template
 
     def begin(self) -> None:
         """Start to sample."""
@@ -117,20 +103,6 @@ class AsynchronousGroups:
     def send_weights(self, version: int) -> None:
         """Give the samplers the weights in training, which they load when it is their time."""
         self.answers.rollout.send(version)
-
-    def score_group(self, members: Sequence[StepCompletion], kind: str, k: int) -> GroupScore:
-        """Return what decides whether a group enters a batch."""
-        return self.answers.score_group(members, kind, k)
-
-    def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
-        """Return the segments of a completion that get an advantage."""
-        return self.answers.compared_segments(completion)
-
-    def trained_segments(
-        self, batch: Sequence[StepCompletion], weighed: WeighedBatch
-    ) -> tuple[list[Segment], WeighedBatch]:
-        """Return all segments of a batch, and what each weighs."""
-        return self.answers.trained_segments(batch, weighed)
 
     def forget_before(self, version: int) -> None:
         """Leave out what older weights than these have sampled, from which the run has returned."""

@@ -79,9 +79,7 @@ class DialogueGroups(SampledGroups):
 
     def answer(self, rows: Sequence[Row], groups: Sequence[int], step: int) -> list[StepCompletion]:
         """Return a completion for each episode of the rows, a row's side by side."""
-        sampling = self.sampling_params(step, None)
-        episodes = self._play(rows, groups, self.config.group_size, step, sampling)
-        return self._judge(episodes, step, sampling.temperature, self.runner.faults, self.runner.waited_share)
+        return self._play(rows, groups, self.config.group_size, step, self.sampling_params(step, None))
 
     def score_finished(
         self, groups: Sequence[FinishedGroup], indices: Sequence[int], step: int, usage: Usage
@@ -100,11 +98,9 @@ class DialogueGroups(SampledGroups):
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
         """Return so many scores of each held-out row; what is measured of these episodes is let go."""
-        step = -1 - self.rollout.version
-        episodes = self._play(rows, positions, samples, step, sampling)
-        self._keep_examples(episodes, step)
-        self._name_close_error(self.runner.faults)
-        return [each.score for each in score_episodes(episodes, self.scorer, self.turns, sampling.temperature)]
+        completions = self._play(rows, positions, samples, -1 - self.rollout.version, sampling)
+        self.metrics.pop()
+        return [completion.score for completion in completions]
 
     def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
         """Return what is measured of the step's episodes, of all ranks."""
@@ -131,26 +127,23 @@ class DialogueGroups(SampledGroups):
 
     def _play(
         self, rows: Sequence[Row], groups: Sequence[int], size: int, step: int, sampling: SamplingParams
-    ) -> Sequence[Episode]:
+    ) -> list[StepCompletion]:
         episodes: Sequence[Episode] = [
             Episode(row, group, index) for row, group in zip(rows, groups, strict=True) for index in range(size)
         ]
         with engine_deaths_reported(step):
-            return self.runner.run(episodes, sampling, (self.config.seed, step), self.rollout.version)
+            episodes = self.runner.run(episodes, sampling, (self.config.seed, step), self.rollout.version)
+        return self._judge(episodes, step, sampling.temperature, self.runner.faults, self.runner.waited_share)
 
     def _judge(
         self, episodes: Sequence[Episode], step: int, temperature: float, faults: EnvironmentFaults, waited_share: float
     ) -> list[StepCompletion]:
         self._keep_examples(episodes, step)
-        self._name_close_error(faults)
         self.metrics.append(episode_metrics(episodes, faults, waited_share))
-        return score_episodes(episodes, self.scorer, self.turns, temperature)
-
-    def _name_close_error(self, faults: EnvironmentFaults) -> None:
-        """Warn once of an environment that could not be closed."""
         if faults.close_errors and not self.has_named_close_error:
             self.has_named_close_error = True
             _LOG.warning("An environment could not be closed (row %s)", faults.first_close_error)
+        return score_episodes(episodes, self.scorer, self.turns, temperature)
 
     def _keep_examples(self, episodes: Sequence[Episode], step: int) -> None:
         """Write where the tokenizer makes other tokens of a turn's text than the model has sampled.

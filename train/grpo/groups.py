@@ -32,7 +32,7 @@ from truegold.train.grpo.feed import Feed, GroupScore
 from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.distributed import from_first_rank, rank, world_size
 from truegold.train.model.segment import Segment
-from truegold.train.objective import advantages
+from truegold.train.objective.advantages import advantages
 from truegold.train.objective.weights import Mismatch
 from truegold.train.rollout.rollout import Rollout
 from truegold.train.rollout.sampler_child import Usage
@@ -174,16 +174,11 @@ class FinishedGroup(Protocol):
 
 
 class GroupSource(Protocol):
-    """Where the groups of a step come from, and what in them is compared. Every rank calls its methods together."""
+    """Where the groups of a step come from. Every rank calls its methods together."""
 
     @property
-    def scorer(self) -> CompletionScorer:
-        """Judges the completions of all steps."""
-        ...
-
-    @property
-    def template(self) -> TurnTemplate | None:
-        """Writes dialogues, where answers are dialogues."""
+    def answers(self) -> SampledGroups:
+        """What the groups are made of, which knows how they are scored and weighed."""
         ...
 
     def begin(self) -> None:
@@ -208,20 +203,6 @@ class GroupSource(Protocol):
 
     def send_weights(self, version: int) -> Mismatch | None:
         """Give the sampler the weights in training, and return what the probe measured, where it is asked."""
-        ...
-
-    def score_group(self, members: Sequence[StepCompletion], kind: str, k: int) -> GroupScore:
-        """Return what decides whether a group enters a batch, with advantages of `kind`."""
-        ...
-
-    def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
-        """Return the segments of a completion that get an advantage, each against those of its group number."""
-        ...
-
-    def trained_segments(
-        self, batch: Sequence[StepCompletion], weighed: WeighedBatch
-    ) -> tuple[list[Segment], WeighedBatch]:
-        """Return all segments of a batch, and what each weighs: by what the compared ones were weighed as."""
         ...
 
     def forget_before(self, version: int) -> None:
@@ -253,6 +234,11 @@ class SampledGroups:
     """Tokens of a completion at most."""
     template: TurnTemplate | None
     """Writes dialogues, where answers are dialogues."""
+
+    @property
+    def answers(self) -> SampledGroups:
+        """These groups themselves."""
+        return self
 
     def begin(self) -> None:
         """Do nothing: nothing runs beside the steps."""
@@ -321,17 +307,17 @@ class SampledGroups:
         return self.rollout.sync(version)
 
     def score_group(self, members: Sequence[StepCompletion], kind: str, k: int) -> GroupScore:
-        """Return what decides whether a group enters a batch."""
+        """Return what decides whether a group enters a batch, with advantages of `kind`."""
         return score_group([member.segment for member in members], kind, k)
 
     def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
-        """Return a completion's one segment."""
+        """Return the segments of a completion that get an advantage, each against those of its group number."""
         return [completion.segment]
 
     def trained_segments(
         self, batch: Sequence[StepCompletion], weighed: WeighedBatch
     ) -> tuple[list[Segment], WeighedBatch]:
-        """Return a batch's segments and what they weigh, as it is."""
+        """Return all segments of a batch, and what each weighs: by what the compared ones were weighed as."""
         return [completion.segment for completion in batch], weighed
 
     def forget_before(self, version: int) -> None:

@@ -70,12 +70,12 @@ class Trainer:
     """Completions of the first step, judged again at each step."""
 
     def __post_init__(self) -> None:
-        self.canaries = Canaries(self.groups.scorer)
+        self.canaries = Canaries(self.groups.answers.scorer)
 
     @cached_property
     def prompts(self) -> str:
         """A digest that changes with the way in which prompts are written."""
-        return digest_prompts(self.feed.first_rows(COMPARED), self.rollout.encoder, self.groups.template)
+        return digest_prompts(self.feed.first_rows(COMPARED), self.rollout.encoder, self.groups.answers.template)
 
     def step(self, step: int) -> Metrics:
         """Take one step: groups, verdicts, advantages, update, sync. Returns the step's metrics, of all ranks."""
@@ -142,7 +142,7 @@ class Trainer:
         scores = {}
         for members in group_completions(completions):
             kind = objective.advantage_for(members[0].row["pass_rate"])
-            scores[members[0].segment.group] = self.groups.score_group(members, kind, objective.pass_at_k)
+            scores[members[0].segment.group] = self.groups.answers.score_group(members, kind, objective.pass_at_k)
         all_scores = {group: score for rank_scores in gathered(scores) for group, score in rank_scores.items()}
         return dict(sorted(all_scores.items()))
 
@@ -163,7 +163,7 @@ class Trainer:
     def _weigh(self, batch: Sequence[StepCompletion]) -> tuple[list[Segment], WeighedBatch]:
         """Return the segments of a batch and what each weighs, which its completions take note of."""
         objective = self.config.objective
-        compared = [self.groups.compared_segments(completion) for completion in batch]
+        compared = [self.groups.answers.compared_segments(completion) for completion in batch]
         kinds = [objective.advantage_for(completion.row["pass_rate"]) for completion in batch]
         repeated_kinds = [*chain(*map(repeat, kinds, map(len, compared)))]
         weighed = weigh_segments([*chain(*compared)], objective, repeated_kinds)
@@ -176,7 +176,7 @@ class Trainer:
         if objective.self_distillation.weight:
             template, longest = objective.self_distillation.template, self.rollout.engine.max_model_len
             weighed = replace(weighed, teachers=self_teachers(batch, self.rollout.encoder, template, longest))
-        return self.groups.trained_segments(batch, weighed)
+        return self.groups.answers.trained_segments(batch, weighed)
 
     def _share_entered(self, completions: Sequence[StepCompletion], entered: Collection[int]) -> float:
         """Return what part of a whole batch has entered, as far as token weights are relative to a whole one."""

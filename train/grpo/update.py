@@ -16,11 +16,10 @@ from truegold.train.model.distributed import all_sum, gathered
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.policy import FrozenPolicy
 from truegold.train.model.segment import Batch, Segment
-from truegold.train.objective import (
-    LOSSES,
-    TokenLoss,
+from truegold.train.objective.advantages import advantages
+from truegold.train.objective.losses import LOSSES, TokenLoss, kl_penalty
+from truegold.train.objective.weights import (
     Totals,
-    advantages,
     choose_covariant,
     clip_causes,
     covariances,
@@ -29,8 +28,8 @@ from truegold.train.objective import (
     engine_weights,
     entropy_threshold,
     interpolated_proximal,
-    kl_penalty,
     length_outliers,
+    mismatch_sums,
     off_policy_sequence_mask,
     positive_weight,
     self_distillation,
@@ -39,7 +38,6 @@ from truegold.train.objective import (
     top_entropy_mask,
     weigh,
 )
-from truegold.train.objective.weights import mismatch_sums
 from truegold.verifiers import ConfigError
 
 EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
@@ -282,17 +280,9 @@ class PreparedBatch:
 
     def select(self, indices: Sequence[int]) -> PreparedBatch:
         """Return the same of some of the segments."""
-
-        def select_rows(logprobs: Sequence[Tensor] | None) -> Sequence[Tensor] | None:
-            return None if logprobs is None else [logprobs[index] for index in indices]
-
-        return PreparedBatch(
-            self.entropy_threshold,
-            select_rows(self.old),
-            select_rows(self.reference),
-            select_rows(self.covariant),
-            select_rows(self.teacher),
-        )
+        columns = (self.old, self.reference, self.covariant, self.teacher)
+        chosen = [None if column is None else [column[index] for index in indices] for column in columns]
+        return PreparedBatch(self.entropy_threshold, *chosen)
 
 
 @dataclass(frozen=True)

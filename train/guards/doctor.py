@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -84,35 +86,11 @@ def _other_lines(alarms: list[Alarm], worst: Alarm) -> Iterator[str]:
 ALARMS = "alarms.jsonl"
 """In the stage's folder: every alarm, with what was done."""
 
-TRL_NAMES = {
-    "reward": "reward",
-    "loss": "loss",
-    "grad_norm": "grad_norm",
-    "kl": "kl",
-    "entropy": "entropy",
-    "completions/mean_length": "length_mean",
-    "completions/clipped_ratio": "truncated",
-    "clip_ratio/region_mean": "clip_share",
-    "clip_ratio": "clip_share",
-    "sampling/sampling_logp_difference/mean": "mismatch_abs",
-    "eval_reward": "heldout_pass_rate",
-}
-"""TRL's names of what the guards watch."""
-
-VERL_NAMES = {
-    "critic/score/mean": "reward",
-    "critic/rewards/mean": "reward",
-    "actor/pg_loss": "loss",
-    "actor/grad_norm": "grad_norm",
-    "actor/kl_loss": "kl",
-    "actor/entropy": "entropy",
-    "actor/entropy_loss": "entropy",
-    "response_length/mean": "length_mean",
-    "response_length/clip_ratio": "truncated",
-    "actor/pg_clipfrac": "clip_share",
-    "rollout_corr/log_ppl_abs_diff": "mismatch_abs",
-}
-"""verl's names; the mean of its `val-core/` metrics is the held-out pass rate."""
+METRIC_NAMES: Mapping[str, Mapping[str, str]] = tomllib.loads(
+    files("truegold.train.guards").joinpath("metric_names.toml").read_text()
+)
+TRL_NAMES, VERL_NAMES = METRIC_NAMES["TRL"], METRIC_NAMES["VERL"]
+"""Names of TRL's and verl's metrics, with ours; the mean of verl's `val-core/` metrics is the held-out pass rate."""
 
 
 @dataclass(frozen=True)

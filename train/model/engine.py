@@ -37,7 +37,7 @@ from truegold.train.model.distributed import (
 )
 from truegold.train.model.policy import Policy, checkpoint_with_cache, keeps_whole_cache, load_causal_lm, measure
 from truegold.train.model.segment import Batch, Segment, collate, collate_shared, micro_batches, shared_batches
-from truegold.train.objective import Totals
+from truegold.train.objective.weights import Totals
 from truegold.verifiers import ConfigError, GuardError, SetupError
 
 LATEST = "latest.json"

@@ -21,7 +21,6 @@ from truegold.train.config.turns import ReminderConfig
 from truegold.train.model.segment import Segment
 from truegold.train.turns.environment import Message, check_messages
 from truegold.train.turns.template import TurnTemplate, describe_action
-from truegold.verifiers import ConfigError
 
 Break = Literal["edited", "escaped", "drifted", "scored"]
 """Why a segment ended before the episode: the template has changed what was before, special tokens that the model has
@@ -252,8 +251,8 @@ def dialogue_segments(
 def _written(shown: Sequence[Message], answer: Message, template: TurnTemplate) -> str:
     """Return what the model has to write for an answer behind the messages of its prompt, without the token that ends
     it."""
-    prompt = _render(template, shown, is_prompt=True)
-    whole = _render(template, [*shown, answer], is_prompt=False)
+    prompt = template.render(shown)
+    whole = template.render([*shown, answer], add_generation_prompt=False)
     if not whole.startswith(prompt):
         raise ValueError(
             f"the chat template writes turn {len(shown) + 1} otherwise than behind its own prompt for it: "
@@ -262,17 +261,3 @@ def _written(shown: Sequence[Message], answer: Message, template: TurnTemplate) 
     written = whole[len(prompt) :]
     stop = template.decode(template.stop_token_ids[:1])
     return written[: written.rindex(stop)] if stop in written else written
-
-
-def _render(template: TurnTemplate, messages: Sequence[Message], *, is_prompt: bool) -> str:
-    """Return the text of messages. Raises ConfigError for whatever the template stumbles over."""
-    try:
-        return template.render(messages, add_generation_prompt=is_prompt)
-    except ConfigError:
-        raise
-    except Exception as error:
-        # A template is a program of the model's author: it raises what it likes.
-        raise ConfigError(
-            f"A dialogue of {len(messages)} messages cannot be written by the model's chat template: "
-            f"{type(error).__name__}: {error}"
-        ) from error

@@ -50,7 +50,8 @@ class TurnTemplate:
         self._tools = self.escape(list(tools)) or None
 
     def render(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> str:
-        """Return the text of a dialogue. Raises ConfigError with what the template says against the messages."""
+        """Return the text of a dialogue. Raises ConfigError with what the template says against the messages, or with
+        what it stumbles over."""
         from jinja2 import TemplateError
 
         try:
@@ -66,21 +67,19 @@ class TurnTemplate:
         except (TemplateError, TypeError) as error:
             roles = ", ".join(message["role"] for message in messages)
             raise ConfigError(f"The model's chat template refuses a dialogue of {roles}: {error}") from error
+        except Exception as error:
+            # A template is a program of the model's author: it raises what it likes.
+            raise _unwritable(messages, error) from error
 
     def encode(self, messages: Sequence[Message], *, add_generation_prompt: bool = True) -> tuple[int, ...]:
         """Return the ids of the prompt of the next turn. Raises ConfigError for messages that template or tokenizer
         cannot take."""
+        text = self.render(messages, add_generation_prompt=add_generation_prompt)
         try:
-            text = self.render(messages, add_generation_prompt=add_generation_prompt)
             return tuple(self.tokenizer(text, add_special_tokens=False)["input_ids"])
-        except ConfigError:
-            raise
         except Exception as error:
-            # Whatever a template stumbles over is in these messages, and must not end the run with all others.
-            raise ConfigError(
-                f"A dialogue of {len(messages)} messages cannot be written by the model's chat template: "
-                f"{type(error).__name__}: {error}"
-            ) from error
+            # What a tokenizer stumbles over is in these messages, and must not end the run with all others.
+            raise _unwritable(messages, error) from error
 
     def escape(self, value: Any) -> Any:
         """Return a value with a space behind the first character of every special token that its texts spell.
@@ -124,6 +123,13 @@ class TurnTemplate:
         runs = groupby(ids, key=lambda token: token in self._special_ids)
         decoded = [(is_special, self.decode(list(run))) for is_special, run in runs]
         return "".join(part if is_special else self.escape(part) for is_special, part in decoded)
+
+
+def _unwritable(messages: Sequence[Message], error: Exception) -> ConfigError:
+    return ConfigError(
+        f"A dialogue of {len(messages)} messages cannot be written by the model's chat template: "
+        f"{type(error).__name__}: {error}"
+    )
 
 
 def _added_tokens(tokenizer: Any) -> Mapping[int, Any]:
