@@ -40,6 +40,13 @@ class Tally:
     """Those that were kept."""
     tokens: int = 0
 
+    def add(self, attempt: Attempt) -> None:
+        """Count an attempt."""
+        self.attempts += 1
+        self.right += attempt.passed
+        self.positives += attempt.kept
+        self.tokens += attempt.tokens
+
 
 @dataclass(frozen=True)
 class PlannedAttempt:
@@ -65,11 +72,7 @@ class Budget:
 
     def record(self, hard: HardRow, attempt: Attempt) -> None:
         """Count an attempt that was made and looked through."""
-        tally = self.tallies[attempt.strategy, hard.difficulty]
-        tally.attempts += 1
-        tally.right += attempt.passed
-        tally.positives += attempt.kept
-        tally.tokens += attempt.tokens
+        self.tallies[attempt.strategy, hard.difficulty].add(attempt)
         self.spent += attempt.tokens
 
     def choose(self, rows: Sequence[HardRow], impossible: Mapping[int, set[str]]) -> list[PlannedAttempt]:

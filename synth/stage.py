@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from contextlib import closing
+from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from truegold.pipeline.profile.sample_store import sample_source
 from truegold.pipeline.running.progress import Progress
@@ -24,7 +26,7 @@ from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_f
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.rows import Row, TableWriter, count_rows, dump_json, read_rows, write_rows
-from truegold.synth.budget import Budget
+from truegold.synth.budget import Budget, Tally
 from truegold.synth.config import SynthConfig
 from truegold.synth.hard_rows import Attempt, HardRow, read_hard_rows
 from truegold.synth.leaks import LeakReason
@@ -39,6 +41,9 @@ from truegold.synth.records import (
 from truegold.synth.strategies import Strategy, load_strategy
 from truegold.synth.synthesis import RoundSampler, Synthesis
 
+EXAMPLES = 5
+"""Positives that the report shows, at most."""
+EXAMPLE_CHARS = 600
 BECAME_TRAINABLE = "distilled_positive"
 """The reason in the ledger of a row that selection left out and that has a positive now."""
 
@@ -84,8 +89,8 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
         for hard in rescued:
             ledger.keep(hard.row, BECAME_TRAINABLE, positives=hard.positives, attempts=len(hard.attempts))
     facts = synthesis_facts(rows, budget) | {"sampling": sampling, "seconds": round(time.monotonic() - started, 1)}
-    counts = {**ledger.counts, **_counts(rows)}
-    return StageReport(len(rows), count_rows(out_dir / DISTILLED_FILE), counts, facts)
+    outcomes = Counter(_outcome(attempt) for hard in rows for attempt in hard.attempts)
+    return StageReport(len(rows), count_rows(out_dir / DISTILLED_FILE), {**ledger.counts, **outcomes}, facts)
 
 
 def _bound_shares(rows: Sequence[HardRow], config: SynthConfig) -> None:
@@ -169,42 +174,24 @@ def _distilled_record(hard: HardRow, attempt: Attempt, strategy: Strategy, promp
 
 
 def _selected_record(hard: HardRow) -> Row:
-    known = hard.known
-    return {
-        **hard.row,
-        "pass_rate": known.mean,
-        "posterior_a": known.a,
-        "posterior_b": known.b,
-        "suspicion": hard.suspicion,
-    }
+    known = {"pass_rate": hard.known.mean, "posterior_a": hard.known.a, "posterior_b": hard.known.b}
+    return cast("Row", {**hard.row, **known, "suspicion": hard.suspicion})
 
 
-def _counts(rows: Sequence[HardRow]) -> dict[str, int]:
-    """Return how many attempts were kept, were wrong, or were dropped though they were right."""
-    counts: dict[str, int] = {}
-    for key in _outcomes(rows):
-        counts[key] = counts.get(key, 0) + 1
-    return counts
-
-
-def _outcomes(rows: Sequence[HardRow]) -> Iterator[str]:
-    for hard in rows:
-        for attempt in hard.attempts:
-            if attempt.kept:
-                yield "positive"
-            elif attempt.passed:
-                yield f"positive_dropped:{attempt.dropped}"
-            else:
-                yield "attempt_failed"
-
-
-EXAMPLES = 5
-EXAMPLE_CHARS = 600
+def _outcome(attempt: Attempt) -> str:
+    """Return under which name an attempt is counted."""
+    if attempt.kept:
+        return "positive"
+    return f"positive_dropped:{attempt.dropped}" if attempt.passed else "attempt_failed"
 
 
 def synthesis_facts(rows: Sequence[HardRow], budget: Budget) -> dict[str, Any]:
-    """Return what the stage's record and the report say of a synthesis."""
+    """Return what the stage's record and the report say of a synthesis: positives for their tokens, by strategy and
+    difficulty, and rows that became trainable."""
+    tried = [(hard, attempt) for hard in rows for attempt in hard.attempts]
     with_positive = [hard for hard in rows if hard.positives]
+    known, rescued = (Counter(hard.difficulty for hard in chosen) for chosen in (rows, with_positive))
+    dropped = Counter(str(attempt.dropped) for _, attempt in tried if attempt.dropped is not None)
     return {
         "hard_rows": len(rows),
         "rows_with_positive": len(with_positive),
@@ -212,65 +199,36 @@ def synthesis_facts(rows: Sequence[HardRow], budget: Budget) -> dict[str, Any]:
         "tokens": budget.spent,
         "budget_tokens": budget.config.budget_tokens,
         "rounds": budget.rounds,
-        "strategies": _by_strategy(rows),
-        "difficulties": _by_difficulty(rows),
-        "dropped": _dropped(rows),
-        "examples": _examples(with_positive),
+        "strategies": _by_strategy(tried),
+        "difficulties": {name: {"rows": known[name], "with_positive": rescued[name]} for name in sorted(known)},
+        "dropped": dict(dropped.most_common()),
+        "examples": _examples([(hard, attempt) for hard, attempt in tried if attempt.kept]),
     }
 
 
-def _by_strategy(rows: Sequence[HardRow]) -> list[dict[str, Any]]:
-    sums: dict[tuple[str, str], dict[str, Any]] = {}
-    kept = sum(hard.positives for hard in rows)
-    for hard in rows:
-        for attempt in hard.attempts:
-            empty = {"attempts": 0, "right": 0, "positives": 0, "tokens": 0}
-            tally = sums.setdefault((attempt.strategy, hard.difficulty), empty)
-            tally["attempts"] += 1
-            tally["right"] += attempt.passed
-            tally["positives"] += attempt.kept
-            tally["tokens"] += attempt.tokens
+def _by_strategy(tried: Sequence[tuple[HardRow, Attempt]]) -> list[dict[str, Any]]:
+    tallies: defaultdict[tuple[str, str], Tally] = defaultdict(Tally)
+    for hard, attempt in tried:
+        tallies[attempt.strategy, hard.difficulty].add(attempt)
+    kept = sum(tally.positives for tally in tallies.values())
     return [
         {
             "strategy": strategy,
             "difficulty": difficulty,
-            **tally,
-            "per_thousand_tokens": round(1000 * tally["positives"] / tally["tokens"], 3) if tally["tokens"] else None,
-            "share": round(tally["positives"] / kept, 4) if kept else None,
+            **asdict(tally),
+            "per_thousand_tokens": round(1000 * tally.positives / tally.tokens, 3) if tally.tokens else None,
+            "share": round(tally.positives / kept, 4) if kept else None,
         }
-        for (strategy, difficulty), tally in sorted(sums.items())
+        for (strategy, difficulty), tally in sorted(tallies.items())
     ]
 
 
-def _by_difficulty(rows: Sequence[HardRow]) -> dict[str, dict[str, int]]:
-    sums: dict[str, dict[str, int]] = {}
-    for hard in rows:
-        tally = sums.setdefault(hard.difficulty, {"rows": 0, "with_positive": 0})
-        tally["rows"] += 1
-        tally["with_positive"] += bool(hard.positives)
-    return dict(sorted(sums.items()))
-
-
-def _dropped(rows: Sequence[HardRow]) -> dict[str, int]:
-    reasons: dict[str, int] = {}
-    for hard in rows:
-        for attempt in hard.attempts:
-            if attempt.dropped is not None:
-                reasons[str(attempt.dropped)] = reasons.get(str(attempt.dropped), 0) + 1
-    return dict(sorted(reasons.items(), key=lambda entry: -entry[1]))
-
-
-def _examples(rows: Sequence[HardRow]) -> list[dict[str, Any]]:
+def _examples(kept: Sequence[tuple[HardRow, Attempt]]) -> list[dict[str, Any]]:
     """Return a few positives with what led to them, of different strategies first."""
     firsts: dict[str, tuple[HardRow, Attempt]] = {}
-    others: list[tuple[HardRow, Attempt]] = []
-    for hard in rows:
-        for attempt in hard.attempts:
-            if attempt.kept and attempt.strategy not in firsts:
-                firsts[attempt.strategy] = hard, attempt
-            elif attempt.kept:
-                others.append((hard, attempt))
-    chosen = [*firsts.values(), *others][:EXAMPLES]
+    for pair in kept:
+        firsts.setdefault(pair[1].strategy, pair)
+    others = [pair for pair in kept if firsts[pair[1].strategy] is not pair]
     return [
         {
             "id": hard.row["id"],
@@ -282,5 +240,5 @@ def _examples(rows: Sequence[HardRow]) -> list[dict[str, Any]]:
             "completion": attempt.completion[:EXAMPLE_CHARS],
             "geometric_weight": round(attempt.leaks["weights"][2], 4),
         }
-        for hard, attempt in chosen
+        for hard, attempt in [*firsts.values(), *others][:EXAMPLES]
     ]

@@ -442,43 +442,35 @@ class GrpoConfig(StageConfig):
 
     @model_validator(mode="after")
     def _check_what_goes_with_asynchronous_rollouts(self) -> GrpoConfig:
+        asynchronous = self.asynchronous
+        if asynchronous is None:
+            return self
         wrong = {
             "sampling.temperature_bands": bool(self.sampling.temperature_bands),
             "a schedule of sampling.temperature": not isinstance(self.sampling.temperature, float),
         }
-        names = ", ".join(name for name, is_set in wrong.items() if is_set)
-        if self.asynchronous is not None and names:
+        if names := ", ".join(name for name, is_set in wrong.items() if is_set):
             raise ValueError(f"asynchronous rollouts do not go with {names}")
-        if self.asynchronous is not None and self.sync_every > self.asynchronous.max_staleness + 1:
+        if self.sync_every > asynchronous.max_staleness + 1:
             raise ValueError(
                 f"sync_every ({self.sync_every}) must be at most asynchronous.max_staleness + 1 "
-                f"({self.asynchronous.max_staleness + 1}): between two syncs every group would be too old"
+                f"({asynchronous.max_staleness + 1}): between two syncs every group would be too old"
             )
-        if self.asynchronous is not None and isinstance(self.engine, ServerEngineConfig):
-            self.asynchronous.check_server()
-        if self.asynchronous is not None:
-            self.asynchronous.check_samplers(self.asynchronous.groups_ahead(self.steps, self.prompts_per_step))
+        if isinstance(self.engine, ServerEngineConfig):
+            asynchronous.check_server()
+        asynchronous.check_samplers(asynchronous.groups_ahead(self.steps, self.prompts_per_step))
         return self
 
     @model_validator(mode="after")
-    def _check_ranks_have_groups(self) -> GrpoConfig:
+    def _check_groups_suffice(self) -> GrpoConfig:
         if self.launch.ranks > self.prompts_per_step:
             raise ValueError(
                 f"launch.ranks ({self.launch.ranks}) must not exceed prompts_per_step ({self.prompts_per_step}): a "
                 "group is sampled and trained on by one rank, and the others would have none"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _check_minibatches_have_groups(self) -> GrpoConfig:
-        minibatches = self.objective.minibatches
+        minibatches, kinds, k = self.objective.minibatches, self.objective.advantage_kinds, self.objective.pass_at_k
         if minibatches > self.prompts_per_step:
             raise ValueError(f"minibatches ({minibatches}) must not exceed prompts_per_step ({self.prompts_per_step})")
-        return self
-
-    @model_validator(mode="after")
-    def _check_groups_have_k_samples(self) -> GrpoConfig:
-        kinds, k = self.objective.advantage_kinds, self.objective.pass_at_k
         most = self.group_size - ("pass_at_k_chen" in kinds)
         if any(kind.startswith("pass_at_k") for kind in kinds) and k > most:
             raise ValueError(
