@@ -149,7 +149,7 @@ def read_hard_rows(inputs: Mapping[str, Path], config: SynthConfig) -> list[Hard
             difficulty=summary["decision"] or "undecided",
             suspicion=suspicion.get(key, 0.0),
             is_program=judges_solutions(resolve(row["verifier"])),
-            language=config.language or _language(row),
+            language=config.language or ("zh" if language_of(row["prompt"]) == "zh" else "en"),
             origin=origin,
         )
     _add_failures(rows, inputs["samples"])
@@ -163,10 +163,6 @@ def _candidates(inputs: Mapping[str, Path], profile: Mapping[RowKey, ProfileRow]
         for row in read_rows(inputs[name]) if name in inputs else ():
             if not profile[row_key(row)]["passes"]:
                 yield "selected", row
-
-
-def _language(row: Row) -> Language:
-    return "zh" if language_of(row["prompt"]) == "zh" else "en"
 
 
 def _add_failures(rows: Mapping[RowKey, HardRow], samples: Path) -> None:

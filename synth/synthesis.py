@@ -37,7 +37,7 @@ from truegold.synth.config import SynthConfig
 from truegold.synth.feedback import describe_verdict
 from truegold.synth.hard_rows import Attempt, HardRow
 from truegold.synth.leaks import LeakReason, Sources, check_output, is_near_copy
-from truegold.synth.records import Weights, weigh
+from truegold.synth.records import weigh
 from truegold.synth.strategies import fill
 
 
@@ -175,7 +175,7 @@ class Synthesis:
             score=verdict["score"],
             reason=verdict["reason"],
             extracted=verdict["extracted"],
-            evidence=_evidence(verdict),
+            evidence=orjson.loads(verdict["evidence"]),
             temperature=temperature,
             parent=action.parent,
             ordinal=len(hard.attempts),
@@ -191,13 +191,11 @@ class Synthesis:
         """Decide which right attempts are positives, and why the others are none."""
         self._score([(trial, attempt) for trial, attempt in right if attempt.context])
         for trial, attempt in right:
-            hard = trial.action.hard
-            bare, conditioned = attempt.bare_logprobs, attempt.conditioned_logprobs
-            size = min(len(bare), len(conditioned))
-            weights = weigh(bare[:size], conditioned[:size])
-            self._decide(hard, attempt, weights)
+            self._decide(trial.action.hard, attempt)
 
-    def _decide(self, hard: HardRow, attempt: Attempt, weights: Weights) -> None:
+    def _decide(self, hard: HardRow, attempt: Attempt) -> None:
+        size = min(len(attempt.bare_logprobs), len(attempt.conditioned_logprobs))
+        weights = weigh(attempt.bare_logprobs[:size], attempt.conditioned_logprobs[:size])
         parent = attempt.parent
         sources = Sources(hard.row["prompt"], attempt.guidance, parent.completion if parent is not None else "")
         report = check_output(
@@ -230,11 +228,6 @@ class Synthesis:
         )
         for (_, attempt), logprobs in zip(other_scale, conditioned, strict=True):
             attempt.conditioned_logprobs = logprobs
-
-
-def _evidence(verdict: VerdictRecord) -> dict[str, object]:
-    evidence: dict[str, object] = orjson.loads(verdict["evidence"])
-    return evidence
 
 
 FIRST_BARE_SAMPLE = 10_000

@@ -7,17 +7,16 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
 import torch
 from real_data import real_data
 from torch import Tensor
 
-from truegold.train.config.objective import CovarianceConfig
+from truegold.train.config.objective import Aggregation, Correction, CovarianceConfig
 from truegold.train.objective.losses import LOSSES, cispo, gspo, gspo_token, kl_estimate, kl_penalty, ppo_clip, topr
 from truegold.train.objective.weights import (
-    AGGREGATIONS,
-    CORRECTIONS,
     Totals,
     aggregate,
     choose_covariant,
@@ -103,7 +102,7 @@ def test_topr_pushes_no_further_down_what_is_already_unlikely() -> None:
 
 
 @pytest.mark.parametrize("name", ["ppo", "gspo"])
-@pytest.mark.parametrize("kind", AGGREGATIONS)
+@pytest.mark.parametrize("kind", get_args(Aggregation))
 def test_gradients_equal_finite_differences(name: str, kind: str) -> None:
     current, old = random_policies()
 
@@ -171,7 +170,7 @@ def test_ratios_beyond_all_bounds_stay_finite(name: str) -> None:
         assert torch.isfinite(gradient).all()
 
 
-@pytest.mark.parametrize("kind", AGGREGATIONS)
+@pytest.mark.parametrize("kind", get_args(Aggregation))
 def test_a_batch_cut_into_pieces_weighs_the_same(kind: str) -> None:
     values, _ = random_policies(1)
     whole = aggregate(values, MASK, kind, 9)  # type: ignore[arg-type]
@@ -194,7 +193,7 @@ def test_aggregations_by_hand() -> None:
         aggregate(values, MASK, "constant")
 
 
-@pytest.mark.parametrize("kind", CORRECTIONS)
+@pytest.mark.parametrize("kind", get_args(Correction))
 def test_engines_that_agree_need_no_correction(kind: str) -> None:
     _, old = random_policies()
     weights = engine_weights(old, old, MASK, kind, high=2.0, low=0.5)  # type: ignore[arg-type]

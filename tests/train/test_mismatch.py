@@ -10,7 +10,7 @@ import torch
 from truegold.train.objective.weights import mismatch, mismatch_sums
 
 
-def test_mismatch_reports_mean_absolute_difference_and_k3() -> None:
+def test_mismatch_reports_mean_absolute_difference_and_the_sums_of_a_step() -> None:
     sampler = torch.tensor([[0.0, -1.0, 7.0]])
     trainer = torch.tensor([[0.1, -1.2, 0.0]])
     mask = torch.tensor([[1.0, 1.0, 0.0]])
@@ -18,8 +18,6 @@ def test_mismatch_reports_mean_absolute_difference_and_k3() -> None:
     k3 = ((math.exp(0.1) - 0.1 - 1) + (math.exp(-0.2) + 0.2 - 1)) / 2
     assert distance.tokens == 2
     assert distance.mean_abs == pytest.approx(0.15, abs=1e-6)
-    assert distance.mean == pytest.approx(-0.05, abs=1e-6)
-    assert distance.k3 == pytest.approx(k3, rel=1e-5)
     sums = mismatch_sums(sampler, trainer, mask, torch.tensor([[True, False, True]]))
     assert sums["mismatch_abs"].item() == pytest.approx(0.3, rel=1e-5)
     assert sums["mismatch_k3"].item() == pytest.approx(2 * k3, rel=1e-4)

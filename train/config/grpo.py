@@ -197,17 +197,8 @@ NEUTRAL: dict[str, float] = {
 
 TUNABLE_GRPO = (
     *TUNABLE_OPTIMIZER,
-    "steps",
-    "guards",
-    "evaluation",
-    "reward.workers",
-    "reward.deadline_s",
-    "reward.max_timeouts",
-    "engine.max_num_seqs",
-    "engine.gpu_memory_utilization",
-    "engine.cpu_kv_cache_gib",
-    "trackers",
-    "checkpoint_every",
+    *"steps guards evaluation reward.workers reward.deadline_s reward.max_timeouts engine.max_num_seqs".split(),
+    *"engine.gpu_memory_utilization engine.cpu_kv_cache_gib trackers checkpoint_every".split(),
 )
 """What may change while a training is unfinished: it goes on from its last checkpoint."""
 

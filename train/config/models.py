@@ -136,15 +136,7 @@ Tracker = Literal["wandb", "trackio"]
 
 TUNABLE_OPTIMIZER = tuple(
     f"optimizer.{name}"
-    for name in (
-        "lr",
-        "warmup_steps",
-        "schedule",
-        "final_lr",
-        "max_grad_norm",
-        "micro_batch_tokens",
-        "gradient_checkpointing",
-    )
+    for name in "lr warmup_steps schedule final_lr max_grad_norm micro_batch_tokens gradient_checkpointing".split()
 )
 """The optimizer's settings that a checkpoint may be taken up with; its moments belong to betas and dtype."""
 TUNABLE_SFT = (*TUNABLE_OPTIMIZER, "epochs", "trackers", "checkpoint_every")

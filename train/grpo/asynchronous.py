@@ -33,6 +33,7 @@ from truegold.train.grpo.feed import Draw, Feed
 from truegold.train.grpo.groups import (
     CompletionScore,
     CountMissing,
+    RequestedGroup,
     SampledGroups,
     StepCompletion,
 )
@@ -69,7 +70,7 @@ class AsynchronousGroups:
         completions: list[StepCompletion] = []
         self.draws = []
         for _ in range((config.sampling.refills or 0) + 1):
-            shares: list[tuple[list[Draw], list[Group], Usage]] = []
+            shares: list[tuple[list[Draw], list[RequestedGroup], Usage]] = []
             if self.pipeline is not None:
                 taken = self.pipeline.take(missing, version, step)
                 draws = [group.draw for group in taken]
@@ -150,30 +151,6 @@ LEDGER = "groups.jsonl"
 
 
 @dataclass
-class Group:
-    """A row's group of completions or episodes, from the moment when it is asked for."""
-
-    key: int
-    """It tells groups apart, and rises in the order in which they were asked for."""
-    draw: Draw
-    row: Row
-    prompt: tuple[int, ...]
-    """Empty where it is of episodes, which have prompts of their own."""
-    done: dict[int, Done] = field(default_factory=dict)
-    """What has been sampled, by its index in the group."""
-
-    def staleness(self, version: int) -> int:
-        """Return how many versions its oldest token is older than `version`."""
-        versions = [oldest for done in self.done.values() for oldest, _ in done.versions]
-        # Environments may have spoilt all of its episodes before anything was sampled.
-        return version - min(versions, default=version)
-
-    def ordered(self) -> list[Done]:
-        """Return what was sampled, by its index."""
-        return [done for _, done in sorted(self.done.items())]
-
-
-@dataclass
 class Pipeline:
     """The groups between the feed and a step."""
 
@@ -186,13 +163,13 @@ class Pipeline:
     drawn: list[int] = field(default_factory=list)
     """How many rows each draw from the feed took that other ranks have not made yet."""
     next_key: int = 0
-    asked: dict[int, Group] = field(default_factory=dict)
+    asked: dict[int, RequestedGroup] = field(default_factory=dict)
     """Groups that are not done, by their key."""
-    ready: list[Group] = field(default_factory=list)
+    ready: list[RequestedGroup] = field(default_factory=list)
     """Groups that are done, in the order in which they were."""
     step: int = 0
     """The step that comes next."""
-    taken: list[Group] = field(default_factory=list)
+    taken: list[RequestedGroup] = field(default_factory=list)
     """The step's groups."""
     dropped: int = 0
     """Groups of the step that were too old."""
@@ -225,9 +202,9 @@ class Pipeline:
             self._ask(self.next_key, draw)
             self.next_key += 1
 
-    def take(self, count: int, version: int, step: int) -> list[Group]:
+    def take(self, count: int, version: int, step: int) -> list[RequestedGroup]:
         """Return so many groups for the weights in training, and ask for others in their place."""
-        taken: list[Group] = []
+        taken: list[RequestedGroup] = []
         began = time.monotonic()
         while len(taken) < count:
             self._take_up(self.sampler.poll())
@@ -262,7 +239,7 @@ class Pipeline:
         self.step, self.taken, self.dropped, self.waited_s = step + 1, [], 0, 0.0
         return metrics
 
-    def _write(self, groups: Sequence[Group], event: str, version: int, step: int) -> None:
+    def _write(self, groups: Sequence[RequestedGroup], event: str, version: int, step: int) -> None:
         """Write down how groups have ended."""
         with (self.out_dir / LEDGER).open("a", encoding="utf-8") as ledger:
             for group in groups:
@@ -298,12 +275,12 @@ class Pipeline:
     def _ask(self, key: int, draw: Draw) -> None:
         row, size, seed = self.feed.row(draw), self.config.group_size, self.config.seed
         if self.config.turns is not None:
-            self.asked[key] = Group(key, draw, row, ())
+            self.asked[key] = RequestedGroup(key, draw, row, ())
             episodes = [(key * size + index, Episode(row, key, index)) for index in range(size)]
             self.sampler.submit_episodes(episodes, (seed, "group"))
             return
         prompt = tuple(self.rollout.encoder.encode(row["prompt"]))
-        self.asked[key] = Group(key, draw, row, prompt)
+        self.asked[key] = RequestedGroup(key, draw, row, prompt)
         seeds = [sample_seed(seed, "group", key, row["id"], index) for index in range(size)]
         self.sampler.submit([Request(prompt, seeds[index], key * size + index) for index in range(size)])
 
@@ -316,7 +293,7 @@ class Pipeline:
             if len(group.done) == size:
                 self.ready.append(self.asked.pop(key))
 
-    def _choose(self, count: int, version: int) -> list[Group]:
+    def _choose(self, count: int, version: int) -> list[RequestedGroup]:
         """Take groups out of the buffer."""
         assert self.config.asynchronous is not None
         if self.config.asynchronous.order == "fresh":

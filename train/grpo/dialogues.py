@@ -31,7 +31,7 @@ from truegold.train.grpo.feed import GroupScore
 from truegold.train.grpo.groups import (
     CompletionScore,
     CompletionScorer,
-    FinishedGroup,
+    RequestedGroup,
     SampledGroups,
     StepCompletion,
     score_group,
@@ -82,7 +82,7 @@ class DialogueGroups(SampledGroups):
         return self._play(rows, groups, self.config.group_size, step, self.sampling_params(step, None))
 
     def score_finished(
-        self, groups: Sequence[FinishedGroup], indices: Sequence[int], step: int, usage: Usage
+        self, groups: Sequence[RequestedGroup], indices: Sequence[int], step: int, usage: Usage
     ) -> list[StepCompletion]:
         """Return a completion for each episode of groups that were played beside the update."""
         episodes = [

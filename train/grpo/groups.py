@@ -28,7 +28,7 @@ from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.tables.rows import Row, dump_json, write_rows
 from truegold.train.config.grpo import GrpoConfig, RewardConfig
-from truegold.train.grpo.feed import Feed, GroupScore
+from truegold.train.grpo.feed import Draw, Feed, GroupScore
 from truegold.train.grpo.update import WeighedBatch
 from truegold.train.model.distributed import from_first_rank, rank, world_size
 from truegold.train.model.segment import Segment
@@ -155,22 +155,28 @@ CountMissing = Callable[[Sequence[StepCompletion]], int]
 """Returns how many groups the completions of a step are short of, over all ranks."""
 
 
-class FinishedGroup(Protocol):
-    """A row's group that was sampled beside the update."""
+@dataclass
+class RequestedGroup:
+    """A row's group that is sampled beside the update, from the moment when it is asked for."""
 
-    @property
-    def row(self) -> Row:
-        """The row."""
-        ...
+    key: int
+    """It tells groups apart, and rises in the order in which they were asked for."""
+    draw: Draw
+    row: Row
+    prompt: tuple[int, ...]
+    """Empty where it is of episodes, which have prompts of their own."""
+    done: dict[int, Done] = field(default_factory=dict)
+    """What has been sampled, by its index in the group."""
 
-    @property
-    def prompt(self) -> tuple[int, ...]:
-        """Its prompt; empty where it is of episodes, which have prompts of their own."""
-        ...
+    def staleness(self, version: int) -> int:
+        """Return how many versions its oldest token is older than `version`."""
+        versions = [oldest for done in self.done.values() for oldest, _ in done.versions]
+        # Environments may have spoilt all of its episodes before anything was sampled.
+        return version - min(versions, default=version)
 
     def ordered(self) -> list[Done]:
-        """Return what was sampled, by its index in the group."""
-        ...
+        """Return what was sampled, by its index."""
+        return [done for _, done in sorted(self.done.items())]
 
 
 class GroupSource(Protocol):
@@ -278,7 +284,7 @@ class SampledGroups:
         return SamplingParams(temperature, 1.0, self.max_tokens, self.rollout.encoder.stop_token_ids)
 
     def score_finished(
-        self, groups: Sequence[FinishedGroup], indices: Sequence[int], step: int, usage: Usage
+        self, groups: Sequence[RequestedGroup], indices: Sequence[int], step: int, usage: Usage
     ) -> list[StepCompletion]:
         """Return the scored completions of groups that were sampled beside the update, numbered by `indices`."""
         temperature = self.config.sampling.temperature_for(0, None)

@@ -20,16 +20,8 @@ from typing import Any, Protocol
 from truegold.train.turns.environment import Message
 from truegold.train.turns.template import THINK_END, THINK_START, TurnTemplate
 from truegold.verifiers import SetupError
+from truegold.verifiers.answers.format import KNOWN_PAIRS
 
-TAG_PAIRS = (
-    (THINK_START, THINK_END),
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"),
-    ("[THINK]", "[/THINK]"),
-    ("<|begin_of_thought|>", "<|end_of_thought|>"),
-)
-"""Pairs of tags that models think between."""
 STATED = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 """What of generation_config.json tells how its makers sample."""
 THOUGHT, ANSWER = "quietly so", "It is seven."
@@ -137,7 +129,7 @@ def profile_template(template: TurnTemplate, model: Path) -> TemplateProfile:
     if thoughts is not None and thoughts.is_in_content and thoughts.after_question:
         # It shows content as it is, and has no room of its own for thoughts.
         thoughts = None
-    tags = [pair for pair in TAG_PAIRS if all(_is_token(template, tag) for tag in pair)]
+    tags = [pair for pair in KNOWN_PAIRS if all(_is_token(template, tag) for tag in pair)]
     used = [pair for pair in tags if pair[0] in chat_template or pair[1] in chat_template]
     return TemplateProfile(
         has_system=render([SYSTEM, *QUESTION]) is not None,
@@ -145,7 +137,7 @@ def profile_template(template: TurnTemplate, model: Path) -> TemplateProfile:
         keeps_turns=_keeps_turns(template, render, opening, prompt),
         keeps_thoughts=thoughts.after_question if thoughts is not None else None,
         keeps_thoughts_in_tool_loops=thoughts.after_tool if thoughts is not None and thoughts.shows_calls else None,
-        opens_thought=prompt.rstrip().endswith(tuple(start for start, _ in TAG_PAIRS)),
+        opens_thought=prompt.rstrip().endswith(tuple(start for start, _ in KNOWN_PAIRS)),
         doubles_bos=_doubles_bos(template, prompt),
         think_tags=next(iter([*used, *tags]), None),
         stated_sampling=_stated_numbers(model / "generation_config.json", STATED),
