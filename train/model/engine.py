@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from truegold.pipeline.engines.vllm_local import trim
@@ -37,6 +38,7 @@ from truegold.train.model.distributed import (
 )
 from truegold.train.model.policy import Policy, checkpoint_with_cache, keeps_whole_cache, load_causal_lm, measure
 from truegold.train.model.segment import Batch, Segment, collate, collate_shared, micro_batches, shared_batches
+from truegold.train.objective import PerToken
 from truegold.train.objective.weights import Totals
 from truegold.verifiers import ConfigError, GuardError, SetupError
 
@@ -46,8 +48,8 @@ KEPT_CHECKPOINTS = 2
 GENERATION_CONFIG = "generation_config.json"
 """The model card's sampling settings, handed on as they are."""
 
-LossFunction = Callable[[Tensor, Tensor, Batch, list[int]], tuple[Tensor, dict[str, Tensor]]]
-"""Takes log-probabilities [B, T], entropies [B, T], the batch and the indices of its segments; returns the batch's
+LossFunction = Callable[[PerToken, PerToken, Batch, list[int]], tuple[Tensor, dict[str, Tensor]]]
+"""Takes log-probabilities, entropies, the batch and the indices of its segments; returns the batch's
 share of the step's loss and the sums over tokens to report."""
 SAME_LOGPROBS = 0.05
 """How far log-probabilities may differ between two ways to compute them that give the same: bfloat16 rounds so far."""
@@ -106,8 +108,8 @@ class TrainingEngine:
         return self._engine.module.causal_lm
 
     @torch.no_grad()
-    def logits(self, hidden: Tensor) -> Tensor:
-        """Return the logits [N, V] of hidden states [N, H], while the output head is whole (`whole`)."""
+    def logits(self, hidden: Float[Tensor, "states hidden"]) -> Float[Tensor, "states vocabulary"]:
+        """Return the logits of hidden states, while the output head is whole (`whole`)."""
         logits: Tensor = self._engine.module.head(apart=True)(hidden)
         return logits
 

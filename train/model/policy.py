@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import linear
 from torch.utils.checkpoint import checkpoint
@@ -33,6 +34,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.segment import Batch, Prefix, Segment, collate, micro_batches
+from truegold.train.objective import AllTokens, PerToken
 from truegold.verifiers import SetupError
 
 LOGIT_CHUNK = {"cuda": 4096 * 4096, "cpu": 2048 * 2048}
@@ -90,10 +92,10 @@ class Policy(nn.Module):
         """
         return self._path.head(apart or self.head_apart)
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
+    def forward(self, batch: Batch) -> tuple[PerToken, PerToken]:
         """Return the log-probability of each output token given all before it, and the entropy of that distribution.
 
-        Both [B, T] float32, 0 where the mask is 0; both of the softmax at each segment's own temperature. The entropy
+        Both are float32, 0 where the mask is 0; both of the softmax at each segment's own temperature. The entropy
         carries no gradient.
         """
         is_output = batch.mask.bool()
@@ -114,8 +116,8 @@ class Policy(nn.Module):
         entropy[is_output] = torch.cat([piece[1] for piece in pieces])
         return logprobs, entropy
 
-    def _hidden(self, batch: Batch) -> Tensor:
-        """Return the hidden state that each output token is drawn from [B, T, H]; anything where the mask is 0."""
+    def _hidden(self, batch: Batch) -> Float[Tensor, "batch seq hidden"]:
+        """Return the hidden state that each output token is drawn from; anything where the mask is 0."""
         hidden: Tensor = decoder_of(self.causal_lm)(
             input_ids=batch.input_ids,
             attention_mask=batch.attention_mask,
@@ -127,7 +129,7 @@ class Policy(nn.Module):
         drawn_from: Tensor = hidden[batch.rows.unsqueeze(1), positions.clamp(max=hidden.shape[1] - 1)]
         return drawn_from
 
-    def _hidden_shared(self, batch: Batch, prefix: Prefix) -> Tensor:
+    def _hidden_shared(self, batch: Batch, prefix: Prefix) -> Float[Tensor, "batch seq hidden"]:
         """Return the same, with each prompt computed once. Gradients reach it through its keys and values."""
         decoder = decoder_of(self.causal_lm)
         prompt_cache = PromptCache()
@@ -154,9 +156,10 @@ class Policy(nn.Module):
         return logprobs, entropy
 
 
-def _token_logprobs(head: Head, hidden: Tensor, targets: Tensor, temperature: Tensor) -> tuple[Tensor, Tensor]:
-    """Return log-probabilities [N] of `targets` [N] and entropies [N], in float32, from hidden states [N, H] at
-    temperatures [N]."""
+def _token_logprobs(
+    head: Head, hidden: Float[Tensor, "tokens hidden"], targets: Int[Tensor, " tokens"], temperature: AllTokens
+) -> tuple[AllTokens, AllTokens]:
+    """Return log-probabilities of `targets` and entropies, in float32, from hidden states at temperatures."""
     logits = head(hidden).float() / temperature.unsqueeze(1)
     logsumexp = torch.logsumexp(logits, dim=-1)
     logprobs = logits.gather(1, targets.unsqueeze(1)).squeeze(1) - logsumexp
@@ -205,8 +208,8 @@ class FrozenPolicy:
         return [logprobs for logprobs, _ in measure(self._policy, segments, batches)]
 
 
-Head = Callable[[Tensor], Tensor]
-"""From hidden states [N, H] to logits [N, V]."""
+Head = Callable[[Float[Tensor, "tokens hidden"]], Float[Tensor, "tokens vocabulary"]]
+"""From hidden states to logits."""
 
 MAX_ERROR = {torch.float32: 1e-3, torch.bfloat16: 0.3, torch.float16: 0.05}
 """How far log-probabilities may be from the model's own on average: the same sums are added up in another order, and

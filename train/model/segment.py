@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Literal
 
 import torch
+from jaxtyping import Int
 from torch import Tensor
 
 from truegold.pipeline.tables.rows import RowKey, read_table, row_key
 from truegold.synth.records import DistilledRow
+from truegold.train.objective import PerCompletion, PerToken
 
 Origin = Literal["policy", "reflection", "human", "replay"]
 """Where a completion comes from: the policy in training, its own reflection, a person, an earlier step."""
@@ -81,14 +83,12 @@ class Segment:
 
 @dataclass(frozen=True)
 class Prefix:
-    """Q prompts that the B segments of a batch share, right-padded to P tokens."""
+    """The prompts that the segments of a batch share, right-padded."""
 
-    input_ids: Tensor
-    """[Q, P] int64."""
-    attention_mask: Tensor
-    """[Q, P] int64."""
-    prompt_index: Tensor
-    """[B] int64: the position of each segment's prompt among the Q."""
+    input_ids: Int[Tensor, "prompts prompt_length"]
+    attention_mask: Int[Tensor, "prompts prompt_length"]
+    prompt_index: Int[Tensor, " batch"]
+    """The position of each segment's prompt among all prompts."""
 
     def to(self, device: torch.device) -> Prefix:
         """Return the same prompts on a device."""
@@ -97,33 +97,31 @@ class Prefix:
 
 @dataclass(frozen=True)
 class Batch:
-    """B segments in R right-padded rows of L tokens: one a row, or packed.
+    """Segments in right-padded rows: one a row, or packed.
 
-    With a prefix the prompts are in there, and rows hold output tokens alone, one segment each: attention_mask is
-    [R, P + L], and position_ids go on from the prompt.
+    With a prefix the prompts are in there, and rows hold output tokens alone, one segment each: attention_mask has the
+    prompt's columns in front, and position_ids go on from the prompt.
     """
 
-    input_ids: Tensor
-    """[R, L] int64."""
-    attention_mask: Tensor | None
-    """[R, L] int64, None where packed."""
-    position_ids: Tensor | None
-    """[R, L] int64, from 0 for each segment of a row, which is how the model tells them apart; None where not
+    input_ids: Int[Tensor, "rows length"]
+    attention_mask: Int[Tensor, "rows attended_length"] | None
+    """None where packed."""
+    position_ids: Int[Tensor, "rows length"] | None
+    """From 0 for each segment of a row, which is how the model tells them apart; None where not
     packed."""
-    rows: Tensor
-    """[B] int64: the row that each segment lies in."""
-    starts: Tensor
-    """[B] int64: where in its row each segment begins."""
-    prompt_lengths: Tensor
-    """[B] int64."""
-    targets: Tensor
-    """[B, T] int64: the output tokens."""
-    mask: Tensor
-    """[B, T] float32: 1 on the output tokens that are the policy's own."""
-    rollout_logprobs: Tensor
-    """[B, T] float32: 0 where there are none."""
-    temperature: Tensor
-    """[B] float32: each segment's own."""
+    rows: Int[Tensor, " batch"]
+    """The row that each segment lies in."""
+    starts: Int[Tensor, " batch"]
+    """Where in its row each segment begins."""
+    prompt_lengths: Int[Tensor, " batch"]
+    targets: Int[Tensor, "batch seq"]
+    """The output tokens."""
+    mask: PerToken
+    """1 on the output tokens that are the policy's own."""
+    rollout_logprobs: PerToken
+    """0 where there are none."""
+    temperature: PerCompletion
+    """Each segment's own."""
     prefix: Prefix | None = None
 
     def to(self, device: torch.device) -> Batch:
@@ -166,8 +164,8 @@ def collate(layout: Sequence[Sequence[Segment]], pad_id: int) -> Batch:
     )
 
 
-def output_tensors(segments: Sequence[Segment]) -> tuple[Tensor, Tensor, Tensor]:
-    """Return a batch's targets, mask and rollout log-probabilities, each [B, T]."""
+def output_tensors(segments: Sequence[Segment]) -> tuple[Int[Tensor, "batch seq"], PerToken, PerToken]:
+    """Return a batch's targets, mask and rollout log-probabilities."""
     shape = (len(segments), max(len(segment.output_ids) for segment in segments))
     targets, mask, rollout_logprobs = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape), torch.zeros(shape)
     for index, segment in enumerate(segments):

@@ -14,3 +14,17 @@ A step's loss is
 with the token loss of `losses` and everything else of `weights` (never differentiated). The denominators of the token
 weights are those of the whole batch over all ranks, before any mask.
 """
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+PerToken = Float[Tensor, "batch seq"]
+"""A number for each output token of a batch's completions, right-padded."""
+TokenMask = Bool[Tensor, "batch seq"]
+PerCompletion = Float[Tensor, " batch"]
+CompletionMask = Bool[Tensor, " batch"]
+GroupIndex = Int[Tensor, " batch"]
+"""Equal for the completions of a group."""
+PerGroup = Float[Tensor, " groups"]
+AllTokens = Float[Tensor, " tokens"]
+"""A number for each sampled token of a batch, without padding."""

@@ -1,4 +1,4 @@
-"""Advantages of completions from their rewards: [B] in, [B] out.
+"""Advantages of completions from their rewards.
 
 A reward of NaN is one that could not be judged: its completion gets 0 and leaves its group. Groups with fewer than two
 judged completions get 0, except by `reinforce_pp`, which compares with the whole batch. "Batch" is what is passed: with
@@ -13,6 +13,8 @@ from math import comb, sqrt
 import torch
 from torch import Tensor
 
+from truegold.train.objective import CompletionMask, GroupIndex, PerCompletion, PerGroup
+
 STD_EPSILON = 1e-4
 """Added to a standard deviation of rewards, as in TRL, so that nearly equal rewards do not blow up."""
 WHITEN_EPSILON = 1e-8
@@ -24,20 +26,19 @@ CHEN_EPSILON = 1e-6
 class Groups:
     """Sums over groups of completions of one prompt, of the completions that could be judged."""
 
-    rewards: Tensor
-    """[B]: 0 where unjudged."""
-    judged: Tensor
-    """[B] bool."""
-    right: Tensor
-    """[B] bool: judged, and right."""
-    index: Tensor
-    """[B]: the position of each completion's group among the P groups."""
-    judged_count: Tensor
-    """[P]: how many completions of each group were judged."""
+    rewards: PerCompletion
+    """0 where unjudged."""
+    judged: CompletionMask
+    right: CompletionMask
+    """Judged, and right."""
+    index: GroupIndex
+    """The position of each completion's group among all groups."""
+    judged_count: PerGroup
+    """How many completions of each group were judged."""
 
-    def __init__(self, rewards: Tensor, groups: Tensor, right: Tensor | None = None) -> None:
-        """rewards: [B] floats, NaN where a completion could not be judged. groups: [B] integers, equal within a group.
-        right: [B] bool, whether each is right; where left out, those with a reward above 1/2."""
+    def __init__(self, rewards: PerCompletion, groups: GroupIndex, right: CompletionMask | None = None) -> None:
+        """rewards: NaN where a completion could not be judged. groups: equal within a group. right: whether each is
+        right; where left out, those with a reward above 1/2."""
         if rewards.shape != groups.shape or rewards.dim() != 1:
             raise ValueError(f"rewards {tuple(rewards.shape)} and groups {tuple(groups.shape)} must both be [B]")
         self.judged = ~rewards.isnan()
@@ -47,58 +48,58 @@ class Groups:
         self._count = len(names)
         self.judged_count = self.sum(torch.ones_like(self.rewards))
 
-    def sum(self, values: Tensor) -> Tensor:
-        """Sum up each group's judged completions: [B] -> [P]."""
+    def sum(self, values: PerCompletion) -> PerGroup:
+        """Sum up each group's judged completions."""
         return values.new_zeros(self._count).index_add(0, self.index, values * self.judged)
 
-    def mean(self, values: Tensor) -> Tensor:
-        """Give each completion the mean of its group: [B] -> [B]."""
+    def mean(self, values: PerCompletion) -> PerCompletion:
+        """Give each completion the mean of its group."""
         return (self.sum(values) / self.judged_count.clamp(min=1))[self.index]
 
     @property
-    def size(self) -> Tensor:
-        """[B]: how many completions of each one's group were judged."""
+    def size(self) -> PerCompletion:
+        """How many completions of each one's group were judged."""
         return self.judged_count[self.index]
 
     @property
-    def centred(self) -> Tensor:
-        """[B]: r - mean of the group."""
+    def centred(self) -> PerCompletion:
+        """r - mean of the group."""
         return self.comparable(self.rewards - self.mean(self.rewards))
 
-    def comparable(self, values: Tensor) -> Tensor:
-        """Set `values` [B] to 0 for unjudged completions and in groups that have nothing to compare with."""
+    def comparable(self, values: PerCompletion) -> PerCompletion:
+        """Set `values` to 0 for unjudged completions and in groups that have nothing to compare with."""
         return torch.where(self.judged & (self.size > 1), values, 0)
 
 
-def grpo(groups: Groups) -> Tensor:
+def grpo(groups: Groups) -> PerCompletion:
     """Return (r - mean) / (std + 1e-4) in the group, std unbiased. DeepSeekMath, arXiv 2402.03300, section 4.1.2."""
     centred = groups.centred
     variance = groups.mean(centred**2) * groups.size / (groups.size - 1).clamp(min=1)
     return groups.comparable(centred / (variance.sqrt() + STD_EPSILON))
 
 
-def dr_grpo(groups: Groups) -> Tensor:
+def dr_grpo(groups: Groups) -> PerCompletion:
     """Return r - mean of the group. Dr. GRPO, arXiv 2503.20783, section 3.2."""
     return groups.centred
 
 
-def rloo(groups: Groups) -> Tensor:
+def rloo(groups: Groups) -> PerCompletion:
     """Return r - mean of the others of the group. RLOO, arXiv 2402.14740."""
     return groups.centred * groups.size / (groups.size - 1).clamp(min=1)
 
 
-def reinforce_pp(groups: Groups) -> Tensor:
+def reinforce_pp(groups: Groups) -> PerCompletion:
     """Return r, whitened over the batch; groups of one will do. REINFORCE++, arXiv 2501.03262, without a KL in the
     reward. Each completion weighs the same, whatever its length."""
     return _whitened(groups.rewards, groups.judged)
 
 
-def reinforce_pp_baseline(groups: Groups) -> Tensor:
+def reinforce_pp_baseline(groups: Groups) -> PerCompletion:
     """Return r - mean of the group, whitened over the batch. REINFORCE++-baseline, arXiv 2501.03262."""
     return _whitened(groups.centred, groups.judged & (groups.size > 1))
 
 
-def _whitened(values: Tensor, counted: Tensor) -> Tensor:
+def _whitened(values: PerCompletion, counted: CompletionMask) -> PerCompletion:
     chosen = values[counted]
     if not len(chosen):
         return torch.zeros_like(values)
@@ -106,14 +107,14 @@ def _whitened(values: Tensor, counted: Tensor) -> Tensor:
     return torch.where(counted, white, 0)
 
 
-def batch_std(groups: Groups) -> Tensor:
+def batch_std(groups: Groups) -> PerCompletion:
     """Return (r - mean of the group) / (std of the batch + 1e-4), std unbiased. Lite PPO, arXiv 2508.08221."""
     judged = groups.rewards[groups.judged]
     spread = judged.std() if len(judged) > 1 else judged.new_zeros(())
     return groups.centred / (spread + STD_EPSILON)
 
 
-def maxrl(groups: Groups) -> Tensor:
+def maxrl(groups: Groups) -> PerCompletion:
     """Return (r - mean of the group) / pass rate of the group, 0 where none is right: a right completion of a problem
     with pass rate p weighs as 1/p.
 
@@ -124,17 +125,17 @@ def maxrl(groups: Groups) -> Tensor:
     return torch.where(rate > 0, groups.centred / torch.where(rate > 0, rate, 1), 0)
 
 
-def pass_at_k_chen(groups: Groups, k: int) -> Tensor:
+def pass_at_k_chen(groups: Groups, k: int) -> PerCompletion:
     """Return z-scores under the reward "one of k is right" (`chen`)."""
     return _by_counts(chen, groups, k)
 
 
-def pass_at_k_walder(groups: Groups, k: int) -> Tensor:
+def pass_at_k_walder(groups: Groups, k: int) -> PerCompletion:
     """Return weights that make an unbiased gradient of pass@k (`walder`)."""
     return _by_counts(walder, groups, k)
 
 
-def _by_counts(function: Callable[[int, int, int], tuple[float, float]], groups: Groups, k: int) -> Tensor:
+def _by_counts(function: Callable[[int, int, int], tuple[float, float]], groups: Groups, k: int) -> PerCompletion:
     """Apply a function of counts; a group in which fewer than k could be judged is compared by as many as there are."""
     right_counts = groups.sum(groups.right.to(groups.rewards)).int().tolist()
     pairs = [
@@ -207,8 +208,14 @@ PASS_AT_K: Mapping[str, Callable[[Groups, int], Tensor]] = {
 """By the name in the configuration; these take k."""
 
 
-def advantages(kind: str, rewards: Tensor, groups: Tensor, k: int = 1, right: Tensor | None = None) -> Tensor:
-    """Return the advantages [B] of `kind`, one of `ADVANTAGES` or `PASS_AT_K`.
+def advantages(
+    kind: str,
+    rewards: PerCompletion,
+    groups: GroupIndex,
+    k: int = 1,
+    right: CompletionMask | None = None,
+) -> PerCompletion:
+    """Return the advantages of `kind`, one of `ADVANTAGES` or `PASS_AT_K`.
 
     rewards, groups, right: as `Groups` takes them; `right` is what maxrl and the kinds of pass@k count, k is for the
     latter. Raises KeyError for another name.

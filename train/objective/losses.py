@@ -1,6 +1,6 @@
 """Policy losses, token by token, and the KL penalty.
 
-All losses take current, old and mask [B, T] and advantages [B] (or [B, T]), and return a `TokenLoss`. Throughout, rho =
+All losses take advantages of completions, or of their tokens, and return a `TokenLoss`. Throughout, rho =
 exp(current - old). Nothing is aggregated here, and padding holds whatever comes out: `weights.token_weights` are 0
 there.
 """
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from truegold.train.config.objective import KlEstimator
+from truegold.train.objective import PerCompletion, PerToken, TokenMask
 
 MAX_LOG_RATIO = 20.0
 """Log-ratios are cut here before exp: 5e8 is clipped by every objective, and infinity times 0 would be NaN."""
@@ -22,22 +23,22 @@ MAX_LOG_RATIO = 20.0
 @dataclass(frozen=True)
 class TokenLoss:
     """The loss of each token, and where the ratio was out of bounds: the clips of PPO and GSPO took the gradient away,
-    cispo and topr bounded its weight. All fields are [B, T]."""
+    cispo and topr bounded its weight."""
 
-    loss: Tensor
-    clipped_low: Tensor
-    """bool, where the ratio was too small."""
-    clipped_high: Tensor
-    """bool, where the ratio was too large."""
-    ratio: Tensor
+    loss: PerToken
+    clipped_low: TokenMask
+    """Where the ratio was too small."""
+    clipped_high: TokenMask
+    """Where the ratio was too large."""
+    ratio: PerToken
     """The ratio, without gradient."""
 
 
 def ppo_clip(
-    current: Tensor,
-    old: Tensor,
-    advantages: Tensor,
-    mask: Tensor,
+    current: PerToken,
+    old: PerToken,
+    advantages: PerCompletion | PerToken,
+    mask: PerToken,
     low: float = 0.2,
     high: float = 0.28,
     dual: float | None = None,
@@ -51,7 +52,12 @@ def ppo_clip(
 
 
 def gspo(
-    current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, low: float = 3e-4, high: float = 4e-4
+    current: PerToken,
+    old: PerToken,
+    advantages: PerCompletion | PerToken,
+    mask: PerToken,
+    low: float = 3e-4,
+    high: float = 4e-4,
 ) -> TokenLoss:
     """Apply PPO's clip to the sequence ratio s = exp(mean over tokens of current - old), the same at every token.
 
@@ -62,7 +68,12 @@ def gspo(
 
 
 def gspo_token(
-    current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, low: float = 3e-4, high: float = 4e-4
+    current: PerToken,
+    old: PerToken,
+    advantages: PerCompletion | PerToken,
+    mask: PerToken,
+    low: float = 3e-4,
+    high: float = 4e-4,
 ) -> TokenLoss:
     """Return GSPO's loss with a gradient that reaches each token by itself: s_t = sg[s] exp(current - sg[current]).
 
@@ -73,7 +84,9 @@ def gspo_token(
     return _clipped(sequence * torch.exp(current - current.detach()), advantages, low, high)
 
 
-def cispo(current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, is_max: float = 5.0) -> TokenLoss:
+def cispo(
+    current: PerToken, old: PerToken, advantages: PerCompletion | PerToken, mask: PerToken, is_max: float = 5.0
+) -> TokenLoss:
     """Return -sg[min(rho, is_max)] A log p: every token keeps its gradient, with a bounded weight.
 
     CISPO, MiniMax-M1, arXiv 2506.13585. is_max is the ratio itself, not 1 + something; ScaleRL (arXiv
@@ -85,7 +98,7 @@ def cispo(current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor, is_max
     return TokenLoss(loss, torch.zeros_like(over), over, ratio)
 
 
-def topr(current: Tensor, old: Tensor, advantages: Tensor, mask: Tensor) -> TokenLoss:
+def topr(current: PerToken, old: PerToken, advantages: PerCompletion | PerToken, mask: PerToken) -> TokenLoss:
     """Return -A log p where A > 0, and -sg[clip(rho, 0, 1)] A log p where A < 0.
 
     What is unlikely already is pushed down no further. Tapered off-policy REINFORCE, arXiv 2503.14286, token by token
@@ -108,21 +121,23 @@ LOSSES: Mapping[str, Callable[..., TokenLoss]] = {
 """By the name in the configuration."""
 
 
-def _ratio(current: Tensor, old: Tensor) -> Tensor:
+def _ratio(current: PerToken, old: PerToken) -> PerToken:
     return torch.exp((current - old).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO))
 
 
-def _mean_log_ratio(current: Tensor, old: Tensor, mask: Tensor) -> Tensor:
+def _mean_log_ratio(current: PerToken, old: PerToken, mask: PerToken) -> Tensor:
     """Return the mean over each sequence's tokens [B, 1]; 0 for a sequence without any."""
     log_ratio = torch.where(mask > 0, current - old, 0).clamp(-MAX_LOG_RATIO, MAX_LOG_RATIO)
     return log_ratio.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
 
 
-def _per_token(advantages: Tensor, like: Tensor) -> Tensor:
+def _per_token(advantages: PerCompletion | PerToken, like: PerToken) -> PerToken:
     return (advantages.unsqueeze(1) if advantages.dim() == 1 else advantages).expand_as(like)
 
 
-def _clipped(ratio: Tensor, advantages: Tensor, low: float, high: float, dual: float | None = None) -> TokenLoss:
+def _clipped(
+    ratio: PerToken, advantages: PerCompletion | PerToken, low: float, high: float, dual: float | None = None
+) -> TokenLoss:
     advantage = _per_token(advantages, ratio)
     loss = -torch.minimum(ratio * advantage, ratio.clamp(1.0 - low, 1.0 + high) * advantage)
     too_low = (ratio < 1.0 - low) & (advantage < 0)
@@ -134,8 +149,8 @@ def _clipped(ratio: Tensor, advantages: Tensor, low: float, high: float, dual: f
     return TokenLoss(loss, too_low, too_high, ratio.detach())
 
 
-def kl_estimate(current: Tensor, reference: Tensor, kind: KlEstimator = "k3") -> Tensor:
-    """Estimate KL(current || reference) at each token [B, T] where `current` sampled.
+def kl_estimate(current: PerToken, reference: PerToken, kind: KlEstimator = "k3") -> PerToken:
+    """Estimate KL(current || reference) at each token where `current` sampled.
 
     k1 = current - reference, unbiased and as often negative; k3 = exp(reference - current) - (reference - current) - 1,
     unbiased, never negative and of lower variance (Schulman 2020, "Approximating KL divergence"). Samples of another
@@ -145,8 +160,8 @@ def kl_estimate(current: Tensor, reference: Tensor, kind: KlEstimator = "k3") ->
     return -delta if kind == "k1" else torch.expm1(delta) - delta
 
 
-def kl_penalty(current: Tensor, reference: Tensor, kind: KlEstimator = "k3") -> Tensor:
-    """Return `kl_estimate` [B, T] as a penalty to be minimised.
+def kl_penalty(current: PerToken, reference: PerToken, kind: KlEstimator = "k3") -> PerToken:
+    """Return `kl_estimate` as a penalty to be minimised.
 
     The gradient of k1 itself has nothing to do with the reference, and its expectation is 0. Here k1 has the gradient
     of half its square, whose expectation is that of the KL divergence (arXiv 2510.01555).

@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from truegold.train.config.objective import Aggregation, Correction, CovarianceConfig, DistillationWeight
+from truegold.train.objective import AllTokens, CompletionMask, PerCompletion, PerToken, TokenMask
 
 MAX_LOG = 80.0
 """Log-ratios are cut here before exp, since exp of more is beyond float32; every range ends far below."""
@@ -30,9 +31,14 @@ FEW_LENGTHS = 8
 
 @torch.no_grad()
 def engine_weights(
-    old: Tensor, rollout: Tensor, mask: Tensor, kind: Correction, high: float, low: float = 0.0
-) -> Tensor:
-    """Return weights [B, T] for what the sampling and the training engine disagree on, kappa = exp(old - rollout).
+    old: PerToken,
+    rollout: PerToken,
+    mask: PerToken,
+    kind: Correction,
+    high: float,
+    low: float = 0.0,
+) -> PerToken:
+    """Return weights for what the sampling and the training engine disagree on, kappa = exp(old - rollout).
 
         tis             min(kappa, high)                          token truncated importance sampling, Yao et al. 2025
         icepop          kappa where low <= kappa <= high, else 0  IcePop, arXiv 2510.18855
@@ -61,11 +67,11 @@ def _bounded_exp(values: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def interpolated_proximal(current: Tensor, rollout: Tensor, staleness: Tensor) -> Tensor:
-    """Return log-probabilities [B, T] that stand for those of the policy before the update, without a forward pass:
+def interpolated_proximal(current: PerToken, rollout: PerToken, staleness: PerCompletion | PerToken) -> PerToken:
+    """Return log-probabilities that stand for those of the policy before the update, without a forward pass:
     a rollout + (1 - a) current with a = 1/d for completions that are d versions old, and 0 for fresh ones.
 
-    A-3PO, arXiv 2512.06547. staleness: [B], or [B, T] where tokens of a completion are of several versions.
+    A-3PO, arXiv 2512.06547. staleness: of completions, or of their tokens where those are of several versions.
     """
     share = torch.where(staleness > 0, 1.0 / staleness.clamp(min=1.0), 0.0)
     if share.dim() == 1:
@@ -75,9 +81,9 @@ def interpolated_proximal(current: Tensor, rollout: Tensor, staleness: Tensor) -
 
 @torch.no_grad()
 def off_policy_sequence_mask(
-    current: Tensor, rollout: Tensor, advantages: Tensor, mask: Tensor, delta: float
-) -> Tensor:
-    """Return a mask [B] without the wrong completions that the policy has moved away from: A < 0 and mean(rollout -
+    current: PerToken, rollout: PerToken, advantages: PerCompletion, mask: PerToken, delta: float
+) -> PerCompletion:
+    """Return a mask without the wrong completions that the policy has moved away from: A < 0 and mean(rollout -
     current) > delta.
 
     DeepSeek-V3.2, arXiv 2512.02556, eq. 9.
@@ -86,10 +92,10 @@ def off_policy_sequence_mask(
     return (~((advantages < 0) & (drift > delta))).to(mask)
 
 
-def entropy_threshold(entropies: Tensor, quantile: float) -> float:
+def entropy_threshold(entropies: AllTokens, quantile: float) -> float:
     """Return the entropy (nats) from which a token belongs to the highest `quantile` of the batch.
 
-    entropies: [N], of all sampled tokens of the batch, over all ranks. Linear interpolation, as numpy does it; -inf
+    entropies: of all sampled tokens of the batch, over all ranks. Linear interpolation, as numpy does it; -inf
     where there are none.
     """
     if entropies.numel() == 0:
@@ -98,22 +104,22 @@ def entropy_threshold(entropies: Tensor, quantile: float) -> float:
 
 
 @torch.no_grad()
-def top_entropy_mask(entropy: Tensor, mask: Tensor, threshold: float) -> Tensor:
-    """Return a mask [B, T] of the sampled tokens of at least that entropy.
+def top_entropy_mask(entropy: PerToken, mask: PerToken, threshold: float) -> PerToken:
+    """Return a mask of the sampled tokens of at least that entropy.
 
     The forks of a derivation, a fifth of its tokens, carry the gain (arXiv 2506.01939).
     """
     return ((entropy >= threshold) & (mask > 0)).to(mask)
 
 
-def covariances(logprobs: Tensor, advantages: Tensor) -> Tensor:
-    """Return how far each of N tokens makes log-probability and advantage rise together:
+def covariances(logprobs: AllTokens, advantages: AllTokens) -> AllTokens:
+    """Return how far each token makes log-probability and advantage rise together:
     (log p - mean log p)(A - mean A), arXiv 2505.22617, eq. 9. All are of the whole batch."""
     return (logprobs - logprobs.mean()) * (advantages - advantages.mean())
 
 
-def choose_covariant(values: Tensor, config: CovarianceConfig, seed: int) -> Tensor:
-    """Return a mask [N] of the tokens that `config` means, by their covariances [N]; the same on every rank."""
+def choose_covariant(values: AllTokens, config: CovarianceConfig, seed: int) -> AllTokens:
+    """Return a mask of the tokens that `config` means, by their covariances; the same on every rank."""
     count = max(1, int(config.share * len(values)))
     if config.kind == "kl":
         candidates = values.topk(min(count, len(values))).indices
@@ -124,8 +130,8 @@ def choose_covariant(values: Tensor, config: CovarianceConfig, seed: int) -> Ten
     return torch.zeros_like(values).index_fill_(0, candidates, 1.0)
 
 
-def length_outliers(lengths: Tensor, fence: float = 3.0) -> Tensor:
-    """Return a mask [B] of the completions far longer than the batch's others, by Tukey's outer fence on log lengths:
+def length_outliers(lengths: PerCompletion, fence: float = 3.0) -> CompletionMask:
+    """Return a mask of the completions far longer than the batch's others, by Tukey's outer fence on log lengths:
     more than `fence` times the distance between the quartiles above the upper one. Among fewer than `FEW_LENGTHS`
     there are none."""
     if len(lengths) < FEW_LENGTHS:
@@ -135,14 +141,14 @@ def length_outliers(lengths: Tensor, fence: float = 3.0) -> Tensor:
     return logs > upper + fence * (upper - lower).clamp(min=0.1)
 
 
-def positive_weight(advantages: Tensor, lengths: Tensor, floor: float, max_weight: float) -> float:
+def positive_weight(advantages: PerCompletion, lengths: PerCompletion, floor: float, max_weight: float) -> float:
     """Return the factor in [1, max_weight] for positive advantages that lifts the positive side to `floor` times the
     negative one:
 
         w sum(A_i T_i, A_i > 0)  >=  floor sum(|A_i| T_i, A_i < 0)
 
     Under a token mean the advantages of a group sum to 0, and its losses do not: wrong answers are longer, so that the
-    batch mostly pushes down. advantages: [B]. lengths: [B] output tokens, or ones to go by completions. 1 where one of
+    batch mostly pushes down. lengths: output tokens, or ones to go by completions. 1 where one of
     the sides is empty.
     """
     mass = advantages * lengths
@@ -152,14 +158,14 @@ def positive_weight(advantages: Tensor, lengths: Tensor, floor: float, max_weigh
     return min(max(1.0, floor * negative / positive), max_weight)
 
 
-def effective_size(masses: Tensor) -> float:
-    """Return how many equally heavy completions would vary as much as these [N] (Kish 1965): (sum |m|)^2 / sum m^2."""
+def effective_size(masses: PerCompletion) -> float:
+    """Return how many equally heavy completions would vary as much as these (Kish 1965): (sum |m|)^2 / sum m^2."""
     absolute = masses.abs()
     squares = float((absolute**2).sum())
     return float(absolute.sum()) ** 2 / squares if squares else 0.0
 
 
-def weigh(advantages: Tensor, positive: float = 1.0, negative: float = 1.0) -> Tensor:
+def weigh(advantages: PerCompletion, positive: float = 1.0, negative: float = 1.0) -> PerCompletion:
     """Multiply advantages by one factor where they are positive, by another where they are negative (arXiv
     2506.01347)."""
     return torch.where(advantages > 0, positive * advantages, negative * advantages)
@@ -175,20 +181,20 @@ class Totals:
     """Completions that have any token."""
 
     @staticmethod
-    def from_mask(mask: Tensor) -> Totals:
-        """Return the totals of a batch in one piece; mask [B, T]."""
+    def from_mask(mask: PerToken) -> Totals:
+        """Return the totals of a batch in one piece."""
         lengths = mask.sum(1)
         return Totals(float(lengths.sum()), float((lengths > 0).sum()))
 
 
 def token_weights(
-    mask: Tensor,
+    mask: PerToken,
     kind: Aggregation,
     totals: Totals,
     constant: int | None = None,
-    sequence_tokens: Tensor | None = None,
-) -> Tensor:
-    """Return what each token's loss is multiplied by before all are added up, [B, T], 0 on padding.
+    sequence_tokens: PerCompletion | None = None,
+) -> PerToken:
+    """Return what each token's loss is multiplied by before all are added up, 0 on padding.
 
         token      1 / N, N the number of tokens of the batch             DAPO, arXiv 2503.14476, eq. 8
         sequence   1 / (B * tokens of its sequence)                       GRPO, arXiv 2402.03300, eq. 3
@@ -196,7 +202,7 @@ def token_weights(
 
     A batch that is cut into micro-batches and spread over ranks gives each token the same weight as in one piece. The
     totals are counted before any mask of corrections, so that masking does not raise what is left. constant: L, in
-    tokens, for the kind "constant". Raises ValueError where it is missing. sequence_tokens: [B], the tokens of the
+    tokens, for the kind "constant". Raises ValueError where it is missing. sequence_tokens: the tokens of the
     sequence that each row is a part of; its own where left out.
     """
     if kind == "token":
@@ -209,8 +215,8 @@ def token_weights(
     return mask / (constant * max(totals.sequences, 1.0))
 
 
-def aggregate(values: Tensor, mask: Tensor, kind: Aggregation, constant: int | None = None) -> Tensor:
-    """Aggregate the token losses [B, T] of a batch in one piece to a scalar.
+def aggregate(values: PerToken, mask: PerToken, kind: Aggregation, constant: int | None = None) -> Tensor:
+    """Aggregate the token losses of a batch in one piece to a scalar.
 
     A training step goes through its batch in parts and weighs each by `token_weights`; this is for whoever has the
     batch whole, as `benchmarks/loss_fixture.py` has when it compares with the reference values.
@@ -228,10 +234,10 @@ def aggregate(values: Tensor, mask: Tensor, kind: Aggregation, constant: int | N
 
 @torch.no_grad()
 def distillation_weights(
-    bare: Tensor, conditioned: Tensor, mask: Tensor, kind: DistillationWeight, cap: float = 1.0
+    bare: PerToken, conditioned: PerToken, mask: PerToken, kind: DistillationWeight, cap: float = 1.0
 ) -> Tensor:
-    """Return importance weights p(y | x) / p(y | x, c), at most `cap`; [B, T] for "token" and
-    "prefix", else [B, 1].
+    """Return importance weights p(y | x) / p(y | x, c), at most `cap`, of each token for "token" and "prefix", else of
+    each completion.
 
     sequence: the whole sequence's ratio, unbiased below the cap and next to nothing for what needed the context.
     token: token by token, biased; it damps tokens that only the context explains. geometric: exp of the mean log
@@ -253,19 +259,19 @@ def distillation_weights(
     return torch.exp(log_weight.clamp(max=20.0)).clamp(max=cap)
 
 
-def shaped_imitation(current: Tensor, advantages: Tensor, gamma: float = 0.1) -> Tensor:
-    """Return -A p / (p + gamma) [B, T] with p = exp(current).
+def shaped_imitation(current: PerToken, advantages: PerCompletion, gamma: float = 0.1) -> PerToken:
+    """Return -A p / (p + gamma) with p = exp(current).
 
     It is imitation that cares most for tokens the policy finds unlikely: LUFFY, arXiv 2504.14945, policy shaping, with
-    the behaviour policy's probability taken as 1. advantages: [B]. No setting chooses it: it is for users' own losses,
+    the behaviour policy's probability taken as 1. No setting chooses it: it is for users' own losses,
     and `benchmarks/loss_fixture.py` holds it to the reference values.
     """
     p = current.exp()
     return -advantages.unsqueeze(1) * p / (p + gamma)
 
 
-def self_distillation(current: Tensor, teacher: Tensor, old: Tensor, max_gap: float) -> Tensor:
-    """Return r sg[log p(y | x) - log p(y | x, c)] log p(y | x) [B, T]. In the mean over what is sampled at a position
+def self_distillation(current: PerToken, teacher: PerToken, old: PerToken, max_gap: float) -> PerToken:
+    """Return r sg[log p(y | x) - log p(y | x, c)] log p(y | x). In the mean over what is sampled at a position
     its gradient is that of the divergence KL(p(. | x) || sg p(. | x, c)) there.
 
     It is the loss of SDPO, arXiv 2601.20802, with the sampled token in place of the sum over the vocabulary. teacher:
@@ -282,12 +288,12 @@ CAUSES = ("engine", "staleness", "update")
 
 @torch.no_grad()
 def clip_causes(
-    current: Tensor,
-    old: Tensor,
-    rollout: Tensor,
-    advantages: Tensor,
-    mask: Tensor,
-    is_stale: Tensor,
+    current: PerToken,
+    old: PerToken,
+    rollout: PerToken,
+    advantages: PerCompletion,
+    mask: PerToken,
+    is_stale: CompletionMask,
     bounds: tuple[float, float],
     engine_difference: float = 0.0,
     of_sequence: bool = False,
@@ -304,7 +310,7 @@ def clip_causes(
     the causes that moved it that way, each by how far it did, so that the causes add up to the share of clipped tokens.
     With no difference between the engines and no staleness that share is what PPO's clip measures.
 
-    Log-probabilities and mask are [B, T], advantages and is_stale [B]. bounds: the clip's low and high, as distances
+    bounds: the clip's low and high, as distances
     from 1. engine_difference: the usual |Δ log p| of the engines at the same weights. of_sequence: the ratio is that
     of the sequence, as GSPO clips it.
     """
@@ -340,7 +346,7 @@ OUTSIDE = (0.8, 1.28)
 update."""
 
 
-def mismatch_sums(sampler: Tensor, trainer: Tensor, mask: Tensor, is_fresh: Tensor) -> dict[str, Tensor]:
+def mismatch_sums(sampler: PerToken, trainer: PerToken, mask: PerToken, is_fresh: TokenMask) -> dict[str, Tensor]:
     """Return sums over the mask for a step's metrics: of |delta|, of the k3 estimate, and of the tokens whose ratio is
     outside of the clip range; and over the fresh tokens, sampled by the weights in training, of one and of |delta|."""
     delta = trainer - sampler
@@ -354,7 +360,7 @@ def mismatch_sums(sampler: Tensor, trainer: Tensor, mask: Tensor, is_fresh: Tens
     }
 
 
-def mismatch(sampler: Tensor, trainer: Tensor, mask: Tensor) -> Mismatch:
-    """Compare log-probabilities [B, T] of the engine that samples and of the one that trains over the mask."""
+def mismatch(sampler: PerToken, trainer: PerToken, mask: PerToken) -> Mismatch:
+    """Compare log-probabilities of the engine that samples and of the one that trains over the mask."""
     delta = (trainer.double() - sampler.double())[mask.bool()]
     return Mismatch(float(delta.abs().mean()) if delta.numel() else 0.0, delta.numel())
