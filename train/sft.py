@@ -193,8 +193,8 @@ def dialogues_of(turns: TurnsConfig) -> DialoguesConfig:
 
     The environment is made once, for its tools. Raises ConfigError where it cannot be made.
     """
-    tools = tuple(load_environment(turns).tools)
-    return DialoguesConfig(template_args=turns.template_args, tools=tools, reminder=turns.reminder)
+    _, tools = load_environment(turns)
+    return DialoguesConfig(template_args=turns.template_args, tools=tuple(tools), reminder=turns.reminder)
 
 
 def pair_segment(encoder: PromptEncoder, prompt: str, completion: str) -> Segment:

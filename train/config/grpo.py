@@ -69,13 +69,9 @@ class AsynchronousConfig(StageConfig):
         return (devices,) if isinstance(devices, str) else devices
 
     @model_validator(mode="after")
-    def _check_devices_are_of_samplers(self) -> AsynchronousConfig:
+    def _check_devices(self) -> AsynchronousConfig:
         if self.devices and self.samplers not in (1, len(self.devices)):
             raise ValueError(f"samplers ({self.samplers}) have {len(self.devices)} entries of devices: leave one out")
-        return self
-
-    @model_validator(mode="after")
-    def _check_devices_differ(self) -> AsynchronousConfig:
         devices = [name.strip() for entry in self.devices for name in entry.split(",") if name.strip()]
         if shared := sorted({name for name in devices if devices.count(name) > 1}):
             raise ValueError(
@@ -183,14 +179,9 @@ RolloutEngineConfig = Annotated[
     Annotated[VllmEngineConfig, Tag("vllm")] | Annotated[ServerEngineConfig, Tag("server")], by_type("vllm")
 ]
 
-NEUTRAL: dict[str, float] = {
-    "top_p": 1.0,
-    "top_k": 0,
-    "min_p": 0.0,
-    "typical_p": 1.0,
-    "repetition_penalty": 1.0,
-    "presence_penalty": 0.0,
-    "frequency_penalty": 0.0,
+NEUTRAL = {
+    **dict.fromkeys(("top_p", "typical_p", "repetition_penalty"), 1.0),
+    **dict.fromkeys(("top_k", "min_p", "presence_penalty", "frequency_penalty"), 0.0),
 }
 """Sampling settings that would bias the importance ratio, with the values at which they do nothing."""
 

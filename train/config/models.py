@@ -110,15 +110,11 @@ class OptimizerConfig(StageConfig):
     """Train adapters only; a learning rate some ten times as high is usual."""
 
     @model_validator(mode="after")
-    def _check_what_zero_stages_allow(self) -> OptimizerConfig:
+    def _check_settings_go_together(self) -> OptimizerConfig:
         if self.offload and self.zero_stage < 2:
             raise ValueError(f"offload needs zero_stage 2 or 3; it is {self.zero_stage}")
         if self.zero_stage == 3 and self.lora is not None and "lm_head" in self.lora.targets:
             raise ValueError("adapters on lm_head do not go with zero_stage 3; leave it out of lora.targets")
-        return self
-
-    @model_validator(mode="after")
-    def _check_rate_falls(self) -> OptimizerConfig:
         if self.final_lr > self.lr:
             raise ValueError(f"final_lr ({self.final_lr}) must not exceed lr ({self.lr})")
         return self

@@ -241,24 +241,16 @@ class ObjectiveConfig(StageConfig):
     """Optimizer steps each time."""
 
     @model_validator(mode="after")
-    def _check_clip_belongs_to_loss(self) -> ObjectiveConfig:
+    def _check_settings_go_together(self) -> ObjectiveConfig:
         if self.clip.dual is not None and self.loss not in ("auto", "ppo"):
             raise ValueError(f"clip.dual belongs to the loss ppo, not to {self.loss}")
         if self.loss in ("cispo", "topr") and (self.clip.low is not None or self.clip.high is not None):
             raise ValueError(f"the loss {self.loss} has no clip.low and clip.high; cispo has clip.is_max")
-        return self
-
-    @model_validator(mode="after")
-    def _check_covariance_does_something(self) -> ObjectiveConfig:
         if self.covariance.kind == "kl" and self.updates == 1:
             raise ValueError(
                 "covariance.kind kl pulls back to the old policy, which is the present one where a batch is updated on "
                 "once: set minibatches or num_iterations to 2 or more, or take the kind clip"
             )
-        return self
-
-    @model_validator(mode="after")
-    def _check_tokens_are_weighed_once(self) -> ObjectiveConfig:
         weighing = [correction.kind for correction in self.corrections if correction.kind != "geometric_mask"]
         if len(weighing) > 1:
             raise ValueError(f"corrections: {' and '.join(weighing)} would weigh by the same ratio twice; choose one")

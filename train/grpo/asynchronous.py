@@ -28,7 +28,7 @@ from typing import Any
 from truegold.pipeline.engines.base import Request, SamplingParams, sample_seed
 from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.pipeline.tables.rows import Row
-from truegold.train.config.grpo import GrpoConfig
+from truegold.train.config.grpo import AsynchronousConfig, GrpoConfig
 from truegold.train.grpo.feed import Draw, Feed
 from truegold.train.grpo.groups import (
     CompletionScore,
@@ -117,6 +117,7 @@ class AsynchronousGroups:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a checkpoint."""
+        self.answers.restore(state)
         if self.pipeline is not None:
             self.pipeline.restore(state)
 
@@ -181,15 +182,19 @@ class Pipeline:
     """What weights before these have sampled is not trained on: the run has returned from them."""
 
     @property
+    def settings(self) -> AsynchronousConfig:
+        """How it samples beside the update."""
+        assert self.config.asynchronous is not None
+        return self.config.asynchronous
+
+    @property
     def capacity(self) -> int:
         """How many groups may be asked for and not taken."""
-        assert self.config.asynchronous is not None
-        return self.config.asynchronous.groups_ahead(self.config.steps, self.config.prompts_per_step)
+        return self.settings.groups_ahead(self.config.steps, self.config.prompts_per_step)
 
     def begin(self) -> None:
         """Start to sample in the background."""
-        assert self.config.asynchronous is not None
-        self.sampler.start(self.sampling, in_flight=self.config.asynchronous.in_flight)
+        self.sampler.start(self.sampling, in_flight=self.settings.in_flight)
         self.fill()
 
     def fill(self) -> None:
@@ -295,15 +300,13 @@ class Pipeline:
 
     def _choose(self, count: int, version: int) -> list[RequestedGroup]:
         """Take groups out of the buffer."""
-        assert self.config.asynchronous is not None
-        if self.config.asynchronous.order == "fresh":
+        if self.settings.order == "fresh":
             self.ready.sort(key=lambda group: (group.staleness(version), group.key))
         chosen, self.ready = self.ready[:count], self.ready[count:]
         return chosen
 
     def _drop_stale(self, version: int, step: int) -> None:
-        assert self.config.asynchronous is not None
-        bound = min(self.config.asynchronous.max_staleness, version - self.oldest_version)
+        bound = min(self.settings.max_staleness, version - self.oldest_version)
         stale = [group for group in self.ready if group.staleness(version) > bound]
         if stale:
             self.ready = [group for group in self.ready if group.staleness(version) <= bound]

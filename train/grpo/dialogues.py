@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
@@ -73,8 +73,6 @@ class DialogueGroups(SampledGroups):
     out_dir: Path
     metrics: list[dict[str, float]] = field(default_factory=list)
     """Of this rank's episodes of the step so far."""
-    repeated_kinds: set[str] = field(default_factory=lambda: {"training", "evaluation"})
-    """Of which kinds of steps the file of examples may still have some that are played again."""
     has_named_close_error: bool = False
 
     def answer(self, rows: Sequence[Row], groups: Sequence[int], step: int) -> list[StepCompletion]:
@@ -152,7 +150,6 @@ class DialogueGroups(SampledGroups):
         """
         if rank() != 0:
             return
-        self._forget_repeated(step)
         drifts = [
             (episode, drift)
             for episode in episodes
@@ -173,26 +170,15 @@ class DialogueGroups(SampledGroups):
                 }
                 file.write(json.dumps(example) + "\n")
 
-    def _forget_repeated(self, step: int) -> None:
-        """Cut the examples of steps that this run repeats, since it has gone on from a checkpoint before them.
-
-        The first step that it plays is the first that is repeated. Evaluations have negative numbers, which fall.
-        """
-        kind = "evaluation" if step < 0 else "training"
-        if kind not in self.repeated_kinds:
-            return
-        self.repeated_kinds.remove(kind)
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Cut the examples of the steps and evaluations that a run which goes on from a checkpoint plays again."""
         path = self.out_dir / DRIFT_FILE
-        if not path.exists():
+        if rank() != 0 or not path.exists():
             return
-        records = read_whole_lines(path)
-        kept = [record for record in records if not _is_repeated(record["step"], step)]
+        # Evaluations have negative numbers, of the weights' version.
+        first, last = state["feed"]["step"], -state["weights_version"]
+        kept = [record for record in read_whole_lines(path) if last <= record["step"] < first]
         write_whole(path, "".join(json.dumps(record) + "\n" for record in kept).encode())
-
-
-def _is_repeated(recorded: int, first: int) -> bool:
-    """Return whether a recorded step is played again by a run whose first step of the same kind is `first`."""
-    return recorded <= first < 0 or recorded >= first >= 0
 
 
 def make_dialogue_groups(plain: SampledGroups, turns: TurnsConfig, out_dir: Path) -> DialogueGroups:

@@ -185,47 +185,37 @@ class GroupSource(Protocol):
     @property
     def answers(self) -> SampledGroups:
         """What the groups are made of, which knows how they are scored and weighed."""
-        ...
 
     def begin(self) -> None:
         """Start what runs beside the steps."""
-        ...
 
     def collect(self, version: int, step: int, count_missing: CountMissing) -> list[StepCompletion]:
         """Return this rank's scored completions of a step: its share of the next rows, and of the refills for groups
         that teach nothing or for a share of right answers out of its bounds. version: of the weights in training."""
-        ...
 
     def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
         """Take note of the groups that were trained on with the weights `version`, and return what is measured of the
         step: its episodes, and how long groups have waited."""
-        ...
 
     def evaluate(
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
         """Return so many scores of each held-out row, in order. positions: of the rows among all held-out ones."""
-        ...
 
     def send_weights(self, version: int) -> Mismatch | None:
         """Give the sampler the weights in training, and return what the probe measured, where it is asked."""
-        ...
 
     def forget_before(self, version: int) -> None:
         """Leave out what older weights have sampled, from which the run has returned."""
-        ...
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps."""
-        ...
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint."""
-        ...
+        """Go on from a checkpoint, whose whole state this is."""
 
     def close(self) -> None:
         """End what runs beside the steps."""
-        ...
 
 
 @dataclass

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -272,7 +272,7 @@ class Responder:
         if rank() != 0:
             return
         with (self._folder / ALARMS).open("a") as log:
-            log.write(json.dumps({**alarm.record(), "action": action, **evidence}) + "\n")
+            log.write(json.dumps({**asdict(alarm), "action": action, **evidence}) + "\n")
         if action in CHANGES:
             self._progress.note(f"{alarm.line()} {CHANGES[action].format(**evidence)}")
 

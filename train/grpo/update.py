@@ -16,28 +16,10 @@ from truegold.train.model.distributed import all_sum, gathered
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.policy import FrozenPolicy
 from truegold.train.model.segment import Batch, Segment
+from truegold.train.objective import weights as objective
 from truegold.train.objective.advantages import advantages
 from truegold.train.objective.losses import LOSSES, TokenLoss, kl_penalty
-from truegold.train.objective.weights import (
-    Totals,
-    choose_covariant,
-    clip_causes,
-    covariances,
-    distillation_weights,
-    effective_size,
-    engine_weights,
-    entropy_threshold,
-    interpolated_proximal,
-    length_outliers,
-    mismatch_sums,
-    off_policy_sequence_mask,
-    positive_weight,
-    self_distillation,
-    shaped_imitation,
-    token_weights,
-    top_entropy_mask,
-    weigh,
-)
+from truegold.train.objective.weights import Totals
 from truegold.verifiers import ConfigError
 
 EXPERT_COUNTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
@@ -96,21 +78,21 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
     trained = ~rewards.isnan() if config.kl.weight else batch_advantages != 0
     if config.masks.truncated is not False:
         trained &= ~truncated
-    outliers = length_outliers(lengths.double())
+    outliers = objective.length_outliers(lengths.double())
     if config.masks.outliers:
         trained &= ~outliers
     positives = config.positives
-    batch_advantages = weigh(batch_advantages * trained, negative=positives.negative_weight)
+    batch_advantages = objective.weigh(batch_advantages * trained, negative=positives.negative_weight)
     units = lengths.double() if positives.unit == "tokens" else torch.ones_like(batch_advantages)
-    weight = positive_weight(batch_advantages, units, positives.floor, positives.max_weight)
-    batch_advantages = weigh(batch_advantages, weight)
+    weight = objective.positive_weight(batch_advantages, units, positives.floor, positives.max_weight)
+    batch_advantages = objective.weigh(batch_advantages, weight)
     token_mass = batch_advantages * lengths
     up, down = float(token_mass.clamp(min=0).sum()), float(-token_mass.clamp(max=0).sum())
     metrics = {
         "positive_weight": weight,
         "positive_token_mass": up / (up + down) if up + down else 0.0,
         "length_outliers": float(outliers.double().mean()),
-        "effective_completions": effective_size(token_mass),
+        "effective_completions": objective.effective_size(token_mass),
     }
     start = sum(len(records) for records in records_of_ranks[: torch.distributed.get_rank()])
     local = slice(start, start + len(local_records))
@@ -199,7 +181,7 @@ class Updater:
         threshold = float("-inf")
         if top_entropy is not None:
             local_entropies = torch.cat([torch.empty(0), *(entropy for _, entropy in measured)])
-            threshold = entropy_threshold(torch.cat(gathered(local_entropies)), top_entropy)
+            threshold = objective.entropy_threshold(torch.cat(gathered(local_entropies)), top_entropy)
         return PreparedBatch(
             threshold,
             [logprobs for logprobs, _ in measured] if is_off_policy else None,
@@ -223,7 +205,8 @@ class Updater:
         local_advantages = advantages.cpu().repeat_interleave(torch.tensor(lengths, dtype=torch.int64))
         tensors_by_rank = gathered((local_tokens, local_advantages))
         tokens, token_advantages = (torch.cat(parts) for parts in zip(*tensors_by_rank, strict=True))
-        chosen = choose_covariant(covariances(tokens, token_advantages), self.config.covariance, seed)
+        values = objective.covariances(tokens, token_advantages)
+        chosen = objective.choose_covariant(values, self.config.covariance, seed)
         start = sum(len(part) for part, _ in tensors_by_rank[: torch.distributed.get_rank()])
         return list(torch.split(chosen[start : start + sum(lengths)], lengths))
 
@@ -314,18 +297,18 @@ class StepLoss:
         detached = current.detach()
         old = _pad_rows(self.prepared.old, indices, detached)
         if config.proximal == "interpolated":
-            old = interpolated_proximal(detached, rollout, self._staleness_by_token(detached, indices))
+            old = objective.interpolated_proximal(detached, rollout, self._staleness_by_token(detached, indices))
         token = _policy_loss(config, current, old, advantages, mask)
         factors = mask
         for correction in config.corrections:
-            factors = factors * engine_weights(
+            factors = factors * objective.engine_weights(
                 old, rollout, mask, correction.kind, correction.high, correction.low or 0.0
             )
         if config.masks.off_policy is not None:
-            kept = off_policy_sequence_mask(detached, rollout, advantages, mask, config.masks.off_policy)
+            kept = objective.off_policy_sequence_mask(detached, rollout, advantages, mask, config.masks.off_policy)
             factors = factors * kept.unsqueeze(1)
         if config.masks.top_entropy is not None:
-            factors = factors * top_entropy_mask(entropy, mask, self.prepared.entropy_threshold)
+            factors = factors * objective.top_entropy_mask(entropy, mask, self.prepared.entropy_threshold)
         token_loss = token.loss
         sampled = mask
         if self.is_distilled is not None and self.is_distilled[indices].any():
@@ -339,7 +322,7 @@ class StepLoss:
             else:
                 token_loss = token_loss + config.covariance.weight * covariant * (current - old).abs()
         tokens = None if self.episode_tokens is None else self.episode_tokens[indices]
-        weights = token_weights(mask, config.resolved_aggregation, self.totals, self.max_tokens, tokens)
+        weights = objective.token_weights(mask, config.resolved_aggregation, self.totals, self.max_tokens, tokens)
         loss = (token_loss * factors * weights).sum()
         reported = {
             "clipped_low": (token.clipped_low * mask).sum(),
@@ -349,7 +332,7 @@ class StepLoss:
             "kept_tokens": ((factors > 0) * sampled).sum(),
             "correction": (factors * sampled).sum(),
             "distilled_weight": (factors * (mask - sampled)).sum(),
-            **mismatch_sums(rollout, old, sampled, self._staleness_by_token(detached, indices) <= 0),
+            **objective.mismatch_sums(rollout, old, sampled, self._staleness_by_token(detached, indices) <= 0),
             **self._clip_causes(detached, old, batch, sampled, advantages, indices),
         }
         if self.prepared.reference is not None:
@@ -362,7 +345,7 @@ class StepLoss:
             loss = (
                 loss
                 + distillation.weight
-                * (self_distillation(current, teacher, old, distillation.max_gap) * sampled * weights).sum()
+                * (objective.self_distillation(current, teacher, old, distillation.max_gap) * sampled * weights).sum()
             )
             reported["teacher_gap"] = ((detached - teacher).nan_to_num() * sampled).sum()
         return loss, reported
@@ -384,9 +367,9 @@ class StepLoss:
         """
         config = self.config.distilled
         if config.weight == "shaped":
-            token_loss = torch.where(joined > 0, shaped_imitation(current, advantages), token_loss)
+            token_loss = torch.where(joined > 0, objective.shaped_imitation(current, advantages), token_loss)
             return token_loss, torch.where(joined > 0, batch.mask, factors)
-        weights = distillation_weights(old, batch.rollout_logprobs, batch.mask, config.weight, config.cap)
+        weights = objective.distillation_weights(old, batch.rollout_logprobs, batch.mask, config.weight, config.cap)
         return token_loss, torch.where(joined > 0, weights * batch.mask, factors)
 
     def _staleness_by_token(self, like: Tensor, indices: list[int]) -> Tensor:
@@ -408,7 +391,7 @@ class StepLoss:
         clip, is_gspo = self.config.clip, self.config.loss.startswith("gspo")
         low, high = GSPO_BOUNDS if is_gspo else PPO_BOUNDS
         is_stale = torch.zeros(len(indices)) > 0 if self.staleness is None else self.staleness[indices] > 0
-        return clip_causes(
+        return objective.clip_causes(
             current,
             old,
             batch.rollout_logprobs,

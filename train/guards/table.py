@@ -22,7 +22,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Literal
+from typing import Literal, get_args
 
 Action = Literal["warn", "skip_step", "halve_rate", "pause", "roll_back", "stop"]
 """What is done, from the mildest to the hardest.
@@ -77,14 +77,7 @@ GUARDS = tuple(
 )
 """All guards, those of `guards.toml`."""
 
-SEVERITY: dict[Action, int] = {
-    "warn": 0,
-    "skip_step": 1,
-    "halve_rate": 2,
-    "pause": 3,
-    "roll_back": 4,
-    "stop": 5,
-}
+SEVERITY: dict[Action, int] = {action: severity for severity, action in enumerate(get_args(Action))}
 """Where several guards fire, the hardest action is taken."""
 
 NOT_THE_POLICY = "not_the_policy"

@@ -60,10 +60,6 @@ class Alarm:
             f"since step {self.since}. Likely: {self.causes}."
         )
 
-    def record(self) -> dict[str, Any]:
-        """Return what alarms.jsonl keeps of it."""
-        return asdict(self)
-
 
 @dataclass
 class Series:
@@ -193,13 +189,8 @@ class Watch:
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps."""
-        series = {name: asdict(values) for name, values in self.series.items()}
-        return {
-            "series": series,
-            "streaks": dict(self.streaks),
-            "quiet_until": dict(self.quiet_until),
-            "latest": dict(self.latest),
-        }
+        values = asdict(self)
+        return {name: values[name] for name in ("series", "streaks", "quiet_until", "latest")}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a checkpoint's state."""

@@ -103,38 +103,30 @@ class RolloutEngine(Protocol):
     @property
     def max_model_len(self) -> int:
         """The longest prompt plus completion, in tokens."""
-        ...
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: Sequence[SamplingParams], seeds: Sequence[int]
     ) -> list[Completion]:
         """Sample one completion for each prompt by its own sampling and seed, in order."""
-        ...
 
     def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
         """Load weights by their Hugging Face names; what was cached with older ones is out of reach then."""
-        ...
 
     def sleep(self) -> None:
         """Give memory back until `wake`, that of the weights too: `update_weights` has to follow `wake`."""
-        ...
 
     def wake(self) -> None:
         """Take memory again after `sleep`."""
-        ...
 
     def forget_prefixes(self) -> None:
         """Put every cached prefix out of reach."""
-        ...
 
     def head_logits(self, hidden: Tensor) -> Tensor | None:
         """Return the logits [N, V] of the engine's own output head for hidden states [N, H]; None where it cannot
         tell."""
-        ...
 
     def vectors(self) -> dict[str, Tensor]:
         """Return the engine's one-dimensional weights by their Hugging Face names, as far as it can tell."""
-        ...
 
 
 def check_engine(config: VllmEngineConfig | ServerEngineConfig) -> None:

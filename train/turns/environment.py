@@ -25,6 +25,7 @@ import re
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, Protocol, SupportsFloat
 
@@ -63,11 +64,9 @@ class Environment(Protocol):
 
     def reset(self, row: Row) -> Sequence[Message] | Awaitable[Sequence[Message]]:
         """Return the first messages of the dialogue about a row."""
-        ...
 
     def step(self, completion: Message) -> Reply | Done | Awaitable[Reply | Done]:
         """Return what follows the model's turn."""
-        ...
 
 
 MakeEnvironment = Callable[[], Environment]
@@ -228,23 +227,8 @@ HALF_PAIR = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair, which JSON can spell and no tokenizer can write."""
 
 
-@dataclass(frozen=True)
-class LoadedEnvironment:
-    """Makes environments of one kind."""
-
-    factory: Callable[..., Any]
-    args: Mapping[str, Any]
-    tools: Sequence[Mapping[str, Any]]
-    """The JSON schemas of their tools."""
-
-    def __call__(self) -> Environment:
-        """Return another environment."""
-        environment: Environment = self.factory(**self.args)
-        return environment
-
-
-def load_environment(config: TurnsConfig) -> LoadedEnvironment:
-    """Return what makes an environment; one is made on trial, and closed.
+def load_environment(config: TurnsConfig) -> tuple[MakeEnvironment, list[dict[str, Any]]]:
+    """Return what makes an environment, and the JSON schemas of its tools; one is made on trial, and closed.
 
     Raises ConfigError where there is nothing of that name, it takes other arguments, or what it makes is no
     environment.
@@ -261,7 +245,7 @@ def load_environment(config: TurnsConfig) -> LoadedEnvironment:
     except (Exception, SystemExit) as error:
         raise ConfigError(f"{label} cannot be made: {describe_error(error)}", "See train.turns.args.") from error
     try:
-        return LoadedEnvironment(made, config.args, _read_environment(first, label))
+        return partial(made, **config.args), _read_environment(first, label)
     finally:
         _close(first, config.deadline_s)
 

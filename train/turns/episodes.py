@@ -97,11 +97,9 @@ class StreamingEngine(Protocol):
     @property
     def max_model_len(self) -> int:
         """The longest prompt plus completion, in tokens."""
-        ...
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
         """Yield each completion as soon as it is finished, as `Engine.stream` does."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -338,8 +336,8 @@ def make_runner(
 
     Raises ConfigError for an environment that cannot be made.
     """
-    make = load_environment(config)
-    template = TurnTemplate(tokenizer, stop_token_ids, system, config.template_args, make.tools)
+    make, tools = load_environment(config)
+    template = TurnTemplate(tokenizer, stop_token_ids, system, config.template_args, tools)
     return EpisodeRunner(engine, template, config, make)
 
 

@@ -37,7 +37,6 @@ class Render(Protocol):
     def __call__(self, messages: Sequence[Message], *, generates: bool = True) -> str | None:
         """Return the text of messages, with the beginning of the next turn where it `generates`; None where the
         template refuses them."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -73,9 +73,8 @@ def test_one_environment_is_made_on_trial_and_its_tools_end_no_turn(tiny_model: 
     ids=["a function", "a coroutine", "an error"],
 )
 def test_what_was_made_on_trial_is_closed(tmp_path: Path, close: str) -> None:
-    make = load_environment(config(tmp_path, f"closed = []\nclass World:\n    {close}{METHODS}"))
-    world: Any = make.factory
-    assert world.close.__globals__["closed"] == [1]
+    make, _ = load_environment(config(tmp_path, f"closed = []\nclass World:\n    {close}{METHODS}"))
+    assert type(make()).close.__globals__["closed"] == [1]
 
 
 def test_what_is_no_environment_is_closed_too(tmp_path: Path) -> None:

@@ -24,12 +24,17 @@ def this_rank(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
     return number
 
 
-def play(folder: Path, *steps: int) -> list[int]:
-    """Have new groups of dialogues keep an example of each step, and return the steps of all examples then."""
+def play(folder: Path, *steps: int, resumed_at: int | None = None) -> list[int]:
+    """Have new groups of dialogues keep an example of each step, and return the steps of all examples then.
+
+    resumed_at: the step, and the version of the weights, of the checkpoint that the run goes on from.
+    """
     anything: Any = None
     template: Any = SimpleNamespace(tokenizer=SimpleNamespace(convert_ids_to_tokens=lambda ids: [str(i) for i in ids]))
     made = DialogueGroups(anything, anything, anything, anything, 8, template, anything, anything, folder)
     dialogue: Any = SimpleNamespace(drifts=[Drift(1, (2, 3), (4,))])
+    if resumed_at is not None:
+        made.restore({"feed": {"step": resumed_at}, "weights_version": resumed_at})
     for step in steps:
         made._keep_examples([Episode(make_row(1), 0, 0, dialogue)], step)
     path = folder / DRIFT_FILE
@@ -39,12 +44,12 @@ def play(folder: Path, *steps: int) -> list[int]:
 def test_steps_that_are_played_again_are_cut(tmp_path: Path, this_rank: dict[str, int]) -> None:
     # Evaluations have negative numbers, of the weights' version.
     assert play(tmp_path, -1, 0, 1, -3, 2, 3) == [-1, 0, 1, -3, 2, 3]
-    assert play(tmp_path, -3, 2, 3, 4) == [-1, 0, 1, -3, 2, 3, 4]
-    assert play(tmp_path, 3) == [-1, 0, 1, -3, 2, 3]
+    assert play(tmp_path, -3, 2, 3, 4, resumed_at=2) == [-1, 0, 1, -3, 2, 3, 4]
+    assert play(tmp_path, 3, resumed_at=3) == [-1, 0, 1, -3, 2, 3]
     # A kill has cut the last line short.
     with (tmp_path / DRIFT_FILE).open("a") as file:
         file.write('{"step": 3, "id')
-    assert play(tmp_path, 4) == [-1, 0, 1, -3, 2, 3, 4]
+    assert play(tmp_path, 4, resumed_at=4) == [-1, 0, 1, -3, 2, 3, 4]
 
 
 def test_other_ranks_leave_the_file_to_the_first(tmp_path: Path, this_rank: dict[str, int]) -> None:
