@@ -117,7 +117,7 @@ _STRAY_JOINER = re.compile(f"(?<![{_JOINS}])[\u200c\u200d]|[\u200c\u200d](?![{_J
 
 
 def drop_control_characters(text: str) -> str:
-    """Return the text without control characters, except for tabs and whatever ends a line."""
+    """Return the text without control characters, except for tabs and line ends."""
     return text if text.isprintable() else _CONTROL.sub("", text)
 
 

@@ -20,7 +20,7 @@ LOOP = {"min_pattern_size": 49, "max_pattern_size": 64, "min_count": 3}
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
-    """How a prompt is sampled."""
+    """The settings of sampling."""
 
     temperature: float = 1.0
     top_p: float = 1.0
@@ -57,7 +57,7 @@ POLL_S = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """What was sampled after one prompt."""
+    """A sample of one prompt."""
 
     token_ids: tuple[int, ...]
     """The sampled ids, the end-of-sequence token included where it was sampled."""
@@ -77,7 +77,6 @@ class Engine(Protocol):
     @property
     def max_model_len(self) -> int:
         """The longest prompt plus completion, in tokens."""
-        ...
 
     def generate(
         self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
@@ -87,7 +86,6 @@ class Engine(Protocol):
         `seeds` has one seed a prompt, so that a completion depends on its own seed and not on what else is in the
         batch.
         """
-        ...
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
         """Yield each completion as soon as it is finished, asking `take` for requests whenever there is room.
@@ -95,15 +93,12 @@ class Engine(Protocol):
         `take` is called between two completions only, from the thread that reads them. Every request leaves room for a
         token (`check_room`).
         """
-        ...
 
     def facts(self) -> dict[str, Any]:
         """Return what the report says of the engine's work."""
-        ...
 
     def close(self) -> None:
         """Give back what the engine holds."""
-        ...
 
 
 def score(

@@ -26,24 +26,19 @@ class PromptEncoder(Protocol):
     @property
     def stop_token_ids(self) -> tuple[int, ...]:
         """The tokens that end a completion."""
-        ...
 
     @property
     def vocabulary(self) -> int:
         """The tokens of the model: every id is below."""
-        ...
 
     def encode(self, problem: str) -> list[int]:
         """Return the ids of the whole prompt, chat template and special tokens included."""
-        ...
 
     def encode_completion(self, text: str) -> list[int]:
         """Return the ids of a completion the model is to learn, with the end-of-turn token at its end."""
-        ...
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """Return a completion's text, without special tokens."""
-        ...
 
 
 class ChatEncoder:

@@ -44,10 +44,10 @@ LIKE_ENOUGH = 0.8
 Texts are compared without white space, and taken for the same where so much of their beginnings is."""
 COMPARED_CHARS = 1000
 QUOTED_CHARS = 200
-"""What is quoted of a reply at most: a server may write megabytes where a word belongs."""
+"""So much of a reply is quoted: a server may write megabytes where a word belongs."""
 
 LOWEST_LOGPROB, HIGHEST_LOGPROB = -3.4e38, 1e-3
-"""What 32 bits hold, and what rounding may add to 0."""
+"""The lowest that 32 bits hold, and the most that rounding may add to 0."""
 
 GIVEN_UP = ("abort", "error")
 """Finish reasons of requests that the server did not finish; another try may."""
@@ -266,12 +266,12 @@ SAME_TOKENS = 2
 SAME_WEIGHTS = 0.25
 """The mean difference of log-probabilities, in nats, above which two servers have different weights."""
 MOST_DIFFERENT = 5.0
-"""What a single token may add to it: the log-probability of an unlikely one is mostly rounding."""
+"""A single token may add so much to it: the log-probability of an unlikely one is mostly rounding."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeAnswer:
-    """What a server answers to the question."""
+    """A server's answer to the question."""
 
     token_ids: tuple[int, ...]
     prompt_logprobs: tuple[float, ...]
@@ -311,7 +311,7 @@ HEALTH_S = 10.0
 PROBE_S = 60.0
 """How long it may take to show its weights."""
 LEAST_MODEL_LEN, LONGEST_MODEL_LEN = 16, 2**31 - 1
-"""What a model can be served with: less leaves no room for a question."""
+"""The lengths that a model can be served with: less leaves no room for a question."""
 LONGEST_NAME = 4096
 """The most characters that a model's name has, which may be a path."""
 RETRY_STATUSES = (408, 425, 429)

@@ -238,7 +238,7 @@ class VllmEngine:
             self.llm.wake_up()
 
     def forget_prefixes(self) -> None:
-        """Make every cached prefix unreachable, whatever weights computed it."""
+        """Make every cached prefix unreachable."""
         self._times_forgotten += 1
 
     def head_logits(self, hidden: torch.Tensor) -> torch.Tensor:

@@ -309,7 +309,7 @@ class Pool:
 
     def _compare_weights(self) -> None:
         """Trust the weights of most servers, those that have yet to answer for the first time counted, and put others
-        out. Where there is no majority nobody can say whose samples are right."""
+        out. Without a majority there is no telling whose samples are right."""
         servers = [server for server in self._probe_answers if server.state != "out"]
         if self._trusted is None and servers:
             group = find_largest_agreement([self._probe_answers[server] for server in servers])

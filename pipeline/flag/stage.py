@@ -8,7 +8,7 @@ The row `{"id": "9f0c...", "prompt": "Prove that 12+8 is even.", ...}` stays as 
 A built-in rule's confidence, and whether its flags hold rows back, follow from its measured precision (`measured`); a
 user's own rule says both itself.
 
-`flags.parquet` holds the flags of the earlier stages as well, so that whoever settles them needs one table; the ledger
+`flags.parquet` holds the flags of the earlier stages as well, so that one table is enough to settle them; the ledger
 holds the new ones only. A reason in `advise_only` is reported and holds no row back. A detector that raises on a row
 gives no finding for it; its errors are counted as `error:NAME`, and the first of them is noted.
 """

@@ -49,7 +49,7 @@ from truegold.pipeline.tables.rows import TableWriter, count_rows, read_shards, 
 from truegold.verifiers.model_judge import MAX_PROBLEM_CHARS, last_line, neutralise
 
 MAX_GOLD_CHARS = 300
-"""What a prompt shows of the gold."""
+"""A prompt shows the gold up to this length."""
 
 _NONCE_CHARS = 12
 
@@ -93,22 +93,22 @@ def decide(sound: bool | None, faulty: bool | None) -> bool | None:
 
 
 SHOWN_CHARS = 500
-"""What the evidence keeps of a reply: its end, where the answer stands."""
+"""The evidence keeps the end of a reply, where the answer stands."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedProblem:
-    """What is asked about."""
+    """A problem that the model is asked about."""
 
     key: str
-    """What its seeds come from."""
+    """Seeds are made from it."""
     prompt: str
     gold: str | None = None
 
 
 @dataclass(slots=True)
 class Answers:
-    """What the model said of one problem."""
+    """The model's answers on one problem."""
 
     passed: dict[Step, bool | None] = field(default_factory=dict)
     """Of each step that was asked whether the problem passes it; None where the model did not decide."""

@@ -46,7 +46,7 @@ class RowRequest(Request):
 
 @dataclass
 class SamplingCost:
-    """What the samples of this process cost."""
+    """The cost of the samples of this process."""
 
     drawn: int = 0
     kept: int = 0
@@ -56,7 +56,7 @@ class SamplingCost:
     seconds: float = 0.0
     """The time between the first request and the last completion."""
     engine: dict[str, Any] = field(default_factory=dict)
-    """What the engine says of its work, such as what came of each server."""
+    """The engine's own account of its work, such as the samples of each server."""
 
     @property
     def tokens_per_second(self) -> float:
@@ -65,24 +65,20 @@ class SamplingCost:
 
 
 class DrawPlan(Protocol):
-    """Which samples are to be drawn."""
+    """Plans the samples to draw."""
 
     @property
     def finished(self) -> bool:
         """Whether no sample is on its way and none is left to come."""
-        ...
 
     def draws(self, count: int) -> list[Draw]:
         """Return at most `count` samples to draw next."""
-        ...
 
     def spend(self, tokens: int) -> None:
         """Take note that a sample of so many tokens was drawn, whose verdict is still to come."""
-        ...
 
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
         """Take in the verdict on a sample; None where samples are not judged."""
-        ...
 
 
 class Drawing:
@@ -117,7 +113,7 @@ class Drawing:
 
         `on_sampling` is called when the engine has started, before the first request.
         """
-        take = _Take(self, plan, store, judging)
+        take = _Requests(self, plan, store, judging)
         while (requests := take(1)) is not None:
             if requests:
                 take.held_back = list(requests)
@@ -143,7 +139,7 @@ class Drawing:
         """Return a completion's text."""
         return self._source.encoder.decode(token_ids)
 
-    def _stream(self, engine: Engine, take: _Take, sampling: SamplingParams) -> None:
+    def _stream(self, engine: Engine, take: _Requests, sampling: SamplingParams) -> None:
         cost, earlier = self.cost, self.cost.seconds
         began = time.monotonic()
         for request, completion in engine.stream(take, sampling):
@@ -159,7 +155,7 @@ class Drawing:
 
 
 @dataclass
-class _Take:
+class _Requests:
     """Hands requests out to an engine, as `TakeRequests` says, and verdicts to the plan."""
 
     drawing: Drawing
@@ -264,7 +260,7 @@ class ProfileSamples:
 
     @property
     def cost(self) -> SamplingCost:
-        """What the samples of this process cost."""
+        """The cost of the samples of this process."""
         return self._drawing.cost
 
     def draw(self, judge: Judge | None) -> Schedule:

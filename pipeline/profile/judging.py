@@ -122,7 +122,7 @@ class Judging:
 
 
 SHOWN_CHARS = 500
-"""What the evidence keeps of a reply: its end, where the verdict stands."""
+"""The evidence keeps the end of a reply, where the verdict stands."""
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ class SampleStore:
 
 @dataclass(frozen=True)
 class CompletionSource:
-    """What prompts are encoded with and sent to."""
+    """The encoder of prompts and the engine that they are sent to."""
 
     encoder: PromptEncoder
     max_model_len: int

@@ -1,4 +1,4 @@
-"""Which sample is drawn next: a few of every row, then further ones where they can change what is decided.
+"""Plans which sample is drawn next: a few of every row, then further ones where they can change what is decided.
 
     pilot rows, a random choice   4 samples each  ->  the prior, and from it the stopping rule (`Allocation`)
     all rows, in their order      4 samples each, drawn meanwhile
@@ -58,16 +58,16 @@ class SampledRow:
     prompt: tuple[int, ...]
     """The ids of its prompt."""
     prompt_key: str
-    """What tells the prompt apart from others."""
+    """A digest of the prompt."""
     planned: int = 0
     """The samples that are to be drawn, as far as is known."""
     unjudged: int = 0
-    """Those of them that have no verdict yet."""
+    """Planned samples without a verdict yet."""
     judged: int = 0
-    """Those with a score."""
+    """Samples with a score."""
     passes: int = 0
     answers: Counter[str] = field(default_factory=Counter)
-    """What the samples that did not pass answered."""
+    """The answers of the samples that did not pass."""
 
 
 Draw = tuple[SampledRow, int]
@@ -215,7 +215,7 @@ class Schedule:
 
 
 class PassRateBand(StrEnum):
-    """What a pass rate means for training; each band ends where the next begins (BOUNDS)."""
+    """A band of pass rates, by what they mean for training; each ends where the next begins (BOUNDS)."""
 
     DEAD = "dead"
     HARD = "hard"
@@ -237,7 +237,7 @@ FURTHER_SAMPLES = 2
 """The samples that an open problem gets at a time."""
 
 WEIGHT = 3.0
-"""What a wrong decision costs at first, in samples."""
+"""The cost of a wrong decision at first, in samples."""
 RAISED_BY = 1.1
 MOST_ROUNDS = 200
 """How often weights are raised, at most: to some hundred million samples for a wrong decision."""

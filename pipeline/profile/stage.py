@@ -286,7 +286,7 @@ class PassRateTotals:
     """The sum of their shares of samples that ended in a loop."""
     decisions: Counter[str] = field(default_factory=Counter)
     spent: dict[str, Counter[str]] = field(default_factory=dict)
-    """What the problems of each decision have cost: problems, samples, tokens."""
+    """The problems, samples and tokens of each decision."""
     right_lengths: Counter[int] = field(default_factory=Counter)
     """The tokens of the samples that pass and end by themselves."""
     lengths: Counter[int] = field(default_factory=Counter)

@@ -1,4 +1,4 @@
-"""How long a completion needs to be: what the lengths of right completions say of `max_tokens`.
+"""Proposes `max_tokens` from the lengths of right completions.
 
 99.5 % of the right completions end within 130 tokens    ->  163 are proposed
 2,048 allowed, and 31 % of all tokens lie beyond 163     ->  a third of the time went into what does not pass

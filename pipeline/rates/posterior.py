@@ -98,7 +98,6 @@ class PassRates(Protocol):
 
     def after(self, judged: int, passes: int) -> Beta:
         """Return the posterior after `passes` of `judged` samples."""
-        ...
 
 
 def expected_shares(counts: Counts, prior: PassRates, group_size: int) -> tuple[float, float, float]:
@@ -122,7 +121,7 @@ MEANS = tuple(i / 40 for i in range(1, 40))
 WEIGHTS = tuple(10 ** (i / 8) for i in range(-12, 17))
 """The grid of a + b, 0.03 to 100: from nearly all problems hopeless or sure to all of one difficulty."""
 REFINEMENTS = 4
-"""How often the grid is laid anew, four times as fine, around its best point."""
+"""The grid is laid anew so often, four times as fine, around its best point."""
 
 SPIKES = (Beta(0.25, 50.0), Beta(50.0, 0.25))
 """Problems that as good as never or always pass."""
@@ -141,11 +140,11 @@ class Prior:
     """The distribution of the pass rates of a set of problems."""
 
     weights: tuple[float, ...]
-    """How much of it each component is; together 1."""
+    """The share of each component; together 1."""
     components: tuple[Beta, ...]
     """The first is the best one alone."""
     _posteriors: dict[tuple[int, int], Beta] = field(default_factory=dict, repr=False, compare=False)
-    """Those that have been asked for."""
+    """The posteriors that were asked for before, by judged samples and passes."""
 
     def after(self, judged: int, passes: int) -> Beta:
         """Return the posterior after `passes` of `judged` samples: the Beta distribution of its mean and variance."""
@@ -191,7 +190,7 @@ def fit_prior(counts: Counts) -> Prior | None:
 
 
 def _fit_weights(counts: Counts, components: Sequence[Beta]) -> tuple[float, ...]:
-    # In one order, whatever rows were settled first: a killed profile has to end with the same prior to the last bit.
+    # In one order, whichever rows were settled first: a killed profile has to end with the same prior to the last bit.
     cells = sorted((cell, rows) for cell, rows in counts.items() if cell[0])
     rows = np.array([rows for _, rows in cells], dtype=float)
     logs = np.array([[_log_likelihood(component, n, c) for component in components] for (n, c), _ in cells])

@@ -1,4 +1,4 @@
-"""What a row is worth to training, by what the profile knows of it, and why it is not selected where it is not.
+"""Judges what a row is worth to training, by its profile, and says why it is no candidate where it is none.
 
     0 passes of 8, prior mean .3    68 % of its groups of 8 are expected to teach    ->  a candidate
     8 passes of 8, prior mean .8    9 %                                             ->  dropped, `too_easy`
@@ -52,7 +52,7 @@ class Candidate:
 
 
 class _Suspicion(TypedDict):
-    """What is read of `suspicion.parquet`, whose column `id` is the name by which samples know a row."""
+    """The columns that are read of `suspicion.parquet`, whose column `id` is the name by which samples know a row."""
 
     row_id: str
     source: str
@@ -61,14 +61,14 @@ class _Suspicion(TypedDict):
 
 
 class Judgement:
-    """Which rows are candidates."""
+    """Sorts rows into candidates and others, by the tables of the profile."""
 
     def __init__(self, inputs: Mapping[str, Path], config: SelectConfig) -> None:
         """Read the profile's tables `profile`, `flags` and `suspicion`; where `settle` ran, its `open_flags` and
         `decided` too."""
         self._config = config
         self.profile = {row_key(summary): summary for summary in read_table(inputs["profile"], ProfileRow)}
-        """What the profile says of each row."""
+        """The profile of each row."""
         decided: set[RowKey] = set()
         if "decided" in inputs:
             decided = {row_key(row) for row in read_table(inputs["decided"], RowReference)}

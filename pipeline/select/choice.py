@@ -1,4 +1,4 @@
-"""Which candidates are selected, in the target's proportions and quotas, and in what order the others would follow.
+"""Chooses candidates in the target's proportions and quotas, and orders the others as they would follow.
 
     60 rows of algebra, 500 of geometry; quota algebra 1/2, at most 100    ->  50 and 50
     the same with no `max_rows`                                             ->  60 and 60: the largest that keeps it
@@ -32,9 +32,9 @@ Array = np.ndarray[Any, np.dtype[Any]]
 HALF_A_ROW = 0.5
 """A share of a number of rows is met by the whole number next to it."""
 ROUNDING = 1e-9
-"""A share such as .1 of 20 rows is 2, whatever floating point makes of it."""
+"""A share such as .1 of 20 rows is 2, in spite of floating point."""
 SLACK = 1e-6
-"""What the solver takes for nothing."""
+"""The solver takes so little for nothing."""
 MOST_SECONDS = 20.0
 """The solver gives its best answer so far after so long."""
 
@@ -56,7 +56,7 @@ class Limit:
     rows: Sequence[int]
     """The rows of the kind in each cell."""
     last: Sequence[int]
-    """Those of them that are taken only where no other rows meet the demands."""
+    """The rows among them that are taken only where no others meet the demands."""
 
     def within(self, total: int) -> int:
         """Return how many such rows a selection of `total` may have."""
@@ -71,20 +71,20 @@ class Limit:
 
 @dataclass(frozen=True)
 class Fulfilment:
-    """What became of a demand."""
+    """A demand, and the rows that were selected for it."""
 
     name: str
     share: float
-    """What was asked for."""
+    """The share that was asked for."""
     rows: int
-    """What was selected."""
+    """The rows that were selected."""
     available: int
     is_met: bool
     """Whether the share is met to the row."""
 
 
 CellKey = tuple[str | int, ...]
-"""What the demands tell apart: a band, where bands have demands (else -1), and values of the columns with quotas."""
+"""A cell: a band, where bands have demands (else -1), and the values of the columns with quotas."""
 
 LET_THEM_ADD_UP = (
     "Where every source or domain has a quota, let them add up to 1. With select.max_rows they are met as far as rows "
@@ -96,15 +96,15 @@ SHARE_ROUNDING = 0.01
 
 @dataclass(frozen=True)
 class Choice:
-    """What becomes of the candidates."""
+    """The candidates, as they were chosen."""
 
     selected: Sequence[Candidate] = ()
     reserve: Sequence[Candidate] = ()
     """The others in the order in which they would follow."""
     over_zero_share: Sequence[Candidate] = ()
-    """Those that never passed, where selection and reserve together have their share of such rows."""
+    """Candidates that never passed, beyond the share of such rows in selection and reserve together."""
     fulfilments: Sequence[Fulfilment] = ()
-    """What became of the demands."""
+    """The demands, and how far they are met."""
 
 
 def choose(candidates: Sequence[Candidate], config: SelectConfig) -> Choice:
@@ -219,7 +219,7 @@ def _within_reach(
 def _add_up(quotas: Sequence[Demand], cells: int, columns: Sequence[str], *, must: bool) -> list[Demand]:
     """Return the quotas, scaled so that those of a column of which every row has one add up to 1, where they nearly do.
 
-    Raises InputError where they `must` and leave a share to nobody: a few rows, of which shares are hardly to be told
+    Raises InputError where they `must` and leave no share to others: a few rows, of which shares are hardly to be told
     apart, would still have them all.
     """
     scaled = []
@@ -300,7 +300,7 @@ def _largest(available: Sequence[int], demands: Sequence[Demand], limit: Limit) 
 
 
 def fulfilments(demands: Sequence[Demand], counts: Sequence[int], available: Sequence[int]) -> list[Fulfilment]:
-    """Return what becomes of each demand where so many rows of each cell are selected."""
+    """Return each demand with the rows selected for it, where so many of each cell are."""
     described = []
     for demand in demands:
         rows, there_are = (sum(values[cell] for cell in demand.cells) for values in (counts, available))

@@ -1,4 +1,4 @@
-"""How likely each label is at fault, from the answers of one or several systems: hard, mislabeled or ambiguous?"""
+"""Tells hard, mislabeled and ambiguous problems apart, from the answers of one or several systems."""
 
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
 from truegold.pipeline.suspicion.assess import Assessment, Fit, SuspicionTier, assess

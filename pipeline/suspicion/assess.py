@@ -52,11 +52,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """What the samples say of one item."""
+    """The word of the samples on one item."""
 
     id: str
     suspicion: float | None
-    """The probability that the label is at fault; None where nobody answered."""
+    """The probability that the label is at fault; None where there is no answer."""
     tier: SuspicionTier
     evidence: dict[str, Any]
     """Counts that a reviewer can check; JSON-able."""
@@ -66,7 +66,7 @@ class Assessment:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What was learnt from all items together; for reports."""
+    """The systems and labels as learnt from all items together; for reports."""
 
     learnt: Learnt
     agreement: Array
@@ -151,7 +151,7 @@ DROP_AT = 0.95
 MIN_WITNESSES = 3
 """Fewer systems drop nothing: two may share an error, and one cannot be told from the label."""
 MIN_INDEPENDENT = 2.0
-"""What the systems that answered must at least be worth together (`dependence`)."""
+"""The systems that answered must be worth so many together (`independent_weights`)."""
 REVIEW_AT = 0.15
 """Suspicion from which an item goes to review: about two of three are at fault where strong systems have answered, one
 of three where none has."""
@@ -160,7 +160,7 @@ REVIEW_CLOSED_AT = 0.3
 
 
 class SuspicionTier(StrEnum):
-    """What becomes of an item."""
+    """The advice on an item."""
 
     DROP = "drop"
     REVIEW = "review"
@@ -168,7 +168,7 @@ class SuspicionTier(StrEnum):
 
 
 def choose_tier(suspicion: float, wrong: float, systems: int, independent: float, open_answer: bool) -> SuspicionTier:
-    """Return what becomes of an item that `systems` have answered, worth `independent` together.
+    """Return the advice on an item that `systems` have answered, worth `independent` together.
 
     suspicion: see `assess`; wrong: the probability that the label is wrong.
     """

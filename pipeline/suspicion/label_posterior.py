@@ -71,7 +71,7 @@ FLOOR = 1e-7
 
 @dataclass(frozen=True, slots=True)
 class Population:
-    """What all items together say of systems and labels (`population` learns it)."""
+    """The systems and labels as all items together show them (`population` learns it)."""
 
     ability: Ability
     concentrations: tuple[float, float] = DEFAULT_CONCENTRATIONS
@@ -204,7 +204,7 @@ def _share_by_ability(weak: Array, strong: Array, theta: Array) -> Array:
 
 
 class _Clusters:
-    """How an item's wrong answers fall into clusters of equal ones, scored by the Ewens sampling formula."""
+    """The clusters of equal wrong answers to each item, scored by the Ewens sampling formula."""
 
     def __init__(self, block: Votes, concentrations: tuple[float, float]) -> None:
         self._alpha = np.where(block.closed, concentrations[1], concentrations[0])

@@ -53,14 +53,14 @@ LOWEST_PRIOR, PRIOR_HALVINGS = 60.0, 30
 MIN_SYSTEMS = 2
 """Fewer systems cannot tell errors of their own from those of the labels."""
 COINCIDENCE_ITEMS = 3.0
-"""How many items `Population`'s default concentrations are worth."""
+"""The worth of `Population`'s default concentrations, in items."""
 RANGE = (0.05, 50.0)
 """The least and the most that the concentration is estimated as."""
 
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """What n items and m systems teach."""
+    """The result of learning from n items and m systems."""
 
     population: Population
     system_weight: Array
@@ -126,8 +126,8 @@ def _first_guess(votes: Votes, most: float) -> Learnt:
     is_wrong = np.where(other > label, other / np.maximum(label + other, 1e-9), 0.0)
     is_wrong *= min(1.0, most * max(1, votes.n_items) / max(float(is_wrong.sum()), 1e-9))
     m = len(votes.systems)
-    nobody = Population(Ability(np.zeros(m), 0.0, np.zeros(0), 0.0))
-    return Learnt(nobody, np.ones(m), is_wrong, (other > 0).astype(np.int32))
+    unknown = Population(Ability(np.zeros(m), 0.0, np.zeros(0), 0.0))
+    return Learnt(unknown, np.ones(m), is_wrong, (other > 0).astype(np.int32))
 
 
 def _likeliest_prior(
@@ -135,7 +135,7 @@ def _likeliest_prior(
 ) -> tuple[tuple[float, float, float], Array]:
     """Return the shares of the groups of hypotheses by expectation-maximisation, and (n,) how likely labels are wrong.
 
-    The items that nobody answered teach nothing, and have a probability of 0. Where more than the share `most` would be
+    Items without answers teach nothing, and have a probability of 0. Where more than the share `most` would be
     wrong, the prior is lowered until that share is.
     """
     log = readings.group_log_likelihood[answered]
@@ -197,7 +197,7 @@ MAX_BASE = 0.4
 MIN_CORRELATION = 0.2
 """Lower ones are left out: with a hundred pairs to compare, some are high by chance."""
 COPY = 0.995
-"""Systems whose answers against the label are this equal are copies, whoever is right."""
+"""Systems whose answers against the label are this equal are copies, also where they are right."""
 MIN_COPY_ERRORS = 30
 """The fewest answers against the label from which copies are known."""
 MAX_CLASSES = 32

@@ -71,7 +71,7 @@ def split_by_step(
 
 
 SAME_SYSTEM = 0.5
-"""Correlation of one model's repeated samples for an item, at whatever step of its training. k of them weigh
+"""Correlation of one model's repeated samples for an item, at any step of its training. k of them weigh
 k / (1 + (k - 1) * 0.5), which is at most two independent systems (the design effect of cluster sampling, Kish 1965,
 section 5.4)."""
 MAX_ANSWER_CHARS = 2_000
@@ -82,7 +82,7 @@ BATCH = 2_000
 MAX_SPELLINGS = 5
 """The spellings that are kept of one class of answers."""
 ANSWER_KINDS = {LABEL_CLASS: "label", UNJUDGED_CLASS: "unjudged", CUT_CLASS: "cut_short"}
-"""What the classes that are no alternative are called."""
+"""The names of the classes that are no alternative."""
 
 _TO_JUDGE, _UNJUDGED, _WRONG, _RIGHT = 0, 1, 2, 3
 
@@ -187,7 +187,7 @@ class AnswerVotes:
     kind: str
     """`label`, `alternative`, `unjudged`, or `cut_short` (`is_cut_short`)."""
     spellings: list[str]
-    """How it was written, the most frequent first."""
+    """Its spellings, the most frequent first."""
     votes: int
     """The samples that gave it."""
     systems: list[str]
@@ -243,7 +243,7 @@ class VoteCounter:
         self._rows.extend((self._item_index[sample.id], system_index, text_index, state, step))
 
     def count(self) -> Votes:
-        """Classify the answers of all items. Systems come in the order of their names, whatever that of the samples."""
+        """Classify the answers of all items. Systems come in the order of their names, not of the samples."""
         texts = list(self._texts)
         rows = np.frombuffer(self._rows, dtype=np.int32).reshape(-1, 5)
         rows = rows[np.argsort(rows[:, 0], kind="stable")]

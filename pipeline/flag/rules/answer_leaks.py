@@ -32,7 +32,7 @@ _SOLUTION_MARK = re.compile(
     re.IGNORECASE,
 )
 _EXAMPLE = re.compile(r"(?:^|\n|[.?!:]\s)\W{0,4}(?:(?:worked\s+|for\s+)?example\b|例(?:题|子|如|\s?\d))", re.IGNORECASE)
-"""What is solved under this heading is another problem."""
+"""A solution under this heading belongs to another problem."""
 _CONCLUDES = re.compile(
     r"=|\b(?:so|thus|therefore|hence|because|we\s+(?:get|have|find|obtain)|it\s+follows|answer)\b|所以|因此|故|答",
     re.IGNORECASE,

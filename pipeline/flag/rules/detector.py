@@ -1,4 +1,4 @@
-"""What a detector is: it looks at one row and reports what is suspicious. It never changes or drops anything.
+"""Detectors: each looks at one row and reports what is suspicious. It never changes or drops anything.
 
 For the row `{"prompt": "Prove that 12+8 is even.", "gold": "20", ...}` the built-in `proof` detector returns
 
@@ -39,7 +39,7 @@ class Finding:
     """The author's estimate, in [0, 1], of how often such a finding is right; built-in rules have it measured
     (`truegold.pipeline.tables.measured_flags`)."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    """What a reviewer needs to see; it must be JSON-able."""
+    """Facts that a reviewer needs to see; JSON-able."""
     suggestion: str | None = None
     """A better gold, where the rule knows one."""
     blocks: bool = True
@@ -92,6 +92,6 @@ PATTERNS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("pattern
 
 
 def any_of(name: str) -> str:
-    """Return a group that matches whatever is in a list: `any_of("vague_counts")` is `(?:some|several|...)`."""
+    """Return a group that matches every entry of a list: `any_of("vague_counts")` is `(?:some|several|...)`."""
     group = "|".join(PATTERNS[name])
     return f"(?:{re.sub('@([a-z_]+)@', lambda inner: any_of(inner[1]), group)})"

@@ -39,7 +39,7 @@ _NAMES_UNIT = re.compile(r"\\text\s*\{|\d\s*[a-z]{2,}")
 def fractional_count(row: Row) -> list[Finding]:
     """The question counts things that come whole, and gold is not whole."""
     gold = read_number(row["gold"])
-    # Whatever gold names a unit of can be measured, and comes in parts.
+    # A gold with a unit is a measure, and comes in parts.
     if (
         gold is None
         or gold.value.denominator == 1

@@ -51,7 +51,7 @@ _EQUATION = re.compile(
 _CUT_OFF = re.compile(
     r"(?:[-+*/(^&}\])]|\^\{?\d+\}?|\\[a-z]+|\.\.|\bof|\btimes|\bby|[\d)]\s*[a-z/ ]{1,30}?[-+*/x])\s*$", re.IGNORECASE
 )
-"""What stands before a left side that is only the end of a longer one: `6 boxes * 1/4 = 15`."""
+"""A left side behind this is only the end of a longer one: `6 boxes * 1/4 = 15`."""
 _FRACTION_LAST = re.compile(r"/\s*(\d+\s*/\s*\d+)(?!\s*/)")
 _CLOCK = re.compile(r"(?<![\d.,])0\d")
 _TOKEN = re.compile(rf"\s*(?:(?P<number>{_NUMBER_PATTERN})|(?P<sign>[-+*/()%])|(?P<of>of\b))")
