@@ -34,6 +34,7 @@ from truegold.pipeline.engines.server_client import (
     Failure,
     ProbeAnswer,
     Server,
+    State,
     Unsound,
     find_largest_agreement,
     make_probe,
@@ -97,8 +98,9 @@ class Pool:
                 raise self._describe_loss()
         lengths = {server.max_model_len for server in self._known()}
         if len(lengths) > 1:
+            described = ", ".join(f"{server.url} {server.max_model_len}" for server in self._known())
             raise SetupError(
-                f"The servers have different max_model_len: {self._describe_lengths()}.",
+                f"The servers have different max_model_len: {described}.",
                 "Start all of them with the same --max-model-len.",
             )
         self.max_model_len = lengths.pop()
@@ -329,15 +331,14 @@ class Pool:
 
     def _set_down(self, server: Server, why: str) -> None:
         if server.state == "up":
-            server.state, server.why = "down", why
-            self._after_loss()
+            self._lose(server, "down", why)
 
     def _put_out(self, server: Server, why: str) -> None:
         if server.state != "out":
-            server.state, server.why = "out", why
-            self._after_loss()
+            self._lose(server, "out", why)
 
-    def _after_loss(self) -> None:
+    def _lose(self, server: Server, state: State, why: str) -> None:
+        server.state, server.why = state, why
         if not self._up():
             self._none_up_since = time.monotonic()
         self._wake()
@@ -355,9 +356,6 @@ class Pool:
             f"No vLLM server can be sampled from: {self._describe()}.",
             "Finished samples are kept: start the servers, and run again.",
         )
-
-    def _describe_lengths(self) -> str:
-        return ", ".join(f"{server.url} {server.max_model_len}" for server in self._known())
 
     def _describe(self) -> str:
         return "; ".join(f"{server.url} is {server.state} ({server.why or 'no fault'})" for server in self.servers)
@@ -433,11 +431,10 @@ class ServerEngine:
             try:
                 content = self._run(server.call(method, path, body))
                 return json.loads(content) if content else None
-            except Failure as failure:
-                problem = str(failure)
-            except Unsound as unsound:
-                problem = str(unsound)
-                break
+            except (Failure, Unsound) as error:
+                problem = str(error)
+                if isinstance(error, Unsound):
+                    break
         raise SetupError(f"The vLLM server at {server.url} fails {path}: {problem}.", "Check that it is running.")
 
     def _stream(
