@@ -35,7 +35,7 @@ from typing import Any
 import polars as pl
 
 from truegold.pipeline.decontaminate.matches import find_leaks_in_file
-from truegold.pipeline.engines.text_vectors import load_encoder
+from truegold.pipeline.engines.text_vectors import load_text_encoder
 from truegold.pipeline.near.embedding import Encoder
 from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
@@ -214,7 +214,7 @@ def measure(folder: Path, pool: int, only_odd: bool, work: Path, embedder: str |
     measurements: dict[str, Any] = {"records": len(planted.records), "items": len(planted.eval_items)}
     rules = {TRUEGOLD: lambda: truegold_matches(planted, work)}
     if embedder is not None:
-        encoder = load_encoder(embedder)
+        encoder = load_text_encoder(embedder)
         rules[f"truegold with {embedder}"] = lambda: truegold_matches(planted, work, encoder)
     rules |= {name: (lambda size=size: ngram_rule(planted, size)) for name, size in ((EIGHT, 8), (THIRTEEN, 13))}
     for name, rule in rules.items():

@@ -23,7 +23,7 @@ from typing import Any
 from curation_decontamination import is_odd, rows
 from curation_names import measure as measure_names
 
-from truegold.pipeline.engines.text_vectors import load_encoder
+from truegold.pipeline.engines.text_vectors import load_text_encoder
 from truegold.pipeline.near import CorpusBuilder
 from truegold.pipeline.near.embedding import Encoder, find_translations, propose
 
@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("--pool", type=int, help="so many problems of each corpus; all by default")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    encoder = load_encoder(arguments.model)
+    encoder = load_text_encoder(arguments.model)
     figures: dict[str, Any] = {"translations": measure_translations(arguments.data_dir, encoder, arguments.pool)}
     print(json.dumps(figures, ensure_ascii=False, indent=1), flush=True)
     for name, used in (("names, without", None), ("names, with", encoder)):

@@ -101,7 +101,7 @@ def decontaminate(
 ) -> None:
     """Find problems of evaluation sets in a file: copies, parts of longer texts, rewordings."""
     from truegold.pipeline.decontaminate.matches import find_leaks_in_file
-    from truegold.pipeline.engines.text_vectors import load_encoder
+    from truegold.pipeline.engines.text_vectors import load_text_encoder
     from truegold.pipeline.problems import ProblemColumns, describe_reading
     from truegold.pipeline.running.disk import disk_errors_reported
 
@@ -111,7 +111,7 @@ def decontaminate(
     )
     with disk_errors_reported(out), Terminal(errors).stage("decontaminate") as terminal:
         terminal.note(describe_reading(data, columns))
-        encoder = None if embedder is None else load_encoder(embedder)
+        encoder = None if embedder is None else load_text_encoder(embedder)
         counts = find_leaks_in_file(data, dict.fromkeys(against, against_columns), out, columns, terminal, encoder)
     lines = [f"The problems of {data} were looked for in {', '.join(against)}."]
     report = write_summary(out, f"Leaks in {data.name}", lines, {"Counts": (("what", "rows"), list(counts.items()))})

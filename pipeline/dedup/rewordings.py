@@ -22,7 +22,7 @@ import orjson
 
 from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.copy_table import ExactCopies
-from truegold.pipeline.engines.text_vectors import load_encoder
+from truegold.pipeline.engines.text_vectors import load_text_encoder
 from truegold.pipeline.near import (
     Comparer,
     Corpus,
@@ -137,7 +137,7 @@ def compare_rows(
     translations: list[Translation] = []
     if config.embedder is not None:
         progress.start("encoding")
-        proposals = propose(corpus, load_encoder(config.embedder))
+        proposals = propose(corpus, load_text_encoder(config.embedder))
         links = add_proposed_links(links, comparer, proposals, len(corpus.features))
         translations = _translations(find_translations(corpus, proposals), corpus, positions)
     links = confirm_star_links(links, corpus, comparer, Cuts(config.confidence, config.conflict_confidence))

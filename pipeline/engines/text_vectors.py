@@ -1,7 +1,7 @@
 """Loads an encoder that makes a vector of each text: a model of transformers, or a function of the user's.
 
-load_encoder("intfloat/multilingual-e5-small")(["Tom has 3 cars.", "Tom owns three cars."])  ->  two unit vectors
-load_encoder("path/to/encoder.py:encode")     a function from texts to an array with a row for each
+load_text_encoder("intfloat/multilingual-e5-small")(["Tom has 3 cars.", "Tom owns three cars."])  ->  two unit vectors
+load_text_encoder("path/to/encoder.py:encode")     a function from texts to an array with a row for each
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ MAX_TOKENS = 512
 Vectors = npt.NDArray[np.float32]
 
 
-def load_encoder(name: str) -> Callable[[Sequence[str]], Vectors]:
+def load_text_encoder(name: str) -> Callable[[Sequence[str]], Vectors]:
     """Load an encoder by its name on the hub, its folder or its import string.
 
     The vector of a model is the mean of its last hidden states. Raises SetupError and ConfigError.

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from truegold.pipeline.engines.text_vectors import load_encoder
+from truegold.pipeline.engines.text_vectors import load_text_encoder
 from truegold.pipeline.near import Comparer, Corpus, CorpusBuilder, Relation, confirm_links, find_links
 from truegold.pipeline.near.arrays import Floats
 from truegold.pipeline.near.embedding import add_proposed_links, find_translations, is_translation, propose
@@ -60,7 +60,7 @@ def test_links_that_are_known_are_not_proposed_twice():
 def test_an_encoder_that_is_not_there_is_named(tmp_path: Path):
     pytest.importorskip("transformers")
     with pytest.raises(SetupError, match="no-such-encoder"):
-        load_encoder(str(tmp_path / "no-such-encoder"))
+        load_text_encoder(str(tmp_path / "no-such-encoder"))
 
 
 MARBLES = "Paul has 52 marbles. His friend gave him 28 marbles. Then he lost 1/4 of them. How many does Paul have left?"
@@ -91,11 +91,11 @@ def test_translations_are_sought_among_the_texts_of_other_scripts():
 
 def test_an_encoder_may_be_a_function_of_the_users(tmp_path: Path):
     (tmp_path / "encoder.py").write_text("def encode(texts):\n    return [[3.0, 4.0]] * len(texts)\n")
-    vectors = load_encoder(f"{tmp_path / 'encoder.py'}:encode")(["a", "b"])
+    vectors = load_text_encoder(f"{tmp_path / 'encoder.py'}:encode")(["a", "b"])
     assert np.allclose(vectors, [[0.6, 0.8]] * 2)
 
 
 def test_an_encoder_that_returns_too_few_vectors_is_named(tmp_path: Path):
     (tmp_path / "encoder.py").write_text("def encode(texts):\n    return [[1.0]]\n")
     with pytest.raises(ConfigError, match="shape"):
-        load_encoder(f"{tmp_path / 'encoder.py'}:encode")(["a", "b"])
+        load_text_encoder(f"{tmp_path / 'encoder.py'}:encode")(["a", "b"])
