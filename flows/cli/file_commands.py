@@ -258,7 +258,7 @@ def rescore(
 ) -> None:
     """Judge stored rollouts again: which rewards were wrong, and what that cost."""
     from truegold.pipeline.rescore import rescore as judge_again
-    from truegold.pipeline.rescore.report import describe, write_report
+    from truegold.pipeline.rescore.rollout_report import describe, write_report
     from truegold.pipeline.review.reviewed_run import decided_rows
     from truegold.pipeline.running.disk import disk_errors_reported
 

@@ -1,1 +1,1 @@
-"""Where every row of a run went."""
+"""Counts of where every row of a run went."""

@@ -1,4 +1,4 @@
-"""Where every row went, counted from the tables themselves and not from what the stages say about it.
+"""Accounts for every row of a run, by the tables themselves and not by what the stages say about it.
 
     records read  =  rejects by reason  +  drops by stage and reason  +  selected  +  held out  +  reserve
 
@@ -37,7 +37,7 @@ class Passage:
 
 
 @dataclass(frozen=True)
-class End:
+class RowEnd:
     """Where rows ended, and how many."""
 
     kind: str
@@ -53,7 +53,7 @@ class Account:
 
     records_in: int
     passages: tuple[Passage, ...]
-    ends: tuple[End, ...]
+    ends: tuple[RowEnd, ...]
 
     def total(self, kind: str) -> int:
         """Return the rows that ended in this way."""
@@ -92,14 +92,14 @@ def count_rows_by_end(files: RunFiles) -> Account:
             raise _does_not_add_up(
                 "select", f"{reserve:,} rows dropped as {DropReason.IN_RESERVE}, {waiting:,} in the reserve"
             )
-        left = [End("heldout", "select", "held out", heldout), End("selected", "select", "selected", selected)]
+        left = [RowEnd("heldout", "select", "held out", heldout), RowEnd("selected", "select", "selected", selected)]
     else:
-        left = [End("left", passages[-1].stage, "left", passages[-1].rows_out)]
+        left = [RowEnd("left", passages[-1].stage, "left", passages[-1].rows_out)]
     if "profile_after" in files:
         after = files.count("select", "after.parquet"), files.count("profile_after", "rows.parquet")
         _passage(files, "profile_after", *after)
     losses = [
-        End(_kind(passage.stage, reason), passage.stage, reason, rows)
+        RowEnd(_kind(passage.stage, reason), passage.stage, reason, rows)
         for passage in passages
         for reason, rows in passage.lost.items()
     ]

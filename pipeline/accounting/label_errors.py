@@ -1,4 +1,4 @@
-"""How many labels of the curated set are wrong: an estimate with its interval, or that there is none.
+"""Estimates how many labels of the curated set are wrong, with an interval; or says that nothing tells.
 
 `suspicion.parquet` gives rows a probability s that the label is at fault: the expected share is the mean of s over the
 n rows that have one. If the rows' faults are independent given s, their number is Poisson-binomial with variance

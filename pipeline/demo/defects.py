@@ -1,4 +1,4 @@
-"""What is planted among the demo's clean problems: a maker for each kind of defect, and one decoy that is no defect.
+"""Defects planted among the demo's clean problems: a maker for each kind, and one decoy that is no defect.
 
 Most makers take a fresh problem: `truncated` turns the row
 

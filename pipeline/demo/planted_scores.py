@@ -1,4 +1,4 @@
-"""How many planted defects were detected: only for data whose `meta` says what was planted, such as the demo's.
+"""Scores how many planted defects were detected: only for data whose `meta` says what was planted, as the demo's does.
 
     meta {"planted": "truncated"}, flagged truncated_text      ->  a planted truncation, detected
     meta {"planted": null},        flagged truncated_text      ->  a clean row, a false alarm

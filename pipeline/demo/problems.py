@@ -120,7 +120,7 @@ class Person:
 
 
 @dataclass(frozen=True)
-class Story:
+class StoryTemplate:
     """A way to tell a problem."""
 
     frame: str
@@ -137,7 +137,7 @@ class Story:
 class Telling:
     """The choice of a story, a person and things to tell a problem with."""
 
-    story: Story
+    story: StoryTemplate
     person: Person
     things: str
 
@@ -146,16 +146,16 @@ STORY_TEXTS = json.loads((files(__package__) / "stories.json").read_text(encodin
 """The texts of stories, and the people and things in them."""
 PEOPLE = tuple(Person(name, pronoun) for name, pronoun in STORY_TEXTS["people"].items())
 THINGS = tuple(STORY_TEXTS["things"])
-STORIES = tuple(Story(**story) for story in STORY_TEXTS["stories"])
+STORIES = tuple(StoryTemplate(**story) for story in STORY_TEXTS["stories"])
 PERSON_STORIES = tuple(story for story in STORIES if story.about_person)
 
 
-def pick_telling(rng: random.Random, stories: tuple[Story, ...] = STORIES) -> Telling:
+def pick_telling(rng: random.Random, stories: tuple[StoryTemplate, ...] = STORIES) -> Telling:
     """Return a random story with a person and things."""
     return Telling(rng.choice(stories), rng.choice(PEOPLE), rng.choice(THINGS))
 
 
-def tell_events(problem: Problem, story: Story, vague: Mapping[int, str] | None = None) -> str:
+def tell_events(problem: Problem, story: StoryTemplate, vague: Mapping[int, str] | None = None) -> str:
     """Return what happens after the start, such as `buys 9 more and gives away 5`; for `vague` see `tell`."""
     events = []
     for index, (sign, operand) in enumerate(zip(problem.operations, problem.numbers[1:], strict=True), start=1):

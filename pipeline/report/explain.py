@@ -19,10 +19,9 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.report.row_cards import describe_confidence
-from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
-from truegold.pipeline.tables.rows import KEY, row_key
-from truegold.pipeline.tables.run_files import Fields, RunFiles, open_finished
+from truegold.pipeline.tables.reasons import SUSPICION_FILE
+from truegold.pipeline.tables.run_files import AFTER_TRAINING, Fields, RunFiles, open_finished
 from truegold.pipeline.text.shown_text import cut, visible
 from truegold.verifiers import InputError
 
@@ -59,7 +58,7 @@ class RowStory:
     """The row of `profile.parquet` by stage: profile, profile_after."""
     samples: tuple[Fields, ...]
     attempts: tuple[Fields, ...]
-    """What synthesis has tried on it, in order."""
+    """The attempts of synthesis on it, in order."""
     ended: str
     suspicion: float | None = None
     """The probability that the label is at fault, as all samples tell it."""
@@ -150,36 +149,37 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
         (pl.col("id") == row["id"]) & (pl.col("source") == row["source"]) & (pl.col("source_row") == row["source_row"])
     )
     events = tuple(_events(files, is_row))
-    profiles = {
-        stage: summary
-        for stage, table in files.tables("profile.parquet")
-        for summary in table.filter(is_row).collect().to_dicts()
-    }
-    samples, flags = files.table("profile", "samples.parquet"), files.flags(after_training=True)
-    attempts = files.table("synth", "attempts.parquet")
+    profiles = {stage: summary for stage, table in files.tables("profile.parquet") for summary in _read(table, is_row)}
+    columns = ["sample", "completion", "finish_reason", "score", "reason", "extracted"]
+    samples = _read(files.table("profile", "samples.parquet"), is_row & (pl.col("sample") < SAMPLES_SHOWN), columns)
+    suspicion = None
+    for _, table in files.tables(SUSPICION_FILE, ("profile", AFTER_TRAINING)):
+        # After training there are more samples to tell it by.
+        known = _read(table.drop_nulls("suspicion").with_columns(id="row_id"), is_row)
+        suspicion = known[-1]["suspicion"] if known else suspicion
     return RowStory(
         row,
         events,
-        flags=() if flags is None else tuple(flags.filter(is_row).collect().to_dicts()),
+        flags=_read(files.flags(after_training=True), is_row),
         profiles=profiles,
-        samples=() if samples is None else tuple(_first_samples(samples, is_row)),
-        attempts=() if attempts is None else tuple(attempts.filter(is_row).sort("attempt").collect().to_dicts()),
+        samples=tuple(sorted(samples, key=lambda sample: sample["sample"])),
+        attempts=tuple(
+            sorted(_read(files.table("synth", "attempts.parquet"), is_row), key=lambda attempt: attempt["attempt"])
+        ),
         ended=_ended(files, is_row, events),
-        suspicion=files.suspicions(pl.DataFrame([{name: row[name] for name in KEY}])).get(row_key(row)),
+        suspicion=suspicion,
     )
 
 
-def _first_samples(samples: pl.LazyFrame, is_row: pl.Expr) -> list[Fields]:
-    columns = ["sample", "completion", "finish_reason", "score", "reason", "extracted"]
-    few = samples.filter(is_row & (pl.col("sample") < SAMPLES_SHOWN)).select(columns)
-    return few.sort("sample").collect().to_dicts()
+def _read(table: pl.LazyFrame | None, is_row: pl.Expr, columns: Sequence[str] = ("*",)) -> tuple[Fields, ...]:
+    """Return the row's lines of a table; none where the run has no such table."""
+    return () if table is None else tuple(table.filter(is_row).select(columns).collect().to_dicts())
 
 
 def _events(files: RunFiles, is_row: pl.Expr) -> Iterator[Event]:
     for stage, ledger in files.tables(LEDGER_FILE):
-        for record in ledger.filter(is_row).collect().iter_rows(named=True):
-            evidence = orjson.loads(record["evidence"] or "{}")
-            yield Event(stage, record["action"], record["reason"], evidence, record["before"], record["after"])
+        for record in _read(ledger, is_row, ["action", "reason", "evidence", "before", "after"]):
+            yield Event(stage, **record | {"evidence": orjson.loads(record["evidence"] or "{}")})
 
 
 def _ended(files: RunFiles, is_row: pl.Expr, events: tuple[Event, ...]) -> str:
@@ -190,11 +190,9 @@ def _ended(files: RunFiles, is_row: pl.Expr, events: tuple[Event, ...]) -> str:
                 kept = "; back in training by a distilled positive"
             return f"dropped by {event.stage}: {event.reason}{kept}"
     for name, words in (("selected", "selected for training"), ("heldout", "held out for evaluation")):
-        table = files.table("select", f"{name}.parquet")
-        if table is not None and table.filter(is_row).select(pl.len()).collect().item():
+        if _read(files.table("select", f"{name}.parquet"), is_row, ["id"]):
             return words
-    reached = [stage for stage in ("ingest", *ROW_STAGES) if stage in files]
-    return f"still in the data after {reached[-1]}"
+    return f"still in the data after {files.last_row_stage}"
 
 
 def explain_lines(story: Story) -> list[str]:

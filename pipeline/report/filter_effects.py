@@ -1,4 +1,4 @@
-"""What the stages did to the rows: edits and flags counted, and how the rows that stayed differ from those that came.
+"""Counts what the stages did to the rows: edits, flags, and how the rows that stayed differ from those that came.
 
     select    pass rate           .31 -> .38     +.29 deviations
     settle    domain geometry     12 % -> 8 %    -.14
@@ -48,7 +48,7 @@ def _count_stage_edits(stage: str, ledger: pl.LazyFrame) -> list[EditCount]:
 
 @dataclass(frozen=True)
 class ReasonCount:
-    """How many rows are flagged for a reason, and how many of them it holds back."""
+    """The rows that are flagged for a reason, and those that it holds back."""
 
     reason: str
     rows: int
@@ -61,7 +61,7 @@ class Flagged:
 
     rows: int
     held: int
-    """Those of them that a flag holds back."""
+    """The rows that a flag holds back."""
     reasons: tuple[ReasonCount, ...]
 
 
@@ -99,7 +99,7 @@ GOLD_KINDS = {
 
 @dataclass(frozen=True)
 class FilterShift:
-    """How one property of the rows has moved in one stage."""
+    """The move of one property of the rows in one stage."""
 
     stage: str
     feature: str
@@ -109,7 +109,7 @@ class FilterShift:
     """The mean of a number, or the share of the rows that have the value."""
     is_share: bool
     deviations: float
-    """What it moved by, in standard deviations of all rows that came."""
+    """The distance of the move, in standard deviations of all rows that came."""
 
 
 def measure_filter_shifts(files: RunFiles) -> list[FilterShift]:

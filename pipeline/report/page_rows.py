@@ -28,7 +28,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from truegold.pipeline.report.row_cards import SUSPICION_STAGES, WHOLE, Cuts, cuts_for, gather_cards
+from truegold.pipeline.report.row_cards import SUSPICION_STAGES, WHOLE, TextCuts, cuts_for, gather_cards
 from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE
 from truegold.pipeline.tables.reasons import SUSPECT_GOLD, SUSPICION_FILE, DropReason
@@ -104,18 +104,6 @@ def _before_decisions(files: RunFiles) -> tuple[RunFiles, RunFiles]:
     return files.only(stages[: stages.index("settle")]), blind
 
 
-def _find_row(
-    files: RunFiles, suspected_by: RunFiles, row_id: str, source_key: tuple[str, int] | None
-) -> pl.DataFrame | None:
-    """Return the row with this id as in `EndedRows.rows`, from this source if it is named; None where there is none."""
-    named = _scan_ends(files).filter(pl.col("id") == row_id).sort("source", "source_row").collect(engine="streaming")
-    if source_key is not None:
-        named = named.filter(pl.col("source") == source_key[0], pl.col("source_row") == source_key[1])
-    if not named.height:
-        return None
-    return _as_reviewed(_rank(named.head(1).lazy(), suspected_by, is_drawn=False).collect(), files)
-
-
 def _table_of(row: Mapping[str, Any], files: RunFiles) -> str:
     """Return the table, under the run's folder, in which a row stands as the page shows it."""
     if row["seen"] is not None:
@@ -130,28 +118,18 @@ def _table_of(row: Mapping[str, Any], files: RunFiles) -> str:
 def _scan_ends(files: RunFiles) -> pl.LazyFrame:
     """Return every row once, as it was when it left or at the end."""
     frames = []
-    for stage in (*ROW_STAGES, "select"):
-        dropped = files.table(stage, DROPPED_FILE)
-        if dropped is not None:
-            reason = pl.col("drop_reason")
-            outcome = (
-                pl.when(reason.is_in(HELD_REASONS))
-                .then(pl.lit("held for review"))
-                .when((reason == str(DropReason.IN_RESERVE)) & pl.lit(stage == "select"))
-                .then(pl.lit("in reserve"))
-                .otherwise(pl.lit("dropped"))
-            )
-            frames.append(_as_end(dropped, outcome, stage, reason))
-    if "select" in files:
-        for name, words in (("selected", "selected"), ("heldout", "held out")):
-            if (table := files.table("select", f"{name}.parquet")) is not None:
-                frames.append(_as_end(table, pl.lit(words), "select", pl.lit("")))
-    else:
-        last = [stage for stage in ("ingest", *ROW_STAGES) if stage in files][-1]
-        if (table := files.table(last, "rows.parquet")) is not None:
-            is_heldout = pl.col("split") == "heldout"
-            outcome = pl.when(is_heldout).then(pl.lit("held out")).otherwise(pl.lit("left"))
-            frames.append(_as_end(table, outcome, last, pl.lit("")))
+    reason = pl.col("drop_reason")
+    for stage, dropped in files.tables(DROPPED_FILE, (*ROW_STAGES, "select")):
+        is_reserve = (reason == str(DropReason.IN_RESERVE)) & pl.lit(stage == "select")
+        held, reserve = pl.when(reason.is_in(HELD_REASONS)), pl.when(is_reserve)
+        outcome = pl.coalesce(
+            held.then(pl.lit("held for review")), reserve.then(pl.lit("in reserve")), pl.lit("dropped")
+        )
+        frames.append(_as_end(dropped, outcome, stage, reason))
+    left = pl.when(pl.col("split") == "heldout").then(pl.lit("held out")).otherwise(pl.lit("left"))
+    outcomes = {"rows": left, "selected": pl.lit("selected"), "heldout": pl.lit("held out")}
+    last = "select" if "select" in files else files.last_row_stage
+    frames += [_as_end(table, outcomes[name], last, pl.lit("")) for name, table in files.end_tables().items()]
     return pl.concat(frames)
 
 
@@ -246,7 +224,7 @@ class PageRows:
     """The records in the page."""
     records: int
     """The records of the run."""
-    cuts: Cuts
+    cuts: TextCuts
     cards: Sequence[Fields] = field(default=(), repr=False)
     """The cards as they were before they were packed."""
     prompts: Sequence[str] = field(default=(), repr=False)
@@ -289,7 +267,7 @@ def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: boo
         columns[name] = _code(rows[name], codes[name])
     for name in LISTED:
         columns[name] = [_code(values or (), codes[name]) for values in rows[name].to_list()]
-    _add_rejects(ended.rejects, columns, codes, cards, cuts)
+    _add_rejects(ended.rejects, columns, codes, cards, cuts.prompt)
     names = {name: list(known) for name, known in codes.items()}
     index = {"rows": ended.shown, "records": ended.records, "columns": columns, "names": names, "cuts": asdict(cuts)}
     blocks = [cards[start : start + BLOCK_ROWS] for start in range(0, len(cards), BLOCK_ROWS)]
@@ -298,7 +276,7 @@ def gather_page_rows(files: RunFiles, limit: int = MAX_RECORDS, *, is_blind: boo
     return PageRows(packed, tuple(map(pack, blocks)), ended.shown, ended.records, cuts, cards, texts)
 
 
-def _long_texts(row: Mapping[str, Any], cuts: Cuts) -> dict[str, int]:
+def _long_texts(row: Mapping[str, Any], cuts: TextCuts) -> dict[str, int]:
     """Return the length of those texts of a row that the page cuts."""
     limits = {"prompt": cuts.prompt, "gold": GOLD_CHARS, "suggestion": GOLD_CHARS, "solution": cuts.prompt}
     return {name: len(row[name]) for name, limit in limits.items() if row[name] and len(row[name]) > limit}
@@ -310,9 +288,12 @@ def whole_texts(files: RunFiles, row_id: str, source_key: tuple[str, int] | None
     source_key: where it came from, for rows of one content that cleaning may have made different.
     """
     before, files = _before_decisions(files) if is_blind else (files, files)
-    rows = _find_row(before, files, row_id, source_key)
-    if rows is None:
+    named = _scan_ends(before).filter(pl.col("id") == row_id).sort("source", "source_row").collect(engine="streaming")
+    if source_key is not None:
+        named = named.filter(pl.col("source") == source_key[0], pl.col("source_row") == source_key[1])
+    if not named.height:
         return None
+    rows = _as_reviewed(_rank(named.head(1).lazy(), files, is_drawn=False).collect(), before)
     (row,), (card,) = rows.to_dicts(), gather_cards(files, rows, WHOLE)
     return {
         "prompt": visible(row["prompt"] or ""),
@@ -370,12 +351,12 @@ def _with_measures(rows: pl.DataFrame, files: RunFiles) -> pl.DataFrame:
 
 
 def _add_rejects(
-    rejects: Sequence[Fields], columns: dict[str, list[Any]], codes: dict[str, Codes], cards: list[Fields], cuts: Cuts
+    rejects: Sequence[Fields], columns: dict[str, list[Any]], codes: dict[str, Codes], cards: list[Fields], chars: int
 ) -> None:
     """Add the rejected records to the columns: their excerpts stand for their prompts, and they have no id."""
     for reject in rejects:
         known = {
-            "prompt": cut(visible(reject["excerpt"]), cuts.prompt),
+            "prompt": cut(visible(reject["excerpt"]), chars),
             "row": reject["source_row"],
             "source": _code([reject["source"]], codes["source"])[0],
             "outcome": _code(["rejected"], codes["outcome"])[0],
@@ -387,5 +368,5 @@ def _add_rejects(
         }
         for name, values in columns.items():
             values.append(known.get(name))
-        facts = [["detail", cut(visible(str(reject["detail"])), cuts.prompt)]]
+        facts = [["detail", cut(visible(str(reject["detail"])), chars)]]
         cards.append({"ledger": [{"stage": "ingest", "action": "reject", "reason": reject["reason"], "facts": facts}]})

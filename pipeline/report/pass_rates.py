@@ -150,7 +150,7 @@ MIN_ROWS = 50
 
 @dataclass(frozen=True)
 class RewardRatio:
-    """What rewards to expect of one group of problems. Shares are None where nothing was judged."""
+    """The rewards to expect of one group of problems. Shares are None where nothing was judged."""
 
     by: str
     """What the problems have in common: `source`, `domain` or `verifier`; `all` for all problems."""
@@ -237,7 +237,7 @@ def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, prior: Prior | No
 
 
 GROUPS_SHOWN = 20
-"""How many sources, domains and verifiers the page shows; the table has all of them."""
+"""The most sources, domains and verifiers that the page shows; the table has all of them."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ class Rewards:
     group_size: int
     ratios: tuple[RewardRatio, ...]
     pairs: tuple[RewardPair, ...]
-    """What the page shows: all problems, then by source, domain and verifier where there are several."""
+    """The rows of the page's table: all problems, then by source, domain and verifier where there are several."""
 
 
 def measure_rewards(files: RunFiles, group_size: int) -> Rewards | None:

@@ -5,12 +5,16 @@ through the template's escaping. Should that ever fail, the page's content secur
 page's own, which it names by hash, and no request leave, but to the server of `truegold review` that sent the page.
 KaTeX is part of the page only where a text shown has maths in it. It and Tabulator lie in `pipeline/third_party`; the
 page carries the licence of each that it embeds.
+
+Charts are numbers turned into coordinates here, and drawn by the template as inline SVG. A line chart is 320 by 150
+units; its plot leaves room for the labels of the value axis at the left and of the steps below.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import re
 import shlex
 import tomllib
@@ -23,12 +27,12 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from truegold.pipeline.config.stages import ReportConfig
-from truegold.pipeline.report.charts import flow, histogram, line_chart
+from truegold.pipeline.accounting.accounting import Passage
+from truegold.pipeline.report.pass_rates import Distribution
 from truegold.pipeline.report.row_cards import say_value
-from truegold.pipeline.report.sections import Sections, gather
+from truegold.pipeline.report.sections import Sections, gather_run
+from truegold.pipeline.report.training import Curve, Metric, Point
 from truegold.pipeline.tables.rows import dump_json
-from truegold.pipeline.tables.run_files import open_finished
 from truegold.pipeline.text.shown_text import MATHS_PATTERN, cut, has_maths, visible
 
 PAGE = Path(__file__).parent / "page"
@@ -54,6 +58,18 @@ SCRIPTS = (
 )
 """The page's own scripts, in the order in which they are run."""
 
+WIDTH, HEIGHT = 320.0, 150.0
+LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 8.0, 20.0
+
+MAX_POINTS = 400
+"""The most points of a line: more than pixels across would only make the page large."""
+
+DOTTED_POINTS = 30
+"""A line of so few points gets a dot for each, which a line alone would hide."""
+
+REASONS_SHOWN = 2
+"""The reasons that the flow names for the rows that left at a stage."""
+
 GUIDELINES = """Keep: the problem can be answered, and gold is the right answer.
 Fix gold: the problem is sound, and gold is wrong: give the right answer in the form that gold has.
 Drop: the problem cannot be answered as it stands (something is missing or contradictory, several answers are right).
@@ -76,7 +92,7 @@ class ReviewSettings:
     guidelines: str | None = None
     """What a reviewer goes by, as plain text; a few lines of truegold's own where it is None."""
     blind: bool = False
-    """Whether the words of other reviewers are hidden."""
+    """Whether the decisions of other reviewers are hidden."""
     queue: tuple[tuple[str, str, int], ...] | None = None
     """The keys (id, source, source_row) of the rows to read, in order; None where the reviewer chooses in the page."""
     drawn: str = "suspicious"
@@ -85,10 +101,7 @@ class ReviewSettings:
 
 def open_page(run_dir: Path, review: ReviewSettings | None = None) -> str:
     """Return the page of a run that lies on disk. InputError where it is no run, or has no rows yet."""
-    files = open_finished(run_dir)
-    stages = tuple(name for name in files.folders if name != "report")
-    config = ReportConfig(name=run_dir.resolve().name, stages=stages)
-    return render(gather(files.only(stages), config, is_blind=review is not None and review.blind), review)
+    return render(gather_run(run_dir, is_blind=review is not None and review.blind), review)
 
 
 def render(sections: Sections, review: ReviewSettings | None = None) -> str:
@@ -155,7 +168,7 @@ def _fill_page(
 
 @dataclass(frozen=True)
 class _Library:
-    """What a page embeds of a library of others."""
+    """The parts of a library of others that a page embeds."""
 
     script: str
     style: str
@@ -203,7 +216,7 @@ def _environment() -> Environment:
         typed=_quote_path,
     )
     environment.tests.update(maths=_shows_maths)
-    environment.globals.update(flow=flow, histogram=histogram, line_chart=line_chart)
+    environment.globals.update(flow_reasons=flow_reasons, histogram=histogram, line_chart=line_chart)
     return environment
 
 
@@ -252,3 +265,131 @@ def _policy(scripts: list[str], *, calls_server: bool) -> str:
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes)
     sources = f"style-src 'unsafe-inline'; font-src data:; script-src {allowed};{connect}"
     return f"default-src 'none'; {sources} base-uri 'none'; form-action 'none'"
+
+
+@dataclass(frozen=True)
+class Tick:
+    """A labelled mark on an axis."""
+
+    position: float
+    label: str
+
+
+@dataclass(frozen=True)
+class ChartLine:
+    """One metric's line."""
+
+    name: str
+    points: str
+    """The value of SVG's `points` attribute."""
+    dots: tuple[tuple[float, float], ...]
+    """The coordinates of dots, where there are any."""
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """The chart of one curve: its lines, and the marks across and up."""
+
+    title: str
+    lines: tuple[ChartLine, ...]
+    across: tuple[Tick, ...]
+    up: tuple[Tick, ...]
+    marks: tuple[Tick, ...] = ()
+    """Where guards have acted."""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A bar of a histogram. `hint` is shown where the pointer rests on it."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+    label: str
+    hint: str
+    count: int
+
+
+def line_chart(curve: Curve) -> LineChart:
+    """Lay out a curve; shares have an axis from 0 to 1."""
+    points = [point for metric in curve.metrics for point in metric.points]
+    steps_shown = [*(step for step, _ in points), *(alarm.step for alarm in curve.alarms)]
+    first, last = min(steps_shown), max(steps_shown)
+    share = all(0 <= value <= 1 for _, value in points) and "rate" in curve.title
+    low, high = min([0.0, *(value for _, value in points)]), max((value for _, value in points), default=1.0)
+    up = ticks(low, 1.0 if share else high)
+    bottom, top = up[0], up[-1]
+
+    def locate(point: Point) -> tuple[float, float]:
+        across = (point[0] - first) / max(last - first, 1)
+        rise = (point[1] - bottom) / (top - bottom)
+        return (
+            round(LEFT + across * (WIDTH - LEFT - RIGHT), 1),
+            round(HEIGHT - BOTTOM - rise * (HEIGHT - TOP - BOTTOM), 1),
+        )
+
+    lines = []
+    for metric in curve.metrics:
+        coordinates = [locate(point) for point in thinned(metric)]
+        dots = tuple(coordinates) if len(coordinates) <= DOTTED_POINTS else ()
+        lines.append(ChartLine(metric.name, " ".join(f"{x:g},{y:g}" for x, y in coordinates), dots))
+    steps = sorted({first, (first + last) // 2, last})
+    return LineChart(
+        curve.title,
+        tuple(lines),
+        tuple(Tick(locate((step, bottom))[0], f"{step:,}") for step in steps),
+        tuple(Tick(locate((first, value))[1], f"{value:g}") for value in up),
+        tuple(
+            Tick(locate((alarm.step, bottom))[0], f"step {alarm.step}: {alarm.guard}, {alarm.action}")
+            for alarm in curve.alarms
+        ),
+    )
+
+
+def thinned(metric: Metric) -> Sequence[Point]:
+    """Return at most MAX_POINTS points, the first and the last among them."""
+    points = metric.points
+    if len(points) <= MAX_POINTS:
+        return points
+    last = len(points) - 1
+    return [points[round(index * last / (MAX_POINTS - 1))] for index in range(MAX_POINTS)]
+
+
+def ticks(low: float, high: float) -> list[float]:
+    """Return three to six round values that span `low` to `high`."""
+    span = high - low
+    if span <= 0:
+        span = abs(high) or 1.0
+        high = low + span
+    magnitude = 10.0 ** math.floor(math.log10(span / 4))
+    step = next(magnitude * nice for nice in (1, 2, 5, 10) if magnitude * nice >= span / 4)
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(multiple * step, 12) for multiple in range(first, last + 1)]
+
+
+def histogram(distribution: Distribution, tallest: int) -> list[Bar]:
+    """Return bars on the scale of `tallest`, so that before and after can be compared."""
+    counts = distribution.bars
+    width = (WIDTH - 2 * RIGHT) / len(counts)
+    last = len(counts) - 1
+    bars = []
+    for index, count in enumerate(counts):
+        height = count / max(tallest, 1) * (HEIGHT - 2 * BOTTOM)
+        if index == 0:
+            label, meaning = "0", "never passed"
+        elif index == last:
+            label, meaning = "1", "always passed"
+        else:
+            rate = f"{index / last:.2g}"
+            label, meaning = rate.removeprefix("0") if index % 2 == 0 else "", f"pass rate about {rate}"
+        x = RIGHT + index * width
+        y = HEIGHT - BOTTOM - height
+        hint = f"{meaning}: {count:,} problems"
+        bars.append(Bar(round(x + 1, 1), round(y, 1), round(width - 2, 1), round(height, 1), label, hint, count))
+    return bars
+
+
+def flow_reasons(passage: Passage) -> list[tuple[str, int]]:
+    """Return why most of the rows that ended at a stage did."""
+    return sorted(passage.lost.items(), key=lambda entry: (-entry[1], entry[0]))[:REASONS_SHOWN]

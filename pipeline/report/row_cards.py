@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files as package_files
 from itertools import islice
 from typing import Any
 
@@ -51,37 +52,15 @@ SYSTEMS_SHOWN = 80
 _TOLD_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id")
 """Evidence that the card shows as neighbours."""
 
-COMPARISONS = {
-    "text": "the same text",
-    "exact": "compared as exact numbers or expressions",
-    "numeric": "compared by their values",
-    "symbolic": "compared by computer algebra",
-    "structure": "compared part by part",
-    "words": "compared word by word",
-    "units": "compared with their units",
-    "open": "left open by the notation",
-    "read": "could not be read",
-    "budget": "too much work to compare",
-}
-"""What the rungs of the ladder of `verifiers/math` do, in words."""
-
-FORMS = {
-    "boxed": "taken from a box",
-    "phrase": "taken from a closing phrase",
-    "whole_response": "the whole response",
-    "last_line": "taken from the last line",
-    "answer_tag": "taken from an answer tag",
-    "hashes": "taken from behind ####",
-    "a_line": "taken from a line of its own",
-    "json": "taken from JSON",
-    "conclusion": "taken from the conclusion",
-}
-"""Where an answer stood in its response, in words."""
+EVIDENCE_WORDS: Mapping[str, Mapping[str, str]] = orjson.loads(
+    (package_files(__package__) / "evidence_words.json").read_bytes()
+)
+"""What the rungs of the ladder of `verifiers/math` do, and where an answer stood in its response (`form`), in words."""
 
 
 @dataclass(frozen=True)
-class Cuts:
-    """How much of the texts a page shows. What is cut stands whole in the run's tables."""
+class TextCuts:
+    """The lengths at which a page cuts texts. The run's tables have them whole."""
 
     prompt: int
     """Characters of a prompt and of a solution."""
@@ -95,14 +74,14 @@ class Cuts:
     """Characters of an answer."""
 
 
-CUTS = ((2_000, Cuts(4_000, 2_000, 8)), (12_000, Cuts(2_000, 600, 4)))
+CUTS = ((2_000, TextCuts(4_000, 2_000, 8)), (12_000, TextCuts(2_000, 600, 4)))
 """Up to so many rows these cuts hold; the last ones of `FEWEST` beyond."""
-FEWEST = Cuts(800, 300, 2)
-WHOLE = Cuts(*[sys.maxsize] * 5)
-"""What a row is shown with whose whole texts are asked for."""
+FEWEST = TextCuts(800, 300, 2)
+WHOLE = TextCuts(*[sys.maxsize] * 5)
+"""The cuts for a row whose whole texts are asked for: none."""
 
 
-def cuts_for(rows: int) -> Cuts:
+def cuts_for(rows: int) -> TextCuts:
     """Return the cuts for a page of so many rows."""
     return next((cuts for most, cuts in CUTS if rows <= most), FEWEST)
 
@@ -122,7 +101,7 @@ def longer_than(limit: int, *texts: str | None) -> dict[str, int]:
     return {"chars": longest} if longest > limit else {}
 
 
-def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: Cuts) -> list[Fields]:
+def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fields]:
     """Return the card of each row, in their order; what is not known of a row has no key."""
     keys = rows.select(KEY)
     flags = _flags(files, keys)
@@ -172,7 +151,7 @@ def _flag(flag: Mapping[str, Any]) -> Fields:
     }
 
 
-def _answers(files: RunFiles, keys: pl.DataFrame, cuts: Cuts) -> dict[RowKey, list[Fields]]:
+def _answers(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey, list[Fields]]:
     """Return the classes of answers of each row; the last stage that counted them counts."""
     answers: dict[RowKey, list[Fields]] = {}
     for _, table in files.tables(ANSWERS_FILE, SUSPICION_STAGES):
@@ -195,7 +174,7 @@ def _answers(files: RunFiles, keys: pl.DataFrame, cuts: Cuts) -> dict[RowKey, li
     return answers
 
 
-def _samples(files: RunFiles, keys: pl.DataFrame, cuts: Cuts) -> dict[RowKey, list[Fields]]:
+def _samples(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey, list[Fields]]:
     """Return some completions of each row: the first of each answer, then the second of each, and so on."""
     table = files.table("profile", "samples.parquet")
     if table is None:
@@ -227,7 +206,7 @@ def _samples(files: RunFiles, keys: pl.DataFrame, cuts: Cuts) -> dict[RowKey, li
     }
 
 
-def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: Cuts) -> tuple[dict[RowKey, list[Fields]], list[Fields]]:
+def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> tuple[dict[RowKey, list[Fields]], list[Fields]]:
     """Return the records of each row in the order of the stages, and those records whose evidence names other rows."""
     ledger: dict[RowKey, list[Fields]] = {}
     linked: list[Fields] = []
@@ -384,7 +363,7 @@ def read_evidence(text: str | None) -> dict[str, Any]:
 def describe_reading(evidence: Mapping[str, Any], limit: int = 200) -> dict[str, str] | None:
     """Return how a verifier read gold and answer, and how it compared them; None where the evidence does not say."""
     sides = {side: cut(visible(str(evidence[side])), limit) for side in ("gold", "answer") if evidence.get(side)}
-    hows = [COMPARISONS.get(str(evidence.get("rung")), ""), FORMS.get(str(evidence.get("form")), "")]
+    hows = [words.get(str(evidence.get(name)), "") for name, words in EVIDENCE_WORDS.items()]
     hows += [visible(str(evidence[name])) for name in ("unread", "error") if evidence.get(name)]
     how = cut(", ".join(part for part in hows if part), limit)
     return {**sides, "how": how} if sides or how else None

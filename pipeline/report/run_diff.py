@@ -34,7 +34,7 @@ from truegold.pipeline.text.shown_text import cut, visible
 COLUMNS = ["prompt", "gold", "solution", "domain", "verifier", "verifier_args", "split"]
 """The columns that are compared."""
 OUTCOMES = {"rows": "kept", "selected": "selected", "heldout": "held out"}
-"""What is said of the rows of each table at the end of a run."""
+"""The outcome of the rows in each table at the end of a run."""
 DECISIONS = "decisions"
 """The name of the cause where reviewers' decisions differ."""
 EXAMPLES = 5
@@ -95,7 +95,7 @@ class FlagChange:
 
 
 @dataclass(frozen=True)
-class Rates:
+class RateChange:
     """Pass rates of the rows profiled in both runs."""
 
     rows: int
@@ -106,8 +106,8 @@ class Rates:
 
 
 @dataclass(frozen=True)
-class Source:
-    """What came in: rows in the data of both runs, of one alone, and rows that were changed in the data."""
+class InputChange:
+    """The data that came in: rows in the data of both runs, of one alone, and rows that were changed in the data."""
 
     both: int
     only_first: int
@@ -133,13 +133,13 @@ class Difference:
     stages_second: tuple[str, ...]
     """The stages that only one has finished."""
     settings: tuple[Setting, ...]
-    source: Source
+    source: InputChange
     left: tuple[int, int]
     """How many rows each run has left."""
     transitions: tuple[Transition, ...]
     texts: tuple[TextChange, ...]
     flags: tuple[FlagChange, ...]
-    rates: Rates | None
+    rates: RateChange | None
 
 
 def diff_runs(first_dir: Path, second_dir: Path, examples: int = EXAMPLES) -> Difference:
@@ -302,13 +302,13 @@ def _count_left(pairs: _Pairs, only: pl.DataFrame, column: str) -> int:
     return sum(int(part.is_in(list(OUTCOMES.values())).sum()) for part in parts)
 
 
-def _source(first: RunFiles, second: RunFiles, pairs: _Pairs, examples: int) -> Source:
+def _source(first: RunFiles, second: RunFiles, pairs: _Pairs, examples: int) -> InputChange:
     rejects = [count_rejects(files.path("ingest", "rejects.jsonl")) for files in (first, second)]
     reasons = sorted(rejects[0].keys() | rejects[1].keys())
     changed = pairs.changed
     columns = {name: int((changed[f"raw_{name}"] != changed[f"raw_{name}_b"]).sum()) for name in COLUMNS}
     shown = changed.sort(SOURCE_KEY).head(examples)
-    return Source(
+    return InputChange(
         both=pairs.both.height,
         only_first=pairs.only_first.height,
         only_second=pairs.only_second.height,
@@ -415,7 +415,7 @@ def _flagged(files: RunFiles, both: pl.DataFrame, suffix: str) -> pl.DataFrame:
     return flagged.collect(engine="streaming")
 
 
-def _rates(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int) -> Rates | None:
+def _rates(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int) -> RateChange | None:
     profile_first, profile_second = (files.table("profile", "profile.parquet") for files in (first, second))
     if profile_first is None or profile_second is None:
         return None
@@ -435,7 +435,7 @@ def _rates(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int)
     first_mean, second_mean = (
         float(sum(column) / len(column)) if len(column) else None for column in (rows["pass_rate"], rows["rate_b"])
     )
-    return Rates(rows.height, moved.height, first_mean, second_mean, tuple(most["id"]))
+    return RateChange(rows.height, moved.height, first_mean, second_mean, tuple(most["id"]))
 
 
 def diff_page(first_dir: Path, second_dir: Path) -> str:
@@ -493,7 +493,7 @@ def _value(value: Any) -> str:
     return cut(visible(orjson.dumps(value).decode()), VALUE_CHARS)
 
 
-def _source_lines(source: Source) -> Iterable[str]:
+def _source_lines(source: InputChange) -> Iterable[str]:
     if source.only_first:
         yield f"{source.only_first:>8,}  rows in A's data only{_list_ids(source.ids_first)}"
     if source.only_second:

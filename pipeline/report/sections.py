@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -39,7 +40,7 @@ from truegold.pipeline.report.training import Training, pack_completions, read_t
 from truegold.pipeline.running.stage import RECORD
 from truegold.pipeline.tables.ledger import LEDGER_FILE
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
-from truegold.pipeline.tables.run_files import Fields, RunFiles
+from truegold.pipeline.tables.run_files import Fields, RunFiles, open_finished
 
 LINKED = {
     "configuration": "config.resolved.json",
@@ -52,8 +53,8 @@ VERIFIER_CARD = "verifier_card.json"
 
 
 @dataclass(frozen=True)
-class Provenance:
-    """Where the numbers of a page come from."""
+class RunOrigin:
+    """The origin of a page's numbers."""
 
     date: str
     """When the last stage ended, in UTC."""
@@ -69,7 +70,7 @@ class Provenance:
 
 @dataclass(frozen=True)
 class StageLine:
-    """What a stage's record says of it."""
+    """One stage, by its record."""
 
     name: str
     seconds: float
@@ -97,7 +98,7 @@ class Sections:
     planted: Fields | None
     groups: tuple[ProblemGroup, ...]
     shifts: tuple[FilterShift, ...]
-    """What the filters moved, the most moved first."""
+    """The properties that the filters moved, the most moved first."""
     rewards: Rewards | None
     training: Training | None
     flagged: Flagged | None
@@ -108,15 +109,15 @@ class Sections:
     verifier: str
     """The verifier of most rows."""
     verifier_card: Fields | None
-    """What the verifier is worth, where it was audited: `truegold verifiers audit NAME ... --output RUN`."""
-    provenance: Provenance
+    """The verifier's error card, where it was audited: `truegold verifiers audit NAME ... --output RUN`."""
+    provenance: RunOrigin
     rows: PageRows
     completions: str | None
-    """What the model wrote while it trained, packed; None where it has not trained."""
+    """The completions of the training, packed; None where it has not trained."""
 
     @property
     def run_key(self) -> str:
-        """What tells this run from others, for what a browser keeps of it: name and data."""
+        """The name and the data of this run, by which a browser tells it from others."""
         return f"{self.name} {self.stages[0].key}"
 
     @property
@@ -174,12 +175,20 @@ def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> 
     )
 
 
+def gather_run(run_dir: Path, *, is_blind: bool = False) -> Sections:
+    """Read what the report shows of a run that lies on disk. InputError where it is no run, or has no rows yet."""
+    files = open_finished(run_dir)
+    stages = tuple(name for name in files.folders if name != "report")
+    config = ReportConfig(name=run_dir.resolve().name, stages=stages)
+    return gather(files.only(stages), config, is_blind=is_blind)
+
+
 def _read_stage(name: str, record: Mapping[str, Any]) -> StageLine:
     counted = record["report"]
     return StageLine(name, record["seconds"], counted["rows_in"], counted["rows_out"], record["key"], counted["facts"])
 
 
-def _read_provenance(files: RunFiles) -> Provenance:
+def _read_provenance(files: RunFiles) -> RunOrigin:
     """Return what the records of a run say of it."""
     ended = max((folder / RECORD).stat().st_mtime for folder in files.folders.values())
     ingest = files.records["ingest"]
@@ -187,7 +196,7 @@ def _read_provenance(files: RunFiles) -> Provenance:
     config = ingest.get("config", {})
     sources = config.get("sources") or [config]
     names = ("path", "heldout_path", "name")
-    return Provenance(
+    return RunOrigin(
         date=f"{datetime.fromtimestamp(ended, UTC):%Y-%m-%d %H:%M} UTC",
         truegold=str(ingest.get("truegold", version("truegold"))),
         data=tuple(str(source[name]) for source in sources for name in names if source.get(name)),

@@ -15,10 +15,12 @@ import os
 import re
 import shutil
 import tempfile
+import tomllib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -26,42 +28,19 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.report.page_rows import PageRows, pack
 from truegold.pipeline.report.render import render
-from truegold.pipeline.report.sections import gather
+from truegold.pipeline.report.sections import gather_run
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.stage import RECORD
 from truegold.pipeline.tables.rows import dump_json
 from truegold.pipeline.tables.run_files import open_finished
 from truegold.pipeline.text.person_names import NO_PERSONS, find_persons
 
-_SECRETS = "|".join(
-    (
-        r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
-        r"\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*",  # JSON web tokens.
-        r"\b(?:sk|pk|rk)[-_](?:[a-z]+[-_])*[A-Za-z0-9]{12,}",
-        r"\b(?:hf|gh[pousr]|glpat|npm|pypi|dop_v1)[-_][A-Za-z0-9_-]{12,}",
-        r"\bgithub_pat_\w{12,}",
-        r"\bxox[a-z]-[\w-]{10,}",
-        r"\b(?:AKIA|ASIA)[A-Z0-9]{12,}",
-        r"\bAIza[\w-]{20,}",
-        r"(?<=[Bb]earer )[\w.~+/-]{12,}=*",
-        r"(?i:\b(?:password|passwd|secret|token|api[_-]?key)\b[\"']?\s?[:=]\s?)[\"']?[^\s&'\",;]{6,}",
-    )
-)
-_PATTERNS = (
-    ("[key]", re.compile(_SECRETS, re.DOTALL)),
-    ("[URL]", re.compile(r"\b(?:[a-z][a-z0-9+.-]*://|www\.)[^\s<>\"'\\]*[^\s<>\"'\\.,;:!?)\]]", re.IGNORECASE)),
-    ("[e-mail]", re.compile(r"\b[\w.%+-]+@[\w-]+(?:\.[\w-]+)+\b|\b[\w.%+-]+ ?(?:\[at\]|\(at\)) ?[\w-]+(?:\.[\w-]+)+")),
-    ("[IP]", re.compile(r"\b(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)\b(?!\.\d)")),
-    ("[IP]", re.compile(r"(?<![\w:])(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}(?![\w:])", re.IGNORECASE)),
-    (
-        "[IP]",
-        re.compile(r"(?<![\w:])(?=[0-9:]*[a-f])(?:[0-9a-f]{1,4}:){1,6}(?::[0-9a-f]{1,4}){1,6}(?![\w:])", re.IGNORECASE),
-    ),
-    ("[home]", re.compile(r"(?:/home|/Users|[A-Z]:\\Users)[/\\][^\s/\\\"']+")),
-)
+REDACTED = tomllib.loads((files(__package__) / "redaction.toml").read_text(encoding="utf-8"))
+"""The patterns of parts that are taken out of texts, and their replacements."""
+_PATTERNS = [("[key]", re.compile("|".join(REDACTED["keys"]), re.DOTALL))]
+_PATTERNS += [(part["by"], re.compile(part["pattern"])) for part in REDACTED["parts"]]
 _PRONOUNS = ("I", "He", "She", "It", "They", "We", "You", "His", "Her", "Their", "Mr", "Mrs", "Ms", "Miss", "Dr")
 _LOWER = re.compile(r"\b[a-z]+\b")
 _INSIDE = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+(?![\w$])")
@@ -128,7 +107,7 @@ TextFilter = Callable[[str], str]
 
 
 class SharedTexts(StrEnum):
-    """What becomes of the texts of rows in a report that is given away."""
+    """The texts of rows in a report that is given away."""
 
     NONE = "none"
     """They are left out."""
@@ -143,9 +122,7 @@ def shared_page(run_dir: Path, texts: SharedTexts) -> str:
         copy = Path(folder) / run_dir.resolve().name
         copy.mkdir()
         _copy_run(run_dir, copy, texts)
-        files = open_finished(copy)
-        stages = tuple(name for name in files.folders if name != "report")
-        sections = gather(files.only(stages), ReportConfig(name=copy.name, stages=stages))
+        sections = gather_run(copy)
         # The run's other files are not given away with the page.
         provenance = replace(sections.provenance, links={})
         rows = _without_decisions(sections.rows)

@@ -1,4 +1,4 @@
-"""How a training went: its metrics step by step, what moved most, its completions, and what its guards said."""
+"""The course of a training: its metrics step by step, what moved most, its completions, and what its guards said."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from importlib.resources import files as package_files
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
 
+import orjson
 import polars as pl
 
 from truegold.pipeline.report.page_rows import pack
@@ -33,37 +35,8 @@ WAITING = ("trainer_waiting", "sampler_starved", "environment_wait")
 """The metrics of time that is lost where sampler and trainer run beside each other."""
 STALENESS = ("staleness", "staleness_max", "stale_groups")
 """The metrics of how old groups were that were sampled beside the update."""
-CURVES: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Pass rate of the rollouts", ("pass_rate",)),
-    ("Held-out pass rate", ("heldout_pass_rate",)),
-    ("Entropy (nats per token)", ("entropy",)),
-    ("Gradient norm", ("grad_norm",)),
-    ("Mean length (tokens)", ("length_mean",)),
-    ("Clipped tokens, and by what", ("clip_share", "clip_engine", "clip_staleness", "clip_update")),
-    ("Sampler against trainer (|Δ log p|)", ("mismatch_abs", "probe_mean_abs")),
-    ("Rollouts beside the update: who waits (share of the time)", WAITING),
-    ("Rollouts beside the update: the oldest group (versions)", ("staleness_max",)),
-)
-"""The title of each chart, and the metrics drawn in it."""
-
-TABLE_ONLY = (
-    "reward",
-    "unjudged",
-    "truncated",
-    "groups_all_right",
-    "groups_all_wrong",
-    "right_share",
-    "trained_completions",
-    "positive_token_mass",
-    "distinct_answers",
-    "mismatch_outside",
-    "repetition",
-    "foreign_script",
-    "staleness",
-    "stale_groups",
-)
-"""The metrics that have no chart."""
-
+METRICS_SHOWN = orjson.loads((package_files(__package__) / "training_metrics.json").read_bytes())
+"""The title of each chart with the metrics that are drawn in it (`curves`), and those that have none (`table_only`)."""
 ENDINGS = ("pause", "stop")
 """The actions of guards that end a run."""
 MOVED_SHOWN = 12
@@ -79,7 +52,7 @@ COMPLETION_CHARS = 800
 PROMPT_CHARS = 1_000
 
 COMPLETION_COLUMNS = ["id", "prompt", "gold", "completion", "truncated", "score", "reason", "extracted", "advantage"]
-"""What is read of a step's completions."""
+"""The columns of a step's completions that are read."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +65,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class Shift:
-    """How far one metric has moved."""
+    """The move of one metric."""
 
     metric: str
     start: float
@@ -111,7 +84,7 @@ class GuardAlarm:
     guard: str
     action: str
     metric: str | None
-    """What it watches; None where an error has ended the run."""
+    """The metric that it watches; None where an error has ended the run."""
     value: float | None
     causes: str
     remedy: str
@@ -133,7 +106,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Training:
-    """What is shown of a training."""
+    """A training as the report shows it."""
 
     steps: int
     problems_seen: int
@@ -141,13 +114,13 @@ class Training:
     curves: tuple[Curve, ...]
     table: tuple[Metric, ...]
     alarms: tuple[GuardAlarm, ...]
-    """Of all guards, in order."""
+    """The alarms of all guards, in order."""
     is_finished: bool
     """Whether it has come to its end."""
     ending: GuardAlarm | None
-    """What has ended one that is not finished, if it is known."""
+    """The alarm that has ended a training that is not finished, if it is known."""
     moved: tuple[Shift, ...]
-    """How far metrics have moved since the first steps, the furthest first."""
+    """The metrics that have moved since the first steps, the furthest first."""
 
 
 def read_training(files: RunFiles) -> Training | None:
@@ -160,14 +133,14 @@ def read_training(files: RunFiles) -> Training | None:
     alarms = tuple(_alarms(folder / "alarms.jsonl"))
     acted = tuple(alarm for alarm in alarms if alarm.action != "warn")
     is_ended = bool(alarms) and not is_finished and alarms[-1].action in ENDINGS and alarms[-1].resumed_at is None
-    curves = [Curve(title, tuple(_metrics(lines, names)), acted) for title, names in CURVES]
-    drawn = [name for _, names in CURVES for name in names]
+    curves = [Curve(title, tuple(_metrics(lines, names)), acted) for title, names in METRICS_SHOWN["curves"].items()]
+    drawn = [name for names in METRICS_SHOWN["curves"].values() for name in names]
     return Training(
         steps=sum("pass_rate" in line for line in lines),
         problems_seen=_count_problems(folder),
         # The first chart is the time line too: what stops a run at its start stands there alone.
         curves=tuple(curve for curve in curves if curve.metrics or (curve is curves[0] and acted)),
-        table=tuple(_metrics(lines, (*drawn, *TABLE_ONLY))),
+        table=tuple(_metrics(lines, (*drawn, *METRICS_SHOWN["table_only"]))),
         alarms=alarms,
         is_finished=is_finished,
         ending=alarms[-1] if is_ended else None,

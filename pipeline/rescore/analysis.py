@@ -1,4 +1,4 @@
-"""What the verdicts say of the logged rewards, of the verifiers, and of the prompts.
+"""Analyses rescored rollouts: what the verdicts say of the logged rewards, of the verifiers, and of the prompts.
 
 **Advantage.** With the group's mean and standard deviation (Shao et al. 2024, DeepSeekMath, equation 3) a wrong reward
 moves every completion of its group: `advantage_logged` and `advantage_corrected` are what the group's advantages are by
@@ -12,7 +12,7 @@ responses whose truth somebody else has said.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -131,15 +131,13 @@ def measure_separation(table: pl.DataFrame, settled: pl.DataFrame) -> list[Separ
     """Return J of the log and of each verifier, on the rollouts whose truth is settled."""
     key = "id" if "id" in settled.columns and table["id"].null_count() < table.height else "prompt"
     truths = settled.filter(pl.col("correct").is_not_null()).unique([key, "completion"])
-    known = table.join(truths.select(key, "completion", "correct"), on=[key, "completion"])
-    return [_separation(known, judge) for judge in JUDGES if known.height and known[JUDGES[judge]].count()]
+    return _separations(table.join(truths.select(key, "completion", "correct"), on=[key, "completion"]))
 
 
 def measure_by_decisions(table: pl.DataFrame) -> list[Separation]:
     """Return J of the log and of each verifier, on the rollouts of rows that reviewers kept or fixed."""
     known = table.filter(pl.col("decided_score").is_not_null())
-    known = known.with_columns(correct=pl.col("decided_score") >= PASSED)
-    return [_separation(known, judge) for judge in JUDGES if known.height and known[JUDGES[judge]].count()]
+    return _separations(known.with_columns(correct=pl.col("decided_score") >= PASSED))
 
 
 def count_decided(table: pl.DataFrame) -> dict[str, int]:
@@ -151,6 +149,10 @@ def count_decided(table: pl.DataFrame) -> dict[str, int]:
         "of_dropped_rows": dropped.height,
         "of_dropped_rows_paid": int(dropped["passes_log"].sum()),
     }
+
+
+def _separations(known: pl.DataFrame) -> list[Separation]:
+    return [_separation(known, judge) for judge in JUDGES if known.height and known[JUDGES[judge]].count()]
 
 
 def _separation(known: pl.DataFrame, judge: str) -> Separation:
@@ -176,6 +178,7 @@ def summarise(table: pl.DataFrame, flips: pl.DataFrame, prompts: pl.DataFrame) -
     """Return the counts of a report."""
     judged = table.filter(pl.col("reward").is_not_null() & pl.col("score_a").is_not_null())
     wrong = judged.filter(pl.col("passes_log") != pl.col("passes_a"))
+    reasons = wrong["reason_a"].value_counts()
     return {
         "judged_by_both": judged.height,
         "unjudged_in_log": table["reward"].null_count(),
@@ -188,7 +191,7 @@ def summarise(table: pl.DataFrame, flips: pl.DataFrame, prompts: pl.DataFrame) -
         "groups_with_errors": wrong["group"].n_unique(),
         "mean_cost": _mean(table["cost"]),
         "mean_advantage": _mean(table["advantage_corrected"].abs()),
-        "reasons": dict(wrong["reason_a"].value_counts().sort("count", descending=True).iter_rows()),
+        "reasons": dict(reasons.sort("count", "reason_a", descending=[True, False]).iter_rows()),
         "prompts": dict(prompts.drop_nulls("looks")["looks"].value_counts().sort("looks").iter_rows()),
     }
 
@@ -196,8 +199,3 @@ def summarise(table: pl.DataFrame, flips: pl.DataFrame, prompts: pl.DataFrame) -
 def _mean(values: pl.Series) -> float:
     mean = values.mean()
     return float(mean) if isinstance(mean, int | float) else 0.0
-
-
-def as_records(separations: list[Separation]) -> list[dict[str, Any]]:
-    """Return the separations as a summary has them."""
-    return [asdict(separation) for separation in separations]

@@ -12,25 +12,27 @@ the options of a row's verifier: both come from the set that is named beside the
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.rescore.rollout import Rollout
 from truegold.pipeline.sources.columns import Column, gold_texts, text_of
 from truegold.pipeline.sources.conversations import read_prompt, read_response
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
 from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Unusable, sample_values
 from truegold.pipeline.sources.row_columns import with_golds
-from truegold.pipeline.tables.rows import dump_json
+from truegold.pipeline.tables.rows import dump_json, normalise_for_id
+from truegold.pipeline.tables.run_files import Fields
 from truegold.verifiers import InputError
 from truegold.verifiers.adapters.nemo_gym import response_text
 
 PATTERNS = ("completions_*.parquet", "step-*.parquet", "traces.jsonl", "*rollouts*.jsonl", "[0-9]*.jsonl")
-"""What the trainers' logs are called, below a folder."""
+"""The names of the trainers' logs, below a folder."""
 _TEMPLATE = re.compile(
     r"<\|im_start\|>\w+\n?|<\|im_end\|>|<\|start_header_id\|>\w+<\|end_header_id\|>|<\|(?:eot_id|begin_of_text)\|>"
     r"|</?s>|\[/?INST\]|<(?:start|end)_of_turn>(?:user|model)?\n?|<｜[^｜]+｜>"
@@ -39,10 +41,39 @@ _TURN = re.compile(r"\n(?:user|assistant)\n")
 _TRL_OWN = {"step", "prompt", "completion", "advantage"}
 
 Values = Mapping[str, Any]
-Reader = Callable[[Values, Record, str], Iterator[Rollout]]
+Reader = Callable[[Values], Iterator[Fields]]
+"""Yields the fields of the rollouts of one record, but for file and line."""
 
 
-def read_logs(paths: Sequence[Path], reward: str | None = None) -> Iterator[Rollout]:
+@dataclass(frozen=True, slots=True)
+class LoggedRollout:
+    """A completion with the reward that it earned."""
+
+    file: str
+    """The name of the log file."""
+    line: int
+    """The number of the record in it, from 1."""
+    step: int | None
+    prompt: str
+    """The question, without a chat template where the log tells it apart."""
+    completion: str
+    reward: float | None
+    """What was logged; None where nothing could be judged."""
+    advantage: float | None = None
+    gold: str | None = None
+    """As logged; a set that is named beside the logs counts first."""
+    verifier: str | None = None
+    verifier_args: str = "{}"
+    logged_reading: str | None = None
+    """The answer that the logged reward was for, where the log has it."""
+
+    @property
+    def question(self) -> str:
+        """The prompt as rows are told apart by it."""
+        return normalise_for_id(self.prompt)
+
+
+def read_logs(paths: Sequence[Path], reward: str | None = None) -> Iterator[LoggedRollout]:
     """Yield the rollouts of log files and of folders with log files, in the order of files.
 
     `reward` names TRL's column of the reward, where there are several. Raises InputError where there are none.
@@ -67,7 +98,7 @@ def _natural_order(path: Path) -> list[Any]:
     return [int(part) if part.isdigit() else part for part in re.split(r"(\d+)", str(path))]
 
 
-def _read_file(path: Path, reward: str | None) -> Iterator[Rollout]:
+def _read_file(path: Path, reward: str | None) -> Iterator[LoggedRollout]:
     source = open_file(path, "auto", MAX_ROW_BYTES)
     ahead = list(islice(source.records, LOOK_AHEAD))
     samples = sample_values(ahead)
@@ -79,10 +110,11 @@ def _read_file(path: Path, reward: str | None) -> Iterator[Rollout]:
             yield from _rollouts_of(record, read, path.name)
 
 
-def _rollouts_of(record: Record, read: Reader, file: str) -> list[Rollout]:
+def _rollouts_of(record: Record, read: Reader, file: str) -> list[LoggedRollout]:
     """Return the rollouts of a record; none of one that has another shape than its file."""
     try:
-        return list(read(record.values, record, file))
+        base: Fields = {"file": file, "line": record.row_number, "step": _whole(record.values.get("step"))}
+        return [LoggedRollout(**(base | fields)) for fields in read(record.values)]
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError, Unusable):
         return []
 
@@ -90,10 +122,10 @@ def _rollouts_of(record: Record, read: Reader, file: str) -> list[Rollout]:
 def _reader_of(samples: Sequence[Values], path: Path, reward: str | None) -> Reader:
     names = {name for values in samples for name in values}
     if {"completion", "reward_terms"} <= names or {"completion", "score", "prompt"} <= names:
-        return _read_own
+        return lambda values: _read_completion(values, "score")
     if {"prompt", "completion"} <= names:
         column = reward or _trl_reward(samples, names, path)
-        return lambda values, record, file: _read_trl(values, record, file, column)
+        return lambda values: _read_completion(values, column)
     if {"input", "output", "score"} <= names:
         return _read_verl
     if {"responses_create_params", "response"} <= names:
@@ -124,65 +156,41 @@ def _trl_reward(samples: Sequence[Values], names: set[str], path: Path) -> str:
     return numeric[0]
 
 
-def _read_trl(values: Values, record: Record, file: str, column: str) -> Iterator[Rollout]:
-    yield Rollout(
-        file,
-        record.row_number,
-        _whole(values.get("step")),
-        _question(values.get("prompt")),
-        _response(values.get("completion")),
-        _score(values.get(column)),
-        _score(values.get("advantage")),
+def _read_completion(values: Values, reward: str) -> Iterator[Fields]:
+    """Read a line of TRL's or of truegold's own logs."""
+    yield {
+        "prompt": _question(values.get("prompt")),
+        "completion": _response(values.get("completion")),
+        "reward": _score(values.get(reward)),
+        "advantage": _score(values.get("advantage")),
         **_golds(values, "gold", "answer", "ground_truth", "solution"),
-        logged_reading=_first(values, "truegold_extracted", "extracted", "parsed_answer"),
-    )
+        "logged_reading": _first(values, "truegold_extracted", "extracted", "parsed_answer"),
+    }
 
 
-def _read_verl(values: Values, record: Record, file: str) -> Iterator[Rollout]:
-    yield Rollout(
-        file,
-        record.row_number,
-        _whole(values.get("step")),
-        _without_template(text_of(values.get("input")) or ""),
-        _response(values.get("output")),
-        None if values.get("judged") == 0 else _score(values.get("score")),
+def _read_verl(values: Values) -> Iterator[Fields]:
+    yield {
+        "prompt": _without_template(text_of(values.get("input")) or ""),
+        "completion": _response(values.get("output")),
+        "reward": None if values.get("judged") == 0 else _score(values.get("score")),
         **_golds(values, "gts"),
-        logged_reading=_first(values, "extracted", "pred"),
-    )
+        "logged_reading": _first(values, "extracted", "pred"),
+    }
 
 
-def _read_own(values: Values, record: Record, file: str) -> Iterator[Rollout]:
-    yield Rollout(
-        file,
-        record.row_number,
-        _whole(values.get("step")),
-        _question(values.get("prompt")),
-        _response(values.get("completion")),
-        _score(values.get("score")),
-        _score(values.get("advantage")),
-        **_golds(values, "gold"),
-        logged_reading=text_of(values.get("extracted")),
-    )
-
-
-def _read_nemo_gym(values: Values, record: Record, file: str) -> Iterator[Rollout]:
+def _read_nemo_gym(values: Values) -> Iterator[Fields]:
     metadata = parse_structure(values.get("verifier_metadata")) or {}
-    prompt = text_of(values.get("question")) or _question(Column("responses_create_params.input")(values))
-    yield Rollout(
-        file,
-        record.row_number,
-        _whole(values.get("step")),
-        prompt,
-        response_text(parse_structure(values.get("response")) or {}),
-        None if values.get("judged") is False else _score(values.get("reward")),
-        gold=text_of(values.get("expected_answer")),
-        verifier=text_of(metadata.get("verifier")),
-        verifier_args=_arguments(metadata.get("verifier_args")),
-        logged_reading=text_of(values.get("extracted_answer")),
-    )
+    yield {
+        "prompt": text_of(values.get("question")) or _question(Column("responses_create_params.input")(values)),
+        "completion": response_text(parse_structure(values.get("response")) or {}),
+        "reward": None if values.get("judged") is False else _score(values.get("reward")),
+        "gold": text_of(values.get("expected_answer")),
+        **_verifier_of(metadata),
+        "logged_reading": text_of(values.get("extracted_answer")),
+    }
 
 
-def _read_trace(values: Values, record: Record, file: str) -> Iterator[Rollout]:
+def _read_trace(values: Values) -> Iterator[Fields]:
     """Read an episode of verifiers v1, which has one trace or several."""
     for trace in values.get("traces") or [values]:
         data: Values = (trace.get("task") or {}).get("data") or {}
@@ -191,17 +199,14 @@ def _read_trace(values: Values, record: Record, file: str) -> Iterator[Rollout]:
             entry["score"] * entry.get("weight", 1.0) if isinstance(entry, Mapping) else float(entry)
             for entry in rewards
         ]
-        yield Rollout(
-            file,
-            record.row_number,
-            _whole((values.get("work") or {}).get("step")),
-            _question(data.get("prompt")),
-            trace.get("root_reply") or _last_sampled(trace.get("nodes") or ()),
-            sum(scores) if scores else None,
-            gold=_first(data, "gold", "answer"),
-            verifier=text_of(data.get("verifier")),
-            verifier_args=_arguments(data.get("verifier_args")),
-        )
+        yield {
+            "step": _whole((values.get("work") or {}).get("step")),
+            "prompt": _question(data.get("prompt")),
+            "completion": trace.get("root_reply") or _last_sampled(trace.get("nodes") or ()),
+            "reward": sum(scores) if scores else None,
+            "gold": _first(data, "gold", "answer"),
+            **_verifier_of(data),
+        }
 
 
 def _last_sampled(nodes: Sequence[Values]) -> str:
@@ -234,23 +239,25 @@ def _first(values: Values, *names: str) -> str | None:
     return next((text for name in names if (text := text_of(values.get(name))) is not None), None)
 
 
-def _golds(values: Values, *names: str) -> dict[str, Any]:
+def _golds(values: Values, *names: str) -> Fields:
     """Return gold, of the first column that has any, and the arguments with the others of a list."""
     golds = next((golds for name in names if (golds := gold_texts(values.get(name)))), [])
     gold, arguments = with_golds({}, golds)
     return {"gold": gold, "verifier_args": dump_json(arguments)}
 
 
-def _arguments(value: Any) -> str:
-    return value if isinstance(value, str) else dump_json(value or {})
+def _verifier_of(values: Values) -> Fields:
+    arguments = values.get("verifier_args")
+    return {
+        "verifier": text_of(values.get("verifier")),
+        "verifier_args": arguments if isinstance(arguments, str) else dump_json(arguments or {}),
+    }
 
 
 def _whole(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and value == value else None  # noqa: PLR0124  NaN differs.
+    return int(value) if isinstance(value, int | float) and not math.isnan(value) else None
 
 
 def _score(value: Any) -> float | None:
     """Return a number, None for NaN, which TRL writes for None."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return float(value) if isinstance(value, bool) else None
-    return float(value) if value == value else None  # noqa: PLR0124  NaN differs from itself.
+    return float(value) if isinstance(value, int | float) and not math.isnan(value) else None

@@ -9,22 +9,23 @@ read; `prompts.parquet` every prompt that looks mislabeled, dead or saturated; `
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import tee
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pyarrow as pa
 
-from truegold.pipeline.rescore.logs import read_logs
-from truegold.pipeline.rescore.rollout import Rollout
-from truegold.pipeline.rescore.truths import Decide, DecidedRow, Truths
-from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.tables.rows import TableWriter, dump_json
+from truegold.pipeline.config.sources import FileSource
+from truegold.pipeline.export.convert import read_tables, tables_of
+from truegold.pipeline.rescore.logs import LoggedRollout, read_logs
+from truegold.pipeline.running.progress import NullProgress, Progress
+from truegold.pipeline.tables.rows import Row, TableWriter, dump_json, normalise_for_id
+from truegold.pipeline.tables.run_files import Fields
 from truegold.verifiers import InputError, Item, Verdict, fingerprint, resolve, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S
 
@@ -34,7 +35,12 @@ PASSED = 0.5
 TEXT_CHARS = 20_000
 """Tables keep so much of a completion: its end, where answers stand."""
 ROW_VERIFIER = "row"
-"""What a verifier is called that is each row's own."""
+"""The name that stands for each row's own verifier."""
+
+MIN_CHARS = 20
+"""A shorter question may stand in another one by chance."""
+KEY_CHARS = 40
+"""Questions are looked up within a prompt by so many of their last characters."""
 
 ROLLOUT_SCHEMA = pa.schema(
     [
@@ -64,6 +70,92 @@ ROLLOUT_SCHEMA = pa.schema(
         ],
     ]
 )
+
+
+@dataclass(frozen=True)
+class DecidedRow:
+    """What reviewers have decided about a row."""
+
+    decision: str
+    row: Row | None
+    """The row with the gold that they stand for; None where they dropped it."""
+
+
+Decide = Callable[[Row], DecidedRow | None]
+"""Returns the decision about a row; None where nothing stands."""
+
+
+def _item_of(row: Row, rollout: LoggedRollout, verifier: str) -> Item:
+    return Item(rollout.completion, row["gold"], verifier, row["verifier_args"], row["prompt"])
+
+
+class KnownRows:
+    """The rows of the set that a run was trained on, found by the prompts of its rollouts.
+
+    A log's prompt may have instructions around the question, or be cut, so that a row is looked for by the same text
+    first and then by a question that stands whole within the prompt.
+    """
+
+    def __init__(self, data: Path | None, decide: Decide) -> None:
+        """Read the set: a run, an exported set, or any file. Raises InputError where it cannot be read."""
+        self._rows: dict[str, Row] = {}
+        self._by_end: dict[str, list[str]] = {}
+        self._by_prompt: dict[str, Row | None] = {}
+        self._decide = decide
+        self._decisions: dict[str, DecidedRow | None] = {}
+        for row in _read(data) if data is not None else ():
+            question = normalise_for_id(row["prompt"])
+            self._rows[question] = row
+            if len(question) >= MIN_CHARS:
+                self._by_end.setdefault(question[-KEY_CHARS:], []).append(question)
+        self._ends = sorted(set(map(len, self._by_end)), reverse=True)
+
+    def row_of(self, rollout: LoggedRollout) -> Row | None:
+        """Return the row that a rollout answers; None where the set has none."""
+        question = rollout.question
+        if question not in self._by_prompt:
+            self._by_prompt[question] = self._rows.get(question) or self._row_within(question)
+        return self._by_prompt[question]
+
+    def decision_on(self, rollout: LoggedRollout) -> DecidedRow | None:
+        """Return what was decided about a rollout's row; each row is asked about once."""
+        row = self.row_of(rollout)
+        if row is None:
+            return None
+        if row["id"] not in self._decisions:
+            self._decisions[row["id"]] = self._decide(row)
+        return self._decisions[row["id"]]
+
+    def item(self, rollout: LoggedRollout, verifier: str | None) -> Item | None:
+        """Return what is asked of a verifier about a rollout; None where nothing is known to judge it by.
+
+        `verifier` judges in place of the row's own, with its arguments, where it is another one.
+        """
+        row = self.row_of(rollout)
+        if row is not None:
+            return _item_of(row, rollout, verifier or row["verifier"])
+        if rollout.gold is None and rollout.verifier is None:
+            return None
+        name = verifier or rollout.verifier or "math"
+        return Item(rollout.completion, rollout.gold, name, rollout.verifier_args, rollout.prompt or None)
+
+    def _row_within(self, prompt: str) -> Row | None:
+        inside: set[str] = set()
+        for length in self._ends:
+            for start in range(len(prompt) - length + 1):
+                for question in self._by_end.get(prompt[start : start + length], ()):
+                    if prompt.startswith(question, start + length - len(question)):
+                        inside.add(question)
+        longest = max(inside, key=len, default=None)
+        return None if longest is None else self._rows[longest]
+
+
+def _read(data: Path) -> list[Row]:
+    with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
+        # Rollouts are looked up by the last user message, as `logs` reads it out of them.
+        source = FileSource(path=str(data), last_turn_only=True)
+        tables, _ = tables_of(data, source, Path(scratch), NullProgress())
+        return list(read_tables(tables))
 
 
 @dataclass
@@ -100,20 +192,21 @@ def rescore(
     rescored = Rescored(verifiers=tuple("each row's own" if name is None else fingerprint(name) for name in names))
     for name in filter(None, names):
         resolve(name)
-    truths = Truths(data)
+    rows = KnownRows(data, decide)
     progress.start("verifying logged completions")
-    groups = _Groups()
-    rollouts, to_write = tee(_known(read_logs(runs, reward), truths, rescored))
-    decided = _DecidedRows(truths, decide)
-    questions = (item for rollout in rollouts for item in _questions(rollout, truths, names, decided))
+    groups: dict[tuple[str, int | None, str], int] = {}
+    rollouts, to_write = tee(_judgeable(read_logs(runs, reward), rows, rescored))
+    questions = (item for rollout in rollouts for item in _questions(rollout, rows, names))
     verdicts = verify_batch(questions, workers, item_deadline_s=deadline_s)
     out_dir.mkdir(parents=True, exist_ok=True)
     with closing(verdicts), TableWriter(out_dir / ROLLOUTS_FILE, ROLLOUT_SCHEMA) as writer:  # type: ignore[type-var]
         for rollout in to_write:
-            record = _record(rollout, truths, groups)
+            # Without a step, all completions of a prompt in a file are one group.
+            group = ("" if rollout.step is not None else rollout.file, rollout.step, rollout.question)
+            record = _record(rollout, rows.row_of(rollout), groups.setdefault(group, len(groups)))
             for side, _ in zip("ab", names, strict=False):
                 record |= _verdict_columns(next(verdicts), side)
-            record |= _decided_columns(decided.decision_on(rollout), verdicts)
+            record |= _decided_columns(rows.decision_on(rollout), verdicts)
             writer.write(record)
             progress.advance()
     if not writer.rows:
@@ -124,63 +217,33 @@ def rescore(
     return rescored
 
 
-def _known(rollouts: Iterator[Rollout], truths: Truths, rescored: Rescored) -> Iterator[Rollout]:
+def _judgeable(rollouts: Iterator[LoggedRollout], rows: KnownRows, rescored: Rescored) -> Iterator[LoggedRollout]:
     """Yield the rollouts that can be judged, and count all."""
     for rollout in rollouts:
         rescored.rollouts += 1
         rescored.files[rollout.file] += 1
-        if truths.item(rollout, None) is None:
+        if rows.item(rollout, None) is None:
             rescored.unknown += 1
         else:
             yield rollout
 
 
-class _DecidedRows:
-    """What reviewers have decided about the rows that rollouts answer; each row is asked about once."""
-
-    def __init__(self, truths: Truths, decide: Decide) -> None:
-        self._truths, self._decide = truths, decide
-        self._known: dict[str, DecidedRow | None] = {}
-
-    def decision_on(self, rollout: Rollout) -> DecidedRow | None:
-        """Return what was decided about a rollout's row."""
-        row = self._truths.row_of(rollout)
-        if row is None:
-            return None
-        if row["id"] not in self._known:
-            self._known[row["id"]] = self._decide(row)
-        return self._known[row["id"]]
-
-
-def _questions(rollout: Rollout, truths: Truths, names: Sequence[str | None], decided: _DecidedRows) -> Iterator[Item]:
+def _questions(rollout: LoggedRollout, rows: KnownRows, names: Sequence[str | None]) -> Iterator[Item]:
     for name in names:
-        item = truths.item(rollout, name)
+        item = rows.item(rollout, name)
         assert item is not None
         yield item
-    decision = decided.decision_on(rollout)
-    if decision is not None and (item := decision.item(rollout)) is not None:
-        yield item
+    decided = rows.decision_on(rollout)
+    if decided is not None and decided.row is not None:
+        yield _item_of(decided.row, rollout, decided.row["verifier"])
 
 
-class _Groups:
-    """Numbers the groups: the completions of one prompt in one step."""
-
-    def __init__(self) -> None:
-        self._numbers: dict[tuple[str, int | None, str], int] = {}
-
-    def index_of(self, rollout: Rollout) -> int:
-        """Return the number of a rollout's group; without a step, all completions of a prompt in a file are one."""
-        key = ("" if rollout.step is not None else rollout.file, rollout.step, rollout.question)
-        return self._numbers.setdefault(key, len(self._numbers))
-
-
-def _record(rollout: Rollout, truths: Truths, groups: _Groups) -> dict[str, Any]:
-    row = truths.row_of(rollout)
+def _record(rollout: LoggedRollout, row: Row | None, group: int) -> Fields:
     return {
         "file": rollout.file,
         "line": rollout.line,
         "step": rollout.step,
-        "group": groups.index_of(rollout),
+        "group": group,
         "id": row["id"] if row else None,
         "prompt": row["prompt"] if row else rollout.prompt,
         "gold": row["gold"] if row else rollout.gold,
@@ -191,7 +254,7 @@ def _record(rollout: Rollout, truths: Truths, groups: _Groups) -> dict[str, Any]
     }
 
 
-def _verdict_columns(verdict: Verdict, side: str) -> dict[str, Any]:
+def _verdict_columns(verdict: Verdict, side: str) -> Fields:
     return {
         f"score_{side}": verdict.score,
         f"reason_{side}": str(verdict.reason),
@@ -200,7 +263,7 @@ def _verdict_columns(verdict: Verdict, side: str) -> dict[str, Any]:
     }
 
 
-def _decided_columns(decided: DecidedRow | None, verdicts: Iterator[Verdict]) -> dict[str, Any]:
+def _decided_columns(decided: DecidedRow | None, verdicts: Iterator[Verdict]) -> Fields:
     if decided is None:
         return {"decision": None, "decided_gold": None, "decided_score": None}
     row = decided.row

@@ -50,7 +50,7 @@ from truegold.pipeline.review.gold_reading import read_gold
 from truegold.pipeline.review.review_measures import FlagPrecision, measure_agreement, measure_flags
 from truegold.pipeline.review.reviewed_run import ReviewedRun, ReviewQueue, StaleRowError, UnknownRowError
 from truegold.pipeline.running.disk import disk_errors_reported
-from truegold.pipeline.tables.rows import Row, row_key
+from truegold.pipeline.tables.rows import row_key
 from truegold.verifiers import InputError, SetupError, TruegoldError
 
 Scope = MutableMapping[str, Any]
@@ -78,7 +78,7 @@ def loopback_hosts(port: int) -> frozenset[str]:
     return frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
 
 
-class Guard:
+class RequestGuard:
     """Refuses a request before the app sees it, with one line that says why."""
 
     def __init__(self, app: AsgiApp, hosts: Iterable[str], token: str) -> None:
@@ -112,19 +112,15 @@ class Guard:
             return error_response(403, "A page of another site sent this request.")
         token = headers.get(TOKEN_HEADER)
         if token is None and scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/"):
-            query = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=20) if _few(scope) else {}
-            token = query.get("token", [None])[0]
+            query: bytes = scope["query_string"]
+            if query.count(b"&") < 20:
+                token = parse_qs(query.decode("latin-1"), max_num_fields=20).get("token", [None])[0]
         if token is None or not secrets.compare_digest(token.encode(), self._token.encode()):
             return error_response(401, "The token is missing or wrong: open the address that the command printed.")
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > MAX_BODY:
             return error_response(413, f"The request is larger than {MAX_BODY:,} bytes.")
         return None
-
-
-def _few(scope: Scope) -> bool:
-    query: bytes = scope["query_string"]
-    return query.count(b"&") < 20
 
 
 def error_response(status: int, message: str) -> JSONResponse:
@@ -148,7 +144,7 @@ _STATUS: dict[type[Exception], int] = {UnknownRowError: 404, StaleRowError: 409,
 
 
 class _Body(BaseModel):
-    """What a request may hold."""
+    """The body of a request."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -261,7 +257,7 @@ class ReviewSession:
 
     def read(self, body: GoldBody) -> dict[str, Any]:
         """Say what another gold would do."""
-        row = self._row(body)
+        row = self.run.row_of(body.id, body.source_key)
         return asdict(read_gold(row, body.gold, self.run.responses(row_key(row))))
 
     def texts(self, body: RowBody) -> dict[str, Any]:
@@ -270,10 +266,6 @@ class ReviewSession:
         if texts is None:
             raise UnknownRowError(f"No row of {self.run.run_dir} has the id {body.id!r}.")
         return texts
-
-    def _row(self, body: RowBody) -> Row:
-        rows = self.run.rows_of(body.id)
-        return next((row for row in rows if (row["source"], row["source_row"]) == body.source_key), rows[0])
 
 
 def _shown(decision: Decision, stale: set[Decision]) -> dict[str, Any]:
@@ -323,7 +315,7 @@ def make_app(session: ReviewSession, hosts: frozenset[str], token: str) -> AsgiA
     ]
     explained = {TruegoldError: _explain, HTTPException: _explain_http, Exception: _explain_bug}
     app = Starlette(routes=routes, exception_handlers=explained)
-    return Guard(app, hosts, token)
+    return RequestGuard(app, hosts, token)
 
 
 def _taking(kind: type[BodyType], answer: Callable[[BodyType], dict[str, Any]]) -> Callable[[Request], Any]:

@@ -1,4 +1,4 @@
-"""What all reviewers together say of the rows of a run, before any of it is applied.
+"""Weighs what all reviewers say of the rows of a run, before any of it is applied.
 
     ada keep, bob keep       agreed: keep
     ada fix 16, bob unsure   agreed: fix 16
@@ -37,7 +37,7 @@ from truegold.pipeline.tables.rows import Row, RowKey, content_key, row_key
 
 @dataclass(frozen=True)
 class AgreedDecision:
-    """What the reviewers who are sure agree on."""
+    """The decision on which the reviewers who are sure agree."""
 
     kind: DecisionKind
     gold: str | None
@@ -55,10 +55,10 @@ class AgreedDecision:
 
 @dataclass(frozen=True)
 class Standing:
-    """What has been decided about a row."""
+    """All decisions about a row, and the one that they agree on."""
 
     agreed: AgreedDecision | None
-    """None where nobody is sure, or those who are disagree."""
+    """None where no reviewer is sure, or where those who are disagree."""
     current: tuple[Decision, ...]
     """The decisions about the row as it is."""
     stale: tuple[Decision, ...]
@@ -101,7 +101,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class Settlement:
-    """What a decision about one side of a conflict does to another side."""
+    """The effect of a decision about one side of a conflict on another side."""
 
     effect: Effect
     decided: str
@@ -117,14 +117,14 @@ class Settlement:
 
 @dataclass(frozen=True)
 class WeighedReview:
-    """What all decisions come to for the rows of a run."""
+    """The decisions about the rows of a run, weighed."""
 
     standings: Mapping[RowKey, Standing]
-    """What was decided about each row that anything was decided about."""
+    """The decisions about each row that has any."""
     conflicts: tuple[tuple[RowKey, ...], ...]
     """The rows of each conflict of labels that holds them back."""
     settlements: Mapping[RowKey, Settlement]
-    """What decisions about one side of these do to another one."""
+    """The effects of decisions about one side of these on another one."""
     unpayable: Mapping[RowKey, FlagRecord]
     """Why the golds that some rows were given cannot be paid by their verifiers."""
 

@@ -1,4 +1,4 @@
-"""What reviewers decide about rows: one line for each decision, in a JSON Lines file for each reviewer.
+"""Reviewers' decisions about rows: one line for each, in a JSON Lines file for each reviewer.
 
     {"id": "9f0c...", "seen": "51b7...", "decision": "fix", "gold": "16", "note": "12+9", "reviewer": "ada", "at": ...}
     {"id": "9f0c...", "decision": "undo", "reviewer": "ada", "at": "2026-02-03T10:01:12Z"}
@@ -37,7 +37,7 @@ MAX_NOTE = 10_000
 
 
 class DecisionKind(StrEnum):
-    """What a reviewer decides about a row."""
+    """The kinds of decisions about a row."""
 
     KEEP = "keep"
     DROP = "drop"
@@ -48,7 +48,7 @@ class DecisionKind(StrEnum):
 
 
 class Decision(BaseModel):
-    """What one reviewer decided about one row."""
+    """One reviewer's decision about one row."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -58,13 +58,13 @@ class Decision(BaseModel):
     """The content of the row as its reviewer saw it (`truegold.pipeline.tables.rows.content_key`). A row that has other
     content by now is not touched; without it the identity alone counts."""
     decision: DecisionKind
-    """What becomes of the row."""
+    """The kind of decision."""
     gold: str | None = Field(default=None, max_length=MAX_GOLD)
     """The right gold, which goes with a fix alone."""
     note: str | None = Field(default=None, max_length=MAX_NOTE)
-    """The reviewer's reason, for whoever reads it later."""
+    """The reviewer's reason, for later readers."""
     drawn: str | None = Field(default=None, pattern=r"^(suspicious|random:\d{1,19})$")
-    """How the row came before its reviewer: as one of the most suspicious, or drawn at random with this seed."""
+    """The draw by which the row came before its reviewer: one of the most suspicious, or at random with this seed."""
     blind: bool = False
     """Whether the reviewer could not see what others had decided about the row."""
     reviewer: str = Field(min_length=1, max_length=MAX_REVIEWER)

@@ -1,4 +1,4 @@
-"""What becomes of a row when a reviewer gives it another gold: how its verifier reads it, and what its samples earn.
+"""Reads a gold that a reviewer proposes: as what its verifier reads it, and what the row's samples would earn.
 
     gold 26 -> 28     read as 28; 3 of 20 samples passed, 17 do now: those that answered 28
 
@@ -8,7 +8,7 @@ A gold that its verifier cannot pay is not applied by `settle`, and the reviewer
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,12 +31,12 @@ BATCH_DEADLINE_S = 60.0
 
 @dataclass(frozen=True)
 class Response:
-    """What samples answered, and what it earned under the gold that the row has."""
+    """A sampled response, and its score under the gold that the row has."""
 
     text: str
     """A whole completion, or an answer."""
     answer: str
-    """What stands for it in a list."""
+    """The answer that stands for it in a list."""
     votes: int
     score: float | None
 
@@ -53,12 +53,12 @@ class AnswerChange:
 
 @dataclass(frozen=True)
 class GoldReading:
-    """What a new gold would do."""
+    """The effects that a new gold would have."""
 
     readable: bool | None
     """Whether the verifier can pay it; None where the verifier judges no golds."""
     reading: str | None
-    """What the verifier reads it as."""
+    """The gold as the verifier reads it."""
     verdict: str | None
     """The reason of its verdict on gold itself."""
     passes_before: int
@@ -67,7 +67,7 @@ class GoldReading:
     """Samples that were judged under the new gold."""
     changes: tuple[AnswerChange, ...]
     message: str | None
-    """What the reviewer should know, in a line."""
+    """A line that the reviewer should know."""
 
 
 def with_gold(row: Row, gold: str | None) -> Row:
@@ -102,33 +102,29 @@ def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading
     fault = next((reasons[reason] for reason in UNPAYABLE_REASONS if reason in reasons), None)
     judged = sorted(responses, key=lambda response: -response.votes)[:MAX_RESPONSES]
     to_judge = [Item(response.text, gold, row["verifier"], row["verifier_args"], row["prompt"]) for response in judged]
-    verdicts = list(verify_batch(to_judge, workers=1, item_deadline_s=DEADLINE_S))
-    scores = [verdict.score for verdict in verdicts]
-    verdict = examined.verdict
+    verdicts = verify_batch(to_judge, workers=1, item_deadline_s=DEADLINE_S)
+    rejudged = [(response, verdict.score) for response, verdict in zip(judged, verdicts, strict=True)]
     return GoldReading(
         readable=fault is None,
         reading=examined.reading,
-        verdict=None if verdict is None else str(verdict.reason),
+        verdict=None if examined.verdict is None else str(examined.verdict.reason),
         passes_before=sum(response.votes for response in judged if response.score == 1),
-        passes_after=sum(response.votes for response, score in zip(judged, scores, strict=True) if score == 1),
-        judged=sum(response.votes for response, score in zip(judged, scores, strict=True) if score is not None),
-        changes=_changes(judged, scores),
-        message=_message(row, fault, SOLUTION_REASON in reasons, examined.flags),
+        passes_after=sum(response.votes for response, score in rejudged if score == 1),
+        judged=sum(response.votes for response, score in rejudged if score is not None),
+        changes=_changes(rejudged),
+        message=_message(row, fault, reasons.get(SOLUTION_REASON)),
     )
 
 
-def _changes(responses: Sequence[Response], scores: Sequence[float | None]) -> tuple[AnswerChange, ...]:
+def _changes(rejudged: Iterable[tuple[Response, float | None]]) -> tuple[AnswerChange, ...]:
     votes: Counter[tuple[str, float | None, float | None]] = Counter()
-    for response, score in zip(responses, scores, strict=True):
+    for response, score in rejudged:
         if score != response.score:
             votes[response.answer, response.score, score] += response.votes
     return tuple(AnswerChange(answer, count, before, after) for (answer, before, after), count in votes.most_common())
 
 
-def _message(row: Row, fault: FlagRecord | None, contradicts_solution: bool, flags: Sequence[FlagRecord]) -> str | None:
+def _message(row: Row, fault: FlagRecord | None, contradiction: FlagRecord | None) -> str | None:
     if fault is not None:
         return f"The verifier {row['verifier']} could pay no answer for this gold: {fault['reason']}. It would be held."
-    if contradicts_solution:
-        suggestion = next(flag["suggestion"] for flag in flags if flag["reason"] == SOLUTION_REASON)
-        return f"The row's own solution ends in {suggestion}."
-    return None
+    return None if contradiction is None else f"The row's own solution ends in {contradiction['suggestion']}."

@@ -1,4 +1,4 @@
-"""How far a review has come: what is decided and what waits, how often flags were right, how far reviewers agree.
+"""The state of a review: what is decided and what waits, how often flags were right, how far reviewers agree.
 
     waiting    12 rows: proof 7, conflicting_labels 5
     decided    45 rows: 30 keep, 10 drop, 5 fix
@@ -44,7 +44,7 @@ from truegold.verifiers.rates import wilson_interval
 
 @dataclass(frozen=True)
 class Agreement:
-    """How far two reviewers agree."""
+    """The agreement of two reviewers."""
 
     reviewers: tuple[str, str]
     pairs: int
@@ -100,7 +100,7 @@ def cohen_kappa(
 
 @dataclass(frozen=True)
 class FlagPrecision:
-    """How often the flags of one reason were right. Intervals are Wilson's, 95 %."""
+    """The precision of the flags of one reason. Intervals are Wilson's, 95 %."""
 
     reason: str
     detector: str
@@ -112,10 +112,10 @@ class FlagPrecision:
     high: float
     random_right: int
     random_decided: int
-    """Of the rows that were drawn at random alone."""
+    """The same counts of the rows that were drawn at random alone."""
     random_low: float | None
     random_high: float | None
-    """None where no row was."""
+    """None where no row was drawn at random."""
 
     def tier(self, min_decisions: int) -> bool | None:
         """Return whether such flags should hold rows back; None where too few rows drawn at random tell."""

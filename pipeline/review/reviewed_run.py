@@ -20,7 +20,7 @@ import polars as pl
 from pydantic import ValidationError
 
 from truegold.pipeline.report.explain import find_rows
-from truegold.pipeline.rescore.truths import Decide, DecidedRow
+from truegold.pipeline.rescore.rescore import Decide, DecidedRow
 from truegold.pipeline.review.consensus import AgreedDecision, WeighedReview, weigh_decisions, weigh_review
 from truegold.pipeline.review.decisions import (
     DECISIONS,
@@ -32,7 +32,7 @@ from truegold.pipeline.review.decisions import (
 )
 from truegold.pipeline.review.gold_reading import Response, takes_gold, with_gold
 from truegold.pipeline.running.stage_table import ROW_STAGES
-from truegold.pipeline.tables.ledger import DROPPED_FILE, FlagRecord
+from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, FlagRecord
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
 from truegold.pipeline.tables.rows import KEY, Row, RowKey, content_key
 from truegold.pipeline.tables.run_files import RunFiles, open_finished, read_resolved
@@ -59,7 +59,7 @@ class ReviewedRun:
     run_dir: Path
     files: RunFiles
     folder: Path
-    """Where the decisions are."""
+    """The folder of the decisions."""
 
     @classmethod
     def open(cls, run_dir: Path, folder: Path | None = None) -> ReviewedRun:
@@ -76,19 +76,27 @@ class ReviewedRun:
         return run
 
     @property
+    def _last_stage(self) -> str:
+        return next(stage for stage in BEFORE_SETTLE if stage in self.files)
+
+    @property
     def rows(self) -> pl.LazyFrame:
         """The rows that may be decided about."""
-        stage = next(stage for stage in BEFORE_SETTLE if stage in self.files)
-        table = self.files.table(stage, "rows.parquet")
+        table = self.files.table(self._last_stage, "rows.parquet")
         assert table is not None  # Every stage that rows pass through writes them.
         return table
 
     def rows_of(self, row_id: str) -> list[Row]:
         """Return the rows of this content. UnknownRowError where none can be decided about."""
-        rows = _as_rows(self.rows.filter(pl.col("id") == row_id))
+        rows = self._read_rows([row_id])
         if not rows:
             raise UnknownRowError(f"No row of {self.run_dir} has the id {row_id!r}.", self._where_it_went(row_id))
         return rows
+
+    def row_of(self, row_id: str, source_key: tuple[str, int] | None) -> Row:
+        """Return the row of this content from this source, else the first of this content."""
+        rows = self.rows_of(row_id)
+        return next((row for row in rows if (row["source"], row["source_row"]) == source_key), rows[0])
 
     def resolve(self, name: str) -> str:
         """Return the id that the first digits of an id, or a source and a row, mean. InputError where that is none."""
@@ -121,7 +129,7 @@ class ReviewedRun:
         decision.
         """
         rows = self.rows_of(row_id)
-        row = next((row for row in rows if (row["source"], row["source_row"]) == source_key), rows[0])
+        row = self.row_of(row_id, source_key)
         if seen is not None and seen not in {content_key(row) for row in rows}:
             raise StaleRowError(f"The row {row_id} has changed since it was shown.", "Reload the page.")
         if decision is DecisionKind.FIX and not takes_gold(row):
@@ -157,27 +165,26 @@ class ReviewedRun:
         decisions = load_decisions(self.folder)
         flags = self.decided_flags(decisions)
         conflicts = [flag["id"] for flag in flags if flag["reason"] == CONFLICTING_LABELS]
-        known = pl.Series([*decisions, *conflicts], dtype=pl.String)
-        return weigh_review(_as_rows(self.rows.filter(pl.col("id").is_in(known.implode()))), flags, decisions)
+        return weigh_review(self._read_rows([*decisions, *conflicts]), flags, decisions)
+
+    def _read_rows(self, row_ids: Iterable[str]) -> list[Row]:
+        rows = self.rows.filter(_has_id(row_ids)).sort(KEY[1:])
+        return cast("list[Row]", rows.collect().to_dicts())
 
     def decided_flags(self, row_ids: Iterable[str]) -> list[FlagRecord]:
         """Return the flags of rows with these ids, and those of all conflicts, as they hold rows back by themselves."""
-        decided = pl.col("id").is_in(pl.Series(list(row_ids), dtype=pl.String).implode())
-        stage = next(stage for stage in BEFORE_SETTLE if stage in self.files)
-        tables = [self.files.table(stage, "flags.parquet"), self.files.table("profile", "flags.parquet")]
-        chosen = [
-            table.filter(decided | (pl.col("reason") == CONFLICTING_LABELS)) for table in tables if table is not None
-        ]
-        return cast("list[FlagRecord]", pl.concat(chosen).collect().to_dicts())
+        is_known = _has_id(row_ids) | (pl.col("reason") == CONFLICTING_LABELS)
+        tables = self.files.tables(FLAGS_FILE, (self._last_stage, "profile"))
+        flags = pl.concat([table.filter(is_known) for _, table in tables])
+        return cast("list[FlagRecord]", flags.collect().to_dicts())
 
     def responses(self, key: RowKey) -> list[Response]:
         """Return what was sampled of a row, each different text once: whole completions, else answers of systems."""
-        row_id, source, source_row = key
-        is_row = (pl.col("id") == row_id) & (pl.col("source") == source) & (pl.col("source_row") == source_row)
         samples = self.files.table("profile", "samples.parquet")
         if samples is None:
             return []
-        texts = samples.filter(is_row).group_by("completion", "extracted", "score").agg(pl.len()).collect()
+        is_row = [pl.col(name) == value for name, value in zip(KEY, key, strict=True)]
+        texts = samples.filter(*is_row).group_by("completion", "extracted", "score").agg(pl.len()).collect()
         return [
             Response(completion, extracted or "(no answer)", votes, score)
             for completion, extracted, score, votes in texts.sort("len", "completion", descending=True).iter_rows()
@@ -189,8 +196,8 @@ def _decisions_folder(run_dir: Path) -> Path:
     return Path(named) if named else run_dir / DECISIONS
 
 
-def _as_rows(table: pl.LazyFrame) -> list[Row]:
-    return cast("list[Row]", table.sort(KEY[1:]).collect().to_dicts())
+def _has_id(row_ids: Iterable[str]) -> pl.Expr:
+    return pl.col("id").is_in(pl.Series(list(row_ids), dtype=pl.String).implode())
 
 
 Population = Literal["flagged", "all"]
@@ -206,7 +213,7 @@ class ReviewQueue:
     """
 
     drawn: str = "suspicious"
-    """How they were drawn, as decisions record it."""
+    """The draw, as decisions record it."""
     keys: tuple[RowKey, ...] | None = None
     """In their order; None for all rows with the most suspicious first."""
     blind: bool = False
@@ -217,10 +224,10 @@ def draw_at_random(run: ReviewedRun, rows: int, seed: int, among: Population) ->
     """Return so many rows at random, of those with a flag or of all; a larger draw begins with a smaller one's rows."""
     population = run.rows.select(KEY)
     if among == "flagged":
-        tables = [run.files.table(stage, "flags.parquet") for stage in (*BEFORE_SETTLE, "profile")]
-        flagged = pl.concat([table.select(KEY) for table in tables if table is not None])
+        tables = run.files.tables(FLAGS_FILE, (*BEFORE_SETTLE, "profile"))
+        flagged = pl.concat([table.select(KEY) for _, table in tables])
         population = population.join(flagged, on=KEY, how="semi")
-    keys = _shuffle(population.collect().iter_rows(), seed)
+    keys = _shuffle(population.collect().rows(), seed)
     if not keys:
         raise InputError(f"No row of {run.run_dir} is flagged.", "Draw among all rows: --among all.")
     return ReviewQueue(f"random:{seed}", tuple(keys[:rows]))
@@ -228,13 +235,12 @@ def draw_at_random(run: ReviewedRun, rows: int, seed: int, among: Population) ->
 
 def second_look(run: ReviewedRun, reviewer: str, seed: int) -> ReviewQueue:
     """Return the rows that a reviewer has decided about, in another order, to be decided without seeing how."""
-    decided = {
+    decided = [
         row_id
         for row_id, decisions in load_decisions(run.folder).items()
         if any(decision.reviewer == reviewer for decision in decisions)
-    }
-    ids = pl.Series(sorted(decided), dtype=pl.String)
-    keys = _shuffle(run.rows.select(KEY).filter(pl.col("id").is_in(ids.implode())).collect().iter_rows(), seed)
+    ]
+    keys = _shuffle(run.rows.select(KEY).filter(_has_id(decided)).collect().rows(), seed)
     if not keys:
         raise InputError(
             f"{reviewer} has decided about no row of {run.run_dir}.", f"Look at the names of the files in {run.folder}."
@@ -242,11 +248,11 @@ def second_look(run: ReviewedRun, reviewer: str, seed: int) -> ReviewQueue:
     return ReviewQueue(f"random:{seed}", tuple(keys), blind=True)
 
 
-def _shuffle(keys: Iterable[tuple[str, ...]], seed: int) -> list[RowKey]:
+def _shuffle(keys: Iterable[RowKey], seed: int) -> list[RowKey]:
     """Return one row of each content in an order that seed and content alone decide."""
     first_of_id: dict[str, RowKey] = {}
-    for row_id, source, source_row in keys:
-        first_of_id.setdefault(row_id, (row_id, source, int(source_row)))
+    for key in keys:
+        first_of_id.setdefault(key[0], key)
     return sorted(first_of_id.values(), key=lambda key: hashlib.sha256(f"{seed}:{key[0]}".encode()).digest())
 
 

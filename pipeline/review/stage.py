@@ -60,11 +60,11 @@ from truegold.pipeline.tables.rows import (
 OPEN_FLAGS_FILE = "open_flags.parquet"
 """The flags that no reviewer has decided about, of the rows that pass."""
 DECIDED_FILE = "decided.parquet"
-"""The keys of the rows that pass by a reviewer's agreed."""
+"""The keys of the rows that pass by a reviewer's decision."""
 STALE_FILE = "stale_decisions.jsonl"
 """Every decision that was not applied, with why."""
 STALE_SHOWN = 20
-"""How many stale decisions a report lists by id; their count is in it as well."""
+"""The stale decisions that a report lists by id; their count is in it as well."""
 
 DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 
@@ -91,10 +91,13 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
         for row in track(read_rows(inputs["rows"]), progress, "settle", total):
             key = row_key(row)
             standing = review.standings.get(key, UNDECIDED)
-            if (fault := review.unpayable.get(key)) is not None:
-                _hold_fix(row, blocking.get(key, []), standing, fault, ledger)
+            reasons = blocking.get(key, [])
+            if (fault := review.unpayable.get(key)) is not None and (fix := standing.agreed) is not None:
+                # Its verifier could not pay any answer for the new gold.
+                unpayable = {"reviewers": fix.reviewers, "gold": fix.gold, "fault": fault["reason"]}
+                ledger.drop(row, "fix_unpayable", flags=reasons, **unpayable)
                 continue
-            settled = _settle_row(row, blocking.get(key, []), standing, review.settlements.get(key), ledger)
+            settled = _settle_row(row, reasons, standing, review.settlements.get(key), ledger)
             if settled is None:
                 continue
             cleared.write(settled)
@@ -144,20 +147,16 @@ def _write_tiers(flags: Path, target: Path, tiers: Mapping[str, bool]) -> None:
 def _write_stale(path: Path, review: WeighedReview, decisions: Decisions) -> dict[str, Any]:
     """List the decisions that do not apply, and return how many there are of each kind."""
     ids = {key[0] for key in review.standings}
-    changed = {decision: standing for standing in review.standings.values() for decision in standing.stale}
+    changed = list(dict.fromkeys(decision for standing in review.standings.values() for decision in standing.stale))
     gone = [decision for row_id in sorted(decisions.keys() - ids) for decision in decisions[row_id]]
     with path.open("wb") as file:
-        for why, stale in (("gone", gone), ("changed", list(changed))):
+        for why, stale in (("gone", gone), ("changed", changed)):
             for decision in stale:
                 line = {"why": why, **decision.model_dump(mode="json", exclude_defaults=True, by_alias=True)}
                 file.write(orjson.dumps(line) + b"\n")
     stale_ids = list(dict.fromkeys(decision.id for decision in (*gone, *changed)))
-    return {
-        "count": len(gone) + len(changed),
-        "gone": len(gone),
-        "changed": len(changed),
-        "ids": stale_ids[:STALE_SHOWN],
-    }
+    counts = {"count": len(gone) + len(changed), "gone": len(gone), "changed": len(changed)}
+    return {**counts, "ids": stale_ids[:STALE_SHOWN]}
 
 
 def _blocking_reasons(path: Path) -> dict[RowKey, list[str]]:
@@ -173,15 +172,9 @@ def _settle_row(
     row: Row, reasons: list[str], standing: Standing, settlement: Settlement | None, ledger: Ledger
 ) -> Row | None:
     """Return the row as it passes, or None where it was dropped or held."""
-    for decision in standing.stale:
-        ledger.flag(
-            row,
-            "stale_decision",
-            decision=decision.decision,
-            reviewer=decision.reviewer,
-            seen=decision.seen,
-            now=content_key(row),
-        )
+    for stale in standing.stale:
+        known = {"decision": stale.decision, "reviewer": stale.reviewer, "seen": stale.seen}
+        ledger.flag(row, "stale_decision", **known, now=content_key(row))
     if standing.agreed is not None:
         return _apply_decision(row, reasons, standing.agreed, settlement, ledger)
     if standing.disagree:
@@ -200,19 +193,6 @@ def _settle_row(
     if settlement is not None:
         ledger.keep(row, settlement.effect, **settlement.evidence())
     return row
-
-
-def _hold_fix(row: Row, reasons: list[str], standing: Standing, fault: FlagRecord, ledger: Ledger) -> None:
-    """Hold a row back whose new gold its verifier could not pay any answer for."""
-    assert standing.agreed is not None
-    ledger.drop(
-        row,
-        "fix_unpayable",
-        flags=reasons,
-        reviewers=standing.agreed.reviewers,
-        gold=standing.agreed.gold,
-        fault=fault["reason"],
-    )
 
 
 def _apply_decision(

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from truegold.pipeline.tables.rows import ROW_SCHEMA, RowReference, TableWriter, arrow_schema, dump_json
+from truegold.pipeline.tables.rows import ROW_SCHEMA, RowReference, TableWriter, arrow_schema, dump_json, row_reference
 
 
 class LedgerRecord(RowReference):
@@ -65,9 +65,7 @@ def flag_record(
 ) -> FlagRecord:
     """Return the row of `flags.parquet` that flags `row`."""
     return {
-        "id": row["id"],
-        "source": row["source"],
-        "source_row": row["source_row"],
+        **row_reference(row),
         "reason": reason,
         "detector": detector,
         "confidence": confidence,
@@ -105,9 +103,7 @@ class Ledger:
         after: str | None = None,
     ) -> None:
         record: LedgerRecord = {
-            "id": row["id"],
-            "source": row["source"],
-            "source_row": row["source_row"],
+            **row_reference(row),
             "stage": self._stage,
             "action": str(action),
             "reason": reason,

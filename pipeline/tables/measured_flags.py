@@ -1,4 +1,4 @@
-"""How often each built-in flag is right: rows of several corpora, read by hand, and what follows from that.
+"""Measured precision of each built-in flag: rows of several corpora, read by hand, and what follows from that.
 
     "truncated_text": Measured(right=10, read=12, corpora=5)   ->   confidence 0.83, advises
 
@@ -14,8 +14,10 @@ comparison.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 from truegold.pipeline.tables.ledger import FlagRecord, flag_record
@@ -57,28 +59,8 @@ class Measured:
 
 
 MEASURED: Mapping[str, Measured] = {
-    "answer_in_prompt": Measured(right=17, read=17, corpora=2),
-    "arithmetic_error": Measured(right=28, read=32, corpora=6),
-    "choice_remnant": Measured(right=15, read=16, corpora=8),
-    "foreign_instruction": Measured(right=7, read=7, corpora=1),
-    "fractional_count": Measured(right=9, read=9, corpora=2),
-    "garbled_number": Measured(right=1, read=1, corpora=1),
-    "generator_talk": Measured(right=10, read=10, corpora=1),
-    "gold_unmatchable": Measured(right=46, read=50, corpora=12),
-    "lost_number": Measured(right=1, read=1, corpora=1),
-    "missing_figure": Measured(right=40, read=41, corpora=11),
-    "missing_quantity": Measured(right=5, read=5, corpora=2),
-    "mojibake": Measured(right=4, read=4, corpora=1),
-    "multi_part": Measured(right=24, read=28, corpora=5),
-    "negative_count": Measured(right=10, read=10, corpora=1),
-    "no_question": Measured(right=14, read=24, corpora=3),
-    "proof": Measured(right=26, read=26, corpora=3),
-    "repeated_text": Measured(right=12, read=12, corpora=1),
-    "solution_contradicts_gold": Measured(right=50, read=50, corpora=6),
-    "solution_in_prompt": Measured(right=11, read=11, corpora=1),
-    "truncated_text": Measured(right=10, read=14, corpora=7),
-    "unit_mismatch": Measured(right=1, read=1, corpora=1),
-    "yes_no_answer": Measured(right=11, read=11, corpora=3),
+    reason: Measured(**counts)
+    for reason, counts in json.loads((files(__package__) / "measured_flags.json").read_bytes()).items()
 }
 """By the flag's reason."""
 

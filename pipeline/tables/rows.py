@@ -56,6 +56,11 @@ class RowReference(TypedDict):
     source_row: int
 
 
+def row_reference(row: RowReference) -> RowReference:
+    """Return the columns by which every table names this row."""
+    return {"id": row["id"], "source": row["source"], "source_row": row["source_row"]}
+
+
 class Row(TypedDict):
     """The canonical row. It is a RowReference too."""
 

@@ -16,8 +16,7 @@ import polars as pl
 from truegold.pipeline.running.stage import RECORD, load_record
 from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE
-from truegold.pipeline.tables.reasons import SUSPICION_FILE
-from truegold.pipeline.tables.rows import KEY, RowKey, count_rows, row_key
+from truegold.pipeline.tables.rows import KEY, count_rows
 from truegold.verifiers import InputError
 
 KEY_TYPES = {"id": pl.String, "source": pl.String, "source_row": pl.Int64}
@@ -87,18 +86,6 @@ class RunFiles:
         """Return the scan of a stage's table, or None where there is none."""
         path = self.path(stage, name)
         return None if path is None else pl.scan_parquet(path)
-
-    def suspicions(self, keys: pl.DataFrame) -> dict[RowKey, float]:
-        """Return the probability that the label is at fault, of those rows with these keys for which samples tell it.
-
-        After training there are more samples to tell it by.
-        """
-        known: dict[RowKey, float] = {}
-        for _, table in self.tables(SUSPICION_FILE, ("profile", AFTER_TRAINING)):
-            columns = [pl.col("row_id").alias("id"), *SOURCE_KEY, "suspicion"]
-            rows = table.select(columns).drop_nulls("suspicion")
-            known |= {row_key(row): row["suspicion"] for row in fetch(rows, keys, ["suspicion"])}
-        return known
 
     def count(self, stage: str, name: str) -> int:
         """Return the rows of a table, 0 where it does not exist."""

@@ -13,8 +13,7 @@ import pytest
 from report_pages import Page, run_report, shown_rows
 
 from truegold.pipeline.report import ReviewSettings, open_page
-from truegold.pipeline.report.charts import MAX_POINTS, line_chart, thinned, ticks
-from truegold.pipeline.report.render import PAGE, THIRD_PARTY, json_for_script
+from truegold.pipeline.report.render import MAX_POINTS, PAGE, THIRD_PARTY, json_for_script, line_chart, thinned, ticks
 from truegold.pipeline.report.training import COMPLETION_COLUMNS, Curve, Metric
 from truegold.pipeline.tables.rows import content_key
 from truegold.pipeline.text.shown_text import cut, has_maths, visible

@@ -12,7 +12,7 @@ import pytest
 
 from truegold.pipeline.rescore import Rescored, rescore
 from truegold.pipeline.rescore.logs import read_logs
-from truegold.pipeline.rescore.report import write_report
+from truegold.pipeline.rescore.rollout_report import write_report
 from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import InputError
 

@@ -11,7 +11,7 @@ import pytest
 from report_pages import Page
 
 from truegold.pipeline.rescore import rescore
-from truegold.pipeline.rescore.report import describe, write_report
+from truegold.pipeline.rescore.rollout_report import describe, write_report
 from truegold.pipeline.review.decisions import Decision, append_decision
 from truegold.pipeline.review.reviewed_run import ReviewedRun, decided_rows
 from truegold.pipeline.running.progress import NullProgress

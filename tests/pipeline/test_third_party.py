@@ -16,7 +16,7 @@ from truegold.pipeline.report.render import THIRD_PARTY
 from truegold.pipeline.report.run_diff import diff_page
 from truegold.pipeline.report.sharing import SharedTexts, shared_page
 from truegold.pipeline.rescore import rescore
-from truegold.pipeline.rescore.report import write_report
+from truegold.pipeline.rescore.rollout_report import write_report
 from truegold.pipeline.running.progress import NullProgress
 
 ROOT = Path(__file__).parents[2]

@@ -1,17 +1,24 @@
-"""The report on rescored rollouts, as a page and as Markdown, and the tables beside it."""
+"""The report on rescored rollouts: flips and prompts as tables, the counts, and the same as a page and as Markdown.
+
+Every flip has both readings, the advantage by the logged rewards and by A's, and what the error cost. The page and the
+Markdown show the costliest, `flips.parquet` has all. The page is made of the parts of the report on a run: offline, and
+nothing of the data runs in it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import Any
 
 import orjson
 import polars as pl
 
+from truegold.pipeline.report.render import render_plain
+from truegold.pipeline.report.row_cards import describe_reading, middle_cut, read_evidence
 from truegold.pipeline.rescore.analysis import (
     Separation,
-    as_records,
     count_decided,
     find_flips,
     find_prompts,
@@ -21,12 +28,15 @@ from truegold.pipeline.rescore.analysis import (
     summarise,
     with_advantages,
 )
-from truegold.pipeline.rescore.page import render_page
 from truegold.pipeline.rescore.rescore import Rescored, read_rollouts
+from truegold.pipeline.tables.run_files import Fields
 from truegold.pipeline.text.shown_text import visible
 
-FLIPS_SHOWN, PROMPTS_SHOWN = 25, 20
-CELL_CHARS = 120
+FLIPS_SHOWN, PROMPTS_SHOWN = 100, 50
+"""The flips of each kind, and the prompts, that the page shows."""
+FLIPS_LISTED, PROMPTS_LISTED = 25, 20
+"""The flips and prompts that the Markdown lists."""
+TEXT_CHARS, ANSWER_CHARS, CELL_CHARS = 4_000, 300, 120
 
 
 def write_report(out_dir: Path, rescored: Rescored, settled: Path | None) -> dict[str, Any]:
@@ -43,13 +53,13 @@ def write_report(out_dir: Path, rescored: Rescored, settled: Path | None) -> dic
         "without_gold": rescored.unknown,
         "verifiers": list(rescored.verifiers),
         **summarise(table, flips, prompts),
-        "separation": as_records(separations),
-        "decided": {**count_decided(table), "separation": as_records(by_decisions)},
+        "separation": list(map(asdict, separations)),
+        "decided": {**count_decided(table), "separation": list(map(asdict, by_decisions))},
     }
     (out_dir / "summary.json").write_bytes(orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")
     measured = {"On settled responses": separations, "By reviewers' decisions": by_decisions}
     (out_dir / "report.md").write_text(_markdown(summary, measured, flips, prompts), encoding="utf-8")
-    page = render_page(describe(summary), summary, measured, flips, prompts)
+    page = _render_page(summary, measured, flips, prompts)
     (out_dir / "report.html").write_text(page, encoding="utf-8")
     return summary
 
@@ -89,6 +99,63 @@ def _describe_judge(name: str, separation: Mapping[str, Any]) -> str:
     )
 
 
+def _render_page(
+    summary: dict[str, Any], measured: Mapping[str, Sequence[Separation]], flips: pl.DataFrame, prompts: pl.DataFrame
+) -> str:
+    """Return the page. `measured` has J by what it was measured on."""
+    paid, right = pl.col("passes_log"), pl.col("passes_a")
+    named = {
+        "paid": ("Paid and wrong, says A", paid & ~right),
+        "refused": ("Refused and right, says A", ~paid & right),
+        # What log and A agree on, or one of them could not judge, has come here because of B.
+        "between": ("B differs from A or from the log alone", (paid == right).fill_null(value=True)),
+    }
+    kinds = []
+    for name, (title, is_kind) in named.items():
+        if (chosen := flips.filter(is_kind.fill_null(value=False))).height:
+            shown = list(map(_flip, chosen.head(FLIPS_SHOWN).to_dicts()))
+            kinds.append({"name": name, "title": title, "count": chosen.height, "flips": shown})
+    return render_plain(
+        "rescore.html.jinja",
+        "Rollouts judged again",
+        lines=describe(summary),
+        summary=summary,
+        measured=measured,
+        kinds=kinds,
+        prompts=prompts.filter(pl.col("looks").is_not_null()).head(PROMPTS_SHOWN).to_dicts(),
+        all_prompts=prompts["looks"].count(),
+    )
+
+
+def _flip(record: Fields) -> Fields:
+    """Return a flip as the page shows it: with a side for each judge."""
+    reward = record["reward"]
+    paid = "no reward" if reward is None else f"paid {reward:g}"
+    logged = {"judge": "log", "gold": None, "answer": record["logged_reading"], "verdict": paid, "score": reward}
+    sides = [_side(record, side) for side in "ab" if record[f"reason_{side}"] is not None]
+    decision = record["decision"]
+    return record | {
+        "origin": f"{record['file']}:{record['line']}",
+        "prompt": middle_cut(record["prompt"] or "", TEXT_CHARS),
+        "decision": f"fix to {record['decided_gold']}" if decision == "fix" else decision,
+        "completion": middle_cut(record["completion"], TEXT_CHARS),
+        "sides": [logged, *sides],
+    }
+
+
+def _side(record: Fields, side: str) -> Fields:
+    """Return how one judge read a completion."""
+    reading = describe_reading(read_evidence(record[f"evidence_{side}"])) or {}
+    extracted = record[f"extracted_{side}"]
+    return {
+        "judge": side.upper(),
+        "gold": reading.get("gold"),
+        "answer": reading.get("answer") or (None if extracted is None else middle_cut(extracted, ANSWER_CHARS)),
+        "verdict": ": ".join(filter(None, (record[f"reason_{side}"].replace("_", " "), reading.get("how")))),
+        "score": record[f"score_{side}"],
+    }
+
+
 def _markdown(
     summary: dict[str, Any], measured: Mapping[str, Sequence[Separation]], flips: pl.DataFrame, prompts: pl.DataFrame
 ) -> str:
@@ -100,7 +167,7 @@ def _markdown(
             parts.append(_table(head, [_separation_cells(separation) for separation in separations]))
         else:
             parts.append("Not measured: none of these rollouts is among them.")
-    shown = flips.head(FLIPS_SHOWN)
+    shown = flips.head(FLIPS_LISTED)
     heads = ("file", "line", "between", "gold", "log read", "A read", "A says", "B read", "B says", "cost")
     columns = (
         *("file", "line", "between", "gold", "logged_reading"),
@@ -111,17 +178,16 @@ def _markdown(
         _table(heads, shown.select(columns).rows()) if shown.height else "None.",
         "## Prompts",
     ]
-    notable = prompts.filter(pl.col("looks").is_not_null() & (pl.col("looks") != "saturated")).head(PROMPTS_SHOWN)
+    notable = prompts.filter(pl.col("looks").is_not_null() & (pl.col("looks") != "saturated")).head(PROMPTS_LISTED)
     names = ("looks", "samples", "right", "paid", "gold", "majority", "votes", "prompt")
     parts.append(_table(names, notable.select(names).rows()) if notable.height else "None looks mislabeled or dead.")
     return "\n\n".join(parts) + "\n"
 
 
 def _separation_cells(separation: Separation) -> tuple[Any, ...]:
-    counts = (separation.right, separation.paid_right, separation.wrong, separation.paid_wrong, separation.unjudged)
-    if separation.j is None:
-        return (separation.judge, *counts, "", "")
-    return (separation.judge, *counts, separation.j, f"{separation.low:.3f} to {separation.high:.3f}")
+    judge, right, paid_right, wrong, paid_wrong, unjudged, j, low, high = astuple(separation)
+    interval = ("", "") if j is None else (j, f"{low:.3f} to {high:.3f}")
+    return (judge, right, paid_right, wrong, paid_wrong, unjudged, *interval)
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
