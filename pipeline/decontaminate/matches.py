@@ -26,8 +26,7 @@ that a person can judge each pair. Memory: some 500 bytes for each distinct text
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +44,7 @@ from truegold.pipeline.near import (
     describe_pairs,
     find_links,
 )
-from truegold.pipeline.near.arrays import Floats, Ints, read_ahead
+from truegold.pipeline.near.arrays import read_ahead, run_starts
 from truegold.pipeline.near.containment import GramIndex
 from truegold.pipeline.near.embedding import Encoder, add_proposed_links, find_translations, propose
 from truegold.pipeline.problems import Batch, ProblemColumns, read_problems
@@ -72,43 +71,6 @@ TRANSLATION_SCORE = 0.5
 """Nothing says how likely a translation is one, beyond that numbers and question agree."""
 ReadData = Callable[[bool], Iterable[Batch]]
 """Reads the data from its start, in batches: cleaned, or with False as it is shown."""
-
-
-@dataclass
-class _Records:
-    """The records of the data, or the items of all evaluation sets."""
-
-    ids: list[str] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
-    sets: list[int] = field(default_factory=list)
-    """The evaluation set of each item, by its position."""
-    prompts: list[str] = field(default_factory=list)
-    """The prompts of items, as they are shown."""
-
-
-@dataclass(frozen=True)
-class _Pairs:
-    """Matches of distinct texts."""
-
-    text: Ints
-    """The text in the training data."""
-    item: Ints
-    """The item's text."""
-    kind: npt.NDArray[np.int8]
-    """The index in KINDS."""
-    score: Floats
-
-
-@dataclass(frozen=True)
-class _Comparison:
-    """What was compared, and the pairs that match."""
-
-    eval_sets: Sequence[str]
-    eval_items: _Records
-    rows: _Records
-    corpus: Corpus
-    comparer: Comparer
-    pairs: _Pairs
 
 
 def find_leaks_in_file(
@@ -149,15 +111,15 @@ def find_matches(
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     builder, grams = CorpusBuilder(out_dir), GramIndex()
-    eval_items = _Records()
+    eval_items = [pl.DataFrame(schema={"against": pl.String, "against_id": pl.String, "item_shown": pl.String})]
     builder.listen(grams.learn)
     progress.start("reading evaluation sets")
-    for set_index, (spec, against_columns) in enumerate(against.items()):
+    for spec, against_columns in against.items():
         has_prompt = False
         for batch in read_eval_set(spec, against_columns):
-            eval_items.ids += batch.ids
-            eval_items.prompts += [prompt[:SHOWN_CHARS] for prompt in batch.prompts]
-            eval_items.sets += [set_index] * len(batch)
+            shown = [prompt[:SHOWN_CHARS] for prompt in batch.prompts]
+            part = {"against": [spec] * len(batch), "against_id": batch.ids, "item_shown": shown}
+            eval_items.append(pl.DataFrame(part, schema=eval_items[0].schema))
             has_prompt = has_prompt or any(batch.prompts)
             builder.add(batch.prompts, batch.golds, batch.solution_chars)
             progress.advance(len(batch))
@@ -165,18 +127,27 @@ def find_matches(
             raise InputError(f"{spec}: no record has a prompt to compare with.", against_columns.spell("prompt"))
     item_texts = builder.texts
     builder.listen(grams.look_up)
-    rows = _Records()
+    records = [pl.DataFrame(schema={"id": pl.String, "row": pl.Int64})]
     progress.start("reading the data")
     for batch in read_ahead(read_data(True)):
-        rows.ids += batch.ids
-        rows.numbers += batch.row_numbers
+        records.append(pl.DataFrame({"id": batch.ids, "row": batch.row_numbers}, schema=records[0].schema))
         builder.add(batch.prompts, batch.golds, batch.solution_chars)
         progress.advance(len(batch))
     corpus = builder.finish()
-    comparer = Comparer(corpus.features)
-    pairs = _find_pairs(corpus, comparer, grams, item_texts, out_dir, progress, encoder)
-    comparison = _Comparison(list(against), eval_items, rows, corpus, comparer, pairs)
-    return _write_matches(read_data, out_dir / MATCHES_FILE, comparison, progress)
+    pairs = _find_pairs(corpus, Comparer(corpus.features), grams, item_texts, progress, encoder)
+    item_rows, record_rows = pl.concat(eval_items), pl.concat(records)
+    item_rows = item_rows.with_columns(item=pl.Series(corpus.text[: len(item_rows)]))
+    record_rows = record_rows.with_columns(text=pl.Series(corpus.text[len(item_rows) :])).with_row_index("position")
+    matches = record_rows.join(pairs, on="text", maintain_order="left_right")
+    matches = matches.join(item_rows, on="item", maintain_order="left_right")
+    sizes = dict.fromkeys(against, 0) | dict(item_rows["against"].value_counts().iter_rows())
+    _write_matches(out_dir / MATCHES_FILE, matches, sizes, read_data, progress)
+    by_kind = matches.group_by("kind", "against", maintain_order=True).len()
+    return {
+        "records": len(record_rows),
+        "matching": matches["position"].n_unique(),
+        **{f"{kind} {spec}": count for kind, spec, count in by_kind.iter_rows()},
+    }
 
 
 def _find_pairs(
@@ -184,11 +155,13 @@ def _find_pairs(
     comparer: Comparer,
     grams: GramIndex,
     item_texts: int,
-    scratch: Path,
     progress: Progress,
     encoder: Encoder | None,
-) -> _Pairs:
-    """Return all matching pairs of texts with the first kind that fits. Texts below `item_texts` are items."""
+) -> pl.DataFrame:
+    """Return all matching pairs of a text of the data and an item's text, each with the first kind that fits.
+
+    Texts below `item_texts` are items. The measures are of the training text (here) and the item (there).
+    """
     # An item's text that the data has too is the same text here.
     exact = np.arange(item_texts)
     side = (np.arange(len(corpus.features)) >= item_texts).astype(np.int64)
@@ -210,68 +183,42 @@ def _find_pairs(
     probability = 1 / (1 + np.exp(-links.score.astype(np.float64)))
     text = np.concatenate([exact, held.text[sound], links.right, translated[0]])
     item = np.concatenate([exact, held.item[sound], links.left, translated[1]])
-    kinds = [len(exact), int(sound.sum()), len(links), len(translated[0])]
-    kind = np.repeat(np.arange(len(KINDS), dtype=np.int8), kinds)
+    found_by_kind = [len(exact), int(sound.sum()), len(links), len(translated[0])]
+    kind = np.repeat(np.arange(len(KINDS)), found_by_kind)
     unknown = np.full(len(translated[0]), TRANSLATION_SCORE)
     score = np.concatenate([np.ones(len(exact)), held.share[sound], probability, unknown])
     order = np.lexsort((kind, item, text))
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = (np.diff(text[order]) != 0) | (np.diff(item[order]) != 0)
-    kept = order[first]
-    return _Pairs(text[kept], item[kept], kind[kept], score[kept].astype(np.float32))
+    kept = order[run_starts(text[order]) | run_starts(item[order])]
+    text, item, score = text[kept], item[kept], score[kept].astype(np.float32)
+    measures = describe_pairs(corpus.features, comparer, text, item, score)
+    kinds = pl.Series(list(map(str, KINDS))).gather(kind[kept])
+    return pl.DataFrame({"text": text, "item": item, "kind": kinds, "score": score, "measures": measures})
 
 
-def _write_matches(read_data: ReadData, target: Path, comparison: _Comparison, progress: Progress) -> dict[str, int]:
-    eval_sets, eval_items = comparison.eval_sets, comparison.eval_items
-    rows, pairs, corpus = comparison.rows, comparison.pairs, comparison.corpus
-    # The evidence is of the training text (here) and the item (there).
-    measures = describe_pairs(corpus.features, comparison.comparer, pairs.text, pairs.item, pairs.score).to_list()
-    items_of_text = _rows_by_text(corpus.text[: len(eval_items.ids)])
-    text = corpus.text[len(eval_items.ids) :]
-    first, last = np.searchsorted(pairs.text, text), np.searchsorted(pairs.text, text, side="right")
-    matched = np.flatnonzero((last > first) & (text >= 0))
-    counts = {"records": len(rows.ids), "matching": len(matched)}
-    progress.start("writing", len(matched))
-    prompts = _read_prompts(read_data, matched)
-    sizes = {spec: eval_items.sets.count(set_index) for set_index, spec in enumerate(eval_sets)}
+def _write_matches(
+    target: Path, matches: pl.DataFrame, sizes: Mapping[str, int], read_data: ReadData, progress: Progress
+) -> None:
     schema = MATCH_SCHEMA.with_metadata({AGAINST: dump_json(sizes)})
+    progress.start("writing", len(matches))
+    shown = _read_prompts(read_data, matches["position"].unique().sort().to_numpy())
+    position, prompt = -1, ""
     with written_aside(target) as aside, TableWriter(aside, schema) as writer:
-        for row, prompt in zip(matched.tolist(), prompts, strict=True):
-            for pair in range(int(first[row]), int(last[row])):
-                for item in items_of_text[int(pairs.item[pair])]:
-                    kind, spec = KINDS[pairs.kind[pair]], eval_sets[eval_items.sets[item]]
-                    texts = dump_json({"text": prompt, "item": eval_items.prompts[item]})
-                    writer.write(
-                        {
-                            "id": rows.ids[row],
-                            "row": rows.numbers[row],
-                            "against": spec,
-                            "against_id": eval_items.ids[item],
-                            "kind": kind,
-                            "score": float(pairs.score[pair]),
-                            "evidence": texts if kind == "exact" else f"{measures[pair][:-1]},{texts[1:]}",
-                        }
-                    )
-                    counts[f"{kind} {spec}"] = counts.get(f"{kind} {spec}", 0) + 1
+        for match in matches.iter_rows(named=True):
+            if match["position"] != position:
+                position, prompt = match["position"], next(shown)
+            texts = dump_json({"text": prompt, "item": match["item_shown"]})
+            evidence = texts if match["kind"] == "exact" else f"{match['measures'][:-1]},{texts[1:]}"
+            writer.write({**{name: match[name] for name in MATCH_SCHEMA.names if name in match}, "evidence": evidence})
             progress.advance()
-    return counts
 
 
-def _rows_by_text(text: Ints) -> dict[int, list[int]]:
-    rows: dict[int, list[int]] = {}
-    for row, text_number in enumerate(text.tolist()):
-        rows.setdefault(text_number, []).append(row)
-    return rows
-
-
-def _read_prompts(read_data: ReadData, rows: Ints) -> Iterator[str]:
+def _read_prompts(read_data: ReadData, rows: npt.NDArray[np.generic]) -> Iterator[str]:
     """Yield the prompts of some records as they are shown; reading the data once more saves holding all of them."""
     start = 0
-    marks = np.zeros(int(rows.max(initial=-1)) + 1, dtype=bool)
-    marks[rows] = True
     for batch in read_data(False) if len(rows) else ():
-        for index in np.flatnonzero(marks[start : start + len(batch)]).tolist():
-            yield batch.prompts[index][:SHOWN_CHARS]
+        first, last = np.searchsorted(rows, (start, start + len(batch)))
+        for row in rows[first:last].tolist():
+            yield batch.prompts[row - start][:SHOWN_CHARS]
         start += len(batch)
-        if start >= len(marks):
+        if start > rows[-1]:
             return

@@ -34,7 +34,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from truegold.pipeline.dedup.conflicts import Conflict, conflict_flag
+from truegold.pipeline.dedup.flags import Conflict, conflict_flag
 from truegold.pipeline.near import (
     Comparer,
     Corpus,

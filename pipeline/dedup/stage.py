@@ -7,14 +7,14 @@
     train.jsonl:20  the problem of train.jsonl:3 in other words
                                                    drop same_problem {"kept": ..., "score": 4.2, "words": 0.81, ...}
 
-Inputs: `rows`, and `sources` where a run has several (`priority`). A held-out row wins over train rows, which are
+Inputs: `rows`, and `sources` where a run has several (`rewordings`). A held-out row wins over train rows, which are
 dropped as `leaked_heldout`. Exact copies come first (`near.exact_copies`). What is left is compared for
 rewordings (`rewordings`), unless `reworded` is off or case counts. Of copies and of rewordings a row with gold stays
 rather than one without, then a complete text, then the longer worked solution, then the first. Golds that cannot be
 compared are no conflict (`near.golds`): both rows stay.
 A conflict between copies holds its rows back for review, unless a better source settles it; one between rewordings only
 advises. With `embedder` rows that may be translations of each other are flagged `possible_translation`, which only
-advises (`translations`). With `template_cap` rows beyond the best of a template are dropped as `template_cap`. The
+advises (`flags`). With `template_cap` rows beyond the best of a template are dropped as `template_cap`. The
 evidence of a rewording is explained in `near.measures`. The file is read four times: for hashes (`copy_table`), for
 rewordings (some 500 bytes for each row that is no copy), for the evidence, and to write.
 """
@@ -25,20 +25,26 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from truegold.pipeline.config.stages import DedupConfig
-from truegold.pipeline.dedup.conflicts import Conflict, conflict_flag
 from truegold.pipeline.dedup.copy_table import KEY_COLUMNS, CopyTable
-from truegold.pipeline.dedup.priority import overrule, read_heldout, read_ranks
-from truegold.pipeline.dedup.rewordings import Outcome, compare_rows, keep_all_but_copies
-from truegold.pipeline.dedup.translations import translation_evidence, translation_flag
+from truegold.pipeline.dedup.flags import Conflict, conflict_flag, translation_evidence, translation_flag
+from truegold.pipeline.dedup.rewordings import (
+    Outcome,
+    compare_rows,
+    keep_all_but_copies,
+    overrule,
+    read_heldout,
+    read_ranks,
+)
 from truegold.pipeline.near import Relation
 from truegold.pipeline.near.exact_copies import gold_key
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, POSSIBLE_TRANSLATION
-from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
+from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, count_rows, read_rows
 
 ROWS_FILE = "rows.parquet"
 OVERRULED = "conflict_with_better_source"
@@ -61,7 +67,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
         outcome = keep_all_but_copies(copies)
     if ranks is not None:
         outcome = overrule(outcome, ranks, read_heldout(path))
-    witnesses = _read_witnesses(path, outcome)
+    kept_rows, conflicts = _KeptRows(path, outcome), _read_conflicts(path, outcome)
     translations = translation_evidence(path, outcome.kept_translations)
     with (
         Ledger(out_dir, "dedup") as ledger,
@@ -71,19 +77,19 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
         for position, row in enumerate(paced(read_rows(path), progress, "deduplicating", total)):
             winner = int(outcome.winner[position])
             if winner != position:
-                split, kept, kept_id = witnesses.kept_row(winner)
+                split, kept, kept_id = kept_rows.identity(winner)
                 leaked = split == "heldout" and row["split"] != "heldout"
                 reason = "leaked_heldout" if leaked else _drop_reason(outcome, position)
                 evidence = outcome.drop_evidence(position)
                 if ranks is not None and ranks[winner] < ranks[position] and split == row["split"]:
                     evidence["priority"] = f"{kept.rpartition(':')[0]} before {row['source']}"
                 if reason == OVERRULED:
-                    evidence |= witnesses.conflicts[int(outcome.conflict[winner])].evidence()
+                    evidence |= conflicts[int(outcome.conflict[winner])].evidence()
                 ledger.drop(row, reason, kept=kept, kept_id=kept_id, **evidence)
                 continue
             rows.write(row)
             if (conflict := int(outcome.conflict[position])) >= 0:
-                evidence = witnesses.conflicts[conflict].evidence()
+                evidence = conflicts[conflict].evidence()
                 ledger.flag(row, CONFLICTING_LABELS, **evidence)
                 is_settled = outcome.settled is not None and bool(outcome.settled[position])
                 flags.write(conflict_flag(row, evidence, bool(outcome.copies_conflict[position]), is_settled))
@@ -101,41 +107,25 @@ def _drop_reason(outcome: Outcome, position: int) -> str:
     return "exact_duplicate" if outcome.relation[position] == Relation.EXACT else "same_problem"
 
 
-class _Witnesses:
-    """What the evidence says about other rows: identities of rows kept for duplicates, and the conflicts."""
+class _KeptRows:
+    """The identities of the rows that stay for duplicates."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, path: Path, outcome: Outcome) -> None:
         self._positions = np.flatnonzero(outcome.has_duplicates)
-        self._ids = np.empty(len(self._positions), dtype="S20")
-        self._rows = np.empty(len(self._positions), dtype=np.int64)
-        self._sources = np.empty(len(self._positions), dtype=np.uint32)
-        self._source_numbers: dict[tuple[str, str], int] = {}
-        self._filled = 0
-        self.conflicts = [Conflict() for _ in range(int(outcome.conflict.max(initial=-1)) + 1)]
+        rows = pl.scan_parquet(path).select("id", "split", "source", "source_row").with_row_index("position")
+        self._rows = rows.filter(pl.col("position").is_in(pl.Series(self._positions))).collect()
 
-    def add_kept(self, row: Row) -> None:
-        """Take in the next row that has duplicates, in the order of positions."""
-        split_and_source = (row["split"], row["source"])
-        self._ids[self._filled] = row["id"]
-        self._rows[self._filled] = row["source_row"]
-        self._sources[self._filled] = self._source_numbers.setdefault(split_and_source, len(self._source_numbers))
-        self._filled += 1
-
-    def kept_row(self, position: int) -> tuple[str, str, str]:
+    def identity(self, position: int) -> tuple[str, str, str]:
         """Return split, "source:row" and id of a kept row."""
-        index = int(np.searchsorted(self._positions, position))
-        split, source = list(self._source_numbers)[int(self._sources[index])]
-        return split, f"{source}:{self._rows[index]}", self._ids[index].decode()
+        _, row_id, split, source, source_row = self._rows.row(int(np.searchsorted(self._positions, position)))
+        return split, f"{source}:{source_row}", row_id
 
 
-def _read_witnesses(path: Path, outcome: Outcome) -> _Witnesses:
-    witnesses = _Witnesses(outcome)
-    has_duplicates = outcome.has_duplicates
-    columns = ["id", "source", "source_row", "split", "prompt", "gold"]
-    for position, row in enumerate(read_rows(path, columns)):
-        if has_duplicates[position]:
-            witnesses.add_kept(row)
+def _read_conflicts(path: Path, outcome: Outcome) -> list[Conflict]:
+    conflicts = [Conflict() for _ in range(int(outcome.conflict.max(initial=-1)) + 1)]
+    columns = ["source", "source_row", "prompt", "gold"]
+    for position, row in enumerate(read_rows(path, columns)) if conflicts else ():
         if (conflict := int(outcome.conflict[position])) >= 0:
             name = f"{row['source']}:{row['source_row']}"
-            witnesses.conflicts[conflict].add(name, row["prompt"], row["gold"], gold_key(row["gold"]))
-    return witnesses
+            conflicts[conflict].add(name, row["prompt"], row["gold"], gold_key(row["gold"]))
+    return conflicts
