@@ -13,7 +13,9 @@ from typing import Any
 from code_plain import Call, answers
 from code_rows import Json, Record, Row
 
-from truegold.verifiers.sandbox.inside.wire import Undecodable, decode, encode
+from truegold.verifiers.sandbox.inside.wire.decoding import decode
+from truegold.verifiers.sandbox.inside.wire.encoding import encode
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Undecodable
 
 ABSOLUTE, RELATIVE = 1e-6, 1e-7
 

@@ -19,7 +19,7 @@ from code_judging import Outcome, as_one_program, judge_all, verifier
 from code_rows import Record, Row
 
 from truegold.verifiers.code.python_source import stub_names
-from truegold.verifiers.code.suite import Calls, read_suite
+from truegold.verifiers.code.suite.reading import Calls, read_suite
 
 CHECK_CASES = """
 def check(candidate):

@@ -27,7 +27,9 @@ from code_rows import Json, Row
 from truegold.verifiers.code.output_comparison import checker_of
 from truegold.verifiers.code.value_comparison import call_checker_of
 from truegold.verifiers.sandbox.inside import wire
-from truegold.verifiers.sandbox.inside.wire import Undecodable, decode, encode
+from truegold.verifiers.sandbox.inside.wire.decoding import decode
+from truegold.verifiers.sandbox.inside.wire.encoding import encode
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Undecodable
 
 LIMIT_S = 120.0
 """Wall seconds: several times what a verifier gives a program, on a busy machine."""

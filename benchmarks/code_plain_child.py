@@ -18,7 +18,8 @@ MAX_ADDRESS_SPACE = 4 << 30
 def main() -> None:
     """Answer the calls of one program, in a process of its own."""
     sys.path.insert(0, sys.argv[1])
-    wire = importlib.import_module("inside.wire")
+    decode = importlib.import_module("inside.wire.decoding").decode
+    encode = importlib.import_module("inside.wire.encoding").encode
     resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_SPACE, MAX_ADDRESS_SPACE))
     request = json.load(sys.stdin)
     out = os.fdopen(os.dup(1), "w")
@@ -27,9 +28,9 @@ def main() -> None:
     exec(compile(request["program"], "solution.py", "exec", dont_inherit=True), namespace)
     replies = []
     for call in request["calls"]:
-        args, kwargs = wire.decode(call)
+        args, kwargs = decode(call)
         try:
-            replies.append({"r": wire.encode(eval(request["name"], namespace)(*args, **kwargs), {})})
+            replies.append({"r": encode(eval(request["name"], namespace)(*args, **kwargs), {})})
         except Exception as error:
             replies.append({"raised": f"{type(error).__name__}: {error}"})
     out.write(json.dumps(replies))  # `json.dump` is many times slower

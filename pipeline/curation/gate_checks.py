@@ -27,7 +27,7 @@ from truegold.verifiers import Item, Verdict, gold_response, judges_solutions, r
 from truegold.verifiers.audit.attacks import gaming_cases
 from truegold.verifiers.audit.suites.strength import null_programs
 from truegold.verifiers.code.outcomes import BadSuite
-from truegold.verifiers.code.suite import Asserts, Suite, read_suite
+from truegold.verifiers.code.suite.reading import Asserts, Suite, read_suite
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 
 

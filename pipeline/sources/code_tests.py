@@ -29,7 +29,7 @@ from truegold.pipeline.sources.columns import INT64
 from truegold.pipeline.sources.jsonl import parse_json, parse_structure
 from truegold.pipeline.sources.records import Unusable
 from truegold.verifiers.code.outcomes import BadSuite
-from truegold.verifiers.code.suite import read_suite
+from truegold.verifiers.code.suite.reading import read_suite
 from truegold.verifiers.code.suite.shapes import FORMS, normal_form
 
 Arguments = dict[str, Any]

@@ -26,7 +26,7 @@ from truegold.pipeline.sources.code_tests import LEETCODE_PRELUDE, looks_like_te
 from truegold.pipeline.sources.columns import Derived, Layout, Samples, Values, compile_column, text_of
 from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.records import Unusable
-from truegold.verifiers.code.suite import is_source
+from truegold.verifiers.code.suite.reading import is_source
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
 _GROUND_TRUTH = compile_column(ColumnSpec(column="reward_model.ground_truth"), "gold")

@@ -1,9 +1,7 @@
-"""What is wrong with the tests of a row, in one line.
+"""Names what can come of a row: tests that cannot be used, cases that passed or failed, and one verdict of these.
 
-require(isinstance(output, str), "tests.cases[3].output", "text", 5)
-    BadSuite: tests.cases[3].output must be text, got 5
-
-From test cases that passed or failed to one verdict.
+    require(isinstance(output, str), "tests.cases[3].output", "text", 5)
+        BadSuite: tests.cases[3].output must be text, got 5
 
     all passed                          score 1, match
     one failed                          score 0: mismatch, or timeout or limit where that is what ended the program
@@ -19,9 +17,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from truegold.verifiers.sandbox.execution import End, Execution
+from truegold.verifiers.sandbox.execution import Execution, ProgramEnd
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.verdict import Reason, Verdict
 
 SHOWN_VALUE_CHARS = 60
@@ -69,13 +67,13 @@ def require_files(value: object, field: str) -> None:
 
 
 def checker_options(
-    spec: object, field: str, presets: Mapping[str, Mapping[str, Any]], default: str
-) -> tuple[str, dict[str, Any]]:
+    spec: object, field: str, presets: Mapping[str, Mapping[str, Json]], default: str
+) -> tuple[str, dict[str, Json]]:
     """Return the type and the options of a checker, which is a type's name or an object with a `type`.
 
     presets: the options that each type stands for. default: the type of an object that names none.
     """
-    options: dict[str, Any] = {}
+    options: dict[str, Json] = {}
     if isinstance(spec, str):
         options = {"type": spec}
     elif isinstance(spec, Mapping):
@@ -111,11 +109,11 @@ SHARES_PROCESS = "the program could change what the tests do: it shares a proces
 Failure = tuple[Reason, str]
 """A reason, and one line that says why."""
 
-LIMIT_FAILURES: Mapping[End, Failure] = {
-    End.CPU_LIMIT: (Reason.TIMEOUT, "it used more CPU time than the limit"),
-    End.WALL_LIMIT: (Reason.TIMEOUT, "it waited longer than the limit"),
-    End.MEMORY_LIMIT: (Reason.LIMIT, "it used more memory, processes or threads than the limit"),
-    End.OUTPUT_LIMIT: (Reason.LIMIT, "it wrote more than the limit"),
+LIMIT_FAILURES: Mapping[ProgramEnd, Failure] = {
+    ProgramEnd.CPU_LIMIT: (Reason.TIMEOUT, "it used more CPU time than the limit"),
+    ProgramEnd.WALL_LIMIT: (Reason.TIMEOUT, "it waited longer than the limit"),
+    ProgramEnd.MEMORY_LIMIT: (Reason.LIMIT, "it used more memory, processes or threads than the limit"),
+    ProgramEnd.OUTPUT_LIMIT: (Reason.LIMIT, "it wrote more than the limit"),
 }
 
 
@@ -181,13 +179,13 @@ def failed_end(execution: Execution) -> Failure | None:
     """Return why a program did not end as it should; None where it did."""
     if execution.end in LIMIT_FAILURES:
         return LIMIT_FAILURES[execution.end]
-    if execution.ok:
+    if execution.end is ProgramEnd.EXITED and execution.status == 0:
         return None
-    how = f"signal {execution.status}" if execution.end is End.SIGNALLED else f"exit status {execution.status}"
+    how = f"signal {execution.status}" if execution.end is ProgramEnd.SIGNALLED else f"exit status {execution.status}"
     return Reason.MISMATCH, f"it ended with {how}: {last_line(execution.stderr)}".removesuffix(": ")
 
 
-def verdict_of(judged: Judged, reward: str, evidence: Mapping[str, Any], extracted: str) -> Verdict:
+def verdict_of(judged: Judged, reward: str, evidence: Mapping[str, Json], extracted: str) -> Verdict:
     """Return the verdict on a program. reward: `all` or `pass_rate`."""
     passed = [case for case in judged.cases if case.passed]
     first_failed = next((index for index, case in enumerate(judged.cases) if not case.passed), None)

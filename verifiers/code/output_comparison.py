@@ -1,4 +1,4 @@
-"""Whether what a program printed is what was expected.
+"""Decides whether what a program printed is what was expected.
 
     checker_of("tokens")("1 2\\n3\\n", "1 2 3")                  None: accepted
     checker_of("tokens")("1 2 3", "1 2 4")                      token 3: expected '3', got '4'
@@ -23,13 +23,13 @@ Options of `tokens` and `floats`: `abs_tol`, `rel_tol`, `case_sensitive` (true),
 Leading zeros count: 0101 may be a code and not a number. Not covered: unordered output with numbers so close to each
 other that rounding changes their order.
 
-A program's output, token by token or line by line, without taking all of it apart at once.
+Outputs are compared token by token or line by line, without taking all of them apart at once:
 
-list(tokens("1 2\\n3"))                                          [["1", "2", "3"]]
-first_difference(tokens("1 2"), tokens("1 3"), str.__eq__)      (1, "2", "3")
-first_difference(tokens("1 2"), tokens("1"), str.__eq__)        (1, "2", None)
+    list(tokens("1 2\\n3"))                                          [["1", "2", "3"]]
+    first_difference(tokens("1 2"), tokens("1 3"), str.__eq__)      (1, "2", "3")
+    first_difference(tokens("1 2"), tokens("1"), str.__eq__)        (1, "2", None)
 
-Numbers as programs print them.
+Numbers are those that programs print:
 
     same_number("0.5", ".5000001", Tolerance(1e-6, 1e-6))     True
     same_number("5", "5.1", Tolerance(1, 1))                  False: an integer was expected
@@ -37,8 +37,6 @@ Numbers as programs print them.
     same_integer("-0", "0"), same_integer("+7", "7")          True
 
 Digits are those of ASCII. `inf`, `nan` and what overflows a float (`1e400`) are texts.
-
-Whether what a program printed or returned is what was expected.
 """
 
 from __future__ import annotations
@@ -49,7 +47,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
-from typing import Any
 
 from truegold.verifiers.code.outcomes import (
     BadSuite,
@@ -59,6 +56,7 @@ from truegold.verifiers.code.outcomes import (
     require_switch,
     require_tolerance,
 )
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.sandbox.languages import language_name
 
 Checker = Callable[[str, str], str | None]
@@ -75,7 +73,7 @@ ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE = 1e-6, 1e-9
 """A relative error is allowed only as far as printing goes, unless the tests or the problem's text say more: with 1e-6
 of it 1234567.89 would be 1234568.89."""
 
-_PRESETS: Mapping[str, Mapping[str, Any]] = {
+_PRESETS: Mapping[str, Mapping[str, Json]] = {
     **{kind: {} for kind in ("tokens", "floats", "lines", "exact", "program")},
     "case_insensitive": {"case_sensitive": False},
     "unordered_lines": {"unordered": "lines"},
@@ -89,7 +87,7 @@ _OPTIONS: Mapping[str, frozenset[str]] = {
 }
 
 
-def checker_of(spec: str | Mapping[str, Any]) -> Checker:
+def checker_of(spec: str | Mapping[str, Json]) -> Checker:
     """Return the checker that a text or an object names.
 
     Raises `BadSuite` where it names none, or a program, which has to be run.
@@ -107,7 +105,7 @@ def checker_of(spec: str | Mapping[str, Any]) -> Checker:
     return _TokenChecker(tolerance, case_sensitive, options.get("unordered"))
 
 
-def with_allowed_error(spec: str | Mapping[str, Any], error: float, is_relative: bool) -> str | Mapping[str, Any]:
+def with_allowed_error(spec: str | Mapping[str, Json], error: float, is_relative: bool) -> str | Mapping[str, Json]:
     """Return a checker with the error that a problem's text allows, unless it names one or does not compare tokens."""
     kind, options = read_spec(spec, "checker")
     if kind not in ("tokens", "floats") or "abs_tol" in options or "rel_tol" in options:
@@ -123,7 +121,7 @@ def tolerance_options(error: float, is_relative: bool) -> dict[str, float]:
     return options
 
 
-def read_spec(spec: object, field: str) -> tuple[str, dict[str, Any]]:
+def read_spec(spec: object, field: str) -> tuple[str, dict[str, Json]]:
     """Return the type and the options of a checker. Raises `BadSuite` where spec is none. field: how messages name it.
 
     Programs are accepted here: only whoever runs one can tell whether it is a checker.
@@ -140,7 +138,7 @@ def read_spec(spec: object, field: str) -> tuple[str, dict[str, Any]]:
     return kind, options
 
 
-def _check_option(key: str, value: Any, field: str) -> None:
+def _check_option(key: str, value: Json, field: str) -> None:
     match key:
         case "case_sensitive":
             require_switch(value, field)
@@ -177,16 +175,13 @@ class _TokenChecker:
             expected, got = expected.casefold(), got.casefold()
         match self.unordered:
             case None:
-                return self._in_order(expected, got)
+                difference = first_difference(tokens(expected), tokens(got), self._same_token)
+                return None if difference is None else _describe_difference("token", *difference)
             case "tokens":
                 return self._any_order(expected, got)
             case "lines":
                 return self._lines(expected, got, self._any_order_of_lines)
         return self._lines(expected, got, self._any_order_in_lines)
-
-    def _in_order(self, expected: str, got: str) -> str | None:
-        difference = first_difference(tokens(expected), tokens(got), self._same_token)
-        return None if difference is None else _describe_difference("token", *difference)
 
     def _any_order(self, expected: str, got: str) -> str | None:
         expected_tokens = expected.split()
@@ -222,7 +217,7 @@ class _TokenChecker:
         return self._compare_pairs("line", expected, got, self._same_line)
 
     def _compare_pairs(
-        self, unit: str, expected: list[Any], got: list[Any], are_equal: Callable[[Any, Any], bool]
+        self, unit: str, expected: list[Json], got: list[Json], are_equal: Callable[[Json, Json], bool]
     ) -> str | None:
         for index, (expected_unit, got_unit) in enumerate(zip(expected, got, strict=True)):
             if not are_equal(expected_unit, got_unit):
@@ -264,7 +259,7 @@ def _compare_text(expected: str, got: str) -> str | None:
     return _describe_difference("character", low, expected[low : low + 20] or None, got[low : low + 20] or None)
 
 
-def _describe_difference(unit: str, index: int, expected: Any, got: Any, note: str = "") -> str:
+def _describe_difference(unit: str, index: int, expected: Json, got: Json, note: str = "") -> str:
     return _cut(f"{unit} {index + 1}{note}: expected {_shown_unit(expected)}, got {_shown_unit(got)}")
 
 

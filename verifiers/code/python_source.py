@@ -1,5 +1,7 @@
-"""A piece of Python as a model wrote it: what it defines, what it needs, and how it can be made to parse.
+"""Reads Python source that may be anything: what it defines, what it needs, and how it can be made to parse.
 
+    parse("def f(): pass")               ast.Module
+    parse("def f(")                      None
     read_source(">>> x = 1")             text "x = 1"
     read_source("    def f(): pass")     text "def f(): pass"
     read_source("def f(x):\\n    return g(x)")        defines {"f"}, needs {"g"}
@@ -7,21 +9,13 @@
 A source that does not parse is tried without the indentation that all of it has, without the prompts of an interactive
 session, and with plain spaces and quotes for those of word processors; where nothing helps it stays as it was.
 
-The stub of a completion-style task: imports, helpers, and a function without its body.
+The stub of a completion-style task has imports, helpers, and a function without its body:
 
     stub = "import math\\n\\ndef area(r):\\n    \\"\\"\\"The area of a circle.\\"\\"\\"\\n"
     stub_names(stub, "area")                            "import math"
     continue_stub(stub, "    return math.pi * r ** 2", "area")     the stub with this line as the function's body
 
 A response that is a whole program may leave out what the stub gives; another one continues the stub.
-
-Reading Python source that may be anything.
-
-    parse("def f(): pass")     ast.Module
-    parse("def f(")            None
-    top_level(parse("import math as m
-class A:
-    def f(self): pass"))   {"m", "A", "A.f"}
 
 Nothing is run. For what cannot be read, or is longer than MAX_SOURCE_CHARS, `parse` returns None.
 """
@@ -133,16 +127,12 @@ def _repairs(text: str) -> Iterator[str]:
     dedented = textwrap.dedent(text)
     yield dedented
     if text.lstrip().startswith(">>>"):
-        yield _without_prompts(dedented)
+        lines = (line.strip() if line.strip() in (">>>", "...") else line for line in dedented.split("\n"))
+        yield "\n".join(line[4:] for line in lines if _PROMPT.match(line))
     plain = dedented.translate(_PLAIN)
     if plain != dedented:
         yield plain
         yield textwrap.dedent(plain)
-
-
-def _without_prompts(text: str) -> str:
-    lines = (line.strip() if line.strip() in (">>>", "...") else line for line in text.split("\n"))
-    return "\n".join(line[4:] for line in lines if _PROMPT.match(line))
 
 
 CACHED_STUBS = 1_024
@@ -154,9 +144,10 @@ _BLOCKS = (ast.If, ast.Try)
 @lru_cache(maxsize=CACHED_STUBS)
 def stub_names(stub: str, entry_point: str) -> str:
     """Return the stub's source without the entry point: what a response may rely on."""
-    name = _first_name(entry_point)
+    name = entry_point.partition(".")[0].removesuffix("()")
     lines = stub.split("\n")
-    tree = _parse_stub(stub)
+    # Where need be, its last function gets a body.
+    tree = parse(stub) or parse(f"{stub.rstrip()}\n{_indent_of_body(stub)}pass\n")
     if tree is None:
         definition = re.compile(rf"(?:async[ \t]+def|def|class)[ \t]+{re.escape(name)}\b|@")
         before = next((index for index, line in enumerate(lines) if definition.match(line)), len(lines))
@@ -221,12 +212,6 @@ def _has_body(tree: ast.Module, entry_point: str, stub_lines: int) -> bool:
     return not is_word and (last.end_lineno or 0) >= stub_lines
 
 
-def _parse_stub(stub: str) -> ast.Module | None:
-    """Return the stub's tree, where need be with a body for its last function."""
-    tree = parse(stub)
-    return tree if tree is not None else parse(f"{stub.rstrip()}\n{_indent_of_body(stub)}pass\n")
-
-
 def _indent_of_body(stub: str) -> str:
     """Return the indentation of the last function's body: that of its docstring, where it has one."""
     lines = [line for line in stub.split("\n") if line.strip()]
@@ -242,10 +227,6 @@ def _indent_of_body(stub: str) -> str:
 
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
-
-
-def _first_name(entry_point: str) -> str:
-    return entry_point.partition(".")[0].removesuffix("()")
 
 
 MAX_SOURCE_CHARS = 400_000

@@ -1,4 +1,4 @@
-"""The program that a response commits to: one response, one program, whatever would pass.
+"""Finds the program that a response commits to: one response, one program, and not the one that would pass.
 
     Here is my solution:
     ```python                    Extracted("def add(a, b):\\n    return a + b", "fence")
@@ -29,7 +29,7 @@ A cut-off response gives what there is of its last block. Python that does not p
 
 Not covered: methods without their class; programs given as a diff, or as several files.
 
-The fenced blocks of a response.
+A fenced block is read so:
 
     ```python title="a.py"      Block("print(1)", "python", closed=True)
     print(1)
@@ -45,12 +45,7 @@ kind; beyond Markdown, for models that leave one out:
     - the last block may stay open: the response was cut off
     - the first block may begin with the text, where the prompt ends with its opening fence
 
-The program of a data set's worked solution, which may stand there as a model would write it.
-
-def f(): ...                               as it is
-"Add them.\\n```python\\ndef f(): ...\\n```"   the block's text
-
-Which program a response commits to: its code blocks, and what a completion-style stub adds to them.
+A worked solution of a data set may stand there as a model would write it, too (`worked_program`).
 """
 
 from __future__ import annotations
@@ -186,19 +181,16 @@ def _up_to_end(text: str) -> str:
     if is_program:
         return text[: done.start()] if done else text
     ends = [done, _PLAIN_END.search(text)]
-    ends += [_closing(closing, text) for opening, closing in (_ANSWER, *_WRAPPERS) if opening not in text]
+    for opening, closing in (_ANSWER, *_WRAPPERS):
+        if opening not in text and closing in text:
+            # It stands on a line of its own, or at the very end.
+            mark = re.escape(closing)
+            ends.append(re.search(rf"^[ \t]*{mark}[ \t]*$|{mark}\s*\Z", text, re.MULTILINE))
     text = text[: min((end.start() for end in ends if end is not None), default=len(text))]
     while token := _LAST_TOKEN.search(text, max(0, len(text) - MAX_TOKEN_CHARS)):
         text = text[: token.start()]
     quotes = _STRAY_QUOTES.search(text)
     return text[: quotes.start()] if quotes and text.count(quotes[1]) % 2 else text
-
-
-def _closing(mark: str, text: str) -> re.Match[str] | None:
-    """Return where a closing mark stands on a line of its own, or at the very end."""
-    if mark not in text:
-        return None
-    return re.search(rf"^[ \t]*{re.escape(mark)}[ \t]*$|{re.escape(mark)}\s*\Z", text, re.MULTILINE)
 
 
 def _python(text: str, entry_point: str | None, stub: str | None) -> Extracted | None:
@@ -326,11 +318,7 @@ def _with_needs(chosen: PythonSource, sources: Sequence[PythonSource], form: str
 
 
 def _continuing(
-    tagged: Sequence[PythonSource],
-    untagged: Sequence[PythonSource],
-    whole: str | None,
-    stub: str,
-    entry_point: str,
+    tagged: Sequence[PythonSource], untagged: Sequence[PythonSource], whole: str | None, stub: str, entry_point: str
 ) -> Extracted | None:
     """Return the stub with a function's inside, from the last block or from the whole response."""
     if whole is not None:
@@ -487,7 +475,7 @@ def fenced_blocks(text: str, prompt_opened: str | None = None) -> list[Block]:
         index, end, closed = _end(lines, fences, index)
         inside = lines[opening.line + 1 : end]
         if opening.indent:
-            inside = [_without_indent(line, opening.indent) for line in inside]
+            inside = [line[min(opening.indent, len(line) - len(line.lstrip(" \t"))) :] for line in inside]
         blocks.append(_block(inside, _language(opening.info), closed))
     return blocks[-MAX_BLOCKS:]
 
@@ -563,11 +551,6 @@ def _block(lines: list[str], language: str, closed: bool) -> Block:
 def _language(info: str) -> str:
     word = _FIRST_WORD.match(info)
     return language_name(word[1]) if word else ""
-
-
-def _without_indent(line: str, indent: int) -> str:
-    line_indent = len(line) - len(line.lstrip(" \t"))
-    return line[min(indent, line_indent) :]
 
 
 def worked_program(solution: str) -> str:

@@ -18,11 +18,11 @@ Options of `values`: `abs_tol`, `rel_tol`, `strict`, `unordered` (of the outermo
 list), `any_of` (expected is a list of acceptable answers). Not covered: unordered items with floats so close to each
 other that rounding changes their order.
 
-Linked lists and binary trees as collections of problems write them: as lists of values.
+Collections of problems write linked lists and binary trees as lists of values:
 
-to_nodes([1, 2], "ListNode")            an Instance of ListNode with val 1, whose next has val 2
-to_values(that)                         [1, 2]
-to_values(a tree)                       [1, None, 2]: level by level, without what is missing at the end
+    to_nodes([1, 2], "ListNode")            an Instance of ListNode with val 1, whose next has val 2
+    to_values(that)                         [1, 2]
+    to_values(a tree)                       [1, None, 2]: level by level, without what is missing at the end
 """
 
 from __future__ import annotations
@@ -33,7 +33,6 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from truegold.verifiers.code.outcomes import (
     SHOWN_VALUE_CHARS,
@@ -43,7 +42,7 @@ from truegold.verifiers.code.outcomes import (
     require_tolerance,
     shown,
 )
-from truegold.verifiers.sandbox.inside.wire import Array, Instance, Iterated, Opaque
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
 
 MAX_REASON_CHARS = 200
 MAX_PATH = 80
@@ -52,7 +51,7 @@ MAX_PATH = 80
 MAX_DEPTH = 200
 """Containers within containers; what lies deeper sorts alike. Stops nesting that overflows the stack."""
 
-_PRESETS: Mapping[str, Mapping[str, Any]] = {
+_PRESETS: Mapping[str, Mapping[str, Value]] = {
     "values": {},
     "strict": {"strict": True},
     "unordered": {"unordered": True},
@@ -64,14 +63,14 @@ _SEQUENCES = (*_BUILTIN_SEQUENCES, Array)
 _NUMBERS = (bool, int, float, complex)
 
 
-def call_checker_of(spec: str | Mapping[str, Any] | None = None) -> ValueChecker:
+def call_checker_of(spec: str | Mapping[str, Value] | None = None) -> ValueChecker:
     """Return the checker that a text or an object names. Raises `BadSuite` where it names none."""
     options = read_call_spec(spec or "values", "checker")
     strict = options.pop("strict", False)
     return ValueChecker(**options, strict=strict, sequences_alike=not strict)
 
 
-def read_call_spec(spec: object, field: str) -> dict[str, Any]:
+def read_call_spec(spec: object, field: str) -> dict[str, Value]:
     """Return the options of a checker. Raises `BadSuite` where spec is none. field: how messages name it."""
     _, options = checker_options(spec, field, _PRESETS, "values")
     for key, value in options.items():
@@ -106,7 +105,7 @@ class ValueChecker:
         """Whether all plain data that Python calls equal passes."""
         return not self.strict and not self.any_of
 
-    def __call__(self, expected: Any, got: Any) -> str | None:
+    def __call__(self, expected: Value, got: Value) -> str | None:
         if not self.any_of or not isinstance(expected, list):
             return self._compare(expected, got)
         reason = None
@@ -117,7 +116,7 @@ class ValueChecker:
             reason = reason or difference
         return f"none of {len(expected)} accepted answers; the first: {reason}"[:MAX_REASON_CHARS]
 
-    def _compare(self, expected: Any, got: Any) -> str | None:
+    def _compare(self, expected: Value, got: Value) -> str | None:
         pending: _Parts = [(None, expected, got)]
         while pending:
             path, expected, got = pending.pop()
@@ -131,7 +130,7 @@ class ValueChecker:
             pending.extend(difference_or_parts)
         return None
 
-    def _step(self, path: _Path, expected: Any, got: Any) -> str | _Parts:
+    def _step(self, path: _Path, expected: Value, got: Value) -> str | _Parts:
         """Return what differs here, or the parts to compare next, the last of them first."""
         if self.strict and type(expected) is not type(got):
             return f"expected {_kind(expected)}, got {_value_with_kind(got)}"
@@ -145,7 +144,7 @@ class ValueChecker:
             return self._compare_items(path, expected.elements, got.elements)
         return [] if _are_equal(expected, got) else _describe_difference(expected, got)
 
-    def _compare_items(self, path: _Path, expected: Any, got: Any) -> str | _Parts:
+    def _compare_items(self, path: _Path, expected: Value, got: Value) -> str | _Parts:
         if type(expected) is list and type(got) is list and not self.strict and _is_flat(expected) and expected == got:
             return []
         unordered = self.unordered_inner or (self.unordered and path is None)
@@ -165,7 +164,7 @@ class ValueChecker:
         pairs = enumerate(zip(expected, got, strict=True))
         return [((path, index), expected_item, got_item) for index, (expected_item, got_item) in pairs][::-1]
 
-    def _same_number(self, expected: Any, got: Any) -> bool:
+    def _same_number(self, expected: Value, got: Value) -> bool:
         if expected == got or (expected != expected and got != got):  # noqa: PLR0124  (nan)
             return True
         if not isinstance(expected, float | complex):
@@ -178,14 +177,14 @@ class ValueChecker:
         return math.isfinite(abs(expected)) and distance <= max(self.abs_tol, self.rel_tol * abs(expected))
 
 
-_Path = Any
+_Path = Value
 """A path is the path to what holds the value and the value's index or key, or None for the whole value."""
 
-_Parts = list[tuple[_Path, Any, Any]]
+_Parts = list[tuple[_Path, Value, Value]]
 """Each part is compared by itself: its path, what is expected there, and what was got."""
 
 
-def _compare_keys(path: _Path, expected: dict[Any, Any], got: dict[Any, Any]) -> str | _Parts:
+def _compare_keys(path: _Path, expected: dict[Value, Value], got: dict[Value, Value]) -> str | _Parts:
     missing = next((key for key in expected if key not in got), _NOTHING)
     if missing is not _NOTHING:
         return f"expected the key {shown_value(missing)}, which is not there"
@@ -198,18 +197,18 @@ def _compare_keys(path: _Path, expected: dict[Any, Any], got: dict[Any, Any]) ->
 _NOTHING = object()
 
 
-def _is_flat(sequence: Sequence[Any]) -> bool:
+def _is_flat(sequence: Sequence[Value]) -> bool:
     """Whether all items are of types that are compared by `==` alone."""
     return set(map(type, sequence)) <= {int, str, bool, float, type(None)}
 
 
-def _plain_sequence(value: Any) -> Any:
+def _plain_sequence(value: Value) -> Value:
     if isinstance(value, Array):
         return value.elements
     return value if isinstance(value, list | tuple) else list(value)
 
 
-def _sort_key(value: Any, inner: bool = False, depth: int = 0) -> tuple[Any, ...]:  # noqa: PLR0911  (One per type.)
+def _sort_key(value: Value, inner: bool = False, depth: int = 0) -> tuple[Value, ...]:  # noqa: PLR0911  (One per type.)
     """Return a key that orders values of any types. Equal values have equal keys; 1, 1.0 and True are equal.
 
     inner: whether the order of items within lists counts for nothing either.
@@ -239,7 +238,7 @@ def _sort_key(value: Any, inner: bool = False, depth: int = 0) -> tuple[Any, ...
     return (9,)
 
 
-def _are_equal(expected: Any, got: Any) -> bool:
+def _are_equal(expected: Value, got: Value) -> bool:
     if isinstance(expected, Opaque) or isinstance(got, Opaque):
         return False
     if isinstance(expected, str) is not isinstance(got, str):
@@ -250,12 +249,12 @@ def _are_equal(expected: Any, got: Any) -> bool:
         return False
 
 
-def _describe_difference(expected: Any, got: Any) -> str:
+def _describe_difference(expected: Value, got: Value) -> str:
     return f"expected {shown_value(expected)}, got {shown_value(got)}"
 
 
 def _reason(path: _Path, difference: str) -> str:
-    keys: list[Any] = []
+    keys: list[Value] = []
     while path is not None:
         path, key = path
         keys.append(key)
@@ -264,12 +263,12 @@ def _reason(path: _Path, difference: str) -> str:
     return f"{text}: {difference}"[:MAX_REASON_CHARS] if text else difference[:MAX_REASON_CHARS]
 
 
-def _value_with_kind(value: Any) -> str:
+def _value_with_kind(value: Value) -> str:
     kind, text = _kind(value), shown_value(value)
     return text if text.startswith(("a ", "an ", kind)) else f"{kind} {text}"
 
 
-def _kind(value: Any) -> str:
+def _kind(value: Value) -> str:
     match value:
         case Opaque(type_name=name) | Instance(class_name=name):
             return f"an object of class {name[:SHOWN_VALUE_CHARS]}"
@@ -283,7 +282,7 @@ def _kind(value: Any) -> str:
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
-def shown_value(value: Any) -> str:
+def shown_value(value: Value) -> str:
     """Return the beginning of a value, of a list its first items, and what an object is that only its class tells."""
     if isinstance(value, _BUILTIN_SEQUENCES):
         return _shown_items(value)
@@ -291,7 +290,7 @@ def shown_value(value: Any) -> str:
     return shown(value) if is_plain else _kind(value)
 
 
-def _shown_items(value: Any) -> str:
+def _shown_items(value: Value) -> str:
     brackets = "()" if isinstance(value, tuple) else "[]"
     first_items = islice(value, 8)
     parts = [shown_value(item) if isinstance(item, str | int | float | None) else "..." for item in first_items]
@@ -306,7 +305,7 @@ MAX_NODES = 1_000_000
 _FIELDS = {"ListNode": {"val", "next"}, "TreeNode": {"val", "left", "right"}}
 
 
-def to_nodes(value: Any, type_name: str) -> Any:
+def to_nodes(value: Value, type_name: str) -> Value:
     """Return the nodes that a list of values stands for, where the type says that it does."""
     if type_name.endswith("[]") and isinstance(value, list):
         return [to_nodes(item, type_name.removesuffix("[]")) for item in value]
@@ -320,7 +319,7 @@ def to_nodes(value: Any, type_name: str) -> Any:
     return _to_tree(value) if type_name == "TreeNode" else value
 
 
-def _to_tree(values: list[Any]) -> Instance | None:
+def _to_tree(values: list[Value]) -> Instance | None:
     nodes = [
         None if item is None else Instance("TreeNode", {"val": item, "left": None, "right": None}) for item in values
     ]
@@ -332,7 +331,7 @@ def _to_tree(values: list[Any]) -> Instance | None:
     return nodes[0] if nodes else None
 
 
-def to_values(value: Any) -> Any:
+def to_values(value: Value) -> Value:
     """Return the values that nodes hold, also of nodes in a list; anything else as it is."""
     if isinstance(value, list):
         return (
@@ -340,14 +339,14 @@ def to_values(value: Any) -> Any:
         )
     if not isinstance(value, Instance) or set(value.fields) != _FIELDS.get(value.class_name):
         return value
-    values: list[Any] = []
+    values: list[Value] = []
     if value.class_name == "ListNode":
-        node: Any = value
+        node: Value = value
         while isinstance(node, Instance) and len(values) < MAX_NODES:
             values.append(node.fields.get("val"))
             node = node.fields.get("next")
         return values
-    pending: deque[Any] = deque([value])
+    pending: deque[Value] = deque([value])
     while pending and len(values) < MAX_NODES:
         node = pending.popleft()
         values.append(node.fields.get("val") if isinstance(node, Instance) else None)

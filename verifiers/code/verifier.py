@@ -20,35 +20,34 @@ The score is None where the suite cannot be read or is broken (`verifier_error`)
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from truegold.verifiers.code.checks.lowering import functions_under_test
 from truegold.verifiers.code.drivers import LANGUAGES as DRIVEN_LANGUAGES
 from truegold.verifiers.code.drivers import language_name_of
-from truegold.verifiers.code.outcomes import CannotJudge, Judged, cut, verdict_of
+from truegold.verifiers.code.outcomes import BadSuite, CannotJudge, Judged, cut, verdict_of
 from truegold.verifiers.code.output_comparison import with_allowed_error
 from truegold.verifiers.code.protocols.inserted import judge_inserted
 from truegold.verifiers.code.protocols.native_calls import judge_native_calls
-from truegold.verifiers.code.protocols.python_tests import Source, judge_calls, judge_code
+from truegold.verifiers.code.protocols.python_tests import TestedProgram, judge_calls, judge_code
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.python_source import stub_names
 from truegold.verifiers.code.response_program import Extracted, callable_in, extract_code, worked_program
-from truegold.verifiers.code.suite import (
+from truegold.verifiers.code.suite.reading import (
     SUITE_OPTIONS,
     Asserts,
-    BadSuite,
     Calls,
     Inserted,
     Stdio,
     Suite,
     UnitTest,
-    allowed_error,
     check_options,
-    missing_package,
     read_suite,
 )
+from truegold.verifiers.code.suite.statement import allowed_error
+from truegold.verifiers.code.suite.unrun import missing_package
 from truegold.verifiers.options import BadOption, bad_option_verdict, word_option
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.sandbox.execution import Program, SandboxError, Tier
@@ -93,26 +92,21 @@ class CodeVerifier:
 
     def check_options(self, info: Mapping[str, Any]) -> None:
         """Raise BadOption for a value that means nothing; the tests themselves are each row's."""
-        word_option(info, "reward", REWARDS, self.reward)
-        word_option(info, "stop", STOPS, self.stop)
+        self._setting(info, "reward", REWARDS)
+        self._setting(info, "stop", STOPS)
         try:
             check_options(info)
         except BadSuite as error:
             raise BadOption(str(error)) from error
 
     def __call__(
-        self,
-        response: str,
-        gold: str | None = None,
-        *,
-        problem: str | None = None,
-        info: Mapping[str, Any] = NO_INFO,
+        self, response: str, gold: str | None = None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
     ) -> Verdict:
         try:
             suite = read_suite(info)
             _check_imports(suite, self.python)
-            reward = word_option(info, "reward", REWARDS, self.reward)
-            run_all = reward == "pass_rate" or word_option(info, "stop", STOPS, self.stop) == "never"
+            reward = self._setting(info, "reward", REWARDS)
+            run_all = reward == "pass_rate" or self._setting(info, "stop", STOPS) == "never"
         except BadSuite as error:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
         except BadOption as error:
@@ -131,6 +125,11 @@ class CodeVerifier:
         program = worked_program(program)
         fence = "~~~~" if "```" in program else "```"
         return f"{fence}\n{program}\n{fence}"
+
+    def _setting(self, info: Mapping[str, Any], name: str, known: Sequence[str]) -> str:
+        """Return a setting, which a row may have for itself. Raises BadOption."""
+        default: str = getattr(self, name)
+        return word_option(info, name, known, default) if name in info else default
 
     def _judge(self, suite: Suite, extracted: Extracted, stub: str, reward: str, run_all: bool) -> Verdict:
         evidence: dict[str, object] = {"language": suite.language, "extraction": extracted.form}
@@ -189,7 +188,7 @@ def _run(suite: Suite, code: str, stub: str, backend: Backend, run_all: bool) ->
     if tests.entry_point:
         # A response may have put the function into a class.
         tests = replace(tests, entry_point=callable_in(code, tests.entry_point))
-    source = Source(code, prelude)
+    source = TestedProgram(code, prelude)
     if isinstance(tests, Calls):
         return judge_calls(tests, source, backend.local, suite.limits, run_all)
     return judge_code(tests, source, backend.local, suite.limits, run_all)

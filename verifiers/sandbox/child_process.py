@@ -1,18 +1,11 @@
-"""The parent's side of a child process that answers JSON lines: it starts the child, asks it, and stops it for good.
+"""Starts child processes that answer JSON lines, that can be killed, and that never outlive their parent.
 
-Covers: deadlines on every read and write (poll on the pipe, no signals in this process), a child that dies, any calling
-thread, processes forked from this one. The child's side is `child_serve.py`. Not covered: what the lines mean, retries.
+The parent's side is `ChildProcess`: it starts the child, asks it, and stops it for good. It covers deadlines on every
+read and write (poll on the pipe, no signals in this process), a child that dies, any calling thread, and processes
+forked from this one. Not covered: what the lines mean, retries.
 
-The child's side of a process that answers JSON lines (`child_process.py` is the parent's).
-
-The conversation has pipes to itself: what a verifier prints goes to stderr, and what it reads from stdin is empty, so
-that neither can break into it. The process ends when its parent ends or closes the pipe.
-
-Makes child processes end with their parent, however the parent ends.
-
-How many processes are worth starting.
-
-Child processes that can be killed and that never outlive their parent: batches, sympy and sandboxes run in them.
+The child's side is `Conversation`, which has pipes to itself: what a verifier prints goes to stderr, and what it reads
+from stdin is empty, so that neither can break into it. The process ends when its parent ends or closes the pipe.
 """
 
 from __future__ import annotations

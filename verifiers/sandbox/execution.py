@@ -21,7 +21,7 @@ class Tier(StrEnum):
     """Limits only: a program can read and send what the user can. Never chosen by itself."""
 
 
-class End(StrEnum):
+class ProgramEnd(StrEnum):
     """How a program came to its end."""
 
     EXITED = "exited"
@@ -36,7 +36,7 @@ class End(StrEnum):
 class Execution:
     """One run of a program."""
 
-    end: End
+    end: ProgramEnd
     status: int
     """The exit code, or the signal's number."""
     stdout: bytes
@@ -59,7 +59,7 @@ class Execution:
     @property
     def ok(self) -> bool:
         """Whether it exited with status 0."""
-        return self.end is End.EXITED and self.status == 0
+        return self.end is ProgramEnd.EXITED and self.status == 0
 
 
 @dataclass(frozen=True, slots=True)

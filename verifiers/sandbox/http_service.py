@@ -1,11 +1,12 @@
-"""Asking a service over HTTP: JSON there, JSON back, or a `SandboxError` of one line that names the service.
+"""Asks a service over HTTP: JSON there, JSON back, or a `SandboxError` of one line that names the service.
 
-    Service("http://localhost:8080").post("/run_code", {"code": "print(1)"}, 95, fault_of)   Reply({"status": ...}, ...)
+    Service("http://localhost:8080").post("/run_code", {"code": "print(1)"}, 95, fault_of)
+        ServiceReply({"status": ...}, ...)
 
 A request is repeated, with growing and jittered pauses, after refused connections, statuses 429 (not before its
 Retry-After) and 5xx, and replies in which the caller sees a fault of the service. It is not repeated after a time-out,
 since the service is still at work on the first request and a second one would add to its load, nor after other statuses
-of 4xx (`Refused`), redirects, and replies that are not JSON.
+of 4xx (`RequestRefused`), redirects, and replies that are not JSON.
 
 A circuit breaker leaves a service alone that fails several times in a row:
 
@@ -13,22 +14,22 @@ A circuit breaker leaves a service alone that fails several times in a row:
     open       after 8 failures in a row: calls fail at once, so that a batch of rows does not wait for each of them
     half open  30 seconds later one call goes through and decides: closed again, or open for another 30 seconds
 
-The number of requests in flight is bounded on this side, where waiting costs nothing: services start whatever they are
+The number of requests in flight is bounded on this side, where waiting costs nothing: services start all that they are
 sent, or queue it without a bound, and a request's time runs meanwhile.
 
 A `Service` is a value: it pickles, and what it holds open (connections, breaker) is made in each process anew, in a
 forked one too. The environment's proxy settings are honoured.
 
-What a service replied: its HTTP status first, then the fields of its JSON.
+A reply is read by its HTTP status first, then by the fields of its JSON:
 
-    200 {"status": "Success", ...}                  Reply({"status": "Success", ...}, address)
+    200 {"status": "Success", ...}                  ServiceReply({"status": "Success", ...}, address)
     429, Retry-After: 7                             Trouble: the request is repeated after 7 s
-    400 {"message": "language is required"}         Refused: repeating it would change nothing
+    400 {"message": "language is required"}         RequestRefused: repeating it would change nothing
     200 <html>...</html>                            Trouble: no JSON, so this is another service
 
-    Reply({"run_result": {"return_code": 0}}, "http://localhost:8080").part("run_result").field("return_code", int)   0
-    Reply({"run_result": {"return_code": 0}}, "http://localhost:8080").part("run_result").field("status", str)
-        SandboxError
+    reply = ServiceReply({"run_result": {"return_code": 0}}, "http://localhost:8080")
+    reply.part("run_result").field("return_code", int)      0
+    reply.part("run_result").field("status", str)           SandboxError
 
 The error says `http://localhost:8080: no text run_result.status in the reply`: what is missing or of another type is
 the service's fault. Every message is one line and names the address.
@@ -77,12 +78,12 @@ bring a service down would close it to all others."""
 COOL_DOWN_S = 30.0
 
 
-def _jitter() -> float:
+def _jitter() -> float:  # A clock is pickled, which takes a function with a name.
     return random.uniform(0.75, 1.25)
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class RetryClock:
     """Time as the retries and the breaker see it."""
 
     now: Callable[[], float] = time.monotonic
@@ -91,7 +92,7 @@ class Clock:
     """Draws the factor that spreads pauses."""
 
 
-REAL_CLOCK = Clock()
+REAL_CLOCK = RetryClock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Service:
     url: str = field(repr=False)
     """Where it is, with credentials if it wants any."""
     in_flight: int = IN_FLIGHT
-    clock: Clock = field(default=REAL_CLOCK, repr=False)
+    clock: RetryClock = field(default=REAL_CLOCK, repr=False)
 
     def __post_init__(self) -> None:
         try:
@@ -123,8 +124,8 @@ class Service:
         return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
 
     def post(
-        self, path: str, body: Mapping[str, object], timeout_s: float, fault_of: Callable[[Reply], str | None]
-    ) -> Reply:
+        self, path: str, body: Mapping[str, object], timeout_s: float, fault_of: Callable[[ServiceReply], str | None]
+    ) -> ServiceReply:
         """Return the reply to `body`.
 
         timeout_s bounds all of it, from sending to the last byte. fault_of says what is wrong with the service itself,
@@ -141,7 +142,7 @@ class Service:
                         raise Trouble(f"{reply.address}: {fault}", repeatable=True, service_fails=False)
                     connection.breaker.count_success()
                     return reply
-                except Refused:
+                except RequestRefused:
                     connection.breaker.count_success()
                     raise
                 except SandboxError as error:
@@ -162,7 +163,7 @@ class Service:
             return None
         return trouble.retry_after_s + BACKOFF_S * (1 << attempt) * self.clock.jitter()
 
-    def _attempt(self, client: httpx.Client, path: str, content: bytes, timeout_s: float) -> Reply:
+    def _attempt(self, client: httpx.Client, path: str, content: bytes, timeout_s: float) -> ServiceReply:
         import httpx
 
         address = f"{self.address}{path}"
@@ -272,7 +273,7 @@ def _forget_connections() -> None:
 os.register_at_fork(after_in_child=_forget_connections)
 
 
-Kind = TypeVar("Kind", dict[str, object], str, int, float)
+Field = TypeVar("Field", dict[str, object], str, int, float)
 
 SHOWN_CHARS = 200
 """What an error shows of a text from outside. Stops a page of HTML, or a program's output, from filling a report."""
@@ -281,7 +282,7 @@ MAX_NUMBER = 1e300
 TOO_MANY_REQUESTS = 429
 
 
-class Refused(SandboxError):
+class RequestRefused(SandboxError):
     """The service did not accept the request: repeating it would change nothing."""
 
 
@@ -305,7 +306,7 @@ _KIND_NAMES: Mapping[type, str] = {dict: "object", str: "text", int: "whole numb
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ServiceReply:
     """An object of a reply, whose fields are read by type. Every reader raises SandboxError where the type is wrong."""
 
     value: object
@@ -315,16 +316,16 @@ class Reply:
     path: str = ""
     """Where in the reply the object stands, with a dot at its end: `run_result.`."""
 
-    def part(self, key: str) -> Reply:
+    def part(self, key: str) -> ServiceReply:
         """Return the object under a key; it has to be there."""
-        return Reply(self.field(key, dict), self.address, f"{self.path}{key}.")
+        return ServiceReply(self.field(key, dict), self.address, f"{self.path}{key}.")
 
-    def field(self, key: str, kind: type[Kind]) -> Kind:
+    def field(self, key: str, kind: type[Field]) -> Field:
         """Return the value under a key: a dict, a text, an int or a float; it has to be there."""
         value = self.field_or_none(key, kind)
         return self._fail(key, kind) if value is None else value
 
-    def field_or_none(self, key: str, kind: type[Kind]) -> Kind | None:
+    def field_or_none(self, key: str, kind: type[Field]) -> Field | None:
         """Return the value under a key; None where there is none."""
         if not isinstance(self.value, dict):
             raise SandboxError(f"{self.address}: the reply is a JSON {type(self.value).__name__}, not an object")
@@ -341,8 +342,8 @@ class Reply:
         raise SandboxError(f"{self.address}: no {_KIND_NAMES[kind]} {self.path}{key} in the reply")
 
 
-def read_reply(response: httpx.Response, body: bytes, address: str) -> Reply:
-    """Return what a reply holds, by its status. Raises Trouble or Refused where it holds no JSON value."""
+def read_reply(response: httpx.Response, body: bytes, address: str) -> ServiceReply:
+    """Return what a reply holds, by its status. Raises Trouble or RequestRefused where it holds no JSON value."""
     status = response.status_code
     if response.is_redirect:
         target = response.headers.get("location", "")
@@ -353,9 +354,9 @@ def read_reply(response: httpx.Response, body: bytes, address: str) -> Reply:
         wait_s = _retry_after_s(response.headers.get("retry-after", ""))
         raise Trouble(f"{address}: {_refusal(response, body)}", repeatable=True, retry_after_s=wait_s)
     if status >= 400:
-        raise Refused(f"{address}: {_refusal(response, body)}")
+        raise RequestRefused(f"{address}: {_refusal(response, body)}")
     try:
-        return Reply(json.loads(body), address)
+        return ServiceReply(json.loads(body), address)
     except (ValueError, RecursionError):
         shown = one_line(body[:1000].decode("utf-8", "replace"))
         raise Trouble(f"{address}: the reply is no JSON, it begins {shown!r}", repeatable=False) from None

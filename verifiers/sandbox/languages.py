@@ -11,27 +11,15 @@ back in lower case. An edition is told apart where programs of it may fail under
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping
+from functools import lru_cache
+from importlib.resources import files
 
-_ALIASES = {
-    "python": "py python2 python3 pypy pypy3 py3 cpython ipython sage",
-    "cpp": "c++ cc cxx g++ gnu++ clang++",
-    "c": "gcc",
-    "javascript": "js node nodejs ecmascript mjs jsx",
-    "typescript": "ts tsx",
-    "java": "openjdk",
-    "csharp": "c# cs dotnet",
-    "go": "golang",
-    "rust": "rs",
-    "ruby": "rb",
-    "kotlin": "kt kts",
-    "bash": "sh shell zsh",
-    "perl": "pl",
-    "haskell": "hs",
-    "julia": "jl",
-    "d": "dlang",
-    "php": "php7 php8",
-}
+_ALIASES: Mapping[str, str] = json.loads(files(__package__).joinpath("languages.json").read_text(encoding="utf-8"))
+"""The other spellings of each language."""
+
 DEFAULT_CPP, CPP_EDITIONS = "17", ("98", "03", "11", "14", "20", "23", "26")
 JAVA_EDITIONS = range(8, 31)
 _CPP_DRAFTS = {"0x": "11", "1y": "14", "1z": "17", "2a": "20", "2b": "23", "2c": "26"}
@@ -44,10 +32,12 @@ _EDITIONS = re.compile(
 _JUDGE_REMARK = re.compile(r"\s*\([^()]{0,40}\)\s*$|[-_ ](?:64|32)(?:[-_ ]?bit)?$")
 """What judges write behind a language: `(GCC 13-64, winlibs)`, `-64`."""
 
+CACHED_NAMES = 1024
 _NAMES = {alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()}
 _VERSION = re.compile(r"[-_ ]?v?\d{1,3}(?:\.\d{1,4}){0,2}$")
 
 
+@lru_cache(maxsize=CACHED_NAMES)
 def language_name(name: str) -> str:
     """Return the usual name of a language."""
     plain = name.strip().lower()
@@ -57,6 +47,7 @@ def language_name(name: str) -> str:
     return _NAMES.get(unversioned, unversioned if unversioned in _ALIASES else plain)
 
 
+@lru_cache(maxsize=CACHED_NAMES)
 def edition_name(name: str) -> str:
     """Return the usual name of a language with its edition, such as cpp20, java21, python2 or pypy, where one is meant
     that is not the language's usual one."""

@@ -3,7 +3,7 @@
     Limits(cpu_s=2)              two seconds of CPU time, the rest as usual
     Limits(memory_mb=0)          ValueError: memory_mb must be a whole number from 4 to 1048576, got 0
 
-A row sets its own by `"limits": {"cpu_s": 2, "memory_mb": 512}` in its tests. In the local sandbox `sandbox/job.py`
+A row sets its own by `"limits": {"cpu_s": 2, "memory_mb": 512}` in its tests. In the local sandbox `sandbox/pool.py`
 sends them along with each job; `inside/confine/confinement.py` hands the kernel those that it can enforce, and
 `inside/confine/supervise.py` measures CPU time, waiting and resident memory, and ends what goes beyond them.
 """

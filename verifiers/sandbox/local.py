@@ -24,7 +24,7 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import Protocol
 
-from truegold.verifiers.sandbox.execution import End, Execution, Job, Prepared, Program, SandboxError, Tier
+from truegold.verifiers.sandbox.execution import Execution, Job, Prepared, Program, ProgramEnd, SandboxError, Tier
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import COMPILE_MEMORY_MB, COMPILE_OUTPUT_MB, Limits
 from truegold.verifiers.sandbox.pool import Kind, Sandbox, sandbox, warm_modules
@@ -286,7 +286,7 @@ def run_program(source: str, language: str = PYTHON, stdin: bytes = b"", limits:
     """Run a program that nobody has read and return what became of it: its end, its output, and what it used.
 
         run_program("print(sum(map(int, input().split())))", stdin=b"3 4").stdout       b"7\\n"
-        run_program("while True: pass", limits=Limits(cpu_s=1)).end                     End.CPU_LIMIT
+        run_program("while True: pass", limits=Limits(cpu_s=1)).end                     ProgramEnd.CPU_LIMIT
         run_program("int main() { return 3; }", "cpp").status                           3
 
     Where the language is compiled and the program does not compile, that is what became of it.
@@ -374,6 +374,6 @@ def _unpack_files(result: bytes) -> dict[str, bytes]:
 
 def _with_command_end(execution: Execution) -> Execution:
     """Put the command's own end in place: its signal comes as an exit status, as from a shell."""
-    if execution.end is End.EXITED and execution.status > _SIGNALLED_FROM:
-        return dataclasses.replace(execution, end=End.SIGNALLED, status=execution.status - _SIGNALLED_FROM)
+    if execution.end is ProgramEnd.EXITED and execution.status > _SIGNALLED_FROM:
+        return dataclasses.replace(execution, end=ProgramEnd.SIGNALLED, status=execution.status - _SIGNALLED_FROM)
     return execution

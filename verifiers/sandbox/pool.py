@@ -37,7 +37,7 @@ from typing import TypedDict
 
 from truegold.verifiers.sandbox.child_process import in_spawner_thread, usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
-from truegold.verifiers.sandbox.execution import End, Execution, Job, MachineBusy, SandboxError, Tier
+from truegold.verifiers.sandbox.execution import Execution, Job, MachineBusy, ProgramEnd, SandboxError, Tier
 from truegold.verifiers.sandbox.inside.confine.view import empty_folder
 from truegold.verifiers.sandbox.inside.preload import LOADED_WHEN_NAMED, PACKAGES, PLAIN
 from truegold.verifiers.sandbox.limits import BOX_MB, IDLE_S, MB
@@ -103,12 +103,12 @@ _ENVIRONMENT = {
 """All that a program sees of the environment, besides its hash seed: no tokens, no keys."""
 
 _ENDS = {
-    "cpu": End.CPU_LIMIT,
-    "wall": End.WALL_LIMIT,
-    "memory": End.MEMORY_LIMIT,
-    "output": End.OUTPUT_LIMIT,
-    "files": End.OUTPUT_LIMIT,
-    "tasks": End.MEMORY_LIMIT,
+    "cpu": ProgramEnd.CPU_LIMIT,
+    "wall": ProgramEnd.WALL_LIMIT,
+    "memory": ProgramEnd.MEMORY_LIMIT,
+    "output": ProgramEnd.OUTPUT_LIMIT,
+    "files": ProgramEnd.OUTPUT_LIMIT,
+    "tasks": ProgramEnd.MEMORY_LIMIT,
 }
 
 
@@ -123,7 +123,7 @@ class JobReport(TypedDict):
     peak_mb: float
 
 
-class Reply(TypedDict, total=False):
+class ZygoteReply(TypedDict, total=False):
     """What a zygote says: one of these."""
 
     ready: bool
@@ -164,17 +164,17 @@ last_run = LastRun()
 class Sandbox:
     """Runs jobs, each in a process of its own. For any number of threads."""
 
-    def __init__(self, kind: Kind, tier: Tier, stronger_tier: Tier | None = None) -> None:
+    def __init__(self, kind: Kind, tier: Tier, jobs_at_once: int, stronger_tier: Tier | None = None) -> None:
         self.tier = tier
         self.stronger_tier = stronger_tier
         """A stronger tier that this machine allows and that is not in force."""
         self._kind = kind
-        self._jobs_at_once = usable_cores()
+        self._jobs_at_once = jobs_at_once
         self._make_groups()
 
     def run(self, job: Job) -> Execution:
         """Run a job and return what became of it. Raises SandboxError where the sandbox itself failed."""
-        return self._run([job])[0]
+        return self._run([job], False)[0]
 
     def run_pair(self, solution: Job, tests: Job, piped: bool = False) -> tuple[Execution, Execution]:
         """Run two jobs at the same time, connected by a socket. The end of `tests` is the end of both.
@@ -186,20 +186,20 @@ class Sandbox:
 
     def close(self) -> None:
         """End all its processes. It can be used again."""
-        for zygote in self._zygotes():
+        for zygote in list(self._clients):
             zygote.stop()
 
     def pids(self) -> list[int]:
         """Return the process ids of the zygotes that run now."""
-        return [zygote.pid for zygote in self._zygotes() if zygote.pid is not None]
+        return [zygote.pid for zygote in list(self._clients) if zygote.pid is not None]
 
     def folders(self) -> list[str]:
         """Return the working folders on disk, which only tiers without mount namespaces have."""
-        return [folder.path for zygote in self._zygotes() for folder in zygote.folders]
+        return [folder.path for zygote in list(self._clients) for folder in zygote.folders]
 
     def forget(self) -> None:
         """Let go of the zygotes. In a forked copy of this process they belong to the original."""
-        for zygote in self._zygotes():
+        for zygote in list(self._clients):
             zygote.forget()
         self._make_groups()
 
@@ -210,7 +210,7 @@ class Sandbox:
         self._lock = threading.Lock()
         self._cores = threading.Semaphore(self._jobs_at_once)
 
-    def _run(self, jobs: list[Job], piped: bool = False) -> list[Execution]:
+    def _run(self, jobs: list[Job], piped: bool) -> list[Execution]:
         free = self._free_zygotes(group_of([job.role for job in jobs], [name for job in jobs for name in job.warm]))
         with self._cores:
             zygote = free.get()
@@ -244,9 +244,6 @@ class Sandbox:
                     self._clients.append(client)
                     self._free[group].put(client)
             return self._free[group]
-
-    def _zygotes(self) -> list[ZygoteClient]:
-        return list(self._clients)
 
 
 def warm_modules(source: str) -> tuple[str, ...]:
@@ -290,24 +287,24 @@ class ZygoteClient:
 
         piped: whether two jobs read what the other one prints.
         """
-        files: list[_AnonymousFile] = []
+        descriptors: list[int] = []
         try:
             for job in jobs:
-                files += [_AnonymousFile(content) for content in (job.payload, job.stdin, b"", b"", b"")]
-            reports = self._ask(jobs, [file.descriptor for file in files], piped)["jobs"]
+                descriptors += map(_anonymous_file, (job.payload, job.stdin, b"", b"", b""))
+            reports = self._ask(jobs, descriptors, piped)["jobs"]
             if any(report["ended_by"] == "busy" for report in reports):
                 raise MachineBusy("the machine is too busy: the program got hardly any time on a core")
             last_run.own_s = reports[0]["cpu_s"] + reports[0]["idle_s"]
             return [
-                _execution(job, report, files[_FILES_PER_JOB * index :])
+                _execution(job, report, descriptors[_FILES_PER_JOB * index :])
                 for index, (job, report) in enumerate(zip(jobs, reports, strict=True))
             ]
         except (OSError, ValueError, KeyError) as error:
             self.stop()
             raise SandboxError(f"the sandbox process failed: {type(error).__name__}: {error}") from error
         finally:
-            for file in files:
-                os.close(file.descriptor)
+            for descriptor in descriptors:
+                os.close(descriptor)
 
     def start(self) -> None:
         """Start the zygote, unless it runs. Raises TierNotPossible where this machine does not give its tier."""
@@ -368,10 +365,10 @@ class ZygoteClient:
             folder.forget()
         self._control, self._process, self.folders = None, None, []
 
-    def _ask(self, jobs: Sequence[Job], descriptors: list[int], piped: bool) -> Reply:
+    def _ask(self, jobs: Sequence[Job], descriptors: list[int], piped: bool) -> ZygoteReply:
         assert self._control is not None
         warm = sorted({name for job in jobs for name in job.warm})
-        request = {"jobs": [_describe(job) for job in jobs], "warm": warm, "piped": piped}
+        request = {"jobs": [describe_job(job) for job in jobs], "warm": warm, "piped": piped}
         max_wall_s = max(WALL_FACTOR * (job.limits.cpu_s + IDLE_S) for job in jobs)
         deadline = time.monotonic() + max_wall_s + GRACE_S
         self._control.settimeout(GRACE_S)
@@ -383,7 +380,7 @@ class ZygoteClient:
             raise OSError(reply["trouble"])
         return reply
 
-    def _receive(self, deadline: float) -> Reply:
+    def _receive(self, deadline: float) -> ZygoteReply:
         assert self._control is not None
         line = b""
         while not line.endswith(b"\n"):
@@ -392,7 +389,7 @@ class ZygoteClient:
             if not piece:
                 raise OSError(f"it ended{self._exit_status()}")
             line += piece
-        reply: Reply = json.loads(line)
+        reply: ZygoteReply = json.loads(line)
         if "bug" in reply:
             raise RuntimeError(f"the sandbox process failed:\n{reply['bug']}")
         return reply
@@ -403,7 +400,7 @@ class ZygoteClient:
         return ""
 
 
-def _describe(job: Job) -> dict[str, object]:
+def describe_job(job: Job) -> dict[str, object]:
     """Return what the zygote is told about a job; its payload and streams go as files."""
     limits: Mapping[str, float] = {
         "cpu_s": job.limits.cpu_s,
@@ -421,62 +418,54 @@ def _round_up(size: int) -> int:
     return 1 << size.bit_length() if size > BOX_MB * MB else 0
 
 
-def _execution(job: Job, report: JobReport, files: Sequence[_AnonymousFile]) -> Execution:
-    _, _, stdout, stderr, result = files[:_FILES_PER_JOB]
+def _execution(job: Job, report: JobReport, descriptors: Sequence[int]) -> Execution:
+    _, _, stdout, stderr, result = descriptors[:_FILES_PER_JOB]
     code, max_bytes = report["code"], int(job.limits.output_mb * MB)
-    end = _ENDS.get(report["ended_by"] or "", End.SIGNALLED if code < 0 else End.EXITED)
+    end = _ENDS.get(report["ended_by"] or "", ProgramEnd.SIGNALLED if code < 0 else ProgramEnd.EXITED)
     # The signal for too much output does not end the first process of a pid namespace, so sizes are looked at as well.
-    if end in {End.EXITED, End.SIGNALLED} and max(stdout.size, stderr.size) >= max_bytes:
-        end = End.OUTPUT_LIMIT
+    if (
+        end in {ProgramEnd.EXITED, ProgramEnd.SIGNALLED}
+        and max(os.fstat(stdout).st_size, os.fstat(stderr).st_size) >= max_bytes
+    ):
+        end = ProgramEnd.OUTPUT_LIMIT
     return Execution(
         end=end,
         status=abs(code),
-        stdout=stdout.read(max_bytes),
-        stderr=stderr.read(STDERR_BYTES),
+        stdout=_read_file(stdout, max_bytes),
+        stderr=_read_file(stderr, STDERR_BYTES),
         cpu_s=report["cpu_s"],
         wall_s=report["wall_s"],
         idle_s=report["idle_s"],
         peak_mb=report["peak_mb"],
-        result=result.read(RESULT_BYTES),
+        result=_read_file(result, RESULT_BYTES),
     )
 
 
-class _AnonymousFile:
-    """A file without a name, which is handed to a job, or which the job hands back.
+def _anonymous_file(content: bytes) -> int:
+    """Return the descriptor of a file without a name, which is handed to a job, or which the job hands back.
 
     With files rather than pipes nothing has to be pumped, nobody can fill a pipe and wait, and a program's output is
     there after any end it came to.
     """
-
-    def __init__(self, content: bytes) -> None:
-        self.descriptor = _anonymous_descriptor()
-        rest, offset = memoryview(content), 0
-        while rest:
-            # The file's position stays at the start, for the process that reads it.
-            written = os.pwrite(self.descriptor, rest, offset)
-            rest, offset = rest[written:], offset + written
-
-    def read(self, max_bytes: int) -> bytes:
-        """Return its content from the start, at most `max_bytes` of it."""
-        pieces, offset = [], 0
-        while offset < max_bytes:
-            piece = os.pread(self.descriptor, min(_CHUNK_BYTES, max_bytes - offset), offset)
-            if not piece:
-                break
-            pieces.append(piece)
-            offset += len(piece)
-        return b"".join(pieces)
-
-    @property
-    def size(self) -> int:
-        return os.fstat(self.descriptor).st_size
-
-
-def _anonymous_descriptor() -> int:
     if hasattr(os, "memfd_create"):
-        return os.memfd_create("truegold", os.MFD_CLOEXEC)
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
+        descriptor = os.memfd_create("truegold", os.MFD_CLOEXEC)
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    rest, offset = memoryview(content), 0
+    while rest:
+        # The file's position stays at the start, for the process that reads it.
+        written = os.pwrite(descriptor, rest, offset)
+        rest, offset = rest[written:], offset + written
+    return descriptor
+
+
+def _read_file(descriptor: int, max_bytes: int) -> bytes:
+    """Return the content from the start, at most `max_bytes` of it."""
+    content = bytearray()
+    while piece := os.pread(descriptor, min(_CHUNK_BYTES, max_bytes - len(content)), len(content)):
+        content += piece
+    return bytes(content)
 
 
 class WorkFolder:
@@ -581,7 +570,7 @@ def _open(kind: Kind) -> Sandbox:
                 why = f"{VARIABLE} or the verifier asks for it" if requested_tier else "; ".join(reasons)
                 message = f"Programs run in the tier {tier}, though this machine allows {stronger_tier}: {why}."
                 warnings.warn(message, stacklevel=2)
-            box = Sandbox(kind, tier, stronger_tier)
+            box = Sandbox(kind, tier, usable_cores(), stronger_tier)
             _LIVE.add(box)
             return box
         reasons.append(f"{tier}: {obstacle}")

@@ -1,4 +1,4 @@
-"""Back end SandboxFusion (github.com/bytedance/SandboxFusion): programs run by `POST /run_code`.
+"""Runs programs in a service, SandboxFusion (github.com/bytedance/SandboxFusion), by `POST /run_code`.
 
     SandboxFusion("http://localhost:8080").prepare(Program("cpp", source), Limits(cpu_s=2)).run(b"3 4\\n")
 
@@ -15,10 +15,6 @@ What it gives, and what follows:
   from a run of its own that is cut short at once (`CHECK_S`): tests are not run on a program that does not compile.
 - Its default deployment runs programs with its own rights and network. Isolation is the service's business.
 
-Programs run by a service, SandboxFusion, which is spelled as one text.
-
-    backend_of("sandboxfusion+http://localhost:8080")     SandboxFusion("http://localhost:8080")
-
 Trouble with the service (it is away, overloaded, wrongly set up, or answers nonsense) is a `SandboxError` of one line
 that names its address without credentials; no verdict follows from it.
 """
@@ -30,8 +26,8 @@ import signal
 from dataclasses import dataclass, field
 
 from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.sandbox.execution import End, Execution, Program, SandboxError
-from truegold.verifiers.sandbox.http_service import IN_FLIGHT, REAL_CLOCK, Clock, Reply, Service, one_line
+from truegold.verifiers.sandbox.execution import Execution, Program, ProgramEnd, SandboxError
+from truegold.verifiers.sandbox.http_service import IN_FLIGHT, REAL_CLOCK, RetryClock, Service, ServiceReply, one_line
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Local, Ready
 
@@ -80,7 +76,7 @@ class SandboxFusion:
     """The service, with or without /run_code."""
     in_flight: int = IN_FLIGHT
     """Requests at one time, of one process."""
-    clock: Clock = field(default=REAL_CLOCK, repr=False)
+    clock: RetryClock = field(default=REAL_CLOCK, repr=False)
     local: Local = field(default_factory=Local, repr=False)
     """Where test code and the programs of the tests run."""
 
@@ -110,7 +106,7 @@ class SandboxFusion:
         """Make a program ready on this machine: the service runs one program at a time."""
         return self.local.prepare_partner(program, limits)
 
-    def ask(self, program: Program, limits: Limits, stdin: str, run_s: float) -> Reply:
+    def ask(self, program: Program, limits: Limits, stdin: str, run_s: float) -> ServiceReply:
         """Have the service compile and run a program once, for at most `run_s` seconds of wall time."""
         compile_s = _wall_s(limits.compile_cpu_s)
         body = {
@@ -163,41 +159,41 @@ def _unencodable(source: str) -> Execution | None:
         source.encode()
     except UnicodeEncodeError as error:
         message = f"the source is not text: a lone surrogate at character {error.start}\n"
-        return Execution(End.EXITED, 1, b"", message.encode(), cpu_s=None, wall_s=0.0)
+        return Execution(ProgramEnd.EXITED, 1, b"", message.encode(), cpu_s=None, wall_s=0.0)
     return None
 
 
-def _service_fault(reply: Reply) -> str | None:
+def _service_fault(reply: ServiceReply) -> str | None:
     status = reply.field("status", str)
     if status in ("Success", "Failed"):
         return None
     return f"status {one_line(status)}: {one_line(reply.field_or_none('message', str) or 'no message')}"
 
 
-def _compilation(reply: Reply, limits: Limits) -> Execution | None:
+def _compilation(reply: ServiceReply, limits: Limits) -> Execution | None:
     """Return what became of the compile stage; None where there was none."""
     if reply.field_or_none("compile_result", dict) is None:
         return None
     compiled = _execution(reply.part("compile_result"), limits)
-    if compiled.end is End.EXITED and compiled.status == _NOT_FOUND:
+    if compiled.end is ProgramEnd.EXITED and compiled.status == _NOT_FOUND:
         stderr = compiled.stderr.decode("utf-8", "replace")
         raise SandboxError(f"{reply.address} lacks the compiler: {one_line(stderr)}")
     return compiled
 
 
-def _execution(result: Reply, limits: Limits) -> Execution:
+def _execution(result: ServiceReply, limits: Limits) -> Execution:
     """Read one stage's result. Output above the limit is cut off, and of stderr only the beginning is kept."""
     stdout = (result.field_or_none("stdout", str) or "").encode("utf-8", "replace")
     stderr = (result.field_or_none("stderr", str) or "").encode("utf-8", "replace")
     wall_s = result.field_or_none("execution_time", float) or 0.0
     if result.field("status", str) == "TimeLimitExceeded":
-        end, status = End.WALL_LIMIT, _KILLED
+        end, status = ProgramEnd.WALL_LIMIT, _KILLED
     else:
         code = result.field("return_code", int)
-        end, status = End.SIGNALLED if code < 0 else End.EXITED, abs(code)
+        end, status = ProgramEnd.SIGNALLED if code < 0 else ProgramEnd.EXITED, abs(code)
     max_bytes = int(limits.output_mb * 2**20)
-    if end is not End.WALL_LIMIT and (_was_cut(stdout) or len(stdout) > max_bytes):
-        end = End.OUTPUT_LIMIT
+    if end is not ProgramEnd.WALL_LIMIT and (_was_cut(stdout) or len(stdout) > max_bytes):
+        end = ProgramEnd.OUTPUT_LIMIT
     return Execution(end, status, stdout[:max_bytes], stderr[:STDERR_BYTES], cpu_s=None, wall_s=wall_s)
 
 

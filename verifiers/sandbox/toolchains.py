@@ -1,14 +1,13 @@
-"""Programming languages other than sandboxed Python: how each is compiled and run, where its toolchain is installed.
+"""Finds how programs in other languages than sandboxed Python are compiled and run on this machine.
 
     LANGUAGES["cpp"].toolchain()  ->  Toolchain(compile=["/usr/bin/g++", "-O2", ...], run=["./main"], ...)  or None
 
 Command lines are those that judges of programming contests use. Not covered: packages of a language (npm, crates).
 
-What Go's compiler makes of its own library, kept for all programs.
-
-From 1.20 on Go comes without its library compiled. Each program would compile it anew, which takes half a minute and
-more room than a program's folder has. So the packages that programs use are compiled here once, outside of the sandbox,
-with no program near them; in there the folder is for reading alone, and only the program itself is compiled.
+From 1.20 on Go comes without its library compiled (`fill_go_cache`). Each program would compile it anew, which takes
+half a minute and more room than a program's folder has. So the packages that programs use are compiled here once,
+outside of the sandbox, with no program near them; in there the folder is for reading alone, and only the program itself
+is compiled.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -34,10 +33,6 @@ ASK_S = 20.0
 
 
 JAVA_FILE = "Main.java"
-
-
-def _do_nothing() -> None:
-    pass
 
 
 @dataclass(frozen=True)
@@ -55,7 +50,7 @@ class Toolchain:
     environment: Mapping[str, str] = field(default_factory=dict)
     test_flags: list[str] = field(default_factory=list)
     """What the compiler is told where the source is a set of tests and not a program."""
-    make_ready: Callable[[], None] = _do_nothing
+    make_ready: Callable[[], None] = lambda: None
     """What has to be done once on a machine before the first program is compiled."""
 
 
@@ -96,38 +91,30 @@ def available_toolchains() -> dict[str, Toolchain]:
     return {name: toolchain for name, toolchain in toolchains.items() if toolchain is not None}
 
 
-def _compiled(compiler: str, *arguments: str) -> Callable[[], Toolchain | None]:
-    def find() -> Toolchain | None:
-        path = shutil.which(compiler)
-        return Toolchain([path, *arguments], ["./main"], ["main"]) if path else None
-
-    return find
+def _c() -> Toolchain | None:
+    path = shutil.which("gcc")
+    argv = ["-O2", "-std=gnu17", "-o", "main", "main.c", "-lm"]
+    return Toolchain([path, *argv], ["./main"], ["main"]) if path else None
 
 
-def _script(interpreter: str, *arguments: str) -> Callable[[], Toolchain | None]:
-    def find() -> Toolchain | None:
-        path = shutil.which(interpreter)
-        if path is None:
-            return None
-        home = str(Path(path).resolve().parent.parent)
-        return Toolchain(None, [path, *arguments, "{main}"], expose=_outside_system(home))
-
-    return find
+def _script(interpreter: str, *arguments: str) -> Toolchain | None:
+    path = shutil.which(interpreter)
+    return None if path is None else _interpreted(path, *arguments)
 
 
-def _python(version: str, *commands: str) -> Callable[[], Toolchain | None]:
-    """The first of `commands` that is a Python of this version, which a launcher of that name need not lead to."""
+def _interpreted(path: str, *arguments: str) -> Toolchain:
+    home = str(Path(path).resolve().parent.parent)
+    return Toolchain(None, [path, *arguments, "{main}"], expose=_outside_system(home))
 
-    def find() -> Toolchain | None:
-        ask = "import sys; print('%s %d' % (sys.executable, sys.version_info[0]))"
-        for command in filter(None, map(shutil.which, commands)):
-            path, _, major = (_output_of([command, "-c", ask]) or "").rpartition(" ")
-            if major == version:
-                home = str(Path(path).resolve().parent.parent)
-                return Toolchain(None, [path, "{main}"], expose=_outside_system(home))
-        return None
 
-    return find
+def _python(version: str, *commands: str) -> Toolchain | None:
+    """Return the first of `commands` that is a Python of this version, which a launcher of that name need not be."""
+    ask = "import sys; print('%s %d' % (sys.executable, sys.version_info[0]))"
+    for command in filter(None, map(shutil.which, commands)):
+        path, _, major = (_output_of([command, "-c", ask]) or "").rpartition(" ")
+        if major == version:
+            return _interpreted(path)
+    return None
 
 
 def _java() -> Toolchain | None:
@@ -178,34 +165,30 @@ def _go() -> Toolchain | None:
         "CGO_ENABLED": "0",
         "GOFLAGS": "-p=2",
     }
-    expose, make_ready = _outside_system(home), _do_nothing
-    version = (_output_of([f"{home}/bin/go", "env", "GOVERSION"]) or "").removeprefix("go")
-    if (folder := go_cache_folder(version)) is not None:
-        make_ready = partial(fill_go_cache, folder, f"{home}/bin/go", dict(environment))
-        environment["GOCACHE"] = str(folder)
-        expose = [*expose, str(folder)]
     argv = [f"{home}/bin/go", "build", "-o", "main", "main.go"]
-    return Toolchain(argv, ["./main"], ["main"], expose, environment, make_ready=make_ready)
+    toolchain = Toolchain(argv, ["./main"], ["main"], _outside_system(home), environment)
+    version = (_output_of([f"{home}/bin/go", "env", "GOVERSION"]) or "").removeprefix("go")
+    if (folder := go_cache_folder(version)) is None:
+        return toolchain
+    return replace(
+        toolchain,
+        expose=[*toolchain.expose, str(folder)],
+        environment={**environment, "GOCACHE": str(folder)},
+        make_ready=partial(fill_go_cache, folder, f"{home}/bin/go", environment),
+    )
 
 
-def _cpp(standard: str) -> Callable[[], Toolchain | None]:
-    def find() -> Toolchain | None:
-        path = shutil.which("g++")
-        if path is None or _output_of([path, f"-std=gnu++{standard}", "-x", "c++", "-E", "-dM", os.devnull]) is None:
-            return None
-        return Toolchain([path, "-O2", f"-std=gnu++{standard}", "-o", "main", "main.cpp"], ["./main"], ["main"])
-
-    return find
+def _cpp(standard: str) -> Toolchain | None:
+    path = shutil.which("g++")
+    if path is None or _output_of([path, f"-std=gnu++{standard}", "-x", "c++", "-E", "-dM", os.devnull]) is None:
+        return None
+    return Toolchain([path, "-O2", f"-std=gnu++{standard}", "-o", "main", "main.cpp"], ["./main"], ["main"])
 
 
-def _java_of(version: int) -> Callable[[], Toolchain | None]:
-    """A later Java runs programs of an earlier one, not the other way round."""
-
-    def find() -> Toolchain | None:
-        toolchain = _java()
-        return toolchain if toolchain is not None and _java_version(toolchain.run[0]) >= version else None
-
-    return find
+def _java_of(version: int) -> Toolchain | None:
+    """Return a Java of this version or a later one, which runs programs of an earlier one, not the other way round."""
+    toolchain = _java()
+    return toolchain if toolchain is not None and _java_version(toolchain.run[0]) >= version else None
 
 
 @cache
@@ -214,29 +197,30 @@ def _java_version(machine: str) -> int:
     return int(version[1]) if version else 0
 
 
-_C_ARGUMENTS = ("-O2", "-std=gnu17", "-o", "main", "main.c", "-lm")
 _NODE_ARGUMENTS = ("--max-old-space-size={memory}", "--stack-size=50000")
 LANGUAGES = {
     language.name: language
     for language in (
-        Language("c", "main.c", _compiled("gcc", *_C_ARGUMENTS), "gcc"),
-        Language("cpp", "main.cpp", _cpp(DEFAULT_CPP), "g++"),
-        *(Language(f"cpp{edition}", "main.cpp", _cpp(edition), "a later g++") for edition in CPP_EDITIONS),
+        Language("c", "main.c", _c, "gcc"),
+        Language("cpp", "main.cpp", partial(_cpp, DEFAULT_CPP), "g++"),
+        *(Language(f"cpp{edition}", "main.cpp", partial(_cpp, edition), "a later g++") for edition in CPP_EDITIONS),
         Language("java", JAVA_FILE, _java, "default-jdk-headless"),
-        *(Language(f"java{n}", JAVA_FILE, _java_of(n), f"openjdk-{n}-jdk-headless") for n in JAVA_EDITIONS),
-        Language("python2", "main.py", _python("2", "python2", "python2.7"), "python2"),
-        Language("pypy2", "main.py", _python("2", "pypy2", "pypy"), "pypy"),
-        Language("pypy", "main.py", _python("3", "pypy3", "pypy"), "pypy3"),
+        *(Language(f"java{n}", JAVA_FILE, partial(_java_of, n), f"openjdk-{n}-jdk-headless") for n in JAVA_EDITIONS),
+        Language("python2", "main.py", partial(_python, "2", "python2", "python2.7"), "python2"),
+        Language("pypy2", "main.py", partial(_python, "2", "pypy2", "pypy"), "pypy"),
+        Language("pypy", "main.py", partial(_python, "3", "pypy3", "pypy"), "pypy3"),
         Language("rust", "main.rs", _rust, "rustc"),
         Language("go", "main.go", _go, "golang-go"),
-        Language("javascript", "main.js", _script("node", *_NODE_ARGUMENTS), "nodejs"),
-        Language("bash", "main.sh", _script("bash"), "bash"),
-        Language("perl", "main.pl", _script("perl"), "perl"),
-        Language("ruby", "main.rb", _script("ruby"), "ruby"),
-        Language("php", "main.php", _script("php", "-d", "zend.assertions=1", "-d", "assert.exception=1"), "php-cli"),
-        Language("lua", "main.lua", _script("lua"), "lua5.4"),
-        Language("julia", "main.jl", _script("julia"), "julia"),
-        Language("r", "main.R", _script("Rscript"), "r-base-core"),
+        Language("javascript", "main.js", partial(_script, "node", *_NODE_ARGUMENTS), "nodejs"),
+        Language("bash", "main.sh", partial(_script, "bash"), "bash"),
+        Language("perl", "main.pl", partial(_script, "perl"), "perl"),
+        Language("ruby", "main.rb", partial(_script, "ruby"), "ruby"),
+        Language(
+            "php", "main.php", partial(_script, "php", "-d", "zend.assertions=1", "-d", "assert.exception=1"), "php-cli"
+        ),
+        Language("lua", "main.lua", partial(_script, "lua"), "lua5.4"),
+        Language("julia", "main.jl", partial(_script, "julia"), "julia"),
+        Language("r", "main.R", partial(_script, "Rscript"), "r-base-core"),
     )
 }
 

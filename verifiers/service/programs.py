@@ -39,14 +39,14 @@ from functools import partial
 from typing import Any
 
 from truegold.verifiers.running.item import Item, TimedVerdict
-from truegold.verifiers.sandbox.execution import End, Execution, Program, SandboxError
+from truegold.verifiers.sandbox.execution import Execution, Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import CPU_S_BOUNDS, Limits
 from truegold.verifiers.sandbox.local import PYTHON, Local
 from truegold.verifiers.verdict import Reason
 
 MEMORY_MB = 1024
-_LIMIT_ENDS = (End.CPU_LIMIT, End.WALL_LIMIT)
+_LIMIT_ENDS = (ProgramEnd.CPU_LIMIT, ProgramEnd.WALL_LIMIT)
 
 MAX_TESTS = 4096
 MAX_DECODED_BYTES = 2**26
@@ -155,7 +155,7 @@ def _command_result(execution: Execution) -> dict[str, Any]:
 
 def _return_code(execution: Execution) -> int:
     """Return the exit code; that of a signal is negative, and a program that met another limit has failed with 1."""
-    if execution.end is End.EXITED:
+    if execution.end is ProgramEnd.EXITED:
         return execution.status
     return -execution.status or 1
 

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from truegold.verifiers.sandbox.inside.wire import encode
+from truegold.verifiers.sandbox.inside.wire.encoding import encode
 
 INSIDE = Path(__file__).parents[3] / "verifiers" / "sandbox" / "inside"
 LIMIT_S = 60

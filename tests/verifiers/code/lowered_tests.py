@@ -2,15 +2,20 @@
 
 import warnings
 
-from truegold.verifiers.code.checks.lowering import Lowered, lower
-from truegold.verifiers.code.checks.terms import Raised
-from truegold.verifiers.sandbox.inside.wire import decode, encode
+from truegold.verifiers.code.checks.lowering import lower
+from truegold.verifiers.code.checks.terms import Lowered, Raised
+from truegold.verifiers.sandbox.inside.wire.decoding import decode
+from truegold.verifiers.sandbox.inside.wire.encoding import encode
 
 
 def lowered(code, entry_point="f", prelude="", stub=""):
     lowered_tests = lower(code, entry_point, prelude, stub)
     assert isinstance(lowered_tests, Lowered), lowered_tests
     return lowered_tests
+
+
+def lower_suite(tests):
+    return lower(tests.code, tests.entry_point, tests.prelude, tests.stub)
 
 
 def reason(code, entry_point="f", prelude="", stub=""):

@@ -35,8 +35,8 @@ class FakeTime:
     seconds: float = 1000.0
     pauses: list[float] = field(default_factory=list)
 
-    def clock(self) -> http_service.Clock:
-        return http_service.Clock(lambda: self.seconds, self._sleep, lambda: 1.0)
+    def clock(self) -> http_service.RetryClock:
+        return http_service.RetryClock(lambda: self.seconds, self._sleep, lambda: 1.0)
 
     def _sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)

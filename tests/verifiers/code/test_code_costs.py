@@ -10,7 +10,8 @@ from truegold.verifiers import Reason
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.checks.lowering import lower
 from truegold.verifiers.code.protocols.python_tests import PartsBudget, lines
-from truegold.verifiers.sandbox.inside.wire import Instance, Undecodable, decode
+from truegold.verifiers.sandbox.inside.wire.decoding import decode
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Instance, Undecodable
 
 MOST_CPU_S = 2.0
 MOST_MB = 300

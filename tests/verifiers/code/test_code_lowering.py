@@ -3,8 +3,8 @@
 import pytest
 from lowered_tests import by_lowering, by_running, lowered, reason
 
-from truegold.verifiers.code.checks.lowering import Lowered, functions_under_test, lower
-from truegold.verifiers.code.checks.terms import Raised
+from truegold.verifiers.code.checks.lowering import functions_under_test, lower
+from truegold.verifiers.code.checks.terms import Lowered, Raised
 
 
 def test_a_check_function_becomes_calls_and_checks():
@@ -53,9 +53,9 @@ def test_literals_are_new_at_every_evaluation():
 
 
 def test_functions_under_test_are_named_in_order():
-    assert functions_under_test("import math\ndef h(): pass\nassert abs(g(1) - 1) < 1\nassert h(f(2))") == ["g", "f"]
-    assert functions_under_test("assert sum(10, 15) == 6") == ["sum"]
-    assert functions_under_test("not python(") == []
+    assert functions_under_test("import math\ndef h(): pass\nassert abs(g(1) - 1) < 1\nassert h(f(2))") == ("g", "f")
+    assert functions_under_test("assert sum(10, 15) == 6") == ("sum",)
+    assert functions_under_test("not python(") == ()
 
 
 DOUBLE = "def f(x):\n    return [2 * each for each in x] if isinstance(x, list) else 2 * x"

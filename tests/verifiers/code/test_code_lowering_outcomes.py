@@ -6,12 +6,13 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lowered_tests import by_lowering, by_running, lowered, outcomes_of
+from lowered_tests import by_lowering, by_running, lower_suite, lowered, outcomes_of
 from real_data import real_data
 
 from truegold.verifiers.code.checks.lowering import lower
-from truegold.verifiers.code.suite import Asserts, read_suite
-from truegold.verifiers.sandbox.inside.wire import Array, Instance, Iterated, Opaque
+from truegold.verifiers.code.checks.terms import Lowered
+from truegold.verifiers.code.suite.reading import read_suite
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque
 
 
 @pytest.mark.parametrize("value", [Iterated([1, 2], "dict_keys"), Array("int64", (2,), [1, 2])])
@@ -131,7 +132,7 @@ def test_any_assertion_comes_out_as_by_running(shape, given_value, expected, bod
 
 @given(st.text(max_size=80))
 def test_any_text_is_lowered_or_not(text):
-    lower(Asserts(text, "f"))
+    lower(text, "f")
 
 
 def test_infinity_and_large_integers_are_values():
@@ -149,8 +150,8 @@ def rows_of(name):
 
 
 def share_lowered(suites):
-    lowered_tests = [lower(read_suite(suite).tests) for suite in suites]
-    return sum(each is not None for each in lowered_tests) / len(lowered_tests)
+    lowered_tests = [lower_suite(read_suite(suite).tests) for suite in suites]
+    return sum(isinstance(each, Lowered) for each in lowered_tests) / len(lowered_tests)
 
 
 def test_nearly_all_of_humaneval_mbpp_and_leetcode_is_lowered():
@@ -171,7 +172,7 @@ def test_nearly_all_of_humaneval_mbpp_and_leetcode_is_lowered():
 def test_reference_solutions_of_humaneval_pass_as_lowered():
     for row in rows_of("humaneval"):
         tests = read_suite({"test": row["test"], "entry_point": row["entry_point"], "prompt": row["prompt"]}).tests
-        lowered_tests = lower(tests)
-        if lowered_tests is not None:
+        lowered_tests = lower_suite(tests)
+        if isinstance(lowered_tests, Lowered):
             outcomes = outcomes_of(lowered_tests, row["prompt"] + row["canonical_solution"])
             assert all(check.holds(outcomes) is True for check in lowered_tests.checks), row["task_id"]

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.suite import read_suite
-from truegold.verifiers.sandbox.inside.wire import are_plain, encode, from_json, to_json
+from truegold.verifiers.code.suite.reading import read_suite
+from truegold.verifiers.sandbox.inside.wire.encoding import encode
+from truegold.verifiers.sandbox.inside.wire.json_lines import are_plain, from_json, to_json
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
 VALUES = st.recursive(

@@ -9,7 +9,7 @@ from remote_services import CPP, OK, PYTHON, fused, fusion
 
 from truegold.verifiers.sandbox import Local, sandboxfusion
 from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.sandbox.execution import End, Program, SandboxError
+from truegold.verifiers.sandbox.execution import Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.sandboxfusion import backend_of
 
@@ -22,7 +22,7 @@ def test_sandboxfusion_runs_a_program_with_limits_and_files(server, time):
     ready = fusion(server, time).prepare(program, Limits(cpu_s=2, memory_mb=256))
     execution = ready.run("3 ½\n".encode())
     assert ready.compiled is None
-    assert (execution.end, execution.status, execution.stdout, execution.ok) == (End.EXITED, 0, b"4\n", True)
+    assert (execution.end, execution.status, execution.stdout, execution.ok) == (ProgramEnd.EXITED, 0, b"4\n", True)
     assert (execution.cpu_s, execution.wall_s) == (None, 0.02)
     (request,) = server.requests
     assert request["path"] == "/run_code"
@@ -35,19 +35,19 @@ def test_sandboxfusion_runs_a_program_with_limits_and_files(server, time):
 @pytest.mark.parametrize(
     ("run", "end", "status"),
     [
-        ({**OK, "return_code": 3}, End.EXITED, 3),
-        ({**OK, "return_code": -11}, End.SIGNALLED, 11),
-        ({**OK, "status": "TimeLimitExceeded", "return_code": None}, End.WALL_LIMIT, 9),
-        ({**OK, "stdout": "x" * 2**20}, End.OUTPUT_LIMIT, 0),
+        ({**OK, "return_code": 3}, ProgramEnd.EXITED, 3),
+        ({**OK, "return_code": -11}, ProgramEnd.SIGNALLED, 11),
+        ({**OK, "status": "TimeLimitExceeded", "return_code": None}, ProgramEnd.WALL_LIMIT, 9),
+        ({**OK, "stdout": "x" * 2**20}, ProgramEnd.OUTPUT_LIMIT, 0),
         (
             {
                 **OK,
                 "stdout": "[DecodeError] 'utf-8' codec can't decode byte 0xe4 in position 9: unexpected end of data",
             },
-            End.OUTPUT_LIMIT,
+            ProgramEnd.OUTPUT_LIMIT,
             0,
         ),
-        ({**OK, "stdout": None, "stderr": None}, End.EXITED, 0),
+        ({**OK, "stdout": None, "stderr": None}, ProgramEnd.EXITED, 0),
     ],
 )
 def test_sandboxfusion_says_how_a_program_ended(server, time, run, end, status):
@@ -59,7 +59,7 @@ def test_sandboxfusion_says_how_a_program_ended(server, time, run, end, status):
 def test_output_above_the_limit_is_cut_and_reported(server, time):
     server.script(fused({**OK, "stdout": "y" * 5000, "stderr": "e" * 100_000}))
     execution = fusion(server, time).prepare(PYTHON, Limits(output_mb=1 / 1024)).run(b"")
-    assert execution.end is End.OUTPUT_LIMIT
+    assert execution.end is ProgramEnd.OUTPUT_LIMIT
     assert (len(execution.stdout), len(execution.stderr)) == (1024, sandboxfusion.STDERR_BYTES)
 
 
@@ -102,7 +102,7 @@ def test_memory_is_bounded_only_where_the_runtime_starts_under_a_bound(server, t
 def test_a_source_that_is_no_text_fails_as_a_program_without_being_sent(server, time):
     ready = fusion(server, time).prepare(Program("python", "print('\ud800')"), Limits())
     assert ready.compiled is not None
-    assert (ready.compiled.ok, ready.compiled.end) == (False, End.EXITED)
+    assert (ready.compiled.ok, ready.compiled.end) == (False, ProgramEnd.EXITED)
     assert server.requests == []
 
 

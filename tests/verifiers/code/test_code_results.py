@@ -4,13 +4,13 @@ import pytest
 
 from truegold.verifiers.code.checks.terms import Raised
 from truegold.verifiers.code.protocols.python_tests import ExpectedResults, NotReturned, read_results
-from truegold.verifiers.sandbox.execution import End, Execution
+from truegold.verifiers.sandbox.execution import Execution, ProgramEnd
 from truegold.verifiers.sandbox.limits import Limits
 
 
 def read_outcomes(lines, expected, call_count=None):
     text = b"".join(line + b"\n" for line in [b'{"loaded":true}', *lines])
-    execution = Execution(End.EXITED, 0, b"", b"", 0.0, 0.0, result=text)
+    execution = Execution(ProgramEnd.EXITED, 0, b"", b"", 0.0, 0.0, result=text)
     return read_results(execution, call_count or len(expected), {}, Limits(), ExpectedResults(expected)).outcomes
 
 

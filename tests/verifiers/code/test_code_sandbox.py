@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from sandboxes import run
 
-from truegold.verifiers.sandbox import Sandbox
-from truegold.verifiers.sandbox.execution import End
+from truegold.verifiers.sandbox import Sandbox, installed_languages, run_program
+from truegold.verifiers.sandbox.execution import ProgramEnd
+from truegold.verifiers.sandbox.limits import Limits
 
 BENIGN = {
     "input and exit": "print(sum(int(input()) for _ in range(2))); exit()",
@@ -72,18 +73,18 @@ def test_an_ordinary_program_runs_as_it_does_outside(box: Sandbox, name: str) ->
 
 
 ENDS = {
-    "loop": ("while True: pass", End.CPU_LIMIT),
+    "loop": ("while True: pass", ProgramEnd.CPU_LIMIT),
     "loop with every signal ignored": (
         "import signal\nfor s in range(1, 64):\n    try: signal.signal(s, signal.SIG_IGN)\n    except Exception: pass\n"
         "while True: pass",
-        End.CPU_LIMIT,
+        ProgramEnd.CPU_LIMIT,
     ),
-    "one long call in C": ("x = 9 ** 9 ** 8", End.CPU_LIMIT),
-    "a regex that backtracks": ("import re\nre.match(r'(a+)+$', 'a' * 64 + 'b')", End.CPU_LIMIT),
-    "closed files, then a loop": ("import os\nos.closerange(0, 256)\nwhile True: pass", End.CPU_LIMIT),
-    "sleep": ("import time\ntime.sleep(10**6)", End.WALL_LIMIT),
-    "output": ("while True: print('a' * 10000)", End.OUTPUT_LIMIT),
-    "error output": ("import sys\nwhile True: sys.stderr.write('a' * 10000)", End.OUTPUT_LIMIT),
+    "one long call in C": ("x = 9 ** 9 ** 8", ProgramEnd.CPU_LIMIT),
+    "a regex that backtracks": ("import re\nre.match(r'(a+)+$', 'a' * 64 + 'b')", ProgramEnd.CPU_LIMIT),
+    "closed files, then a loop": ("import os\nos.closerange(0, 256)\nwhile True: pass", ProgramEnd.CPU_LIMIT),
+    "sleep": ("import time\ntime.sleep(10**6)", ProgramEnd.WALL_LIMIT),
+    "output": ("while True: print('a' * 10000)", ProgramEnd.OUTPUT_LIMIT),
+    "error output": ("import sys\nwhile True: sys.stderr.write('a' * 10000)", ProgramEnd.OUTPUT_LIMIT),
 }
 
 
@@ -164,7 +165,7 @@ def test_what_is_outside_cannot_be_reached(box: Sandbox, name: str, tmp_path: Pa
             pid=os.getpid(),
         )
         done = run(box, source)
-    assert done.end is End.EXITED
+    assert done.end is ProgramEnd.EXITED
     assert done.status == 1
     assert b"Error" in done.stderr
     assert secret.read_text() == "the answer"
@@ -240,13 +241,13 @@ def test_a_long_job_is_judged_by_the_processor_time_it_used(box: Sandbox) -> Non
     source = "import time\nwhile time.process_time() < 0.6: pass\nprint('done')"
     with ThreadPoolExecutor(6) as pool:
         done = list(pool.map(lambda _: run(box, source, cpu_s=1.5), range(6)))
-    assert {d.end for d in done} == {End.EXITED}
+    assert {d.end for d in done} == {ProgramEnd.EXITED}
     assert all(d.cpu_s is not None and d.cpu_s > 0.5 for d in done)
 
 
 def test_the_verdict_on_an_overrun_names_cpu_even_when_the_program_ends_by_itself(box: Sandbox) -> None:
     done = run(box, "import time\nwhile time.process_time() < 0.31: pass", cpu_s=0.3)
-    assert done.end is End.CPU_LIMIT
+    assert done.end is ProgramEnd.CPU_LIMIT
 
 
 def test_the_protocol_survives_programs_that_write_where_they_should_not(box: Sandbox) -> None:
@@ -296,3 +297,11 @@ def test_signals_cannot_be_sent_by_way_of_files(box: Sandbox) -> None:
         box, "import fcntl, os, socket\na, b = socket.socketpair()\nfcntl.fcntl(a, fcntl.F_SETOWN, os.getppid())"
     )
     assert b"PermissionError" in done.stderr
+
+
+def test_the_entrance_runs_a_program_and_says_what_became_of_it():
+    assert run_program("print(sum(map(int, input().split())))", stdin=b"3 4").stdout == b"7\n"
+    assert run_program("while True: pass", limits=Limits(cpu_s=0.3)).end is ProgramEnd.CPU_LIMIT
+    if "cpp" in installed_languages():
+        assert run_program("int main() { return 3; }", "cpp").status == 3
+        assert b"error" in run_program("int main() {", "cpp").stderr

@@ -18,8 +18,8 @@ from sandboxes import LIMITS, box_of, run
 from truegold.verifiers.code.verifier import CodeVerifier
 from truegold.verifiers.sandbox import Job, Kind, Sandbox, Tier, sandbox
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
-from truegold.verifiers.sandbox.execution import End, SandboxError
-from truegold.verifiers.sandbox.pool import WorkFolder, remove_abandoned
+from truegold.verifiers.sandbox.execution import ProgramEnd, SandboxError
+from truegold.verifiers.sandbox.pool import WorkFolder, describe_job, remove_abandoned
 
 
 def test_threads_asking_at_once_get_their_own_answers(box: Sandbox) -> None:
@@ -40,7 +40,7 @@ def test_a_forked_copy_of_the_parent_starts_sandboxes_of_its_own(box: Sandbox) -
 
 
 def test_a_sandbox_process_that_was_killed_is_replaced() -> None:
-    box = Sandbox(Kind(), box_of(Tier.FULL).tier, seats=1)
+    box = Sandbox(Kind(), box_of(Tier.FULL).tier, jobs_at_once=1)
     try:
         assert run(box, "print(1)").stdout == b"1\n"
         (pid,) = box.pids()
@@ -51,7 +51,7 @@ def test_a_sandbox_process_that_was_killed_is_replaced() -> None:
 
 
 def test_a_sandbox_that_keeps_failing_is_trouble_and_no_verdict() -> None:
-    box = Sandbox(Kind(python="/bin/false"), Tier.FULL, seats=1)
+    box = Sandbox(Kind(python="/bin/false"), Tier.FULL, jobs_at_once=1)
     with pytest.raises(SandboxError, match="did not start"):
         run(box, "print(1)")
     box.close()
@@ -109,7 +109,7 @@ def _resident_kb(pid: int) -> int:
 
 
 def test_closing_takes_every_process_and_folder_along(box: Sandbox) -> None:
-    own_box = Sandbox(Kind(), box.tier, seats=2)
+    own_box = Sandbox(Kind(), box.tier, jobs_at_once=2)
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda _: run(own_box, "import time; time.sleep(0.2)"), range(2)))
     pids, folders = [pid for seat in own_box.pids() for pid in _tree(seat)], own_box.folders()
@@ -186,7 +186,7 @@ def test_the_tier_can_be_asked_for_by_the_environment(monkeypatch: pytest.Monkey
 def test_the_weak_tier_runs_and_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     box = box_of(Tier.WEAK)
     assert run(box, "print(int(input()) + 1)", b"6").stdout == b"7\n"
-    assert run(box, "while True: pass", cpu_s=0.3).end is End.CPU_LIMIT
+    assert run(box, "while True: pass", cpu_s=0.3).end is ProgramEnd.CPU_LIMIT
     done = run(box, "import resource\nresource.setrlimit(resource.RLIMIT_AS, (2**60, 2**60))")
     assert b"ValueError" in done.stderr
 
@@ -292,7 +292,7 @@ def test_the_end_of_the_second_partner_is_the_end_of_both(box: Sandbox) -> None:
 
 
 def test_json_of_a_request_is_never_longer_than_the_zygote_reads() -> None:
-    request = Job("main", b"x", LIMITS).request()
+    request = describe_job(Job("main", b"x", LIMITS))
     assert len(json.dumps(request)) * 2 < 2**16
 
 

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from truegold.verifiers.code.suite import Asserts, BadSuite, CallCase, Calls, Stdio, StdioCase, UnitTest, read_suite
+from truegold.verifiers.code.outcomes import BadSuite
+from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Stdio, StdioCase, UnitTest, read_suite
 from truegold.verifiers.code.suite.shapes import with_calls_of_tests
 from truegold.verifiers.code.value_comparison import call_checker_of
 from truegold.verifiers.sandbox.limits import Limits

@@ -11,7 +11,7 @@ from testlib_programs import BOTH_TIERS, NEEDS_CPP, SUM_CHECKER, SUMS, judge
 from truegold.verifiers import Reason
 from truegold.verifiers.audit.suites import VetOptions, VetReason, vet
 from truegold.verifiers.code.outcomes import BadSuite
-from truegold.verifiers.code.suite import read_suite
+from truegold.verifiers.code.suite.reading import read_suite
 from truegold.verifiers.code.testlib import (
     HeaderMissing,
     JuryFailed,

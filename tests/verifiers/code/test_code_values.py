@@ -18,17 +18,10 @@ from codec_trips import same, travelled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.verifiers.sandbox.inside.wire import (
-    Array,
-    Decoder,
-    Encoder,
-    Instance,
-    Iterated,
-    Opaque,
-    encode,
-    from_json,
-    to_json,
-)
+from truegold.verifiers.sandbox.inside.wire.decoding import Decoder
+from truegold.verifiers.sandbox.inside.wire.encoding import Encoder, encode
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque
+from truegold.verifiers.sandbox.inside.wire.json_lines import from_json, to_json
 
 HASHABLE = st.recursive(
     st.one_of(
@@ -202,7 +195,7 @@ def test_numpy_arrays_and_numbers() -> None:
 
 def test_numpy_is_not_loaded_by_those_who_have_none() -> None:
     code = (
-        "import sys; from truegold.verifiers.sandbox.inside.wire import *;"
+        "import sys; from truegold.verifiers.sandbox.inside.wire.decoding import decode;"
         "decode({'$': 'ndarray', 'dtype': 'int64', 'shape': [1], 'v': [1]}); assert 'numpy' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

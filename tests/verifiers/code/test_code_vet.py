@@ -9,7 +9,7 @@ from vet_suites import FEW, SUM, SUMS, calls, finding, stdio
 from truegold.verifiers.audit.suites import Severity, SuiteOutcome, VetOptions, VetReason, vet
 from truegold.verifiers.audit.suites.trials import Bench
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.suite import read_suite
+from truegold.verifiers.code.suite.reading import read_suite
 from truegold.verifiers.sandbox import Sandbox
 from truegold.verifiers.sandbox.execution import SandboxError
 

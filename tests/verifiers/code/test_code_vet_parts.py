@@ -27,7 +27,7 @@ from truegold.verifiers.audit.suites.vet_state import (
     apply_repair,
     outcome_of,
 )
-from truegold.verifiers.code.suite import Suite, read_suite
+from truegold.verifiers.code.suite.reading import Suite, read_suite
 from truegold.verifiers.code.suite.statement import read_statement
 
 

@@ -8,7 +8,7 @@ from vet_suites import FEW, SUM, SUMS, calls, finding, stdio
 from truegold.verifiers.audit.suites import SuiteOutcome, VetOptions, VetReason, vet
 from truegold.verifiers.audit.suites.trials import Bench
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.suite import read_suite
+from truegold.verifiers.code.suite.reading import read_suite
 
 pytestmark = pytest.mark.usefixtures("full_tier")
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from truegold.verifiers.audit.suites import VetOptions, VetReason, vet
 from truegold.verifiers.audit.suites.made_inputs import make_inputs
 from truegold.verifiers.audit.suites.trials import Bench
-from truegold.verifiers.code.suite import read_suite
+from truegold.verifiers.code.suite.reading import read_suite
 
 CLIP = """
 def clip(value, low, high):

@@ -9,7 +9,7 @@ import pytest
 from sandboxes import run
 
 from truegold.verifiers.sandbox import Sandbox, pool
-from truegold.verifiers.sandbox.execution import End, Execution, Program, SandboxError
+from truegold.verifiers.sandbox.execution import Execution, Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.inside.confine import supervise
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Local
@@ -45,26 +45,26 @@ def busy_machine() -> Iterator[None]:
 @pytest.mark.usefixtures("short_patience")
 def test_the_work_of_ended_children_is_no_waiting(box: Sandbox) -> None:
     done = run_bash(box, SHORT_CHILDREN.format(count=40), cpu_s=30)
-    assert (done.end, done.stdout) == (End.EXITED, b"done\n")
+    assert (done.end, done.stdout) == (ProgramEnd.EXITED, b"done\n")
     assert done.cpu_s is not None
     assert done.idle_s is not None
     assert done.cpu_s > 0.6 > done.idle_s
 
 
 def test_the_work_of_ended_children_counts_against_the_limit(box: Sandbox) -> None:
-    assert run_bash(box, SHORT_CHILDREN.format(count=10**6), cpu_s=0.5).end is End.CPU_LIMIT
+    assert run_bash(box, SHORT_CHILDREN.format(count=10**6), cpu_s=0.5).end is ProgramEnd.CPU_LIMIT
 
 
 @pytest.mark.usefixtures("short_patience", "busy_machine")
 def test_standing_in_line_for_a_core_is_no_waiting(box: Sandbox) -> None:
     done = run_bash(box, SHORT_CHILDREN.format(count=30), cpu_s=30)
-    assert (done.end, done.stdout) == (End.EXITED, b"done\n")
+    assert (done.end, done.stdout) == (ProgramEnd.EXITED, b"done\n")
 
 
 @pytest.mark.usefixtures("short_patience")
 @pytest.mark.parametrize("source", ["sleep 100", "sleep 100 & wait", "while :; do sleep 0.2; done", "sleep 100 | cat"])
 def test_children_that_sleep_are_waiting(box: Sandbox, source: str) -> None:
-    assert run_bash(box, source, cpu_s=5).end is End.WALL_LIMIT
+    assert run_bash(box, source, cpu_s=5).end is ProgramEnd.WALL_LIMIT
 
 
 def test_a_machine_too_busy_to_run_it_gives_no_verdict(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from typing import Any
 
 from truegold.verifiers.audit.suites.vet_state import Severity, Spec, SuiteFinding, VetReason
 from truegold.verifiers.code.output_comparison import NUMBER_PATTERN, read_spec, tolerance_options
-from truegold.verifiers.code.suite import Calls, Stdio
+from truegold.verifiers.code.suite.reading import Calls, Stdio
 from truegold.verifiers.code.suite.statement import Statement
 from truegold.verifiers.code.value_comparison import read_call_spec
 

@@ -19,7 +19,7 @@ from itertools import islice
 from typing import Any
 
 from truegold.verifiers.code.python_source import parse, top_level
-from truegold.verifiers.code.suite import Asserts, Calls, Inserted, Stdio, UnitTest
+from truegold.verifiers.code.suite.reading import Asserts, Calls, Inserted, Stdio, UnitTest
 
 MAX_KNOWN = 5_000
 """The most cases that are read from test code."""

@@ -31,7 +31,7 @@ from truegold.verifiers.audit.suites.trials import CaseAttempt, Trial
 from truegold.verifiers.audit.suites.vet_state import Severity, SuiteFinding, VetReason, VetState, evidence_text
 from truegold.verifiers.code.outcomes import ONE_PROCESS
 from truegold.verifiers.code.output_comparison import checker_of
-from truegold.verifiers.code.suite import Calls, Stdio
+from truegold.verifiers.code.suite.reading import Calls, Stdio
 from truegold.verifiers.code.suite.statement import Statement
 from truegold.verifiers.code.value_comparison import call_checker_of
 from truegold.verifiers.sandbox.limits import CPU_S_BOUNDS, Limits

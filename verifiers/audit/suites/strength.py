@@ -41,7 +41,7 @@ from truegold.verifiers.audit.suites.trials import PYTHON, Bench
 from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetState, evidence_text
 from truegold.verifiers.code.checks.terms import Raised
 from truegold.verifiers.code.protocols.python_tests import NotReturned
-from truegold.verifiers.code.suite import Asserts, CallCase, Calls, Inserted, Stdio, Suite, UnitTest
+from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Inserted, Stdio, Suite, UnitTest
 from truegold.verifiers.code.value_comparison import ValueChecker, call_checker_of
 from truegold.verifiers.rates import Rate
 from truegold.verifiers.sandbox.limits import Limits

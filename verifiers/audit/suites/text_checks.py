@@ -34,7 +34,7 @@ from truegold.verifiers.audit.suites.checker_choice import (
 )
 from truegold.verifiers.audit.suites.known_cases import KnownCase, count_cases, tested_names
 from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetState
-from truegold.verifiers.code.suite import Calls, Stdio
+from truegold.verifiers.code.suite.reading import Calls, Stdio
 
 SHOWN_CASES = 20
 """The most case indexes that evidence shows."""

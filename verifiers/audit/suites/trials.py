@@ -22,7 +22,7 @@ from truegold.verifiers.code.protocols.inserted import judge_inserted
 from truegold.verifiers.code.protocols.python_tests import (
     CallArguments,
     CallOutcomes,
-    Source,
+    TestedProgram,
     failed_call,
     judge_calls,
     judge_code,
@@ -30,7 +30,7 @@ from truegold.verifiers.code.protocols.python_tests import (
 )
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.python_source import stub_names
-from truegold.verifiers.code.suite import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
+from truegold.verifiers.code.suite.reading import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of
 from truegold.verifiers.sandbox import Job, Local, Ready, Sandbox, Tier
 from truegold.verifiers.sandbox.execution import Execution, Program
@@ -237,12 +237,12 @@ class Bench:
         return Trial(attempts, judged.total, *_cpu_times(executions), judged.isolation)
 
 
-def _source(tests: Calls | Asserts | UnitTest, program: str) -> Source:
+def _source(tests: Calls | Asserts | UnitTest, program: str) -> TestedProgram:
     stub = getattr(tests, "stub", "")
     if not stub:
-        return Source(program, tests.prelude)
+        return TestedProgram(program, tests.prelude)
     entry_point = (tests.entry_point or "").partition(".")[0].removesuffix("()")
-    return Source(program, f"{tests.prelude}\n{stub_names(stub, entry_point)}")
+    return TestedProgram(program, f"{tests.prelude}\n{stub_names(stub, entry_point)}")
 
 
 def _printed_attempt(result: CaseResult, execution: Execution | None) -> CaseAttempt:

@@ -1,10 +1,7 @@
 """The language of checks: what test code may say about the results of calls without being run.
 
-names          tells what the names in test code stand for
-scope          holds what names stand for while test code is read
+lowering       reads statements, and tells what the names in them stand for
 expressions    reads expressions into terms, and keeps the calls that they make
-handed_over    knows which lists the solution has had in its hands
-terms          evaluates terms over the results of calls
-operations, functions    are the operators and functions that terms use, with bounds
-work           bounds the cost of all of them together
+functions      are the functions and methods that terms use, with bounds
+terms          evaluates terms over the results of calls, within bounds and a budget
 """

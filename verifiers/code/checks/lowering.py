@@ -1,4 +1,4 @@
-"""Test code as data: the calls it makes, and checks of their results that need no running of code.
+"""Turns test code into data: the calls it makes, and checks of their results that need no running of code.
 
     def check(candidate):
         assert candidate([1, 2]) == 3                   calls: f([1, 2]), f([])
@@ -20,7 +20,7 @@ test code as statements. Test code that uses names which the prelude or the stub
 solution cannot redefine what it is tested with; so has test code that uses methods of the solution's objects, or
 classes.
 
-What the names in test code stand for that it does not bind itself.
+Names that test code does not bind itself are looked up (`Names`):
 
     names = names_for(parse("assert add(1, 2) == len([1, 2, 3])"), None, "import math")
     names.solution_function("add")    "add"
@@ -39,30 +39,34 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
-from truegold.verifiers.code.checks.expressions import Expressions
-from truegold.verifiers.code.checks.operations import MATH, Refused, iterate, truth
-from truegold.verifiers.code.checks.terms import (
-    OPEN,
+from truegold.verifiers.code.checks.expressions import (
     UNUSABLE,
-    Call,
-    CannotLower,
     Constant,
-    Frame,
+    Expressions,
     MathName,
-    Raised,
     Returned,
     Scope,
-    Target,
-    Term,
-    Work,
+    SolutionFunction,
+    names_of,
+)
+from truegold.verifiers.code.checks.functions import MATH
+from truegold.verifiers.code.checks.terms import (
+    OPEN,
+    CannotLower,
+    Frame,
+    Lowered,
+    ResultCheck,
+    ResultTerm,
+    Undecidable,
     bind,
     is_data,
-    names_of,
+    iterate,
+    truth,
 )
 from truegold.verifiers.code.python_source import parse, stub_names, top_level
 from truegold.verifiers.sandbox.inside.test_code.library_functions import called_names, library_names
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
 
 MAX_CALLS = 20_000
 """Stops test code whose loops make calls without end."""
@@ -74,43 +78,6 @@ MAX_TEXT_CHARS = 200
 """Characters of an assertion that evidence shows."""
 
 CACHED_SUITES = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One assertion."""
-
-    text: str
-    """Its first line."""
-    line: int
-    calls: tuple[int, ...]
-    """The indices of the calls that it makes or looks at."""
-    term: Term | None
-    """None for a call that only has to return."""
-
-    def holds(self, outcomes: Sequence[Any], work: Work | None = None) -> bool | None:
-        """Return whether the assertion holds, None where only running the test can tell.
-
-        outcomes: what the calls returned, `Raised` for those that did not. work: the budget for this check and others.
-        """
-        if any(type(outcomes[index]) is Raised for index in self.calls):
-            return False
-        if self.term is None:
-            return True
-        try:
-            return truth(self.term.run(Frame(outcomes, work=work or Work())))
-        except Refused:
-            return None
-        except Exception:
-            return False
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lowered:
-    """Test code as data."""
-
-    calls: tuple[Call, ...]
-    checks: tuple[Check, ...]
 
 
 @dataclass(slots=True)
@@ -145,7 +112,7 @@ class _Statements:
 
     def __init__(self, code: str, names: Names) -> None:
         self.expressions = Expressions(names.solution_function, names.is_shadowed)
-        self.checks: list[Check] = []
+        self.checks: list[ResultCheck] = []
         self._names = names
         self._lines = code.split("\n")
         self._depth = 0
@@ -161,7 +128,7 @@ class _Statements:
             # The convention of HumanEval: whoever runs the tests calls check(entry point).
             if self._names.entry_point is None:
                 raise CannotLower("check(candidate) without an entry point")
-            self._run(check, [Target(self._names.entry_point)])
+            self._run(check, [SolutionFunction(self._names.entry_point)])
         for name, helper in self.scope.items():
             if isinstance(helper, _Helper) and name.startswith("test") and not helper.called:
                 raise CannotLower(f"the function {name} is for a test runner")
@@ -201,13 +168,13 @@ class _Statements:
         if term.value is OPEN or not truth(term.value):
             self._add(node, before, term)
 
-    def _add(self, node: ast.stmt | ast.expr, before: int, term: Term | None) -> None:
+    def _add(self, node: ast.stmt | ast.expr, before: int, term: ResultTerm | None) -> None:
         made = len(self.expressions.calls)
         if made > MAX_CALLS:
             raise CannotLower(f"more than {MAX_CALLS} calls")
         used = {need for need in term.needs if isinstance(need, int)} if term is not None else set()
         text = self._lines[node.lineno - 1].strip()[:MAX_TEXT_CHARS]
-        self.checks.append(Check(text, node.lineno, tuple(sorted(used | set(range(before, made)))), term))
+        self.checks.append(ResultCheck(text, node.lineno, tuple(sorted(used | set(range(before, made)))), term))
 
     def _expression(self, node: ast.Expr, value: ast.expr) -> None:
         if isinstance(value, ast.Name) and value.id not in self.scope and self._names.is_builtin(value.id):
@@ -229,11 +196,11 @@ class _Statements:
         self.expressions.term(value)
         self._add(node, before, None)
 
-    def _argument(self, node: ast.expr) -> Any:
+    def _argument(self, node: ast.expr) -> Value:
         target = self.expressions.target(node) or self._names.method(node)
-        return Constant(self.expressions.constant(node)) if target is None else Target(target)
+        return Constant(self.expressions.constant(node)) if target is None else SolutionFunction(target)
 
-    def _run(self, helper: _Helper, arguments: Sequence[Any]) -> None:
+    def _run(self, helper: _Helper, arguments: Sequence[Value]) -> None:
         """Read the body of a function of the tests, as a call of it would run it."""
         helper.called = True
         function = helper.node
@@ -270,13 +237,13 @@ class _Statements:
             raise CannotLower("a name for what depends on a result")
         self._bind(target, term.value)
 
-    def _bind(self, target: ast.expr, value: Any) -> None:
-        bound: dict[str, Any] = {}
+    def _bind(self, target: ast.expr, value: Value) -> None:
+        bound: dict[str, Value] = {}
         if names_of(target) is None:
             raise CannotLower("an assignment to more than names")
         try:
             bind(target, value, bound)
-        except (Refused, TypeError, ValueError) as error:
+        except (Undecidable, TypeError, ValueError) as error:
             raise CannotLower("an unusual assignment") from error
         self.scope.update({name: Constant(part) for name, part in bound.items()})
 
@@ -286,7 +253,7 @@ class _Statements:
             raise CannotLower("a loop over what depends on a result")
         try:
             rounds = list(iterate(term.run(Frame(()))))
-        except (Refused, TypeError, ValueError) as error:
+        except (Undecidable, TypeError, ValueError) as error:
             raise CannotLower("a loop over what is no list") from error
         if not is_data(rounds):
             raise CannotLower("a loop over what is no data")
@@ -306,16 +273,13 @@ class _Statements:
         for alias in node.names:
             bound = alias.asname or alias.name
             if node.module in SOLUTION_MODULES and alias.name != "*":
-                self.scope[bound] = Target(alias.name)
+                self.scope[bound] = SolutionFunction(alias.name)
             elif node.module in HARMLESS:
-                self._import_name(node.module or "", alias.name, bound)
+                for each in star_names(node.module or "") if alias.name == "*" else [alias.name]:
+                    known = node.module == "math" and each in MATH
+                    self.scope[each if alias.name == "*" else bound] = MathName(each) if known else UNUSABLE
             else:
                 raise CannotLower(f"the import of {node.module}")
-
-    def _import_name(self, module: str, name: str, bound: str) -> None:
-        for each in star_names(module) if name == "*" else [name]:
-            known = module == "math" and each in MATH
-            self.scope[each if name == "*" else bound] = MathName(each) if known else UNUSABLE
 
 
 HARMLESS = frozenset(
@@ -385,14 +349,15 @@ def names_for(tree: ast.Module, entry_point: str | None, preamble: str) -> Names
     )
 
 
-def functions_under_test(code: str) -> list[str]:
+@lru_cache(maxsize=CACHED_SUITES)
+def functions_under_test(code: str) -> tuple[str, ...]:
     """Return the functions that assertions call and the code does not define, for suites without an entry point."""
     tree = parse(code)
     if tree is None:
-        return []
+        return ()
     known = top_level(tree) | library_names(tree, None) | _BUILTINS
     called = [name for name in _called_in_assertions(tree) if name not in known]
-    return list(dict.fromkeys(called)) or sorted(_tested_builtins(tree, None))
+    return tuple(dict.fromkeys(called)) or tuple(sorted(_tested_builtins(tree, None)))
 
 
 def _tested_builtins(tree: ast.Module, entry_point: str | None) -> Iterator[str]:

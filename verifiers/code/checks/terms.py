@@ -1,38 +1,201 @@
-"""Terms: expressions of test code, ready to be evaluated over the results of calls.
+"""Terms: expressions of test code, ready to be evaluated over the results of calls, and the checks made of them.
 
     term = apply(operator.add, [result(0), constant(1)])
     term.run(Frame([41]))            42
     term.needs                       {0}: the first call's result
     apply(operator.add, [constant(1), constant(2)]).value       3, at once
 
-Evaluation never runs code of the tests or of a solution; `operations` bounds each step, `work` all of them together.
+Evaluation never runs code of the tests or of a solution. Operators work as Python's do, within bounds:
 
-What names in test code stand for, and the calls that it makes.
+    BINARY[ast.Add](1, 2)                        3
+    BINARY[ast.Mult](10**9, "x")                 Undecidable: longer than a check may make
+    COMPARE[ast.Eq](Iterated([1]), [1])          Undecidable: only the process that has the object can tell
 
-What evaluating checks may cost: every step is charged with the size of what it looks at and makes.
+The values come from a process that may want a check to hold, to stall or to crash; they are of exact builtin types, or
+stand-ins for what has none. `Undecidable` means that what Python would do cannot be told from the data, or costs too
+much; any other exception is the one that Python would raise.
 
-    work = Work()
-    work.spend([1] * 1000)            a thousand items are looked at
-    work.spend_new([1] * 1000)        the same list was made
-    work.spend_round()                one round of a comprehension
-
-`all(r.count(x) == 1 for x in r)` takes no time for a list of ten and hours for one of a million, and the solution
-decides how long the list is. What is beyond the budget raises `Refused`: the tests then run in a sandboxed process,
-which has limits.
+Every step is charged with the size of what it looks at and makes (`Work`): `all(r.count(x) == 1 for x in r)` takes no
+time for a list of ten and hours for one of a million, and the solution decides how long the list is. What is beyond the
+budget raises `Undecidable`, too: the tests then run in a sandboxed process, which has limits.
 """
 
 from __future__ import annotations
 
 import array
 import ast
+import operator
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from truegold.verifiers.code.checks.operations import Refused, check_keys, iterate, truth
-from truegold.verifiers.sandbox.inside.wire import Array, Instance, Iterated
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
+
+MAX_BITS = 100_000
+"""Bits of integers that are multiplied, divided or raised. Stops results of megabytes of digits."""
+
+MAX_ITEMS = 1_000_000
+"""Items that are walked through, and that repetition or `str.replace` may make. Stops `[0] * 10**9`, and a result of
+megabytes that takes seconds to sort."""
+
+MAX_WALKED = 1_000
+"""Numbers of a range that are looked at for one that is no integer. A range costs nothing in the budget of work."""
+
+MAX_COLLIDING = 1_000
+"""Keys that share their hash with others. Stops integers chosen to make building a set quadratic."""
+
+_STANDINS = (Opaque, Iterated, Array, Instance)
+NUMBERS = (bool, int, float, complex)
+
+
+class Undecidable(Exception):
+    """Python itself has to decide, in the process that has the object."""
+
+
+def truth(value: Value) -> bool:
+    """Return the truth value. Raises `Undecidable` for a stand-in."""
+    return bool(require_data(value))
+
+
+def iterate(value: Value, ordered: bool = True) -> Iterator[Value]:
+    """Return an iterator over a value. The order within a set, which differs between processes, is refused."""
+    if type(value) is Iterated and len(value.elements) <= MAX_ITEMS:
+        return iter(value.elements)
+    if ordered and type(value) in (set, frozenset):
+        raise Undecidable("the order of a set")
+    if hasattr(value, "__len__") and len(value) > MAX_ITEMS:
+        raise Undecidable("many items")
+    return iter(require_data(value))
+
+
+def check_keys(keys: list[Value]) -> list[Value]:
+    """Return keys, which may become a set or a dict. Raises `Undecidable` where too many share a hash."""
+    if len(keys) > MAX_COLLIDING:
+        hashes = len(set(map(hash, keys)))
+        # Equal keys share a hash as well, so only different ones count, which are told apart by their text.
+        if len(keys) - hashes > MAX_COLLIDING and len(set(map(_key_text, keys))) - hashes > MAX_COLLIDING:
+            raise Undecidable("keys with the same hash")
+    return keys
+
+
+def _key_text(key: Value) -> str:
+    try:
+        return hex(key) if isinstance(key, int) else repr(key)
+    except ValueError:
+        # Python writes no integer of thousands of digits, which a tuple may hold.
+        raise Undecidable("unusual keys") from None
+
+
+def require_data(value: Value) -> Value:
+    """Return a value that is the data itself. Raises `Undecidable` for a stand-in."""
+    if isinstance(value, _STANDINS):
+        raise Undecidable(f"what stands for an object: {type(value).__name__}")
+    return value
+
+
+def refuse_arrays(*values: Value) -> None:
+    """Raise `Undecidable` where a value is an array, with which operators work item by item."""
+    for value in values:
+        if type(value) is Array:
+            raise Undecidable("an array")
+
+
+def refuse_large_integers(*values: Value) -> None:
+    """Raise `Undecidable` where integers are too large for arithmetic that is not linear in their size."""
+    if sum(value.bit_length() for value in values if isinstance(value, int)) > MAX_BITS:
+        raise Undecidable("large integers")
+
+
+def _are_equal(left: Value, right: Value) -> bool:
+    if type(left) in (Iterated, Array) or type(right) in (Iterated, Array):
+        raise Undecidable("an iterator or an array")
+    return bool(left == right)
+
+
+def _contains(item: Value, container: Value) -> bool:
+    refuse_arrays(item)
+    if type(container) is Iterated:
+        return item in container.elements
+    if type(container) is range and type(item) not in (int, bool) and len(container) > MAX_WALKED:
+        raise Undecidable("a long range")
+    return item in require_data(container)
+
+
+def _on_data(operation: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
+    def apply(left: Value, right: Value) -> Value:
+        refuse_arrays(left, right)
+        return operation(left, right)
+
+    return apply
+
+
+COMPARE: Mapping[type[ast.cmpop], Callable[[Value, Value], bool]] = {
+    ast.Eq: _are_equal,
+    ast.NotEq: lambda left, right: not _are_equal(left, right),
+    ast.Lt: _on_data(operator.lt),
+    ast.LtE: _on_data(operator.le),
+    ast.Gt: _on_data(operator.gt),
+    ast.GtE: _on_data(operator.ge),
+    ast.In: _contains,
+    ast.NotIn: lambda item, container: not _contains(item, container),
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+}
+
+
+def _multiply(left: Value, right: Value) -> Value:
+    refuse_arrays(left, right)
+    for sequence, count in ((left, right), (right, left)):
+        if isinstance(count, int) and hasattr(sequence, "__len__") and len(sequence) * max(count, 0) > MAX_ITEMS:
+            raise Undecidable("a long sequence")
+    refuse_large_integers(left, right)
+    return left * right
+
+
+def _power(base: Value, exponent: Value) -> Value:
+    if not isinstance(base, NUMBERS) or not isinstance(exponent, NUMBERS):
+        raise Undecidable("powers of unusual numbers")
+    if isinstance(base, int) and isinstance(exponent, int) and base.bit_length() * abs(exponent) > MAX_BITS:
+        raise Undecidable("a large power")
+    return base**exponent
+
+
+def _division(divide: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
+    def apply(left: Value, right: Value) -> Value:
+        refuse_arrays(left, right)
+        if isinstance(left, str | bytes):
+            raise Undecidable("formatting")
+        refuse_large_integers(left, right)
+        return divide(left, right)
+
+    return apply
+
+
+BINARY: Mapping[type[ast.operator], Callable[[Value, Value], Value]] = {
+    ast.Add: _on_data(operator.add),
+    ast.Sub: _on_data(operator.sub),
+    ast.Mult: _multiply,
+    ast.Div: _division(operator.truediv),
+    ast.FloorDiv: _division(operator.floordiv),
+    ast.Mod: _division(operator.mod),
+    ast.Pow: _power,
+    ast.BitAnd: _on_data(operator.and_),
+    ast.BitOr: _on_data(operator.or_),
+    ast.BitXor: _on_data(operator.xor),
+}
+UNARY: Mapping[type[ast.unaryop], Callable[[Value], Value]] = {
+    ast.USub: lambda value: -require_data(value),
+    ast.UAdd: lambda value: +require_data(value),
+    ast.Not: lambda value: not truth(value),
+    ast.Invert: lambda value: ~require_data(value),
+}
+
+
+def item_of(value: Value, index: Value) -> Value:
+    """Return `value[index]`."""
+    return require_data(value)[index]
+
 
 MAX_WORK = 10_000_000
 """Units that take about a second: one is 100 ns at most, mostly much less."""
@@ -62,7 +225,6 @@ _KEPT_FROM = 64
 _SCALARS = frozenset({bool, int, float, complex, type(None), type(...), range})
 _COLLECTIONS = frozenset({list, tuple, set, frozenset, deque, array.array})
 _TEXTS = frozenset({str, bytes, bytearray})
-_HASHED = frozenset({set, frozenset, dict, range})
 _FOLLOWED = frozenset({Instance, list, tuple})
 
 
@@ -75,13 +237,13 @@ class Work:
         self._units_left = max_units
         self._charges = 0
         self._deadline: float | None = None
-        self._known: dict[int, tuple[Any, int]] = {}
+        self._known: dict[int, tuple[Value, int]] = {}
 
     def spend_round(self) -> None:
         """Pay for one round of a loop."""
         self._take(ROUND)
 
-    def spend(self, value: Any) -> None:
+    def spend(self, value: Value) -> None:
         """Pay for an operation that looks at all of a value."""
         value_type = type(value)
         if value_type is int:
@@ -97,7 +259,7 @@ class Work:
         """Pay for an operation that takes as long for any value."""
         self._take(STEP)
 
-    def spend_new(self, value: Any) -> None:
+    def spend_new(self, value: Value) -> None:
         """Pay for a value that was made; its parts existed before."""
         value_type = type(value)
         if value_type in _TEXTS:
@@ -109,15 +271,15 @@ class Work:
         self._units_left -= units
         self._charges += 1
         if self._units_left < 0:
-            raise Refused("a long evaluation")
+            raise Undecidable("a long evaluation")
         if units >= _LARGE_CHARGE or self._charges % _CHARGES_BETWEEN_CLOCKS == 0:
             now = time.thread_time()
             if self._deadline is None:
                 self._deadline = now + MAX_CPU_S
             elif now > self._deadline:
-                raise Refused("a long evaluation")
+                raise Undecidable("a long evaluation")
 
-    def _weight(self, value: Any) -> int:
+    def _weight(self, value: Value) -> int:
         known = self._known.get(id(value))
         if known is not None:
             return known[1]
@@ -140,42 +302,24 @@ class Work:
             else:
                 total += 1
             if total > self._units_left:
-                raise Refused("a large value")
+                raise Undecidable("a large value")
         if total >= _KEPT_FROM:
             # Keeping the value alive keeps its id from being given to another one.
             self._known[id(value)] = (value, total)
         return total
 
 
-Charge = Callable[[Work, Sequence[Any]], None]
+Charge = Callable[[Work, Sequence[Value]], None]
 """Pays for an operation on these values."""
 
 
-def charge_all(work: Work, values: Sequence[Any]) -> None:
+def charge_all(work: Work, values: Sequence[Value]) -> None:
     """Pay for an operation that may look at all of each value."""
     for value in values:
         work.spend(value)
 
 
-def charge_step(work: Work, values: Sequence[Any]) -> None:
-    """Pay for `len`, `isinstance` and such."""
-    work.spend_step()
-
-
-def charge_index(work: Work, values: Sequence[Any]) -> None:
-    """Pay for `container[key]`."""
-    key = values[1]
-    work.spend(key) if type(key) is not slice else work.spend_step()
-
-
-def charge_search(work: Work, values: Sequence[Any]) -> None:
-    """Pay for `item in container`."""
-    item, container = values
-    work.spend(item)
-    work.spend_step() if type(container) in _HASHED else work.spend(container)
-
-
-def _add_parts(parts: Iterable[Any], pending: list[Any]) -> int:
+def _add_parts(parts: Iterable[Value], pending: list[Value]) -> int:
     """Leave parts that have a size for later and return their number; the others count with their container."""
     if not set(map(type, parts)) <= _SCALARS:
         before = len(pending)
@@ -187,7 +331,7 @@ def _add_parts(parts: Iterable[Any], pending: list[Any]) -> int:
 def _instance_units(start: Instance, max_units: int) -> int:
     """Return the units for all that an object leads to, each object once."""
     visited_ids = {id(start)}
-    pending: list[Any] = [start]
+    pending: list[Value] = [start]
     total = 0
     while pending and total <= max_units:
         value = pending.pop()
@@ -230,20 +374,20 @@ class Raised:
 class Frame:
     """One evaluation of a check."""
 
-    outcomes: Sequence[Any]
+    outcomes: Sequence[Value]
     """What came of each call: its value or `Raised`."""
-    variables: dict[str, Any] = field(default_factory=dict)
+    variables: dict[str, Value] = field(default_factory=dict)
     """The loop variables of comprehensions."""
     work: Work = field(default_factory=Work)
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class ResultTerm:
     """An expression that can be evaluated."""
 
-    run: Callable[[Frame], Any]
+    run: Callable[[Frame], Value]
     needs: Needs = frozenset()
-    value: Any = OPEN
+    value: Value = OPEN
     """OPEN where the term needs something, or has to be evaluated anew each time, as iterators have."""
     fresh: bool = False
     """Whether nothing else can refer to a part of the value."""
@@ -253,38 +397,38 @@ class Term:
 class ForClause:
     """`for target in source if conditions` of a comprehension."""
 
-    source: Term
+    source: ResultTerm
     target: ast.expr
-    conditions: Sequence[Term]
+    conditions: Sequence[ResultTerm]
 
 
-def constant(value: Any, fresh: bool = False) -> Term:
+def constant(value: Value, fresh: bool = False) -> ResultTerm:
     """Return the term of a value that is known."""
-    return Term(lambda frame: value, value=value, fresh=fresh)
+    return ResultTerm(lambda frame: value, value=value, fresh=fresh)
 
 
-def result(index: int) -> Term:
+def result(index: int) -> ResultTerm:
     """Return the term of what a call returns."""
 
-    def run(frame: Frame) -> Any:
+    def run(frame: Frame) -> Value:
         value = frame.outcomes[index]
         if type(value) is Raised:
             raise CallRaised(value.type)
         return value
 
-    return Term(run, frozenset({index}))
+    return ResultTerm(run, frozenset({index}))
 
 
-def variable(name: str) -> Term:
+def variable(name: str) -> ResultTerm:
     """Return the term of a loop variable."""
-    return Term(lambda frame: frame.variables[name], frozenset({name}))
+    return ResultTerm(lambda frame: frame.variables[name], frozenset({name}))
 
 
-def apply(function: Callable[..., Any], terms: Sequence[Term], charge: Charge = charge_all) -> Term:
+def apply(function: Callable[..., Value], terms: Sequence[ResultTerm], charge: Charge = charge_all) -> ResultTerm:
     """Return the term of a function that is called with the values of terms."""
     runs = [term.run for term in terms]
 
-    def run(frame: Frame) -> Any:
+    def run(frame: Frame) -> Value:
         values = [run(frame) for run in runs]
         charge(frame.work, values)
         value = function(*values)
@@ -294,24 +438,24 @@ def apply(function: Callable[..., Any], terms: Sequence[Term], charge: Charge = 
     return fold(run, _needs_of(terms))
 
 
-def _needs_of(terms: Sequence[Term]) -> Needs:
+def _needs_of(terms: Sequence[ResultTerm]) -> Needs:
     return frozenset().union(*(term.needs for term in terms))
 
 
-def fold(run: Callable[[Frame], Any], needs: Needs) -> Term:
+def fold(run: Callable[[Frame], Value], needs: Needs) -> ResultTerm:
     """Return a term, evaluated at once where it needs nothing."""
     if needs:
-        return Term(run, needs)
+        return ResultTerm(run, needs)
     try:
         value = run(Frame(()))
-    except Refused as error:
+    except Undecidable as error:
         raise CannotLower(str(error)) from None
     except Exception as error:
         raise CannotLower(f"it raises {type(error).__name__}") from None
-    return constant(value) if is_data(value) else Term(run)
+    return constant(value) if is_data(value) else ResultTerm(run)
 
 
-def is_data(value: Any) -> bool:
+def is_data(value: Value) -> bool:
     """Whether a value is builtin data through and through, and equal to itself."""
     pending = [value]
     while pending:
@@ -327,12 +471,12 @@ def is_data(value: Any) -> bool:
     return True
 
 
-def join_by_and_or(op: ast.boolop, terms: Sequence[Term]) -> Term:
+def join_by_and_or(op: ast.boolop, terms: Sequence[ResultTerm]) -> ResultTerm:
     """Return the term of `a and b and c`, or of the same with `or`."""
     truth_to_go_on = isinstance(op, ast.And)
     *before, last = terms
 
-    def run(frame: Frame) -> Any:
+    def run(frame: Frame) -> Value:
         for term in before:
             value = term.run(frame)
             if truth(value) is not truth_to_go_on:
@@ -342,7 +486,7 @@ def join_by_and_or(op: ast.boolop, terms: Sequence[Term]) -> Term:
     return fold(run, _needs_of(terms))
 
 
-def chain_comparisons(compares: Sequence[Callable[[Any, Any], bool]], terms: Sequence[Term]) -> Term:
+def chain_comparisons(compares: Sequence[Callable[[Value, Value], bool]], terms: Sequence[ResultTerm]) -> ResultTerm:
     """Return the term of `a < b <= c`."""
 
     def run(frame: Frame) -> bool:
@@ -358,16 +502,18 @@ def chain_comparisons(compares: Sequence[Callable[[Any, Any], bool]], terms: Seq
     return fold(run, _needs_of(terms))
 
 
-def comprehension(kind: type[ast.expr], clauses: Sequence[ForClause], parts: Sequence[Term], needs: Needs) -> Term:
+def comprehension(
+    kind: type[ast.expr], clauses: Sequence[ForClause], parts: Sequence[ResultTerm], needs: Needs
+) -> ResultTerm:
     """Return the term of a comprehension. parts: its element, or its key and value."""
     collect = _COLLECT[kind]
     return fold(lambda frame: collect(_elements(clauses, parts, frame)), needs)
 
 
-def _elements(clauses: Sequence[ForClause], parts: Sequence[Term], frame: Frame) -> Iterator[list[Any]]:
+def _elements(clauses: Sequence[ForClause], parts: Sequence[ResultTerm], frame: Frame) -> Iterator[list[Value]]:
     inner = Frame(frame.outcomes, dict(frame.variables), frame.work)
 
-    def loop(depth: int) -> Iterator[list[Any]]:
+    def loop(depth: int) -> Iterator[list[Value]]:
         if depth == len(clauses):
             yield [part.run(inner) for part in parts]
             return
@@ -381,7 +527,7 @@ def _elements(clauses: Sequence[ForClause], parts: Sequence[Term], frame: Frame)
     return loop(0)
 
 
-_COLLECT: Mapping[type[ast.expr], Callable[[Iterator[list[Any]]], Any]] = {
+_COLLECT: Mapping[type[ast.expr], Callable[[Iterator[list[Value]]], Value]] = {
     ast.ListComp: lambda elements: [each[0] for each in elements],
     ast.SetComp: lambda elements: set(check_keys([each[0] for each in elements])),
     ast.GeneratorExp: lambda elements: (each[0] for each in elements),
@@ -389,12 +535,12 @@ _COLLECT: Mapping[type[ast.expr], Callable[[Iterator[list[Any]]], Any]] = {
 }
 
 
-def _check_pairs(pairs: list[list[Any]]) -> list[list[Any]]:
+def _check_pairs(pairs: list[list[Value]]) -> list[list[Value]]:
     check_keys([pair[0] for pair in pairs])
     return pairs
 
 
-def bind(target: ast.expr, value: Any, variables: dict[str, Any]) -> None:
+def bind(target: ast.expr, value: Value, variables: dict[str, Value]) -> None:
     """Bind what a target names, which is as `names_of` allows it, to a value or its parts."""
     if isinstance(target, ast.Name):
         variables[target.id] = value
@@ -404,110 +550,47 @@ def bind(target: ast.expr, value: Any, variables: dict[str, Any]) -> None:
         bind(each, part, variables)
 
 
-def names_of(target: ast.expr) -> list[str] | None:
-    """Return the names that a target binds, None where it is more than names."""
-    if isinstance(target, ast.Name):
-        return [target.id]
-    if not isinstance(target, ast.Tuple | ast.List):
-        return None
-    names = [names_of(each) for each in target.elts]
-    return None if None in names else [name for each in names if each is not None for name in each]
-
-
-def literal(node: ast.expr) -> Any:
-    """Return the value of a literal, new at every call; OPEN for any other expression."""
-    read = _LITERALS.get(type(node))
-    return OPEN if read is None else read(node)
-
-
-def _literals(nodes: Sequence[Any]) -> Any:
-    """Return a list of their values, or OPEN."""
-    kinds = set(map(type, nodes))
-    if kinds == _ONLY_CONSTANTS:
-        return [node.value for node in nodes]
-    if not kinds <= _LITERALS.keys():
-        return OPEN
-    values = [_LITERALS[type(node)](node) for node in nodes]
-    return OPEN if any(value is OPEN for value in values) else values
-
-
-def _tuple(node: ast.Tuple) -> Any:
-    values = _literals(node.elts)
-    return OPEN if values is OPEN else tuple(values)
-
-
-def _set(node: ast.Set) -> Any:
-    values = _literals(node.elts)
-    return OPEN if values is OPEN or not set(map(type, values)) <= SCALARS else set(values)
-
-
-def _negative(node: ast.UnaryOp) -> Any:
-    operand = node.operand
-    is_number = type(operand) is ast.Constant and isinstance(operand.value, int | float)
-    return -operand.value if is_number and type(node.op) is ast.USub else OPEN  # type: ignore[attr-defined]
-
-
-def _dict(node: ast.Dict) -> Any:
-    if None in node.keys:
-        return OPEN
-    keys, values = _literals(node.keys), _literals(node.values)
-    if keys is OPEN or values is OPEN or not set(map(type, keys)) <= SCALARS:
-        return OPEN
-    return dict(zip(keys, values, strict=True))
-
-
-_ONLY_CONSTANTS = {ast.Constant}
-_LITERALS: Mapping[type[ast.expr], Callable[[Any], Any]] = {
-    ast.Constant: lambda node: node.value,
-    ast.List: lambda node: _literals(node.elts),
-    ast.Tuple: _tuple,
-    ast.Set: _set,
-    ast.Dict: _dict,
-    ast.UnaryOp: _negative,
-}
-
-
-Scope = dict[str, Any]
-"""A name stands for a `Constant`, `Returned`, `Target`, `MathName`, or for what expressions cannot use."""
-
-UNUSABLE = object()
-"""What a name stands for that is bound to something not understood."""
-
-
 @dataclass(frozen=True, slots=True)
-class Constant:
-    """A value that is known."""
-
-    value: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Returned:
-    """What a call returned."""
-
-    index: int
-    calls: int
-    """The number of calls that had been made by then."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A function of the solution."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class MathName:
-    """A name of the module `math`; with "" the module itself."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
+class SolutionCall:
     """One call of the solution."""
 
     function: str
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
+    args: tuple[Value, ...]
+    kwargs: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultCheck:
+    """One assertion."""
+
+    text: str
+    """Its first line."""
+    line: int
+    calls: tuple[int, ...]
+    """The indices of the calls that it makes or looks at."""
+    term: ResultTerm | None
+    """None for a call that only has to return."""
+
+    def holds(self, outcomes: Sequence[Value], work: Work | None = None) -> bool | None:
+        """Return whether the assertion holds, None where only running the test can tell.
+
+        outcomes: what the calls returned, `Raised` for those that did not. work: the budget for this check and others.
+        """
+        if any(type(outcomes[index]) is Raised for index in self.calls):
+            return False
+        if self.term is None:
+            return True
+        try:
+            return truth(self.term.run(Frame(outcomes, work=work or Work())))
+        except Undecidable:
+            return None
+        except Exception:
+            return False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lowered:
+    """Test code as data."""
+
+    calls: tuple[SolutionCall, ...]
+    checks: tuple[ResultCheck, ...]

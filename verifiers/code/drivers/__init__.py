@@ -1,35 +1,420 @@
 """Drivers: programs around a solution in another language that make calls of it and print what each returned.
 
-    compose("cpp", "class Solution { public: int add(int a, int b) ... };", Target("Solution().add"))
+    compose("cpp", "class Solution { public: int add(int a, int b) ... };", CallTarget("Solution().add"))
         the whole program in C++, which reads `[1, 2]` on a line of its input and prints `{"r":3}`
 
-The lines are those of the role `calls` (`inside/roles/calls.py`). What the solution prints goes to stderr. Types are
+The lines are those of the role `calls` (`inside/roles.py`). What the solution prints goes to stderr. Types are
 the program's own: C++ deduces them, Java and Go reflect on them, Rust infers them from the function. Where
 nothing in JSON stands for a type the driver says so with `NO_FORM`.
+
+Before the solution stands what collections of problems take for granted, after it the driver. What drivers cannot see
+in the program, a suite states of its function's types:
+
+    {"params": ["ListNode", "int"], "returns": "ListNode"}            Signature(("ListNode", ""), "ListNode")
+    "def merge(self, lists: List[Optional[ListNode]]) -> None: ..."   Signature(("ListNode[]",), "void")
+
+C++, Java, Go and Rust programs state their types themselves. JavaScript and Python do not, or not reliably: there it
+matters which lists stand for nodes, and whether the result is the changed argument.
 """
 
-from truegold.verifiers.code.drivers.compose import (
-    LANGUAGES,
-    NO_FORM,
-    Signature,
-    Target,
-    compose,
-    defines,
-    language_name_of,
-    probe,
-    read_signature,
-    signature_of_stub,
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.resources import files
+
+from truegold.verifiers.code.outcomes import BadSuite, shown
+from truegold.verifiers.code.python_source import parse
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
+from truegold.verifiers.sandbox.languages import CACHED_NAMES, language_name, without_package
+
+_NODE = re.compile(r"\b(ListNode|TreeNode)\b")
+_NODE_LIST = re.compile(r"(?:List|list|Sequence|vector|ArrayList|Array|Vec)\s*[\[<]|\[\s*\]")
+_JSDOC_PARAM = re.compile(r"@param\s*\{([^}\n]{1,200})\}")
+_JSDOC_RETURN = re.compile(r"@returns?\s*\{([^}\n]{1,200})\}")
+VOID = "void"
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """The types that matter: `ListNode`, `TreeNode`, lists of these (`ListNode[]`), `void`, or an empty text."""
+
+    params: tuple[str, ...] = ()
+    returns: str = ""
+
+    def param(self, index: int) -> str:
+        """Return the type of a parameter, an empty text where it is not known."""
+        return self.params[index] if index < len(self.params) else ""
+
+
+def read_signature(value: object, name: str, field: str) -> Signature:
+    """Return the signature that a suite states, in Python or as an object. Raises `BadSuite`."""
+    if isinstance(value, str):
+        signature = signature_of_stub(value, name)
+        if signature is None:
+            raise BadSuite(f"{field} must define {name}, as in 'def {name}(head: ListNode) -> ListNode'")
+        return signature
+    params = value.get("params") if isinstance(value, Mapping) else None
+    returns = value.get("returns", "") if isinstance(value, Mapping) else None
+    if not isinstance(params, Sequence) or isinstance(params, str) or not isinstance(returns, str):
+        raise BadSuite(f"{field} must be a Python definition or an object with params and returns, got {shown(value)}")
+    types: list[Json] = [param.get("type") if isinstance(param, Mapping) else param for param in params]
+    if not all(isinstance(each, str) for each in types):
+        raise BadSuite(f"{field}.params must be a list of types, got {shown(params)}")
+    return Signature(tuple(map(_reduce, types)), _reduce(returns))
+
+
+def signature_of_stub(stub: str, name: str) -> Signature | None:
+    """Return the types that Python text annotates a function with; None where it does not define that."""
+    # Starter code has no body.
+    text = stub.rstrip()
+    bodies = ("", " ...", "\n    ...", "\n        ...", ": ...")
+    tree = next((tree for body in bodies if (tree := parse(text + body)) is not None), None)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.FunctionDef) and node.name == name:
+            args = [arg for arg in node.args.args if arg.arg not in ("self", "cls")]
+            params = tuple(_reduce(ast.unparse(arg.annotation)) if arg.annotation else "" for arg in args)
+            signature = Signature(params, _reduce(ast.unparse(node.returns)) if node.returns else "")
+            return signature if any(params) or signature.returns else Signature()
+    return None
+
+
+def signature_of_comment(source: str) -> Signature:
+    """Return the types that the comment above a JavaScript function states (JSDoc)."""
+    returns = _JSDOC_RETURN.search(source)
+    return Signature(tuple(map(_reduce, _JSDOC_PARAM.findall(source))), _reduce(returns[1]) if returns else "")
+
+
+def _reduce(written: str) -> str:
+    node = _NODE.search(written)
+    if node is not None:
+        return f"{node[1]}[]" if _NODE_LIST.search(written) else node[1]
+    return VOID if written.strip().strip("'\"") in ("void", "None") else ""
+
+
+NO_FORM = "TRUEGOLD_NO_FORM"
+"""Stands in what a compiler or a driver says of a type that has no form in JSON."""
+
+_WORD = r"\b{}\b"
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_GO_PATHS = """
+bufio bytes container/heap container/list crypto/md5 errors fmt math math/big math/bits math/rand os regexp slices sort
+strconv strings sync time unicode unicode/utf8
+""".split()
+_GO_PACKAGES = {path.rpartition("/")[2]: path for path in _GO_PATHS}
+"""Packages that a program may use without importing them, as collections of problems allow."""
+
+_SECOND_NODE = re.compile(r"(?m)(?=^(?:struct|class|type|function) TreeNode|^#\[derive\(Debug)")
+_CPP_NODE, _JAVA_NODE = r"\b(?:struct|class)\s+{}\b\s*[{]", r"\bclass\s+{}\b"
+_JS_NODE, _GO_NODE = r"\b(?:function|class)\s+{}\b|\b{}\s*=\s*(?:function|class)\b", r"\btype\s+{}\s+struct\b"
+_RUST_NODE = r"\bstruct\s+{}\b"
+_PUBLIC_TYPE = re.compile(
+    r"^(\s*)public\s+((?:(?:final|abstract|strictfp|sealed)\s+)*(?:class|interface|enum|record)\b)", re.MULTILINE
+)
+_DRIVER_PACKAGES = "bufio encoding/json fmt os reflect strconv strings unicode/utf16".split()
+_JAVA_IMPORTS = "".join(
+    f"import {package}.*;\n" for package in "java.util java.util.function java.util.stream java.math".split()
 )
 
-__all__ = [
-    "LANGUAGES",
-    "NO_FORM",
-    "Signature",
-    "Target",
-    "compose",
-    "defines",
-    "language_name_of",
-    "probe",
-    "read_signature",
-    "signature_of_stub",
-]
+
+@dataclass(frozen=True, slots=True)
+class CallTarget:
+    """What is called."""
+
+    entry_point: str
+    """`add` or `Solution().add`."""
+    in_place: int = -1
+    """The argument whose change is the result; -1 for what is returned, or the first where nothing is."""
+    signature: Signature = field(default_factory=Signature)
+    """What the suite states of the types."""
+    arity: int | None = None
+    """How many arguments the tests have, for a second try where there are several functions of the name."""
+    letters: bool = False
+    """Whether the tests have texts where a language has numbers for letters (Go's byte and rune)."""
+
+    @property
+    def name(self) -> str:
+        """The name of the function or method."""
+        return self.entry_point.rpartition(".")[2].removesuffix("()")
+
+
+def compose(language: str, source: str, target: CallTarget) -> str:
+    """Return the program that makes the calls. language: one of `LANGUAGES`, or an edition of it."""
+    return _COMPOSERS[language_name_of(language)](source, target)
+
+
+def probe(language: str, source: str) -> str | None:
+    """Return a program that only has to compile, to see whether the solution does; None where nothing is compiled."""
+    match language_name_of(language):
+        case "cpp":
+            return f"{_cpp_head(source)}{_cpp_solution(source)}int main() {{}}\n"
+        case "java":
+            nodes = _nodes("java", source, _JAVA_NODE)
+            return f"{_JAVA_IMPORTS}{_java_solution(source)}\n{nodes}public class TruegoldDriver {{}}\n"
+        case "go":
+            nodes = _nodes("go", source, _GO_NODE)
+            return f"{_go_head(source)}{_go_solution(source)}\n{nodes}{driver_file('probe.go')}"
+        case "rust":
+            return f"{_rust_head(source)}\nfn main() {{}}\n"
+    return None
+
+
+@lru_cache(maxsize=CACHED_NAMES)
+def language_name_of(language: str) -> str:
+    """Return the language of an edition: cpp for cpp20."""
+    name = language_name(language)
+    return name if name in _COMPOSERS else name.rstrip("0123456789")
+
+
+def name_in(source: str, name: str, *patterns: str) -> str:
+    """Return the name that the source defines: this one, or the same in the language's way of writing names.
+
+    patterns: what stands before and after a definition's name, which is `{}`.
+    """
+    words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", name)
+    camel = "".join(word.capitalize() for word in words)
+    candidates = [name, "_".join(words).lower(), camel[:1].lower() + camel[1:], camel]
+    code = _COMMENT.sub(" ", source)
+    # Some collections write `minsubarraysum`.
+    candidates += sorted(word for word in set(re.findall(r"\w+", code)) if _letters_of(word) == _letters_of(name))
+    for candidate in candidates:
+        if any(re.search(pattern.replace("{}", re.escape(candidate)), code) for pattern in patterns):
+            return candidate
+    return name
+
+
+def _letters_of(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def defines(source: str, name: str) -> bool:
+    """Return whether the source has the name at all, in one of the ways of writing it."""
+    code = _COMMENT.sub(" ", source)
+    return re.search(rf"\b{name_in(source, name, _WORD)}\b", code) is not None
+
+
+@cache
+def driver_file(name: str) -> str:
+    """Return the text of a file of this folder."""
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+
+
+def _nodes(language: str, source: str, pattern: str) -> str:
+    """Return the definitions of nodes that the source does not have itself."""
+    code = _COMMENT.sub(" ", source)
+    parts = _SECOND_NODE.split(driver_file(f"nodes.{language}"), maxsplit=1)
+    missing = [not re.search(pattern.replace("{}", name), code) for name in ("ListNode", "TreeNode")]
+    return "".join(part for part, is_missing in zip(parts, missing, strict=True) if is_missing)
+
+
+def _cpp_solution(source: str) -> str:
+    # What the program's own main would do is not asked for.
+    return f"#define main truegold_solution_main\n{source}\n#undef main\n"
+
+
+def _cpp_head(source: str) -> str:
+    # A program that includes nothing is one of a collection that includes all, and one that includes knows its names.
+    names = "" if "#include" in source else "using namespace std;\n"
+    return f"{driver_file('head.cpp')}{names}{_nodes('cpp', source, _CPP_NODE)}"
+
+
+def _cpp(source: str, target: CallTarget) -> str:
+    name = name_in(source, target.name, r"\b{}\s*\(")
+    code = _COMMENT.sub(" ", source)
+    owner = "Solution::" if re.search(r"\b(?:class|struct)\s+Solution\b", code) else ""
+    function = f"&{owner}{name}"
+    if target.arity is not None and (cast := _cpp_cast(code, name, owner, target.arity)):
+        function = f"static_cast<{cast}>({function})"
+    main = f"int main() {{ return truegold_driver::serve({function}, {target.in_place}); }}\n"
+    return f"{_cpp_head(source)}{_cpp_solution(source)}{driver_file('driver.cpp')}{main}"
+
+
+def _cpp_cast(code: str, name: str, owner: str, arity: int) -> str | None:
+    """Return the type of the pointer to the definition with so many parameters, which tells overloads apart."""
+    pattern = rf"(?:^|[;{{}}:])\s*((?:[\w:]+\s+)*[\w:]+(?:<[^(){{}};]*>)?\s*[&*]*)\s*\b{name}\s*\("
+    for definition in re.finditer(pattern, code, re.MULTILINE):
+        params = _split_params(code[definition.end() :])
+        if len(params) == arity:
+            # Parameters may have names in the type of a function, but no defaults.
+            listed = ", ".join(param.partition("=")[0] for param in params)
+            return f"{definition[1]} ({owner}*)({listed})"
+    return None
+
+
+def _java_solution(source: str) -> str:
+    source = without_package(source)
+    # A file has one public class, which is the driver's.
+    return _PUBLIC_TYPE.sub(r"\1\2", source)
+
+
+def _java(source: str, target: CallTarget) -> str:
+    code = _COMMENT.sub(" ", source)
+    name = name_in(source, target.name, r"\b{}\s*\(")
+    classes = list(dict.fromkeys(re.findall(r"\bclass\s+(\w+)", code)))
+    classes.sort(key=lambda each: each != "Solution")
+    listed = ", ".join(
+        map(json.dumps, [each for each in classes if not _is_nested(code, re.search(rf"\bclass\s+{each}\b", code))])
+    )
+    constants = (
+        f"    static final String[] CLASSES = {{{listed}}};\n    static final String NAME = {json.dumps(name)};\n"
+        f"    static final int IN_PLACE = {target.in_place};\n}}\n"
+    )
+    nodes = _nodes("java", source, _JAVA_NODE)
+    return f"{_JAVA_IMPORTS}{_java_solution(source)}\n{nodes}{driver_file('driver.java')}{constants}"
+
+
+def _javascript(source: str, target: CallTarget) -> str:
+    source = re.sub(r"(?m)^\s*export\s+(?:default\s+)?(?=(?:async\s+)?(?:function|class|const|let|var)\b)", "", source)
+    name = name_in(source, target.name, r"\b{}\s*[=(:]")
+    method = f"typeof Solution === 'function' && Solution.prototype && typeof Solution.prototype.{name} === 'function'"
+    function = (
+        f"{method} ? (...given) => new Solution().{name}(...given) : typeof {name} === 'undefined' ? undefined : {name}"
+    )
+    is_stated = target.signature.params or target.signature.returns
+    signature = target.signature if is_stated else signature_of_comment(source)
+    values: Mapping[str, str] = {
+        "FUNCTION": function,
+        "NAME": name,
+        "TYPES": json.dumps(signature.params),
+        "RETURNS": json.dumps(signature.returns),
+        "IN_PLACE": str(target.in_place),
+    }
+    driver = re.sub(
+        r"\b(FUNCTION|NAME|TYPES|RETURNS|IN_PLACE)\b", lambda word: values[word[0]], driver_file("driver.js")
+    )
+    nodes = _nodes("js", source, _JS_NODE)
+    return f"{driver_file('head.js')}{nodes}{source}\n{driver}"
+
+
+_GO_IMPORTS = re.compile(r'(?m)^import\s+(?:\([^)]*\)|"[^"\n]*")')
+
+
+def _go_head(source: str) -> str:
+    code = _COMMENT.sub(" ", source)
+    head, _, body = code.partition("func ")
+    imported = set(re.findall(r'"([\w/]+)"', head))
+    lacking = {
+        path for name, path in _GO_PACKAGES.items() if re.search(rf"\b{name}\.[A-Z]", body) and path not in imported
+    }
+    drivers = "".join(f'import truegold{path.rpartition("/")[2]} "{path}"\n' for path in _DRIVER_PACKAGES)
+    return "package main\n" + drivers + "".join(f'import "{path}"\n' for path in sorted(lacking))
+
+
+def _go_solution(source: str) -> str:
+    source = re.sub(r"(?m)^\s*package\s+\w+[^\n]*\n?", "", source, count=1)
+    code = _COMMENT.sub(" ", _GO_IMPORTS.sub(" ", source))
+
+    def keep_if_used(line: re.Match[str]) -> str:
+        package = re.sub(r"/v\d+$", "", line[2]).rpartition("/")[2]
+        is_used = re.search(rf"\b{package}\.", code) is not None
+        return line[0] if is_used else f'{line[1]}_ "{line[2]}"'
+
+    def without_unused(declaration: re.Match[str]) -> str:
+        return re.sub(r'(?m)((?:^|\()\s*|^import\s+)"([\w/]+)"', keep_if_used, declaration[0])
+
+    # Collections import in the prompt what not every solution uses, which Go takes for an error.
+    source = _GO_IMPORTS.sub(without_unused, source)
+    return re.sub(r"(?m)^func\s+main\s*\(\s*\)", "func truegoldSolutionMain()", source)
+
+
+def _go(source: str, target: CallTarget) -> str:
+    name = name_in(source, target.name, r"\bfunc\s+{}\s*\(", r"\bfunc\s*\([^)]*\)\s*{}\s*\(")
+    code = _COMMENT.sub(" ", source)
+    receiver = re.search(rf"\bfunc\s*\(\s*\w*\s*(\*?)\s*(\w+)\s*\)\s*{name}\s*\(", code)
+    function = f"new({receiver[2]}).{name}" if receiver else name
+    driver = driver_file("driver.go").replace("TRUEGOLD_LETTERS", "true" if target.letters else "false")
+    nodes = _nodes("go", source, _GO_NODE)
+    main = f"func main() {{ truegoldServe({function}, {target.in_place}) }}\n"
+    return f"{_go_head(source)}{_go_solution(source)}\n{nodes}{driver}{main}"
+
+
+def _rust_solution(source: str) -> str:
+    return re.sub(r"(?m)^(\s*)(?:pub\s+)?fn\s+main\s*\(\s*\)", r"\1fn truegold_solution_main()", source)
+
+
+def _rust_nodes(source: str) -> str:
+    code = _COMMENT.sub(" ", source)
+    lacks_owner = re.search(r"\bimpl\s+Solution\b", code) and not re.search(r"\bstruct\s+Solution\b", code)
+    return ("struct Solution;\n" if lacks_owner else "") + _nodes("rs", source, _RUST_NODE)
+
+
+def _rust(source: str, target: CallTarget) -> str:
+    name = name_in(source, target.name, r"\bfn\s+{}\s*[(<]")
+    code = _COMMENT.sub(" ", source)
+    definition = re.search(rf"\bfn\s+{name}\s*(?:<[^(]*>)?\s*\(", code)
+    params = _split_params(code[definition.end() :]) if definition else []
+    takes_self = bool(params) and re.fullmatch(r"&?\s*(?:'\w+\s*)?(?:mut\s+)?self(?:\s*:.*)?", params[0]) is not None
+    types = [param.partition(":")[2].strip() for param in params[takes_self:]]
+    is_method = _is_nested(code, definition)
+    after = code[definition.end() :].partition("{")[0] if definition else ""
+    returns = "->" in after[after.rfind(")") :] or re.search(r"\)\s*->", after) is not None
+    lines, arguments = [], []
+    for index, written in enumerate(types):
+        held, passed = _rust_argument(written, index)
+        lines.append(f"        let mut given_{index}: {held} = truegold_driver::Form::read(&given[{index}])?;")
+        arguments.append(passed)
+    access = "Solution." if takes_self else "Solution::"
+    owner = access if is_method else ""
+    call = f"{owner}{name}({', '.join(arguments)})"
+    in_place = target.in_place if target.in_place >= 0 or returns else 0
+    if in_place >= 0 and types:
+        lines += [f"        {call};", f"        let value = &given_{in_place};"]
+    else:
+        lines.append(f"        let value = {call};")
+    main = driver_file("main.rs").replace("COUNT", str(len(types))).replace("LINES", "\n".join(lines))
+    return f"{_rust_head(source)}\n{driver_file('driver.rs')}{main}"
+
+
+def _rust_head(source: str) -> str:
+    return f"#![allow(warnings)]\n{_rust_solution(source)}\n{_rust_nodes(source)}"
+
+
+def _rust_argument(written: str, index: int) -> tuple[str, str]:
+    """Return the type of which a variable holds an argument, and how the variable is passed."""
+    reference = re.match(r"&\s*(?:'\w+\s*)?(mut\s+)?", written)
+    if reference is None:
+        return written, f"given_{index}"
+    inner = written[reference.end() :].strip()
+    if inner == "str":
+        return "String", f"&given_{index}"
+    if inner.startswith("[") and inner.endswith("]") and ";" not in inner:
+        inner = f"Vec<{inner[1:-1]}>"
+    return inner, f"&mut given_{index}" if reference[1] else f"&given_{index}"
+
+
+def _split_params(text: str) -> list[str]:
+    """Return the parameters of a definition, up to the bracket that ends them."""
+    depth, start, params = 0, 0, []
+    for index, char in enumerate(text):
+        if char in "([<":
+            depth += 1
+        elif char == ")" and depth == 0:
+            params.append(text[start:index])
+            break
+        elif char in ")]" or (char == ">" and text[index - 1] != "-"):
+            depth -= 1
+        elif char == "," and depth == 0:
+            params.append(text[start:index])
+            start = index + 1
+    return [" ".join(param.split()) for param in params if param.strip()]
+
+
+def _is_nested(code: str, definition: re.Match[str] | None) -> bool:
+    """Return whether a definition stands within brackets."""
+    head = code[: definition.start()] if definition else ""
+    return head.count("{") != head.count("}")
+
+
+_COMPOSERS: Mapping[str, Callable[[str, CallTarget], str]] = {
+    "cpp": _cpp,
+    "go": _go,
+    "java": _java,
+    "javascript": _javascript,
+    "rust": _rust,
+}
+LANGUAGES = tuple(_COMPOSERS)
+"""The languages that there are drivers for."""

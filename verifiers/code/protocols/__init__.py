@@ -1,1 +1,9 @@
-"""How a program meets its tests: standard input and output, calls, assertions, unittest."""
+"""Let a program meet its tests.
+
+stdio          programs that read stdin and write stdout, or talk to an interactor
+checkers       whether a printed output is accepted, by comparison or by a program
+python_tests   calls of Python functions, and test code
+isolation      whether test code needs the solution in its own process
+native_calls   calls of functions in other languages
+inserted       test programs into which the solution is put
+"""

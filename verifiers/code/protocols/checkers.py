@@ -23,10 +23,10 @@ from dataclasses import dataclass
 
 from truegold.verifiers.code.outcomes import CannotJudge, cut, last_line
 from truegold.verifiers.code.output_comparison import checker_of
-from truegold.verifiers.code.protocols.python_tests import Source, failed_call, make_calls
-from truegold.verifiers.code.suite import StdioCase
+from truegold.verifiers.code.protocols.python_tests import TestedProgram, failed_call, make_calls
+from truegold.verifiers.code.suite.reading import StdioCase
 from truegold.verifiers.code.testlib import HeaderMissing, JuryFailed, Opinion, read_exit, uses_testlib, with_header
-from truegold.verifiers.sandbox.execution import End, Execution, Program, SandboxError
+from truegold.verifiers.sandbox.execution import Execution, Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Local, Ready
@@ -93,7 +93,7 @@ class _ProgramChecker:
             raise NotRun("checker", error) from error
 
     def _call_check(self, texts: Sequence[str]) -> Opinion:
-        source = Source(self._program.code)
+        source = TestedProgram(self._program.code)
         calls = make_calls(source, [("check", list(texts), {})], {}, self._local, PROGRAM_LIMITS)
         accepted = calls.outcomes[0]
         failure = failed_call(accepted, calls)
@@ -148,14 +148,17 @@ class SuiteProgram:
         except SandboxError as error:
             raise NotRun(self.what, error) from error
         if ready.compiled is not None and not ready.compiled.ok:
-            raise CannotJudge(f"the {self.what} does not compile: {_first_error(ready.compiled.stderr)}")
+            lines = ready.compiled.stderr.decode("utf-8", "replace").splitlines()
+            error_lines = (line.strip()[:300] for line in lines if "error" in line)
+            what = next(error_lines, last_line(ready.compiled.stderr))
+            raise CannotJudge(f"the {self.what} does not compile: {what}")
         return ready
 
     def opinion(self, execution: Execution) -> Opinion | None:
         """Return what its end says of the solution; None where it has failed itself. Raises CannotJudge where it says
         that the jury is at fault."""
         message = last_line(execution.stderr) or last_line(execution.stdout)
-        if execution.end is not End.EXITED:
+        if execution.end is not ProgramEnd.EXITED:
             return None
         if uses_testlib(self.code):
             try:
@@ -176,9 +179,3 @@ class SuiteProgram:
 def describe_failure(program: SuiteProgram, execution: Execution) -> str:
     """Return one line on a program of the tests that has failed itself."""
     return f"the {program.what} failed ({execution.end}, {execution.status}): {last_line(execution.stderr)}"
-
-
-def _first_error(stderr: bytes) -> str:
-    """Return the line of a compiler's output that names the first error, else the last."""
-    lines = stderr.decode("utf-8", "replace").splitlines()
-    return next((line.strip()[:300] for line in lines if "error" in line), last_line(stderr))

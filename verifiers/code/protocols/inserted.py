@@ -1,13 +1,13 @@
-"""Test programs in any language, into which the solution is inserted. Both are one process, so the verdict is weak.
+"""Inserts the solution into test programs of any language. Both are one process, so the verdict is weak.
 
     {"type": "inserted", "code": "#<INSERT>\\nint main() { if (add(1, 2) != 3) throw 1; return 0; }"}
 
 The solution passes where the program ends with exit status 0 and gets to its last line, where it prints a word that it
 was handed and that nobody knows beforehand: a solution that calls `exit(0)` does not pass, nor does one that reads the
 harness. A failed assertion ends the program, also where the language would go on (`console.assert`) or the solution has
-switched assertions off. What stays possible is in `Judged.weakness` (`harness.py`).
+switched assertions off. What stays possible is in `Judged.weakness`.
 
-What is put around a test program, so that only one that comes to its end passes.
+A harness is put around a test program, so that only one that comes to its end passes:
 
     add(1, 2) === 3 ...        the program says a word at its end that it gets on stdin, which can be read once:
                                before anything of the solution runs, the harness has read it
@@ -23,11 +23,12 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from truegold.verifiers.code.drivers import driver_file
 from truegold.verifiers.code.outcomes import ONE_PROCESS, Judged, failed_case, failed_end, passed_case
 from truegold.verifiers.code.protocols.stdio import prepare
-from truegold.verifiers.code.suite import Inserted
+from truegold.verifiers.code.suite.reading import Inserted
 from truegold.verifiers.sandbox.execution import Execution, Job, Program
-from truegold.verifiers.sandbox.inside.wire import to_json
+from truegold.verifiers.sandbox.inside.wire.json_lines import to_json
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import PYTHON, Backend
@@ -53,7 +54,8 @@ def judge_inserted(tests: Inserted, solution: str, language: str, backend: Backe
     if head.count("{") == head.count("}"):  # Headers are included outside of functions only.
         solution += lines_after_solution(family)
     source = harness.source.replace(tests.marker, solution)
-    files = {name: _insert(text, tests.marker, solution) for name, text in harness.files.items()}
+    inserted = solution.encode("utf-8", "replace")
+    files = {name: text.replace(tests.marker.encode(), inserted) for name, text in harness.files.items()}
     # The tests decide this: a solution with a main function, or with tests of its own, changes nothing.
     is_set_of_tests = family == "rust" and bool(_RUST_TEST.search(tests.code)) and not _RUST_MAIN.search(tests.code)
     program = Program(language, source, files, reads_once=True, is_set_of_tests=is_set_of_tests)
@@ -61,18 +63,9 @@ def judge_inserted(tests: Inserted, solution: str, language: str, backend: Backe
     is_complete = not harness.has_end or word.encode() in execution.stdout.splitlines()[-1:]
     if is_set_of_tests:
         # A solution may leave the tests out of the program: `#![cfg(not(test))]`.
-        is_complete = _tests_run(execution.stdout) >= len(_RUST_TEST.findall(tests.code))
+        counts = re.findall(rb"(?m)^test result: ok\. (\d+) passed", execution.stdout)
+        is_complete = bool(counts) and int(counts[-1]) >= len(_RUST_TEST.findall(tests.code))
     return _judge(execution, is_complete, harness.weakness)
-
-
-def _tests_run(stdout: bytes) -> int:
-    """Return how many tests libtest says have passed."""
-    counts = re.findall(rb"(?m)^test result: ok\. (\d+) passed", stdout)
-    return int(counts[-1]) if counts else 0
-
-
-def _insert(code: bytes, marker: str, solution: str) -> bytes:
-    return code.replace(marker.encode(), solution.encode("utf-8", "replace"))
 
 
 def _judge(execution: Execution, is_complete: bool, weakness: str | None) -> Judged:
@@ -95,8 +88,6 @@ NAME_BYTES = 8
 INNER_FILE = "inserted"
 """What the test program is called where the harness is a program of its own that runs it."""
 
-_C_LEAD = "if else for while do switch case default return throw try catch goto break continue main assert abort exit"
-
 
 @dataclass(frozen=True, slots=True)
 class Harness:
@@ -113,10 +104,14 @@ class Harness:
 def put_harness_around(code: str, language: str, word: str) -> Harness:
     """Return a test program with its harness. language: its usual name; word: what to print where stdin has no room."""
     if _LEAVES_BY_ITSELF.get(language, _NEVER).search(code):
-        return Harness(_FIRST_LINES.get(language, "") + code, weakness=NO_END, has_end=False)
-    if language in _RUNNERS:
+        # Node's own `console.assert` prints a line and goes on.
+        lead = driver_file("console_assert.js") if language == "javascript" else ""
+        return Harness(lead + code, weakness=NO_END, has_end=False)
+    if language in ("javascript", "perl"):
         name = f"{INNER_FILE}.{language}"
-        return Harness(_RUNNERS[language].replace("FILE", name), {name: code.encode("utf-8", "surrogatepass")})
+        runner = driver_file("harness.js" if language == "javascript" else "harness.pl").replace("FILE", name)
+        runner = runner.replace("CONSOLE_ASSERT", driver_file("console_assert.js"))
+        return Harness(runner, {name: code.encode("utf-8", "surrogatepass")})
     if language in _LAST_LINES:
         return Harness(code + _LAST_LINES[language].format(word=word), weakness=IN_SOURCE)
     variable = f"w{os.urandom(NAME_BYTES).hex()}"
@@ -130,7 +125,8 @@ def put_harness_around(code: str, language: str, word: str) -> Harness:
 
 def lines_after_solution(language: str) -> str:
     """Return what undoes what a solution may have done to the words that tests are made of."""
-    return _LINES_AFTER_SOLUTION.get(language, "")
+    suffix = {"bash": "sh", "c": "c", "cpp": "cpp", "perl": "pl", "rust": "rs"}.get(language)
+    return "" if suffix is None else "\n" + driver_file(f"after_solution.{suffix}")
 
 
 def _around_c(code: str, variable: str) -> Harness:
@@ -191,66 +187,9 @@ _LAST_LINES = {
     "r": '\ncat("\\n{word}\\n")\n',
 }
 
-_CONSOLE_ASSERT = (
-    "Object.defineProperty(console, 'assert', { writable: false, configurable: false,"
-    " value: (holds, ...what) => { if (!holds) throw new Error(`assertion failed ${what}`); } });\n"
-)
-_FIRST_LINES = {"javascript": _CONSOLE_ASSERT}
-"""Node's own `console.assert` prints a line and goes on."""
-
-_RUNNERS = {
-    # A function's variables are out of reach for what it calls. Whatever shows them, or the heap, is taken away first.
-    "javascript": """'use strict';
-(() => {
-  const fs = require('fs'), assert = require('assert'), inspector = require('inspector'), v8 = require('v8');
-  const bytes = Buffer.alloc(64), { writeSync } = fs;
-  const word = '\\n' + bytes.toString('latin1', 0, fs.readSync(0, bytes, 0, 64));
-  bytes.fill(0);
-  const source = fs.readFileSync('FILE', 'utf8');
-  fs.unlinkSync('FILE');
-  for (const name of ['connect', 'connectToMainThread', 'post']) delete inspector.Session.prototype[name];
-  for (const name of Object.keys(inspector)) delete inspector[name];
-  for (const name of Object.keys(v8)) if (/heap|flags|query/i.test(name)) delete v8[name];
-  require('module').syncBuiltinESMExports();
-  delete process.binding;
-  for (const tests of [assert, assert.strict]) Object.freeze(tests);
-  Object.freeze(assert.AssertionError);
-  """
-    + _CONSOLE_ASSERT
-    + """  module._compile(source, __filename);
-  writeSync(1, word);
-})();
-""",
-    # What a file that is run defines and sees is apart from the lexical variables of the one that runs it.
-    "perl": """{
-  my $word = <STDIN>;
-  do './FILE';
-  die $@ if $@;
-  print "\\n$word";
-}
-""",
-}
 _IN_MAIN: Mapping[str, Callable[[str, str], Harness]] = {
     "c": _around_c,
     "cpp": _around_c,
     "java": _around_java,
     "rust": _around_rust,
-}
-
-_UNDEFINED = "".join(f"#undef {word}\n" for word in (*_C_LEAD.split(), "printf", "NDEBUG"))
-_LINES_AFTER_SOLUTION = {
-    "perl": "\n;BEGIN { %CORE::GLOBAL:: = (); }\n",
-    # Macros of a solution end with it. The header defines `assert` anew each time it is included.
-    "c": f"\n{_UNDEFINED}#include <assert.h>\n",
-    "cpp": f"\n{_UNDEFINED}#include <cassert>\n",
-    # A solution's function of this name would be called in place of the command.
-    "bash": "\nPOSIXLY_CORRECT=1\n"
-    "unset -f exit return test [ echo printf set trap exec eval true false let diff cmp grep\n"
-    "trap - EXIT ERR DEBUG RETURN\nset +o posix\nunset POSIXLY_CORRECT\n",
-    # The last macro of a name is the one that is meant.
-    "rust": "\n"
-    + "".join(
-        f"#[allow(unused_macros)] macro_rules! {name} {{ ($($t:tt)*) => {{ ::std::{name}!($($t)*) }} }}\n"
-        for name in ("assert", "assert_eq", "assert_ne", "panic", "println")
-    ),
 }

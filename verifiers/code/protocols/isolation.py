@@ -1,4 +1,4 @@
-"""Whether test code does something that cannot be done from another process than the solution's.
+"""Tells whether test code does something that cannot be done from another process than the solution's.
 
     needs_one_process("with patch('solution.now'): ...")     "it imports unittest.mock"
     needs_one_process("assert Vector(1) + Vector(2) == Vector(3)")    "it applies operators to objects of Vector"
@@ -14,49 +14,22 @@ import ast
 import builtins
 import re
 import sys
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from importlib.resources import files
 
 from truegold.verifiers.sandbox.inside.test_code.library_functions import is_solution_module, library_names
 
 CACHED_SUITES = 256
 """How many suites' answers are kept."""
 
-_FOREIGN_FREE = frozenset({"numpy", "pytest", "hypothesis", "sortedcontainers"})
-"""Packages whose values can travel between processes, or that have none."""
-
-_SHARING = frozenset(
-    "mock unittest.mock inspect gc weakref importlib threading multiprocessing concurrent subprocess socket sqlite3"
-    " tempfile shutil logging tracemalloc dis pickle".split()
-)
-"""Modules that deal with the process or with the folder that it runs in."""
-
-_FIXTURES = frozenset("mocker monkeypatch capsys capfd caplog tmp_path tmpdir recwarn".split())
-
-_CALLS = {
-    "open": "it opens files",
-    "globals": "it looks at the names of the process",
-    "redirect_stdout": "it reads what the solution prints",
-    "redirect_stderr": "it reads what the solution prints",
-    "assertLogs": "it reads what the solution logs",
-    **dict.fromkeys("assertWarns assertWarnsRegex catch_warnings warns".split(), "it reads what the solution warns of"),
-}
-
-_FILE_FUNCTIONS = frozenset(
-    "makedirs mkdir remove unlink rename replace rmdir listdir scandir walk chdir exists isfile isdir getsize stat"
-    " write_text read_text write_bytes read_bytes touch".split()
-)
-_FILE_OWNERS = frozenset({"os", "path", "Path", "pathlib"})
-
-_STATE = frozenset({"sys.stdin", "sys.stdout", "sys.stderr", "sys.argv", "sys.path", "os.environ", "sys.modules"})
+_WORDS = tomllib.loads(files(__package__).joinpath("isolation.toml").read_text(encoding="utf-8"))
+_CALLS: Mapping[str, str] = _WORDS.pop("calls")
+_SETS = {name: frozenset(words.split()) for name, words in _WORDS.items()}
 
 _CAPITALISED_CALL = re.compile(r"\b_*[A-Z]\w*[\s)\\]*\(")
 """What every call of a class has, in code of ASCII. Most test code has none, and need not be read for that."""
-
-_COMPARING = frozenset(
-    "assertEqual assertNotEqual assertGreater assertGreaterEqual assertLess assertLessEqual assertAlmostEqual"
-    " assertNotAlmostEqual assertCountEqual assertFalse assertTrue hash sorted sum max min abs round bool".split()
-)
 
 
 @lru_cache(maxsize=CACHED_SUITES)
@@ -109,7 +82,7 @@ def _node_reason(node: ast.AST) -> str | None:
         return _import_reason(node)
     if isinstance(node, ast.Call):
         return _call_reason(node)
-    if isinstance(node, ast.FunctionDef) and (used := {a.arg for a in node.args.args} & _FIXTURES):
+    if isinstance(node, ast.FunctionDef) and (used := {a.arg for a in node.args.args} & _SETS["fixtures"]):
         return f"it uses the fixture {min(used)}"
     if isinstance(node, ast.AsyncFor | ast.AsyncWith):
         return "it steps through asynchronous objects of the solution"
@@ -120,7 +93,7 @@ def _node_reason(node: ast.AST) -> str | None:
         targets = [node.target]
     for target in targets:
         name = _dotted_name(target.value if isinstance(target, ast.Subscript) else target)
-        if name in _STATE:
+        if name in _SETS["state"]:
             return f"it changes {name}"
     return None
 
@@ -134,9 +107,9 @@ def _import_reason(node: ast.Import | ast.ImportFrom) -> str | None:
         names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
     for name in names:
         root = name.partition(".")[0]
-        if root in _SHARING or name in _SHARING:
-            return f"it imports {name if name in _SHARING else root}"
-        if root not in sys.stdlib_module_names and root not in _FOREIGN_FREE and not is_solution_module(root):
+        if root in _SETS["sharing"] or name in _SETS["sharing"]:
+            return f"it imports {name if name in _SETS['sharing'] else root}"
+        if root not in sys.stdlib_module_names and root not in _SETS["foreign_free"] and not is_solution_module(root):
             return f"it imports {root}, whose objects cannot be passed between processes"
     return None
 
@@ -147,7 +120,7 @@ def _call_reason(node: ast.Call) -> str | None:
     if last in _CALLS and (last != "open" or name in {"open", "io.open"}):
         return _CALLS[last]
     owner = name.rpartition(".")[0].rpartition(".")[2]
-    if last in _FILE_FUNCTIONS and (owner in _FILE_OWNERS or last.endswith(("_text", "_bytes"))):
+    if last in _SETS["file_functions"] and (owner in _SETS["file_owners"] or last.endswith(("_text", "_bytes"))):
         return "it uses files"
     return None
 
@@ -231,7 +204,7 @@ def _operands(node: ast.AST) -> list[ast.expr]:
         return [] if _constructed_class(node.operand) else [node.operand]
     if isinstance(node, ast.Set | ast.Dict):
         return [key for key in (node.elts if isinstance(node, ast.Set) else node.keys) if key is not None]
-    if isinstance(node, ast.Call) and _dotted_name(node.func).rpartition(".")[2] in _COMPARING:
+    if isinstance(node, ast.Call) and _dotted_name(node.func).rpartition(".")[2] in _SETS["comparing"]:
         return _passed_operands(node)
     return []
 

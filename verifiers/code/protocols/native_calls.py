@@ -15,17 +15,16 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from truegold.verifiers.code.checks.terms import Raised
-from truegold.verifiers.code.drivers import NO_FORM, Signature, Target, compose, defines, language_name_of, probe
+from truegold.verifiers.code.drivers import NO_FORM, CallTarget, Signature, compose, defines, language_name_of, probe
 from truegold.verifiers.code.outcomes import CannotJudge, Judged, failed_end
-from truegold.verifiers.code.protocols.python_tests import CallOutcomes, ExpectedResults, judge_outcomes, read_results
+from truegold.verifiers.code.protocols.python_tests import ExpectedResults, judge_outcomes, read_results
 from truegold.verifiers.code.protocols.stdio import NotCompiled
-from truegold.verifiers.code.suite import CallCase, Calls
+from truegold.verifiers.code.suite.reading import CallCase, Calls
 from truegold.verifiers.code.value_comparison import to_values
 from truegold.verifiers.sandbox.execution import Program
-from truegold.verifiers.sandbox.inside.wire import Array, Instance
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Value
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Backend
 
@@ -43,7 +42,7 @@ def judge_native_calls(
     lines = [json.dumps(_arguments(case), separators=(",", ":")) for case in tests.cases]
     signature = tests.signature or Signature()
     letters = any(len(text) == 1 for case in tests.cases for text in _texts([*case.args, case.expected]))
-    target = Target(tests.entry_point, tests.in_place, signature, letters)
+    target = CallTarget(tests.entry_point, tests.in_place, signature, letters)
     program = Program(language, compose(language, source, target))
     prepared = backend.prepare(program, limits)
     if prepared.compiled is not None and not prepared.compiled.ok and b"overloaded" in prepared.compiled.stderr:
@@ -54,8 +53,10 @@ def judge_native_calls(
     execution = prepared.run("".join(f"{line}\n" for line in lines).encode())
     replied = replace(execution, result=execution.stdout)
     returned = read_results(replied, len(tests.cases), {}, limits, ExpectedResults([]))
-    _require_forms(returned)
-    cases = tuple(case._replace(expected=_comparable(case.expected)) for case in tests.cases)
+    for outcome in returned.outcomes:
+        if isinstance(outcome, Raised) and NO_FORM in outcome.message:
+            raise CannotJudge(f"a type of the program has no form in JSON: {outcome.message}")
+    cases = tuple(case._replace(expected=to_values(case.expected)) for case in tests.cases)
     outcomes = [_like(case.expected, outcome) for case, outcome in zip(cases, returned.outcomes, strict=True)]
     judged = judge_outcomes(replace(tests, cases=cases), replace(returned, outcomes=outcomes), run_all)
     if language_name_of(language) in TYPED:
@@ -75,7 +76,7 @@ def _require_types(judged: Judged, cases: Sequence[CallCase]) -> None:
             raise CannotJudge("the tests have values of several types, which no one type of the language holds")
 
 
-def _kind(value: Any) -> str | None:
+def _kind(value: Value) -> str | None:
     """Return what sort of type holds a value; None for None."""
     match value:
         case None:
@@ -91,23 +92,16 @@ def _kind(value: Any) -> str | None:
     return "list"
 
 
-def _mixes_types(value: Any) -> bool:
+def _mixes_types(value: Value) -> bool:
     """Whether a list, or a dictionary's keys or values, are of several types."""
     if isinstance(value, tuple):  # A tuple has a type for each of its items.
         return any(map(_mixes_types, value))
-    groups: list[list[Any]] = []
-    if isinstance(value, dict):
-        groups = [list(value), list(value.values())]
-    elif isinstance(value, list | set | frozenset):
-        groups = [list(value)]
-    for group in groups:
-        kinds = {_kind(item) for item in group} - {None}
-        if len(kinds) > 1 or any(map(_mixes_types, group)):
-            return True
-    return False
+    groups: list[list[Value]] = [list(value)] if isinstance(value, list | set | frozenset | dict) else []
+    groups += [list(value.values())] if isinstance(value, dict) else []
+    return any(len({_kind(item) for item in group} - {None}) > 1 or any(map(_mixes_types, group)) for group in groups)
 
 
-def _explain(source: str, language: str, target: Target, message: bytes, backend: Backend, limits: Limits) -> None:
+def _explain(source: str, language: str, target: CallTarget, message: bytes, backend: Backend, limits: Limits) -> None:
     """Raise what follows from a driver that does not compile around a solution."""
     alone = probe(language, source)
     compiled = backend.prepare(Program(language, alone), limits).compiled if alone is not None else None
@@ -119,18 +113,12 @@ def _explain(source: str, language: str, target: Target, message: bytes, backend
     raise CannotJudge(f"no driver fits the types of {target.name!r}: {next(iter(errors), 'it does not compile')}")
 
 
-def _require_forms(returned: CallOutcomes) -> None:
-    for outcome in returned.outcomes:
-        if isinstance(outcome, Raised) and NO_FORM in outcome.message:
-            raise CannotJudge(f"a type of the program has no form in JSON: {outcome.message}")
-
-
-def _arguments(case: CallCase) -> list[Any]:
+def _arguments(case: CallCase) -> list[Value]:
     """Return arguments in the form that drivers read; those that are named stand in the order of the function."""
     return [_plain(value) for value in (*case.args, *case.kwargs.values())]
 
 
-def _plain(value: Any) -> Any:  # noqa: PLR0911  (One per type.)
+def _plain(value: Value) -> Value:  # noqa: PLR0911  (One per type.)
     match value:
         case None | bool() | int() | str():
             return value
@@ -149,21 +137,17 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911  (One per type.)
     return _no_form(value)
 
 
-def _no_form(value: Any) -> Any:
+def _no_form(value: Value) -> Value:
     raise CannotJudge(f"an argument of type {type(value).__name__} has no form in other languages than Python")
 
 
-def _texts(value: Any) -> list[str]:
+def _texts(value: Value) -> list[str]:
     if isinstance(value, str):
         return [value]
     return [text for item in value for text in _texts(item)] if isinstance(value, list | tuple) else []
 
 
-def _comparable(expected: Any) -> Any:
-    return to_values(expected)
-
-
-def _like(expected: Any, outcome: Any) -> Any:
+def _like(expected: Value, outcome: Value) -> Value:
     """Return a value as what it would be in Python, where other languages have one form for two of Python's."""
     if isinstance(expected, set | frozenset) and isinstance(outcome, list):
         return set(map(_hashable, outcome))
@@ -172,5 +156,5 @@ def _like(expected: Any, outcome: Any) -> Any:
     return outcome
 
 
-def _hashable(value: Any) -> Any:
+def _hashable(value: Value) -> Value:
     return tuple(map(_hashable, value)) if isinstance(value, list) else value

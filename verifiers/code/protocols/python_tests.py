@@ -33,17 +33,18 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from truegold.verifiers.code import outcomes
-from truegold.verifiers.code.checks.lowering import CACHED_SUITES, Lowered, lower
-from truegold.verifiers.code.checks.terms import Raised, Work
+from truegold.verifiers.code.checks.lowering import CACHED_SUITES, lower
+from truegold.verifiers.code.checks.terms import Lowered, Raised, Work
 from truegold.verifiers.code.drivers import Signature
 from truegold.verifiers.code.outcomes import CannotJudge, CaseResult, Failure, Judged, failed_case, passed_case
 from truegold.verifiers.code.protocols.isolation import compares_objects, needs_one_process
-from truegold.verifiers.code.suite import Asserts, CallCase, Calls, Codecs, UnitTest
+from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Codecs, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of, shown_value, to_nodes, to_values
 from truegold.verifiers.sandbox.execution import Execution, Job
-from truegold.verifiers.sandbox.inside.wire import KNOWN_CODECS, Undecodable, are_plain, decode, encode
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
-from truegold.verifiers.sandbox.inside.wire.json_lines import from_json, to_json
+from truegold.verifiers.sandbox.inside.wire.decoding import decode
+from truegold.verifiers.sandbox.inside.wire.encoding import encode
+from truegold.verifiers.sandbox.inside.wire.foreign_values import KNOWN_CODECS, Json, Undecodable
+from truegold.verifiers.sandbox.inside.wire.json_lines import are_plain, from_json, to_json
 from truegold.verifiers.sandbox.limits import BOX_MB, MB, Limits
 from truegold.verifiers.sandbox.local import Local
 from truegold.verifiers.sandbox.pool import warm_modules
@@ -83,7 +84,7 @@ CallArguments = tuple[str, list[object], dict[str, object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TestedProgram:
     """A Python program with its prelude, which is run before it in its namespace."""
 
     program: str
@@ -136,7 +137,7 @@ class _NeedsRunning(Exception):
     """Only Python itself can tell whether a check holds of a value, such as one of the length of an object."""
 
 
-def judge_calls(tests: Calls, source: Source, local: Local, limits: Limits, run_all: bool) -> Judged:
+def judge_calls(tests: Calls, source: TestedProgram, local: Local, limits: Limits, run_all: bool) -> Judged:
     """Call the entry point for every case and compare what it returns with what is expected."""
     signature, returned_argument = tests.signature or Signature(), tests.returned_argument
     has_nodes = any((*signature.params, signature.returns))
@@ -177,7 +178,7 @@ def judge_outcomes(tests: Calls, returned: CallOutcomes, run_all: bool) -> Judge
 
 
 def make_calls(
-    source: Source, calls: Sequence[CallArguments], codecs: Codecs, local: Local, limits: Limits
+    source: TestedProgram, calls: Sequence[CallArguments], codecs: Codecs, local: Local, limits: Limits
 ) -> CallOutcomes:
     """Run the program and make the calls, in order, in one process."""
     return _run_calls(source, _calls_request(calls, codecs), len(calls), codecs, local, limits)
@@ -225,7 +226,7 @@ def _calls_request(calls: Sequence[CallArguments], codecs: Codecs, returned_argu
 
 
 def _run_calls(
-    source: Source,
+    source: TestedProgram,
     request: bytes,
     call_count: int,
     codecs: Codecs,
@@ -334,7 +335,7 @@ def _count_parts(line: bytes) -> int:
     return containers + line.count(b",") + len(line) // BYTES_A_PART + 1
 
 
-def judge_code(tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool) -> Judged:
+def judge_code(tests: Asserts | UnitTest, source: TestedProgram, local: Local, limits: Limits, run_all: bool) -> Judged:
     """Run test code against the program."""
     if isinstance(tests, Asserts) and (tests.codecs or not compares_objects(tests.code)):
         lowered = lower(tests.code, tests.entry_point, tests.prelude, tests.stub)
@@ -354,7 +355,7 @@ def judge_code(tests: Asserts | UnitTest, source: Source, local: Local, limits: 
 
 
 def _judge_lowered(
-    lowered: Lowered, source: Source, codecs: Codecs, local: Local, limits: Limits, run_all: bool
+    lowered: Lowered, source: TestedProgram, codecs: Codecs, local: Local, limits: Limits, run_all: bool
 ) -> Judged:
     """Make the calls of assertions and check what they returned. Raises `_NeedsRunning`."""
     request = _lowered_request(lowered) if not codecs else _calls_request(_calls_of(lowered), codecs)
@@ -386,7 +387,7 @@ def _calls_of(lowered: Lowered) -> list[CallArguments]:
     return [(call.function, list(call.args), dict(call.kwargs)) for call in lowered.calls]
 
 
-def _tests_request(tests: Asserts | UnitTest, source: Source, run_all: bool) -> dict[str, object]:
+def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> dict[str, object]:
     # A seed for tests that draw their inputs: the same for the same row, unknown to the solution's process.
     digest = hashlib.sha256(f"{tests.code}\0{source.program}".encode("utf-8", "surrogatepass")).digest()
     return {
@@ -402,7 +403,7 @@ def _tests_request(tests: Asserts | UnitTest, source: Source, run_all: bool) -> 
 
 
 def _run_in_two_processes(
-    tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool
+    tests: Asserts | UnitTest, source: TestedProgram, local: Local, limits: Limits, run_all: bool
 ) -> Judged | None:
     """Run tests in one process, the solution in another. None where the suite turns out to need a single one."""
     serve = Job("serve", to_json({**source.fields(), "codecs": tests.codecs}), limits, warm=source.warm)
@@ -420,7 +421,7 @@ def _run_in_two_processes(
 
 
 def _run_in_one_process(
-    tests: Asserts | UnitTest, source: Source, local: Local, limits: Limits, run_all: bool
+    tests: Asserts | UnitTest, source: TestedProgram, local: Local, limits: Limits, run_all: bool
 ) -> Judged:
     nonce = os.urandom(NONCE_BYTES).hex()
     request = {**_tests_request(tests, source, run_all), "program": source.program, "nonce": nonce}

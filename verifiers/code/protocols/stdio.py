@@ -43,9 +43,9 @@ from truegold.verifiers.code.protocols.checkers import (
     check_of,
     describe_failure,
 )
-from truegold.verifiers.code.suite import Stdio, StdioCase
+from truegold.verifiers.code.suite.reading import Stdio, StdioCase
 from truegold.verifiers.code.testlib import Opinion
-from truegold.verifiers.sandbox.execution import End, Execution, Prepared, Program, SandboxError
+from truegold.verifiers.sandbox.execution import Execution, Prepared, Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Backend, Partner
 from truegold.verifiers.verdict import Reason
@@ -84,7 +84,7 @@ def judge_stdio(tests: Stdio, program: Program, backend: Backend, limits: Limits
     def run(case: StdioCase) -> CaseRun:
         execution = prepared.run(case.input.encode("utf-8", "surrogatepass"))
         idle_s = execution.wall_s if execution.idle_s is None else execution.idle_s
-        return CaseRun(_judge(case, execution, check), execution.end is not End.EXITED, idle_s)
+        return CaseRun(_judge(case, execution, check), execution.end is not ProgramEnd.EXITED, idle_s)
 
     return _judge_cases(tests.cases, run, run_all)
 
@@ -167,7 +167,7 @@ class _Talk:
         shown = {"input": case.input, "expected": case.output or None}
         if solution.end in LIMIT_FAILURES:
             reason, error = LIMIT_FAILURES[solution.end]
-            if solution.end is End.WALL_LIMIT:
+            if solution.end is ProgramEnd.WALL_LIMIT:
                 error += ": it has to flush what it prints, and to end when the talk is over"
             return failed_case(case.weight, reason, error=error, **shown), solution
         opinion = self._interactor.opinion(interactor)
@@ -202,4 +202,4 @@ class _Talk:
 
 def _is_cut_short(interactor: Execution) -> bool:
     """Whether it ended because nobody reads what it prints."""
-    return interactor.end is End.SIGNALLED and interactor.status == signal.SIGPIPE
+    return interactor.end is ProgramEnd.SIGNALLED and interactor.status == signal.SIGPIPE

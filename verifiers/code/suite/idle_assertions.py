@@ -70,8 +70,8 @@ def idle_assertions(tree: ast.Module, asserting: set[str]) -> Iterator[str]:
         for alias in node.names
     }
     for node in ast.walk(tree):
-        for block in _blocks(node):
-            if line := _line_behind_end(block, asserting):
+        for block in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
+            if isinstance(block, list) and (line := _line_behind_end(block, asserting)):
                 yield f"line {line} is never reached"
         if any(_asserts_below(each, asserting) for each in _dead(node, constants)):
             yield f"what stands in line {getattr(node, 'lineno', 0)} is never reached"
@@ -111,18 +111,14 @@ def _silenced_line(scope: _Function | ast.Module, asserting: set[str]) -> int | 
     silencing = [node for node in nodes if isinstance(node, ast.Try | ast.With) and _silences(node, asserting)]
     if not silencing:
         return None
-    by_name = next((node for node in silencing if "AssertionError" in _caught_names(node)), None)
-    if by_name is not None:
-        return by_name.lineno
+    for node in silencing:
+        caught = node.handlers if isinstance(node, ast.Try) else node.items
+        if any("AssertionError" in ast.unparse(each).partition(":")[0] for each in caught):
+            return node.lineno
     silenced = {id(below) for node in silencing for each in node.body for below in ast.walk(each)}
     leaves = [node for node in nodes if isinstance(node, ast.stmt) and not hasattr(node, "body")]
     is_all = all(id(node) in silenced for node in leaves if asserts(node, asserting, raises=False))
     return silencing[0].lineno if is_all else None
-
-
-def _caught_names(node: ast.Try | ast.With) -> str:
-    caught = node.handlers if isinstance(node, ast.Try) else node.items
-    return " ".join(ast.unparse(each).partition(":")[0] for each in caught)
 
 
 def _never_comes(node: ast.Expr | ast.Call, asserting: set[str], idle: set[str]) -> bool:
@@ -144,13 +140,6 @@ def _never_comes(node: ast.Expr | ast.Call, asserting: set[str], idle: set[str])
         case ast.Call(func=ast.Name(id=name)):
             return name in idle & asserting
     return False
-
-
-def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    for name in ("body", "orelse", "finalbody"):
-        block = getattr(node, name, None)
-        if isinstance(block, list):
-            yield block
 
 
 def _line_behind_end(block: Sequence[ast.stmt], asserting: set[str]) -> int | None:

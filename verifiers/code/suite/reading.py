@@ -1,4 +1,4 @@
-"""The tests of one problem, as `info` holds them, read into typed suites.
+"""Reads the tests of one problem, as `info` holds them, into typed suites.
 
     read_suite({"tests": {"type": "stdio", "cases": [{"input": "1 2", "output": "3"}]}})
         Suite(tests=Stdio(cases=(StdioCase("1 2", "3", 1.0),), checker="tokens"), language="python", limits=Limits())
@@ -15,12 +15,7 @@ looked at. What the tests leave open (`checker`, `interactor`, `files`, `entry_p
 Arguments and expected values are JSON; `{"$": "tuple", "v": [1, 2]}` and its like (`inside.wire`) stand for what JSON
 has no form for. Not covered: tests that have to be decompressed or unpickled.
 
-Typed suites: the tests of one problem in one of five forms.
-
-Suite(Stdio((StdioCase("1 2", "3"),)), "python", Limits())
-Suite(Calls("add", (CallCase((1, 2), {}, 3),)), "python", Limits())
-
-Reads the descriptions of checkers and interactors: programs that a suite brings along.
+Checkers and interactors are programs that a suite brings along:
 
     "#include \\"testlib.h\\"\\nint main(..."             {"type": "program", "code": "...", "language": "cpp"}
     {"code": "def check(input, output, answer): ..."}   {"type": "program", "code": "...", "language": "python"}
@@ -35,16 +30,17 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from truegold.verifiers.code.drivers import Signature, read_signature, signature_of_stub
-from truegold.verifiers.code.drivers.compose import VOID
+from truegold.verifiers.code.drivers import VOID, Signature, read_signature, signature_of_stub
 from truegold.verifiers.code.outcomes import BadSuite, require, require_files, shown
 from truegold.verifiers.code.output_comparison import read_spec
 from truegold.verifiers.code.suite.shapes import normal_form, with_calls_of_tests
 from truegold.verifiers.code.suite.unrun import unrun_tests
 from truegold.verifiers.code.value_comparison import read_call_spec
-from truegold.verifiers.sandbox.inside.wire import Undecodable, are_plain, decode
+from truegold.verifiers.sandbox.inside.wire.decoding import decode
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Json, Undecodable
+from truegold.verifiers.sandbox.inside.wire.json_lines import are_plain
 from truegold.verifiers.sandbox.languages import edition_name
 from truegold.verifiers.sandbox.limits import Limits
 
@@ -65,18 +61,18 @@ class Stdio:
     """Tests of programs that read stdin and write stdout."""
 
     cases: tuple[StdioCase, ...]
-    checker: str | Mapping[str, Any] = "tokens"
+    checker: str | Mapping[str, Json] = "tokens"
     """How outputs are compared, as `comparison.outputs.checker_of` takes it."""
-    interactor: Mapping[str, Any] | None = None
+    interactor: Mapping[str, Json] | None = None
     """The program that talks to the solution, where inputs are not read but asked for."""
 
 
 class CallCase(NamedTuple):
     """A call and what it ought to return."""
 
-    args: tuple[Any, ...]
-    kwargs: Mapping[str, Any]
-    expected: Any
+    args: tuple[Json, ...]
+    kwargs: Mapping[str, Json]
+    expected: Json
     weight: float = 1.0
 
 
@@ -86,7 +82,7 @@ class Calls:
 
     entry_point: str
     cases: tuple[CallCase, ...]
-    checker: str | Mapping[str, Any] = "values"
+    checker: str | Mapping[str, Json] = "values"
     """How values are compared, as `comparison.values.call_checker_of` takes it."""
     prelude: str = ""
     """Python that is run before the program."""
@@ -97,7 +93,7 @@ class Calls:
     in_place: int = -1
     """The argument whose change is the result; -1 where that is what the function returns."""
     plain_args: bool = field(default=False, compare=False)
-    """Whether all arguments are known to be plain data (`inside/wire/plain.py`)."""
+    """Whether all arguments are known to be plain data (`inside/wire/json_lines.py`)."""
     plain_expected: bool = field(default=False, compare=False)
     """Whether all expected values are known to be plain data or tuples of it."""
 
@@ -169,19 +165,20 @@ SUITE_OPTIONS = (
 )
 """What may stand in `info` for the tests of all rows, or beside `tests`."""
 
+_USUAL_LIMITS = Limits()
 _ENTRY_POINT = re.compile(r"[^\W\d]\w{0,200}(?:\(\))?(?:\.[^\W\d]\w{0,200}(?:\(\))?){0,8}")
 _LANGUAGE = re.compile(r"[a-z][a-z0-9+#._-]{0,30}")
 _IDENTIFIER = re.compile(r"[^\W\d]\w{0,200}")
 
 
-def read_suite(info: Mapping[str, Any]) -> Suite:
+def read_suite(info: Mapping[str, Json]) -> Suite:
     """Return the suite that a row's `info` holds. Raises `BadSuite`, which names the field and the case."""
     tests, path_prefix = normal_form(info)
     options = {**info, **tests}
     return Suite(_READERS[tests["type"]](options, path_prefix), _language(options), _limits(options))
 
 
-def check_options(options: Mapping[str, Any]) -> None:
+def check_options(options: Mapping[str, Json]) -> None:
     """Raise `BadSuite` for what `info` says of every suite, whatever its tests are."""
     _language(options)
     _limits(options)
@@ -190,7 +187,7 @@ def check_options(options: Mapping[str, Any]) -> None:
     _code(options, "prelude", "")
 
 
-def _stdio(options: Mapping[str, Any], path_prefix: str) -> Stdio:
+def _stdio(options: Mapping[str, Json], path_prefix: str) -> Stdio:
     interactor = read_interactor(options, path_prefix)
     needed = ("input", "output") if interactor is None else ("input",)
     cases = [
@@ -203,7 +200,7 @@ def _stdio(options: Mapping[str, Any], path_prefix: str) -> Stdio:
     return Stdio(tuple(cases), read_checker(options, path_prefix), interactor)
 
 
-def _calls(options: Mapping[str, Any], path_prefix: str) -> Calls:
+def _calls(options: Mapping[str, Json], path_prefix: str) -> Calls:
     entry_point = _entry_point(options, path_prefix)
     if entry_point is None:
         raise BadSuite(f"{path_prefix}entry_point must name the function to call, such as add or Solution().twoSum")
@@ -228,16 +225,17 @@ def _calls(options: Mapping[str, Any], path_prefix: str) -> Calls:
     )
 
 
-def _signature(options: Mapping[str, Any], entry_point: str, path_prefix: str) -> Signature | None:
+def _signature(options: Mapping[str, Json], entry_point: str, path_prefix: str) -> Signature | None:
     name = entry_point.rpartition(".")[2].removesuffix("()")
-    stated = read_signature(options.get("signature"), name, f"{path_prefix}signature")
+    written = options.get("signature")
+    stated = read_signature(written, name, f"{path_prefix}signature") if written not in (None, "") else None
     stub = options.get("stub") or options.get("starter_code")
     if stated is None and isinstance(stub, str) and len(stub) <= MAX_CODE_CHARS:
         stated = signature_of_stub(stub, name)
     return stated if stated != Signature() else None
 
 
-def _in_place(options: Mapping[str, Any], cases: Sequence[CallCase], path_prefix: str) -> int:
+def _in_place(options: Mapping[str, Json], cases: Sequence[CallCase], path_prefix: str) -> int:
     """Return the argument whose change is the result, -1 for none."""
     in_place = options.get("in_place")
     if in_place is None or in_place is False:
@@ -249,7 +247,7 @@ def _in_place(options: Mapping[str, Any], cases: Sequence[CallCase], path_prefix
     return int(index)
 
 
-def _plain_arguments(cases: Any) -> list[tuple[Any, ...]] | None:
+def _plain_arguments(cases: Json) -> list[tuple[Json, ...]] | None:
     """Return the arguments of the usual cases; None where there may be something to decode or to complain of.
 
     All cases are looked at together, which takes a fraction of the time for suites of thousands.
@@ -268,7 +266,7 @@ def _plain_arguments(cases: Any) -> list[tuple[Any, ...]] | None:
     return list(map(tuple, args))
 
 
-def _call_cases(options: Mapping[str, Any], path_prefix: str) -> tuple[CallCase, ...]:
+def _call_cases(options: Mapping[str, Json], path_prefix: str) -> tuple[CallCase, ...]:
     cases = []
     for path, case in _cases(options, path_prefix, ("expected",)):
         args, kwargs = case.get("args", ()), case.get("kwargs") or {}
@@ -286,16 +284,12 @@ def _call_cases(options: Mapping[str, Any], path_prefix: str) -> tuple[CallCase,
     return tuple(cases)
 
 
-def _asserts(options: Mapping[str, Any], path_prefix: str) -> Asserts:
+def _asserts(options: Mapping[str, Json], path_prefix: str) -> Asserts:
     tests = _code_tests(options, path_prefix)
     return Asserts(**{**tests, "code": with_calls_of_tests(tests["code"])})
 
 
-def _unittest(options: Mapping[str, Any], path_prefix: str) -> UnitTest:
-    return UnitTest(**_code_tests(options, path_prefix))
-
-
-def _code_tests(options: Mapping[str, Any], path_prefix: str) -> dict[str, Any]:
+def _code_tests(options: Mapping[str, Json], path_prefix: str) -> dict[str, Json]:
     code = _code(options, "code", path_prefix)
     if code is None or not code.strip():
         raise BadSuite(f"{path_prefix}code must hold the tests, got {shown(options.get('code'))}")
@@ -312,29 +306,29 @@ def _code_tests(options: Mapping[str, Any], path_prefix: str) -> dict[str, Any]:
     }
 
 
-def _inserted(options: Mapping[str, Any], path_prefix: str) -> Inserted:
+def _inserted(options: Mapping[str, Json], path_prefix: str) -> Inserted:
     code, marker = _code(options, "code", path_prefix) or "", options.get("marker") or "#<INSERT>"
     if not isinstance(marker, str) or marker not in code:
         raise BadSuite(f"{path_prefix}code has no place for the solution, marked {shown(marker)}")
     return Inserted(code, marker)
 
 
-_Reader = Callable[[Mapping[str, Any], str], Stdio | Calls | Asserts | UnitTest | Inserted]
+_Reader = Callable[[Mapping[str, Json], str], Stdio | Calls | Asserts | UnitTest | Inserted]
 _READERS: Mapping[str, _Reader] = {
     "stdio": _stdio,
     "interactive": _stdio,
     "calls": _calls,
     "asserts": _asserts,
-    "unittest": _unittest,
+    "unittest": lambda options, path_prefix: UnitTest(**_code_tests(options, path_prefix)),
     "inserted": _inserted,
 }
 
 
 def _cases(
-    options: Mapping[str, Any], path_prefix: str, required: Sequence[str]
-) -> list[tuple[str, Mapping[str, Any]]]:
+    options: Mapping[str, Json], path_prefix: str, required: Sequence[str]
+) -> list[tuple[str, Mapping[str, Json]]]:
     """Return each case with its path, as messages name it."""
-    cases: Any = options.get("cases")
+    cases: Json = options.get("cases")
     require(isinstance(cases, list | tuple), f"{path_prefix}cases", "a list", cases)
     if not 0 < len(cases) <= MAX_CASES:
         raise BadSuite(f"{path_prefix}cases must hold 1 to {MAX_CASES} cases, got {len(cases)}")
@@ -349,7 +343,7 @@ def _cases(
     return paths_and_cases
 
 
-def _text(case: Mapping[str, Any], key: str, path: str) -> str:
+def _text(case: Mapping[str, Json], key: str, path: str) -> str:
     value = case[key]
     if isinstance(value, str):
         return value
@@ -358,14 +352,14 @@ def _text(case: Mapping[str, Any], key: str, path: str) -> str:
     raise BadSuite(f"{path}.{key} must be text, got {shown(value)}")
 
 
-def _weight(case: Mapping[str, Any], path: str) -> float:
+def _weight(case: Mapping[str, Json], path: str) -> float:
     weight = case.get("weight", 1.0)
     is_number = isinstance(weight, int | float) and not isinstance(weight, bool)
     require(is_number and 0 < weight <= 1e9, f"{path}.weight", "a number above 0", weight)
     return float(weight)
 
 
-def _value(encoded: Any, path: str) -> Any:
+def _value(encoded: Json, path: str) -> Json:
     """Decode a value out of JSON."""
     if type(encoded) in (int, str, bool, type(None)):
         return encoded
@@ -377,7 +371,7 @@ def _value(encoded: Any, path: str) -> Any:
         raise BadSuite(f"{path} is no value: {error}") from error
 
 
-def _entry_point(options: Mapping[str, Any], path_prefix: str) -> str | None:
+def _entry_point(options: Mapping[str, Json], path_prefix: str) -> str | None:
     entry_point = options.get("entry_point")
     if entry_point is None or entry_point == "":
         return None
@@ -386,14 +380,14 @@ def _entry_point(options: Mapping[str, Any], path_prefix: str) -> str | None:
     return str(entry_point)
 
 
-def _code(options: Mapping[str, Any], key: str, path_prefix: str) -> str | None:
+def _code(options: Mapping[str, Json], key: str, path_prefix: str) -> str | None:
     code: str | None = options.get(key)
     fits = code is None or (isinstance(code, str) and len(code) <= MAX_CODE_CHARS)
     require(fits, f"{path_prefix}{key}", f"text of at most {MAX_CODE_CHARS} characters", code)
     return code
 
 
-def _codecs(options: Mapping[str, Any], path_prefix: str) -> Codecs:
+def _codecs(options: Mapping[str, Json], path_prefix: str) -> Codecs:
     value = options.get("codecs") or {}
     if not isinstance(value, Mapping) or len(value) > MAX_CODECS:
         raise BadSuite(f"{path_prefix}codecs must be an object of at most {MAX_CODECS} classes, got {shown(value)}")
@@ -406,7 +400,7 @@ def _codecs(options: Mapping[str, Any], path_prefix: str) -> Codecs:
     return {name: tuple(attributes) for name, attributes in value.items()}
 
 
-def _language(options: Mapping[str, Any]) -> str:
+def _language(options: Mapping[str, Json]) -> str:
     value = options.get("language") or "python"
     name = edition_name(value) if isinstance(value, str) else ""
     if _LANGUAGE.fullmatch(name):
@@ -414,8 +408,10 @@ def _language(options: Mapping[str, Any]) -> str:
     raise BadSuite(f"language must be the name of a programming language, got {shown(value)}")
 
 
-def _limits(options: Mapping[str, Any]) -> Limits:
-    value = options.get("limits") or {}
+def _limits(options: Mapping[str, Json]) -> Limits:
+    value = options.get("limits")
+    if not value:
+        return _USUAL_LIMITS
     known = [field.name for field in fields(Limits)]
     require(isinstance(value, Mapping), "limits", "an object", value)
     unknown = [str(name)[:60] for name in value if name not in known]
@@ -431,7 +427,7 @@ _CPP = re.compile(r"^[ \t]*#[ \t]*include\b", re.MULTILINE)
 _PYTHON = re.compile(r"^(?:import|from|def|class) ", re.MULTILINE)
 
 
-def read_checker(options: Mapping[str, Any], path_prefix: str) -> str | Mapping[str, Any]:
+def read_checker(options: Mapping[str, Json], path_prefix: str) -> str | Mapping[str, Json]:
     """Return the checker of a suite of printed outputs; a program with its language and files. Raises `BadSuite`."""
     spec = options.get("checker") or "tokens"
     if isinstance(spec, str) and is_source(spec):
@@ -442,7 +438,7 @@ def read_checker(options: Mapping[str, Any], path_prefix: str) -> str | Mapping[
     return _complete(spec, options, path_prefix)
 
 
-def read_interactor(options: Mapping[str, Any], path_prefix: str) -> Mapping[str, Any] | None:
+def read_interactor(options: Mapping[str, Json], path_prefix: str) -> Mapping[str, Json] | None:
     """Return the interactor of a suite, where it has one. Raises `BadSuite`."""
     spec = options.get("interactor")
     if spec is None or spec == "":
@@ -458,7 +454,7 @@ def read_interactor(options: Mapping[str, Any], path_prefix: str) -> Mapping[str
     return _complete({**spec, "type": "program"}, options, path_prefix)
 
 
-def _complete(spec: Any, options: Mapping[str, Any], path_prefix: str) -> dict[str, Any]:
+def _complete(spec: Json, options: Mapping[str, Json], path_prefix: str) -> dict[str, Json]:
     files = options.get("files") or {}
     require_files(files, f"{path_prefix}files")
     code, language = spec["code"], spec.get("language")

@@ -1,4 +1,4 @@
-"""The shapes in which data sets keep tests, brought into the forms that `suite` reads.
+"""Brings the shapes in which data sets keep tests into the forms that `reading` knows.
 
     [{"input": "1 2\\n", "output": "3\\n"}, ...]                    stdio (Codeforces, DeepCoder, rLLM)
     {"inputs": ["1 2\\n"], "outputs": ["3\\n"]}                     stdio (APPS, TACO, verl); also "input", "output"
@@ -25,7 +25,7 @@ line, or `name = value, name = value`. Where the arguments are text, the expecte
 expected values in a list of one, and not everywhere: where every `outputs` entry of a problem is such a list, `[3]` and
 `3` are both accepted, as APPS itself does. Its objects whose keys are all integers, `{"1": "a"}`, mean `{1: "a"}`.
 
-Arguments and expected values of calls that stand in a data set as text.
+Arguments and expected values of calls may stand there as text:
 
     read_arguments("[2, 7, 11]\\n9")             ([[2, 7, 11], 9], {})
     read_arguments("nums = [2, 7], target = 9")  ([], {"nums": [2, 7], "target": 9})
@@ -44,10 +44,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import chain
-from typing import Any
 
 from truegold.verifiers.code.outcomes import BadSuite, require, shown
 from truegold.verifiers.code.python_source import parse
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 
 MAX_JSON_CHARS = 256 * 2**20
 """Characters of JSON text. Stops a row of gigabytes."""
@@ -57,7 +57,7 @@ MAX_WRAPPED = 4
 
 FORMS = ("stdio", "interactive", "calls", "asserts", "unittest", "inserted")
 
-_NormalForm = dict[str, Any]
+_NormalForm = dict[str, Json]
 """Tests with their `type`, as `suite` reads them."""
 
 _WRAPPERS = ("test_cases", "unit_tests", "official_tests", "input_output", "verification_info", "ground_truth")
@@ -65,14 +65,14 @@ _NAMES = ("entry_point", "fn_name", "func_name", "function_name")
 _FUNCTIONAL = ("functional", "function_call", "call_based")
 
 
-def normal_form(info: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+def normal_form(info: Mapping[str, Json]) -> tuple[dict[str, Json], str]:
     """Return the tests with their `type`, and what stands before a field's name in messages. Raises `BadSuite`."""
     has_tests = info.get("tests") is not None
     tests = _normal(info["tests"] if has_tests else info, info, MAX_WRAPPED)
     return tests, "tests." if has_tests else ""
 
 
-def _normal(tests: Any, info: Mapping[str, Any], wrappers_left: int) -> _NormalForm:
+def _normal(tests: Json, info: Mapping[str, Json], wrappers_left: int) -> _NormalForm:
     if isinstance(tests, str):
         parsed = _parse_text(tests)
         if parsed is None:
@@ -86,7 +86,7 @@ def _normal(tests: Any, info: Mapping[str, Any], wrappers_left: int) -> _NormalF
 
 
 def _object(  # noqa: PLR0911  (One per shape.)
-    tests: Mapping[str, Any], info: Mapping[str, Any], wrappers_left: int
+    tests: Mapping[str, Json], info: Mapping[str, Json], wrappers_left: int
 ) -> _NormalForm:
     if tests.get("type") in FORMS:
         return dict(tests)
@@ -117,7 +117,7 @@ def _object(  # noqa: PLR0911  (One per shape.)
     raise BadSuite(f"no tests found: tests have a type ({', '.join(FORMS)}), this object has {keys or 'nothing'}")
 
 
-def _list(tests: Sequence[Any], info: Mapping[str, Any]) -> _NormalForm:
+def _list(tests: Sequence[Json], info: Mapping[str, Json]) -> _NormalForm:
     if not tests:
         raise BadSuite("tests must hold at least one test, got none")
     if all(isinstance(test, str) for test in tests):
@@ -132,7 +132,7 @@ def _list(tests: Sequence[Any], info: Mapping[str, Any]) -> _NormalForm:
     return _calls(tests, {**info, **tests[0]})
 
 
-def _kind(test: Mapping[str, Any], info: Mapping[str, Any]) -> str:
+def _kind(test: Mapping[str, Json], info: Mapping[str, Json]) -> str:
     stated_kind = str(test.get("testtype") or test.get("type") or "")
     if stated_kind in _FUNCTIONAL or "args" in test or "kwargs" in test:
         return "calls"
@@ -141,7 +141,7 @@ def _kind(test: Mapping[str, Any], info: Mapping[str, Any]) -> str:
     return "calls" if _function({**info, **test}) else "stdio"
 
 
-def _stdio_case(test: Mapping[str, Any], index: int) -> dict[str, Any]:
+def _stdio_case(test: Mapping[str, Json], index: int) -> dict[str, Json]:
     output = next((key for key in ("output", "expected_output", "expected") if key in test), "output")
     for key in ("input", output):
         if key not in test:
@@ -149,7 +149,7 @@ def _stdio_case(test: Mapping[str, Any], index: int) -> dict[str, Any]:
     return {**test, "input": test["input"], "output": test[output]}
 
 
-def _calls(tests: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> _NormalForm:
+def _calls(tests: Sequence[Mapping[str, Json]], options: Mapping[str, Json]) -> _NormalForm:
     cases = []
     for index, test in enumerate(tests):
         expected = next((key for key in ("expected", "output", "expected_output") if key in test), None)
@@ -164,7 +164,7 @@ def _calls(tests: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> _N
     return {"type": "calls", "entry_point": _function(options), "cases": cases}
 
 
-def _columns(tests: Mapping[str, Any], info: Mapping[str, Any], inputs: str, outputs: str) -> _NormalForm:
+def _columns(tests: Mapping[str, Json], info: Mapping[str, Json], inputs: str, outputs: str) -> _NormalForm:
     """Pair inputs that stand in one list with outputs that stand in another."""
     if len(tests[inputs]) != len(tests[outputs]):
         raise BadSuite(f"{inputs} holds {len(tests[inputs])} entries and {outputs} {len(tests[outputs])}")
@@ -184,33 +184,28 @@ def _columns(tests: Mapping[str, Any], info: Mapping[str, Any], inputs: str, out
     return {**calls, "checker": {**({"type": checker} if isinstance(checker, str) else checker), "any_of": True}}
 
 
-def _call_case(arguments: Any, output: Any, path: str) -> dict[str, Any]:
+def _call_case(arguments: Json, output: Json, path: str) -> dict[str, Json]:
     try:
         args, kwargs = read_arguments(arguments)
-    except Unreadable as error:
+    except UnreadableText as error:
         raise BadSuite(f"{path}.input {error}") from error
     if not isinstance(arguments, str) or not isinstance(output, str):
         return {"args": args, "kwargs": kwargs, "expected": output}
     try:
         return {"args": args, "kwargs": kwargs, "expected": read_value(output)}
-    except Unreadable as error:
+    except UnreadableText as error:
         raise BadSuite(f"{path}.output {error}") from error
 
 
-def _integer_keys(value: Any) -> Any:
+def _integer_keys(value: Json) -> Json:
     if isinstance(value, list):
         return [_integer_keys(value[0])] if len(value) == 1 and isinstance(value[0], dict) else value
-    if not isinstance(value, dict) or not value or not all(_is_integer(key) for key in value):
+    if not isinstance(value, dict) or not value or not all(map(_INTEGER.fullmatch, value)):
         return value
     return {"$": "dict", "v": [[int(key), item] for key, item in value.items()]}
 
 
-def _is_integer(text: str) -> bool:
-    digits = text.removeprefix("-")
-    return digits.isascii() and digits.isdecimal() and len(digits) < 20
-
-
-def _function(options: Mapping[str, Any]) -> str | None:
+def _function(options: Mapping[str, Json]) -> str | None:
     """Return the name of the function under test; `Solution().name` where the stub has it in a class Solution."""
     metadata = options.get("metadata")
     if isinstance(metadata, str):
@@ -225,7 +220,7 @@ def _function(options: Mapping[str, Any]) -> str | None:
     return f"Solution().{name}" if in_class else name
 
 
-def _part(part: Any, name: str) -> list[Any]:
+def _part(part: Json, name: str) -> list[Json]:
     """Return one of several lists of tests that belong together."""
     if isinstance(part, str):
         parsed = _parse_text(part)
@@ -240,7 +235,7 @@ def _part(part: Any, name: str) -> list[Any]:
     return _listed(part)
 
 
-def _asserts(lines: Sequence[Any]) -> _NormalForm:
+def _asserts(lines: Sequence[Json]) -> _NormalForm:
     for index, line in enumerate(lines):
         require(isinstance(line, str), f"tests[{index}]", "text", line)
     return _code("\n".join(lines))
@@ -269,13 +264,13 @@ def with_calls_of_tests(code: str) -> str:
     return "\n".join([code, *(f"{name}()" for name in tests)]) if tests else code
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: Json) -> list[Json]:
     if value is None or value == "":
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
-def _parse_text(text: str) -> Any:
+def _parse_text(text: str) -> Json:
     """Return what JSON text (or a Python literal) stands for, None where the text is neither."""
     if len(text) > MAX_JSON_CHARS:
         raise BadSuite(f"tests hold {len(text)} characters of text, the limit is {MAX_JSON_CHARS}")
@@ -287,19 +282,20 @@ def _parse_text(text: str) -> Any:
         pass
     try:
         return read_value(text)
-    except Unreadable:
+    except UnreadableText:
         return None
 
 
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
 _NAMED = re.compile(r"\s*[^\W\d]\w{0,200}\s*=(?!=)")
 
 
-class Unreadable(ValueError):
+class UnreadableText(ValueError):
     """The text is neither JSON nor a Python literal."""
 
 
-def read_arguments(arguments: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Return positional and named arguments. Raises `Unreadable`."""
+def read_arguments(arguments: Json) -> tuple[list[Json], dict[str, Json]]:
+    """Return positional and named arguments. Raises `UnreadableText`."""
     if isinstance(arguments, list | tuple):
         return list(arguments), {}
     if isinstance(arguments, Mapping):
@@ -310,13 +306,13 @@ def read_arguments(arguments: Any) -> tuple[list[Any], dict[str, Any]]:
         return [], _read_named(arguments)
     try:
         return [read_value(line) for line in arguments.split("\n") if line.strip()], {}
-    except Unreadable:
+    except UnreadableText:
         # The text may be one value on several lines.
         return [read_value(arguments)], {}
 
 
-def read_value(text: str) -> Any:
-    """Return the value that a text stands for. Raises `Unreadable`."""
+def read_value(text: str) -> Json:
+    """Return the value that a text stands for. Raises `UnreadableText`."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -325,18 +321,18 @@ def read_value(text: str) -> Any:
     match tree:
         case ast.Module(body=[ast.Expr(value=value)]):
             return _literal(value, text)
-    raise Unreadable(f"must be JSON or a Python literal, got {shown(text)}")
+    raise UnreadableText(f"must be JSON or a Python literal, got {shown(text)}")
 
 
-def _read_named(text: str) -> dict[str, Any]:
+def _read_named(text: str) -> dict[str, Json]:
     """Read `a = 1, b = 2`, which is what a call's brackets would hold."""
     match parse(f"f({text})"):
         case ast.Module(body=[ast.Expr(value=ast.Call(func=ast.Name(), args=[], keywords=keywords))]):
             return {keyword.arg: _literal(keyword.value, text) for keyword in keywords if keyword.arg}
-    raise Unreadable(f"must be arguments such as `nums = [2, 7], target = 9`, got {shown(text)}")
+    raise UnreadableText(f"must be arguments such as `nums = [2, 7], target = 9`, got {shown(text)}")
 
 
-def _literal(node: ast.expr, text: str) -> Any:
+def _literal(node: ast.expr, text: str) -> Json:
     # Texts that mix both languages hold JSON's `true`, `false` and `null`.
     for part in ast.walk(node):
         match part:
@@ -345,7 +341,7 @@ def _literal(node: ast.expr, text: str) -> Any:
     try:
         return _as_json(ast.literal_eval(_json_word(node)))
     except (ValueError, TypeError, RecursionError, MemoryError, SyntaxError, SystemError):
-        raise Unreadable(f"must be JSON or a Python literal, got {shown(text)}") from None
+        raise UnreadableText(f"must be JSON or a Python literal, got {shown(text)}") from None
 
 
 def _json_word(node: ast.expr) -> ast.expr:
@@ -355,7 +351,7 @@ def _json_word(node: ast.expr) -> ast.expr:
     return node
 
 
-def _as_json(value: Any) -> Any:
+def _as_json(value: Json) -> Json:
     """Return the JSON that stands for a literal's value."""
     match value:
         case list():

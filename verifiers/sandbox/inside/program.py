@@ -16,7 +16,8 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from types import ModuleType
-from typing import Any
+
+from .wire.foreign_values import Value
 
 MODULE = "solution"
 PROGRAM_FILE = "solution.py"
@@ -28,7 +29,7 @@ class NotDefined(LookupError):
     """The program has nothing under this name."""
 
 
-def load(prelude: str, program: str) -> dict[str, Any]:
+def load(prelude: str, program: str) -> dict[str, Value]:
     """Run both and return their namespace. Whatever they raise, `SystemExit` too, passes through."""
     module = ModuleType(MODULE)
     module.__file__ = PROGRAM_FILE
@@ -40,13 +41,13 @@ def load(prelude: str, program: str) -> dict[str, Any]:
     return namespace
 
 
-def run_source(source: str, file: str, namespace: dict[str, Any]) -> None:
+def run_source(source: str, file: str, namespace: dict[str, Value]) -> None:
     """Run source in a namespace; tracebacks name it `file` and show its lines."""
     linecache.cache[file] = (partial(str, source),)
     exec(compile(source, file, "exec", dont_inherit=True), namespace)
 
 
-def look_up(namespace: Mapping[str, Any], expression: str) -> Any:
+def look_up(namespace: Mapping[str, Value], expression: str) -> Value:
     """Return what `NAME(.NAME|())*` stands for. Raises `NotDefined`, or what a call in it raises."""
     first, *others = expression.replace("()", ".()").split(".")
     if first not in namespace:
@@ -62,14 +63,14 @@ def look_up(namespace: Mapping[str, Any], expression: str) -> Any:
     return target
 
 
-def run_coroutine(coroutine: Coroutine[Any, Any, Any]) -> Any:
+def run_coroutine(coroutine: Coroutine[Value, Value, Value]) -> Value:
     """Run a coroutine to its end and return its result."""
     import asyncio  # It takes as much memory as all else that is loaded, and few programs have coroutines.
 
     return asyncio.run(coroutine)
 
 
-def describe_error(error: BaseException) -> list[Any]:
+def describe_error(error: BaseException) -> list[Value]:
     """Return [type, message, line of the program or None]."""
     line = last_line_in(PROGRAM_FILE, error)
     if line is None and isinstance(error, SyntaxError):
@@ -92,7 +93,7 @@ def last_line_in(file: str, error: BaseException) -> int | None:
     return line
 
 
-def class_finder(namespace: Mapping[str, Any], fields_of: Mapping[str, Any]) -> Callable[[str], type]:
+def class_finder(namespace: Mapping[str, Value], fields_of: Mapping[str, Value]) -> Callable[[str], type]:
     """Return how a decoder finds the class for a name: the program's own, else one with just these fields."""
     plain_classes: dict[str, type] = {}
 
@@ -108,7 +109,7 @@ def class_finder(namespace: Mapping[str, Any], fields_of: Mapping[str, Any]) -> 
 
 
 def _make_plain_class(name: str, fields: list[str]) -> type:
-    def __init__(self: Any, *values: Any, **named: Any) -> None:
+    def __init__(self: Value, *values: Value, **named: Value) -> None:
         arguments = dict(zip(fields, values, strict=False)) | named
         for field in fields:
             setattr(self, field, arguments.get(field))

@@ -1,18 +1,17 @@
-"""What a forked process can be asked to do with its payload, by name.
+"""Does what a forked process is asked to do with its payload, by the name of a role.
 
 main, script      run a program as `python program.py` would
 to_end            the same, and say a word where it comes to its end
 native            run a compiler or a program of another language
 calls             make calls of a program's functions and hand back what each returned
 serve, tests      the two partners of a test session (`test_session`): the solution and its tests
-one_process       run a program and its tests in one process
+one_process       run a program and its tests in one process (`test_code`)
 
-Roles `main`, `script` and `to_end`: run a Python program as `python program.py` would, on real files, to its end.
+`main`, `script` and `to_end` run a Python program on real files, to its end. The program runs at module level, with
+`__name__ == "__main__"`. `exit()`, `sys.exit`, threads, `atexit` and files that are flushed only when they are dropped
+all work. The interpreter is not taken down afterwards: the process just ends.
 
-The program runs at module level, with `__name__ == "__main__"`. `exit()`, `sys.exit`, threads, `atexit` and files that
-are flushed only when they are dropped all work. The interpreter is not taken down afterwards: the process just ends.
-
-Role `calls`: loads the program, makes calls, and hands back what each returned.
+`calls` loads the program, makes calls, and hands back what each returned:
 
     {"prelude": "", "program": "def add(a, b): return a + b", "codecs": {},
      "functions": ["add"], "calls": [[0, [1, 2], {}]]}
@@ -27,16 +26,15 @@ loses nothing of what it did before. A function that is not there gives a line {
 has raised a NameError. `sys.exit()` in a call has raised SystemExit, and the next calls are made.
 
 Arguments are fresh objects for every call. What a call does to them is looked at only with `"in_place": 0`: then the
-result is that argument. A coroutine is run to its end,
-and iterators are read to theirs.
+result is that argument. A coroutine is run to its end, and iterators are read to theirs.
 
-Role `native`: puts files into the box, runs one command there, and hands back the files that it made.
+`native` puts files into the box, runs one command there, and hands back the files that it made:
 
     {"files": [["main.cpp", 812]], "argv": ["/usr/bin/g++", "-o", "main", "main.cpp"], "collect": ["main"]}\\n<contents>
 
 The command runs in a process of its own below this one, which is the first of the pid namespace: it reaps what is left
 behind, and the kernel treats signals to others in the ordinary way. The files come back on the result descriptor in the
-same form. Nothing here knows compilers or languages (`sandbox/languages.py`).
+same form. Nothing here knows compilers or languages (`sandbox/toolchains.py`).
 """
 
 from __future__ import annotations
@@ -55,13 +53,15 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from types import CoroutineType, ModuleType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .confine import kernel
 from .preload import PLAIN
 from .program import NotDefined, class_finder, describe_error, load, look_up, run_coroutine
-from .wire import KNOWN_CODECS, MAX_ENCODED, Decoder, ResultTooLarge, encode, from_json, to_json
-from .wire.json_lines import PARTNER, RESULT, write_all, write_result, write_result_line
+from .wire.decoding import Decoder
+from .wire.encoding import MAX_ENCODED, encode
+from .wire.foreign_values import KNOWN_CODECS, ResultTooLarge, Value
+from .wire.json_lines import PARTNER, RESULT, from_json, to_json, write_all, write_result, write_result_line
 
 FILE_NAME = "solution.py"
 
@@ -118,7 +118,7 @@ def _run(source: str, arguments: list[str]) -> _Ending:
     return ending._replace(status=_finish(ending.status))
 
 
-def _execute(source: str, namespace: dict[str, Any]) -> _Ending:
+def _execute(source: str, namespace: dict[str, Value]) -> _Ending:
     """Run source in a namespace and return how it ended."""
     try:
         exec(compile(source, FILE_NAME, "exec", dont_inherit=True), namespace)
@@ -190,7 +190,7 @@ def run_calls(payload: bytes) -> None:
     find_class = class_finder(namespace, codecs)
     has_tags = b'"$"' in payload
     names, in_place = request["functions"], request.get("in_place", -1)
-    functions: list[Callable[..., Any] | None] = [None] * len(names)
+    functions: list[Callable[..., Value] | None] = [None] * len(names)
     for index, args, kwargs in request["calls"]:
         try:
             decoded_args = Decoder(codecs, find_class).decode(args) if has_tags else args
@@ -211,14 +211,14 @@ def run_calls(payload: bytes) -> None:
             write_result({"raised": describe_error(error)})
 
 
-def _find_function(namespace: dict[str, Any], expression: str) -> Callable[..., Any]:
+def _find_function(namespace: dict[str, Value], expression: str) -> Callable[..., Value]:
     try:
-        function: Callable[..., Any] = look_up(namespace, expression)
+        function: Callable[..., Value] = look_up(namespace, expression)
     except NotDefined as missing:
         write_result({"missing": expression})
         reason = str(missing)
 
-        def function(*args: Any, **kwargs: Any) -> Any:
+        def function(*args: Value, **kwargs: Value) -> Value:
             raise NameError(reason)
 
     return function
@@ -251,7 +251,7 @@ def run_native(payload: bytes) -> None:
     os._exit(code)
 
 
-def _write_files(files: list[list[Any]], contents: bytes) -> None:
+def _write_files(files: list[list[Value]], contents: bytes) -> None:
     start = 0
     for name, size in files:
         if folder := os.path.dirname(name):
@@ -329,7 +329,7 @@ _OWN_ROLES: Mapping[str, Role] = {
 _LOADED_ROLES = {
     "serve": ("test_session.serve", "run_serve"),
     "tests": ("test_session.tests", "run_tests"),
-    "one_process": ("test_code.one_process", "run_in_one_process"),
+    "one_process": ("test_code.test_run", "run_in_one_process"),
 }
 
 

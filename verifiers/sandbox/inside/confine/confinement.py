@@ -1,22 +1,19 @@
-"""What a forked process gives up before it runs a program that nobody has read.
+"""Takes from a process what it needs no more before it runs a program that nobody has read.
 
-It moves into a box of its own and gives up its capabilities, the file system (Landlock), its descriptors and most
-system calls (seccomp), none of which it can take back. The steps are prepared as C calls before the fork: whatever
-Python object a forked process touches is a page that the kernel has to copy, and those copies are most of what a short
-job costs.
-
-Resource limits are set before the fork as well, and the filter lets nobody change them: `setrlimit` succeeds and does
-nothing, for programs that ask for a larger stack, which they have anyway.
-
-Makes a zygote of a fresh interpreter, which has a socket as its stdin.
-
-There are two stages. The first gives the process a large stack limit, which takes effect at the next exec only. The
-second enters the tier that was asked for, and says on the socket either `{"ready": true}` or `{"failed": why}`.
+A zygote enters a tier once, for all its jobs:
 
     full        own user, mount, pid, network, IPC and UTS namespaces; a root folder with the interpreter only; Landlock
                 where the kernel has it; seccomp
     container   no namespaces: Landlock and seccomp
     weak        resource limits only
+
+Each forked process then moves into a box of its own and gives up its capabilities, the file system (Landlock), its
+descriptors and most system calls (seccomp), none of which it can take back. The steps are prepared as C calls before
+the fork: whatever Python object a forked process touches is a page that the kernel has to copy, and those copies are
+most of what a short job costs.
+
+Resource limits are set before the fork as well, and the filter lets nobody change them: `setrlimit` succeeds and does
+nothing, for programs that ask for a larger stack, which they have anyway.
 """
 
 from __future__ import annotations
@@ -254,15 +251,7 @@ def _check_filter_possible() -> None:
 def _enter_namespaces(proc: int) -> None:
     uid, gid = os.geteuid(), os.getegid()
     kernel.prctl(kernel.PR_SET_DUMPABLE, 1)  # Otherwise the kernel keeps the maps from one that changed its user.
-    kernel.unshare(
-        kernel.CLONE_NEWUSER
-        | kernel.CLONE_NEWNS
-        | kernel.CLONE_NEWPID
-        | kernel.CLONE_NEWNET
-        | kernel.CLONE_NEWIPC
-        | kernel.CLONE_NEWUTS
-        | kernel.CLONE_NEWCGROUP
-    )
+    kernel.unshare(kernel.CLONE_NAMESPACES)
     _write(proc, "self/setgroups", "deny")
     _write(proc, "self/uid_map", f"1000 {uid} 1")
     _write(proc, "self/gid_map", f"1000 {gid} 1")

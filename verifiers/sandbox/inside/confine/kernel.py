@@ -1,18 +1,14 @@
-"""The kernel calls by which a process locks itself in, as far as Python 3.11 has no function for them.
+"""Makes the kernel calls by which a process locks itself in, as far as Python 3.11 has no function for them.
 
 Every function raises OSError with the call's name where the kernel says no. They work on Linux only, and the module can
 be imported anywhere.
 
-Landlock: the folders that a process may still open, whatever its user id would allow.
+Landlock leaves a process the folders that it may still open, whoever its user is. A rule set is made once and each job
+binds itself to it. It also forbids TCP, signals to processes outside and abstract sockets, where the kernel knows these
+(ABI 4 and 6). Landlock does not guard modes, owners and times, nor `truncate` before ABI 3: the seccomp filter does.
 
-A rule set is made once and each job binds itself to it. It also forbids TCP, signals to processes outside and abstract
-sockets, where the kernel knows these (ABI 4 and 6). Landlock does not guard modes, owners and times, nor `truncate`
-before ABI 3: the seccomp filter does.
-
-System call numbers of the two architectures that the sandbox knows: x86-64 and 64-bit ARM.
-
-The table has the calls that the sandbox makes itself or names in its filter. None says that an architecture does not
-have the call.
+The numbers of system calls (`system_calls.txt`) are those of the two architectures that the sandbox knows, x86-64 and
+64-bit ARM, and of the calls that it makes itself or names in its filter.
 """
 
 from __future__ import annotations
@@ -25,13 +21,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from typing import Any
 
-CLONE_NEWNS = 0x00020000
-CLONE_NEWCGROUP = 0x02000000
-CLONE_NEWUTS = 0x04000000
-CLONE_NEWIPC = 0x08000000
-CLONE_NEWUSER = 0x10000000
-CLONE_NEWPID = 0x20000000
-CLONE_NEWNET = 0x40000000
+CLONE_NEWNS, CLONE_NEWPID = 0x00020000, 0x20000000
+CLONE_NAMESPACES = 0x7E020000
+"""A namespace of each kind: mount, cgroup, UTS, IPC, user, pid, network."""
 
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_NOATIME = 1, 2, 4, 8, 1024
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
@@ -233,18 +225,21 @@ _ARCHITECTURES = {"x86_64": _X86_64, "AMD64": _X86_64, "aarch64": _AARCH64, "arm
 _AUDIT_ARCH = (0xC000003E, 0xC00000B7)
 
 
-def _read_call_numbers() -> dict[str, tuple[int, int | None]]:
-    """Return the numbers of each call on x86-64 and on ARM."""
+def _read_calls() -> tuple[dict[str, tuple[int, int | None]], dict[str, list[str]]]:
+    """Return the numbers of each call on x86-64 and on ARM, and the calls of each class (`system_calls.txt`)."""
     with open(os.path.join(os.path.dirname(__file__), "system_calls.txt"), encoding="ascii") as file:
         lines = [line.split() for line in file if not line.startswith("#")]
     numbers: dict[str, tuple[int, int | None]] = {}
-    for name, text in lines:
+    classes: dict[str, list[str]] = {}
+    for name, text, *names in lines:
         x86_64, _, aarch64 = text.partition("/")
         numbers[name] = int(x86_64), None if aarch64 == "-" else int(aarch64 or x86_64)
-    return numbers
+        for each in names:
+            classes.setdefault(each, []).append(name)
+    return numbers, classes
 
 
-_NUMBERS = _read_call_numbers()
+_NUMBERS, CALL_CLASSES = _read_calls()
 _architecture = _ARCHITECTURES.get(os.uname().machine)
 
 

@@ -19,37 +19,20 @@ from collections.abc import Mapping, Sequence
 
 from . import kernel
 
-ALLOWED = """
-access alarm arch_prctl brk chdir clock_getres clock_gettime clock_nanosleep close close_range copy_file_range creat dup
-dup2 dup3 epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 exit exit_group
-faccessat faccessat2 fadvise64 fallocate fchdir fdatasync fstat fstatfs fsync ftruncate futex futex_waitv
-get_mempolicy get_robust_list getcpu getcwd getdents getdents64 getegid geteuid getgid getgroups getitimer getpeername
-getpgid getpgrp getpid getppid getpriority getrandom getresgid getresuid getrlimit getrusage getsid getsockname
-getsockopt gettid gettimeofday getuid link linkat lseek lstat madvise membarrier mincore mkdir mkdirat mmap mprotect
-mremap msync munmap nanosleep newfstatat open openat pause pipe pipe2 poll ppoll pread64 preadv preadv2 pselect6
-pwrite64 pwritev pwritev2 read readlink readlinkat readv recvfrom recvmsg rename renameat renameat2 restart_syscall
-rmdir rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigreturn rt_sigsuspend rt_sigtimedwait sched_get_priority_max
-sched_get_priority_min sched_getaffinity sched_getattr sched_getparam sched_getscheduler sched_rr_get_interval
-sched_yield select sendfile set_robust_list set_tid_address setitimer shutdown sigaltstack
-signalfd signalfd4 stat statfs statx symlink symlinkat sysinfo time timer_create timer_delete timer_getoverrun
-timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times umask uname unlink unlinkat wait4
-waitid write writev
-""".split()
+ALLOWED = kernel.CALL_CLASSES["allowed"]
 
-NATIVE = ["execve", "execveat", "fork", "vfork", "mlock", "munlock"]
+NATIVE = kernel.CALL_CLASSES["native"]
 """Calls that compilers and programs other than Python scripts need besides."""
 
-GROUPS = ["setpgid", "setsid"]
+GROUPS = kernel.CALL_CLASSES["groups"]
 """Calls that leave the process group. They are allowed only where a pid namespace, and not the group, ends what a job
 leaves behind."""
 
-OWNERSHIP = """
-chmod chown fchmod fchmodat fchmodat2 fchown fchownat futimesat lchown utime utimensat utimes
-""".split()
+OWNERSHIP = kernel.CALL_CLASSES["ownership"]
 """Landlock does not look at these. Where the files outside are not hidden by a mount namespace, they succeed and do
 nothing: a program of the same user could otherwise make the grader's own files unreadable."""
 
-ABSENT = ["clone3", "openat2"]
+ABSENT = kernel.CALL_CLASSES["absent"]
 """ENOSYS makes the C library fall back on the older call, whose arguments a filter can see."""
 
 FIRST_NEW_CALL = 424
@@ -57,7 +40,6 @@ FIRST_NEW_CALL = 424
 
 _AF_UNIX = 1
 _CLONE_THREAD = 0x00010000
-_CLONE_NAMESPACES = 0x7E020000
 _IOCTLS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
 """TCGETS, TIOCGWINSZ, FIONREAD, FIONBIO, FIONCLEX, FIOCLEX. Not TIOCSTI, which types into a terminal."""
 _FCNTLS_DENIED = (8, 10, 15, 1024, 1025, 1026, 1036, 1038)
@@ -133,10 +115,10 @@ def _allow_null(argument: int, otherwise: Instruction) -> list[Instruction]:
 def _allow_threads(native: bool) -> list[Instruction]:
     """Allow `clone` to make threads always, processes for native programs, and namespaces never."""
     flags = (_LOAD, 0, 0, _argument(0))
-    no_namespaces = (_ANY_BIT, 1, 0, _CLONE_NAMESPACES)
+    no_namespaces = (_ANY_BIT, 1, 0, kernel.CLONE_NAMESPACES)
     if native:
         return [flags, no_namespaces, _PERMITTED, _FORBIDDEN]
-    return [flags, (_ANY_BIT, 2, 0, _CLONE_NAMESPACES), (_ANY_BIT, 0, 1, _CLONE_THREAD), _PERMITTED, _FORBIDDEN]
+    return [flags, (_ANY_BIT, 2, 0, kernel.CLONE_NAMESPACES), (_ANY_BIT, 0, 1, _CLONE_THREAD), _PERMITTED, _FORBIDDEN]
 
 
 def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool = True) -> bytes:

@@ -141,14 +141,15 @@ class Supervisor:
         limits, pids = job.limits, self._processes(job)
         cpu_s = sum(map(cpu_seconds, pids))
         if job.native:
-            cpu_s += self._reaped_cpu_s(pids)
+            # Children that these processes have waited for, and those' children, count as well.
+            cpu_s += self._sum(pids, _reaped_ticks) / TICKS_PER_S
         if cpu_s > limits["cpu_s"]:
             return "cpu"
         if (too_long := self._too_long(job)) is not None:
             return too_long
-        if self._resident_bytes(pids) > limits["memory_bytes"]:
+        if PAGE_BYTES * self._sum(pids, _resident_pages) > limits["memory_bytes"]:
             return "memory"
-        if self._groups and not job.native and self._count_tasks(pids) > limits["threads"] + 1:
+        if self._groups and not job.native and self._sum(pids, _count_tasks) > limits["threads"] + 1:
             return "tasks"
         if self._boxes and _box_bytes(self._boxes[seat]) > limits["files_bytes"]:
             return "files"
@@ -199,21 +200,6 @@ class Supervisor:
                     if _stat_fields(proc, f"{pid}/task/{task}")[0] == "R":
                         return True
         return False
-
-    def _reaped_cpu_s(self, pids: Sequence[int]) -> float:
-        """Return the CPU seconds of children that these processes have waited for, and of those' children."""
-
-        def ticks(proc: int, pid: int) -> int:
-            user_ticks, system_ticks = _stat_fields(proc, str(pid))[13:15]
-            return int(user_ticks) + int(system_ticks)
-
-        return self._sum(pids, ticks) / TICKS_PER_S
-
-    def _resident_bytes(self, pids: Sequence[int]) -> int:
-        return PAGE_BYTES * self._sum(pids, lambda proc, pid: int(_read_text(proc, f"{pid}/statm").split()[1]))
-
-    def _count_tasks(self, pids: Sequence[int]) -> int:
-        return self._sum(pids, lambda proc, pid: len(_list_folder(proc, f"{pid}/task")))
 
     def _sum(self, pids: Sequence[int], measure: Callable[[int, int], int]) -> int:
         """Add up what `measure` reads in /proc of each process; those that cannot be read count nothing."""
@@ -283,6 +269,18 @@ def _read_text(proc: int, path: str) -> str:
 def _stat_fields(proc: int, task: str) -> list[str]:
     """Return the fields of a process's or thread's `stat` from the third, its state, on (proc(5))."""
     return _read_text(proc, f"{task}/stat").rpartition(")")[2].split()
+
+
+def _reaped_ticks(proc: int, pid: int) -> int:
+    return sum(map(int, _stat_fields(proc, str(pid))[13:15]))
+
+
+def _resident_pages(proc: int, pid: int) -> int:
+    return int(_read_text(proc, f"{pid}/statm").split()[1])
+
+
+def _count_tasks(proc: int, pid: int) -> int:
+    return len(_list_folder(proc, f"{pid}/task"))
 
 
 def _box_bytes(box: str) -> int:

@@ -1,4 +1,4 @@
-"""The part of the file system that a program sees: the interpreter and the system's programs, read-only, and a box.
+"""Builds the part of the file system that a program sees: the interpreter, the system's programs and a box.
 
     /usr /lib /bin ...       the system's programs and libraries
     /opt/venv ...            the interpreter that runs the sandbox, and its packages
@@ -10,10 +10,9 @@
 No home folders, no data, no /proc, no /sys. With mount namespaces the rest does not exist; without them Landlock
 refuses to open it.
 
-Empties a folder that a program filled, perhaps to spite whoever empties it.
-
-The program may have made folders a thousand deep, folders that nobody may look into, and links that lead elsewhere. No
-link is followed, nothing recurses, and never more than two folders are open.
+`empty_folder` clears a box on disk. The program may have filled it to spite: with folders a thousand deep, folders that
+nobody may look into, and links that lead elsewhere. No link is followed, nothing recurses, and never more than two
+folders are open.
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The process that every job of one seat is forked from.
+"""Forks a process for every job, out of one that is ready for it.
+
+A zygote is made of a fresh interpreter, which has a socket as its stdin, in two stages. The first gives the process a
+large stack limit, which takes effect at the next exec only. The second enters the tier that was asked for, and says on
+the socket either `{"ready": true}` or `{"failed": why}`.
 
 Its modules are loaded, its namespaces entered, and it holds no secret. It reads one request after the other from a
 socket. Programs, tests and inputs come as file descriptors that only the forked processes read, so a program that

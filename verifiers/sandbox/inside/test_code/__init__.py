@@ -1,9 +1,6 @@
-"""Test code: where it has to run, which of its statements are tests, how they run, and what is reported of them.
+"""Reads, runs and reports test code.
 
-isolation          whether test code needs the solution in its own process
-library_functions  the names in it that mean a library's function
+library_functions  the names in it that mean a library's function, and those that mean the solution
 statements         cuts it into the statements that are tests of their own
-running            runs those statements
-cases              runs what it defines for a test runner
-report             writes what became of each test
+test_run           runs those statements and the test cases, and writes what became of each test
 """

@@ -59,7 +59,11 @@ def plan_units(code: str) -> Plan:
         leaves = any(isinstance(below, ast.Return) for node in check.body[:-1] for below in walk_same_scope(node))
         body = check.body if leaves else [_wrap_asserting(node, asserting, units, lines) for node in check.body]
         check.body = body if len(units) > before else [_make_unit(check.body, units, f"{check.name}(...)")]
-    has_cases = any(_defines_cases(node) for node in tree.body if getattr(node, "name", None) not in called_names)
+    has_cases = any(
+        bool(node.bases) if isinstance(node, ast.ClassDef) else node.name.startswith("test")
+        for node in tree.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name not in called_names
+    )
     to_call = check.name if check is not None and not called else None
     return Plan(ast.fix_missing_locations(tree), units, to_call, called_names, has_cases)
 
@@ -79,12 +83,6 @@ def _reached_functions(
             reached.add(name)
             pending += _called_names(bodies.get(name, ()))
     return frozenset(reached)
-
-
-def _defines_cases(node: ast.stmt) -> bool:
-    if isinstance(node, ast.ClassDef):
-        return bool(node.bases)
-    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
 
 
 def asserting_functions(tree: ast.Module) -> set[str]:
@@ -124,7 +122,12 @@ def module_statements(tree: ast.Module, asserting: set[str]) -> list[ast.stmt]:
     statements: list[ast.stmt] = []
     for node in tree.body:
         if _is_main_guard(node) and asserts(node, asserting):
-            statements += [_without_exit(below) for below in node.body if not _ends_script(below, asserting)]
+            for below in node.body:
+                call = _exit_call(below)
+                if call is None or asserts(below, asserting):
+                    # `main()` of `sys.exit(main())`
+                    inner = call.args[0] if call is not None and call.args else None
+                    statements.append(below if inner is None else ast.copy_location(ast.Expr(inner), below))
         else:
             statements.append(node)
     return [node for node in statements if not _runs_all_tests(node)]
@@ -136,16 +139,6 @@ def _is_main_guard(node: ast.stmt) -> TypeGuard[ast.If]:
         return False
     sides = {ast.unparse(node.test.left), *map(ast.unparse, node.test.comparators)}
     return sides == {"__name__", "'__main__'"} and isinstance(node.test.ops[0], ast.Eq)
-
-
-def _without_exit(node: ast.stmt) -> ast.stmt:
-    """Return `main()` of `sys.exit(main())`."""
-    call = _exit_call(node)
-    return ast.copy_location(ast.Expr(call.args[0]), node) if call is not None and call.args else node
-
-
-def _ends_script(node: ast.stmt, asserting: set[str]) -> bool:
-    return _exit_call(node) is not None and not asserts(node, asserting)
 
 
 def _exit_call(node: ast.stmt) -> ast.Call | None:

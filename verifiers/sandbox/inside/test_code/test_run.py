@@ -5,9 +5,8 @@
         x = candidate(2)                 if this fails, so does the run: a test more, and the units after it are not run
         assert x == 3                    test 2
 
-Then the test cases that it defines for a test runner are run (`cases.py`), save functions that it has called itself.
-
-Runs the tests that test code defines for a runner: `unittest.TestCase` classes and functions called `test...`.
+Then the test cases that it defines for a test runner are run, `unittest.TestCase` classes and functions called
+`test...`, save functions that it has called itself:
 
     class TestAdd(unittest.TestCase):
         def test_zero(self): ...          test "TestAdd.test_zero"
@@ -17,7 +16,7 @@ Classes run in the order of their definition, the tests of each by name. A test 
 count; one that skips itself while it runs has not passed. Fixtures, parameters and classes of pytest are not covered:
 a suite that has them is not run at all (`suite/unrun.py`).
 
-What became of a run of test code, in lines on the result descriptor.
+What became of each test is written in lines on the result descriptor:
 
     {"test": "2", "ok": true}
     {"test": "3", "ok": false, "line": "assert add(1, 2) == 3", "error": ["AssertionError", ""],
@@ -26,29 +25,45 @@ What became of a run of test code, in lines on the result descriptor.
 
 `calls` is the last call of the solution before the failure, with its arguments and its result. All tests passed where
 `passed` is `total`, which is 0 where the code holds no test.
+
+The role `one_process` runs a program and its tests in one namespace of one process:
+
+    {"prelude": "", "program": "def add(a, b): ...", "kind": "unittest", "code": "...", "entry_point": "add",
+     "stop_first": true, "seed": 17, "nonce": "6f1c..."}
+
+This is for test code that cannot be apart from the solution (`protocols/isolation.py`). Where every test
+passed, the lines end with {"nonce": ...}: a program that ends the process before that, by `sys.exit` or worse, has not
+passed.
+
+The verdict is weak. The program shares its process with the tests and can search it, override what they use, and
+answer comparisons. Replacing assertions and builtins is noticed unless it is undone in time. While the program runs,
+the nonce is on the interpreter's evaluation stack only, so that walking frames and objects does not lead to it.
 """
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import linecache
+import math
 import random
 import sys
 import unittest
 from collections.abc import Callable, Iterator, Mapping, Set
+from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace, TracebackType
-from typing import Any, Protocol
 
-from ..program import last_line_in, run_coroutine
-from ..wire.json_lines import write_result
-from .statements import UNIT, Plan
+from ..program import NotDefined, describe_error, last_line_in, load, look_up, run_coroutine
+from ..wire.foreign_values import Value
+from ..wire.json_lines import from_json, write_result
+from .statements import UNIT, Plan, plan_units
 
 FILE = "tests.py"
 
 
 def run_code(
-    plan: Plan, code: str, namespace: dict[str, Any], candidate: Any, report: Report, for_runner: bool
+    plan: Plan, code: str, namespace: dict[str, Value], candidate: Value, report: Report, for_runner: bool
 ) -> None:
     """Run all tests of the code, or those up to the first that fails, as the report says."""
     report.total = len(plan.units)
@@ -95,7 +110,7 @@ class _Unit:
     def __enter__(self) -> None:
         return
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: TracebackType | None) -> bool:
+    def __exit__(self, kind: Value, error: BaseException | None, traceback: TracebackType | None) -> bool:
         if isinstance(error, RunEnded):
             return False
         name = str(self._index + 1)
@@ -118,11 +133,11 @@ def _report_failed_setup(error: BaseException, code: str, report: Report) -> Non
         return
 
 
-_TestFunction = tuple[str, Callable[[], Any]]
+_TestFunction = tuple[str, Callable[[], Value]]
 """A name that begins with `test`, and the function that it stands for."""
 
 
-def run_cases(defined: Mapping[str, Any], module: str, report: Report, called: Set[str] = frozenset()) -> None:
+def run_cases(defined: Mapping[str, Value], module: str, report: Report, called: Set[str] = frozenset()) -> None:
     """Run the test cases among what a module has defined, save the functions that were `called` already."""
     classes, functions = _find_tests(defined, module, called)
     # Where two long lists differ, working out how takes unittest minutes.
@@ -148,10 +163,10 @@ def run_cases(defined: Mapping[str, Any], module: str, report: Report, called: S
 
 
 def _find_tests(
-    defined: Mapping[str, Any], module: str, called: Set[str]
+    defined: Mapping[str, Value], module: str, called: Set[str]
 ) -> tuple[list[type[unittest.TestCase]], list[_TestFunction]]:
     classes: list[type[unittest.TestCase]] = []
-    functions: dict[str, Callable[[], Any]] = {}
+    functions: dict[str, Callable[[], Value]] = {}
     for name, value in defined.items():
         function = value.func if isinstance(value, partial) else value
         if getattr(function, "__module__", None) != module:
@@ -167,7 +182,7 @@ def _find_tests(
     ]
 
 
-def _needs_arguments(function: Callable[..., Any]) -> bool:
+def _needs_arguments(function: Callable[..., Value]) -> bool:
     if isinstance(function, partial):
         return False
     code = function.__code__
@@ -187,7 +202,7 @@ def _is_skipped(test: unittest.TestCase) -> bool:
     return bool(getattr(type(test), "__unittest_skip__", False) or getattr(method, "__unittest_skip__", False))
 
 
-def _run_function(name: str, function: Callable[[], Any], report: Report) -> None:
+def _run_function(name: str, function: Callable[[], Value], report: Report) -> None:
     try:
         result = function()
         if inspect.iscoroutine(result):
@@ -221,29 +236,29 @@ class _ReportingResult(unittest.TestResult):
         elif not _is_skipped(test):
             self._report.add_failure(name, test.shortDescription() or name, self._trouble or "it broke off")
 
-    def addSuccess(self, test: Any) -> None:
+    def addSuccess(self, test: Value) -> None:
         self._succeeded = True
 
-    def addError(self, test: Any, err: Any) -> None:
+    def addError(self, test: Value, err: Value) -> None:
         self._note(err[1])
         if not isinstance(test, unittest.TestCase):  # The error is of a class, whose tests are not run.
             self._report.add_failure(str(test), None, self._trouble)
 
-    def addFailure(self, test: Any, err: Any) -> None:
+    def addFailure(self, test: Value, err: Value) -> None:
         self._note(err[1])
 
-    def addSubTest(self, test: Any, subtest: Any, err: Any) -> None:
+    def addSubTest(self, test: Value, subtest: Value, err: Value) -> None:
         if err is not None:
             self._note(err[1])
 
-    def addSkip(self, test: Any, reason: str) -> None:
+    def addSkip(self, test: Value, reason: str) -> None:
         if isinstance(test, unittest.TestCase) and not _is_skipped(test):
             self._note(f"it skipped itself: {reason}")
 
-    def addExpectedFailure(self, test: Any, err: Any) -> None:
+    def addExpectedFailure(self, test: Value, err: Value) -> None:
         self._succeeded = True
 
-    def addUnexpectedSuccess(self, test: Any) -> None:
+    def addUnexpectedSuccess(self, test: Value) -> None:
         self._note("it was expected to fail")
 
     def _note(self, trouble: BaseException | str) -> None:
@@ -259,30 +274,21 @@ class RunEnded(BaseException):
     """The run ends here: a test failed and no more are asked for, or none can be run."""
 
 
-class Watch(Protocol):
-    """What a run has to know of its solution."""
+class SolutionWatch:
+    """What a run has to know of its solution. In the tests' own process nobody can watch that."""
 
-    broken_reason: str | None
+    broken_reason: str | None = None
     """Why no test passes any more; None while they can."""
 
     def describe_last_call(self) -> list[str] | None:
-        """Return the name, the arguments and the result of the solution's last call, as text."""
-
-
-class Unwatched:
-    """The watch over tests that run in the solution's own process, where nobody can watch."""
-
-    broken_reason: str | None = None
-
-    def describe_last_call(self) -> list[str] | None:
-        """Return None: the calls are not known."""
+        """Return the name, the arguments and the result of the solution's last call, as text; None where unknown."""
         return None
 
 
 class Report:
     """Counts tests and writes a line for each."""
 
-    def __init__(self, watch: Watch, stop_first: bool) -> None:
+    def __init__(self, watch: SolutionWatch, stop_first: bool) -> None:
         self._watch = watch
         self._stop_first = stop_first
         self._failed = 0
@@ -324,3 +330,93 @@ def _describe_failure(error: BaseException | str | None) -> list[str]:
         return [type(error).__name__, str(error)[:SHOWN_CHARS]]
     except Exception:
         return [type(error).__name__, ""]
+
+
+_GUARDED: dict[str, Value] = {
+    "TestCase": unittest.TestCase,
+    "TestResult": unittest.TestResult,
+    "AssertRaisesContext": unittest.case._AssertRaisesContext,
+    "math": math,
+}
+"""Whose functions a program is not to replace, besides the builtins."""
+
+_REPLACEABLE = frozenset({"print", "input", "open", "exit", "quit", "help", "_", "copyright", "credits", "license"})
+"""Builtins that programs and tests replace for honest ends."""
+
+
+def run_in_one_process(payload: bytes) -> None:
+    """Run the program and the tests of the payload, a line of JSON."""
+    request = from_json(payload, len(payload))
+    del payload
+    _write_nonce(request.pop("nonce"), _run_program_and_tests(request))
+
+
+def _write_nonce(nonce: str, have_passed: bool) -> None:
+    if have_passed:
+        write_result({"nonce": nonce})
+
+
+def _run_program_and_tests(request: dict[str, Value]) -> bool:
+    """Run them, report what came of each test, and return whether all passed."""
+    guard = _ReplacementGuard()
+    report = Report(SolutionWatch(), request["stop_first"])
+    try:
+        plan = plan_units(request["code"])
+    except (SyntaxError, ValueError) as error:
+        write_result({"bad_suite": describe_error(error)[:2]})
+        return False
+    try:
+        namespace = load(request["prelude"], request["program"])
+        seed_randomness(request["seed"])
+        candidate = _find_candidate(namespace, request["entry_point"])
+    except BaseException as error:
+        write_result({"not_loaded": describe_error(error)[:2]})
+        report.total = max(len(plan.units), 1)
+        report.finish()
+        return False
+    run_code(plan, request["code"], namespace, candidate, report, request["kind"] == "unittest")
+    if (name := guard.find_replaced()) is not None:
+        with suppress(RunEnded):
+            report.total += 1
+            report.add_failure("the run", None, f"the program replaced {name}")
+    report.finish()
+    return report.clean and 0 < report.total == report.passed
+
+
+def _find_candidate(namespace: dict[str, Value], entry_point: str | None) -> Value:
+    if entry_point is None:
+        return None
+    try:
+        return namespace.setdefault("candidate", look_up(namespace, entry_point))
+    except NotDefined as error:
+        raise NameError(str(error)) from None
+
+
+class _ReplacementGuard:
+    """Notices whether what tests are made of is replaced: `TestCase.assertEqual`, `all`, `isinstance` ...
+
+        guard = _ReplacementGuard()
+        unittest.TestCase.assertEqual = lambda *args: None
+        guard.find_replaced()                                "TestCase.assertEqual"
+
+    A program that undoes this at the right moment, or replaces something else, is not noticed.
+    """
+
+    def __init__(self) -> None:
+        self._before = _function_identities()
+
+    def find_replaced(self) -> str | None:
+        """Return the name of the first function that is another one now."""
+        now = _function_identities()
+        return next((name for name, identity in self._before.items() if now.get(name) != identity), None)
+
+
+def _function_identities() -> dict[str, tuple[int, int]]:
+    functions = {
+        f"{owner_name}.{name}": value
+        for owner_name, owner in _GUARDED.items()
+        for name, value in vars(owner).items()
+        if callable(value)
+    }
+    functions |= {name: value for name, value in vars(builtins).items() if name not in _REPLACEABLE and callable(value)}
+    return {name: (id(value), id(getattr(value, "__code__", None))) for name, value in functions.items()}

@@ -1,4 +1,4 @@
-"""Objects that the test code holds in place of the solution's functions, classes and instances.
+"""What test code holds in place of the solution's functions, classes and instances, and how values travel to them.
 
     candidate(3)         a call in the solution's process
     stack = Stack()      an object whose class has the name, the bases and the methods of the solution's class
@@ -10,40 +10,30 @@ same reason an object that a function returned is not asked whether it contains 
 test code expects a list or a text, such an object would say yes to everything. Objects that the test code itself made
 of a class, `Trie()`, are asked: tests of classes consist of that.
 
-Encodes values of the test code for the solution: data as data, its functions and iterators as numbers.
+Values go to the solution as data; functions and iterators of the test code go as numbers. What has no form, such as an
+object of a class that the test code defines, cannot be passed between processes. The test code then needs the solution
+in its own process (`CannotIsolate`), which depends on the test code alone.
 
-What has no form, such as an object of a class that the test code defines, cannot be passed between processes. The test
-code then needs the solution in its own process (`CannotIsolate`), which depends on the test code alone.
-
-Decodes what the solution sends for the test code: data of exact built-in types, remote objects for the rest.
-
-Nothing is believed: a description that makes no sense raises, and the session ends. What a value can be is a closed
-list (`wire`, `shared_names.py`, `remote_objects.py`). Nothing in it is run, and nothing compares by rules of the
-solution's.
+What comes from the solution is data of exact built-in types, and a remote object for the rest. Nothing is believed: a
+description that makes no sense raises, and the session ends. What a value can be is a closed list (`wire`,
+`shared_objects.py`). Nothing in it is run, and nothing compares by rules of the solution's.
 """
 
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import IOBase
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType, ModuleType
-from typing import Any
+from typing import NoReturn, Protocol
 
-from ..wire import DICT_VIEWS, MAX_DEPTH, Decoder, Encoder, Json, Undecodable
-from .shared_objects import (
-    BUILTIN_TYPES,
-    EXCEPTIONS,
-    SPECIAL_METHODS,
-    builtin_name,
-    library_exception,
-    local_name,
-    local_object,
-    make_view,
-    module_under_name,
-    numpy_if_installed,
-)
+from ..wire.decoding import Decoder
+from ..wire.encoding import DICT_VIEWS, MAX_DEPTH, Encoder
+from ..wire.foreign_values import Json, Undecodable, Value
+from . import shared_objects
+from .shared_objects import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS
 
 SEARCH_METHODS = frozenset("startswith endswith issubset issuperset isdisjoint find rfind index rindex count".split())
 """Methods of built-in data that take what is expected and answer yes or no, or where. Test code that calls others
@@ -53,9 +43,44 @@ DESCRIBING_NAMES = frozenset({"__annotations__", "__dict__", "__doc__", "__qualn
 """Names with two underscores that describe an object. By others libraries ask an object to do their work for them
 (`__array_function__`, `__array_interface__`), which is not for a solution to do."""
 
-
 CLASS_HANDLE = "_truegold_class_handle"
 """The attribute in which classes that stand for the solution's, exceptions among them, have their handle."""
+
+TEST_MODULE = "suite"
+"""The module that the test code runs in, and that classes which it defines belong to."""
+
+MAX_CLASSES = 10_000
+MAX_NAMES = 2000
+MAX_NAME_CHARS = 200
+"""How many classes there may be, how many methods each, and how long their names. They stop descriptions that are made
+to fill the memory."""
+
+_DATA_MODULES = frozenset({"builtins", "numpy"})
+"""The modules of classes whose objects can be made of data: `numpy.array` of a list with None in it holds objects."""
+
+_CALLBACK_TYPES = (FunctionType, MethodType, BuiltinFunctionType, functools.partial, type(functools.cache(len)))
+
+_BUILTIN_LOOKS: dict[str, type] = {
+    "generator": GeneratorType,
+    **{kind.__name__: kind for kind in (map, filter, zip, enumerate, reversed)},
+}
+"""Types that `isinstance` sees in the objects that stand for theirs."""
+
+
+class _Session(Protocol):
+    """What remote objects need of the session (`session.py`)."""
+
+    codecs: dict[str, Sequence[str]]
+    find_class: Callable[[str], type]
+    uses_numpy: bool
+
+    def call(self, request: list[Json], shown: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value: ...
+    def call_special(self, handle: int, name: str, *args: Value) -> Value: ...
+    def get_attribute(self, handle: int, name: str) -> Value: ...
+    def set_attribute(self, handle: int, name: str, value: Value) -> None: ...
+    def made_by_tests(self, handle: int) -> bool: ...
+    def note_return(self, handle: int) -> None: ...
+    def refuse_isolation(self, reason: str) -> NoReturn: ...
 
 
 class CannotIsolate(BaseException):
@@ -76,44 +101,44 @@ class RemoteType(type):
     described: whether a class is made from a description of the solution's, and not by a statement of the test code.
     """
 
-    _truegold_class_session: Any
+    _truegold_class_session: _Session
     _truegold_class_handle: int
 
     def __new__(
-        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], described: bool = False
+        mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Value], described: bool = False
     ) -> RemoteType:
         if not described:
             above = next(base for base in bases if type(base) is RemoteType)
             above._truegold_class_session.refuse_isolation(f"it derives the class {name} from one of the solution's")
         return super().__new__(mcs, name, bases, namespace)
 
-    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], described: bool = False) -> None:
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Value], described: bool = False) -> None:
         super().__init__(name, bases, namespace)
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __call__(cls, *args: Value, **kwargs: Value) -> Value:
         return cls._truegold_class_session.call(["call", cls._truegold_class_handle], cls.__name__, args, kwargs)
 
-    def __getattr__(cls, name: str) -> Any:
+    def __getattr__(cls, name: str) -> Value:
         _refuse_protocol(name)
         return cls._truegold_class_session.get_attribute(cls._truegold_class_handle, name)
 
-    def __setattr__(cls, name: str, value: Any) -> None:
+    def __setattr__(cls, name: str, value: Value) -> None:
         cls._truegold_class_session.set_attribute(cls._truegold_class_handle, name, value)
 
     def __bool__(cls) -> bool:
         return True
 
-    def __len__(cls) -> Any:
+    def __len__(cls) -> Value:
         return cls._truegold_class_session.call_special(cls._truegold_class_handle, "__len__")
 
-    def __iter__(cls) -> Iterator[Any]:
-        elements: Iterator[Any] = cls._truegold_class_session.call_special(cls._truegold_class_handle, "__iter__")
+    def __iter__(cls) -> Iterator[Value]:
+        elements: Iterator[Value] = cls._truegold_class_session.call_special(cls._truegold_class_handle, "__iter__")
         return elements
 
-    def __getitem__(cls, key: Any) -> Any:
+    def __getitem__(cls, key: Value) -> Value:
         return cls._truegold_class_session.call_special(cls._truegold_class_handle, "__getitem__", key)
 
-    def __contains__(cls, item: Any) -> bool:
+    def __contains__(cls, item: Value) -> bool:
         return any(item is element or item == element for element in cls)
 
 
@@ -123,26 +148,26 @@ class RemoteObject:
     __slots__ = ("_truegold_handle", "_truegold_session")
 
     _truegold_handle: int
-    _truegold_session: Any
+    _truegold_session: _Session
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         _refuse_protocol(name)
         _refuse_search(self, name)
         return self._truegold_session.get_attribute(self._truegold_handle, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: Value) -> None:
         self._truegold_session.set_attribute(self._truegold_handle, name, value)
 
     def __bool__(self) -> bool:
         return True
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Value:
         return self._truegold_session.call_special(self._truegold_handle, "__copy__")
 
-    def __deepcopy__(self, memo: Any) -> Any:
+    def __deepcopy__(self, memo: Value) -> Value:
         return self._truegold_session.call_special(self._truegold_handle, "__deepcopy__")
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: Value) -> Value:
         raise TypeError("an object of the solution cannot be pickled")
 
 
@@ -151,15 +176,15 @@ class RemoteFunction:
 
     __slots__ = ("__name__", "_truegold_handle", "_truegold_session")
 
-    def __init__(self, session: Any, handle: int, name: str) -> None:
+    def __init__(self, session: _Session, handle: int, name: str) -> None:
         self._truegold_session = session
         self._truegold_handle = handle
         self.__name__ = name
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Value, **kwargs: Value) -> Value:
         return self._truegold_session.call(["call", self._truegold_handle], self.__name__, args, kwargs)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         _refuse_protocol(name)
         return self._truegold_session.get_attribute(self._truegold_handle, name)
 
@@ -172,37 +197,8 @@ class RemoteCoroutineFunction(RemoteFunction):
 
     __slots__ = ()
 
-    async def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    async def __call__(self, *args: Value, **kwargs: Value) -> Value:
         return super().__call__(*args, **kwargs)
-
-
-_BUILTIN_LOOKS: dict[str, type] = {
-    "generator": GeneratorType,
-    **{kind.__name__: kind for kind in (map, filter, zip, enumerate, reversed)},
-}
-"""Types that `isinstance` sees in the objects that stand for theirs."""
-
-
-def remote_class(session: Any, handle: int, about: dict[str, Any], bases: tuple[type, ...]) -> RemoteType:
-    """Return what stands for the class of the solution with this handle. about: its description (`handles.py`)."""
-    coroutines = set(about["async"])
-    namespace: dict[str, Any] = {"__slots__": (), "__module__": "solution"}
-    namespace |= {"_truegold_class_session": session, CLASS_HANDLE: handle}
-    for name in about["methods"]:
-        namespace[name] = (_coroutine_method if name in coroutines else _method)(session, handle, name)
-    for name in about["special"]:
-        namespace[name] = _SPECIAL_METHODS.get(name) or _special_method(name)
-    if about["name"] in _BUILTIN_LOOKS:
-        namespace["__class__"] = property(lambda self: _BUILTIN_LOOKS[about["name"]])
-    return RemoteType(about["name"], bases or (RemoteObject,), namespace, described=True)
-
-
-def remote_object(session: Any, handle: int, kind: type) -> RemoteObject:
-    """Return what stands for the object of the solution with this handle. kind: the class that stands for its class."""
-    remote: RemoteObject = object.__new__(kind)
-    object.__setattr__(remote, "_truegold_handle", handle)
-    object.__setattr__(remote, "_truegold_session", session)
-    return remote
 
 
 def _refuse_protocol(name: str) -> None:
@@ -215,94 +211,85 @@ def _refuse_search(remote: RemoteObject, name: str) -> None:
         raise AttributeError(f"an object that the solution returned is not asked {name!r}")
 
 
-def _method(session: Any, handle: int, name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _method(session: _Session, handle: int, name: str, is_coroutine: bool) -> Callable[..., Value]:
+    def method(self: Value, *args: Value, **kwargs: Value) -> Value:
         if isinstance(self, RemoteObject):
             _refuse_search(self, name)
             return session.call(["method", self._truegold_handle, name], name, args, kwargs)
-        return session.call(
-            ["method", handle, name], name, (self, *args), kwargs
-        )  # It is written `Solution.f(None, 3)`.
+        # It is written `Solution.f(None, 3)`.
+        return session.call(["method", handle, name], name, (self, *args), kwargs)
 
-    method.__name__ = name
-    return method
+    async def coroutine_method(self: Value, *args: Value, **kwargs: Value) -> Value:
+        return method(self, *args, **kwargs)
 
-
-def _coroutine_method(session: Any, handle: int, name: str) -> Callable[..., Any]:
-    call = _method(session, handle, name)
-
-    async def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return call(self, *args, **kwargs)
-
-    method.__name__ = name
-    return method
+    chosen = coroutine_method if is_coroutine else method
+    chosen.__name__ = name
+    return chosen
 
 
-def _special_method(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any) -> Any:
-        return self._truegold_session.call_special(self._truegold_handle, name, *args)
+def _special_method(name: str) -> Callable[..., Value]:
+    def method(self: Value, *args: Value) -> Value:
+        answer = self._truegold_session.call_special(self._truegold_handle, name, *args)
+        return str(answer) if name in ("__str__", "__repr__", "__format__") else answer
 
     return method
 
 
-def _text_method(name: str) -> Callable[..., Any]:
-    def method(self: Any, *args: Any) -> str:
-        return str(self._truegold_session.call_special(self._truegold_handle, name, *args))
-
-    return method
-
-
-def _call(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _call(self: RemoteObject, *args: Value, **kwargs: Value) -> Value:
     return self._truegold_session.call(["call", self._truegold_handle], type(self).__name__, args, kwargs)
 
 
-def _exit(self: Any, kind: Any, error: Any, traceback: Any) -> None:
+def _exit(self: RemoteObject, kind: Value, error: Value, traceback: Value) -> None:
     # What it returns is not passed on: a solution could swallow the assertions of a `with` block.
     self._truegold_session.call_special(self._truegold_handle, "__exit__", kind, error, None)
 
 
-def _contains(self: Any, item: Any) -> Any:
+def _contains(self: Value, item: Value) -> Value:
     if self._truegold_session.made_by_tests(self._truegold_handle):
         return self._truegold_session.call_special(self._truegold_handle, "__contains__", item)
     return any(item is element or item == element for element in self)
 
 
-_SPECIAL_METHODS: dict[str, Callable[..., Any]] = {
-    **{name: _text_method(name) for name in ("__str__", "__repr__", "__format__")},
+_SPECIAL_METHODS: dict[str, Callable[..., Value]] = {
+    **{name: _special_method(name) for name in SPECIAL_METHODS},
     "__call__": _call,
     "__contains__": _contains,
     "__exit__": _exit,
 }
 
 
-TEST_MODULE = "suite"
-"""The module that the test code runs in, and that classes which it defines belong to."""
+class RemoteValues:
+    """Encodes what goes to the solution and decodes what comes from it.
 
-_DATA_MODULES = frozenset({"builtins", "numpy"})
-"""The modules of classes whose objects can be made of data: `numpy.array` of a list with None in it holds objects."""
+    It keeps the functions that were passed, and one remote object for each object and class of the solution.
+    """
 
-_CALLBACK_TYPES = (FunctionType, MethodType, BuiltinFunctionType, functools.partial, type(functools.cache(len)))
-
-
-class Sender:
-    """Encodes arguments, and keeps the functions that were passed."""
-
-    def __init__(self, codecs: Mapping[str, Sequence[str]]) -> None:
-        self.codecs = codecs
-        self._functions: list[Callable[..., Any]] = []
+    def __init__(self, session: _Session) -> None:
+        self.session = session
+        self._functions: list[Callable[..., Value]] = []
         self._indices: dict[int, int] = {}
+        self._objects: dict[int, Value] = {}
+        self._classes: dict[int, type] = {}
+        self._tuple_classes: dict[tuple[str, ...], type] = {}
 
-    def encode(self, value: Any) -> tuple[Json, list[Any]]:
+    def encode(self, value: Value) -> tuple[Json, list[Value]]:
         """Return the JSON and the mutable objects in it. Raises `CannotIsolate` and `ResultTooLarge`."""
         encoder = _Encoder(self)
         return encoder.encode(value), encoder.tracked
 
-    def encode_known(self, value: Any, known: dict[int, int]) -> Json:
+    def encode_known(self, value: Value, known: dict[int, int]) -> Json:
         """Return the JSON of a value, in which objects that both sides have are named by the index that `known` has for
         their id. Raises `CannotIsolate` and `ResultTooLarge`."""
         return _Encoder(self, known).encode(value)
 
-    def register(self, function: Callable[..., Any]) -> int:
+    def decode(self, data: Json, known: Sequence[Value] = (), asked: str | None = None) -> Value:
+        """Return the value of an answer. Raises `Undecodable`.
+
+        known: objects that the data may refer to. asked: the name that was asked for, where one was.
+        """
+        return _Decoder(self, known, asked).decode(data)
+
+    def register(self, function: Callable[..., Value]) -> int:
         """Return the number under which the solution can call a function of the test code."""
         index = self._indices.get(id(function))
         if index is None:
@@ -310,86 +297,11 @@ class Sender:
             self._functions.append(function)
         return index
 
-    def function(self, index: Json) -> Callable[..., Any]:
+    def function(self, index: Json) -> Callable[..., Value]:
         """Return the function that was passed under this number. Raises `Undecodable`."""
         if type(index) is not int or not 0 <= index < len(self._functions):
             raise Undecodable("it calls a function that it was not given")
         return self._functions[index]
-
-
-class _Encoder(Encoder):
-    def __init__(self, sender: Sender, known: dict[int, int] | None = None) -> None:
-        """known: the index, by id, of each object that both sides have; without it mutable objects are tracked."""
-        super().__init__(sender.codecs, known=known, track=known is None)
-        self._sender = sender
-
-    def encode_foreign(self, value: Any, depth: int) -> Json:
-        kind = type(value)
-        if kind in DICT_VIEWS and depth <= MAX_DEPTH:
-            return super().encode_foreign(value, depth)
-        if isinstance(value, BaseException) and EXCEPTIONS.get(kind.__name__) is kind:
-            return {"$": "exception", "of": kind.__name__, "v": self.encode_items(list(value.args), depth)}
-        reference = _refer_to_shared(value)
-        if reference is not None:
-            return reference
-        if kind in _CALLBACK_TYPES:
-            name = str(getattr(value, "__name__", "function"))
-            return {"$": "callback", "v": self._sender.register(value), "name": name}
-        if hasattr(kind, "__next__") and not isinstance(value, IOBase):
-            return {"$": "pull", "v": self._sender.register(_advance(value))}
-        made_by = value.__module__ if isinstance(value, type) else kind.__module__
-        receivable = isinstance(value, type | BaseException | ModuleType) or kind.__module__ in _DATA_MODULES
-        raise CannotIsolate(
-            f"it passes an object of type {kind.__name__} to the solution", receivable and made_by != TEST_MODULE
-        )
-
-
-def _refer_to_shared(value: Any) -> Json | None:
-    """Return a reference to what the solution's process has as well; None where it does not have it."""
-    if isinstance(value, RemoteObject | RemoteFunction):
-        return {"$": "handle", "v": value._truegold_handle}
-    if isinstance(value, type) and (handle := vars(value).get(CLASS_HANDLE)) is not None:
-        return {"$": "handle", "v": handle}
-    if (name := builtin_name(value)) is not None:
-        return {"$": "builtin", "v": name}
-    path = local_name(value)
-    return None if path is None else {"$": "local", "v": path}
-
-
-def _advance(iterator: Any) -> Callable[[], list[Any]]:
-    """Return a function that gives the next item in a list, and an empty list at the end."""
-
-    def advance() -> list[Any]:
-        for item in iterator:
-            return [item]
-        return []
-
-    return advance
-
-
-MAX_CLASSES = 10_000
-MAX_NAMES = 2000
-MAX_NAME_CHARS = 200
-"""How many classes there may be, how many methods each, and how long their names. They stop descriptions that are made
-to fill the memory."""
-
-
-class Receiver:
-    """Decodes answers, and keeps one remote object for each object and class of the solution."""
-
-    def __init__(self, session: Any, sender: Sender) -> None:
-        self.session = session
-        self.sender = sender
-        self._objects: dict[int, Any] = {}
-        self._classes: dict[int, type] = {}
-        self._tuple_classes: dict[tuple[str, ...], type] = {}
-
-    def decode(self, data: Json, known: Sequence[Any] = (), asked: str | None = None) -> Any:
-        """Return the value of an answer. Raises `Undecodable`.
-
-        known: objects that the data may refer to. asked: the name that was asked for, where one was.
-        """
-        return _Decoder(self, known, asked).decode(data)
 
     def decode_exception(self, kind: Json, message: Json, args: Json, attributes: Json) -> BaseException:
         """Return an exception that the solution raised."""
@@ -415,15 +327,18 @@ class Receiver:
         """Return the handle of the solution's class that this one stands for."""
         return next((handle for handle, known in self._classes.items() if known is kind), None)
 
-    def remote_object(self, handle: Json, kind: type) -> Any:
+    def remote_object(self, handle: Json, kind: type) -> Value:
         """Return what stands for an object of the solution. kind: the class that stands for its class."""
         _check(type(handle) is int and issubclass(kind, RemoteObject))
         self.session.note_return(handle)
         if handle not in self._objects:
-            self._objects[handle] = remote_object(self.session, handle, kind)
+            remote: RemoteObject = object.__new__(kind)
+            self._objects[handle] = remote
+            object.__setattr__(remote, "_truegold_handle", handle)
+            object.__setattr__(remote, "_truegold_session", self.session)
         return self._objects[handle]
 
-    def remote_function(self, handle: Json, name: Json, is_coroutine: Json) -> Any:
+    def remote_function(self, handle: Json, name: Json, is_coroutine: Json) -> Value:
         """Return what stands for a function of the solution."""
         _check(type(handle) is int)
         if handle not in self._objects:
@@ -432,7 +347,7 @@ class Receiver:
         return self._objects[handle]
 
     def remote_class(self, handle: Json, about: Json) -> type:
-        """Return what stands for a class of the solution. about: its description, if it is a new one."""
+        """Return what stands for a class of the solution. about: its description (`serve.py`), if it is a new one."""
         _check(type(handle) is int)
         if handle in self._classes:
             return self._classes[handle]
@@ -441,12 +356,15 @@ class Receiver:
         _check(len(names) <= MAX_NAMES and all(type(name) is str and len(name) <= MAX_NAME_CHARS for name in names))
         _check(all(name in SPECIAL_METHODS for name in about["special"]))
         _check(not any(name[:2] == "__" for name in names[1:]))
-        bases = tuple(self.decode(base) for base in about["bases"])
+        bases = [base for base in map(self.decode, about["bases"]) if isinstance(base, type)]
         if about["error"] is True:
-            self._classes[handle] = _exception_class(about["name"], bases, handle)
+            error_bases = [base for base in bases if issubclass(base, BaseException)]
+            first = [] if any(issubclass(base, _RemoteError) for base in error_bases) else [_RemoteError]
+            namespace: dict[str, Value] = {"__module__": "solution", CLASS_HANDLE: handle}
+            self._classes[handle] = type(about["name"], (*first, *error_bases), namespace)
         else:
-            remote_bases = tuple(base for base in bases if isinstance(base, type) and issubclass(base, RemoteObject))
-            self._classes[handle] = remote_class(self.session, handle, about, remote_bases)
+            remote_bases = tuple(base for base in bases if issubclass(base, RemoteObject))
+            self._classes[handle] = _remote_class(self.session, handle, about, remote_bases)
         return self._classes[handle]
 
     def tuple_class(self, name: str, fields: tuple[str, ...]) -> type:
@@ -455,67 +373,29 @@ class Receiver:
         if key not in self._tuple_classes:
             _check(len(self._tuple_classes) < MAX_CLASSES and len(fields) <= MAX_NAMES)
             _check(all(type(field) is str and field.isidentifier() and field[:1] != "_" for field in fields))
-            namespace: dict[str, Any] = {
+            namespace: dict[str, Value] = {
                 field: property(operator.itemgetter(index))
                 for index, field in enumerate(fields)
                 if field not in SEARCH_METHODS
             }
-            namespace |= {"__slots__": (), "_fields": fields, "_asdict": _as_dict}
-            self._tuple_classes[key] = type(name, (tuple,), namespace)
+            as_dict = {"_asdict": lambda self: dict(zip(fields, self, strict=True))}
+            self._tuple_classes[key] = type(
+                name, (tuple,), {**namespace, "__slots__": (), "_fields": fields, **as_dict}
+            )
         return self._tuple_classes[key]
 
 
-class _Decoder(Decoder):
-    def __init__(self, receiver: Receiver, known: Sequence[Any], asked: str | None) -> None:
-        session = receiver.session
-        super().__init__(session.codecs, session.find_class, known=known)
-        self.receiver = receiver
-        self.asked = asked
-
-    def numpy_module(self) -> Any:
-        return numpy_if_installed() if self.receiver.session.uses_numpy else None
-
-    def make_iterated(self, elements: list[Any], kind: str) -> Any:
-        return make_view(elements, kind)
-
-    def make_named_tuple(self, elements: tuple[Any, ...], data: dict[str, Json]) -> Any:
-        names = data["names"]
-        _check(type(names) is list and len(names) == len(elements))
-        kind = self.receiver.tuple_class(_checked_text(data["of"])[:MAX_NAME_CHARS], tuple(names))
-        return tuple.__new__(kind, elements)
-
-    def decode_foreign(self, tag: object, data: dict[str, Json]) -> Any:
-        handler = _HANDLERS.get(str(tag))
-        return super().decode_foreign(tag, data) if handler is None else handler(self, data)
-
-
-_HANDLERS: Mapping[str, Callable[[_Decoder, dict[str, Json]], Any]] = {
-    "remote": lambda decoder, data: decoder.receiver.remote_object(data["v"], decoder.decode_part(data["of"], 0)),
-    "function": lambda decoder, data: decoder.receiver.remote_function(data["v"], data["name"], data["async"]),
-    "class": lambda decoder, data: decoder.receiver.remote_class(data["v"], data.get("is")),
-    "builtin": lambda decoder, data: _builtin_class(_checked_text(data["v"])),
-    "library": lambda decoder, data: _library_exception(data["v"], data["else"]),
-    "exception": lambda decoder, data: EXCEPTIONS[_checked_text(data["of"])](*decoder.decode_items(data["v"], 0)),
-    "callback": lambda decoder, data: decoder.receiver.sender.function(data["v"]),
-    "module": lambda decoder, data: module_under_name(_asked_name(decoder), data["v"]),
-    "local": lambda decoder, data: _local_as_asked(_asked_name(decoder), *data["v"]),
-}
-
-
-def _builtin_class(name: str) -> type:
-    return BUILTIN_TYPES.get(name) or EXCEPTIONS[name]
-
-
-def _asked_name(decoder: _Decoder) -> str:
-    if decoder.asked is None:
-        raise Undecodable("it names what nobody asked for")
-    return decoder.asked
-
-
-def _local_as_asked(asked: str, module: Json, name: Json) -> Any:
-    if name != asked:
-        raise Undecodable("it names another thing than was asked for")
-    return local_object(module, asked)
+def _remote_class(session: _Session, handle: int, about: dict[str, Json], bases: tuple[type, ...]) -> RemoteType:
+    coroutines = set(about["async"])
+    namespace: dict[str, Value] = {"__slots__": (), "__module__": "solution"}
+    namespace |= {"_truegold_class_session": session, CLASS_HANDLE: handle}
+    for name in about["methods"]:
+        namespace[name] = _method(session, handle, name, name in coroutines)
+    for name in about["special"]:
+        namespace[name] = _SPECIAL_METHODS[name]
+    if about["name"] in _BUILTIN_LOOKS:
+        namespace["__class__"] = property(lambda self: _BUILTIN_LOOKS[about["name"]])
+    return RemoteType(about["name"], bases or (RemoteObject,), namespace, described=True)
 
 
 class _RemoteError:
@@ -523,28 +403,105 @@ class _RemoteError:
 
     _solution_message: str | None = None
 
-    def __init__(self, *args: Any, **named: Any) -> None:
+    def __init__(self, *args: Value, **named: Value) -> None:
         vars(self).update(named)
 
     def __str__(self) -> str:
         return super().__str__() if self._solution_message is None else self._solution_message
 
 
-def _exception_class(name: str, bases: tuple[Any, ...], handle: int) -> type:
-    error_bases = tuple(base for base in bases if isinstance(base, type) and issubclass(base, BaseException))
-    first = () if any(issubclass(base, _RemoteError) for base in error_bases) else (_RemoteError,)
-    return type(name, (*first, *error_bases), {"__module__": "solution", CLASS_HANDLE: handle})
+class _Encoder(Encoder):
+    def __init__(self, values: RemoteValues, known: dict[int, int] | None = None) -> None:
+        """known: the index, by id, of each object that both sides have; without it mutable objects are tracked."""
+        super().__init__(values.session.codecs, known=known, track=known is None)
+        self._values = values
+
+    def encode_foreign(self, value: Value, depth: int) -> Json:
+        kind = type(value)
+        if kind in DICT_VIEWS and depth <= MAX_DEPTH:
+            return super().encode_foreign(value, depth)
+        if isinstance(value, BaseException) and EXCEPTIONS.get(kind.__name__) is kind:
+            return {"$": "exception", "of": kind.__name__, "v": self.encode_items(list(value.args), depth)}
+        if (reference := _refer_to_shared(value)) is not None:
+            return reference
+        if kind in _CALLBACK_TYPES:
+            name = str(getattr(value, "__name__", "function"))
+            return {"$": "callback", "v": self._values.register(value), "name": name}
+        if hasattr(kind, "__next__") and not isinstance(value, IOBase):
+            # The function gives the next item in a list, and an empty list at the end.
+            return {"$": "pull", "v": self._values.register(lambda: list(itertools.islice(value, 1)))}
+        made_by = value.__module__ if isinstance(value, type) else kind.__module__
+        receivable = isinstance(value, type | BaseException | ModuleType) or kind.__module__ in _DATA_MODULES
+        raise CannotIsolate(
+            f"it passes an object of type {kind.__name__} to the solution", receivable and made_by != TEST_MODULE
+        )
+
+
+def _refer_to_shared(value: Value) -> Json | None:
+    """Return a reference to what the solution's process has as well; None where it does not have it."""
+    if isinstance(value, RemoteObject | RemoteFunction):
+        return {"$": "handle", "v": value._truegold_handle}
+    if isinstance(value, type) and (handle := vars(value).get(CLASS_HANDLE)) is not None:
+        return {"$": "handle", "v": handle}
+    if (name := shared_objects.builtin_name(value)) is not None:
+        return {"$": "builtin", "v": name}
+    path = shared_objects.local_name(value)
+    return None if path is None else {"$": "local", "v": path}
+
+
+class _Decoder(Decoder):
+    def __init__(self, values: RemoteValues, known: Sequence[Value], asked: str | None) -> None:
+        super().__init__(values.session.codecs, values.session.find_class, known=known)
+        self.values = values
+        self._asked = asked
+
+    @property
+    def asked(self) -> str:
+        if self._asked is None:
+            raise Undecodable("it names what nobody asked for")
+        return self._asked
+
+    def numpy_module(self) -> Value:
+        return shared_objects.numpy_if_installed() if self.values.session.uses_numpy else None
+
+    def make_iterated(self, elements: list[Value], kind: str) -> Value:
+        return shared_objects.make_view(elements, kind)
+
+    def make_named_tuple(self, elements: tuple[Value, ...], data: dict[str, Json]) -> Value:
+        names = data["names"]
+        _check(type(names) is list and len(names) == len(elements))
+        kind = self.values.tuple_class(_checked_text(data["of"])[:MAX_NAME_CHARS], tuple(names))
+        return tuple.__new__(kind, elements)
+
+    def decode_foreign(self, tag: object, data: dict[str, Json]) -> Value:
+        handler = _HANDLERS.get(str(tag))
+        return super().decode_foreign(tag, data) if handler is None else handler(self, data)
+
+
+_HANDLERS: Mapping[str, Callable[[_Decoder, dict[str, Json]], Value]] = {
+    "remote": lambda decoder, data: decoder.values.remote_object(data["v"], decoder.decode_part(data["of"], 0)),
+    "function": lambda decoder, data: decoder.values.remote_function(data["v"], data["name"], data["async"]),
+    "class": lambda decoder, data: decoder.values.remote_class(data["v"], data.get("is")),
+    "builtin": lambda decoder, data: {**EXCEPTIONS, **BUILTIN_TYPES}[_checked_text(data["v"])],
+    "library": lambda decoder, data: _library_exception(data["v"], data["else"]),
+    "exception": lambda decoder, data: EXCEPTIONS[_checked_text(data["of"])](*decoder.decode_items(data["v"], 0)),
+    "callback": lambda decoder, data: decoder.values.function(data["v"]),
+    "module": lambda decoder, data: shared_objects.module_under_name(decoder.asked, data["v"]),
+    "local": lambda decoder, data: _local_as_asked(decoder.asked, *data["v"]),
+}
+
+
+def _local_as_asked(asked: str, module: Json, name: Json) -> Value:
+    if name != asked:
+        raise Undecodable("it names another thing than was asked for")
+    return shared_objects.local_object(module, asked)
 
 
 def _library_exception(path: Json, nearest: Json) -> type:
     try:
-        return library_exception(*path)
+        return shared_objects.library_exception(*path)
     except LookupError:
         return EXCEPTIONS[_checked_text(nearest)]
-
-
-def _as_dict(value: Any) -> dict[str, Any]:
-    return dict(zip(type(value)._fields, value, strict=True))
 
 
 def _checked_text(value: Json) -> str:

@@ -4,12 +4,12 @@
     ["call", 0, args, names, true]       ["changed", contents, 3] as well
     ["method", 2, "push", args, names]   the same
     ["attribute", 2, "size"]  ["set", 2, "size", 5]  ["special", 2, "__len__", args]
-    ["take", changes]  ["changes"]                     ["changes", changes]: of lent containers (`lending.py`)
+    ["take", changes]  ["changes"]                     ["changes", changes]: of lent containers (`Lender`)
     ["name", "helper"]  ["entry", "Solution().twoSum"]  ["public"]
 
-Objects are named by their handles (`handles.py`). args is a tuple, of which the last ones belong to the keyword
-arguments in `names`. `changed` answers a call that had mutable arguments (`in_place.py`), and returned None or was made
-with `true`, for tests that look at its arguments afterwards (`argument_use.py`). While a function runs it may call
+Objects are named by their handles (`Handles`). args is a tuple, of which the last ones belong to the keyword arguments
+in `names`. `changed` answers a call that had mutable arguments (`shared_objects.contents`), and returned None or was
+made with `true`, for tests that look at its arguments afterwards (`ArgumentUse`). While a function runs it may call
 functions of the test code: ["callback", index, args, names]. The answer is ["value", value] or ["raise", class, args],
 and further requests may come before it.
 
@@ -34,11 +34,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import CO_COROUTINE
 from types import BuiltinFunctionType, CoroutineType, FunctionType, MethodType, ModuleType
-from typing import Any
 
 from ..program import NotDefined, class_finder, describe_error, load, look_up, run_coroutine
-from ..wire import DICT_VIEWS, KNOWN_CODECS, MAX_DEPTH, Codecs, Decoder, Encoder, Json, ResultTooLarge, from_json
-from ..wire.json_lines import PartnerGone, PartnerLine
+from ..wire.decoding import Decoder
+from ..wire.encoding import DICT_VIEWS, MAX_DEPTH, Encoder
+from ..wire.foreign_values import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Value
+from ..wire.json_lines import PartnerGone, PartnerLine, from_json
 from .shared_objects import (
     BUILTIN_TYPES,
     EXCEPTIONS,
@@ -74,14 +75,14 @@ def run_serve(payload: bytes) -> None:
 class _Server:
     """Answers requests. Each of the methods in `_REQUESTS` answers one kind."""
 
-    def __init__(self, line: PartnerLine, namespace: dict[str, Any], codecs: dict[str, list[str]]) -> None:
+    def __init__(self, line: PartnerLine, namespace: dict[str, Value], codecs: dict[str, list[str]]) -> None:
         self._line = line
         self._namespace = namespace
         self._handles = Handles(namespace, codecs, self._call_back)
-        self._lender = Lender(self._handles)
+        self._lender = Lender(self._handles.encode, self._handles.decode_known)
         self._turn = threading.RLock()
 
-    def answer(self, request: list[Any]) -> None:
+    def answer(self, request: list[Value]) -> None:
         try:
             reply = _REQUESTS[request[0]](self, *request[1:])
         except PartnerGone:
@@ -111,7 +112,7 @@ class _Server:
         value = getattr(self._handles[handle], name)
         return self._lender.lend(value) or ["ok", self._handles.encode(value)]
 
-    def take(self, changed: list[Any]) -> Json:
+    def take(self, changed: list[Value]) -> Json:
         """Take over what the test code did to containers that it was lent."""
         self._lender.take(changed)
         return ["ok", None]
@@ -143,8 +144,8 @@ class _Server:
     def public(self) -> Json:
         return ["ok", [name for name in self._namespace if not name.startswith("_")]]
 
-    def _call(self, function: Callable[..., Any], args: Json, names: list[str], keep: bool) -> Json:
-        objects: list[Any] = []
+    def _call(self, function: Callable[..., Value], args: Json, names: list[str], keep: bool) -> Json:
+        objects: list[Value] = []
         values = self._handles.decode(args, objects)
         first = len(values) - len(names)
         result = function(*values[:first], **dict(zip(names, values[first:], strict=True)))
@@ -161,7 +162,7 @@ class _Server:
             return [*changed, self._handles.refer(result) if is_new_instance else self._handles.encode(result, known)]
         return ["ok", self._handles.refer(result) if is_new_instance else self._handles.encode(result)]
 
-    def _call_back(self, index: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def _call_back(self, index: int, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
         with self._turn:
             data = self._handles.encode((*args, *kwargs.values()))
             self._line.send(["callback", index, data, list(kwargs)])
@@ -189,46 +190,44 @@ class _Server:
             return ["error", {"$": "builtin", "v": kind if kind in EXCEPTIONS else "Exception"}, message, None, {}]
 
 
-_COPIES: Mapping[str, Callable[[Any], Any]] = {"__copy__": copy.copy, "__deepcopy__": copy.deepcopy}
+_COPIES: Mapping[str, Callable[[Value], Value]] = {"__copy__": copy.copy, "__deepcopy__": copy.deepcopy}
 
-_METHODS = (_Server.call, _Server.method, _Server.special, _Server.attribute, _Server.set)
-_LENDING = (_Server.take, _Server.changes)
 _REQUESTS: Mapping[str, Callable[..., Json]] = {
-    method.__name__: method for method in (*_METHODS, *_LENDING, _Server.name, _Server.entry, _Server.public)
+    name: getattr(_Server, name) for name in "call method special attribute set take changes name entry public".split()
 }
 
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 
-CallBack = Callable[[int, tuple[Any, ...], dict[str, Any]], Any]
+CallBack = Callable[[int, tuple[Value, ...], dict[str, Value]], Value]
 """Calls a function of the test code: its number, arguments and keyword arguments."""
 
 
 class Handles:
     """The objects that the test code knows, by handle."""
 
-    def __init__(self, namespace: Mapping[str, Any], codecs: Codecs, call_back: CallBack) -> None:
+    def __init__(self, namespace: Mapping[str, Value], codecs: Codecs, call_back: CallBack) -> None:
         self.codecs = {**KNOWN_CODECS, **codecs}
         self.find_class = class_finder(namespace, self.codecs)
         self._call_back = call_back
-        self._objects: list[Any] = []
+        self._objects: list[Value] = []
         self._handles: dict[int, int] = {}
-        self._callbacks: dict[int, Callable[..., Any]] = {}
+        self._callbacks: dict[int, Callable[..., Value]] = {}
         self._callback_indices: dict[int, int] = {}
         self._described: set[int] = set()
 
-    def __getitem__(self, handle: int) -> Any:
+    def __getitem__(self, handle: int) -> Value:
         return self._objects[handle]
 
-    def encode(self, value: Any, known: dict[int, int] | None = None) -> Json:
+    def encode(self, value: Value, known: dict[int, int] | None = None) -> Json:
         """Return the JSON of a value. known: the index, by id, of each object that the test code has."""
         return _Encoder(self, known).encode(value)
 
-    def decode_known(self, data: Json, known: Sequence[Any]) -> Any:
+    def decode_known(self, data: Json, known: Sequence[Value]) -> Value:
         """Return the value of JSON that may name objects that both sides have by their index."""
         return _Decoder(self, False, known).decode(data)
 
-    def decode(self, data: Json, tracked: list[Any] | None = None) -> Any:
+    def decode(self, data: Json, tracked: list[Value] | None = None) -> Value:
         """Return the value of an argument. tracked: a list to which the mutable objects in it are added."""
         decoder = _Decoder(self, tracked is not None)
         value = decoder.decode(data)
@@ -236,11 +235,11 @@ class Handles:
             tracked += decoder.tracked
         return value
 
-    def callback(self, index: int, name: str = "function") -> Callable[..., Any]:
+    def callback(self, index: int, name: str = "function") -> Callable[..., Value]:
         """Return a function that stands for one of the test code's."""
         if index not in self._callbacks:
 
-            def function(*args: Any, **kwargs: Any) -> Any:
+            def function(*args: Value, **kwargs: Value) -> Value:
                 return self._call_back(index, args, kwargs)
 
             function.__name__ = function.__qualname__ = name
@@ -248,11 +247,11 @@ class Handles:
             self._callback_indices[id(function)] = index
         return self._callbacks[index]
 
-    def knows(self, value: Any) -> bool:
+    def knows(self, value: Value) -> bool:
         """Return whether an object has a handle."""
         return id(value) in self._handles
 
-    def refer(self, value: Any) -> Json:
+    def refer(self, value: Value) -> Json:
         """Return how the test code is told of an object that stays here."""
         if (index := self._callback_indices.get(id(value))) is not None:
             return {"$": "callback", "v": index}
@@ -279,7 +278,7 @@ class Handles:
         self._described.add(handle)
         return {"$": "class", "v": handle, "is": self._describe(cls)}
 
-    def _handle_of(self, value: Any) -> int:
+    def _handle_of(self, value: Value) -> int:
         handle = self._handles.get(id(value))
         if handle is None:
             handle = self._handles[id(value)] = len(self._objects)
@@ -287,7 +286,7 @@ class Handles:
         return handle
 
     def _describe(self, cls: type) -> dict[str, Json]:
-        members: dict[str, Any] = {}
+        members: dict[str, Value] = {}
         for base in reversed(cls.__mro__[:-1]):
             members.update(vars(base))
         functions = {name: value for name, value in members.items() if type(value) is FunctionType and name[:2] != "__"}
@@ -321,22 +320,22 @@ class _Encoder(Encoder):
 
 
 class _Decoder(Decoder):
-    def __init__(self, handles: Handles, track: bool, known: Sequence[Any] = ()) -> None:
+    def __init__(self, handles: Handles, track: bool, known: Sequence[Value] = ()) -> None:
         super().__init__(handles.codecs, handles.find_class, known=known, track=track)
         self.handles = handles
 
-    def decode_foreign(self, tag: object, data: dict[str, Json]) -> Any:
+    def decode_foreign(self, tag: object, data: dict[str, Json]) -> Value:
         handler = _HANDLERS.get(str(tag))
         return super().decode_foreign(tag, data) if handler is None else handler(self, data)
 
-    def make_iterated(self, elements: list[Any], kind: str) -> Any:
+    def make_iterated(self, elements: list[Value], kind: str) -> Value:
         return make_view(elements, kind)
 
-    def numpy_module(self) -> Any:
+    def numpy_module(self) -> Value:
         return numpy_if_installed()
 
 
-_HANDLERS: Mapping[str, Callable[[_Decoder, dict[str, Json]], Any]] = {
+_HANDLERS: Mapping[str, Callable[[_Decoder, dict[str, Json]], Value]] = {
     "handle": lambda decoder, data: decoder.handles[data["v"]],
     "callback": lambda decoder, data: decoder.handles.callback(data["v"], data["name"]),
     "pull": lambda decoder, data: _pull(decoder.handles.callback(data["v"])),
@@ -346,7 +345,7 @@ _HANDLERS: Mapping[str, Callable[[_Decoder, dict[str, Json]], Any]] = {
 }
 
 
-def _pull(advance: Callable[[], Sequence[Any]]) -> Iterator[Any]:
+def _pull(advance: Callable[[], Sequence[Value]]) -> Iterator[Value]:
     """Yield what an iterator of the test code gives; each item is asked for when it is needed."""
     while item := advance():
         yield item[0]

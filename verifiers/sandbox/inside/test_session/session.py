@@ -27,17 +27,17 @@ import reprlib
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import CodeType, FrameType
-from typing import Any, NoReturn, TypeVar
+from typing import NoReturn, TypeVar
 
 from ..program import class_finder
 from ..test_code.library_functions import LIBRARY_OF
-from ..test_code.test_run import SHOWN_CHARS
-from ..wire import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Undecodable
+from ..test_code.test_run import SHOWN_CHARS, SolutionWatch
+from ..wire.foreign_values import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Undecodable, Value
 from ..wire.json_lines import PartnerGone, PartnerLine
-from .remote_objects import CannotIsolate, Receiver, RemoteFunction, RemoteObject, RemoteType, Sender
+from .remote_objects import CannotIsolate, RemoteFunction, RemoteObject, RemoteType, RemoteValues
 from .shared_objects import EXCEPTIONS, Borrower, restore
 
 MAX_SPECIAL_CALLS = 100_000
@@ -63,7 +63,7 @@ class NoSuchName(LookupError):
         super().__init__(f"the program does not define {name!r}")
 
 
-class Session:
+class Session(SolutionWatch):
     """The solution as the test code can use it.
 
     namespace: the test code's, which has the classes that instances arrive as. argument_use: tells after which calls
@@ -71,23 +71,21 @@ class Session:
     """
 
     def __init__(
-        self, namespace: Mapping[str, Any], codecs: Codecs, uses_numpy: bool, argument_use: ArgumentUse
+        self, namespace: Mapping[str, Value], codecs: Codecs, uses_numpy: bool, argument_use: ArgumentUse
     ) -> None:
-        self.broken_reason: str | None = None
-        """Why no test can pass any more."""
+        self.broken_reason = None
         self.isolation_problem: str | None = None
         """What the test code did that needs the solution in its own process."""
-        self.codecs = {**KNOWN_CODECS, **codecs}
+        self.codecs: dict[str, Sequence[str]] = {**KNOWN_CODECS, **codecs}
         self.find_class = class_finder(namespace, self.codecs)
         self.uses_numpy = uses_numpy
         """Whether arrays of numpy's are to arrive as such."""
         self._argument_use = argument_use
-        self._last_call: tuple[str, tuple[Any, ...], dict[str, Any], Any] | None = None
+        self._last_call: tuple[str, tuple[Value, ...], dict[str, Value], Value] | None = None
         self._line = PartnerLine()
         self._turn = threading.RLock()
-        self._sender = Sender(self.codecs)
-        self._receiver = Receiver(self, self._sender)
-        self._borrower = Borrower(self._sender, self._receiver)
+        self._values = RemoteValues(self)
+        self._borrower = Borrower(self._values.encode_known, self._values.decode)
         self._special_calls = 0
         self._asked_classes: dict[int, str] = {}
         """The handles of classes that the test code asked for by a name in capitals, and that name."""
@@ -107,7 +105,7 @@ class Session:
         if kind != "loaded":
             self._break_off(Undecodable("it does not say whether it is loaded"))
 
-    def look_up_entry(self, expression: str) -> Any:
+    def look_up_entry(self, expression: str) -> Value:
         """Return what an entry point stands for. Raises `NoSuchName`."""
         first, _, rest = expression.partition("()")
         if rest:
@@ -116,7 +114,7 @@ class Session:
         self._note_class(expression, target)
         return target
 
-    def look_up(self, name: str) -> Any:
+    def look_up(self, name: str) -> Value:
         """Return a global of the program. Raises `NoSuchName`."""
         if name in self.codecs:
             return self.find_class(name)
@@ -131,7 +129,7 @@ class Session:
             self._break_off(Undecodable("names are texts"))
         return names
 
-    def call(self, request: list[Any], shown: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call(self, request: list[Value], shown: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
         """Return the result of a call.
 
         request: the call or method call, without arguments. shown: the name of what is called, for reports.
@@ -154,15 +152,15 @@ class Session:
         arguments = [_show(value) for value in args] + [f"{key}={_show(value)}" for key, value in kwargs.items()]
         return [name, ", ".join(arguments)[:SHOWN_CHARS], "no value" if result is ... else _show(result)]
 
-    def get_attribute(self, handle: int, name: str) -> Any:
+    def get_attribute(self, handle: int, name: str) -> Value:
         """Return an attribute of an object of the solution."""
         return self._ask(["attribute", handle, name])
 
-    def set_attribute(self, handle: int, name: str, value: Any) -> None:
+    def set_attribute(self, handle: int, name: str, value: Value) -> None:
         """Set an attribute of an object of the solution."""
         self._ask(["set", handle, name, self._send_args(value)[0]])
 
-    def call_special(self, handle: int, name: str, *args: Any) -> Any:
+    def call_special(self, handle: int, name: str, *args: Value) -> Value:
         """Return the result of a method of the language, such as `__len__`."""
         self._special_calls += 1
         if self._special_calls > MAX_SPECIAL_CALLS:
@@ -189,12 +187,12 @@ class Session:
         self.isolation_problem = self.isolation_problem or reason
         raise CannotIsolate(reason)
 
-    def _note_class(self, name: str, target: Any) -> None:
+    def _note_class(self, name: str, target: Value) -> None:
         if type(target) is RemoteType and name.lstrip("_")[:1].isupper():
             self._asked_classes[target._truegold_class_handle] = name
 
-    def _send_args(self, value: Any) -> tuple[Json, list[Any]]:
-        return self._encode(lambda: self._sender.encode(value))
+    def _send_args(self, value: Value) -> tuple[Json, list[Value]]:
+        return self._encode(lambda: self._values.encode(value))
 
     def _encode(self, encode: Callable[[], Encoded]) -> Encoded:
         try:
@@ -208,12 +206,12 @@ class Session:
 
     def _ask(
         self,
-        request: list[Any],
-        objects: list[Any] | None = None,
+        request: list[Value],
+        objects: list[Value] | None = None,
         may_stop: bool = False,
         asked: str | None = None,
         keep: bool = False,
-    ) -> Any:
+    ) -> Value:
         """Return the value of the answer to a request, or raise the exception that it stands for.
 
         objects: the mutable objects of the arguments. may_stop: whether the answer may be a `StopIteration`. asked: the
@@ -228,16 +226,16 @@ class Session:
         error: BaseException
         try:
             if kind == "ok":
-                return self._receiver.decode(rest[0], asked=asked)
+                return self._values.decode(rest[0], asked=asked)
             if kind == "lent" and len(rest) == 3:
                 return self._borrower.borrow(*rest)
             if kind == "changed" and objects and len(rest) <= 1 + keep:
-                value = self._receiver.decode(rest[1], known=objects) if len(rest) > 1 else None
+                value = self._values.decode(rest[1], known=objects) if len(rest) > 1 else None
                 self._restore_arguments(rest[0], objects)
                 return value
             if kind != "error":
                 raise Undecodable("it is no answer to what was asked")
-            error = self._receiver.decode_exception(*rest)
+            error = self._values.decode_exception(*rest)
         except (Undecodable, LookupError, TypeError, ValueError, AttributeError) as problem:
             self._break_off(problem)
         if isinstance(error, _LOOP_ENDING) and not may_stop:
@@ -263,14 +261,14 @@ class Session:
         except (Undecodable, LookupError, TypeError, ValueError, AttributeError) as problem:
             self._break_off(problem)
 
-    def _restore_arguments(self, data: Json, objects: list[Any]) -> None:
-        parts = self._receiver.decode(data, known=objects)
+    def _restore_arguments(self, data: Json, objects: list[Value]) -> None:
+        parts = self._values.decode(data, known=objects)
         if type(parts) is not list or len(parts) != len(objects):
             raise Undecodable("not the contents of the arguments")
         for value, contents in zip(objects, parts, strict=True):
             restore(value, contents, self.codecs)
 
-    def _exchange(self, request: list[Any]) -> list[Any]:
+    def _exchange(self, request: list[Value]) -> list[Value]:
         """Send a request and return the answer, having called functions of the test code where that was asked."""
         with self._turn:
             if self.broken_reason is not None:
@@ -290,12 +288,12 @@ class Session:
                     self.broken_reason = self.broken_reason or "the test code broke off in the middle of a call"
             return reply
 
-    def _answer_callback(self, index: int, args: Json, names: list[str]) -> list[Any]:
+    def _answer_callback(self, index: int, args: Json, names: list[str]) -> list[Value]:
         """Call a function of the test code and return the answer to the solution."""
         if type(names) is not list or not all(type(name) is str for name in names):
             raise Undecodable("names of arguments are texts")
-        function = self._sender.function(index)
-        values = self._receiver.decode(args)
+        function = self._values.function(index)
+        values = self._values.decode(args)
         if type(values) is not tuple or len(values) < len(names):
             raise Undecodable("arguments are a tuple")
         first = len(values) - len(names)
@@ -308,7 +306,7 @@ class Session:
             return ["raise", *self._encode_error(error)]
 
     def _encode_error(self, error: BaseException) -> tuple[Json, Json]:
-        handle = self._receiver.class_handle(type(error))
+        handle = self._values.class_handle(type(error))
         if handle is not None:
             return {"$": "handle", "v": handle}, self._send_args(error.args)[0]
         builtin = next(kind for kind in type(error).__mro__ if EXCEPTIONS.get(kind.__name__) is kind)
@@ -323,7 +321,7 @@ class Session:
 class _ValueRepr(reprlib.Repr):
     """Shows values of the test code, cut, and remote objects by their class."""
 
-    def repr1(self, value: Any, level: int) -> str:
+    def repr1(self, value: Value, level: int) -> str:
         if isinstance(value, RemoteObject | RemoteFunction | RemoteType):
             kind = value if isinstance(value, RemoteType) else type(value)
             return f"<{type.__getattribute__(kind, '__name__')}>"  # Its own text would have to be asked for.
@@ -338,7 +336,7 @@ _REPR.maxlist = _REPR.maxtuple = _REPR.maxset = _REPR.maxfrozenset = _REPR.maxde
 _REPR.maxstring = _REPR.maxother = _REPR.maxlong = 200
 
 
-def _show(value: Any) -> str:
+def _show(value: Value) -> str:
     return _REPR.repr(value)[:SHOWN_CHARS]
 
 

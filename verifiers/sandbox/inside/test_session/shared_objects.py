@@ -1,4 +1,4 @@
-"""The types, exceptions and modules that both processes have, and may name instead of sending.
+"""Names the types, exceptions and modules that both processes have, and keeps alike the objects that both hold.
 
     int                  {"$": "builtin", "v": "int"}
     math.sqrt            {"$": "local", "v": ["math", "sqrt"]}
@@ -25,7 +25,7 @@ Containers of the solution's objects that test code got hold of, kept alike on b
 What an attribute holds travels as a copy. The mutable containers in it are lent: each gets an index under which both
 sides keep theirs. Before a request the test code's side sends the contents of those that the test code has changed, and
 after it takes the contents of those that the solution has changed. Their identity stays on both sides, as with
-arguments (`in_place.py`).
+arguments.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ import builtins
 import collections
 import importlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, ModuleType
-from typing import Any
 
-from ..wire import Json, Undecodable, to_json
+from ..wire.foreign_values import Json, Undecodable, Value
+from ..wire.json_lines import to_json
 
 BUILTIN_TYPES = {
     kind.__name__: kind
@@ -74,7 +74,7 @@ SPECIAL_METHODS = tuple(
 tells truth, because what such a method of the solution says about a value is no evidence."""
 
 
-def local_name(value: Any) -> list[str] | None:
+def local_name(value: Value) -> list[str] | None:
     """Return [module, name] of what goes by its own name in a shared module."""
     name, module = getattr(value, "__name__", None), getattr(value, "__module__", None)
     if not isinstance(name, str) or not isinstance(module, str):
@@ -84,7 +84,7 @@ def local_name(value: Any) -> list[str] | None:
     return local_name_as_asked(name, value, candidates)
 
 
-def local_name_as_asked(name: str, value: Any, modules: Sequence[str] = SHARED_MODULES) -> list[str] | None:
+def local_name_as_asked(name: str, value: Value, modules: Sequence[str] = SHARED_MODULES) -> list[str] | None:
     """Return [module, name] where a shared module has the value under the name that was asked for."""
     for module in modules:
         loaded = sys.modules.get(module)
@@ -93,7 +93,7 @@ def local_name_as_asked(name: str, value: Any, modules: Sequence[str] = SHARED_M
     return None
 
 
-def local_object(module: object, name: object) -> Any:
+def local_object(module: object, name: object) -> Value:
     """Return what a shared module has under a name. Raises LookupError where it may not be named."""
     if module not in SHARED_MODULES:
         raise LookupError(f"{str(module)[:100]} is not among the shared modules")
@@ -125,7 +125,7 @@ def shared_module(name: str) -> ModuleType:
         raise LookupError(name) from None
 
 
-def builtin_name(value: Any) -> str | None:
+def builtin_name(value: Value) -> str | None:
     """Return the name of a builtin type, exception or function; None for anything else."""
     name = str(getattr(value, "__name__", None))
     if isinstance(value, type | BuiltinFunctionType) and vars(builtins).get(name) is value:
@@ -144,7 +144,7 @@ def library_exception(module: object, name: object) -> type[Exception]:
     return kind
 
 
-def numpy_if_installed() -> Any:
+def numpy_if_installed() -> Value:
     """Return numpy, or None."""
     try:
         import numpy
@@ -153,7 +153,7 @@ def numpy_if_installed() -> Any:
     return numpy
 
 
-def make_view(elements: list[Any], kind: str) -> Any:
+def make_view(elements: list[Value], kind: str) -> Value:
     """Return a view of a dict where the elements are of one, else an iterator."""
     if kind == "dict_keys":
         return dict.fromkeys(elements).keys()
@@ -164,7 +164,7 @@ def make_view(elements: list[Any], kind: str) -> Any:
     return iter(elements)
 
 
-def contents(value: Any, fields_of: Mapping[str, Sequence[str]]) -> list[Any]:
+def contents(value: Value, fields_of: Mapping[str, Sequence[str]]) -> list[Value]:
     """Return the contents of a mutable object of an argument."""
     if isinstance(value, dict):
         return [[key, element] for key, element in dict.items(value)]
@@ -173,7 +173,7 @@ def contents(value: Any, fields_of: Mapping[str, Sequence[str]]) -> list[Any]:
     return [getattr(value, field, None) for field in _field_names(value, fields_of)]
 
 
-def restore(value: Any, parts: Any, fields_of: Mapping[str, Sequence[str]]) -> None:
+def restore(value: Value, parts: Value, fields_of: Mapping[str, Sequence[str]]) -> None:
     """Replace the contents of an object by `parts`. Raises `Undecodable` or TypeError for what it cannot contain."""
     if type(parts) is not list:
         raise Undecodable("the contents of an argument are a list")
@@ -199,7 +199,7 @@ def restore(value: Any, parts: Any, fields_of: Mapping[str, Sequence[str]]) -> N
             object.__setattr__(value, field, part)
 
 
-def _field_names(value: Any, fields_of: Mapping[str, Sequence[str]]) -> Sequence[str]:
+def _field_names(value: Value, fields_of: Mapping[str, Sequence[str]]) -> Sequence[str]:
     return next((fields_of[above.__name__] for above in type(value).__mro__ if above.__name__ in fields_of), ())
 
 
@@ -218,101 +218,87 @@ _LENDABLE = frozenset({*_PAIRS, list, set, bytearray, collections.deque, array.a
 _LOOKED_INTO = frozenset({*_LENDABLE, tuple, frozenset}) - {bytearray, array.array}
 
 
-class Lender:
-    """The solution's side. handles: the objects that the test code knows, which encode and decode."""
+class _SharedContainers:
+    """One side's containers, by their index. encode, decode: turn values into JSON and back, in which objects that both
+    sides have are named by their index."""
 
-    def __init__(self, handles: Any) -> None:
-        self._handles = handles
-        self._objects: list[Any] = []
-        self._indices: dict[int, int] = {}
-        self._last_sent: list[bytes] = []
+    def __init__(
+        self, encode: Callable[[Value, dict[int, int]], Json], decode: Callable[[Json, Sequence[Value]], Value]
+    ) -> None:
+        self.objects: list[Value] = []
+        self.indices: dict[int, int] = {}
+        self.encode = encode
+        self._decode = decode
+        self._last_texts: list[bytes] = []
 
-    def lend(self, value: Any) -> list[Any] | None:
-        """Return the answer that lends an attribute's value; None where it is not lent."""
-        if type(value) not in _LENDABLE:
-            return None
-        containers = _containers(value)
-        if containers is None:
-            return None
-        fresh = [container for container in containers if id(container) not in self._indices]
-        if len(self._objects) + len(fresh) > MAX_LENT:
-            return None
-        for container in fresh:
-            self._indices[id(container)] = len(self._objects)
-            self._objects.append(container)
-            self._last_sent.append(b"")
-        shells = self._handles.encode([_empty_copy(container) for container in fresh])
-        return ["lent", self._indices[id(value)], shells, self.changes()]
+    def add(self, container: Value) -> None:
+        """Give a container the next index."""
+        self.indices[id(container)] = len(self.objects)
+        self.objects.append(container)
+        self._last_texts.append(b"")
 
-    def changes(self) -> Json:
-        """Return the contents of what has changed since it was last sent: pairs of index and contents."""
+    def take(self, changed: Json) -> None:
+        """Put contents that the other side has changed into the containers of this one. Raises `Undecodable`."""
+        if type(changed) is not list:
+            raise Undecodable("changes are a list")
+        for index, data in changed:
+            if type(index) is not int or not 0 <= index < len(self.objects):
+                raise Undecodable("it changes what it has not lent")
+            restore(self.objects[index], self._decode(data, self.objects), {})
+            self._last_texts[index] = b""
+
+    def changes(self) -> list[Json]:
+        """Return the contents of what has changed since the last time: pairs of index and contents."""
         changed = []
-        for index, value in enumerate(self._objects):
-            data = self._handles.encode(contents(value, {}), self._indices)
-            if (text := to_json(data)) != self._last_sent[index]:
-                self._last_sent[index] = text
+        for index, value in enumerate(self.objects):
+            data = self.encode(contents(value, {}), self.indices)
+            if (text := to_json(data)) != self._last_texts[index]:
+                self._last_texts[index] = text
                 changed.append([index, data])
         return changed
 
-    def take(self, changed: Sequence[Any]) -> None:
-        """Put contents that the test code has changed into the solution's objects."""
-        for index, data in changed:
-            restore(self._objects[index], self._handles.decode_known(data, self._objects), {})
-            self._last_sent[index] = b""
+
+class Lender(_SharedContainers):
+    """The solution's side."""
+
+    def lend(self, value: Value) -> list[Json] | None:
+        """Return the answer that lends an attribute's value; None where it is not lent."""
+        containers = _containers(value) if type(value) in _LENDABLE else None
+        if containers is None:
+            return None
+        fresh = [container for container in containers if id(container) not in self.indices]
+        if len(self.objects) + len(fresh) > MAX_LENT:
+            return None
+        for container in fresh:
+            self.add(container)
+        shells = self.encode([_empty_copy(container) for container in fresh], {})
+        return ["lent", self.indices[id(value)], shells, self.changes()]
 
 
-class Borrower:
-    """The test code's side. sender, receiver: what encodes and decodes."""
+class Borrower(_SharedContainers):
+    """The test code's side."""
 
-    def __init__(self, sender: Any, receiver: Any) -> None:
-        self._sender = sender
-        self._receiver = receiver
-        self.objects: list[Any] = []
-        self._indices: dict[int, int] = {}
-        self._last_seen: list[bytes] = []
-
-    def borrow(self, index: Json, shells: Json, changed: Json) -> Any:
+    def borrow(self, index: Json, shells: Json, changed: Json) -> Value:
         """Return the test code's own object for a container that is lent. Raises `Undecodable`."""
-        for shell in self._receiver.decode(shells):
+        for shell in self._decode(shells, ()):
             if type(shell) not in _LENDABLE or len(self.objects) >= MAX_LENT:
                 raise Undecodable("what it lends is no container")
-            self._indices[id(shell)] = len(self.objects)
-            self.objects.append(shell)
-            self._last_seen.append(b"")
+            self.add(shell)
         self.take(changed)
         if type(index) is not int or not 0 <= index < len(self.objects):
             raise Undecodable("it lends what it has not described")
         return self.objects[index]
 
     def take(self, changed: Json) -> None:
-        """Put contents that the solution has changed into the test code's objects. Raises `Undecodable`."""
-        if type(changed) is not list:
-            raise Undecodable("changes are a list")
-        for index, data in changed:
-            if type(index) is not int or not 0 <= index < len(self.objects):
-                raise Undecodable("it changes what it has not lent")
-            restore(self.objects[index], self._receiver.decode(data, known=self.objects), {})
+        """Put contents that the solution has changed into the test code's objects, which then have not changed them."""
+        super().take(changed)
         for index, _ in changed:
-            self._last_seen[index] = to_json(self._encode(index))
-
-    def changes(self) -> list[Any]:
-        """Return the contents of what the test code has changed: pairs of index and contents."""
-        changed = []
-        for index in range(len(self.objects)):
-            data = self._encode(index)
-            if (text := to_json(data)) != self._last_seen[index]:
-                self._last_seen[index] = text
-                changed.append([index, data])
-        return changed
-
-    def _encode(self, index: int) -> Json:
-        data: Json = self._sender.encode_known(contents(self.objects[index], {}), self._indices)
-        return data
+            self._last_texts[index] = to_json(self.encode(contents(self.objects[index], {}), self.indices))
 
 
-def _containers(value: Any) -> list[Any] | None:
+def _containers(value: Value) -> list[Value] | None:
     """Return a container and all mutable ones in it; None where there are too many or too large ones."""
-    containers: dict[int, Any] = {}
+    containers: dict[int, Value] = {}
     waiting, looked_at = [value], 0
     while waiting:
         container = waiting.pop()
@@ -331,7 +317,7 @@ def _containers(value: Any) -> list[Any] | None:
     return list(containers.values())
 
 
-def _empty_copy(value: Any) -> Any:
+def _empty_copy(value: Value) -> Value:
     if isinstance(value, collections.deque):
         return collections.deque(maxlen=value.maxlen)
     if isinstance(value, array.array):

@@ -32,7 +32,6 @@ import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any
 
 from ..program import PRELUDE_FILE, describe_error, run_source
 from ..test_code.library_functions import (
@@ -45,8 +44,8 @@ from ..test_code.library_functions import (
 )
 from ..test_code.statements import Plan, plan_units
 from ..test_code.test_run import FILE, Report, run_code, seed_randomness
-from ..wire import from_json
-from ..wire.json_lines import write_result
+from ..wire.foreign_values import Value
+from ..wire.json_lines import from_json, write_result
 from .remote_objects import TEST_MODULE, CannotIsolate
 from .session import ArgumentUse, NoSuchName, NotLoaded, Session, SolutionGone
 from .shared_objects import shared_module
@@ -84,7 +83,7 @@ def run_tests(payload: bytes) -> None:
 
 
 def _run_against_solution(
-    request: dict[str, Any], plan: Plan, namespace: dict[str, Any], session: Session, report: Report
+    request: dict[str, Value], plan: Plan, namespace: dict[str, Value], session: Session, report: Report
 ) -> None:
     entry_point = request["entry_point"]
     names = SolutionNames(session, plan.tree, entry_point)
@@ -109,7 +108,7 @@ def _run_against_solution(
     run_code(plan, request["code"], namespace, candidate, report, request["kind"] == "unittest")
 
 
-class SolutionNames(dict[str, Any]):
+class SolutionNames(dict[str, Value]):
     """The built-in names of test code, and behind them the solution's, for `__builtins__` of a namespace."""
 
     def __init__(self, session: Session, tree: ast.Module, entry_point: str | None) -> None:
@@ -120,7 +119,7 @@ class SolutionNames(dict[str, Any]):
         for name in tested_builtins(tree, entry_point):
             self.pop(name, None)
 
-    def __missing__(self, name: str) -> Any:
+    def __missing__(self, name: str) -> Value:
         if name.startswith("__"):
             raise KeyError(name)
         if name in self._modules:
@@ -156,7 +155,7 @@ class SolutionModule(ModuleType):
         self.__dict__["_truegold"] = (names, session)
         self.__path__ = []
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Value:
         names, session = self.__dict__["_truegold"]
         if name == "__all__":
             return [name for name in session.public_names() if _may_be_imported(name, names)]
@@ -183,7 +182,7 @@ class SolutionFinder(MetaPathFinder, Loader):
         self._session = session
         self._tested = {entry_point.partition(".")[0].removesuffix("()")} if entry_point else set()
 
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+    def find_spec(self, name: str, path: Value = None, target: Value = None) -> ModuleSpec | None:
         """Return how to load a name that means the solution; None for other names."""
         parent, _, last = name.rpartition(".")
         # `src.calculator` is the solution too, but `from solution import add` does not mean a module `solution.add`.

@@ -31,30 +31,3 @@ Containers nested more than 100 deep are opaque; a list or dict that stands twic
 
 `json_lines.py` also writes such lines to the descriptors of a job.
 """
-
-from .decoding import Decoder, decode
-from .encoding import DICT_VIEWS, MAX_DEPTH, MAX_ENCODED, Encoder, are_plain, encode
-from .foreign_values import KNOWN_CODECS, Array, Codecs, Instance, Iterated, Json, Opaque, ResultTooLarge, Undecodable
-from .json_lines import from_json, to_json
-
-__all__ = [
-    "DICT_VIEWS",
-    "KNOWN_CODECS",
-    "MAX_DEPTH",
-    "MAX_ENCODED",
-    "Array",
-    "Codecs",
-    "Decoder",
-    "Encoder",
-    "Instance",
-    "Iterated",
-    "Json",
-    "Opaque",
-    "ResultTooLarge",
-    "Undecodable",
-    "are_plain",
-    "decode",
-    "encode",
-    "from_json",
-    "to_json",
-]

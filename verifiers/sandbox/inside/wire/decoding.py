@@ -15,10 +15,20 @@ import decimal
 import fractions
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from .encoding import MAX_INT_BITS
-from .foreign_values import ARRAY_TYPES, KNOWN_CODECS, Array, Codecs, Instance, Iterated, Json, Opaque, Undecodable
+from .foreign_values import (
+    ARRAY_TYPES,
+    KNOWN_CODECS,
+    Array,
+    Codecs,
+    Instance,
+    Iterated,
+    Json,
+    Opaque,
+    Undecodable,
+    Value,
+)
 
 MAX_NESTED = 120
 """How deep containers may nest. Stops nesting that overflows the stack here."""
@@ -67,20 +77,20 @@ class Decoder:
         self,
         codecs: Codecs | None = None,
         classes: Callable[[str], type] | None = None,
-        known: Sequence[Any] = (),
+        known: Sequence[Value] = (),
         track: bool = False,
     ) -> None:
         self._codecs = {**KNOWN_CODECS, **codecs} if codecs else KNOWN_CODECS
         self._classes = classes
         self._known = known
         self._track = track
-        self._nodes: list[Any] = []
+        self._nodes: list[Value] = []
         self._tracked_nodes: set[int] = set()
         self._compared = 0
         self._ranged = 0
-        self.tracked: list[Any] = []
+        self.tracked: list[Value] = []
 
-    def decode(self, data: Json) -> Any:
+    def decode(self, data: Json) -> Value:
         """Return the value of a message. Raises `Undecodable`."""
         try:
             return self._decode_message(data)
@@ -89,41 +99,41 @@ class Decoder:
         except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError) as error:
             raise Undecodable(f"not a value: {type(error).__name__}: {str(error)[:SHOWN_CHARS]}") from error
 
-    def decode_foreign(self, tag: object, data: dict[str, Json]) -> Any:
+    def decode_foreign(self, tag: object, data: dict[str, Json]) -> Value:
         """Return the value of a tag that the codec itself has no meaning for."""
         raise Undecodable(f"unknown tag {str(tag)[:SHOWN_CHARS]!r}")
 
-    def numpy_module(self) -> Any:
+    def numpy_module(self) -> Value:
         """Return numpy where arrays are to be arrays, else None."""
         return None
 
-    def make_iterated(self, elements: list[Any], kind: str) -> Any:
+    def make_iterated(self, elements: list[Value], kind: str) -> Value:
         """Return what stands for an iterator of this kind."""
         return Iterated(elements, kind)
 
-    def make_named_tuple(self, elements: tuple[Any, ...], data: dict[str, Json]) -> Any:
+    def make_named_tuple(self, elements: tuple[Value, ...], data: dict[str, Json]) -> Value:
         """Return what stands for a named tuple, whose names are in `data`."""
         return elements
 
-    def decode_part(self, data: Json, depth: int) -> Any:
+    def decode_part(self, data: Json, depth: int) -> Value:
         """Return the value of JSON within `depth` containers."""
         kind = type(data)
         if kind is list:
-            elements: list[Any] = self._track_object([])
+            elements: list[Value] = self._track_object([])
             elements += self.decode_items(data, depth)
             return elements
         if kind is not dict:
             return data
         _bound_depth(depth)
         if "$" not in data:
-            mapping: dict[str, Any] = self._track_object({})
+            mapping: dict[str, Value] = self._track_object({})
             for key, part in data.items():
                 mapping[key] = self.decode_part(part, depth + 1)
             return mapping
         handler = _HANDLERS.get(data["$"])
         return self.decode_foreign(data["$"], data) if handler is None else handler(self, data, depth)
 
-    def decode_items(self, data: list[Json], depth: int) -> list[Any]:
+    def decode_items(self, data: list[Json], depth: int) -> list[Value]:
         """Return the elements of a container."""
         if type(data) is not list:
             raise Undecodable(f"a list was expected, got {type(data).__name__}")
@@ -134,7 +144,7 @@ class Decoder:
         deeper = depth + 1
         return [self.decode_part(part, deeper) for part in data]
 
-    def _decode_message(self, data: Json) -> Any:
+    def _decode_message(self, data: Json) -> Value:
         if type(data) is not dict or data.get("$") != "graph":
             return self.decode_part(data, 0)
         entries = data["nodes"]
@@ -149,41 +159,38 @@ class Decoder:
                     object.__setattr__(node, field, decoded)
         return body
 
-    def _new_object(self, name: str) -> Any:
+    def _new_object(self, name: str) -> Value:
         if name not in self._codecs:
             raise Undecodable(f"unknown class {str(name)[:SHOWN_CHARS]!r}")
         return Instance(name, {}) if self._classes is None else object.__new__(self._classes(name))
 
-    def _track_object(self, made: Any) -> Any:
+    def _track_object(self, made: Value) -> Value:
         """Return the object. It is tracked here because it gets its index before its parts do."""
         if self._track:
             self.tracked.append(made)
         return made
 
-    def _node(self, data: dict[str, Json], depth: int) -> Any:
+    def _node(self, data: dict[str, Json], depth: int) -> Value:
         index = _checked_index(data["v"], self._nodes)
         if index not in self._tracked_nodes:
             self._tracked_nodes.add(index)
             self._track_object(self._nodes[index])
         return self._nodes[index]
 
-    def _known_object(self, data: dict[str, Json], depth: int) -> Any:
+    def _known_object(self, data: dict[str, Json], depth: int) -> Value:
         known = self.tracked if self._track else self._known
         return known[_checked_index(data["v"], known)]
 
-    def _tuple(self, data: dict[str, Json], depth: int) -> Any:
+    def _tuple(self, data: dict[str, Json], depth: int) -> Value:
         made = tuple(self.decode_items(data["v"], depth))
         return self.make_named_tuple(made, data) if "names" in data else made
 
-    def _set(self, data: dict[str, Json], depth: int) -> set[Any]:
-        made: set[Any] = self._track_object(set())
+    def _set(self, data: dict[str, Json], depth: int) -> set[Value]:
+        made: set[Value] = self._track_object(set())
         made.update(self._checked_keys(self.decode_items(data["v"], depth)))
         return made
 
-    def _frozenset(self, data: dict[str, Json], depth: int) -> frozenset[Any]:
-        return frozenset(self._checked_keys(self.decode_items(data["v"], depth)))
-
-    def _mapping(self, data: dict[str, Json], depth: int) -> Any:
+    def _mapping(self, data: dict[str, Json], depth: int) -> Value:
         made = self._track_object(_MAPPINGS[data["$"]]())
         deeper = depth + 1
         pairs = [(self.decode_part(key, deeper), self.decode_part(value, deeper)) for key, value in data["v"]]
@@ -192,7 +199,7 @@ class Decoder:
             made[key] = value
         return made
 
-    def _checked_keys(self, keys: list[Any]) -> list[Any]:
+    def _checked_keys(self, keys: list[Value]) -> list[Value]:
         """Return the keys. Raises `Undecodable` where building a dict of them is costly."""
         if len(keys) <= FEW_KEYS:
             return keys
@@ -211,21 +218,15 @@ class Decoder:
         self._ranged += min(length, MAX_RANGE + 1)
         return made if self._ranged <= MAX_RANGE else Opaque("range")
 
-    def _bytearray(self, data: dict[str, Json], depth: int) -> Any:
-        return self._track_object(bytearray(_decode_bytes(data["v"])))
-
-    def _deque(self, data: dict[str, Json], depth: int) -> Any:
+    def _deque(self, data: dict[str, Json], depth: int) -> Value:
         longest, *parts = data["v"]
         made = self._track_object(collections.deque(maxlen=longest))
         made.extend(self.decode_items(parts, depth))
         return made
 
-    def _array(self, data: dict[str, Json], depth: int) -> Any:
+    def _array(self, data: dict[str, Json], depth: int) -> Value:
         typecode, *parts = data["v"]
         return self._track_object(array.array(typecode, self.decode_items(parts, depth)))
-
-    def _iterator(self, data: dict[str, Json], depth: int) -> Any:
-        return self.make_iterated(self.decode_items(data["v"], depth), str(data["of"])[:SHOWN_CHARS])
 
 
 def _bound_depth(depth: int) -> None:
@@ -233,7 +234,7 @@ def _bound_depth(depth: int) -> None:
         raise Undecodable(f"more than {MAX_NESTED} containers within each other")
 
 
-def _checked_index(index: Json, objects: Sequence[Any]) -> int:
+def _checked_index(index: Json, objects: Sequence[Value]) -> int:
     if type(index) is not int or not 0 <= index < len(objects):
         raise Undecodable("it refers to an object that is not there")
     return index
@@ -276,7 +277,7 @@ def _make_fraction(numerator: int, denominator: int) -> fractions.Fraction:
     return fractions.Fraction(numerator, denominator)
 
 
-def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Any:
+def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
     """Return numpy's array, or an `Array` in its place. Raises `Undecodable`."""
     dtype, shape, flat = data["dtype"], data["shape"], decoder.decode_items(data["v"], depth)
     longest = max(MAX_EMPTY, len(flat))
@@ -292,7 +293,7 @@ def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Any:
     return Array(dtype, tuple(shape), _nest(flat, shape))
 
 
-def _decode_scalar(decoder: Decoder, data: dict[str, Json], depth: int) -> Any:
+def _decode_scalar(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
     """Return numpy's number, or a plain one in its place. Raises `Undecodable`."""
     item = decoder.decode_part(data["v"], depth + 1)
     if data["dtype"] not in ARRAY_TYPES or type(item) not in (bool, int, float, complex, str):
@@ -301,7 +302,7 @@ def _decode_scalar(decoder: Decoder, data: dict[str, Json], depth: int) -> Any:
     return item if numpy is None else numpy.dtype(data["dtype"]).type(item)
 
 
-def _nest(flat: list[Any], shape: Sequence[int]) -> Any:
+def _nest(flat: list[Value], shape: Sequence[int]) -> Value:
     """Return the items as nested lists; the item itself where shape is ()."""
     if not shape:
         return flat[0]
@@ -312,8 +313,8 @@ def _nest(flat: list[Any], shape: Sequence[int]) -> Any:
     return level
 
 
-def _from_text(make: Callable[[str], Any]) -> Callable[[Decoder, dict[str, Json], int], Any]:
-    def handler(decoder: Decoder, data: dict[str, Json], depth: int) -> Any:
+def _from_text(make: Callable[[str], Value]) -> Callable[[Decoder, dict[str, Json], int], Value]:
+    def handler(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
         if type(data["v"]) is not str:
             raise Undecodable(f"a text was expected, got {type(data['v']).__name__}")
         return make(data["v"])
@@ -321,27 +322,23 @@ def _from_text(make: Callable[[str], Any]) -> Callable[[Decoder, dict[str, Json]
     return handler
 
 
-def _from_parts(make: Callable[..., Any]) -> Callable[[Decoder, dict[str, Json], int], Any]:
-    def handler(decoder: Decoder, data: dict[str, Json], depth: int) -> Any:
+def _from_parts(make: Callable[..., Value]) -> Callable[[Decoder, dict[str, Json], int], Value]:
+    def handler(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
         return make(*decoder.decode_items(data["v"], depth))
 
     return handler
 
 
-_MAPPINGS: Mapping[str, Callable[[], Any]] = {
-    "dict": dict,
-    "Counter": collections.Counter,
-    "OrderedDict": collections.OrderedDict,
-    "defaultdict": collections.defaultdict,
-}
+_DICTS: tuple[type, ...] = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
+_MAPPINGS: Mapping[str, Callable[[], Value]] = {kind.__name__: kind for kind in _DICTS}
 
-_HANDLERS: Mapping[str, Callable[[Any, dict[str, Json], int], Any]] = {
+_HANDLERS: Mapping[str, Callable[[Value, dict[str, Json], int], Value]] = {
     "tuple": Decoder._tuple,
     "set": Decoder._set,
-    "frozenset": Decoder._frozenset,
+    "frozenset": lambda self, data, depth: frozenset(self._checked_keys(self.decode_items(data["v"], depth))),
     **dict.fromkeys(_MAPPINGS, Decoder._mapping),
     "bytes": _from_text(_decode_bytes),
-    "bytearray": Decoder._bytearray,
+    "bytearray": lambda self, data, depth: self._track_object(bytearray(_decode_bytes(data["v"]))),
     "int": _from_text(_decode_int),
     "float": _from_text(_decode_float),
     "str": _from_text(lambda text: _decode_bytes(text).decode("utf-8", "surrogatepass")),
@@ -359,13 +356,15 @@ _HANDLERS: Mapping[str, Callable[[Any, dict[str, Json], int], Any]] = {
     "timedelta": _from_parts(datetime.timedelta),
     "ndarray": _decode_array,
     "scalar": _decode_scalar,
-    "iterator": Decoder._iterator,
+    "iterator": lambda self, data, depth: self.make_iterated(
+        self.decode_items(data["v"], depth), str(data["of"])[:SHOWN_CHARS]
+    ),
     "node": Decoder._node,
     "known": Decoder._known_object,
     "opaque": _from_text(lambda text: Opaque(text[:SHOWN_CHARS])),
 }
 
 
-def decode(data: Json, codecs: Codecs | None = None) -> Any:
+def decode(data: Json, codecs: Codecs | None = None) -> Value:
     """Return the value. Raises `Undecodable`. Objects of known classes come as `Instance`, arrays as `Array`."""
     return Decoder(codecs).decode(data)

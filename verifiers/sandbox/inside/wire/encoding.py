@@ -2,13 +2,7 @@
 
 The encoder runs where the program runs, which may have changed everything it uses, so nobody believes a message because
 an encoder wrote it. It owes exactness to honest programs, a bounded size, and speed: flat lists of numbers or texts are
-looked through at C speed and stand in the JSON as they are. So does plain data, which JSON says exactly as it stands:
-most arguments, and most results.
-
-    are_plain([1, "x", [2.5, None], {"k": True}])       True
-    are_plain([(1, 2)]), are_plain([math.nan])           False, False: they need a tag
-
-Who knows this of a thousand values can write, read and compare them all at once.
+looked through at C speed and stand in the JSON as they are.
 """
 
 from __future__ import annotations
@@ -22,10 +16,20 @@ import fractions
 import itertools
 import math
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
 
-from .foreign_values import ARRAY_TYPES, KNOWN_CODECS, Array, Codecs, Instance, Iterated, Json, Opaque, ResultTooLarge
+from .foreign_values import (
+    ARRAY_TYPES,
+    KNOWN_CODECS,
+    Array,
+    Codecs,
+    Instance,
+    Iterated,
+    Json,
+    Opaque,
+    ResultTooLarge,
+    Value,
+)
 
 MAX_DEPTH = 100
 """How deep containers may nest; deeper ones are opaque. Stops nesting that overflows the stack of a JSON reader."""
@@ -45,11 +49,7 @@ JSON_INT = 1 << 13_000
 _EMPTY: dict[object, object] = {}
 DICT_VIEWS = (type(_EMPTY.keys()), type(_EMPTY.values()), type(_EMPTY.items()))
 
-_NUMBERS = {int, float}
-_FLAT_BUT_TEXT = {*_NUMBERS, bool, type(None)}
-_FLAT = {*_FLAT_BUT_TEXT, str}
-_JSON = {*_FLAT, list, dict}
-_DATA = {*_JSON, tuple}
+_NUMBERS = {int, float, bool, type(None)}
 
 
 class Encoder:
@@ -109,7 +109,7 @@ class Encoder:
         if self._left < 0:
             raise ResultTooLarge("the value is larger than one result may be")
 
-    def encode_items(self, elements: list[Any], depth: int) -> list[Json]:
+    def encode_items(self, elements: list[Value], depth: int) -> list[Json]:
         """Return the JSON of the elements of a container, which `spend` has counted already."""
         if self._is_flat(elements):
             return elements
@@ -174,14 +174,14 @@ class Encoder:
                 return form(self, value, depth)
         return self.encode_foreign(value, depth)
 
-    def _is_flat(self, elements: list[Any]) -> bool:
+    def _is_flat(self, elements: list[Value]) -> bool:
         """Return whether JSON can say all the elements as they stand."""
         kinds = set(map(type, elements))
         if kinds == {str}:
             text = "".join(elements)
             self.spend(len(text))
             return text.isascii() or _is_encodable(text)
-        if not kinds <= _FLAT_BUT_TEXT:
+        if not kinds <= _NUMBERS:
             return False
         numbers = list(filter(None, elements))
         try:
@@ -211,20 +211,20 @@ class Encoder:
             return value
         return {"$": "str", "v": _base64_text(value.encode("utf-8", "surrogatepass"))}
 
-    def _list(self, value: list[Any], depth: int) -> Json:
+    def _list(self, value: list[Value], depth: int) -> Json:
         if depth > MAX_DEPTH:
             return self.encode_foreign(value, depth)
         self.spend(8 + 4 * len(value))
         reference = self.refer_to_known(value)
         return self.encode_items(value, depth) if reference is None else reference
 
-    def _tuple(self, value: tuple[Any, ...], depth: int) -> Json:
+    def _tuple(self, value: tuple[Value, ...], depth: int) -> Json:
         if depth > MAX_DEPTH:
             return self.encode_foreign(value, depth)
         self.spend(8 + 4 * len(value))
         return {"$": "tuple", "v": self.encode_items(list(value), depth)}
 
-    def _dict(self, value: dict[Any, Any], depth: int) -> Json:
+    def _dict(self, value: dict[Value, Value], depth: int) -> Json:
         if depth > MAX_DEPTH:
             return self.encode_foreign(value, depth)
         reference = self.refer_to_known(value)
@@ -260,19 +260,22 @@ def _base64_text(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
-_Form = Callable[[Encoder, Any, int], Json]
+_Form = Callable[[Encoder, Value, int], Json]
 """A function of an encoder, a value and its depth that returns JSON."""
 
 
 def _container_form(
-    tag: str, encode_parts: Callable[[Encoder, Any, int], list[Json]], size: int | None = None, is_mutable: bool = False
+    tag: str,
+    encode_parts: Callable[[Encoder, Value, int], list[Json]],
+    size: int | None = None,
+    is_mutable: bool = False,
 ) -> _Form:
     """Return the form of a container; a mutable one may be named instead, where both sides have it.
 
     size: what a value with a fixed number of parts counts.
     """
 
-    def form(encoder: Encoder, value: Any, depth: int) -> Json:
+    def form(encoder: Encoder, value: Value, depth: int) -> Json:
         if depth > MAX_DEPTH:
             return encoder.encode_foreign(value, depth)
         if is_mutable and (known := encoder.refer_to_known(value)) is not None:
@@ -283,7 +286,7 @@ def _container_form(
     return form
 
 
-def _collection_form(tag: str, parts: Callable[[Any], list[Any]], is_mutable: bool = False) -> _Form:
+def _collection_form(tag: str, parts: Callable[[Value], list[Value]], is_mutable: bool = False) -> _Form:
     return _container_form(
         tag, lambda encoder, value, depth: encoder.encode_items(parts(value), depth), None, is_mutable
     )
@@ -302,8 +305,8 @@ def _record_form(tag: str, *names: str) -> _Form:
     )
 
 
-def _text_form(tag: str, spell: Callable[[Any], str]) -> _Form:
-    def form(encoder: Encoder, value: Any, depth: int) -> Json:
+def _text_form(tag: str, spell: Callable[[Value], str]) -> _Form:
+    def form(encoder: Encoder, value: Value, depth: int) -> Json:
         text = spell(value)
         encoder.spend(16 + len(text))
         return {"$": tag, "v": text}
@@ -330,7 +333,7 @@ def _encode_tuple_subclass(encoder: Encoder, value: tuple[object, ...], depth: i
     return data
 
 
-def _encode_numpy(encoder: Encoder, value: Any, numpy: Any, depth: int) -> Json:
+def _encode_numpy(encoder: Encoder, value: Value, numpy: Value, depth: int) -> Json:
     """Return the JSON of an array or a number of numpy."""
     name = "str" if value.dtype.kind == "U" else value.dtype.name
     if name not in ARRAY_TYPES:
@@ -351,7 +354,7 @@ def _encode_array(encoder: Encoder, value: Array, depth: int) -> Json:
     return {"$": "ndarray", "dtype": value.dtype, "shape": list(value.shape), "v": encoder.encode_items(flat, depth)}
 
 
-def _base_form(to_base: Callable[[Any], object]) -> _Form:
+def _base_form(to_base: Callable[[Value], object]) -> _Form:
     """Return the form of objects that are first turned into ones of a builtin type."""
     return lambda encoder, value, depth: encoder.encode_part(to_base(value), depth)
 
@@ -410,33 +413,3 @@ _SUBCLASS_FORMS: list[tuple[type, _Form]] = [
 ]
 """Objects of subclasses become the data that the builtin type holds. Its own methods read them, so that an `int` that
 calls itself equal to everything is the number it is."""
-
-
-def are_plain(values: Collection[object], tuples: bool = False, depth: int = 0) -> bool:
-    """Return whether each value is plain, with all in it: exact types, finite floats, no nesting without end.
-
-    tuples: whether they count as plain too.
-    """
-    kinds = set(map(type, values))
-    if depth > MAX_DEPTH or not kinds <= (_DATA if tuples else _JSON):
-        return False
-    if not kinds.isdisjoint(_NUMBERS):
-        numbers = values if kinds <= _NUMBERS else [value for value in values if type(value) in _NUMBERS]
-        if not _all_fit(numbers, float in kinds):
-            return False
-    return kinds <= _FLAT or all(_is_plain(value, tuples, depth + 1) for value in values if type(value) not in _FLAT)
-
-
-def _all_fit(numbers: Collection[Any], has_floats: bool) -> bool:
-    """Return whether JSON has them: finite floats, integers that its readers take."""
-    try:
-        finite = not has_floats or all(map(math.isfinite, numbers))
-    except OverflowError:  # One of them is an integer beyond all floats.
-        return False
-    return finite and min(numbers) > -JSON_INT and max(numbers) < JSON_INT
-
-
-def _is_plain(value: Any, tuples: bool, depth: int) -> bool:
-    if type(value) is not dict:
-        return are_plain(value, tuples, depth)
-    return "$" not in value and set(map(type, value)) <= {str} and are_plain(value.values(), tuples, depth)

@@ -18,6 +18,9 @@ from typing import Any
 Json = Any
 """What JSON can say: None, booleans, numbers, texts, lists, and dicts with texts for keys."""
 
+Value = Any
+"""A value of a program or of its tests, which may be anything."""
+
 Codecs = Mapping[str, Sequence[str]]
 """For the name of a class, the names of the attributes that make up an instance."""
 

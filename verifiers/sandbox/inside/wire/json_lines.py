@@ -1,5 +1,11 @@
 """Encoded values as text: one line of JSON, written fast and read strictly.
 
+Plain data is what JSON says exactly as it stands: most arguments, and most results. Who knows this of a thousand values
+can write, read and compare them all at once.
+
+    are_plain([1, "x", [2.5, None], {"k": True}])       True
+    are_plain([(1, 2)]), are_plain([math.nan])           False, False: they need a tag
+
 Lines of JSON on a job's descriptors: its results go to a file, its messages to a partner.
 
 A message is a list whose first item says what it is. Partners take turns: whoever has sent a message waits for the
@@ -9,11 +15,14 @@ answer, which may be a message that asks something back. Everything else that ar
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import sys
-from typing import Any, NoReturn
+from collections.abc import Collection
+from typing import NoReturn
 
+from .encoding import JSON_INT, MAX_DEPTH
 from .foreign_values import Json, Undecodable
 
 MAX_LINE = 64 * 2**20
@@ -28,6 +37,10 @@ SAFE_RECURSION = 3000
 MAX_DIGITS = 4300
 """Python's own limit on the digits of an integer, for processes that have lifted it: reading them is quadratic."""
 
+_NUMBERS = {int, float}
+_FLAT = {*_NUMBERS, bool, type(None), str}
+_JSON = {*_FLAT, list, dict}
+_DATA = {*_JSON, tuple}
 _TOKENS = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)
 
 
@@ -58,7 +71,7 @@ def to_json(data: Json) -> bytes:
     return "".join(_JSON_TEXTS(data, 0)).encode("ascii")
 
 
-def from_json(line: bytes, limit: int = MAX_LINE) -> Any:
+def from_json(line: bytes, limit: int = MAX_LINE) -> Json:
     """Return the data of one line.
 
     Raises `Undecodable` for a line of more than `limit` bytes, for what is nested too deeply, and for what is not
@@ -95,6 +108,36 @@ def _too_deep(line: bytes) -> bool:
     return False
 
 
+def are_plain(values: Collection[object], tuples: bool = False, depth: int = 0) -> bool:
+    """Return whether each value is plain, with all in it: exact types, finite floats, no nesting without end.
+
+    tuples: whether they count as plain too.
+    """
+    kinds = set(map(type, values))
+    if depth > MAX_DEPTH or not kinds <= (_DATA if tuples else _JSON):
+        return False
+    if not kinds.isdisjoint(_NUMBERS):
+        numbers = values if kinds <= _NUMBERS else [value for value in values if type(value) in _NUMBERS]
+        if not _all_fit(numbers, float in kinds):
+            return False
+    return kinds <= _FLAT or all(_is_plain(value, tuples, depth + 1) for value in values if type(value) not in _FLAT)
+
+
+def _all_fit(numbers: Collection[Json], has_floats: bool) -> bool:
+    """Return whether JSON has them: finite floats, integers that its readers take."""
+    try:
+        finite = not has_floats or all(map(math.isfinite, numbers))
+    except OverflowError:  # One of them is an integer beyond all floats.
+        return False
+    return finite and min(numbers) > -JSON_INT and max(numbers) < JSON_INT
+
+
+def _is_plain(value: Json, tuples: bool, depth: int) -> bool:
+    if type(value) is not dict:
+        return are_plain(value, tuples, depth)
+    return "$" not in value and set(map(type, value)) <= {str} and are_plain(value.values(), tuples, depth)
+
+
 RESULT, PARTNER = 3, 4
 """Descriptors of a job besides the standard three: where its results go, and the line to its partner."""
 
@@ -121,7 +164,7 @@ class PartnerLine:
         except OSError as error:
             raise PartnerGone(str(error)) from error
 
-    def receive(self) -> list[Any]:
+    def receive(self) -> list[Json]:
         """Return the next message. Raises `PartnerGone`, and `Undecodable` for what is no message."""
         message = from_json(self._receive_line())
         if type(message) is not list or not message or type(message[0]) is not str:
@@ -150,7 +193,7 @@ class PartnerLine:
                 raise Undecodable("two messages at once")
 
 
-def write_result(message: Any) -> None:
+def write_result(message: Json) -> None:
     """Write one line to the results of this job."""
     write_result_line(to_json(message))
 

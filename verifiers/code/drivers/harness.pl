@@ -1,0 +1,6 @@
+{
+  my $word = <STDIN>;
+  do './FILE';
+  die $@ if $@;
+  print "\n$word";
+}
