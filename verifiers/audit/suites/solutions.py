@@ -124,7 +124,7 @@ def _run_longer(state: VetState, program: str, first: Trial, limits: Limits) -> 
     for index in [index for index, attempt in enumerate(attempts) if attempt.timed_out]:
         if spent > state.options.max_repeat_s:
             return None
-        longer = bench.run_some(program, [index], limits)
+        longer = bench.run(program, limits=limits, order=[index])
         attempts[index] = longer.attempts[0]
         times.append(longer.cpu_s or 0.0)
         spent += longer.spent_s

@@ -17,7 +17,7 @@ from itertools import zip_longest
 from typing import Any, cast
 
 from truegold.verifiers.code.checks.lowering import lower
-from truegold.verifiers.code.outcomes import SEPARATE_PROCESSES, CannotJudge, CaseResult, failed_end
+from truegold.verifiers.code.outcomes import SEPARATE_PROCESSES, CannotJudge, CaseResult, Judged, failed_end
 from truegold.verifiers.code.protocols.inserted import judge_inserted
 from truegold.verifiers.code.protocols.python_tests import (
     CallArguments,
@@ -101,27 +101,48 @@ class Bench:
         self.suite = suite
         self._local = Local(tier, python) if python else Local(tier)
 
-    def run(self, program: str, hash_seed: int = 0, limits: Limits | None = None) -> Trial:
-        """Try every case. limits: the suite's where None. SandboxError where the sandbox fails."""
-        tests, limits = self.suite.tests, limits or self.suite.limits
-        if isinstance(tests, Stdio):
-            return self._run_stdio(tests, program, range(len(tests.cases)), limits, True, hash_seed)
-        return self._run_together(program, limits, True, hash_seed)
+    def run(
+        self,
+        source: str,
+        hash_seed: int = 0,
+        limits: Limits | None = None,
+        order: Sequence[int] | None = None,
+        language: str | None = None,
+    ) -> Trial:
+        """Try every case, or those of `order` up to the first that fails. SandboxError where the sandbox fails.
 
-    def run_some(self, program: str, order: Sequence[int], limits: Limits, language: str | None = None) -> Trial:
-        """Try only these cases, up to the first that fails; all cases where they share a process.
-
-        language: the suite's where None.
+        order: counts for programs that print; cases that share a process are all tried. limits, language: the suite's
+        where None.
         """
-        if isinstance(self.suite.tests, Stdio):
-            return self._run_stdio(self.suite.tests, program, order, limits, False, language=language)
-        return self._run_together(program, limits, False)
+        tests, limits = self.suite.tests, limits or self.suite.limits
+        plain, watched = self._plain(hash_seed), self._watched(hash_seed)
+        if isinstance(tests, Calls):
+            return self._run_calls(tests, source, watched, limits)
+        recorder = RunRecorder(plain, plain if isinstance(tests, Stdio) else watched)
+        total = len(tests.cases) if isinstance(tests, Stdio) else 1
+        try:
+            if isinstance(tests, Stdio):
+                program = Program(language or self.suite.language, source)
+                ordered = tests if order is None else replace(tests, cases=tuple(tests.cases[index] for index in order))
+                judged = judge_stdio(ordered, program, recorder, limits, order is None)
+            elif isinstance(tests, Inserted):
+                judged = judge_inserted(tests, source, self.suite.language, recorder, limits)
+            else:
+                judged = judge_code(tests, _source(tests, source), watched, limits, order is None)
+        except NotCompiled as error:
+            return Trial((), total, error=str(error))
+        if not isinstance(tests, Stdio):
+            return _trial_of(judged, [*recorder.executions, *watched.executions])
+        # Where two cases took too long, the others are not run.
+        pairs = zip_longest(judged.cases, recorder.executions)
+        attempts = [_printed_attempt(result, execution) for result, execution in pairs]
+        return Trial(attempts, total, *_cpu_times(recorder.executions), judged.isolation)
 
     def first_failure(
-        self, program: str, limits: Limits, order: Sequence[int], language: str | None = None
+        self, source: str, limits: Limits, order: Sequence[int], language: str | None = None
     ) -> int | None:
         """Return the first case that the program fails, None where it passes all. order: of all the cases."""
-        trial = self.run_some(program, order, limits, language)
+        trial = self.run(source, 0, limits, order, language)
         if trial.passed:
             return None
         if isinstance(self.suite.tests, Stdio):
@@ -169,48 +190,11 @@ class Bench:
     def _watched(self, hash_seed: int = 0) -> WatchedLocal:
         return WatchedLocal(self._local.requested_tier, self._local.python, hash_seed)
 
-    def _run_stdio(
-        self,
-        tests: Stdio,
-        source: str,
-        order: Sequence[int],
-        limits: Limits,
-        run_all: bool,
-        hash_seed: int = 0,
-        language: str | None = None,
-    ) -> Trial:
-        program = Program(language or self.suite.language, source)
-        plain = self._plain(hash_seed)
-        backend = RunRecorder(plain, plain)
-        ordered = replace(tests, cases=tuple(tests.cases[index] for index in order))
-        try:
-            judged = judge_stdio(ordered, program, backend, limits, run_all)
-        except NotCompiled as error:
-            return Trial((), len(tests.cases), error=str(error))
-        # Where two cases took too long, the others are not run.
-        pairs = zip_longest(judged.cases, backend.executions)
-        attempts = [_printed_attempt(result, execution) for result, execution in pairs]
-        return Trial(attempts, len(tests.cases), *_cpu_times(backend.executions), judged.isolation)
-
-    def _run_together(self, program: str, limits: Limits, run_all: bool, hash_seed: int = 0) -> Trial:
-        """Try the cases of tests that share a process."""
-        tests = self.suite.tests
-        assert not isinstance(tests, Stdio)
-        if isinstance(tests, Calls):
-            return self._run_calls(tests, program, self._watched(hash_seed), limits)
-        if isinstance(tests, Inserted):
-            return self._run_inserted(tests, program, hash_seed, limits)
-        watched = self._watched(hash_seed)
-        judged = judge_code(tests, _source(tests, program), watched, limits, run_all)
-        attempts = [CaseAttempt(case.passed, case.reason, _why(case)) for case in judged.cases]
-        return Trial(attempts, judged.total, *_cpu_times(watched.executions), judged.isolation)
-
     def _run_calls(self, tests: Calls, program: str, watched: WatchedLocal, limits: Limits) -> Trial:
         if tests.signature is not None or tests.in_place >= 0:
             # The result is not simply what the function returns.
             judged = judge_calls(tests, _source(tests, program), watched, limits, run_all=True)
-            judged_attempts = [CaseAttempt(case.passed, case.reason, _why(case)) for case in judged.cases]
-            return Trial(judged_attempts, judged.total, *_cpu_times(watched.executions))
+            return _trial_of(judged, watched.executions)
         differs = call_checker_of(tests.checker)
         jobs = [(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
         made = make_calls(_source(tests, program), jobs, tests.codecs, watched, limits)
@@ -225,17 +209,6 @@ class Bench:
                 attempts.append(CaseAttempt(why is None, reason, why or "", outcome))
         return Trial(attempts, len(tests.cases), *_cpu_times(watched.executions), error=made.load_error)
 
-    def _run_inserted(self, tests: Inserted, program: str, hash_seed: int, limits: Limits) -> Trial:
-        watched = self._watched(hash_seed)
-        backend = RunRecorder(self._plain(hash_seed), watched)
-        try:
-            judged = judge_inserted(tests, program, self.suite.language, backend, limits)
-        except NotCompiled as error:
-            return Trial((), 1, error=str(error))
-        attempts = [CaseAttempt(case.passed, case.reason, _why(case)) for case in judged.cases]
-        executions = [*backend.executions, *watched.executions]
-        return Trial(attempts, judged.total, *_cpu_times(executions), judged.isolation)
-
 
 def _source(tests: Calls | Asserts | UnitTest, program: str) -> TestedProgram:
     stub = getattr(tests, "stub", "")
@@ -243,6 +216,11 @@ def _source(tests: Calls | Asserts | UnitTest, program: str) -> TestedProgram:
         return TestedProgram(program, tests.prelude)
     entry_point = (tests.entry_point or "").partition(".")[0].removesuffix("()")
     return TestedProgram(program, f"{tests.prelude}\n{stub_names(stub, entry_point)}")
+
+
+def _trial_of(judged: Judged, executions: Sequence[Execution]) -> Trial:
+    attempts = [CaseAttempt(case.passed, case.reason, _why(case)) for case in judged.cases]
+    return Trial(attempts, judged.total, *_cpu_times(executions), judged.isolation)
 
 
 def _printed_attempt(result: CaseResult, execution: Execution | None) -> CaseAttempt:
