@@ -30,6 +30,11 @@ ROUNDING = 1e-6
 """Shares such as three of .333333 count as adding up to 1."""
 MOVED = "moved"
 """The type of the error that refuses an old spelling; its context has the `new` one."""
+LIST = "list"
+"""The tag of a union's member that is a list."""
+_SECTION = re.compile(r"a valid dictionary(?: or (?:an )?(?:instance|object) .*| or instance of \w+)?$")
+PLAIN_TYPES = ("str", "int", "float", "bool")
+"""What pydantic calls the plain members of a union."""
 
 
 class StageConfig(BaseModel):
@@ -116,10 +121,6 @@ def _find_huge_number(value: Any, path: str = "") -> str | None:
     return next((name for name in (_find_huge_number(part, name) for name, part in parts) if name is not None), None)
 
 
-LIST = "list"
-"""The tag of a union's member that is a list."""
-
-
 def by_type(default: str) -> Discriminator:
     """Tell the members of a union apart by their `type`, which may be left out for the default one."""
 
@@ -130,11 +131,6 @@ def by_type(default: str) -> Discriminator:
         return str(kind)
 
     return Discriminator(kind_of)
-
-
-_SECTION = re.compile(r"a valid dictionary(?: or (?:an )?(?:instance|object) .*| or instance of \w+)?$")
-PLAIN_TYPES = ("str", "int", "float", "bool")
-"""What pydantic calls the plain members of a union."""
 
 
 def describe_mistakes(error: ValidationError, root: type[BaseModel]) -> list[str]:

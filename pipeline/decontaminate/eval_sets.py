@@ -20,6 +20,8 @@ from truegold.pipeline.sources.hub import open_hub
 from truegold.verifiers import InputError
 from truegold.verifiers.user_code import did_you_mean
 
+_HUB_NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?::(?P<subset>[\w.-]+))?(?:@(?P<split>[\w.-]+))?")
+
 
 @dataclass(frozen=True)
 class EvalSet:
@@ -47,8 +49,6 @@ EVAL_SETS = {
     "mbpp": EvalSet("google-research-datasets/mbpp", "full"),
     "mmlu": EvalSet("cais/mmlu", "all"),
 }
-
-_HUB_NAME = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(?::(?P<subset>[\w.-]+))?(?:@(?P<split>[\w.-]+))?")
 
 
 def find_local(spec: str) -> Path | None:

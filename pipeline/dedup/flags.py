@@ -30,6 +30,9 @@ GOLD_CHARS = 200
 """Characters shown of each gold."""
 PROMPT_CHARS = 1_000
 """Characters shown of each prompt."""
+SURE, UNSURE = 0.8, 0.3
+"""How likely the two are one problem where their questions agree, and where these leave it open."""
+_COLUMNS = ["source", "source_row", "prompt", "gold"]
 
 
 def shown_text(prompt: str, gold: str | None) -> dict[str, str]:
@@ -79,11 +82,6 @@ def conflict_flag(
     return flag_record(
         row, CONFLICTING_LABELS, detector="dedup", evidence=evidence, confidence=confidence, blocks=blocks
     )
-
-
-SURE, UNSURE = 0.8, 0.3
-"""How likely the two are one problem where their questions agree, and where these leave it open."""
-_COLUMNS = ["source", "source_row", "prompt", "gold"]
 
 
 def translation_evidence(path: Path, translations: Sequence[Translation]) -> dict[int, list[dict[str, Any]]]:

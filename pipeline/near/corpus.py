@@ -25,6 +25,9 @@ from truegold.pipeline.near.exact_copies import NO_GOLD, gold_keys, row_quality,
 from truegold.pipeline.near.features import FeatureBuilder, Features, Listener
 from truegold.pipeline.near.tokens import MAX_CHARS, lower_texts
 
+HELD_CHARS = 6_000
+"""Of a longer text only the beginning is held."""
+
 
 @dataclass(frozen=True)
 class Corpus:
@@ -156,10 +159,6 @@ def text_ranks(corpus: Corpus) -> Ints:
     ranks = np.full(len(corpus.features), len(rank), dtype=np.int64)
     np.minimum.at(ranks, corpus.text[filled], rank[filled])
     return ranks
-
-
-HELD_CHARS = 6_000
-"""Of a longer text only the beginning is held."""
 
 
 class TextFile:

@@ -44,6 +44,28 @@ Differences = Mapping[str, int]
 - `directions_differ`: whether an amount comes in according to one text and goes out according to the other
 - `words`: the words of the text with fewer of them: many in stories, few in exercises
 """
+_IN = (
+    r"gets?|got|gotten|buys?|buying|bought|finds?|finding|found|receives?|receiving|received|earns?|earning|earned|wins?"
+    r"|winning|won|gains?|gaining|gained|collects?|collecting|collected|acquires?|acquired|purchases?|purchased"
+)
+_OUT = (
+    r"sells?|selling|sold|loses?|losing|lost|(?:gives?|giving|gave|given) away|donates?|donating|donated|eats?|eating"
+    r"|ate|eaten|throws?|threw|discards?|discarded|removes?|removed|(?:gets?|got) rid of|(?:takes?|took) (?:out|away)"
+)
+_HELD = r"has|have|had|(?:starts?|started|begins?|began) with|there (?:are|were|is|was)"
+_CHINESE_IN = r"买来|买进|又买|买了|得到|收到|捡到|获得|运来|运进"
+_CHINESE_OUT = r"卖出|卖掉|卖了|丢了|丢掉|送给|送走|用去|用了|吃了|吃掉|运走|运出|借出"
+_EVENT = re.compile(
+    rf"\b(?P<out>{_OUT})\b|\b(?P<in>{_IN})\b(?!\s+(?:on|off|up|out|to)\b)|\b(?P<held>{_HELD})\b"
+    rf"|(?P<han_in>{_CHINESE_IN})|(?P<han_out>{_CHINESE_OUT})|(?P<end>[.?!;,。！？；，](?!\d))",
+    re.IGNORECASE,
+)
+_AMOUNT = re.compile(r"(?<![A-Za-z\d.$¥])\d[\d,]*(?:\.\d+)?(?![A-Za-z\d/])")
+_DIRECTION = {"in": 1, "han_in": 1, "out": -1, "han_out": -1, "held": 0}
+MAX_DISTANCE = 30
+"""How many characters may stand between a verb and its amount: "sells each of them 4"."""
+LONGEST_VERB = 20
+"""No verb has more characters."""
 
 
 def compare_texts(left: ReadText, right: ReadText) -> Differences:
@@ -140,30 +162,6 @@ def _count_words(text: ReadText) -> int:
 
 def _count_units(text: ReadText) -> int:
     return max(1, len(text.forms.get(Sort.UNIT, _NONE)))
-
-
-_IN = (
-    r"gets?|got|gotten|buys?|buying|bought|finds?|finding|found|receives?|receiving|received|earns?|earning|earned|wins?"
-    r"|winning|won|gains?|gaining|gained|collects?|collecting|collected|acquires?|acquired|purchases?|purchased"
-)
-_OUT = (
-    r"sells?|selling|sold|loses?|losing|lost|(?:gives?|giving|gave|given) away|donates?|donating|donated|eats?|eating"
-    r"|ate|eaten|throws?|threw|discards?|discarded|removes?|removed|(?:gets?|got) rid of|(?:takes?|took) (?:out|away)"
-)
-_HELD = r"has|have|had|(?:starts?|started|begins?|began) with|there (?:are|were|is|was)"
-_CHINESE_IN = r"买来|买进|又买|买了|得到|收到|捡到|获得|运来|运进"
-_CHINESE_OUT = r"卖出|卖掉|卖了|丢了|丢掉|送给|送走|用去|用了|吃了|吃掉|运走|运出|借出"
-_EVENT = re.compile(
-    rf"\b(?P<out>{_OUT})\b|\b(?P<in>{_IN})\b(?!\s+(?:on|off|up|out|to)\b)|\b(?P<held>{_HELD})\b"
-    rf"|(?P<han_in>{_CHINESE_IN})|(?P<han_out>{_CHINESE_OUT})|(?P<end>[.?!;,。！？；，](?!\d))",
-    re.IGNORECASE,
-)
-_AMOUNT = re.compile(r"(?<![A-Za-z\d.$¥])\d[\d,]*(?:\.\d+)?(?![A-Za-z\d/])")
-_DIRECTION = {"in": 1, "han_in": 1, "out": -1, "han_out": -1, "held": 0}
-MAX_DISTANCE = 30
-"""How many characters may stand between a verb and its amount: "sells each of them 4"."""
-LONGEST_VERB = 20
-"""No verb has more characters."""
 
 
 @lru_cache(2**14)

@@ -37,6 +37,9 @@ from truegold.pipeline.near.measures import Relation
 from truegold.pipeline.near.problem_text import read_text
 from truegold.pipeline.near.related_pairs import Links
 
+BATCH = 100_000
+"""Links turned into Python's numbers at a time."""
+
 
 @dataclass(frozen=True)
 class Duplicates:
@@ -153,10 +156,6 @@ def _mark_beyond_cap(template: Ints, cluster_row: Ints, rank: Ints, cap: int | N
     beyond[founders[within >= cap]] = True
     marks: Marks = beyond[cluster_row]
     return marks
-
-
-BATCH = 100_000
-"""Links turned into Python's numbers at a time."""
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,34 @@ NEIGHBOURS = 3
 """Texts of the data that are compared with each item."""
 Encoder = Callable[[Sequence[str]], Floats]
 """Makes a vector of length 1 of each text."""
+MIN_COMMON_NUMBERS = 2
+"""Fewer numbers in common are met by accident."""
+MAX_ONE_SIDED = 1
+"""So many numbers may be words on one side: `twice`, 一共."""
+_QUESTION = re.compile(r"[^.!?。！？]*[?？]|[^.!?。！？]+[.。]?\s*$")
+_DECISIVE = {
+    "share": (r"percent|fraction|what part", r"百分|几分之几"),
+    "mean": (r"average|\bmean\b", r"平均"),
+    "area": (r"\barea\b", r"面积"),
+    "perimeter": (r"perimeter|circumference", r"周长"),
+    "volume": (r"\bvolume\b", r"体积|容积"),
+    "probability": (r"probability", r"概率"),
+    "difference": (
+        r"how (?:many|much) (?:more|less|fewer)|how (?:many|much) \w+ (?:more|less|fewer)|difference",
+        r"比.*(?:多|少|大|小|高|长|贵)|相差|差多少|多多少|少多少",
+    ),
+    "time": (
+        r"how long|how many (?:hours|minutes|seconds|days|weeks|months|years)|what time",
+        r"多长时间|多久|多少(?:小时|分钟|秒|天|周|个?星期|个月|年)|几(?:个?小时|分钟|秒|天|周|个?星期|个月|年|点)",
+    ),
+}
+"""What may be asked for, in English and in Chinese: where only one question asks for it, the problems differ."""
+_SOFT = {
+    "left": (r"\bleft\b|remain", r"剩|余"),
+    "total": (r"total|altogether|in all\b|combined", r"一共|总共|共有|总"),
+    "profit": (r"profit", r"利润|盈利|净赚"),
+}
+"""The same, where a translator may well leave it out."""
 
 
 @dataclass(frozen=True)
@@ -136,38 +164,6 @@ def _nearest(queries: Floats, vectors: Floats) -> tuple[Ints, Ints]:
         parts.append(np.argpartition(-similarity, count - 1, axis=1)[:, :count] if count else parts[0])
     closest = np.concatenate(parts)
     return np.repeat(np.arange(len(closest)), count), closest.ravel()
-
-
-MIN_COMMON_NUMBERS = 2
-"""Fewer numbers in common are met by accident."""
-MAX_ONE_SIDED = 1
-"""So many numbers may be words on one side: `twice`, 一共."""
-
-_QUESTION = re.compile(r"[^.!?。！？]*[?？]|[^.!?。！？]+[.。]?\s*$")
-
-_DECISIVE = {
-    "share": (r"percent|fraction|what part", r"百分|几分之几"),
-    "mean": (r"average|\bmean\b", r"平均"),
-    "area": (r"\barea\b", r"面积"),
-    "perimeter": (r"perimeter|circumference", r"周长"),
-    "volume": (r"\bvolume\b", r"体积|容积"),
-    "probability": (r"probability", r"概率"),
-    "difference": (
-        r"how (?:many|much) (?:more|less|fewer)|how (?:many|much) \w+ (?:more|less|fewer)|difference",
-        r"比.*(?:多|少|大|小|高|长|贵)|相差|差多少|多多少|少多少",
-    ),
-    "time": (
-        r"how long|how many (?:hours|minutes|seconds|days|weeks|months|years)|what time",
-        r"多长时间|多久|多少(?:小时|分钟|秒|天|周|个?星期|个月|年)|几(?:个?小时|分钟|秒|天|周|个?星期|个月|年|点)",
-    ),
-}
-"""What may be asked for, in English and in Chinese: where only one question asks for it, the problems differ."""
-_SOFT = {
-    "left": (r"\bleft\b|remain", r"剩|余"),
-    "total": (r"total|altogether|in all\b|combined", r"一共|总共|共有|总"),
-    "profit": (r"profit", r"利润|盈利|净赚"),
-}
-"""The same, where a translator may well leave it out."""
 
 
 def is_translation(left: ReadText, right: ReadText, left_text: str, right_text: str) -> bool | None:

@@ -45,6 +45,17 @@ BETWEEN_GOLDS = "\x1e"
 _COMMAND = re.compile(r"\\[a-z]+|per ?cent")
 _UNIT = re.compile(r"[a-z\u4e00-\u9fff£€¥￥]")
 _IDLE_SPACE = re.compile(r"(?<!\d) | (?!\d)")
+SPACED = r"[\t-\r\x1c-\x1f]|  "
+"""This matches in an ASCII text with whitespace other than single spaces."""
+UNTIDY = rf"{SPACED}|[^\x00-\x84\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u3001-\u3029\u4e00-\u9fff\uff01-\uffef]"
+"""This matches in any text that has other whitespace or may not be NFC: only characters are left out that no
+normalisation touches, and that touch no other."""
+SPACE = r"[\s\x1c-\x1f]+"
+"""Whitespace as Python's `\\s` sees it, which counts four separators that Unicode does not."""
+CHANGED_BY_FOLDING = (
+    r"[µßŉſǰ\u0345ΐΰςϐϑϕϖϰϱϵ\u0587\u13f8-\u13fd\u1c80-\u1c88\u1e96-\u1e9b\u1f50-\u1ff7\uab70-\uabbf\ufb00-\ufb17]"
+)
+"""This matches in every text in lower case that folding its case changes, and in few others."""
 
 
 @dataclass(frozen=True)
@@ -170,19 +181,6 @@ def row_quality(
 def writable(text: str | None) -> str | None:
     """Return the text without lone surrogates, which no table can hold."""
     return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
-SPACED = r"[\t-\r\x1c-\x1f]|  "
-"""This matches in an ASCII text with whitespace other than single spaces."""
-UNTIDY = rf"{SPACED}|[^\x00-\x84\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u3001-\u3029\u4e00-\u9fff\uff01-\uffef]"
-"""This matches in any text that has other whitespace or may not be NFC: only characters are left out that no
-normalisation touches, and that touch no other."""
-SPACE = r"[\s\x1c-\x1f]+"
-"""Whitespace as Python's `\\s` sees it, which counts four separators that Unicode does not."""
-CHANGED_BY_FOLDING = (
-    r"[µßŉſǰ\u0345ΐΰςϐϑϕϖϰϱϵ\u0587\u13f8-\u13fd\u1c80-\u1c88\u1e96-\u1e9b\u1f50-\u1ff7\uab70-\uabbf\ufb00-\ufb17]"
-)
-"""This matches in every text in lower case that folding its case changes, and in few others."""
 
 
 def tidy(texts: pl.Series) -> tuple[pl.Series, Marks]:

@@ -50,6 +50,52 @@ from truegold.pipeline.text.quantities import SPELLING_MARGIN
 
 BATCH = 20_000
 """Pairs measured at a time: some 20 MB."""
+WEIGHTS = {
+    "words": 4.65,
+    "few_words": -14.56,
+    "evidence": 0.47,
+    "asked": 2.21,
+    "numbers": 2.51,
+    "telling": 5.69,
+    "words*numbers": 8.90,
+    "words*telling": -7.84,
+    "only_both": -2.11,
+    "only_one": -1.29,
+    "length": 7.14,
+    "contexts": -1.77,
+    "surface*only_one": -1.57,
+    "no_numbers": 0.58,
+    "log10_texts": -0.80,
+    "much_surface": -41.83,
+    "order": 2.62,
+}
+BIAS = -12.10
+FEW_WORDS = 0.35
+"""Below this cosine each missing word counts again."""
+MUCH_SURFACE = 0.55
+"""Above this overlap of all words what differs is rather an edit than a rewording, which changes words all over."""
+FITTED_TEXTS = (1_000, 100_000)
+"""The weights were fitted in this range of numbers of texts; outside of it the nearest end is taken."""
+LEAST_SCORE = -0.5
+"""Pairs with lower log-odds are not the same problem, whatever a close reading would say."""
+REPLACED = 0.6
+"""Weight of quantities missing on either side from which they count as replaced: less than one number in words."""
+FEW_CHANGED = 6
+"""Words that carry meaning and that only one of two near copies has: with more they are no copies."""
+SAME_NUMBERS = 0.3
+"""Weight of quantities that may be on one side only where numbers have to agree: "one", "first"."""
+RELATED = 0.5
+"""Overlap of all words from which texts that are not the same problem are still of one family."""
+RELATED_WORDS = 0.6
+"""Cosine of the words from which they are."""
+ROUNDING = 0.01
+"""Rounding changes a score by less."""
+Agreement = npt.NDArray[np.int8]
+"""For each pair 1 where both golds are known and equal, -1 where they differ, 0 otherwise."""
+MAX_SHOWN = 8
+"""Quantities named on either side; a text may hold thousands."""
+MAX_CHARS = 40
+"""Characters shown of each quantity; a formula may have thousands."""
 
 
 @dataclass(frozen=True)
@@ -216,52 +262,6 @@ def _divide(top: Floats, bottom: Floats) -> Floats:
     return quotient
 
 
-WEIGHTS = {
-    "words": 4.65,
-    "few_words": -14.56,
-    "evidence": 0.47,
-    "asked": 2.21,
-    "numbers": 2.51,
-    "telling": 5.69,
-    "words*numbers": 8.90,
-    "words*telling": -7.84,
-    "only_both": -2.11,
-    "only_one": -1.29,
-    "length": 7.14,
-    "contexts": -1.77,
-    "surface*only_one": -1.57,
-    "no_numbers": 0.58,
-    "log10_texts": -0.80,
-    "much_surface": -41.83,
-    "order": 2.62,
-}
-BIAS = -12.10
-FEW_WORDS = 0.35
-"""Below this cosine each missing word counts again."""
-MUCH_SURFACE = 0.55
-"""Above this overlap of all words what differs is rather an edit than a rewording, which changes words all over."""
-FITTED_TEXTS = (1_000, 100_000)
-"""The weights were fitted in this range of numbers of texts; outside of it the nearest end is taken."""
-
-LEAST_SCORE = -0.5
-"""Pairs with lower log-odds are not the same problem, whatever a close reading would say."""
-REPLACED = 0.6
-"""Weight of quantities missing on either side from which they count as replaced: less than one number in words."""
-FEW_CHANGED = 6
-"""Words that carry meaning and that only one of two near copies has: with more they are no copies."""
-SAME_NUMBERS = 0.3
-"""Weight of quantities that may be on one side only where numbers have to agree: "one", "first"."""
-RELATED = 0.5
-"""Overlap of all words from which texts that are not the same problem are still of one family."""
-RELATED_WORDS = 0.6
-"""Cosine of the words from which they are."""
-ROUNDING = 0.01
-"""Rounding changes a score by less."""
-
-Agreement = npt.NDArray[np.int8]
-"""For each pair 1 where both golds are known and equal, -1 where they differ, 0 otherwise."""
-
-
 class Relation(IntEnum):
     """What a pair of problems is to each other, the closest last."""
 
@@ -355,12 +355,6 @@ def may_relate(measures: Measures, texts: int) -> Marks:
     may_be_reworded = ~_is_replaced(measures) & (measures.code == 0) & (score > LEAST_SCORE - ROUNDING)
     marks: Marks = (measures.surface >= RELATED) | may_be_reworded
     return marks
-
-
-MAX_SHOWN = 8
-"""Quantities named on either side; a text may hold thousands."""
-MAX_CHARS = 40
-"""Characters shown of each quantity; a formula may have thousands."""
 
 
 def describe_pairs(features: Features, comparer: Comparer, here: Ints, there: Ints, score: Floats) -> pl.Series:

@@ -39,6 +39,81 @@ from truegold.pipeline.near.tokens import CHINESE_NUMERALS, stem
 from truegold.pipeline.text.quantities import chinese_quantities, digits_quantity, words_quantities
 from truegold.verifiers.written_numbers import PYTHON_RUN
 
+_MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
+_OPERAND = r"[(\[]*(?<![a-zA-Z])(?:\d+(?:\.\d+)?[a-zA-Z]?|[a-zA-Z]|π)(?![a-zA-Z])[)\]%]*"
+_EXPRESSION = re.compile(rf"{_OPERAND}(?:\s?[-+*/=<>≤≥^]\s?{_OPERAND})+")
+"""A formula outside of dollar signs."""
+_HAS_OPERATOR = re.compile(r"[-+*/=<>≤≥^]")
+_OPERATION = re.compile(r"[-+*/^<>≤≥≠=|_!]|\\[a-z]")
+_PLAIN_WORDS = re.compile(r"(?<![\\a-zA-Z])[a-z]{3,}(?![a-zA-Z])")
+_NUMERAL = f"[{CHINESE_NUMERALS}]+"
+_PROSE = re.compile(
+    r"(?P<digits>(?:\d+\s+(?=\d+/\d))?\d+(?:\.\d+)?(?:/\d+)?(?:st|nd|rd|th)?(?:\s?%|\s?per\s?cent\b)?"
+    r"(?:\s(?:dozen|hundred|thousand|million|billion|trillion)\b|[十百千万亿]+)?)"
+    rf"|(?P<words>{PYTHON_RUN})"
+    rf"|(?P<chinese>(?:{_NUMERAL}|\d+)分之(?:{_NUMERAL}(?:点{_NUMERAL})?|\d+)|{_NUMERAL}(?:点{_NUMERAL})?)"
+    r"|\\UNIT(?P<unit>[a-z]+)|\\TERM(?P<term>\d+)"
+    r"|(?P<command>\\[a-zA-Z]+)|(?P<word>[^\W\d_\u4e00-\u9fff]+(?:['’][a-z]+)?)|(?P<han>[\u4e00-\u9fff])"
+    r"|(?P<end>[.?!。？！．;；](?=\s|$|[\u4e00-\u9fff\"”])|[？。！])|(?P<comma>[,，、])"
+    r"|(?P<operator>[+*^<>≤≥≠=√π∞])",
+    re.IGNORECASE,
+)
+_JOINS = frozenset(["a", "an", "and", "of", "point", "per", "percent", "%", "dozen", "hundred", "thousand", "million"])
+KNOWN_CHARS = 24
+"""Longer pieces are not remembered."""
+Part = tuple[str, str]
+"""The name of a group of _PROSE and what it matched."""
+_SYMBOLS = re.compile(r"\\[a-zA-Z]+|\d+(?:\.\d+)?|[A-Z]{2,}|[a-zA-Z]|[^\s\w{}\\$,.;?]")
+_LAYOUT = re.compile(r"[\s{}$]|\\frac")
+_ASKS = frozenset(
+    "what how find determine compute calculate evaluate which where when solve simplify describe prove factor"
+    " expand name identify decide state specify".split()
+)
+_CONDITIONS = frozenset("if given when assuming provided suppose knowing".split())
+_CLAUSE_STARTS = _ASKS | _CONDITIONS
+_IDLE_WORDS = HARMLESS | {"who", "whom", "whose", "degree", "degrees", "dollar", "dollars"}
+_IDLE_IN_COPIES = _IDLE_WORDS | IDLE_IN_COPIES
+_HARMLESS = _IDLE_WORDS | STOPWORDS | ASKING
+_QUANTITIES = {"digits": digits_quantity, "words": words_quantities, "chinese": chinese_quantities}
+_TERM_LIST = sorted(set(CHINESE_TERMS.values()))
+_TERM_NUMBERS = {term: position for position, term in enumerate(_TERM_LIST)}
+_DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|$)", re.DOTALL)
+_FORM_REQUEST = re.compile(
+    r"(?:^|(?<=[.?!\n]))\s*\(?(?:please )?(?:express|enter|give|write|round|leave|state|provide|simplify|put|submit)"
+    r" (?:your|the final|the answers?|all (?:possible |the )?(?:values|solutions|answers)|the solutions|answers?|as )"
+    r"[^?]*?(?:[.](?=\s|$)|$)",
+    re.IGNORECASE,
+)
+_ENDS_COMMAND = r"(?![a-zA-Z])"
+_COMMANDS = tuple(
+    (re.compile(pattern), replacement)
+    for pattern, replacement in (
+        (r"\\\$", " "),
+        (r"\\(?:begin|end)\s*\{\w+\*?\}(?:\s*\{[|clr ]+\})?|\\hline|(?<!\\)&|\\\\", " "),
+        (r"\\%", "%"),
+        (rf"\^\s*\{{?\s*\\circ\s*\}}?|\\degree{_ENDS_COMMAND}", " "),
+        (r"\\[dtc]frac", r"\\frac"),
+        (r"\\frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}"),
+        (
+            rf"\\(?:left|right|[bB]igg?|displaystyle|limits|q?quad|[lc]dots|dots[bmc]?){_ENDS_COMMAND}|\\[,;!: ]",
+            " ",
+        ),
+        (
+            r"\\(?:text|math(?:rm|bf|bb|cal)|text(?:bf|it)|operatorname|bold|bm|boldsymbol|vec|overline|mbox|rm|bf|it|cal)"
+            + _ENDS_COMMAND,
+            " ",
+        ),
+        (rf"\\(?:le|leq|leqslant){_ENDS_COMMAND}", "≤"),
+        (rf"\\(?:ge|geq|geqslant){_ENDS_COMMAND}", "≥"),
+        (rf"\\neq?{_ENDS_COMMAND}", "≠"),
+        (rf"\\(?:times|cdot|ast){_ENDS_COMMAND}", "*"),
+        (rf"\\div{_ENDS_COMMAND}", "/"),
+        (rf"\\pi{_ENDS_COMMAND}", "π"),
+    )
+)
+_GROUPED = re.compile(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?!\d))")
+_SIGNS = str.maketrans("×·÷−–—：∶﹕％°~", "**/---:::%  ")
+
 
 class Sort:
     """What a token is."""
@@ -93,46 +168,6 @@ class ReadText:
     def asked_forms(self) -> dict[str, set[str]]:
         """The same of the tokens that are asked for."""
         return _forms_by_sort(self.asked)
-
-
-_MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
-_OPERAND = r"[(\[]*(?<![a-zA-Z])(?:\d+(?:\.\d+)?[a-zA-Z]?|[a-zA-Z]|π)(?![a-zA-Z])[)\]%]*"
-_EXPRESSION = re.compile(rf"{_OPERAND}(?:\s?[-+*/=<>≤≥^]\s?{_OPERAND})+")
-"""A formula outside of dollar signs."""
-_HAS_OPERATOR = re.compile(r"[-+*/=<>≤≥^]")
-_OPERATION = re.compile(r"[-+*/^<>≤≥≠=|_!]|\\[a-z]")
-_PLAIN_WORDS = re.compile(r"(?<![\\a-zA-Z])[a-z]{3,}(?![a-zA-Z])")
-_NUMERAL = f"[{CHINESE_NUMERALS}]+"
-_PROSE = re.compile(
-    r"(?P<digits>(?:\d+\s+(?=\d+/\d))?\d+(?:\.\d+)?(?:/\d+)?(?:st|nd|rd|th)?(?:\s?%|\s?per\s?cent\b)?"
-    r"(?:\s(?:dozen|hundred|thousand|million|billion|trillion)\b|[十百千万亿]+)?)"
-    rf"|(?P<words>{PYTHON_RUN})"
-    rf"|(?P<chinese>(?:{_NUMERAL}|\d+)分之(?:{_NUMERAL}(?:点{_NUMERAL})?|\d+)|{_NUMERAL}(?:点{_NUMERAL})?)"
-    r"|\\UNIT(?P<unit>[a-z]+)|\\TERM(?P<term>\d+)"
-    r"|(?P<command>\\[a-zA-Z]+)|(?P<word>[^\W\d_\u4e00-\u9fff]+(?:['’][a-z]+)?)|(?P<han>[\u4e00-\u9fff])"
-    r"|(?P<end>[.?!。？！．;；](?=\s|$|[\u4e00-\u9fff\"”])|[？。！])|(?P<comma>[,，、])"
-    r"|(?P<operator>[+*^<>≤≥≠=√π∞])",
-    re.IGNORECASE,
-)
-_JOINS = frozenset(["a", "an", "and", "of", "point", "per", "percent", "%", "dozen", "hundred", "thousand", "million"])
-KNOWN_CHARS = 24
-"""Longer pieces are not remembered."""
-Part = tuple[str, str]
-"""The name of a group of _PROSE and what it matched."""
-_SYMBOLS = re.compile(r"\\[a-zA-Z]+|\d+(?:\.\d+)?|[A-Z]{2,}|[a-zA-Z]|[^\s\w{}\\$,.;?]")
-_LAYOUT = re.compile(r"[\s{}$]|\\frac")
-_ASKS = frozenset(
-    "what how find determine compute calculate evaluate which where when solve simplify describe prove factor"
-    " expand name identify decide state specify".split()
-)
-_CONDITIONS = frozenset("if given when assuming provided suppose knowing".split())
-_CLAUSE_STARTS = _ASKS | _CONDITIONS
-_IDLE_WORDS = HARMLESS | {"who", "whom", "whose", "degree", "degrees", "dollar", "dollars"}
-_IDLE_IN_COPIES = _IDLE_WORDS | IDLE_IN_COPIES
-_HARMLESS = _IDLE_WORDS | STOPWORDS | ASKING
-_QUANTITIES = {"digits": digits_quantity, "words": words_quantities, "chinese": chinese_quantities}
-_TERM_LIST = sorted(set(CHINESE_TERMS.values()))
-_TERM_NUMBERS = {term: position for position, term in enumerate(_TERM_LIST)}
 
 
 def read_text(text: str) -> ReadText:
@@ -393,45 +428,6 @@ def _forms_by_sort(tokens: tuple[Token, ...]) -> dict[str, set[str]]:
 def _compact(text: str) -> str:
     """Return mathematics without spaces, braces and the marks that end a sentence."""
     return _LAYOUT.sub("", text.replace("\\over", "/")).strip(".,;?:")
-
-
-_DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|$)", re.DOTALL)
-_FORM_REQUEST = re.compile(
-    r"(?:^|(?<=[.?!\n]))\s*\(?(?:please )?(?:express|enter|give|write|round|leave|state|provide|simplify|put|submit)"
-    r" (?:your|the final|the answers?|all (?:possible |the )?(?:values|solutions|answers)|the solutions|answers?|as )"
-    r"[^?]*?(?:[.](?=\s|$)|$)",
-    re.IGNORECASE,
-)
-_ENDS_COMMAND = r"(?![a-zA-Z])"
-_COMMANDS = tuple(
-    (re.compile(pattern), replacement)
-    for pattern, replacement in (
-        (r"\\\$", " "),
-        (r"\\(?:begin|end)\s*\{\w+\*?\}(?:\s*\{[|clr ]+\})?|\\hline|(?<!\\)&|\\\\", " "),
-        (r"\\%", "%"),
-        (rf"\^\s*\{{?\s*\\circ\s*\}}?|\\degree{_ENDS_COMMAND}", " "),
-        (r"\\[dtc]frac", r"\\frac"),
-        (r"\\frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}"),
-        (
-            rf"\\(?:left|right|[bB]igg?|displaystyle|limits|q?quad|[lc]dots|dots[bmc]?){_ENDS_COMMAND}|\\[,;!: ]",
-            " ",
-        ),
-        (
-            r"\\(?:text|math(?:rm|bf|bb|cal)|text(?:bf|it)|operatorname|bold|bm|boldsymbol|vec|overline|mbox|rm|bf|it|cal)"
-            + _ENDS_COMMAND,
-            " ",
-        ),
-        (rf"\\(?:le|leq|leqslant){_ENDS_COMMAND}", "≤"),
-        (rf"\\(?:ge|geq|geqslant){_ENDS_COMMAND}", "≥"),
-        (rf"\\neq?{_ENDS_COMMAND}", "≠"),
-        (rf"\\(?:times|cdot|ast){_ENDS_COMMAND}", "*"),
-        (rf"\\div{_ENDS_COMMAND}", "/"),
-        (rf"\\pi{_ENDS_COMMAND}", "π"),
-    )
-)
-_GROUPED = re.compile(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?!\d))")
-_SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "—": "-", "：": ":", "∶": ":", "﹕": ":"})
-_SIGNS |= str.maketrans({"％": "%", "°": " ", "~": " "})
 
 
 def unify_layout(text: str) -> tuple[str, str]:

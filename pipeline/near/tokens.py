@@ -37,6 +37,52 @@ MAX_CHARS = 20_000
 """Of a longer text only so much is compared."""
 MAX_PIECES = 2**26
 """Bytes of pieces that are remembered; then all are forgotten and learnt anew."""
+CHINESE_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
+_HAN_NUMERAL = f"[{CHINESE_NUMERALS}]"
+TOKENS = (
+    r"(?:\d+\s)?(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)(?:\s?(?:\\?%|％|percent(?-u:\b)))?"
+    r"|(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?(?:(?:st|nd|rd|th)(?-u:\b)|\s?(?:\\?%|％|percent(?-u:\b)))?"
+    r"(?:\s(?:dozen|hundred|thousand|million|billion|trillion)(?-u:\b)|[十百千万亿]+)?"
+    rf"|{RUN}"
+    rf"|(?:{_HAN_NUMERAL}+|\d+)分之(?:{_HAN_NUMERAL}+(?:点{_HAN_NUMERAL}+)?|\d+)|{_HAN_NUMERAL}+(?:点{_HAN_NUMERAL}+)?"
+    r"|\\?\p{Latin}+(?:['’]\p{Latin}+)?|\p{Han}|\p{L}+|[?？]|[.!。！]|[=+*/^<>≤≥≠√π∞-]"
+)
+"""Numbers before words before signs: at each place the first alternative that fits is taken.
+
+Word boundaries are those of ASCII: for any other text the Unicode ones cost ten times as much as all the rest.
+"""
+TOKEN_WITH_SPACE = (
+    r"(?:\d(?:st|nd|rd|th)?|[%％]|percent)\s(?:\d|\\?[%％]|percent|dozen|hundred|thousand|million|billion|trillion)"
+    rf"|{RUN_WITH_SPACE}"
+)
+"""This matches in every text in which one of `TOKENS` has whitespace in it, and in few others."""
+CLEANED = (
+    (r"\\[dt]?frac\s*\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}", " ${1}/${2} "),
+    (r"\\[dt]?frac\s*(\d)\s*(\d)", " ${1}/${2} "),
+    (r"\\(?:left|right|displaystyle|quad|qquad|begin|end|text|mathrm|textbf|mathbf)(?-u:\b)|\\[,;!: ]", " "),
+    (r"\\leq?(?-u:\b)", "≤"),
+    (r"\\geq?(?-u:\b)", "≥"),
+)
+"""Ways of writing the same formula; they are rewritten before the text is cut."""
+CHINESE_UNITS = (("千克", "公斤"), ("千米", "公里"), ("千瓦", "kw"))
+"""Units that begin with a numeral, and what is cut in their place: "二十千克" is 20, not 20,000."""
+FORMULA_SIGNS = r"\$[^$]+\$|\\[\[(]"
+"""This matches in every text that has a formula."""
+FORMULA_CHARS = 300
+ANY_FORMULAS = r"\$\$[^$]+\$\$|\$[^$\n]+\$|\\\[.+?\\\]|\\\(.+?\\\)"
+"""Formulas set in LaTeX; `formula_form` sorts out what a pair of dollar signs encloses by accident."""
+FORMULAS = ANY_FORMULAS.replace("+", f"{{1,{FORMULA_CHARS}}}")
+"""Formulas of up to FORMULA_CHARS. It takes ten times as long as ANY_FORMULAS and is used only where ANY_FORMULAS has
+matched a longer stretch, in which an unpaired dollar sign may have swallowed others."""
+CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:\b)stdin(?-u:\b)"
+"""This matches in a text in lower case that asks for a program or shows one."""
+_NUMBER_WORDS = frozenset(NUMBER_WORDS)
+_PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
+_FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
+_FORMULA_ENDS = re.compile(r"^(?:\$+|\\[\[(])|(?:\$+|\\[\])])$")
+_OPERATOR = re.compile(r"[=+*/^<>≤≥_|-]|\\[a-z]")
+MAX_WORD = 40
+"""Longer words are cut to this many characters."""
 
 
 @dataclass(frozen=True)
@@ -230,62 +276,6 @@ def _extract_formulas(texts: pl.Series) -> tuple[pl.Series, Ints]:
         )
     counts[has_signs] = lengths
     return formulas, counts
-
-
-CHINESE_NUMERALS = "零〇一二两三四五六七八九十百千万亿"
-_HAN_NUMERAL = f"[{CHINESE_NUMERALS}]"
-
-TOKENS = (
-    r"(?:\d+\s)?(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?(?:/\d+)(?:\s?(?:\\?%|％|percent(?-u:\b)))?"
-    r"|(?:\d+(?:,\d{3})+|\d+)(?:\.\d+)?(?:(?:st|nd|rd|th)(?-u:\b)|\s?(?:\\?%|％|percent(?-u:\b)))?"
-    r"(?:\s(?:dozen|hundred|thousand|million|billion|trillion)(?-u:\b)|[十百千万亿]+)?"
-    rf"|{RUN}"
-    rf"|(?:{_HAN_NUMERAL}+|\d+)分之(?:{_HAN_NUMERAL}+(?:点{_HAN_NUMERAL}+)?|\d+)|{_HAN_NUMERAL}+(?:点{_HAN_NUMERAL}+)?"
-    r"|\\?\p{Latin}+(?:['’]\p{Latin}+)?|\p{Han}|\p{L}+|[?？]|[.!。！]|[=+*/^<>≤≥≠√π∞-]"
-)
-"""Numbers before words before signs: at each place the first alternative that fits is taken.
-
-Word boundaries are those of ASCII: for any other text the Unicode ones cost ten times as much as all the rest.
-"""
-
-TOKEN_WITH_SPACE = (
-    r"(?:\d(?:st|nd|rd|th)?|[%％]|percent)\s(?:\d|\\?[%％]|percent|dozen|hundred|thousand|million|billion|trillion)"
-    rf"|{RUN_WITH_SPACE}"
-)
-"""This matches in every text in which one of `TOKENS` has whitespace in it, and in few others."""
-
-CLEANED = (
-    (r"\\[dt]?frac\s*\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}", " ${1}/${2} "),
-    (r"\\[dt]?frac\s*(\d)\s*(\d)", " ${1}/${2} "),
-    (r"\\(?:left|right|displaystyle|quad|qquad|begin|end|text|mathrm|textbf|mathbf)(?-u:\b)|\\[,;!: ]", " "),
-    (r"\\leq?(?-u:\b)", "≤"),
-    (r"\\geq?(?-u:\b)", "≥"),
-)
-"""Ways of writing the same formula; they are rewritten before the text is cut."""
-
-CHINESE_UNITS = (("千克", "公斤"), ("千米", "公里"), ("千瓦", "kw"))
-"""Units that begin with a numeral, and what is cut in their place: "二十千克" is 20, not 20,000."""
-
-FORMULA_SIGNS = r"\$[^$]+\$|\\[\[(]"
-"""This matches in every text that has a formula."""
-FORMULA_CHARS = 300
-ANY_FORMULAS = r"\$\$[^$]+\$\$|\$[^$\n]+\$|\\\[.+?\\\]|\\\(.+?\\\)"
-"""Formulas set in LaTeX; `formula_form` sorts out what a pair of dollar signs encloses by accident."""
-FORMULAS = ANY_FORMULAS.replace("+", f"{{1,{FORMULA_CHARS}}}")
-"""Formulas of up to FORMULA_CHARS. It takes ten times as long as ANY_FORMULAS and is used only where ANY_FORMULAS has
-matched a longer stretch, in which an unpaired dollar sign may have swallowed others."""
-
-CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:\b)stdin(?-u:\b)"
-"""This matches in a text in lower case that asks for a program or shows one."""
-
-_NUMBER_WORDS = frozenset(NUMBER_WORDS)
-_PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
-_FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
-_FORMULA_ENDS = re.compile(r"^(?:\$+|\\[\[(])|(?:\$+|\\[\])])$")
-_OPERATOR = re.compile(r"[=+*/^<>≤≥_|-]|\\[a-z]")
-
-MAX_WORD = 40
-"""Longer words are cut to this many characters."""
 
 
 class TokenKind(IntEnum):

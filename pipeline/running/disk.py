@@ -45,6 +45,10 @@ _REMEDIES = {
     errno.ESTALE: "The network disk was mounted anew; run the same command again.",
 }
 """What to do about each way in which a file cannot be written or read."""
+SAMPLED_ABOVE = 512 * 2**20
+"""A file of a folder is sampled where it is larger than this many bytes."""
+SAMPLE = 4 * 2**20
+"""This many bytes are read of its head, and as many of its tail."""
 
 
 def cache_folder(name: str) -> Path:
@@ -145,12 +149,6 @@ def read_whole_lines(path: Path) -> list[dict[str, Any]]:
         except json.JSONDecodeError:
             break
     return lines
-
-
-SAMPLED_ABOVE = 512 * 2**20
-"""A file of a folder is sampled where it is larger than this many bytes."""
-SAMPLE = 4 * 2**20
-"""This many bytes are read of its head, and as many of its tail."""
 
 
 def digest_bytes(data: bytes) -> str:

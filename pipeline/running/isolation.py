@@ -48,6 +48,13 @@ QUIET_ENVIRONMENT = {
     # They would be compiled into the temporary folder, which is another one for each stage: 6 CPU-seconds of its start.
     "TORCHINDUCTOR_CPP_CACHE_PRECOMPILE_HEADERS": "0",
 }
+WORKER = "truegold.pipeline.running.isolation"
+PATIENCE = 10.0
+"""A process that was asked to end is killed after this many seconds."""
+RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
+"""A stage does not inherit these: it forms a group of its own, whatever group this process is in."""
+NO_PIPE = -1
+"""It stands in place of the progress pipe for processes that cannot have it."""
 
 
 class StageCrashed(RuntimeError):
@@ -136,15 +143,6 @@ def _run_ranks(spec: Path, log: Path, progress: Progress, launch: LaunchConfig) 
             return ranks.wait()
         finally:
             ranks.end()
-
-
-WORKER = "truegold.pipeline.running.isolation"
-PATIENCE = 10.0
-"""A process that was asked to end is killed after this many seconds."""
-RANK_VARIABLES = frozenset({"RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"})
-"""A stage does not inherit these: it forms a group of its own, whatever group this process is in."""
-NO_PIPE = -1
-"""It stands in place of the progress pipe for processes that cannot have it."""
 
 
 class Ranks:

@@ -50,6 +50,10 @@ PUZZLE = re.compile(
 
 CHINESE = re.compile(r"[一-鿿]")
 """Finds a Chinese character."""
+DELIMITED = re.compile(
+    r"(?<!\\)\$\$[^$]{1,2000}\$\$|(?<![\\$])\$(?!\$)[^$\n]{1,1000}(?<!\\)\$|\\\([^$]{1,1000}?\\\)|\\\[[^$]{1,2000}?\\\]"
+)
+"""A formula with its delimiters; the bounds keep a text of dollar signs from taking quadratic time."""
 
 
 @lru_cache(maxsize=4)
@@ -75,9 +79,3 @@ def ending(text: str, limit: int = 120) -> str:
     """Return the end of a text, short enough for a reviewer's line."""
     text = " ".join(text.split())
     return text if len(text) <= limit else "…" + text[-limit:]
-
-
-DELIMITED = re.compile(
-    r"(?<!\\)\$\$[^$]{1,2000}\$\$|(?<![\\$])\$(?!\$)[^$\n]{1,1000}(?<!\\)\$|\\\([^$]{1,1000}?\\\)|\\\[[^$]{1,2000}?\\\]"
-)
-"""A formula with its delimiters; the bounds keep a text of dollar signs from taking quadratic time."""

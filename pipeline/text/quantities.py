@@ -45,6 +45,24 @@ _DIGITS = re.compile(
     r"\s*(?P<percent>\\?%|％|percent)?\s*(?P<scale>dozen|hundred|thousand|million|billion|trillion)?"
     r"(?P<chinese>[十百千万亿]*)"
 )
+MAX_NUMBER_CHARS = 80
+"""A longer text is no plain number; this also bounds the digits that `Fraction` is given."""
+_DROPPED = re.compile(
+    r"\\(?:left|right|displaystyle|,|!|;|:| )|\\(?:text|mathrm|textbf|mathbf)\s*\{[^{}]*\}|\^\s*\{?\\circ\}?|\\circ|°"
+    r"|\\?\$|[£€¥￥]|\\[()\[\]]|\\boxed\s*(?=\{)"
+)
+_FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*(-?[\d.]+)\s*\}\s*\{\s*([\d.]+)\s*\}|\\[dt]?frac\s*(\d)\s*(\d)")
+_GROUPED = re.compile(r"(?<=\d)(?:,|\{,\}|，)(?=\d{3}(?!\d))")
+_PLAIN_NUMBER = re.compile(
+    r"(?P<sign>[-+−–]?)\s*"
+    r"(?:(?P<whole>\d+)\s+(?P<mixed_top>\d+)\s*/\s*(?P<mixed_bottom>\d+)"
+    r"|(?P<top>\d+(?:\.\d+)?)\s*/\s*(?P<bottom>\d+(?:\.\d+)?)"
+    r"|(?P<decimal>\d+(?:\.\d*)?|\.\d+))"
+    r"\s*(?P<percent>\\?%|percent\b|per cent\b)?"
+    # A unit does not change the value, but these words do.
+    r"\s*(?!(?:pi|sqrt|e|dozen|hundred|thousand|million|billion|or|and)\b|[十百千万亿π])"
+    r"(?P<unit>(?:[A-Za-z]{2,}|[一-鿿]{1,6})(?:\s+[A-Za-z]{2,}){0,3})?\s*\.?"
+)
 
 
 def digits_quantity(text: str) -> list[Quantity]:
@@ -99,27 +117,6 @@ def _read_chinese(text: str) -> Fraction | None:
     if text.isascii():
         return Fraction(int(text)) if text.isdigit() and len(text) < MAX_DIGITS else None
     return chinese_decimal(text, positional=False)
-
-
-MAX_NUMBER_CHARS = 80
-"""A longer text is no plain number; this also bounds the digits that `Fraction` is given."""
-
-_DROPPED = re.compile(
-    r"\\(?:left|right|displaystyle|,|!|;|:| )|\\(?:text|mathrm|textbf|mathbf)\s*\{[^{}]*\}|\^\s*\{?\\circ\}?|\\circ|°"
-    r"|\\?\$|[£€¥￥]|\\[()\[\]]|\\boxed\s*(?=\{)"
-)
-_FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*(-?[\d.]+)\s*\}\s*\{\s*([\d.]+)\s*\}|\\[dt]?frac\s*(\d)\s*(\d)")
-_GROUPED = re.compile(r"(?<=\d)(?:,|\{,\}|，)(?=\d{3}(?!\d))")
-_PLAIN_NUMBER = re.compile(
-    r"(?P<sign>[-+−–]?)\s*"
-    r"(?:(?P<whole>\d+)\s+(?P<mixed_top>\d+)\s*/\s*(?P<mixed_bottom>\d+)"
-    r"|(?P<top>\d+(?:\.\d+)?)\s*/\s*(?P<bottom>\d+(?:\.\d+)?)"
-    r"|(?P<decimal>\d+(?:\.\d*)?|\.\d+))"
-    r"\s*(?P<percent>\\?%|percent\b|per cent\b)?"
-    # A unit does not change the value, but these words do.
-    r"\s*(?!(?:pi|sqrt|e|dozen|hundred|thousand|million|billion|or|and)\b|[十百千万亿π])"
-    r"(?P<unit>(?:[A-Za-z]{2,}|[一-鿿]{1,6})(?:\s+[A-Za-z]{2,}){0,3})?\s*\.?"
-)
 
 
 class WrittenNumber(NamedTuple):
