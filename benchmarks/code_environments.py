@@ -176,7 +176,7 @@ def _python_for_everybody() -> str | None:
 @contextlib.contextmanager
 def _busy(processes: int) -> Iterator[None]:
     """So many processes that never wait."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(processes)]
+    loops = [subprocess.Popen([sys.executable, "-P", "-c", "while True: pass"]) for _ in range(processes)]
     try:
         yield
     finally:

@@ -143,7 +143,7 @@ def _run(source: str, stdin: bytes) -> Done:
         path = Path(folder) / "solution.py"
         path.write_text(source, encoding="utf-8", errors="surrogatepass")
         boot = f"{MEMORY}import runpy, sys; sys.argv = ['solution.py']; runpy.run_path('solution.py', {{}}, '__main__')"
-        return _start([sys.executable, "-c", boot], stdin, folder, 0)
+        return _start([sys.executable, "-P", "-c", boot], stdin, folder, 0)
 
 
 def _start(command: list[str], stdin: bytes, folder: str, hash_seed: int) -> Done:

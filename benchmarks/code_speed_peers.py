@@ -69,7 +69,10 @@ def with_answers(problem: Problem) -> Problem:
 def python(program: Problem) -> bool:
     """Run a program under Python alone."""
     done = subprocess.run(
-        [sys.executable, "-c", program["program"]], input=program["stdin"].encode(), capture_output=True, check=False
+        [sys.executable, "-P", "-c", program["program"]],
+        input=program["stdin"].encode(),
+        capture_output=True,
+        check=False,
     )
     return done.returncode == 0
 

@@ -185,7 +185,9 @@ def timed(body: str, arguments: list[str]) -> dict[str, float]:
     """Wall and CPU seconds and the peak of resident memory (MB) of a Python process of its own."""
     began = time.monotonic()
     program = MEASURED.format(body=body.strip().replace("\n", "\n    "))
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", program, *arguments], capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise RuntimeError(f"{body[:80]}: {done.stderr[-500:]}")
     cpu, peak = done.stderr.split()[-2:]

@@ -11,13 +11,11 @@ without a prompt, or one that cannot be read, comes with an empty prompt, which 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
-
-import orjson
 
 from truegold.pipeline.clean.stage import Cleaner
 from truegold.pipeline.config.sources import ColumnSpec
@@ -37,8 +35,7 @@ from truegold.pipeline.sources.columns import (
     text_of,
 )
 from truegold.pipeline.sources.conversations import read_prompt
-from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, form_by_suffix, open_file
-from truegold.pipeline.sources.jsonl import Line, has_long_number, is_packed, parse_lines, read_jsonl, read_line_lists
+from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
 from truegold.pipeline.sources.presets import guess_layout, layout_of_preset
 from truegold.pipeline.sources.records import (
     LOOK_AHEAD,
@@ -54,8 +51,6 @@ from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 
 BATCH_ROWS = 10_000
 """This many problems are in one batch at most."""
-PLAIN = {str, int, bool, type(None), type(MISSING)}
-"""Types that orjson reads as the careful parser does; a float may have been a whole number beyond 64 bits."""
 
 
 @dataclass
@@ -112,14 +107,22 @@ class ProblemColumns:
 def read_problems(path: Path, named: ProblemColumns, *, clean: bool = True) -> Iterator[Batch]:
     """Yield the problems of a JSON Lines, Parquet or CSV file, in batches of at most BATCH_ROWS.
 
-    Texts are cleaned, or with `clean=False` as they stand there.
-
-    Raises InputError where the file cannot be read or has no column for the prompt.
+    Texts are cleaned, or with `clean=False` as they stand there. Raises InputError where the file cannot be read or has
+    no column for the prompt.
     """
-    source = open_file(path, "auto", MAX_ROW_BYTES)
-    if form_by_suffix(path) == "jsonl" and not is_packed(path):
-        return _problems_of_lines(path, source, named, clean)
-    return problems_of(source, named, clean=clean)
+    return problems_of(open_file(path, "auto", MAX_ROW_BYTES), named, clean=clean)
+
+
+def problems_of(source: Source, named: ProblemColumns, *, clean: bool = True) -> Iterator[Batch]:
+    """Yield the problems of an opened source; see `read_problems`."""
+    ahead = list(islice(source.records, LOOK_AHEAD))
+    reader = _make_reader(source, ahead, named, clean)
+    records = chain(ahead, source.records)
+    while chunk := list(islice(records, BATCH_ROWS)):
+        batch = Batch()
+        for record in chunk:
+            reader.read(record, batch)
+        yield batch
 
 
 def read_golds(path: Path, gold_column: str | None, on_skipped: Callable[[str, str], None]) -> Iterator[str]:
@@ -190,39 +193,6 @@ def guess_columns_with_options(data: Path) -> dict[str, dict[str, str]] | None:
     return columns.model_dump(include={"prompt", "gold"})
 
 
-def problems_of(source: Source, named: ProblemColumns, *, clean: bool = True) -> Iterator[Batch]:
-    """Yield the problems of an opened source; see `read_problems`."""
-    ahead = list(islice(source.records, LOOK_AHEAD))
-    reader = _make_reader(source, ahead, named, clean)
-    yield from _batches(chain(ahead, source.records), reader)
-
-
-def _problems_of_lines(path: Path, source: Source, named: ProblemColumns, clean: bool) -> Iterator[Batch]:
-    """Yield the problems of a JSON Lines file; the lines of a batch are read at once where all hold plain values."""
-    reader = _make_reader(source, list(islice(source.records, LOOK_AHEAD)), named, clean)
-    lines_read = 0
-    for lines in read_line_lists(path, BATCH_ROWS, MAX_ROW_BYTES):
-        if lines is None:
-            yield from _batches(read_jsonl(path, MAX_ROW_BYTES, after=lines_read), reader)
-            break
-        batch = reader.read_plain(lines, lines_read)
-        if batch is None:
-            numbered_lines = (Line(index, line, len(line)) for index, line in enumerate(lines, lines_read + 1))
-            yield from _batches(parse_lines(numbered_lines, MAX_ROW_BYTES), reader)
-        else:
-            yield batch
-        lines_read += len(lines)
-
-
-def _batches(records: Iterable[Record | Reject], reader: _Reader) -> Iterator[Batch]:
-    remaining = iter(records)
-    while chunk := list(islice(remaining, BATCH_ROWS)):
-        batch = Batch()
-        for record in chunk:
-            reader.read(record, batch)
-        yield batch
-
-
 def _make_reader(source: Source, ahead: list[Record | Reject], named: ProblemColumns, clean: bool) -> _Reader:
     """Return a reader of the columns that are named or guessed from the first records."""
     check_readable(source, ahead)
@@ -260,48 +230,20 @@ class _Reader:
     def read(self, record: Record | Reject, batch: Batch) -> None:
         """Add one record to the batch."""
         values: Mapping[str, Any] = record.values if isinstance(record, Record) else {}
-        id_, solution = (self._optional(values, role) for role in ("id", "solution"))
         try:
             derived = self.layout.derive(values) if self.layout.derive is not None else Derived({})
         except Unusable:
             derived = Derived({})
-        self._add(
-            batch,
-            record.row_number,
-            id_,
-            derived.prompt or self._prompt(values),
-            self._golds(values),
-            solution or derived.solution,
-        )
-
-    def read_plain(self, lines: list[bytes], lines_before: int) -> Batch | None:
-        """Return the batch of lines that hold objects of plain values; None where any of them asks for more care."""
-        try:
-            values = [orjson.loads(line) for line in lines]
-        except orjson.JSONDecodeError:
-            return None
-        if set(map(type, values)) != {dict}:
-            return None
-        kinds = set[type]().union(*(map(type, map(column, values)) for column in self.columns.values()))
-        if not kinds <= PLAIN and any(map(has_long_number, lines)):
-            return None
-        batch = Batch()
-        for row_number, record in enumerate(values, lines_before + 1):
-            self.read(Record(row_number, record, 0), batch)
-        return batch
-
-    def _add(
-        self, batch: Batch, row_number: int, id_: str | None, prompt: str, golds: list[str], solution: str | None
-    ) -> None:
+        prompt, golds = derived.prompt or self._prompt(values), self._golds(values)
         if self.cleaner is not None:
             domain = self.layout.domain
             golds = [self.cleaner.clean("gold", gold, None, domain) for gold in golds]
             prompt = self.cleaner.clean("prompt", prompt, golds[0] if golds else None, domain)
-        batch.ids.append(id_ or str(row_number))
-        batch.row_numbers.append(row_number)
+        batch.ids.append(self._optional(values, "id") or str(record.row_number))
+        batch.row_numbers.append(record.row_number)
         batch.prompts.append(prompt)
         batch.golds.append(join_golds(golds))
-        batch.solution_chars.append(len(solution or ""))
+        batch.solution_chars.append(len(self._optional(values, "solution") or derived.solution or ""))
 
     def _optional(self, values: Mapping[str, Any], role: str) -> str | None:
         column = self.columns.get(role)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Generator
 from pathlib import Path
 
@@ -12,6 +13,10 @@ import pytest
 from property_tests import example_line, load_profile
 
 load_profile()
+
+# `python -m pytest` puts the working directory in front, where `import verifiers` and `import train` are the product's.
+ROOT = Path(__file__).parents[1]
+sys.path[:] = [folder for folder in sys.path if Path(folder or ".").resolve() != ROOT]
 
 os.environ.setdefault("DO_NOT_TRACK", "1")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")

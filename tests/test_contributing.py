@@ -38,7 +38,12 @@ def change(path: Path, before: str, after: str) -> None:
 
 def run(tree: Path, code: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(tree.parent)}
-    command = [sys.executable, "-c", f"import truegold.verifiers as v; assert {str(tree)!r} in v.__file__\n{code}"]
+    command = [
+        sys.executable,
+        "-P",
+        "-c",
+        f"import truegold.verifiers as v; assert {str(tree)!r} in v.__file__\n{code}",
+    ]
     done = subprocess.run(
         command, cwd=tree.parent, env=environment, capture_output=True, text=True, check=False, timeout=200
     )
@@ -112,7 +117,7 @@ def test_add_a_verifier(tree: Path) -> None:
 
 def test_add_an_input_format(tree: Path) -> None:
     sources = tree / "pipeline/sources"
-    change(sources / "column_names.py", '"original_text")', '"original_text", "frage")')
+    change(sources / "columns.py", '"original_text")', '"original_text", "frage")')
     change(
         sources / "presets.py",
         "PRESETS: dict",

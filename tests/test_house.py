@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
@@ -149,6 +150,14 @@ def test_the_package_is_made_of_the_floors() -> None:
     assert links == {floor: ROOT / floor for floor in FLOORS}
 
 
+def test_the_repository_is_on_no_import_path() -> None:
+    """There `import verifiers` and `import train` would be the product's, and not what users have installed."""
+    assert ROOT not in {Path(folder or ".").resolve() for folder in sys.path}
+    unsafe = re.compile(r"""sys\.executable,\s*["'](?:-c|-m["'], ["']truegold)""")
+    scripts = [path for folder in ("tests", "benchmarks", "examples") for path in (ROOT / folder).rglob("*.py")]
+    assert [path.name for path in scripts if unsafe.search(path.read_text(encoding="utf-8"))] == []
+
+
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
@@ -160,7 +169,9 @@ def test_the_package_is_made_of_the_floors() -> None:
 )
 def test_importing_stays_light_and_works_from_anywhere(tmp_path: Path, module: str, unwanted: set[str]) -> None:
     script = f"import sys, json, {module}; print(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert not unwanted & set(json.loads(done.stdout))
 
 

@@ -23,6 +23,7 @@ Both become `verifier_args.tests`. A row that names `code` and has no tests is a
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
@@ -30,7 +31,6 @@ from functools import cached_property
 from typing import Any
 
 from truegold.pipeline.config.sources import SourceConfig
-from truegold.pipeline.ingest.heldout import is_heldout
 from truegold.pipeline.sources.code_tests import read_tests
 from truegold.pipeline.sources.columns import (
     MISSING,
@@ -66,6 +66,9 @@ from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.shapes import normal_form
 from truegold.verifiers.gold import OF_VALUES, OTHER_GOLDS, needs_all_golds
 from truegold.verifiers.registry import BUILT_IN
+
+HASHES = 2**32
+"""The hash by which rows are set aside has this many values."""
 
 
 @dataclass(frozen=True)
@@ -126,23 +129,38 @@ class RowBuilder:
 
     def _read(self, values: Mapping[str, Any], derived: Derived, keep_prompt: object) -> RowParts:
         """Return what the columns say beside the prompt, which stays in meta where not all of it was taken."""
-        named = self._named_verifier(values)
-        verifier = self.config.verifier or named or self.layout.verifier
-        arguments = {**derived.verifier_args, **self._own_arguments(values, verifier, named), **self._tests(values)}
-        beside = self._tests_beside(values, verifier, arguments)
+        config, layout, columns = self.config, self.layout, self.columns
+        # Where the configuration has a verifier, it is not left to the rows.
+        named = None
+        if config.verifier is None and (column := columns.get("verifier")) is not None:
+            named = read_verifier(column(values), column.name, trusted=config.columns.verifier is not None)
+        verifier = config.verifier or named or layout.verifier
+        arguments = {**derived.verifier_args, **self._own_arguments(values, verifier, named)}
+        beside = None
+        if (column := columns.get("tests")) is not None:
+            if (tests := column(values)) in (None, MISSING, "", [], {}):
+                raise Unusable("missing_tests", _describe_absence(column.name, tests))
+            arguments["tests"] = parse_structure(tests)
+        elif verifier == "code" and layout.domain != "code":
+            beside = tests_column(values, {**arguments, **config.verifier_args}, self._taken)
         if beside is not None:
             arguments["tests"] = read_tests_column(values, beside, arguments)
-        together = needs_all_golds(verifier, {**arguments, **self.config.verifier_args})
-        gold, arguments = with_golds(arguments, self._golds(values, verifier, arguments, together))
-        solution = self._program(values, verifier) or self._optional(values, "solution")
-        if solution is None and self.config.columns.solution is None:
+        gold = columns.get("gold")
+        is_program = gold is not None and self._is_program(gold, verifier)
+        golds = self._golds(values, None if is_program else gold, verifier, arguments)
+        first_gold, arguments = with_golds(arguments, golds)
+        solution = None
+        if is_program and gold is not None and config.columns.solution is None:
+            solution = solution_of(values, gold.name)
+        solution = solution or self._optional(values, "solution")
+        if solution is None and config.columns.solution is None:
             solution = derived.solution
-        split = self._split(values)
+        split = read_split(columns["split"](values)) if "split" in columns else "train"
         kept = {field for field, is_kept in (("prompt", keep_prompt), ("split", split is None)) if is_kept}
         return RowParts(
             id=None,
-            gold=gold,
-            domain=DOMAINS.get(named or "", self.layout.domain),
+            gold=first_gold,
+            domain=DOMAINS.get(named or "", layout.domain),
             verifier=verifier,
             verifier_args=arguments,
             solution=solution,
@@ -169,7 +187,7 @@ class RowBuilder:
             raise Unusable("prompt_not_text", _describe_structure(column, content))
         text = text_of(content)
         if text is None:
-            raise Unusable("missing_prompt", _describe_absence(column, values))
+            raise Unusable("missing_prompt", _describe_absence(column.name, column(values)))
         if column.extract is not None:
             text = column.extract(text)
             if text is None:
@@ -187,32 +205,32 @@ class RowBuilder:
         return lost
 
     def _golds(
-        self, values: Mapping[str, Any], verifier: str, arguments: Mapping[str, Any], together: bool
+        self, values: Mapping[str, Any], gold: Column | None, verifier: str, arguments: Mapping[str, Any]
     ) -> list[str]:
-        """Return the accepted golds of the row's columns, the first one first; none where its verifier needs none.
-
-        together: whether a list in the column of gold is one answer.
-        """
-        gold, several, others = (self.columns.get(field) for field in ("gold", "golds", OTHER_GOLDS))
-        is_read = gold is not None and not self._is_program(gold, verifier)
-        golds = self._from_gold_column(gold, values, verifier, together) if gold is not None and is_read else []
+        """Return the accepted golds of the row's columns, the first one first; none where its verifier needs none."""
+        arguments = {**arguments, **self.config.verifier_args}
+        several, others = self.columns.get("golds"), self.columns.get(OTHER_GOLDS)
+        golds: list[str] = []
+        if gold is not None:
+            together = needs_all_golds(verifier, arguments)
+            golds = extracted_golds(gold, values, together, of_values=verifier in OF_VALUES)
+            if not golds and gold.extract is not None and text_of(gold(values)) is not None:
+                spec = self.layout.columns.gold
+                raise Unusable(
+                    "gold_not_found", f"{spec.extract if spec else ''!r} finds nothing in column {gold.name!r}"
+                )
         if several is not None:
             golds += listed_golds(several(values), several.name)
-        column = gold or several
+        column = self.columns.get("gold") or several
         # A verifier of the user's may judge by other columns than gold.
-        may_need = column is not None or verifier in BUILT_IN
-        if not golds and may_need and needs_gold(verifier, {**arguments, **self.config.verifier_args}):
-            raise Unusable("missing_gold", _describe_missing_gold(column, values, verifier))
-        return golds + (listed_golds(others(values), others.name) if others is not None else [])
-
-    def _from_gold_column(self, column: Column, values: Mapping[str, Any], verifier: str, together: bool) -> list[str]:
-        golds = extracted_golds(column, values, together, of_values=verifier in OF_VALUES)
-        if not golds and column.extract is not None and text_of(column(values)) is not None:
-            spec = self.layout.columns.gold
+        if not golds and (column is not None or verifier in BUILT_IN) and needs_gold(verifier, arguments):
             raise Unusable(
-                "gold_not_found", f"{spec.extract if spec else ''!r} finds nothing in column {column.name!r}"
+                "missing_gold",
+                f"{verifier} needs a gold, and no column holds it; columns.gold (--gold-column) names one"
+                if column is None
+                else _describe_absence(column.name, column(values)),
             )
-        return golds
+        return golds + (listed_golds(others(values), others.name) if others is not None else [])
 
     def _is_program(self, gold: Column, verifier: str) -> bool:
         """Say whether a column of worked solutions, out of which golds are taken, is a program in this row."""
@@ -220,20 +238,6 @@ class RowBuilder:
             return False
         solution = self.columns.get("solution")
         return gold.name in NAMES["solution"] or (solution is not None and solution.name == gold.name)
-
-    def _program(self, values: Mapping[str, Any], verifier: str) -> str | None:
-        """Return the program that stands where other rows have a solution with their gold."""
-        gold = self.columns.get("gold")
-        if gold is None or self.config.columns.solution is not None or not self._is_program(gold, verifier):
-            return None
-        return solution_of(values, gold.name)
-
-    def _named_verifier(self, values: Mapping[str, Any]) -> str | None:
-        """Return the verifier that the row names, where the configuration leaves it to the rows."""
-        column = self.columns.get("verifier")
-        if column is None or self.config.verifier is not None:
-            return None
-        return read_verifier(column(values), column.name, trusted=self.config.columns.verifier is not None)
 
     def _own_arguments(self, values: Mapping[str, Any], verifier: str, named: str | None) -> dict[str, Any]:
         """Return the arguments that the row itself has, checked against its verifier."""
@@ -246,26 +250,6 @@ class RowBuilder:
             has_more = "tests" in self.columns or self.layout.derive is not None or bool(self.config.verifier_args)
             check_arguments(verifier, arguments, complete=not has_more)
         return arguments
-
-    def _tests(self, values: Mapping[str, Any]) -> dict[str, Any]:
-        column = self.columns.get("tests")
-        if column is None:
-            return {}
-        tests = column(values)
-        if tests in (None, MISSING, "", [], {}):
-            raise Unusable("missing_tests", _describe_absence(column, values))
-        return {"tests": parse_structure(tests)}
-
-    def _tests_beside(self, values: Mapping[str, Any], verifier: str, arguments: Mapping[str, Any]) -> str | None:
-        """Return the column with the tests of a program, where neither the layout nor its arguments have them."""
-        if verifier != "code" or "tests" in self.columns or self.layout.domain == "code":
-            return None
-        return tests_column(values, {**arguments, **self.config.verifier_args}, self._taken)
-
-    def _split(self, values: Mapping[str, Any]) -> str | None:
-        """Return the split that a row says, train where it says nothing; None for a word that is not known."""
-        column = self.columns.get("split")
-        return read_split(column(values)) if column is not None else "train"
 
     def _meta(self, values: Mapping[str, Any], kept: Set[str]) -> dict[str, Any]:
         """Return what was not taken whole; `kept` are the fields whose columns stay.
@@ -293,17 +277,10 @@ def make_builder(
     return RowBuilder(config, layout, columns, source, warnings, all_heldout)
 
 
-def _describe_absence(column: Column, values: Mapping[str, Any]) -> str:
-    value = column(values)
+def _describe_absence(column: str, value: Any) -> str:
     if value is MISSING:
-        return f"column {column.name!r} is absent"
-    return f"column {column.name!r} is {'null' if value is None else 'empty'}"
-
-
-def _describe_missing_gold(column: Column | None, values: Mapping[str, Any], verifier: str) -> str:
-    if column is not None:
-        return _describe_absence(column, values)
-    return f"{verifier} needs a gold, and no column holds it; columns.gold (--gold-column) names one"
+        return f"column {column!r} is absent"
+    return f"column {column!r} is {'null' if value is None else 'empty'}"
 
 
 def _describe_structure(column: Column, content: list[Any] | Mapping[str, Any]) -> str:
@@ -408,3 +385,13 @@ class RowWarnings:
                 "it stays in their meta."
             )
         return lines
+
+
+def is_heldout(identity: str, share: float) -> bool:
+    """Say whether a row of this id is set aside."""
+    return share > 0 and heldout_hash(identity) < share * HASHES
+
+
+def heldout_hash(identity: str) -> int:
+    """Return 32 bits of a hash of its own, so that nothing else sorts rows by the same bits."""
+    return int.from_bytes(hashlib.sha256(b"heldout:" + identity.encode()).digest()[:4], "big")

@@ -9,6 +9,10 @@ aside; of several sources `data 0`, `heldout 0`, `data 1` and so on. They are re
 `sources.json` has: that of their priority. Memory does not grow with the source, save 24 bytes a row where it has a
 column of ids. `limit` bounds the records that are read of each file. Rejects are not in the ledger: they never were
 rows. `rows_in` counts the records that were read, so that `rows_in == rows_out +` the sum of all `reject:*` counts.
+
+Which rows are set aside for evaluation is decided by a hash of their content, so that a reordered file has the same
+ones. Of a single source a row is set aside where its hash falls below the share (`is_heldout`), whatever the other rows
+are. Of several sources each has its share to the row: the rows with the smallest hashes of each, one at least.
 """
 
 from __future__ import annotations
@@ -34,8 +38,8 @@ from truegold.pipeline.config.sources import (
     SeveralSources,
     heldout_label,
 )
-from truegold.pipeline.ingest.heldout import set_apart
-from truegold.pipeline.ingest.row_builder import RowBuilder, RowWarnings, make_builder
+from truegold.pipeline.ingest.row_builder import RowBuilder, RowWarnings, heldout_hash, make_builder
+from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.columns import Layout, compile_column
@@ -53,7 +57,7 @@ from truegold.pipeline.sources.records import (
     nothing_usable,
 )
 from truegold.pipeline.tables.ledger import Ledger
-from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter
+from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, read_rows
 from truegold.verifiers import InputError, TruegoldError
 
 ROWS_FILE = "rows.parquet"
@@ -80,7 +84,7 @@ def ingest(
                 for index, source in enumerate(sources):
                     layout = reader.read(source, layout, all_heldout=index > 0)
     if isinstance(config, SeveralSources):
-        set_apart(out_dir / ROWS_FILE, {part.label: part.heldout for part in config.sources})
+        _set_apart(out_dir / ROWS_FILE, {part.label: part.heldout for part in config.sources})
         (out_dir / SOURCES_FILE).write_bytes(orjson.dumps(names))
     for line in warnings.lines():
         progress.note(line)
@@ -140,6 +144,32 @@ def _open_sources(inputs: Mapping[str, Path], config: FileSource | HubSource) ->
             heldout = replace(heldout, name=f"{inputs['heldout'].resolve().parent.name}/{heldout.name}")
         sources.append(heldout)
     return sources
+
+
+def _set_apart(path: Path, shares: Mapping[str, float]) -> None:
+    """Set rows of a table aside, of each source its share; sources without one stay as they are.
+
+    Copies of one content count once and go together. A source of a single content keeps it for training. Four bytes a
+    row are held.
+    """
+    if not any(shares.values()):
+        return
+    hashes: dict[str, array[int]] = {source: array("I") for source, share in shares.items() if share > 0}
+    for row in read_rows(path, ["id", "source"]):
+        if row["source"] in hashes:
+            hashes[row["source"]].append(heldout_hash(row["id"]))
+    bounds = {source: _bound(np.asarray(values), shares[source]) for source, values in hashes.items()}
+    with written_aside(path) as aside, TableWriter(aside, ROW_SCHEMA) as rows:
+        for row in read_rows(path):
+            is_apart = row["source"] in bounds and heldout_hash(row["id"]) <= bounds[row["source"]]
+            rows.write({**row, "split": "heldout"} if is_apart else row)
+
+
+def _bound(hashes: np.ndarray, share: float) -> int:
+    """Return the largest hash of the rows to set aside, -1 for none."""
+    distinct = np.unique(hashes)
+    count = min(max(1, round(share * len(distinct))), len(distinct) - 1)
+    return int(distinct[count - 1]) if count > 0 else -1
 
 
 @dataclass(frozen=True, slots=True)

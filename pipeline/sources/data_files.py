@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from truegold.pipeline.running.disk import written_aside
-from truegold.pipeline.sources.jsonl import BLOCK_BYTES, Line, is_packed, open_bytes, read_jsonl, read_lines
+from truegold.pipeline.sources.jsonl import Line, is_packed, open_bytes, read_jsonl, read_lines
 from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, is_utf8, value_size
 from truegold.pipeline.tables.rows import BATCH_ROWS
 from truegold.verifiers import InputError
@@ -348,7 +348,7 @@ def _numbered_parts(path: Path, form: str) -> Iterator[tuple[int, bytes]]:
         starts = {record.row_number for record in read_csv(path, MAX_ROW_BYTES)}
     line_number, record, begins_line = 0, 0, True
     with open_bytes(path) as lines:
-        while part := lines.readline(BLOCK_BYTES):
+        while part := lines.readline(MAX_ROW_BYTES):
             line_number += begins_line
             if starts is None or line_number in starts:
                 record = line_number

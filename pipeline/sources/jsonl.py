@@ -14,9 +14,8 @@ import gzip
 import json
 import re
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import IO, Any, NoReturn, cast
 
@@ -27,8 +26,6 @@ from truegold.verifiers import InputError
 
 GZIP_MAGIC = b"\x1f\x8b"
 BOM = b"\xef\xbb\xbf"
-BLOCK_BYTES = 2**22
-"""Bytes that are read at a time where many lines are taken together."""
 SKIP_BYTES = 2**16
 """An overlong line is skipped in pieces of this many bytes."""
 SNIFF_BYTES = 4096
@@ -85,51 +82,15 @@ def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
             ) from None
 
 
-def read_jsonl(path: Path, max_row_bytes: int, after: int = 0) -> Iterator[Record | Reject]:
-    """Yield the records of a JSON Lines file, without those of its first `after` lines."""
+def read_jsonl(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
+    """Yield the records of a JSON Lines file; a blank line is none."""
     _refuse_other_formats(path)
-    yield from parse_lines(islice(read_lines(path, max_row_bytes), after, None), max_row_bytes)
-
-
-def parse_lines(lines: Iterable[Line], max_row_bytes: int) -> Iterator[Record | Reject]:
-    """Yield the records of some lines; a blank line is none."""
-    for line in lines:
+    for line in read_lines(path, max_row_bytes):
         if line.too_long:
             detail = f"{line.size} bytes, above max_row_bytes = {max_row_bytes}"
             yield Reject(line.line_number, "row_too_long", detail, beginning(line.data.decode("utf-8", "replace")))
         elif not line.data.isspace() and line.data:
             yield _parse_line(line)
-
-
-def read_line_lists(path: Path, max_lines: int, max_bytes: int) -> Iterator[list[bytes] | None]:
-    """Yield the lines of a file that is not packed, `max_lines` at a time and without their terminators.
-
-    This is much faster than `read_lines`. None comes last where a line may be longer than `max_bytes`: it and the rest
-    are left to `read_lines`.
-    """
-    lines: list[bytes] = []
-    with path.open("rb") as file:
-        if file.read(len(BOM)) != BOM:
-            file.seek(0)
-        rest_left = False
-        while not rest_left and (data := file.read(min(BLOCK_BYTES, max_bytes))):
-            data += b"" if data.endswith(b"\n") else file.readline(max_bytes)
-            *whole, last = data.split(b"\n")
-            if len(last) >= max_bytes:
-                rest_left = True
-            elif last:
-                whole.append(last)  # The file's last line has no terminator.
-            if len(whole[-1] if whole else b"") > max_bytes:
-                rest_left = True
-                whole.pop()
-            lines += whole
-            while len(lines) >= max_lines:
-                yield lines[:max_lines]
-                lines = lines[max_lines:]
-    if lines:
-        yield lines
-    if rest_left:
-        yield None
 
 
 def _parse_line(line: Line) -> Record | Reject:
@@ -155,12 +116,6 @@ _JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", boo
 
 _LONG_NUMBER = re.compile(r"\d{19}", re.ASCII)
 """Digits that may be an integer beyond 64 bits, which `orjson` would not keep exactly."""
-_LONG_NUMBER_BYTES = re.compile(rb"\d{19}")
-
-
-def has_long_number(line: bytes) -> bool:
-    """Say whether a line has to be read by `parse_json`, which keeps such numbers exactly."""
-    return _LONG_NUMBER_BYTES.search(line) is not None
 
 
 def _refuse_constant(name: str) -> NoReturn:

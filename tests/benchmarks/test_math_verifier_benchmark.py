@@ -39,7 +39,7 @@ class Toy:
         if answer == "row crash":
             os._exit(9)
         if answer == "row child":
-            subprocess.run([sys.executable, "-c", "sum(range(10_000_000))"])
+            subprocess.run([sys.executable, "-P", "-c", "sum(range(10_000_000))"])
         return (None if answer == "?" else gold == answer), ""
 
 class Broken:

@@ -62,7 +62,7 @@ def test_a_memory_that_two_processes_share_is_counted_once():
     done = threading.Event()
     thread = threading.Thread(target=done.wait)
     thread.start()
-    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    child = subprocess.Popen([sys.executable, "-P", "-c", "input()"], stdin=subprocess.PIPE)
     try:
         # The kernel has threads as processes that share their memory.
         assert share_memory(os.getpid(), thread.native_id)

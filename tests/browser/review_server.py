@@ -18,7 +18,7 @@ class Server:
     """The command in a process, which can be killed and started again at the same port."""
 
     def __init__(self, run_dir: Path, decisions: Path, *options: str) -> None:
-        self._command = [sys.executable, "-m", "truegold.flows.cli", "review", str(run_dir), "--reviewer", "ann"]
+        self._command = [sys.executable, "-P", "-m", "truegold.flows.cli", "review", str(run_dir), "--reviewer", "ann"]
         self._command += ["--decisions", str(decisions), *options]
         self.decisions = decisions
         self.port = "0"

@@ -228,6 +228,7 @@ def test_two_runs_in_one_directory_do_not_collide(project: Path) -> None:
     holder = subprocess.Popen(
         [
             sys.executable,
+            "-P",
             "-c",
             HOLD_LOCK,
             str(run_dir / ".lock"),

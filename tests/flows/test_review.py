@@ -53,7 +53,18 @@ def run_main(*arguments: str) -> int:
 @contextmanager
 def review_app(*options: str, end: signal.Signals = signal.SIGINT) -> Iterator[tuple[str, dict[str, str]]]:
     """Run the server and yield its address and the header that its calls need; end it by a signal."""
-    command = [sys.executable, "-m", "truegold.flows.cli", "review", "runs/small", "--reviewer", "ann", "--port", "0"]
+    command = [
+        sys.executable,
+        "-P",
+        "-m",
+        "truegold.flows.cli",
+        "review",
+        "runs/small",
+        "--reviewer",
+        "ann",
+        "--port",
+        "0",
+    ]
     process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:

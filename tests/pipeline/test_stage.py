@@ -352,7 +352,7 @@ def test_an_isolated_stage_dies_with_its_parent(child: Any, tmp_path: Path) -> N
         "stage = Stage('work', 'child_stage:work', 1, child_stage.Config(do='wait'), {}, isolated=True)\n"
         "run_stage(stage, run_dir, DigestCache(run_dir / '.digests.json'), NullProgress())\n"
     )
-    parent = subprocess.Popen([sys.executable, "-c", script])
+    parent = subprocess.Popen([sys.executable, "-P", "-c", script])
     pid = wait_for_pid(tmp_path / "run")
     parent.kill()
     parent.wait()

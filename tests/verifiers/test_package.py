@@ -15,7 +15,9 @@ ROOT = Path(__file__).parents[2]
 
 def run(code: str, cwd: Path) -> str:
     """Run code in a new interpreter and return what it prints."""
-    return subprocess.run([sys.executable, "-c", code], cwd=cwd, check=True, capture_output=True, text=True).stdout
+    return subprocess.run(
+        [sys.executable, "-P", "-c", code], cwd=cwd, check=True, capture_output=True, text=True
+    ).stdout
 
 
 def test_importing_it_loads_nothing_heavy_and_starts_nothing(tmp_path):

@@ -72,7 +72,7 @@ def test_a_worker_that_cannot_start_is_a_setup_error(monkeypatch):
 def test_memory_beyond_the_limit_is_refused():
     module = "truegold.verifiers.sandbox.child_process"
     code = f"from {module} import limit_memory; limit_memory(1 << 29); bytearray(1 << 30)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
     assert "MemoryError" in done.stderr
 
 
@@ -122,7 +122,7 @@ def test_it_dies_with_a_parent_that_is_killed():
         "worker.compare(read('x'), read('y'))\n"
         "print(worker._worker.child.pid, flush=True); time.sleep(60)"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen([sys.executable, "-P", "-c", code], stdout=subprocess.PIPE, text=True) as parent:
         child = int(parent.stdout.readline())
         parent.kill()
     deadline = time.monotonic() + 10

@@ -193,7 +193,9 @@ def test_a_scorer_that_was_sent_to_another_process_judges_there_too() -> None:
         sent = pickle.dumps((scorer, questions))
     finally:
         scorer.close()
-    done = subprocess.run([sys.executable, "-c", ELSEWHERE], input=sent, capture_output=True, check=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", ELSEWHERE], input=sent, capture_output=True, check=True, timeout=120
+    )
     assert done.stdout == b"True\n"
 
 

@@ -302,7 +302,7 @@ def test_a_verifier_that_cannot_be_imported_again_says_why(tmp_path: Path) -> No
 def test_work_done_in_a_child_process_counts_as_cost(tmp_path) -> None:
     path = tmp_path / "delegates.py"
     burn = "import time\\nwhile time.process_time() < 0.4: pass"
-    run = f"    subprocess.run([sys.executable, '-c', '{burn}'], check=True)\n"
+    run = f"    subprocess.run([sys.executable, '-P', '-c', '{burn}'], check=True)\n"
     path.write_text(HEAD + "def delegates(response, gold):\n" + run + "    return response == gold\n")
     with VerifierProbe(f"{path}:delegates") as probe:
         assert probe.judge("5", "5").cpu_s > 0.3  # The child's time is counted in ticks.

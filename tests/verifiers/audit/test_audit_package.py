@@ -19,5 +19,5 @@ def test_the_verifiers_do_not_import_their_audit_and_the_audit_imports_nothing_h
         "import truegold.verifiers.audit\n"
         "print(sorted({'torch', 'sympy', 'numpy', 'polars', 'pydantic', 'pytest'} & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-P", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -43,7 +43,9 @@ def box_of(tier: Tier) -> Sandbox:
 @cache
 def _kernel_gives_namespaces() -> bool:
     """Whether a plain process may enter the namespaces of the tier `full` and mount there."""
-    return subprocess.run([sys.executable, "-c", ENTER_NAMESPACES], capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run([sys.executable, "-P", "-c", ENTER_NAMESPACES], capture_output=True, check=False).returncode == 0
+    )
 
 
 def run(box: Sandbox, source: str, stdin: bytes = b"", **limits: float) -> Execution:

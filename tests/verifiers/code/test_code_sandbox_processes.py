@@ -152,7 +152,7 @@ time.sleep(0.3)
 print(*box.pids(), flush=True)
 time.sleep(60)
 """
-    process = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-P", "-c", script], stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     with process.stdout:
         pids = [pid for seat in map(int, process.stdout.readline().split()) for pid in _tree(seat)]
@@ -215,7 +215,7 @@ print(box.run(Job("main", b"open('/etc/hostname')", Limits())).stderr[-40:])
 
 def test_where_namespaces_are_forbidden_the_container_tier_is_chosen_and_says_why() -> None:
     box_of(Tier.CONTAINER)
-    done = subprocess.run([sys.executable, "-c", NO_NAMESPACES], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-P", "-c", NO_NAMESPACES], capture_output=True, text=True, check=True)
     assert "unshare: Operation not permitted" in done.stdout
     assert "container b'7\\n'" in done.stdout
     assert "Permission denied" in done.stdout

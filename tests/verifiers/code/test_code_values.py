@@ -198,7 +198,7 @@ def test_numpy_is_not_loaded_by_those_who_have_none() -> None:
         "import sys; from truegold.verifiers.sandbox.inside.wire.decoding import decode;"
         "decode({'$': 'ndarray', 'dtype': 'int64', 'shape': [1], 'v': [1]}); assert 'numpy' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True)
+    subprocess.run([sys.executable, "-P", "-c", code], check=True)
 
 
 @pytest.mark.parametrize(

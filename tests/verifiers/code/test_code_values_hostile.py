@@ -245,7 +245,7 @@ def test_deep_lines_are_undecodable_whatever_the_recursion_limit() -> None:
         "except Undecodable: print('refused')\n"
         "assert from_json(b'[\"' + b'[' * 2000 + b'\"]') == ['[' * 2000]"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "refused\n"
 
 

@@ -35,7 +35,7 @@ def run_bash(box: Sandbox, source: str, cpu_s: float) -> Execution:
 
 @pytest.fixture
 def busy_machine() -> Iterator[None]:
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(20)]
+    loops = [subprocess.Popen([sys.executable, "-P", "-c", "while True: pass"]) for _ in range(20)]
     yield
     for loop in loops:
         loop.kill()
