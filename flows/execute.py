@@ -26,8 +26,7 @@ from truegold.flows.console import Terminal, errors, print_line
 from truegold.flows.plan import GROUP_SIZE, report_stage
 from truegold.pipeline.config.sources import HubSource, SeveralSources
 from truegold.pipeline.config.stages import DecontaminateConfig, ReportConfig
-from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
-from truegold.pipeline.decontaminate.stage import problem_columns
+from truegold.pipeline.curation.early_checks import check_hub
 from truegold.pipeline.running.disk import DigestCache, disk_errors_reported, write_whole
 from truegold.pipeline.running.stage import (
     Output,
@@ -38,13 +37,12 @@ from truegold.pipeline.running.stage import (
     run_stage,
     work_folder,
 )
-from truegold.pipeline.sources.hub import open_hub
 from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, describe_rejects, first_rejects
 from truegold.pipeline.tables.run_files import check_intact, read_manifest, read_resolved
 from truegold.train.config.models import PathModel
 from truegold.train.guards.doctor import record_stop, unfinished_training
 from truegold.train.model.checkpoints import look_up
-from truegold.verifiers import ConfigError, GuardError, TruegoldError
+from truegold.verifiers import ConfigError, GuardError
 
 TRAIN = "train"
 """The stage whose errors are recorded as alarms."""
@@ -231,32 +229,11 @@ def check_remote(stages: Sequence[Stage], run_dir: Path) -> None:
     for stage, is_cached in with_states(stages, run_dir):
         if is_cached:
             continue
-        match stage.config:
-            case HubSource() as source:
-                open_hub(source)
-            case SeveralSources(sources=parts):
-                for index, part in enumerate(parts):
-                    if isinstance(part, HubSource):
-                        _open_named(part, f"Source {part.label!r} (data.{index})")
-            case DecontaminateConfig(against=entries):
-                for entry in entries:
-                    path = find_local(entry.set)
-                    if path is None or path.is_dir():
-                        next(read_eval_set(entry.set, problem_columns(entry)), None)
-            case PathModel() as model:
-                look_up(model)
-            case _:
-                pass
+        if isinstance(stage.config, PathModel):
+            look_up(stage.config)
+        else:
+            check_hub(stage.config)
 
 
 def _fetches(stage: Stage) -> bool:
     return isinstance(stage.config, HubSource | SeveralSources | DecontaminateConfig | PathModel)
-
-
-def _open_named(source: HubSource, label: str) -> None:
-    try:
-        open_hub(source)
-    except TruegoldError as error:
-        error.message = f"{label}: {error.message}"
-        error.args = (error.message,)
-        raise

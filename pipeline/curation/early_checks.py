@@ -6,8 +6,9 @@
 
     flag: {advise_only: [prof]}                   no flag of curation has the reason 'prof'. Did you mean 'proof'?
 
-No hour is spent before such a line. A hub set is looked into when it is read. A file is looked into as far as `ingest`
-looks for its columns. A user's own detector may flag for any reason, so that with one all names are taken.
+No hour is spent before such a line. This is the one module that reads data, columns and names of the hub while a run is
+planned: a file as far as `ingest` looks for its columns, a hub set (`check_hub`) before the first stage. A user's own
+detector may flag for any reason, so that with one all names are taken.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -24,11 +26,22 @@ from truegold.pipeline.clean import Boilerplate
 from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.engines import ScriptedEngineConfig, ServerEngineConfig
 from truegold.pipeline.config.sources import FileSource, HubSource, ListedFile, ListedHub, SeveralSources
-from truegold.pipeline.config.stages import AskedModelConfig, CleanConfig, DedupConfig, FlagConfig, Step, VetTestsConfig
+from truegold.pipeline.config.stages import (
+    AskedModelConfig,
+    CleanConfig,
+    DecontaminateConfig,
+    DedupConfig,
+    FlagConfig,
+    Step,
+    VetTestsConfig,
+)
+from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
+from truegold.pipeline.decontaminate.stage import problem_columns
 from truegold.pipeline.flag.rules import BUILT_IN
 from truegold.pipeline.running.stage import Output, Stage
 from truegold.pipeline.sources.columns import compile_column
 from truegold.pipeline.sources.data_files import check_file, open_file
+from truegold.pipeline.sources.hub import open_hub
 from truegold.pipeline.sources.presets import check_columns, check_preset, choose_layout
 from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, GOLD_REASONS, POSSIBLE_TRANSLATION
@@ -55,13 +68,8 @@ def resolve_sources(source: FileSource | HubSource | SeveralSources, files: File
         return _resolve_source(source, files.get("data"), files.get("heldout"))
     may_hold_code = False
     for index, part in enumerate(source.sources):
-        try:
+        with _source_named(part, index):
             held = _resolve_source(part, files.get(f"data {index}"), files.get(f"heldout {index}"))
-        except TruegoldError as error:
-            if isinstance(part, ListedFile | ListedHub):
-                error.message = f"Source {part.label!r} (data.{index}): {error.message}"
-                error.args = (error.message,)
-            raise
         may_hold_code = may_hold_code or held
     return may_hold_code
 
@@ -119,6 +127,55 @@ def _check_options(verifier: str, config: FileSource | HubSource, rows_may_add: 
     mistakes = find_option_mistakes(verifier, config.verifier_args, complete=not rows_may_add)
     if mistakes:
         raise ConfigError(f"data.verifier_args: {' '.join(mistakes)}")
+
+
+def resolve_eval_sets(config: DecontaminateConfig) -> dict[str, Path | Output]:
+    """Return the files and folders of evaluation sets as inputs, so that a comparison is made again when they change.
+
+    Raises InputError for a set that does not exist, and for a column that is not in the first records of a file.
+    """
+    inputs: dict[str, Path | Output] = {}
+    for index, entry in enumerate(config.against):
+        check_preset(entry.preset)
+        if (path := find_local(entry.set)) is not None:
+            inputs[f"against {index}"] = path
+            if path.is_file():
+                next(read_eval_set(entry.set, problem_columns(entry)), None)
+    return inputs
+
+
+def check_hub(config: BaseModel) -> None:
+    """Open every set that a stage of this configuration will fetch from the hub, which planning leaves alone.
+
+    Raises InputError for what does not exist, SetupError where the hub cannot be reached, as the stage would.
+    """
+    match config:
+        case HubSource() as source:
+            open_hub(source)
+        case SeveralSources(sources=parts):
+            for index, part in enumerate(parts):
+                if isinstance(part, HubSource):
+                    with _source_named(part, index):
+                        open_hub(part)
+        case DecontaminateConfig(against=entries):
+            for entry in entries:
+                path = find_local(entry.set)
+                if path is None or path.is_dir():
+                    next(read_eval_set(entry.set, problem_columns(entry)), None)
+        case _:
+            pass
+
+
+@contextmanager
+def _source_named(part: FileSource | HubSource, index: int) -> Iterator[None]:
+    """Name one of several sources in errors about it."""
+    try:
+        yield
+    except TruegoldError as error:
+        if isinstance(part, ListedFile | ListedHub):
+            error.message = f"Source {part.label!r} (data.{index}): {error.message}"
+            error.args = (error.message,)
+        raise
 
 
 def resolve_stages(stages: Iterable[Stage]) -> None:

@@ -21,16 +21,13 @@ from truegold.pipeline.config.sources import (
 )
 from truegold.pipeline.config.stages import (
     CurationConfig,
-    DecontaminateConfig,
     DedupConfig,
     SampleSource,
     SuspicionConfig,
     WellPosedConfig,
 )
-from truegold.pipeline.curation.early_checks import check_reasons, resolve_sources, resolve_stages
+from truegold.pipeline.curation.early_checks import check_reasons, resolve_eval_sets, resolve_sources, resolve_stages
 from truegold.pipeline.decontaminate import decontaminate
-from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
-from truegold.pipeline.decontaminate.stage import problem_columns
 from truegold.pipeline.dedup import dedup
 from truegold.pipeline.demo import make_demo_data
 from truegold.pipeline.flag import flag
@@ -41,7 +38,6 @@ from truegold.pipeline.ingest.stage import SOURCES_FILE
 from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage
 from truegold.pipeline.sources.data_files import check_file
-from truegold.pipeline.sources.presets import check_preset
 from truegold.pipeline.suspicion import suspect
 from truegold.pipeline.suspicion.stage import SampleFile
 from truegold.pipeline.verify import verify_gold
@@ -67,7 +63,8 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
         plan_stage("clean", clean, config.clean, rows_of("ingest")),
     ]
     if config.decontaminate is not None:
-        stages.append(_compare_with_eval_sets(config.decontaminate))
+        inputs = rows_of("clean") | resolve_eval_sets(config.decontaminate)
+        stages.append(plan_stage("decontaminate", decontaminate, config.decontaminate, inputs))
     is_list = isinstance(source, SeveralSources)
     priority: dict[str, Path | Output] = {"sources": Output("ingest", SOURCES_FILE)} if is_list else {}
     stages += [
@@ -95,20 +92,6 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
     stages.append(plan_stage("settle", settle, config.settle, settled))
     resolve_stages(stages)
     return stages
-
-
-def _compare_with_eval_sets(config: DecontaminateConfig) -> Stage:
-    """Plan the comparison; files and folders are inputs, so that it is made again when their content changes."""
-    inputs = rows_of("clean")
-    for index, entry in enumerate(config.against):
-        check_preset(entry.preset)
-        if (path := find_local(entry.set)) is None:
-            continue
-        inputs[f"against {index}"] = path
-        if path.is_file():
-            # A column that is not there is told by the first records.
-            next(read_eval_set(entry.set, problem_columns(entry)), None)
-    return plan_stage("decontaminate", decontaminate, config, inputs)
 
 
 def _deduplicate(config: DedupConfig, inputs: dict[str, Path | Output]) -> Stage:

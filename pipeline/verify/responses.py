@@ -11,11 +11,11 @@ what was rejected are reported.
 
 from __future__ import annotations
 
-import heapq
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice, tee
 from pathlib import Path
 from typing import Any
@@ -108,44 +108,36 @@ def verify_file(
     to_judge, to_write = tee((record.row_number, reader.id_of(record), reader.read(record)) for record in records)
     judged = (item for _, _, item in to_judge if isinstance(item, Item))
     verdicts = verify_batch_timed(judged, workers, item_deadline_s=deadline_s, max_timeouts=max_timeouts)
-    counts: dict[str, int] = {}
-    costs, rejects = _Costs(), _Rejects()
+    outcomes = _Outcomes()
     with written_aside(target) as aside:
         with closing(verdicts), TableWriter(aside, VERDICT_SCHEMA) as writer:
             for row_number, identity, item in to_write:
+                line: dict[str, Any] = {"row": row_number, "id": identity}
                 if isinstance(item, Reject):
-                    rejects.add(item)
-                    reason = f"rejected:{item.reason}"
-                    evidence = dump_json({"detail": item.detail})
-                    writer.write({"row": row_number, "id": identity, "reason": reason, "evidence": evidence})
+                    line |= {"reason": outcomes.add_reject(item), "evidence": dump_json({"detail": item.detail})}
                 else:
                     verdict, cpu_ms, _ = next(verdicts)
-                    costs.add(row_number, cpu_ms)
-                    reason = str(verdict.reason)
-                    writer.write(
-                        {
-                            "row": row_number,
-                            "id": identity,
-                            "score": verdict.score,
-                            "reason": reason,
-                            "extracted": verdict.extracted,
-                            "verifier": item.verifier,
-                            "evidence": dump_json(dict(verdict.evidence)),
-                            "cpu_ms": cpu_ms,
-                        }
-                    )
-                counts[reason] = counts.get(reason, 0) + 1
+                    outcomes.add_verdict(row_number, verdict.reason, cpu_ms)
+                    line |= {
+                        "score": verdict.score,
+                        "reason": str(verdict.reason),
+                        "extracted": verdict.extracted,
+                        "verifier": item.verifier,
+                        "evidence": dump_json(dict(verdict.evidence)),
+                        "cpu_ms": cpu_ms,
+                    }
+                writer.write(line)
                 progress.advance()
-        if set(counts) == {str(Reason.GOLD_MISSING)}:
+        if set(outcomes.counts) == {str(Reason.GOLD_MISSING)}:
             raise InputError(
                 f"{opened.location}: no row has a gold answer in column {reader.gold.name if reader.gold else ''!r}.",
                 f"It has: {describe_columns(sample_values(first_records))}. Name the gold column: --gold-column COLUMN",
             )
         if form != "parquet":
             _convert(aside, form)
-    for line in [*costs.lines(), *rejects.lines(opened.location)]:
-        progress.note(line)
-    return counts
+    for text in outcomes.lines(opened.location):
+        progress.note(text)
+    return outcomes.counts
 
 
 def _output_form(target: Path) -> str:
@@ -240,55 +232,44 @@ def _check_gold_is_not_needed(reader: _Reader, first_records: Iterable[Record | 
         raise missing_gold([record.values for record in trial_records], location)
 
 
-class _Rejects:
-    """The rows that could not be judged as they stand, such as those with an option that their verifier lacks."""
+@dataclass
+class _Outcomes:
+    """What came of the rows: how many there are by reason, the first of each reject, and what judging cost."""
 
-    def __init__(self) -> None:
-        self._first: dict[str, Reject] = {}
-        self._counts: dict[str, int] = {}
+    began: float = field(default_factory=time.monotonic)
+    counts: Counter[str] = field(default_factory=Counter)
+    first_rejects: dict[str, Reject] = field(default_factory=dict)
+    """The first of the rows that could not be judged as they stand, by reason."""
+    judged: int = 0
+    cpu_ms: float = 0.0
+    slow: list[tuple[float, int]] = field(default_factory=list)
+    """The time and number of each slow row."""
 
-    def add(self, reject: Reject) -> None:
-        """Count a row."""
-        self._first.setdefault(reject.reason, reject)
-        self._counts[reject.reason] = self._counts.get(reject.reason, 0) + 1
+    def add_reject(self, reject: Reject) -> str:
+        """Count a row that was not judged, and return its reason in the table."""
+        self.first_rejects.setdefault(reject.reason, reject)
+        reason = f"rejected:{reject.reason}"
+        self.counts[reason] += 1
+        return reason
 
-    def lines(self, location: str) -> list[str]:
-        """Return what is reported at the end."""
-        return [
-            f"{location}: {count:,} rejected as {reason}, the first is row {first.row_number}: {first.detail}"
-            for (reason, count), first in zip(self._counts.items(), self._first.values(), strict=True)
-        ]
+    def add_verdict(self, row: int, reason: Reason, cpu_ms: float | None) -> None:
+        """Count a row that was judged; None stands for a time that nobody knows."""
+        self.counts[str(reason)] += 1
+        self.judged += 1
+        self.cpu_ms += cpu_ms or 0.0
+        if cpu_ms is not None and cpu_ms > SLOW_MS:
+            self.slow = sorted([*self.slow, (cpu_ms, row)], reverse=True)[:MAX_SLOW_ROWS]
 
-
-class _Costs:
-    """The time that judging took, and the rows that took most."""
-
-    def __init__(self) -> None:
-        self._began = time.monotonic()
-        self._rows = 0
-        self._cpu_ms = 0.0
-        self._slow: list[tuple[float, int]] = []
-        """A heap of the slowest rows: the fastest of them comes first."""
-
-    def add(self, row: int, cpu_ms: float | None) -> None:
-        """Count a row; None stands for a time that nobody knows."""
-        self._rows += 1
-        if cpu_ms is None:
-            return
-        self._cpu_ms += cpu_ms
-        if cpu_ms > SLOW_MS:
-            heapq.heappush(self._slow, (cpu_ms, row))
-            if len(self._slow) > MAX_SLOW_ROWS:
-                heapq.heappop(self._slow)
-
-    def lines(self) -> list[str]:
-        """Return what is reported at the end."""
-        if not self._rows:
-            return []
-        seconds = max(time.monotonic() - self._began, 0.001)
-        summary = (
-            f"{self._rows:,} rows in {seconds:,.1f} s, {self._rows / seconds:,.0f} a second;"
-            f" {self._cpu_ms / self._rows:,.2f} ms CPU each"
-        )
-        slow = ", ".join(f"row {row} ({cpu_ms:,.0f} ms)" for cpu_ms, row in sorted(self._slow, reverse=True))
-        return [summary, f"slowest: {slow}"] if slow else [summary]
+    def lines(self, location: str) -> Iterator[str]:
+        """Yield what is reported at the end."""
+        if self.judged:
+            seconds = max(time.monotonic() - self.began, 0.001)
+            yield (
+                f"{self.judged:,} rows in {seconds:,.1f} s, {self.judged / seconds:,.0f} a second;"
+                f" {self.cpu_ms / self.judged:,.2f} ms CPU each"
+            )
+        if self.slow:
+            yield "slowest: " + ", ".join(f"row {row} ({cpu_ms:,.0f} ms)" for cpu_ms, row in self.slow)
+        for reason, first in self.first_rejects.items():
+            count = self.counts[f"rejected:{reason}"]
+            yield f"{location}: {count:,} rejected as {reason}, the first is row {first.row_number}: {first.detail}"

@@ -132,7 +132,7 @@ def test_the_examples_are_valid(example: Path) -> None:
 
 
 def test_the_starter_is_valid_and_says_what_was_asked(tmp_path: Path) -> None:
-    text = STARTER.format(file="run.yaml", name="mine", data="train.jsonl", model="Qwen/Qwen3-0.6B")
+    text = STARTER.read_text().format(file="run.yaml", name="mine", data="train.jsonl", model="Qwen/Qwen3-0.6B")
     config = validate_config(yaml.safe_load(text), "starter")
     assert config.name == "mine"
     assert config.chat.user.endswith("\\boxed{}.")
