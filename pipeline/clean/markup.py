@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from html import unescape
 from html.entities import html5
+from importlib.resources import files
 
 from truegold.pipeline.text.prose import DELIMITED
 from truegold.verifiers.math.vocabulary import COMMANDS
@@ -41,12 +42,8 @@ MAX_CHARS = 100_000
 """Longer texts are left as they are: no problem is so long, and some patterns look a thousand characters ahead."""
 
 _RUN = re.compile(r"\\+")
-_ENGLISH = frozenset(
-    "abs angle ast bar big bigger cancel cap ceiling choose circ color comb cup degree delta dot dots div emph end "
-    "exists exp floor gamma gt hat hence iff implies in int it large left limits log lor lt max middle mid min mod ne "
-    "over parallel perm phantom pi pm prime prod propto quad right sec sign sim sin small square star sum tan text to "
-    "times triangle underline vee wedge begin land ni rm tt bf le ge mp mu nu xi chi eta psi rho tau".split()
-)
+_ENGLISH = frozenset(files(__package__).joinpath("english_commands.txt").read_text("utf-8").split())
+"""Commands of LaTeX whose names are words."""
 _UNLIKE_WORDS = frozenset(name for name in COMMANDS if len(name) >= 3 and name not in _ENGLISH)
 """Commands whose names are no words, so that two backslashes before one are never the end of a row and a word."""
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20})(\{?))")

@@ -87,9 +87,7 @@ def read_answer(reply: str | None) -> bool | None:
 
 def decide(sound: bool | None, faulty: bool | None) -> bool | None:
     """Return whether the problem passes a step, from the replies in both senses; None where they do not agree."""
-    if sound is None or faulty is None or sound == faulty:
-        return None
-    return sound
+    return None if sound is None or faulty is None or sound == faulty else sound
 
 
 SHOWN_CHARS = 500

@@ -384,8 +384,8 @@ class ProfileSamples:
         pilot: set[int] = set()
         if first < config.samples:
             pilot = set(random.Random(config.seed).sample(range(total), min(PILOT_ROWS, total)))
-        rows = (row for index, row in enumerate(read_rows(self._rows)) if index in pilot) if pilot else iter(())
-        training = [(index, row) for index, row in zip(sorted(pilot), rows, strict=False) if row["split"] != "heldout"]
+        rows = enumerate(read_rows(self._rows)) if pilot else ()
+        training = [(index, row) for index, row in rows if index in pilot and row["split"] != "heldout"]
         in_pilot = {index for index, _ in training}
         others = ((index, row) for index, row in enumerate(read_rows(self._rows)) if index not in in_pilot)
         pilot_rows = list(self._sampled_rows(training))

@@ -328,7 +328,8 @@ class _Table:
             for drawn in range(later - 1, judged - 1, -1):
                 going_on = self._expect(drawn, going_on[1:], going_on[:-1])
             going_on = going_on + later - judged
-            stopping = self._risk(judged, weights)
+            weighted = self._decided[judged] * weights
+            stopping = weighted.sum(axis=1) - weighted[np.arange(judged + 1), self._choices[judged]]
             stops.insert(0, stopping <= going_on)
             costs[judged] = np.minimum(stopping, going_on)
         return stops
@@ -355,11 +356,6 @@ class _Table:
                 next_reach[:-1] += reach * (1 - passes)
                 reach = next_reach
         return samples, agreed
-
-    def _risk(self, judged: int, weights: Array) -> Array:
-        weighted = self._decided[judged] * weights
-        risk: Array = weighted.sum(axis=1) - weighted[np.arange(judged + 1), self._choices[judged]]
-        return risk
 
     def _pass_probability(self, judged: int) -> Array:
         return np.array([self._prior.after(judged, passes).mean for passes in range(judged + 1)])

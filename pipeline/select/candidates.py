@@ -45,11 +45,6 @@ class Candidate:
     band: int
     """The band of the target that its expected pass rate lies in."""
 
-    @property
-    def pass_rate(self) -> float:
-        """The expected pass rate."""
-        return self.known.mean
-
 
 class _Suspicion(TypedDict):
     """The columns that are read of `suspicion.parquet`, whose column `id` is the name by which samples know a row."""

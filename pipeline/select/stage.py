@@ -88,7 +88,7 @@ def select(inputs: Mapping[str, Path], config: SelectConfig, out_dir: Path, prog
         raise _nothing_left(judgement, rows_in, ledger.counts)
     facts = {
         **(teaching_facts([judgement.profile[row_key(each.row)] for each in selected], config) if selected else {}),
-        "mean_pass_rate": round(fmean(each.pass_rate for each in selected), 4) if selected else None,
+        "mean_pass_rate": round(fmean(each.known.mean for each in selected), 4) if selected else None,
         "heldout": heldout_rows,
         "reserve": len(reserve),
         "demands": [asdict(fulfilment) for fulfilment in choice.fulfilments],

@@ -102,6 +102,8 @@ def read(votes: Votes, population: Population, features: Array) -> Readings:
     n = votes.n_items
     fault, share, outvoted, groups = np.empty(n), np.empty(n), np.empty(n), np.empty((n, 3))
     alternative = np.zeros(n, dtype=np.int32)
+    # Each group's probability is shared out evenly in it.
+    log_prior_of_hypotheses = np.log(np.asarray(population.prior) / np.bincount(GROUP, minlength=3))[GROUP]
     for start in range(0, n, BLOCK):
         stop = min(n, start + BLOCK)
         block = votes.of_items(np.arange(start, stop))
@@ -109,7 +111,7 @@ def read(votes: Votes, population: Population, features: Array) -> Readings:
         log = _log_likelihood(block, population, expected)
         for group in (SINGLE, HARMLESS, WRONG):
             groups[start:stop, group] = _log_mean_exp(log[:, group == GROUP])
-        posterior = np.exp(log + _log_prior_of_hypotheses(population.prior) - log.max(axis=1, keepdims=True))
+        posterior = np.exp(log + log_prior_of_hypotheses - log.max(axis=1, keepdims=True))
         posterior /= posterior.sum(axis=1, keepdims=True)
         fault[start:stop] = posterior @ np.sqrt(1.0 - LABEL_SHARE)
         share[start:stop] = posterior @ LABEL_SHARE
@@ -151,12 +153,6 @@ LABEL_SHARE: Array = np.concatenate([[1.0], np.tile(_STRONG, CANDIDATES)])
 """(h,), the label's share of strong systems under each hypothesis; the first is the single reading."""
 GROUP: NDArray[np.intp] = np.concatenate([[SINGLE], np.tile(np.where(_STRONG <= 0.5, WRONG, HARMLESS), CANDIDATES)])
 """(h,), the group of each hypothesis."""
-
-
-def _log_prior_of_hypotheses(prior: tuple[float, float, float]) -> Array:
-    """Return (h,): each group's probability, shared out evenly in it."""
-    log: Array = np.log(np.asarray(prior) / np.bincount(GROUP, minlength=3))[GROUP]
-    return log
 
 
 def _log_mean_exp(log: Array) -> Array:

@@ -48,14 +48,14 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
 
     inputs: `rows`, and `samples 0`, `samples 1`, ... where there are any, in the order of `config.files`.
     """
-    counts = SampleCounts()
+    counts: Counter[str] = Counter()
     files = [
         SampleFile(inputs[f"samples {index}"], source.system, source.step) for index, source in enumerate(config.files)
     ]
     in_files = chain.from_iterable(read_samples(file, counts) for file in files)
     samples: Iterator[Sample] = iter(track(in_files, progress, "reading samples")) if files else iter(())
     tiers, facts = score_rows(inputs["rows"], samples, config.workers, out_dir, by_source_id=True)
-    if counts.read and facts["samples_of_unknown_rows"] + counts.rejected >= counts.read:
+    if counts["read"] and facts["samples_of_unknown_rows"] + counts["rejected"] >= counts["read"]:
         names = ", ".join(str(file.path) for file in files)
         keys = ", ".join(islice((_key(row) for row in read_rows(inputs["rows"], ["id", "meta"])), 3))
         if facts["shared_ids"]:
@@ -64,11 +64,11 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
                 "Give each row an id of its own.",
             )
         raise InputError(
-            f"{names}: none of its {counts.read:,} samples names a row of the data.",
+            f"{names}: none of its {counts['read']:,} samples names a row of the data.",
             f"The data's ids are such as {keys}.",
         )
     total = count_rows(inputs["rows"])
-    return StageReport(total, total, tiers, facts | {"samples": counts.read, "samples_rejected": counts.rejected})
+    return StageReport(total, total, tiers, facts | {"samples": counts["read"], "samples_rejected": counts["rejected"]})
 
 
 def score_rows(
@@ -219,16 +219,6 @@ class SampleFile:
     step: int | None = None
 
 
-@dataclass(slots=True)
-class SampleCounts:
-    """Counts of a samples file."""
-
-    read: int = 0
-    """Rows of the file."""
-    rejected: int = 0
-    """Rows among them that could not be used."""
-
-
 def sample_files(arguments: Sequence[str]) -> list[SampleFile]:
     """Return the files that arguments such as `PATH`, `SYSTEM=PATH` and `SYSTEM@STEP=PATH` name.
 
@@ -254,14 +244,17 @@ def _files_of(folder: SampleFile) -> list[SampleFile]:
     return [replace(folder, path=path) for path in paths]
 
 
-def read_samples(file: SampleFile, counts: SampleCounts) -> Iterator[Sample]:
-    """Yield the samples of a file and count them. InputError where its first record lacks what every sample needs."""
+def read_samples(file: SampleFile, counts: Counter[str]) -> Iterator[Sample]:
+    """Yield the samples of a file; `counts` gets the rows `read` and `rejected`.
+
+    InputError where the first record lacks what every sample needs.
+    """
     opened = open_file(file.path, "auto", MAX_ROW_BYTES)
     checked = False
     for record in opened.records:
-        counts.read += 1
+        counts["read"] += 1
         if isinstance(record, Reject):
-            counts.rejected += 1
+            counts["rejected"] += 1
             continue
         values = record.values
         if not checked:
@@ -269,7 +262,7 @@ def read_samples(file: SampleFile, counts: SampleCounts) -> Iterator[Sample]:
             checked = True
         item_id = _first_text(values, ID_COLUMNS)
         if item_id is None:
-            counts.rejected += 1
+            counts["rejected"] += 1
             continue
         score = values.get("score")
         judged = "score" in values and (score is None or isinstance(score, int | float))

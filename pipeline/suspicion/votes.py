@@ -85,6 +85,7 @@ ANSWER_KINDS = {LABEL_CLASS: "label", UNJUDGED_CLASS: "unjudged", CUT_CLASS: "cu
 """The names of the classes that are no alternative."""
 
 _TO_JUDGE, _UNJUDGED, _WRONG, _RIGHT = 0, 1, 2, 3
+_AGREES = {_RIGHT: True, _WRONG: False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +262,11 @@ class VoteCounter:
                 continue
             counts = Counter((text, state) for _, text, state in votes_on_item)
             forms = sorted(counts)
-            classes, texts_of_alternatives = classify(
-                item, [_form(texts[text], state, counts[text, state]) for text, state in forms]
-            )
+            answer_forms = [
+                AnswerForm(texts[text], counts[text, state], _AGREES.get(state), unjudged=state == _UNJUDGED)
+                for text, state in forms
+            ]
+            classes, texts_of_alternatives = classify(item, answer_forms)
             alternatives.append(texts_of_alternatives)
             class_of = dict(zip(forms, classes, strict=True))
             for (text, state), count in counts.items():
@@ -318,11 +321,6 @@ def _state(score: float | None) -> int:
     if score is None:
         return _UNJUDGED
     return _RIGHT if score == 1.0 else _WRONG
-
-
-def _form(text: str, state: int, count: int) -> AnswerForm:
-    agrees = {_RIGHT: True, _WRONG: False}.get(state)
-    return AnswerForm(text, count, agrees, unjudged=state == _UNJUDGED)
 
 
 def _weights(table: NDArray[np.int32], family: NDArray[np.int32]) -> NDArray[np.float64]:

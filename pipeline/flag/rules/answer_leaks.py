@@ -98,16 +98,14 @@ def _is_premise(announced: AnnouncedAnswer, prompt: str) -> bool:
     return bool(_SUPPOSES.search(before))
 
 
-def _is_letter(row: Row) -> bool:
-    """Whether gold names an option: the options themselves stand in the prompt."""
-    return row.get("verifier") == "choice" or (len(row["gold"] or "") == 1 and (row["gold"] or "").isalpha())
-
-
 @detector("answer_in_prompt", version="3")
 def answer_in_prompt(row: Row) -> list[Finding]:
     """The prompt itself announces an answer, and that answer is gold."""
     gold, prompt = row["gold"], row["prompt"]
-    if not gold or row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS or _is_letter(row):
+    if not gold or row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS:
+        return []
+    # Gold that names an option stands in the prompt anyway.
+    if row.get("verifier") == "choice" or (len(gold) == 1 and gold.isalpha()):
         return []
     # The right answer always stands among the options of a question, in brackets or behind it.
     remarks = _remarks(prompt, gold) if find_options(prompt) is None else ()

@@ -82,17 +82,17 @@ class Calculation:
         """Whether both sides agree, but for rounding to the digits shown, percentages, and words such as "thousand"."""
         if self.is_share:
             return True
-        readings = (self.value * scale for scale in _SCALES)
-        return any(abs(value - self.result) <= self._margin(value) for value in readings)
+        for value in (self.value * scale for scale in _SCALES):
+            # The result may be cut or rounded to the digits shown; three significant digits are enough for a large one.
+            margin = 0 if value.denominator == 1 else max(Fraction(1, 10**self.decimals), abs(value) / 1000)
+            if abs(value - self.result) <= margin:
+                return True
+        return False
 
     @property
     def is_share(self) -> bool:
         """Whether the left side is a proper fraction, which may be meant of something: `1/4 = 15 minutes`."""
         return _SHARE.fullmatch(self.left) is not None and self.value < 1
-
-    def _margin(self, value: Fraction) -> Fraction:
-        # The result may be cut or rounded to the digits shown; three significant digits are enough for a large one.
-        return max(Fraction(1, 10**self.decimals), abs(value) / 1000) if value.denominator != 1 else Fraction(0)
 
 
 @lru_cache(maxsize=16)
