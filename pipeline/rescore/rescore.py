@@ -16,15 +16,15 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import tee
 from pathlib import Path
+from typing import TypedDict
 
 import polars as pl
-import pyarrow as pa
 
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export.convert import read_tables, tables_of
 from truegold.pipeline.rescore.logs import LoggedRollout, read_logs
 from truegold.pipeline.running.progress import NullProgress, Progress
-from truegold.pipeline.tables.rows import Row, TableWriter, dump_json, normalise_for_id
+from truegold.pipeline.tables.rows import Row, TableWriter, arrow_schema, dump_json, normalise_for_id
 from truegold.pipeline.tables.run_files import Fields
 from truegold.verifiers import InputError, Item, Verdict, fingerprint, resolve, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S
@@ -42,34 +42,35 @@ MIN_CHARS = 20
 KEY_CHARS = 40
 """Questions are looked up within a prompt by so many of their last characters."""
 
-ROLLOUT_SCHEMA = pa.schema(
-    [
-        ("file", pa.string()),
-        ("line", pa.int64()),
-        ("step", pa.int64()),
-        ("group", pa.int64()),
-        ("id", pa.string()),
-        ("prompt", pa.string()),
-        ("gold", pa.string()),
-        ("completion", pa.string()),
-        ("reward", pa.float64()),
-        ("logged_reading", pa.string()),
-        ("advantage", pa.float64()),
-        ("decision", pa.string()),
-        ("decided_gold", pa.string()),
-        ("decided_score", pa.float64()),
-        *[
-            (f"{name}_{side}", kind)
-            for side in ("a", "b")
-            for name, kind in (
-                ("score", pa.float64()),
-                ("reason", pa.string()),
-                ("extracted", pa.string()),
-                ("evidence", pa.string()),
-            )
-        ],
-    ]
-)
+
+class RescoredRollout(TypedDict):
+    """A row of `rollouts.parquet`: a rollout, and the verdicts of A and B on it."""
+
+    file: str
+    line: int
+    step: int | None
+    group: int
+    id: str | None
+    prompt: str
+    gold: str | None
+    completion: str
+    reward: float | None
+    logged_reading: str | None
+    advantage: float | None
+    decision: str | None
+    decided_gold: str | None
+    decided_score: float | None
+    score_a: float | None
+    reason_a: str
+    extracted_a: str | None
+    evidence_a: str
+    score_b: float | None
+    reason_b: str | None
+    extracted_b: str | None
+    evidence_b: str | None
+
+
+ROLLOUT_SCHEMA = arrow_schema(RescoredRollout)
 
 
 @dataclass(frozen=True)

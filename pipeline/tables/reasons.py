@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
+from typing import TypedDict
 
 import orjson
-import pyarrow as pa
 import pyarrow.parquet as pq
+
+from truegold.pipeline.tables.rows import Int32, RowReference, TextList, arrow_schema
 
 CONFLICTING_LABELS = "conflicting_labels"
 """Copies or rewordings of one problem have different golds."""
@@ -45,46 +47,49 @@ class DropReason(StrEnum):
 
 
 MATCHES_FILE = "matches.parquet"
-MATCH_SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("row", pa.int64()),
-        ("against", pa.string()),
-        ("against_id", pa.string()),
-        ("kind", pa.string()),
-        ("score", pa.float64()),
-        ("evidence", pa.string()),
-    ]
-)
-"""One line for each match of a row with an item of an evaluation set."""
 AGAINST = "against"
 """Under this name the metadata of a table of matches has what it was made from: {set: items}."""
 SUSPICION_FILE = "suspicion.parquet"
-SUSPICION_SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("row_id", pa.string()),
-        ("source", pa.string()),
-        ("source_row", pa.int64()),
-        ("suspicion", pa.float64()),
-        ("tier", pa.string()),
-        ("evidence", pa.string()),
-        ("suggestion", pa.string()),
-    ]
-)
 ANSWERS_FILE = "answers.parquet"
-ANSWERS_SCHEMA = pa.schema(
-    [
-        ("id", pa.string()),
-        ("source", pa.string()),
-        ("source_row", pa.int64()),
-        ("kind", pa.string()),
-        ("spellings", pa.list_(pa.string())),
-        ("votes", pa.int32()),
-        ("systems", pa.list_(pa.string())),
-    ]
-)
-"""What was answered to each row: one line for each class of equal answers (`ballot.AnswerVotes`)."""
+
+
+class MatchRow(TypedDict):
+    """A match of a row with an item of an evaluation set."""
+
+    id: str
+    row: int
+    against: str
+    against_id: str
+    kind: str
+    score: float
+    evidence: str
+
+
+class SuspicionRow(TypedDict):
+    """The probability that a row's label is at fault; `row_id` is the row's `id`."""
+
+    id: str
+    row_id: str
+    source: str
+    source_row: int
+    suspicion: float
+    tier: str
+    evidence: str
+    suggestion: str
+
+
+class AnswersRow(RowReference):
+    """A class of equal answers to a row (`ballot.AnswerVotes`)."""
+
+    kind: str
+    spellings: TextList
+    votes: Int32
+    systems: TextList
+
+
+MATCH_SCHEMA = arrow_schema(MatchRow)
+SUSPICION_SCHEMA = arrow_schema(SuspicionRow)
+ANSWERS_SCHEMA = arrow_schema(AnswersRow)
 
 
 def items_by_set(matches: Path) -> dict[str, int]:

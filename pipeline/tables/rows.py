@@ -31,6 +31,7 @@ ARROW_TYPES: dict[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float:
 """The type of a column by the type of its values, where a typed row does not say it (`Annotated`)."""
 
 Int32 = Annotated[int, pa.int32()]
+TextList = Annotated[list[str], pa.list_(pa.string())]
 Int32List = Annotated[list[int], pa.list_(pa.int32())]
 Float32List = Annotated[list[float], pa.list_(pa.float32())]
 
