@@ -138,8 +138,7 @@ def judge_any(
     verifier: Verifier, response: str, gold: str | None, problem: str | None, info: Mapping[str, Any]
 ) -> Verdict:
     """Return the verdict of `verifier` against whichever accepted gold the response does best by."""
-    others = info.get(OTHER_GOLDS)
-    if others is None:
+    if (others := info.get(OTHER_GOLDS)) is None:
         return verifier(response, gold, problem=problem, info=info)
     if (mistake := mistake_in_golds(others)) is not None:
         return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": mistake})
@@ -203,8 +202,7 @@ def gold_response(verifier: Verifier, gold: str | None, solution: str | None = N
     """Return the response that must earn the full score from `verifier`; None where none can be made up."""
     if gold is None and (solution is None or not judges_solutions(verifier)):
         return None
-    make_response = getattr(verifier, "gold_response", None)
-    if make_response is None:
+    if (make_response := getattr(verifier, "gold_response", None)) is None:
         return gold
     response: str | None = make_response(gold, solution)
     return response

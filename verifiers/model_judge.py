@@ -86,8 +86,7 @@ def neutralise_answer(answer: str) -> str | None:
 
 def read_reply(reply: str) -> bool | None:
     """Return True for the same, False for different, None where the judge does not say either plainly."""
-    line = last_line(reply)
-    if line is None:
+    if (line := last_line(reply)) is None:
         return None
     return _read_json(line) if line.startswith("{") else _read_word(line.removesuffix("."))
 

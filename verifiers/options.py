@@ -42,8 +42,7 @@ def integer_option(info: Mapping[str, Any], key: str, low: int, high: int) -> in
 
 def number_option(info: Mapping[str, Any], key: str) -> float | None:
     """Return a finite number that is not negative."""
-    value = info.get(key)
-    if value is None:
+    if (value := info.get(key)) is None:
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     # Python's integers know no bounds, and a float does.
@@ -70,8 +69,7 @@ def word_option(info: Mapping[str, Any], key: str, allowed: Sequence[str], defau
 
 def text_option(info: Mapping[str, Any], key: str, max_chars: int) -> str | None:
     """Return a text of at most `max_chars` characters."""
-    value = info.get(key)
-    if value is None or (isinstance(value, str) and len(value) <= max_chars):
+    if (value := info.get(key)) is None or (isinstance(value, str) and len(value) <= max_chars):
         return value
     raise _wrong_option(key, f"a text of at most {max_chars} characters", value)
 

@@ -138,8 +138,7 @@ def declared(verifier: Verifier) -> tuple[str, ...] | None:
 
 def check_value(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
     """Return what is wrong with the values of options, by the verifier's method `check_options`, where it has one."""
-    check = getattr(verifier, "check_options", None)
-    if check is None:
+    if (check := getattr(verifier, "check_options", None)) is None:
         return None
     try:
         check(info)

@@ -247,8 +247,7 @@ def chinese_integer(text: str, *, positional: bool = True) -> int | None:
         return int(chinese_places(text))
     total = section = digit = 0
     for char in text:
-        scale = CHINESE_SCALES.get(char, 0)
-        if not scale:
+        if not (scale := CHINESE_SCALES.get(char, 0)):
             digit = CHINESE_DIGITS[char]
         elif scale < 10**4:
             section, digit = section + (digit or 1) * scale, 0

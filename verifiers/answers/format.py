@@ -309,8 +309,7 @@ class LengthVerifier(AnswerVerifier):
     version: str = "1"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
-        longest = integer_option(info, "max", 1, MAX_LENGTH)
-        if longest is None:
+        if (longest := integer_option(info, "max", 1, MAX_LENGTH)) is None:
             raise BadOption("max must be given: the length from which on the score is 0")
         buffer = integer_option(info, "buffer", 0, longest)
         length, unit = _measure(response, info)

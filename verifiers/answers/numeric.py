@@ -67,11 +67,9 @@ class NumericVerifier(AnswerVerifier):
         decimals = integer_option(info, "decimals", 0, MAX_DECIMALS)
         if gold is None or not gold.strip():
             return Verdict(None, Reason.GOLD_MISSING)
-        gold_value = read_number(gold, units)
-        if gold_value is None:
+        if (gold_value := read_number(gold, units)) is None:
             return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_NUMBER_CHARS]})
-        answer = committed_answer(response)
-        if answer is None:
+        if (answer := committed_answer(response)) is None:
             return Verdict(0.0, Reason.NO_ANSWER)
         value = read_number(answer.text, units)
         shown = answer.text[:MAX_NUMBER_CHARS]
@@ -105,8 +103,7 @@ def read_number(written: str, units: list[str]) -> Fraction | None:
     if len(written) > MAX_NUMBER_CHARS:
         return None
     plain = _drop_unit(_plain(written), [_plain(unit) for unit in units])
-    percent = _PERCENT.search(plain)
-    if percent is not None and percent.end() == len(plain):
+    if (percent := _PERCENT.search(plain)) is not None and percent.end() == len(plain):
         plain = plain[: percent.start()]
     value = plain_number(plain.strip())
     return value if value is None or percent is None else value / 100

@@ -54,15 +54,13 @@ class ExactVerifier(AnswerVerifier):
             return Verdict(None, Reason.GOLD_MISSING)
         if len(gold) > MAX_GOLD_CHARS:
             return Verdict(None, Reason.LIMIT, evidence={"gold_chars": len(gold), "limit": MAX_GOLD_CHARS})
-        final_text = final_part(response)
-        if not final_text:
+        if not (final_text := final_part(response)):
             return Verdict(0.0, Reason.NO_ANSWER)
         normal_gold = _normalize(gold, case_sensitive)
         # The whole text comes first: gold may itself hold a phrase that reads like the announcement of an answer.
         if _normalize(final_text, case_sensitive) == normal_gold:
             return Verdict(1.0, Reason.MATCH, final_text, {"form": "whole_response"})
-        answer = committed_answer(response)
-        if answer is None:
+        if (answer := committed_answer(response)) is None:
             return Verdict(0.0, Reason.MISMATCH, None, {"form": "whole_response"})
         match = _normalize(answer.text, case_sensitive) == normal_gold
         return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, answer.text, {"form": answer.form})

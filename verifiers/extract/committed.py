@@ -148,8 +148,7 @@ def split_problems(text: str) -> list[str]:
 
 def _split_at_posed(part: str) -> list[str]:
     """Cut before a line that poses another problem between two answers: the first one is the response's."""
-    mark = next((mark for mark in _ANSWER_MARKS if part.count(mark) > 1), None)
-    if mark is None:
+    if (mark := next((mark for mark in _ANSWER_MARKS if part.count(mark) > 1), None)) is None:
         return [part]
     start, stop = part.find(mark), part.rfind(mark)
     for match in islice(_LINE.finditer(part, start, stop), MAX_POSED_LINES):
@@ -162,8 +161,7 @@ def _poses_problem(line: str) -> bool:
     if _HEADING.match(line) is not None:
         return True
     line = line.strip(_EMPHASIS + ">-")
-    numbered = _NUMBERED.match(line)
-    if numbered is not None:
+    if (numbered := _NUMBERED.match(line)) is not None:
         line = line[numbered.end() :]
     is_posed = line.endswith(("?", "？")) or _IMPERATIVE.match(line) is not None
     if not is_posed or "\\boxed" in line or _SELF_TALK.search(line) is not None:
@@ -334,8 +332,7 @@ def _join_contents(text: str, boxes: list[_Box], several: bool) -> str:
     contents = [boxes[-1].text]
     connectives: list[str] = []
     for before, after in zip(boxes[-2::-1], boxes[:0:-1], strict=True):
-        connective = _connective(text[before.end : after.start], several)
-        if connective is None:
+        if (connective := _connective(text[before.end : after.start], several)) is None:
             break
         contents.insert(0, before.text)
         connectives.insert(0, connective)
@@ -466,8 +463,7 @@ def _taken_back(announcement: str, narrowed: str | None) -> Retraction | None:
 
 
 def _in_tag(inside: str, several: bool) -> Committed | None:
-    committed = _declared(inside, several)
-    if committed is not None and committed.form != "whole_response":
+    if (committed := _declared(inside, several)) is not None and committed.form != "whole_response":
         return committed
     return _committed(narrow(inside), "answer_tag")
 
@@ -486,8 +482,7 @@ def _announced(part: str) -> Committed | None:
         return committed
     for answer, sentence in islice(announced(part), MAX_TRIED):
         narrowed = narrow(answer)
-        taken_back = _taken_back(answer, narrowed)
-        if taken_back is not None:
+        if (taken_back := _taken_back(answer, narrowed)) is not None:
             return _committed(taken_back.answer, "phrase")
         is_meant = narrowed is not None and not is_denied(sentence, narrowed, first=True)
         if is_meant and (committed := _committed(narrowed, "phrase")):
@@ -522,8 +517,7 @@ def after_hashes(text: str) -> str | None:
         start = text.rfind("####", 0, start)
         if start == -1:
             break
-        match = _HASHES.match(text, start)
-        if match is None or text[start - 1 : start] not in {"", "\n"}:
+        if (match := _HASHES.match(text, start)) is None or text[start - 1 : start] not in {"", "\n"}:
             continue
         answer = match.group(1).strip(_EMPHASIS)
         if _PLAIN_NUMBER.fullmatch(answer) or not text[match.end() :].strip():

@@ -101,8 +101,7 @@ class _Token(NamedTuple):
 
 def stated(sentence: str) -> str | None:
     """Return the value that a sentence states, or the values joined by `or` or `and`; None where that is left open."""
-    condition = _CONDITION.search(sentence)
-    if condition and has_value(sentence[: condition.start()]):
+    if (condition := _CONDITION.search(sentence)) and has_value(sentence[: condition.start()]):
         sentence = sentence[: condition.start()]
     tokens = list(_tokens(sentence))
     bold = [token for token in tokens if token.kind == "bold"]
@@ -292,8 +291,7 @@ def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
     # Words behind the figures may have been taken for a unit: `4 does`.
     figures = _UP_TO_FIGURES.match(value)
     value = figures[0] if figures else value
-    starts = _occurrences(sentence, value)
-    if not starts:
+    if not (starts := _occurrences(sentence, value)):
         return False
     start = starts[0] if first else starts[-1]
     before, after = sentence[:start], sentence[start + len(value) :]

@@ -214,8 +214,7 @@ def retraction(tail: str, answer: str | None) -> Retraction | None:
     doubted = _DOUBTED.search(tail)
     if doubted is not None and answer is not None and (other := _value_of(doubted["rest"])) is not None:
         return Retraction(f"{answer} or {other}")
-    match = _RETRACTION.search(tail)
-    if match is None:
+    if (match := _RETRACTION.search(tail)) is None:
         return None
     rest = match["rest"]
     follows = rest[_end_of_fillers(rest) :]
@@ -310,8 +309,7 @@ class Announcement(NamedTuple):
 def announced(text: str) -> Iterator[Announcement]:
     """Yield what follows each announcement, the last one first."""
     text = text[-MAX_ANNOUNCED_CHARS:]
-    patterns = _patterns_for(text)
-    if not patterns:
+    if not (patterns := _patterns_for(text)):
         return
     lines = [line for raw in text.split("\n")[-MAX_SCANNED_LINES:] if (line := raw.strip())]
     for index in range(len(lines) - 1, -1, -1):
@@ -414,16 +412,14 @@ def last_expression(text: str) -> str | None:
 
 def conclusion(text: str) -> str | None:
     """Return the value that the last sentence states, or its words for there being none."""
-    line = _last_line(text)
-    if line is None:
+    if (line := _last_line(text)) is None:
         return None
     sentence = last_sentence(line)
     if sentence.endswith(("?", "？")) or _PLAN.match(sentence) or _GRADING.search(sentence) or _is_cut_off(sentence):
         return None
     if none := _NO_VALUE.search(sentence):
         return none[0]
-    concluding = _CONCLUDING_CLAUSE.search(sentence)
-    if concluding and has_value(concluding[1]):
+    if (concluding := _CONCLUDING_CLAUSE.search(sentence)) and has_value(concluding[1]):
         sentence = concluding[1]
     if is_withheld(sentence) or is_conditional(sentence):
         return None
@@ -432,11 +428,9 @@ def conclusion(text: str) -> str | None:
 
 def _stated_for_good(sentence: str) -> str | None:
     """Return the value that a sentence states and does not deny or take back."""
-    reason = _REASON.search(sentence)
-    if reason and has_value(sentence[: reason.start()]):
+    if (reason := _REASON.search(sentence)) and has_value(sentence[: reason.start()]):
         sentence = sentence[: reason.start()]
-    value = stated(sentence)
-    if value is None or is_denied(sentence, value):
+    if (value := stated(sentence)) is None or is_denied(sentence, value):
         return None
     taken_back = retraction(sentence.rpartition(value)[2], value)
     return without_about(value) if taken_back is None else taken_back.answer
@@ -446,8 +440,7 @@ def _last_line(text: str) -> str | None:
     """Return the last line, or the displayed formula that ends with it; None for code, tables and long lines."""
     tail = text[-MAX_TAIL_CHARS:].rstrip()
     line = tail.rpartition("\n")[2].strip()
-    closing = next((mark for mark in ("\\]", "$$") if line.endswith(mark)), None)
-    if closing is not None:
+    if (closing := next((mark for mark in ("\\]", "$$") if line.endswith(mark)), None)) is not None:
         opening = tail.rfind("\\[" if closing == "\\]" else "$$", 0, len(tail) - 2)
         if opening != -1 and tail.count("\n", opening) <= MAX_DISPLAY_LINES and opening < len(tail) - len(line):
             line = " ".join(tail[opening:].split())

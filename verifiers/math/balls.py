@@ -82,8 +82,7 @@ class Arithmetic:
 
     def from_rational(self, value: mpq) -> Ball:
         """Return the ball of a rational number; the small ones recur."""
-        ball = self._rationals.get(value)
-        if ball is None:
+        if (ball := self._rationals.get(value)) is None:
             midpoint = mpfr(value, self.bits)
             exact = value.denominator == 1 and value.numerator.bit_length() <= self.bits
             ball = Ball(midpoint, EXACT if exact else exponent_of(midpoint) - self.bits)
@@ -401,8 +400,7 @@ class Evaluator(Arithmetic):
         return self.general_power(base, self.value(node.exponent, point))
 
     def _call_value(self, node: Call, point: Mapping[str, Ball]) -> Ball:
-        exact = rational(node)
-        if exact is not None:
+        if (exact := rational(node)) is not None:
             return self.from_rational(exact)
         args = [self.value(arg, point) for arg in node.args]
         charge(self.function_steps * _PRICE_FACTOR.get(node.name, 1))
@@ -434,8 +432,7 @@ class Evaluator(Arithmetic):
         return total
 
     def _whole_bound(self, node: Node, point: Mapping[str, Ball]) -> int:
-        exact = rational(node)
-        if exact is None:
+        if (exact := rational(node)) is None:
             bound = self.value(node, point).midpoint
             if isinstance(bound, mpc) or abs(bound) > MAX_IRRATIONAL_BOUND or bound != self.context.rint(bound):
                 raise Unsupported("a bound that is no whole number")

@@ -44,40 +44,26 @@ class Undefined(Exception):
     """The expression has no value at this point."""
 
 
-def rational(node: Node) -> mpq | None:  # noqa: PLR0911, PLR0912, some for each kind of node
+def rational(node: Node) -> mpq | None:  # noqa: PLR0911, some for each kind of node
     """Return the exact value of a constant expression; None where it is irrational, undefined or over the budget."""
     if isinstance(node, Num):
         return node.value
-    if isinstance(node, Add):
-        charge(len(node.terms))
-        total, bits = mpq(0), 1
-        for term in node.terms:
-            value = term.value if type(term) is Num else rational(term)
-            if value is None:
+    if isinstance(node, (Add, Mul)):
+        is_sum = isinstance(node, Add)
+        parts = node.terms if isinstance(node, Add) else node.factors
+        charge(len(parts))
+        total, bits = mpq(0 if is_sum else 1), 1
+        for part in parts:
+            if (value := part.value if type(part) is Num else rational(part)) is None:
                 return None
             charge(digit_steps(bits + _bits(value)))
-            total += value
-            bits = _bits(total)
-            if bits > MAX_BITS:
-                return None
-        return total
-    if isinstance(node, Mul):
-        charge(len(node.factors))
-        total, bits = mpq(1), 1
-        for factor in node.factors:
-            value = factor.value if type(factor) is Num else rational(factor)
-            if value is None:
-                return None
-            charge(digit_steps(bits + _bits(value)))
-            total *= value
-            bits = _bits(total)
-            if bits > MAX_BITS:
+            total = total + value if is_sum else total * value
+            if (bits := _bits(total)) > MAX_BITS:
                 return None
         return total
     if isinstance(node, Pow):
         charge(_POWER_STEPS)
-        base = rational(node.base)
-        if base is None:
+        if (base := rational(node.base)) is None:
             return None
         exponent = rational(node.exponent)
         return None if exponent is None else _power(base, exponent)
@@ -109,8 +95,7 @@ def residue(node: Node, point: Mapping[str, mpz]) -> mpz:
     if isinstance(node, Mul):
         return _product_residue(residue(factor, point) for factor in node.factors)
     if isinstance(node, Pow):
-        exponent = rational(node.exponent)
-        if exponent is None or exponent.denominator != 1:
+        if (exponent := rational(node.exponent)) is None or exponent.denominator != 1:
             raise NotArithmetic
         base = residue(node.base, point)
         if exponent < 0 and base == 0:
@@ -148,9 +133,7 @@ def _power(base: mpq, exponent: mpq) -> mpq | None:
             return None
         return base if power % 2 else base * base
     bits = _bits(base)
-    if bits * abs(power) > MAX_BITS:
-        return None
-    return base**power
+    return None if bits * abs(power) > MAX_BITS else base**power
 
 
 def _rational_root(base: mpq, exponent: mpq) -> mpq | None:
@@ -171,8 +154,7 @@ def _call(node: Call) -> mpq | None:
     charge(_CALL_STEPS)
     args: list[mpq] = []
     for arg in node.args:
-        value = rational(arg)
-        if value is None:
+        if (value := rational(arg)) is None:
             return None
         args.append(value)
     if not args:
@@ -234,10 +216,6 @@ def _is_count(value: mpq, most: int) -> bool:
     return bool(value.denominator == 1 and 0 <= value <= most)
 
 
-def _fits(value: mpq) -> bool:
-    return _bits(value) <= MAX_BITS
-
-
 def _bits(value: mpq) -> int:
     numerator: int = value.numerator.bit_length()
     denominator: int = value.denominator.bit_length()
@@ -245,14 +223,11 @@ def _bits(value: mpq) -> int:
 
 
 def _quotient_residue(numerator: mpz, denominator: mpz) -> mpz:
-    if denominator == 1:
-        return numerator % PRIME
-    return numerator * gmpy2.invert(denominator, PRIME) % PRIME
+    return numerator % PRIME if denominator == 1 else numerator * gmpy2.invert(denominator, PRIME) % PRIME
 
 
 def _factorial_residue(node: Call) -> mpz:
-    count = rational(node.args[0])
-    if count is None or not _is_count(count, MAX_FACTORIAL_MODULO):
+    if (count := rational(node.args[0])) is None or not _is_count(count, MAX_FACTORIAL_MODULO):
         raise NotArithmetic
     charge(int(count) // _FACTORS_A_STEP)
     return _product_residue(range(2, int(count) + 1))

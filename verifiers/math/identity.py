@@ -87,14 +87,11 @@ def same_value(gold: Node, answer: Node) -> Outcome:
     b = answer.value if type(answer) is Num else _rational(answer)
     if a is not None and b is not None:
         return SAME_NUMBER if a == b else OTHER_NUMBER
-    infinities = _same_infinities(gold, answer)
-    if infinities is not None:
+    if (infinities := _same_infinities(gold, answer)) is not None:
         return infinities
-    names = symbols(gold) | symbols(answer)
-    if not names:
+    if not (names := symbols(gold) | symbols(answer)):
         return _same_numbers(gold, answer)
-    same_residue = _same_residue(gold, answer, names)
-    if same_residue is not None:
+    if (same_residue := _same_residue(gold, answer, names)) is not None:
         return Outcome(same_residue, "exact")
     return Outcome(_same_at_points(gold, answer, names), "sampled")
 
@@ -104,8 +101,7 @@ def _same_numbers(gold: Node, answer: Node) -> Outcome:
     try:
         same = _in_reals_or_complex(lambda complex_: _agree_at(gold, answer, {}, complex_, CONSTANT_BITS))
     except TooLarge:
-        same_residue = _same_residue(gold, answer, frozenset())
-        if same_residue is None:
+        if (same_residue := _same_residue(gold, answer, frozenset())) is None:
             raise
         return Outcome(same_residue, "exact")
     same_residue = _same_residue(gold, answer, frozenset()) if same else None
@@ -114,8 +110,7 @@ def _same_numbers(gold: Node, answer: Node) -> Outcome:
 
 def proportional(gold: Node, answer: Node) -> Outcome:
     """Tell whether one is a multiple of the other by a constant that is not zero, as two forms of one equation are."""
-    names = symbols(gold) | symbols(answer)
-    if not names:
+    if not (names := symbols(gold) | symbols(answer)):
         return Outcome(_is_zero(gold) == _is_zero(answer), "exact")
     ratios: list[Ball] = []
     for evaluator, a, b in _evaluations(gold, answer, names):
@@ -221,8 +216,7 @@ def _evaluations(gold: Node, answer: Node, names: frozenset[str]) -> Iterator[tu
         return evaluator, evaluator.value(gold, balls), evaluator.value(answer, balls)
 
     for point in _points(names, _whole_names(gold, answer)):
-        evaluation = _in_reals_or_complex(partial(evaluate, point))
-        if evaluation is not None:
+        if (evaluation := _in_reals_or_complex(partial(evaluate, point))) is not None:
             yield evaluation
 
 
@@ -278,10 +272,8 @@ def _whole_names(*nodes: Node) -> frozenset[str]:
                 for bound in (part.low, part.high):
                     if bound is not None:
                         names |= symbols(bound)
-            elif isinstance(part, Pow):
-                base = rational(part.base)
-                if base is not None and base < 0:
-                    names |= symbols(part.exponent)
+            elif isinstance(part, Pow) and (base := rational(part.base)) is not None and base < 0:
+                names |= symbols(part.exponent)
     return frozenset(names)
 
 
@@ -289,9 +281,7 @@ def _same_infinities(gold: Node, answer: Node) -> Outcome | None:
     if not (facts(gold).has_infinity or facts(answer).has_infinity):
         return None
     signs = infinity_sign(gold), infinity_sign(answer)
-    if signs == (0, 0):
-        return Outcome(None, "numeric")
-    return Outcome(signs[0] == signs[1], "exact")
+    return Outcome(None, "numeric") if signs == (0, 0) else Outcome(signs[0] == signs[1], "exact")
 
 
 def infinity_sign(node: Node) -> int:

@@ -96,8 +96,7 @@ def may_count_the_same(a: Unit, b: Unit) -> bool:
 
 def unit_of(word: str) -> Unit | None:
     """Return the unit that `word` spells, or None; `M` is no metre, but `Meters` are."""
-    unit = UNITS.get(word)
-    if unit is None and len(word) > 2:
+    if (unit := UNITS.get(word)) is None and len(word) > 2:
         unit = UNITS.get(word.lower())
     return unit
 

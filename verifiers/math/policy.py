@@ -211,8 +211,7 @@ def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
 
         @wraps(function)
         def call(*args: Any) -> T:
-            entry = known.get(args)
-            if entry is not None:
+            if (entry := known.get(args)) is not None:
                 value, price = entry
                 if price:
                     charge(price)

@@ -295,8 +295,7 @@ def walk(node: Node) -> Iterator[Node]:
     while waiting:
         top = waiting.pop()
         yield top
-        below = _CHILDREN.get(type(top))
-        if below is not None:
+        if (below := _CHILDREN.get(type(top))) is not None:
             waiting.extend(below(top))
 
 
@@ -311,14 +310,12 @@ def facts(node: Node) -> Facts:
     waiting: list[Node] = [node]
     while waiting:
         part = waiting.pop()
-        kind = type(part)
-        if kind is Num:
+        if (kind := type(part)) is Num:
             continue
         if isinstance(part, Mul):
             waiting.extend(part.factors)
             continue
-        below = _CHILDREN.get(kind)
-        if below is not None:
+        if (below := _CHILDREN.get(kind)) is not None:
             waiting.extend(below(part))
         if kind not in _NOTED_TYPES:
             continue
@@ -392,8 +389,7 @@ def labelled(node: Node) -> tuple[str | None, Node | None]:
     if node.operators[0] != "=":
         return None, None
     first, rest = node.parts[0], node.parts[1:]
-    label = label_of(node)
-    if label is None and (_is_label(first) or is_tuple_of_names(first, rest[0])):
+    if (label := label_of(node)) is None and (_is_label(first) or is_tuple_of_names(first, rest[0])):
         label = ANY_LABEL
     if label is None or label in symbols_of(rest):
         return None, None
@@ -586,8 +582,7 @@ _SHOWN: dict[type[Node], Callable[[Any], str]] = {
 
 def as_measure(node: Node) -> Node:
     """Return `30^\\circ` as 30 degrees, which it is where it stands alone; other nodes stay as they are."""
-    kind = type(node)
-    if kind is not Call and kind is not Mul:
+    if (kind := type(node)) is not Call and kind is not Mul:
         return node
     if isinstance(node, Call) and node.name == "degree":
         return Measure(node.args[0], DEGREE)

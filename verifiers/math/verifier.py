@@ -200,15 +200,13 @@ def _compare_read(answer_text: str, gold_text: str, extracted: str, policy: Poli
     gold_tree = read_gold(gold_text, policy.mixed)
     if isinstance(gold_tree, Refused):
         return _compare_with_unread_gold(gold_tree, answer_text, gold_text, extracted)
-    if len(answer_text) > MIN_PROSE_CHARS and answer_text.count(" ") > MIN_PROSE_CHARS // 10:
-        part = _committed_part(extracted, gold_tree, boxed)
-        if part is not None:
-            return _compare_tree(gold_tree, part, gold_text, extracted, policy)[0]
+    is_long = len(answer_text) > MIN_PROSE_CHARS and answer_text.count(" ") > MIN_PROSE_CHARS // 10
+    if is_long and (part := _committed_part(extracted, gold_tree, boxed)) is not None:
+        return _compare_tree(gold_tree, part, gold_text, extracted, policy)[0]
     verdict, may_be_prose = _compare_tree(gold_tree, answer_text, gold_text, extracted, policy)
     if verdict.score == 1.0 or not may_be_prose:
         return verdict
-    part = _committed_part(extracted, gold_tree, boxed)
-    if part is None or part == answer_text:
+    if (part := _committed_part(extracted, gold_tree, boxed)) is None or part == answer_text:
         return verdict
     return _compare_tree(gold_tree, part, gold_text, extracted, policy)[0]
 
@@ -389,21 +387,18 @@ def names_choice(  # noqa: PLR0911, one for each way of naming
     """
     if label := _LABEL.match(answer_text):
         answer_text = answer_text[label.end() :] or answer_text
-    lone_letter = _LETTER.fullmatch(answer_text)
-    if lone_letter is not None:
+    if (lone_letter := _LETTER.fullmatch(answer_text)) is not None:
         answer_letter = lone_letter.group(1).upper()
         if options and answer_letter != letter and (by_text := _letter_of_text(answer_text, options, same)) is not None:
             return by_text == letter
         return answer_letter == letter
     if options and (by_text := _letter_of_text(answer_text, options, same)) is not None:
         return by_text == letter
-    in_prose = letter_in_prose(answer_text)
-    if in_prose is not None:
+    if (in_prose := letter_in_prose(answer_text)) is not None:
         return in_prose == letter
     if _SEVERAL_LETTERS.search(_MARKUP.sub(" ", answer_text[:MAX_HEAD_CHARS])):
         return False
-    letter_and_text = _LETTER_AND_TEXT.fullmatch(answer_text)
-    if letter_and_text is not None:
+    if (letter_and_text := _LETTER_AND_TEXT.fullmatch(answer_text)) is not None:
         return letter_and_text.group(1).upper() == letter
     return False if options else None
 
@@ -490,8 +485,7 @@ class MathVerifier:
         if problem:
             policy = _policy_for(problem, policy, info)
         with Budget():
-            committed = committed_answer(response, several=holds_several_answers(gold))
-            if committed is None:
+            if (committed := committed_answer(response, several=holds_several_answers(gold))) is None:
                 return compare_texts("", gold, policy)
             verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
         return replace(verdict, evidence={**verdict.evidence, "form": committed.form})

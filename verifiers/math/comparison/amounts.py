@@ -95,14 +95,12 @@ def _has_enough_digits(gold: Node, answer: Node, digits: int) -> bool:
 
 
 def _rounds_to(gold: Node, answer: Node) -> bool:
-    decimal = _as_number(gold)
-    if decimal is None or decimal.decimals is None:
+    if (decimal := _as_number(gold)) is None or decimal.decimals is None:
         return False
     digits = len(str(abs(int(decimal.value * 10**decimal.decimals))))
     if decimal.decimals < MIN_DECIMALS and digits < MIN_DIGITS:
         return False
-    answer_number = _as_number(answer)
-    if answer_number is None:
+    if (answer_number := _as_number(answer)) is None:
         return _fits(decimal, answer, cut=True)
     if answer_number.decimals is None:
         # A whole number is no more exact than gold.
@@ -112,8 +110,7 @@ def _rounds_to(gold: Node, answer: Node) -> bool:
 
 def _fits(decimal: Num, value: Node, *, cut: bool = False) -> bool:
     """Tell whether `value` becomes `decimal` when it is rounded, or with `cut` also when cut, to as many digits."""
-    exact = _real_value(value)
-    if exact is None or decimal.decimals is None:
+    if (exact := _real_value(value)) is None or decimal.decimals is None:
         return False
     unit = mpq(1, 10**decimal.decimals)
     if abs(exact - decimal.value) <= unit / 2:
@@ -128,8 +125,7 @@ def _as_number(node: Node) -> Num | None:
 
 
 def _real_value(node: Node) -> mpq | None:
-    exact = rational(node)
-    if exact is not None:
+    if (exact := rational(node)) is not None:
         return exact
     approximation = approximate(node)
     return mpq(approximation) if approximation is not None and gmpy2.is_finite(approximation) else None
@@ -151,8 +147,7 @@ def same_values(gold: Node, answer: Node, policy: Policy) -> Outcome:
     if outcome.same is False and isinstance(gold, Add):
         if policy.constant == "optional" and _same_but_constant(gold, answer):
             return Outcome(True, outcome.rung)
-        renamed_answer = _with_constant_of_gold(gold, answer)
-        if renamed_answer is not None:
+        if (renamed_answer := _with_constant_of_gold(gold, answer)) is not None:
             return same_values(gold, renamed_answer, policy)
     return outcome
 
@@ -168,8 +163,7 @@ def _with_constant_of_gold(gold: Node, answer: Node) -> Node | None:
 
 
 def _same_but_constant(gold: Node, answer: Node) -> bool:
-    name = _added_constant(gold)
-    if name is None or _added_constant(answer) is not None:
+    if (name := _added_constant(gold)) is None or _added_constant(answer) is not None:
         return False
     return same_value(substituted(gold, {name: ZERO}), answer).same is True
 
@@ -219,9 +213,7 @@ def _same_percentages(gold: Node, gold_has_sign: bool, answer: Node, answer_has_
         as_written = same_values(gold, answer, policy)
         return as_written if as_written.same else same_values(_hundredth(gold), answer, policy)
     as_value = same_values(gold, _hundredth(answer), policy)
-    if as_value.same or policy.percent == "value":
-        return as_value
-    return same_values(gold, answer, policy)
+    return as_value if as_value.same or policy.percent == "value" else same_values(gold, answer, policy)
 
 
 def _hundredth(node: Node) -> Node:

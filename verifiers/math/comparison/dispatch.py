@@ -90,8 +90,7 @@ def with_unknown_letters(gold: Node, answer: Node) -> tuple[Node, Node]:
     """Return both trees with e and i as variables where one side says what they are worth: `e = 5`."""
     if type(gold) not in _RELATED and type(answer) not in _RELATED:
         return gold, answer
-    names = _valued_constants(gold) | _valued_constants(answer)
-    if not names:
+    if not (names := _valued_constants(gold) | _valued_constants(answer)):
         return gold, answer
 
     def as_variable(part: Node) -> Node:
@@ -114,8 +113,7 @@ def _valued_constants(node: Node) -> set[str]:
 def without_repetition(gold: Chain) -> Node:
     """Return the exact form of `\\sqrt3/3 \\approx 0.577` and the first of `{1, 2} = {2, 1}`; else gold itself."""
     if "~" in gold.operators and set(gold.operators) <= {"=", "~"}:
-        index = gold.operators.index("~")
-        if index:
+        if index := gold.operators.index("~"):
             return Chain(gold.parts[: index + 1], gold.operators[:index])
         return gold.parts[1] if isinstance(gold.parts[0], Sym) else gold.parts[0]
     return gold.parts[0] if is_repeated_list(gold) else gold
@@ -128,8 +126,7 @@ def has_signs(node: Node) -> bool:
 
 def sign_readings(node: Node) -> list[Node]:
     """Return the tree without signs: one list of values for each reading of how the signs go together."""
-    count = facts(node).sign_count
-    if not count:
+    if not (count := facts(node).sign_count):
         return [node]
     if count > MAX_SIGNS:
         return []
@@ -317,10 +314,8 @@ class Comparison:
             return same_residues(gold, answer)
         if isinstance(answer, Chain) and not isinstance(gold, Chain) and is_repeated_list(answer):
             return same_throughout(self, gold, answer)
-        if is_list(gold) or is_list(answer):
-            outcome = same_lists(self, gold, answer)
-            if outcome is not None:
-                return outcome
+        if (is_list(gold) or is_list(answer)) and (outcome := same_lists(self, gold, answer)) is not None:
+            return outcome
         if looks_like_set(gold) or looks_like_set(answer):
             return same_sets(self, gold, answer)
         if Chain in kinds:

@@ -94,8 +94,7 @@ def named_elements(node: Chain) -> list[Node] | None:
 
 
 def _label_of(element: Node) -> str | None:
-    label = label_of(element)
-    if label is None and isinstance(element, Measure) and element.unit.is_label:
+    if (label := label_of(element)) is None and isinstance(element, Measure) and element.unit.is_label:
         return element.unit.label or None
     return label
 

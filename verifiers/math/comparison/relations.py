@@ -49,8 +49,7 @@ _UPWARD = {">": "<", ">=": "<="}
 
 def same_relations(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
     """Compare two sides of which at least one is a relation. Raises TooLarge."""
-    named = _same_named(comparer, gold, answer)
-    if named is not None:
+    if (named := _same_named(comparer, gold, answer)) is not None:
         return named
     (gold_label, gold_value), (answer_label, answer_value) = labelled(gold), labelled(answer)
     both_relations = isinstance(gold, Chain) and isinstance(answer, Chain)
@@ -67,8 +66,7 @@ def same_relations(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
     if both_relations:
         return _same_equation(comparer, gold, answer)
     if isinstance(gold, Chain) and gold.operators[0] == "=":
-        stated_value = _value_of_expression(gold, answer)
-        if stated_value is not None:
+        if (stated_value := _value_of_expression(gold, answer)) is not None:
             return _same_stated(comparer, gold, stated_value, answer)
         if isinstance(gold.parts[0], Ratio) and gold.operators == ("=",):
             return comparer.same(gold.parts[1], answer)

@@ -229,8 +229,7 @@ def _solved_relation(left: Node, operator: str, right: Node, name: str) -> list[
 
 def _solved_absolute(inside: Node, operator: str, bound: Node, name: str) -> list[Piece]:
     """Solve |u| < c as -c < u < c, and |u| > c as u > c or u < -c."""
-    limit = rational(bound)
-    if limit is None or limit < 0:
+    if (limit := rational(bound)) is None or limit < 0:
         raise NoSet
     above = _where(_coefficients(Add((inside, Num(-limit))), name), operator)
     below = _where(_coefficients(Add((inside, Num(limit))), name), _REVERSED[operator])

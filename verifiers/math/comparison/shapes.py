@@ -72,8 +72,7 @@ def same_days(gold: Node, answer: Node) -> Outcome:
     both_say = [(a, b) for a, b in pairs if a is not None and b is not None]
     if not both_say or any(a != b for a, b in both_say):
         return OTHER_STRUCTURE
-    answer_is_coarser = any(a is not None and b is None for a, b in pairs[1:3])
-    if answer_is_coarser:
+    if any(a is not None and b is None for a, b in pairs[1:3]):
         return OTHER_STRUCTURE
     return OPEN if gold.year is not None and answer.year is None else Outcome(True, "structure")
 
@@ -128,8 +127,7 @@ def _class_of_expression(node: Node | None) -> tuple[int, int] | None:
     if None in values:
         return None
     start, *rest = (value for value in values if value is not None)
-    slope = rest[0] - start
-    if not slope or [value - start for value in rest] != [slope, 2 * slope, 5 * slope]:
+    if not (slope := rest[0] - start) or [value - start for value in rest] != [slope, 2 * slope, 5 * slope]:
         return None
     return abs(slope), start % abs(slope)
 
@@ -199,8 +197,7 @@ def same_numerals(gold: Node, answer: Node, policy: Policy) -> Outcome:
         if isinstance(answer, BaseN):
             same = gold.base == answer.base and gold.digits.lstrip("0") == answer.digits.lstrip("0")
             return Outcome(same, "structure")
-        answer_value = _whole_value(answer)
-        if answer_value is None:
+        if (answer_value := _whole_value(answer)) is None:
             return OTHER_STRUCTURE
         if policy.base == "value" and answer_value == base_value(gold):
             return Outcome(True, "exact")
@@ -256,8 +253,7 @@ def _predicate(node: Node) -> tuple[str, ...] | None:
     """Return `odd` for `the function is odd`, which it answers as well as the sentence."""
     if not isinstance(node, Text):
         return None
-    verb = next((word for word in _COPULAS if word in node.words), None)
-    if verb is not None:
+    if (verb := next((word for word in _COPULAS if word in node.words), None)) is not None:
         rest = node.words[len(node.words) - node.words[::-1].index(verb) :]
         return tuple(word for word in rest if word not in STOP_WORDS) or None
     return None

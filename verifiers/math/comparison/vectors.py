@@ -72,8 +72,7 @@ def as_array_beside(node: Node, other: Node) -> Node:
 
 def _holds_array(node: Node) -> bool:
     """Tell whether an array stands in sums and products: quicker than what `facts` remembers of a node."""
-    kind = type(node)
-    if kind is Mul:
+    if (kind := type(node)) is Mul:
         parts = node.factors  # type: ignore[attr-defined]
     elif kind is Add:
         parts = node.terms  # type: ignore[attr-defined]
@@ -174,8 +173,7 @@ def _size_of_vector(node: Node) -> int:
 
 def _coordinates(node: Node, size: int) -> tuple[Node, ...] | None:
     """Return (2, -3) for 2i-3j; None for an expression that is no combination of the unit vectors."""
-    names = {_basis_name(part) for part in walk(node)} - {None}
-    if not names or not names <= set(_BASIS[:size]):
+    if not (names := {_basis_name(part) for part in walk(node)} - {None}) or not names <= set(_BASIS[:size]):
         return None
     if names == {"i"} and size == 2 and not isinstance(node, (Const, Mul)):
         return None

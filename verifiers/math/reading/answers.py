@@ -97,8 +97,7 @@ REMEMBERED_TEXTS = 4_096
 @lru_cache(maxsize=REMEMBERED_TEXTS)
 def simple_number(text: str) -> Num | None:
     """Return the number that a normal text is as a whole; None for all other texts and for a division by zero."""
-    match = _SIMPLE.fullmatch(text)
-    if match is None:
+    if (match := _SIMPLE.fullmatch(text)) is None:
         return None
     sign, whole, decimals, divisor, above, below, grouped = match.groups()
     if grouped is not None:
@@ -117,11 +116,6 @@ _MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
 _BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
 
 
-def hold_congruences(tokens: list[Token]) -> bool:
-    """Tell whether `mod` stands among the tokens."""
-    return not _MODULUS_MARKS.isdisjoint(map(text_of, tokens))
-
-
 def read_congruences(tokens: list[Token], read_expression: ReadExpression) -> Node | None:
     """Return what the congruences of an answer say; None where the tokens are more than congruences."""
     nodes: list[Node] = []
@@ -131,8 +125,7 @@ def read_congruences(tokens: list[Token], read_expression: ReadExpression) -> No
         if token.text not in _MODULUS_MARKS or index < start:
             continue
         end = _end_of_modulus(tokens, index)
-        node = _read_one(tokens[start:index], tokens[index + 1 : end], read_expression)
-        if node is None:
+        if (node := _read_one(tokens[start:index], tokens[index + 1 : end], read_expression)) is None:
             return None
         nodes.append(node)
         start = end
@@ -240,10 +233,9 @@ def read_text(text: str, mixed: MixedNumbers) -> Node | Refused:
 def read_gold(text: str, mixed: MixedNumbers) -> Node | Refused:
     """Return the tree of a normal gold; of a worked solution, that of its box, and of a sentence, what it says."""
     first_reading = reading = read_text(text, mixed)
-    if isinstance(reading, Refused) and "\\boxed" in text:
-        committed = committed_answer(text, several=True)
-        if committed is not None:
-            reading = read_text(normal_text(committed.text), mixed)
+    committed = committed_answer(text, several=True) if isinstance(reading, Refused) and "\\boxed" in text else None
+    if committed is not None:
+        reading = read_text(normal_text(committed.text), mixed)
     if isinstance(reading, Refused) and (predicate := _PREDICATE.search(text)) is not None:
         reading = read_text(predicate.group(1), mixed)
     return first_reading if isinstance(reading, Refused) else reading
@@ -252,8 +244,7 @@ def read_gold(text: str, mixed: MixedNumbers) -> Node | Refused:
 def read(text: str, notation: Notation = USUAL) -> Node:
     """Return the tree of a normal text."""
     charge(1 + len(text) // 10)
-    simple = simple_number(text)
-    if simple is not None:
+    if (simple := simple_number(text)) is not None:
         return simple
     special: Node | None = read_day(text) if may_name_day(text) else None
     if special is None and "_" in text:
@@ -265,8 +256,7 @@ def read(text: str, notation: Notation = USUAL) -> Node:
 
 def _read_numeral(text: str) -> BaseN | None:
     """Read a numeral whose digits are letters too, `1A_{16}`."""
-    match = _NUMERAL.fullmatch(text)
-    if match is None:
+    if (match := _NUMERAL.fullmatch(text)) is None:
         return None
     digits, base = match.group(1).upper(), int(match.group(2))
     return BaseN(digits, base) if all(int(digit, 36) < base for digit in digits) else None
@@ -293,10 +283,9 @@ class _AnswerReader:
             raise Unreadable("nothing")
         charge(3 * len(tokens))
         kinds = set(map(kind_of, tokens))
-        if ("cmd" in kinds or "word" in kinds) and hold_congruences(tokens):
-            congruences = read_congruences(tokens, self._read_expression)
-            if congruences is not None:
-                return congruences
+        has_modulus = ("cmd" in kinds or "word" in kinds) and not _MODULUS_MARKS.isdisjoint(map(text_of, tokens))
+        if has_modulus and (congruences := read_congruences(tokens, self._read_expression)) is not None:
+            return congruences
         if len(tokens) > 2 and tokens[1][:2] == ("word", "in") and _names_set(tokens):
             tokens = [tokens[0], Token("rel", "in", True), *tokens[2:]]
         if "rel" in kinds:
@@ -324,16 +313,14 @@ class _AnswerReader:
         if not slices:
             raise Unreadable("nothing but separators")
         nodes: list[Node] = []
-        labelled = read_labelled(slices, self._read_item)
-        if labelled is not None:
+        if (labelled := read_labelled(slices, self._read_item)) is not None:
             return _regrouped(labelled, joined)
         for part in slices:
             if len(slices) > 1 and (worded := worded_integers(part)):
                 self.parameters |= worded
                 continue
             node = self._read_item(part)
-            letters = declared_integers(node)
-            if letters and len(slices) > 1:
+            if (letters := declared_integers(node)) and len(slices) > 1:
                 self.parameters |= letters
             elif joined == "," and nodes and is_condition(node) and not is_condition(nodes[0]):
                 self.conditions.append(node)
@@ -357,16 +344,13 @@ class _AnswerReader:
                 node = as_measure(self._read_expression(tokens))
                 return _or_clock(node, tokens) if type(node) is Ratio else node
             except Unreadable:
-                quantity = read_quantity(tokens, self._read_expression)
-                if quantity is not None:
+                if (quantity := read_quantity(tokens, self._read_expression)) is not None:
                     return quantity
                 if not has_words:
                     return self._read_repaired(tokens)
-        named = named_value(tokens)
-        if named is not None:
+        if (named := named_value(tokens)) is not None:
             return named
-        quantity = read_quantity(tokens, self._read_expression)
-        if quantity is not None:
+        if (quantity := read_quantity(tokens, self._read_expression)) is not None:
             return quantity
         equation = self._read_labelled_quantity(tokens)
         return equation if equation is not None else self._read_wording(tokens)
@@ -387,13 +371,11 @@ class _AnswerReader:
         return ExpressionReader(tokens, self.notation, self.depth, _read_tokens).read_whole()
 
     def _read_wording(self, tokens: list[Token]) -> Node:
-        stated = stated_value(tokens)
-        if stated is not None:
+        if (stated := stated_value(tokens)) is not None:
             node = self._read_item(stated.tokens)
             if not isinstance(node, stated.unless):
                 return node
-        letters = _with_letters_apart(tokens)
-        if letters is not None:
+        if (letters := _with_letters_apart(tokens)) is not None:
             try:
                 return as_measure(self._read_expression(letters))
             except Unreadable:
@@ -514,12 +496,11 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
     if _GROUPING.search(text) and isinstance(other_side, (BareList, Group, Chain)):
         yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, group_digits=False))
     is_pair = isinstance(tree, BareList) and len(tree.elements) == 2
-    if is_pair and isinstance(other_side, (*VALUES, Measure)) and not symbols(other_side):
-        match = _DECIMAL_COMMA.match(text)
-        if match is not None:
-            sign, whole, decimals = match.groups()
-            with_point = f"{sign}{whole}.{decimals}{text[match.end() :]}"
-            yield from _try_reading(with_point, Notation(mixed_numbers=mixed_numbers))
+    is_beside_value = is_pair and isinstance(other_side, (*VALUES, Measure)) and not symbols(other_side)
+    if is_beside_value and (match := _DECIMAL_COMMA.match(text)) is not None:
+        sign, whole, decimals = match.groups()
+        with_point = f"{sign}{whole}.{decimals}{text[match.end() :]}"
+        yield from _try_reading(with_point, Notation(mixed_numbers=mixed_numbers))
     may_count = "C" in text or "P" in text
     if may_count and isinstance(other_side, VALUES) and (counted := with_calls_as_counts(text)) != text:
         yield from _try_reading(counted, Notation(mixed_numbers=mixed_numbers))

@@ -69,8 +69,7 @@ class Cursor:
 
     def take(self) -> Token:
         """Return the next token and go on; at the end, the end stays."""
-        token = self.tokens[self.position]
-        if token is not END:
+        if (token := self.tokens[self.position]) is not END:
             self.position += 1
         return token
 
@@ -129,8 +128,7 @@ class Grammar(Cursor):
 
     def read_relation(self) -> Node:
         """Read sets or expressions with relations between them."""
-        lone = self._read_lone_number()
-        if lone is not None:
+        if (lone := self._read_lone_number()) is not None:
             return lone
         first = self.read_set_expression()
         if self.tokens[self.position][0] != "rel":
@@ -272,8 +270,7 @@ class Grammar(Cursor):
         return False
 
     def _read_exponent(self, base: Node) -> Node:
-        special = self._read_special_exponent(base)
-        if special is not None:
+        if (special := self._read_special_exponent(base)) is not None:
             return special
         self.enter()
         exponent = self.read_script()
@@ -340,8 +337,7 @@ class Grammar(Cursor):
         if self.depth > MAX_DEPTH:
             raise TooLarge(f"nested more than {MAX_DEPTH} deep")
         token = self.take()
-        read = self.atoms.get(token[0])
-        if read is None:
+        if (read := self.atoms.get(token[0])) is None:
             raise Unreadable(f"no operand at {token.text or token.kind!r}")
         node = read(self, token)
         self.depth -= 1

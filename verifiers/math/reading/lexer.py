@@ -311,8 +311,7 @@ class _Scanner:
 
     def _add_command(self, name: str, position: int, spaced: bool) -> int:
         """Add what a command stands for; return where to read on."""
-        known = COMMAND_TOKENS.get(name)
-        if known is not None:
+        if (known := COMMAND_TOKENS.get(name)) is not None:
             self.tokens.append(plain_token(*known, spaced))
         elif name in IGNORED:
             if name in ("left", "right") and self.text.startswith(".", position):
@@ -324,8 +323,7 @@ class _Scanner:
         elif name in ("begin", "end"):
             return self._add_environment(name, position, spaced)
         elif name not in TYPEFACES:
-            start = _known_start(name)
-            if start is None:
+            if (start := _known_start(name)) is None:
                 self.tokens.append(plain_token("cmd", name, spaced))
             else:
                 position = self._add_command(start, position, spaced)
@@ -357,8 +355,7 @@ class _Scanner:
         return end + 1
 
     def _add_environment(self, name: str, position: int, spaced: bool) -> int:
-        match = _ENVIRONMENT.match(self.text, position)
-        if match is None:
+        if (match := _ENVIRONMENT.match(self.text, position)) is None:
             raise Unreadable(f"\\{name} without the name of an environment")
         environment, position = match.group(1).rstrip("*"), match.end()
         self.tokens.append(plain_token(name, environment, spaced))

@@ -94,11 +94,10 @@ def with_counts(text: str) -> str:
     if "_" in text and "{" in text:
         text = _WORDED_DIGITS.sub(r"\1", text)
         text = _WORDED_SUBSCRIPT.sub(lambda m: f"_{{{_base(m[1] or m[2])}}}", text)
-    if "ase" in text or "BASE" in text or "binary" in text or "decimal" in text or "octal" in text:
-        worded = _WORDED_BASE.fullmatch(text)
-        if worded is not None:
-            base = worded[2] or BELOW_HUNDRED.get((worded[3] or "").lower()) or _BASE_NAMES[worded[4].lower()]
-            return f"{worded[1]}_{{{base}}}"
+    may_name_base = "ase" in text or "BASE" in text or "binary" in text or "decimal" in text or "octal" in text
+    if may_name_base and (worded := _WORDED_BASE.fullmatch(text)) is not None:
+        base = worded[2] or BELOW_HUNDRED.get((worded[3] or "").lower()) or _BASE_NAMES[worded[4].lower()]
+        return f"{worded[1]}_{{{base}}}"
     return text
 
 
@@ -308,8 +307,7 @@ def normal(text: str) -> str:
         text = stated
     if "\\u" in text:
         text = with_escapes_decoded(text)
-    is_ascii = text.isascii()
-    if not is_ascii:
+    if not (is_ascii := text.isascii()):
         text = _in_ascii(text)
     if not text.isprintable():
         for pattern, repaired in _DAMAGED:
@@ -405,8 +403,7 @@ def _without_looks(text: str) -> str:
 
 
 def _strip(text: str) -> str:
-    text = text.strip()
-    if text and (text[-1] in _MAY_END or text[-2:-1] == "\\"):
+    if (text := text.strip()) and (text[-1] in _MAY_END or text[-2:-1] == "\\"):
         ending = _ENDING.search(text, max(len(text) - MAX_ENDING_CHARS, 0))
         text = text[: ending.start()].strip() if ending else text
     if text and text[0] in _MAY_START and not (text[0] == "\\" and text[1:2].isalpha()):

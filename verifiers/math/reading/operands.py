@@ -55,10 +55,8 @@ def read_number(reader: Grammar, token: Token) -> Node:
     """Read what may stand behind a number: the fraction of a mixed number, or a base."""
     if reader.next_is("op", "_"):
         return read_numeral(reader, token)
-    if token.decimals is None and token.text.isdigit():
-        part = _read_fraction_part(reader)
-        if part is not None:
-            return Num(token.value + part)
+    if token.decimals is None and token.text.isdigit() and (part := _read_fraction_part(reader)) is not None:
+        return Num(token.value + part)
     return Num(token.value, token.decimals)
 
 
@@ -351,8 +349,7 @@ def read_environment(reader: Grammar, name: str) -> Node:
     """Read what stands behind `\\begin{name}`, with its end."""
     start, depth = reader.position, 1
     while depth:
-        token = reader.take()
-        if token is END:
+        if (token := reader.take()) is END:
             raise Unreadable(f"\\begin{{{name}}} is never ended")
         depth += (token.kind == "begin") - (token.kind == "end")
     inside = reader.tokens[start : reader.position - 1]

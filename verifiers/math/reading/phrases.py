@@ -126,38 +126,28 @@ def with_usual_phrases(text: str) -> str:  # noqa: PLR0911, one for each form
     if len(text) > MAX_PHRASE_CHARS or _MAY_HOLD.search(text) is None:
         return text
     plain = " ".join(_WRAPPED.sub(r" \1 ", text).replace("~", " ").split())
-    timed = _HOURS_AND_MINUTES.fullmatch(plain)
-    if timed is not None:
+    if (timed := _HOURS_AND_MINUTES.fullmatch(plain)) is not None:
         return f"{timed[1]} hours {timed[2]} minutes" + (f" {timed[3]} seconds" if timed[3] else "")
-    measures = _TWO_MEASURES.fullmatch(plain)
-    if measures is not None and _add_up(measures[2], measures[4]):
+    if (measures := _TWO_MEASURES.fullmatch(plain)) is not None and _add_up(measures[2], measures[4]):
         return f"{measures[1]} {measures[2]} {measures[3]} {measures[4]}"
-    multiple = _MULTIPLE.fullmatch(plain)
-    if multiple is not None:
+    if (multiple := _MULTIPLE.fullmatch(plain)) is not None:
         value = MULTIPLIERS[multiple[2].lower()]
         return str(value // 2 if multiple[1] else value)
-    half = _HALF_OF_UNIT.fullmatch(plain)
-    if half is not None:
+    if (half := _HALF_OF_UNIT.fullmatch(plain)) is not None:
         return f"0.5 {half[1]}" if unit_of(half[1]) else text
-    between = _BETWEEN.fullmatch(plain)
-    if between is not None:
+    if (between := _BETWEEN.fullmatch(plain)) is not None:
         return f"[{between[1]}, {between[2]}]"
-    over = _OVER.fullmatch(plain)
-    if over is not None:
+    if (over := _OVER.fullmatch(plain)) is not None:
         return rf"\frac{{{over[1]}}}{{{over[2]}}}"
-    excepted = _EXCEPT.fullmatch(plain)
-    if excepted is not None:
+    if (excepted := _EXCEPT.fullmatch(plain)) is not None:
         values = re.sub(r"\s*,?\s*(?:and|or)\s*", ", ", excepted[1])
         return rf"\mathbb{{R}} \setminus \{{{values}\}}"
-    root = _ROOT.fullmatch(plain)
-    if root is not None:
+    if (root := _ROOT.fullmatch(plain)) is not None:
         degree = "[3]" if (root[2] or "").lower() == "cube" else ""
         return rf"{root[1] or ''}\sqrt{degree}{{{root[3]}}}"
-    affirmed = _AFFIRMED.fullmatch(plain)
-    if affirmed is not None:
+    if (affirmed := _AFFIRMED.fullmatch(plain)) is not None:
         return text if _OPPOSING.search(affirmed[2]) else affirmed[1]
-    replacement = _INSTEAD.fullmatch(plain)
-    if replacement is not None:
+    if (replacement := _INSTEAD.fullmatch(plain)) is not None:
         return replacement[1]
     text = _HUNDRED_AND.sub(r"\1 ", text)
     return _EITHER.sub("", text) if "ither" in text else text
@@ -216,23 +206,18 @@ def with_spoken_numbers(text: str) -> str:  # noqa: PLR0911, one for each form
     if is_formula or len(text) > MAX_SPOKEN_CHARS or _SPOKEN.search(text) is None:
         return text
     plain = " ".join(_WRAPPING.sub(r" \1 ", text).split())
-    ratio = _SPOKEN_RATIO.fullmatch(plain)
-    if ratio is not None:
+    if (ratio := _SPOKEN_RATIO.fullmatch(plain)) is not None:
         return ":".join(_digits(part) for part in ratio.groups() if part)
     share = _SHARE.fullmatch(plain)
     if share is not None and not (re.search(r"\d of \d", plain) or (" of " in plain and "out of" not in plain)):
         return rf"\frac{{{_digits(share[1])}}}{{{_digits(share[2])}}}"
-    fraction = _SPOKEN_FRACTION.fullmatch(plain)
-    if fraction is not None:
+    if (fraction := _SPOKEN_FRACTION.fullmatch(plain)) is not None:
         return _spoken_fraction(fraction)
-    negative = _NEGATIVE.fullmatch(plain)
-    if negative is not None:
+    if (negative := _NEGATIVE.fullmatch(plain)) is not None:
         return f"-{_digits(negative[1])}"
-    signed = _SIGNED_REALS.fullmatch(plain)
-    if signed is not None:
+    if (signed := _SIGNED_REALS.fullmatch(plain)) is not None:
         return f"t {_SIDES[signed[1].lower().replace('-', '')]} 0"
-    bound = _BOUND.fullmatch(_OF_THE_NUMBERS.sub("", plain))
-    if bound is not None:
+    if (bound := _BOUND.fullmatch(_OF_THE_NUMBERS.sub("", plain))) is not None:
         return f"{bound[1] or bound[2] or 't'} {BOUNDS[bound[3].lower()]} {bound[4]}"
     return text
 
@@ -305,8 +290,7 @@ def with_chinese_numbers(text: str) -> str:
         text = _HAN_RATIO.sub(lambda m: ":".join(_plain(part) for part in m.groups() if part), text)
     if "点" in text:
         text = _DECIMAL.sub(lambda m: _plain(m[0]), text)
-    alone = _ALONE.fullmatch(text)
-    if alone is not None:
+    if (alone := _ALONE.fullmatch(text)) is not None:
         return ("-" if alone[1] else "") + _with_measure(alone[2], alone[3])
     return _MINUS.sub("-", text)
 
@@ -338,8 +322,7 @@ def _mixed(match: re.Match[str]) -> str:
 def _plain(numeral: str) -> str:
     """Return a numeral in Arabic digits; one that mixes both scripts stays as it is."""
     whole, point, decimals = numeral.partition("点")
-    whole_number = chinese_integer(whole)
-    if whole_number is None:
+    if (whole_number := chinese_integer(whole)) is None:
         return numeral
     if not point:
         return str(whole_number)

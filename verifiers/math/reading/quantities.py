@@ -92,8 +92,7 @@ def read_day(text: str) -> Day | None:
     if _HAN_MARK.search(text) is not None and (han := _HAN_DATE.fullmatch(text)) is not None:
         year, month, day = (_han_number(part) for part in han.group(1, 2, 3))
         return _day(year, month, day, _HAN_WEEKDAYS.get(han[4] or ""))
-    match = _ENGLISH.fullmatch(text)
-    if match is None or not (match[1] or match[2] or match[5]):
+    if (match := _ENGLISH.fullmatch(text)) is None or not (match[1] or match[2] or match[5]):
         return None
     month = _MONTH_NUMBERS.get(match[2] or match[5] or "")
     day_digits = match[3] or match[4]
@@ -144,13 +143,11 @@ def read_clock_text(text: str) -> Clock | None:
     text = (
         " ".join(_CLOCK_WRAPPING.sub(" ", text.replace("\\colon", ":")).split()).replace(" :", ":").replace(": ", ":")
     )
-    named = _NAMED_TIMES.get(text.lower())
-    if named is not None:
+    if (named := _NAMED_TIMES.get(text.lower())) is not None:
         return Clock(named, "24")
     if (han := _HAN_CLOCK.fullmatch(text)) is not None and (han[1] or han[3] is None):
         return _read_han(han)
-    match = _CLOCK.fullmatch(text)
-    if match is None or _CLOCK_MARK.search(text) is None:
+    if (match := _CLOCK.fullmatch(text)) is None or _CLOCK_MARK.search(text) is None:
         return None
     hour, minute = int(match[1]), int(match[2] or 0)
     half = _HALVES.get("".join(c for c in (match[4] or "").lower() if c.isalpha()), "")
@@ -234,8 +231,7 @@ def spelled_unit(tokens: list[Token], *, labels: bool = True) -> Unit | None:
             known = _known_unit(token, labels)
             label_words += known is None
             exponent, index = _read_exponent(tokens, index)
-            raised = raise_unit(known or label_unit(token.text), sign * prefix * exponent)
-            if raised is None:
+            if (raised := raise_unit(known or label_unit(token.text), sign * prefix * exponent)) is None:
                 return None
             unit = raised if unit is None else multiply_units(unit, raised)
             sign = prefix = 1
@@ -308,8 +304,7 @@ def read_letter_units(tokens: list[Token], read_expression: ReadExpression) -> M
     if start in (0, end) or tokens[start].kind != "name":
         return None
     words = [t if t.kind != "name" else Token("word", t.text, t.spaced) for t in tokens[start:]]
-    unit = spelled_unit(words, labels=False)
-    if unit is None:
+    if (unit := spelled_unit(words, labels=False)) is None:
         return None
     try:
         return Measure(read_expression(tokens[:start]), unit)
@@ -334,8 +329,7 @@ def _start_of_letters(tokens: list[Token], end: int) -> int:
 def _read_count_in_words(tokens: list[Token]) -> Node | None:
     """Read `twenty-one`, and `five apples`."""
     end = next((i for i, t in enumerate(tokens) if t.text.lower() not in BELOW_HUNDRED and t.text != "-"), len(tokens))
-    count = _read_number_in_words(tokens)
-    if count is not None:
+    if (count := _read_number_in_words(tokens)) is not None:
         return Num(mpq(count))
     count = _read_number_in_words(tokens[:end]) if end else None
     # `One of them` and `three quarters` count nothing.
@@ -372,8 +366,7 @@ def _read_money(tokens: list[Token], read_expression: ReadExpression) -> Measure
 
 def _read_with_units(tokens: list[Token], start: int, read_expression: ReadExpression) -> Node | None:
     """Read a value with its unit, or several that add up."""
-    value = _read_value(tokens[:start], read_expression)
-    if value is None:
+    if (value := _read_value(tokens[:start], read_expression)) is None:
         return None
     end = next(
         (i for i in range(start, len(tokens)) if tokens[i].kind == "num" and not _in_exponent(tokens, i)), len(tokens)

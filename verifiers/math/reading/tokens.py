@@ -125,13 +125,11 @@ def integer_token(digits: str, spaced: bool) -> Token:
 def number_token(match: re.Match[str], spaced: bool, separates: bool) -> tuple[Token, int]:
     """Return the token and where it ends, which with `separates` is before its first comma. Raises TooLarge."""
     text, end = match.group("number"), match.end()
-    exponent = match.group("exponent")
-    if exponent is None and text.isdigit():
+    if (exponent := match.group("exponent")) is None and text.isdigit():
         return integer_token(text, spaced), end
-    if separates and ("," in text or " " in text) and "{,}" not in text and "\\!" not in text:
-        head = _DIGITS.match(text)
-        if head is not None and head.end() < len(text):
-            return Token("num", head.group(), spaced, mpq(int(head.group()))), match.start() + head.end()
+    is_grouped = ("," in text or " " in text) and "{,}" not in text and "\\!" not in text
+    if separates and is_grouped and (head := _DIGITS.match(text)) is not None and head.end() < len(text):
+        return Token("num", head.group(), spaced, mpq(int(head.group()))), match.start() + head.end()
     digits = "".join(c for c in text if c in ".0123456789")
     if len(digits) > MAX_DIGITS:
         raise TooLarge(f"a number of {len(digits)} digits, the limit is {MAX_DIGITS}")

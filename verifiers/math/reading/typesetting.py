@@ -146,8 +146,7 @@ def without_dress(text: str) -> str:
         text = _NUMBER_MACRO.sub(_without_macro, text)
     if "right" in text:
         text = _LONE_BAR.sub(r"\\mid ", text)
-    match = _DRESSED.search(text)
-    if match is None:
+    if (match := _DRESSED.search(text)) is None:
         return text
     kept: list[str] = []
     position = 0
@@ -177,8 +176,7 @@ def with_escapes_decoded(text: str) -> str:
 
 def _end_of_group(text: str, position: int) -> int:
     """Return where the group in braces at `position` ends; `position` itself where none stands there."""
-    opening = _GROUP.match(text, position)
-    if opening is None:
+    if (opening := _GROUP.match(text, position)) is None:
         return position
     depth = 0
     for index in range(opening.end() - 1, len(text)):

@@ -258,8 +258,7 @@ class StatedValue(NamedTuple):
 
 def stated_value(tokens: list[Token]) -> StatedValue | None:
     """Return the value that a sentence speaks of, where none of its words changes what the value means."""
-    remark = _before_remark(tokens)
-    if remark is not None and _is_idle(tokens[len(remark.tokens) :]):
+    if (remark := _before_remark(tokens)) is not None and _is_idle(tokens[len(remark.tokens) :]):
         return remark
     if any(
         token.kind == "word" and (token.text.lower() in WORDS["changing"] or "不" in token.text) for token in tokens
