@@ -43,7 +43,6 @@ from typing import NamedTuple
 
 from truegold.verifiers.extract.stated_values import MARKS, denies_a_number, has_value, is_denied, is_expression
 from truegold.verifiers.extract.statements import (
-    Retraction,
     after_a,
     announced,
     conclusion,
@@ -438,10 +437,8 @@ def _declared(part: str, several: bool) -> Committed | None:
     if boxes.text is not None:
         behind = part[boxes.end :]
         taken_back = retraction(behind.partition("\n\n")[0], boxes.text)
-        if is_withdrawn(behind) and (taken_back is None or taken_back.answer is None):
-            return None
-        if taken_back is not None and taken_back.answer is not None:
-            return _committed(taken_back.answer, "phrase")
+        if taken_back or is_withdrawn(behind):
+            return _committed(taken_back, "phrase")
         return _after_box(part, boxes) or _committed(boxes.text, "boxed")
     return None if boxes.cut_off else _announced(part)
 
@@ -456,7 +453,7 @@ def _in_json(part: str) -> Committed | None:
     return Committed(candidate, "json") if len(candidate) <= MAX_JSON_CHARS and _JSON_ANSWER.search(candidate) else None
 
 
-def _taken_back(announcement: str, narrowed: str | None) -> Retraction | None:
+def _taken_back(announcement: str, narrowed: str | None) -> str | None:
     """Return what an announcement says instead of its first value."""
     end = announcement.find(narrowed) + len(narrowed) if narrowed and narrowed in announcement else 0
     return retraction(announcement[end:], narrowed) if end else None
@@ -483,7 +480,7 @@ def _announced(part: str) -> Committed | None:
     for answer, sentence in islice(announced(part), MAX_TRIED):
         narrowed = narrow(answer)
         if (taken_back := _taken_back(answer, narrowed)) is not None:
-            return _committed(taken_back.answer, "phrase")
+            return _committed(taken_back, "phrase")
         is_meant = narrowed is not None and not is_denied(sentence, narrowed, first=True)
         if is_meant and (committed := _committed(narrowed, "phrase")):
             return committed

@@ -198,36 +198,33 @@ _DOUBTED = re.compile(
 _VALUE_FIRST = re.compile(r"[-+−±(\[{$\\√π¥€£]{0,3}\s?(?:\d|\\[a-z]|[a-z]\s?=)", re.IGNORECASE)
 
 
-class Retraction(NamedTuple):
-    """What comes of an answer that is taken back."""
+def retraction(tail: str, answer: str | None) -> str | None:
+    """Return what the text behind an answer puts in its place.
 
-    answer: str | None
-    """The answer instead; None where none is named."""
-
-
-def retraction(tail: str, answer: str | None) -> Retraction | None:
-    """Return what the text behind an answer puts in its place; None where it takes nothing back."""
+    None: it takes nothing back. An empty text: it takes the answer back and names no other.
+    """
     tail = tail[:MAX_RETRACTION_CHARS]
     folded = tail.casefold()
     if not any(mark in folded for mark in PATTERNS["retraction_marks"]):
         return None
     doubted = _DOUBTED.search(tail)
     if doubted is not None and answer is not None and (other := _value_of(doubted["rest"])) is not None:
-        return Retraction(f"{answer} or {other}")
+        return f"{answer} or {other}"
     if (match := _RETRACTION.search(tail)) is None:
         return None
     rest = match["rest"]
-    follows = rest[_end_of_fillers(rest) :]
+    fillers = _WEAK_AGAIN.match(rest)
+    follows = rest[fillers.end() if fillers is not None else 0 :]
     value = _value_of(follows) if _VALUE_FIRST.match(follows) or match["strong"] else None
     if value is None:
         is_strong = match["strong"] or _IS_STRONG.search(rest) is not None
-        return Retraction(None) if is_strong else None
+        return "" if is_strong else None
     remainder = follows.partition(value)[2]
     later = retraction(remainder, value) if remainder else None
     if later is not None and _is_all(remainder, later):
         return later
     is_doubt = _DOUBT.search(rest[: len(rest) - len(follows)]) is not None
-    return Retraction(f"{answer} or {value}" if is_doubt and answer else value)
+    return f"{answer} or {value}" if is_doubt and answer else value
 
 
 def is_withdrawn(tail: str) -> bool:
@@ -235,17 +232,10 @@ def is_withdrawn(tail: str) -> bool:
     return _WITHDRAWN.match(tail[:MAX_RETRACTION_CHARS]) is not None
 
 
-def _is_all(remainder: str, later: Retraction) -> bool:
+def _is_all(remainder: str, later: str) -> bool:
     """Tell whether a text does nothing but retract: `Scratch that.`, `No, 7.`, and not `No, 5 is excluded.`"""
-    if later.answer is None:
-        return True
-    _, _, rest = remainder.rpartition(later.answer)
-    return not rest.strip(MARKS + " ,.:;!)") and not _PLAIN_WORD.search(later.answer)
-
-
-def _end_of_fillers(text: str) -> int:
-    match = _WEAK_AGAIN.match(text)
-    return match.end() if match is not None else 0
+    rest = remainder.rpartition(later)[2] if later else ""
+    return not rest.strip(MARKS + " ,.:;!)") and not _PLAIN_WORD.search(later)
 
 
 def _value_of(text: str) -> str | None:
@@ -433,7 +423,7 @@ def _stated_for_good(sentence: str) -> str | None:
     if (value := stated(sentence)) is None or is_denied(sentence, value):
         return None
     taken_back = retraction(sentence.rpartition(value)[2], value)
-    return without_about(value) if taken_back is None else taken_back.answer
+    return without_about(value) if taken_back is None else taken_back
 
 
 def _last_line(text: str) -> str | None:

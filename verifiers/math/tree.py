@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from gmpy2 import mpq
@@ -259,22 +260,19 @@ class Facts:
     """A matrix or something in brackets stands in the tree."""
 
 
+_TUPLE_FIELDS: dict[type[Node], str] = {
+    Add: "terms", Mul: "factors", Call: "args", BareList: "elements", Group: "elements", Chain: "parts",
+    SetOps: "parts", Ratio: "parts",
+}  # fmt: skip
 _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
-    Add: lambda node: node.terms,
-    Mul: lambda node: node.factors,
-    Pow: lambda node: (node.base, node.exponent),
-    Call: lambda node: node.args,
-    Big: lambda node: tuple(part for part in (node.low, node.high, node.body) if part is not None),
+    **{kind: attrgetter(field) for kind, field in _TUPLE_FIELDS.items()},
+    Pow: attrgetter("base", "exponent"),
+    SetOf: attrgetter("element", "condition"),
     Measure: lambda node: (node.value,),
-    BareList: lambda node: node.elements,
-    Group: lambda node: node.elements,
-    Matrix: lambda node: tuple(cell for row in node.rows for cell in row),
-    Chain: lambda node: node.parts,
-    SetOps: lambda node: node.parts,
-    Ratio: lambda node: node.parts,
-    Residues: lambda node: (*node.remainders, node.modulus),
-    SetOf: lambda node: (node.element, node.condition),
     Family: lambda node: (node.body,),
+    Big: lambda node: tuple(part for part in (node.low, node.high, node.body) if part is not None),
+    Matrix: lambda node: tuple(cell for row in node.rows for cell in row),
+    Residues: lambda node: (*node.remainders, node.modulus),
 }
 
 _NO_NAMES: frozenset[str] = frozenset()

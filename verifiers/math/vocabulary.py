@@ -76,3 +76,6 @@ BOUNDS, LABELS = spellings(_TABLES["bounds"]), spellings(_TABLES["labels"])
 HALVES_OF_DAY = spellings(_TABLES["halves_of_day"])
 HIDDEN_ARGUMENTS: dict[str, int] = _TABLES["hidden_arguments"]
 MONTHS, WEEKDAYS = _TABLES["words"]["months"].split(), _TABLES["words"]["weekdays"].split()
+DAMAGED: dict[str, str] = _TABLES["damaged"]
+"""Patterns of what a letter of a command has become, by the letter."""
+HTML: dict[str, str] = _TABLES["html"]

@@ -31,7 +31,17 @@ from gmpy2 import mpq
 
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math.policy import CACHED_READINGS, Policy, TooLarge, Unreadable, charge, remembered
-from truegold.verifiers.math.reading.lexer import lex
+from truegold.verifiers.math.reading.lexer import (
+    NESTING,
+    USUAL,
+    Notation,
+    Token,
+    kind_of,
+    lex,
+    nesting,
+    split_at,
+    text_of,
+)
 from truegold.verifiers.math.reading.normal import normal_text, with_calls_as_counts
 from truegold.verifiers.math.reading.operands import ExpressionReader
 from truegold.verifiers.math.reading.quantities import (
@@ -42,7 +52,6 @@ from truegold.verifiers.math.reading.quantities import (
     read_quantity,
     spelled_out,
 )
-from truegold.verifiers.math.reading.tokens import NESTING, USUAL, Notation, Token, kind_of, nesting, split_at, text_of
 from truegold.verifiers.math.reading.wording import (
     conclusion,
     declared_integers,

@@ -11,7 +11,7 @@ from typing import ClassVar, TypeAlias
 
 from truegold.verifiers.math.measures import PERCENT
 from truegold.verifiers.math.policy import TooLarge, Unreadable, charge
-from truegold.verifiers.math.reading.tokens import MAX_DEPTH, Notation, Token
+from truegold.verifiers.math.reading.lexer import MAX_DEPTH, Notation, Token
 from truegold.verifiers.math.tree import (
     MINUS_ONE,
     Add,

@@ -53,7 +53,7 @@ from truegold.verifiers.math.reading.typesetting import (
     with_matrix_environments,
     without_dress,
 )
-from truegold.verifiers.math.vocabulary import COMMANDS, SIGNS
+from truegold.verifiers.math.vocabulary import COMMANDS, DAMAGED, HTML, SIGNS
 from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 _INDEX = r"(?:\{\s*(\w{1,8})\s*\}|(\w))"
@@ -243,25 +243,9 @@ _VULGAR_FRACTION = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑
 _CIRCLED_NUMBERS = re.compile("[①-⑳][①-⑳,、 ]*")
 _HAN_CONNECTIVE = re.compile("或者|或|以及|和|与|與|及|且")
 
-_DAMAGED = [
-    (re.compile("\x0c(?=rac|orall|rom|box|loor)"), r"\\f"),
-    (re.compile("\x08(?=eta|oxed|egin|inom|ig|ar|mod|ullet)"), r"\\b"),
-    (re.compile("\t(?=ext|imes|heta|an\\b|frac|o\\b|riangle|au|ilde)"), r"\\t"),
-    (re.compile("\r(?=ight|angle|ho\\b|floor|ceil|brace)"), r"\\r"),
-    (re.compile("\n(?=eq\\b|e\\b|otin|abla|mid)"), r"\\n"),
-    (re.compile("\x07(?=lpha|pprox|ngle|rcsin|rccos|rctan)"), r"\\a"),
-    (re.compile("\x0b(?=ec|ee|arnothing)"), r"\\v"),
-]
+_DAMAGED = [(re.compile(pattern), rf"\\{letter}") for letter, pattern in DAMAGED.items()]
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20}))")
-_HTML = [
-    (re.compile(r"<sup>(.{0,40}?)</sup>", re.IGNORECASE), r"^{\1}"),
-    (re.compile(r"<sub>(.{0,40}?)</sub>", re.IGNORECASE), r"_{\1}"),
-    (re.compile(r"</?(?:b|i|em|strong|p|span|br|answer)\s?/?>", re.IGNORECASE), " "),
-    (re.compile("&lt;"), "<"),
-    (re.compile("&gt;"), ">"),
-    (re.compile("&amp;"), "&"),
-    (re.compile("&nbsp;"), " "),
-]
+_HTML = [(re.compile(pattern, re.IGNORECASE), plain) for pattern, plain in HTML.items()]
 _DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]|\$\$")
 _ENDING = re.compile(r"(?:\\[,;:! ](?![A-Za-z])|\s|(?<!\\right)(?<!\\left)(?<!\\)(?<!\.)[.,;:?]|(?<!\\)\\\\)+$")
 _STARTING = re.compile(r"^(?:\\[,;:! ](?![A-Za-z])|\s|[,;:.](?!\d))+")

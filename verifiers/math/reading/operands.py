@@ -17,7 +17,7 @@ from gmpy2 import mpq
 
 from truegold.verifiers.math.policy import Unreadable, charge
 from truegold.verifiers.math.reading.grammar import END, Grammar
-from truegold.verifiers.math.reading.tokens import Notation, Token
+from truegold.verifiers.math.reading.lexer import Notation, Token
 from truegold.verifiers.math.tree import (
     HALF,
     MINUS_ONE,

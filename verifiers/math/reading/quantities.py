@@ -40,7 +40,7 @@ from truegold.verifiers.math.measures import (
     unit_of,
 )
 from truegold.verifiers.math.policy import Unreadable
-from truegold.verifiers.math.reading.tokens import Token
+from truegold.verifiers.math.reading.lexer import Token
 from truegold.verifiers.math.tree import VALUES, Clock, Day, Measure, Node, Num, Sym, as_measure, scaled
 from truegold.verifiers.math.vocabulary import HALVES_OF_DAY, MONTHS, WEEKDAYS, WORDS
 from truegold.verifiers.written_numbers import BELOW_HUNDRED, chinese_integer, read_run
@@ -158,8 +158,8 @@ def read_clock_text(text: str) -> Clock | None:
 
 def _read_han(match: re.Match[str]) -> Clock | None:
     half = HALVES_OF_DAY.get(match[1] or "", "")
-    hour = _number_of(match[2])
-    minute = 30 if match[4] == "半" else _number_of(match[3] or match[4] or "0")
+    hour = _han_number(match[2])
+    minute = 30 if match[4] == "半" else _han_number(match[3] or match[4] or "0")
     if hour is None or minute is None:
         return None
     if match[1] == "中午" and hour == 11:
@@ -167,10 +167,6 @@ def _read_han(match: re.Match[str]) -> Clock | None:
     if hour > 12 and half == "pm":
         half = ""
     return _clock(hour, minute, half, written_with_zero=False)
-
-
-def _number_of(text: str) -> int | None:
-    return int(text) if text.isdigit() else chinese_integer(text)
 
 
 def _clock(hour: int, minute: int, half: str, *, written_with_zero: bool) -> Clock | None:

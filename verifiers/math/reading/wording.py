@@ -25,7 +25,7 @@ from typing import NamedTuple, TypeAlias
 
 from truegold.verifiers.math.measures import label_unit
 from truegold.verifiers.math.policy import Unreadable
-from truegold.verifiers.math.reading.tokens import Token, nesting, text_of
+from truegold.verifiers.math.reading.lexer import Token, nesting, text_of
 from truegold.verifiers.math.tree import INFINITY, BareList, Chain, Named, Node, Sym, Text, negated
 from truegold.verifiers.math.vocabulary import LABELS, NAMED_WORDS, WORDS
 
