@@ -229,8 +229,8 @@ def _is_closing(text: str, end: int, kind: str) -> bool:
 
 KNOWN_PAIRS = (
     ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"), ("<|begin_of_thought|>", "<|end_of_thought|>"), ("<|START_THINKING|>", "<|END_THINKING|>"),
-    ("<seed:think>", "</seed:think>"), ("[THINK]", "[/THINK]"),
+    ("<reasoning>", "</reasoning>"), ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"), ("<seed:think>", "</seed:think>"), ("[THINK]", "[/THINK]"),
 )  # fmt: skip
 """Thinking tags that released models have as tokens."""
 
