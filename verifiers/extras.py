@@ -1,7 +1,7 @@
 """Says which of truegold's extras brings a package that is missing.
 
 `pip install truegold` brings the verifiers and the command line alone; what curation, runs and training need comes with
-extras, and whoever lacks one is told the line that installs it.
+extras, and an error names the line that installs a missing one.
 """
 
 from __future__ import annotations

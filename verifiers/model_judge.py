@@ -1,6 +1,6 @@
 r"""Asks a language model about answers that rules could not judge: the questions, and how replies are read.
 
-    make_question(problem, gold, answer)  ->  Question with two prompts: gold first, and the answer first
+    make_question(problem, gold, answer)  ->  JudgeQuestion with two prompts: gold first, and the answer first
     read_reply("... so both are 5.\nSAME")  ->  True        read_reply("They look the same to me.")  ->  None
     decide(True, True)  ->  True        decide(True, False)  ->  None: a judge that depends on the order does not know
 
@@ -49,14 +49,14 @@ PROMPT = files(__package__).joinpath("model_judge_prompt.txt").read_text(encodin
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class JudgeQuestion:
     """The prompts of one comparison in both orders."""
 
     gold_first: str
     answer_first: str
 
 
-def make_question(problem: str | None, gold: str, answer: str) -> Question | None:
+def make_question(problem: str | None, gold: str, answer: str) -> JudgeQuestion | None:
     """Return the two prompts, or None where gold or answer is nothing that a judge should be asked about."""
     shown_gold, shown_answer = neutralise_answer(gold), neutralise_answer(answer)
     if shown_gold is None or shown_answer is None:
@@ -69,7 +69,7 @@ def make_question(problem: str | None, gold: str, answer: str) -> Question | Non
         shown_problem = "\n".join(map(neutralise, problem[:MAX_PROBLEM_CHARS].splitlines()))
     if nonce in f"{shown_problem}{shown_gold}{shown_answer}":
         return None
-    return Question(
+    return JudgeQuestion(
         PROMPT.format(nonce=nonce, problem=shown_problem, first=shown_gold, second=shown_answer),
         PROMPT.format(nonce=nonce, problem=shown_problem, first=shown_answer, second=shown_gold),
     )

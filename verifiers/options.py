@@ -1,4 +1,4 @@
-"""Reading the options that a verifier finds in its `info`.
+"""Reads the options that a verifier finds in its `info`; `AnswerVerifier` turns a bad one into a verdict.
 
     {"decimals": 2}      integer_option(info, "decimals", low=0, high=100)  ->  2
     {"decimals": "two"}  BadOption: decimals must be a whole number from 0 to 100, got 'two'

@@ -1,4 +1,4 @@
-"""One resolver turns a name in a configuration into a verifier; the name has one of four spellings.
+"""Turns a name in a configuration into a verifier; the name has one of four spellings.
 
     math                            built in
     my_plugin                       an installed package's entry point in the group `truegold.verifiers`

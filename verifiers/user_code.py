@@ -1,4 +1,4 @@
-"""Loads objects of users' code by their import strings: verifiers, detectors and whatever else is plugged in.
+"""Loads objects of users' code by their import strings: verifiers, detectors and all else that is plugged in.
 
     load_object("my_pkg.checks", "unit_price", "verifier 'my_pkg.checks:unit_price'")
     load_object("path/to/checks.py", "unit_price", "verifier 'path/to/checks.py:unit_price'")

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 
 from truegold.pipeline.text.options import Options, chosen_letters
 from truegold.verifiers.math import tree as t
-from truegold.verifiers.math.reading.answers import Refused, read_gold
+from truegold.verifiers.math.reading.answers import Unread, read_gold
 from truegold.verifiers.math.reading.normal import normal_gold
 from truegold.verifiers.math.tree import show
 from truegold.verifiers.math.verifier import choice_letter
@@ -61,7 +61,7 @@ TYPE_OF_NODE: dict[type, str] = {
     t.SetOf: "set",
     t.Ratio: "ratio",
     t.BaseN: "number_in_base",
-    t.Clock: "time",
+    t.TimeOfDay: "time",
     t.Day: "date",
     t.Residues: "congruence",
     t.Family: "family",
@@ -107,7 +107,7 @@ def _read_mathematics(gold: str) -> Note:
     if (letter := choice_letter(text)) is not None:
         return "choice", letter
     tree = read_gold(text, "sum")
-    if isinstance(tree, Refused):
+    if isinstance(tree, Unread):
         return "unreadable", None
     if isinstance(tree, t.Measure):
         return _note_quantity(tree)

@@ -10,7 +10,7 @@ import pytest
 
 from truegold.verifiers import MathVerifier, Reason, equivalent
 from truegold.verifiers.math import policy
-from truegold.verifiers.math.policy import MAX_STEPS, Budget, Spent, charge, remembered
+from truegold.verifiers.math.policy import MAX_STEPS, Spent, StepBudget, charge, remembered
 from truegold.verifiers.math.reading.answers import read
 
 
@@ -81,7 +81,7 @@ def test_remembered_work_costs_the_same_again() -> None:
         return steps
 
     for _ in range(3):
-        with Budget(100):
+        with StepBudget(100):
             work(60)
             with pytest.raises(Spent):
                 work(60)
@@ -89,9 +89,9 @@ def test_remembered_work_costs_the_same_again() -> None:
 
 
 def test_a_budget_inside_of_another_one_is_the_same() -> None:
-    with Budget(100), pytest.raises(Spent):
+    with StepBudget(100), pytest.raises(Spent):
         for _ in range(3):
-            with Budget(100):
+            with StepBudget(100):
                 charge(40)
 
 

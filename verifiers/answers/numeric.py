@@ -1,4 +1,4 @@
-r"""One number against one number, exactly or within a tolerance.
+r"""Compares one number with one number, exactly or within a tolerance.
 
     gold 0.5       answer 1/2, \frac{1}{2}, 50%, 5e-1, .5          match: values are exact fractions
     gold 1234.5    answer 1,234.5, 1{,}234.5, $1,234.50            match

@@ -1,16 +1,16 @@
-r"""What answer does a response commit to?
+r"""Finds the answer that a response commits to.
 
-It is looked for in this order, in what stands after the thinking (`response`); the last one of a form wins:
+It is looked for in this order, in what stands after the thinking; the last one of a form wins:
 
     boxed           \boxed{x}, \fbox{x}, <|begin_of_box|>x<|end_of_box|>; boxes that stand together are one answer
     answer_tag      <answer>x</answer>, where no box follows
     hashes          #### x on the last line, or anywhere if x is a plain number
-    phrase          the answer is x, Answer: x, **Final Answer** x, la respuesta es x, 答案是x, 故选B ... (`announce`)
+    phrase          the answer is x, Answer: x, **Final Answer** x, la respuesta es x, 答案是x, 故选B ...
     a_line          A: x on the last line
     json            {"answer": x} at the end, also in a fence: the whole object, which the verifier reads
     whole_response  x, where the whole response is one short expression, number or word
     last_line       x, where the last line is one expression
-    conclusion      the one value that the last sentence states (`conclude`)
+    conclusion      the one value that the last sentence states
 
 A line `Answer: x` or `#### x` after the last box goes before the box. Where a response goes on to another problem
 after its answer (`Question: ...`), the first problem's answer counts. A box that was cut off before its brace closed,

@@ -1,6 +1,6 @@
 r"""Finds the answer that a response commits to: `committed_answer` tries its forms from the strongest to the weakest.
 
-The part of a response that can hold its answer.
+Only a part of a response can hold its answer (`final_part`, `split_problems`):
 
     <think> maybe 4 </think> It is 5.                 ->  It is 5.
     <think> maybe 4, or                               ->  nothing: the thinking was cut off, no answer was given
@@ -9,17 +9,17 @@ The part of a response that can hold its answer.
 
 Not covered: thinking without any tag, and a thinking tag that the prompt opened and the response never closed.
 
-Answers announced by a word in brackets, as exam papers and models of Chinese, Japanese and Korean write them.
+Exam papers, and models that answer in Chinese, Japanese or Korean, announce by a word in brackets (`with_plain_marks`):
 
-【答案】3                          Answer: 3
-〖正确答案〗：B                     Answer: B
-[ANS] 3/8                        Answer: 3/8
-【答案：36】                       Answer: 36
-<答案>3</答案>                     Answer: 3
-【解答】解：一共 7 个苹果。            解：一共 7 个苹果。     a derivation, which concludes as any other does
-【答案】B 【解析】A 项错误。           Answer: B             and below it what belongs to another part
+    【答案】3                          Answer: 3
+    〖正确答案〗：B                     Answer: B
+    [ANS] 3/8                        Answer: 3/8
+    【答案：36】                       Answer: 36
+    <答案>3</答案>                     Answer: 3
+    【解答】解：一共 7 个苹果。            解：一共 7 个苹果。     a derivation, which concludes as any other does
+    【答案】B 【解析】A 项错误。           Answer: B             and below it what belongs to another part
 
-The boxes of a response, and which of them are one commitment.
+Boxes that stand together are one commitment (`boxed`):
 
     \boxed{7} ... wait, no. \boxed{5}                                  5
     \boxed{840} ... **Final Answer** \boxed{840}                       840

@@ -1,20 +1,20 @@
 r"""Reads the sentences that give an answer: announcements, conclusions, and what takes an answer back.
 
-Announcements: where a response says that its answer follows.
+An announcement says that the answer follows (`announced`):
 
     The final answer is $5$. I hope it is correct.      Answer: 5       **Final Answer**\n\n5      A: 5
     La respuesta es 5.   La réponse est 5.   Die Antwort lautet 5.   Ответ: 5   A resposta é 5.   答えは5です。
     정답은 5입니다.   الجواب هو 5   उत्तर 5 है   所以答案是5。   故选：B．   答：小明走了12千米。
 
-Only the announcement is found here; `narrow` reads what follows it. `if the answer is 5` announces nothing, nor
-do `the answer is not 5`, `la respuesta no es 5` and `I doubt that the answer is 5` (`deny`). Not covered:
-announcements without a word for answer (`conclude` reads the last line).
+`narrow` reads what follows. `if the answer is 5` announces nothing, nor
+do `the answer is not 5`, `la respuesta no es 5` and `I doubt that the answer is 5`. Not covered:
+announcements without a word for answer (`conclusion` reads the last line).
 
-From the words after an announcement to the answer in them.
+The answer is cut out of the words after an announcement (`narrow`):
 
     $5$. I hope it is correct.            $5$
     5, because 2 + 3 = 5                  5
-    that John has 5 apples left           5 apples, see `values`
+    that John has 5 apples left           5 apples, see `stated_values`
     小明一共走了12千米。                     12千米
     5です。                                5
     009\]                                 009: the formula was opened before the announcement
@@ -22,7 +22,7 @@ From the words after an announcement to the answer in them.
 
 Units, dollars and LaTeX stay on the answer, for the verifier to read.
 
-The answer of a response that announces none: what its last line concludes.
+A response that announces nothing answers by what its last line concludes (`last_expression`, `conclusion`):
 
     ... prose ...\n**5**            a last line that is one expression                               5
     ... \[ x = 5 \]                 the same, displayed                                              x = 5
@@ -31,14 +31,14 @@ The answer of a response that announces none: what its last line concludes.
     So the total is 12 and          nothing: the sentence is cut off
     Is it 5?                        nothing: a question states no value
     Output score: 1.0               nothing: it speaks to the grader
-    The answer isn't 5.             nothing: a denial, see `deny`
+    The answer isn't 5.             nothing: a denial, see `stated_values`
     x = -3 fails, hence x = 8.      8: the last of its clauses that concludes
     So there is no solution.        no solution
 
 At most one value is read, from a line that the response cannot choose, so naming several does not pay. Not covered:
 lines further up, lines of code and of tables.
 
-Answers that are taken back behind their announcement.
+An answer may be taken back behind its announcement (`retraction`):
 
     Answer: 5? No: 6                           6
     The answer is 12? No, wait: 13.            13

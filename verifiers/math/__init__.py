@@ -1,4 +1,4 @@
-"""Mathematical answers: are two of them the same?"""
+"""Judges mathematical answers: `equivalent` compares two, `MathVerifier` a response with its gold."""
 
 from truegold.verifiers.math.policy import Policy
 from truegold.verifiers.math.verifier import MathVerifier, equivalent

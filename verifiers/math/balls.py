@@ -20,7 +20,7 @@ from gmpy2 import mpc, mpfr, mpq
 from truegold.verifiers.math.exact import Undefined, rational, unit_interval
 from truegold.verifiers.math.measures import PERCENT
 from truegold.verifiers.math.policy import TooLarge, charge
-from truegold.verifiers.math.tree import Add, Big, Call, Const, Measure, Mul, Node, Num, Pow, Sym
+from truegold.verifiers.math.tree import Add, Big, Const, FunctionCall, Measure, Mul, Node, Num, Pow, Sym
 
 EXACT = -(10**12)
 """The error exponent of a number without error."""
@@ -363,7 +363,7 @@ class Evaluator(Arithmetic):
             return point[node.name]
         if isinstance(node, (Const, Sym)):
             return self._constant_value(node.name)
-        if isinstance(node, Call):
+        if isinstance(node, FunctionCall):
             return self._call_value(node, point)
         if isinstance(node, Big):
             return self._big_value(node, point)
@@ -399,7 +399,7 @@ class Evaluator(Arithmetic):
                 return self.sqrt(base)
         return self.general_power(base, self.value(node.exponent, point))
 
-    def _call_value(self, node: Call, point: Mapping[str, Ball]) -> Ball:
+    def _call_value(self, node: FunctionCall, point: Mapping[str, Ball]) -> Ball:
         if (exact := rational(node)) is not None:
             return self.from_rational(exact)
         args = [self.value(arg, point) for arg in node.args]

@@ -16,7 +16,7 @@ from gmpy2 import mpq, mpz
 
 from truegold.verifiers.math.measures import PERCENT
 from truegold.verifiers.math.policy import charge, digit_steps
-from truegold.verifiers.math.tree import Add, BaseN, Call, Measure, Mul, Node, Num, Pow, Sym
+from truegold.verifiers.math.tree import Add, BaseN, FunctionCall, Measure, Mul, Node, Num, Pow, Sym
 
 MAX_BITS = 20_000
 """The largest numerator or denominator. Stops 9^9^9 and 100000!, each of which would fill megabytes."""
@@ -67,7 +67,7 @@ def rational(node: Node) -> mpq | None:  # noqa: PLR0911, some for each kind of 
             return None
         exponent = rational(node.exponent)
         return None if exponent is None else _power(base, exponent)
-    if isinstance(node, Call):
+    if isinstance(node, FunctionCall):
         return _call(node)
     if isinstance(node, Measure) and node.unit == PERCENT:
         value = rational(node.value)
@@ -102,7 +102,7 @@ def residue(node: Node, point: Mapping[str, mpz]) -> mpz:
             raise Undefined
         charge(1 + exponent.numerator.bit_length() // _BITS_A_STEP)
         return gmpy2.powmod(base, exponent.numerator, PRIME)
-    if isinstance(node, Call) and node.name == "factorial":
+    if isinstance(node, FunctionCall) and node.name == "factorial":
         return _factorial_residue(node)
     raise NotArithmetic
 
@@ -150,7 +150,7 @@ def _rational_root(base: mpq, exponent: mpq) -> mpq | None:
     )
 
 
-def _call(node: Call) -> mpq | None:
+def _call(node: FunctionCall) -> mpq | None:
     charge(_CALL_STEPS)
     args: list[mpq] = []
     for arg in node.args:
@@ -226,7 +226,7 @@ def _quotient_residue(numerator: mpz, denominator: mpz) -> mpz:
     return numerator % PRIME if denominator == 1 else numerator * gmpy2.invert(denominator, PRIME) % PRIME
 
 
-def _factorial_residue(node: Call) -> mpz:
+def _factorial_residue(node: FunctionCall) -> mpz:
     if (count := rational(node.args[0])) is None or not _is_count(count, MAX_FACTORIAL_MODULO):
         raise NotArithmetic
     charge(int(count) // _FACTORS_A_STEP)

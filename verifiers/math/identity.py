@@ -1,4 +1,4 @@
-r"""Do two expressions stand for the same value, whatever their variables are?
+r"""Tells whether two expressions stand for the same value, whatever their variables are.
 
     exact       both are rational, or rational functions that agree modulo a large prime at a random point
     numeric     constants that agree to 320 bits, each within its own error
@@ -26,8 +26,8 @@ from truegold.verifiers.math.exact import (
     residue,
     unit_interval,
 )
-from truegold.verifiers.math.policy import OTHER_NUMBER, SAME_NUMBER, Outcome, TooLarge, charge, remembered
-from truegold.verifiers.math.tree import ZERO, Big, Call, Const, Mul, Node, Num, Pow, facts, symbols, walk
+from truegold.verifiers.math.policy import OTHER_NUMBER, SAME_NUMBER, Sameness, TooLarge, charge, remembered
+from truegold.verifiers.math.tree import ZERO, Big, Const, FunctionCall, Mul, Node, Num, Pow, facts, symbols, walk
 
 CONSTANT_BITS = 320
 """Two constants are compared once, to so many bits: what agrees by chance to 95 digits does not occur."""
@@ -58,6 +58,7 @@ _WIDE_REGIONS = (
 )  # fmt: skip
 """The same for whole parts: near zero, many of them are the same."""
 
+_OF_WHOLE_NUMBERS = frozenset({"factorial", "factorial2", "binom", "perm", "gcd", "lcm"})
 _PAIR_STEPS = 10
 """What the comparison of two values costs besides their evaluation."""
 
@@ -80,7 +81,7 @@ def _evaluator(bits: int, complex_: bool) -> Evaluator:
     return known[bits, complex_]
 
 
-def same_value(gold: Node, answer: Node) -> Outcome:
+def same_value(gold: Node, answer: Node) -> Sameness:
     """Compare two expressions. Raises TooLarge where a value is too large to be told from its neighbours."""
     charge(_PAIR_STEPS)
     a = gold.value if type(gold) is Num else _rational(gold)
@@ -92,38 +93,38 @@ def same_value(gold: Node, answer: Node) -> Outcome:
     if not (names := symbols(gold) | symbols(answer)):
         return _same_numbers(gold, answer)
     if (same_residue := _same_residue(gold, answer, names)) is not None:
-        return Outcome(same_residue, "exact")
-    return Outcome(_same_at_points(gold, answer, names), "sampled")
+        return Sameness(same_residue, "exact")
+    return Sameness(_same_at_points(gold, answer, names), "sampled")
 
 
-def _same_numbers(gold: Node, answer: Node) -> Outcome:
+def _same_numbers(gold: Node, answer: Node) -> Sameness:
     """Compare leading digits; where these agree, or there are too many, compare modulo a prime as well."""
     try:
         same = _in_reals_or_complex(lambda complex_: _agree_at(gold, answer, {}, complex_, CONSTANT_BITS))
     except TooLarge:
         if (same_residue := _same_residue(gold, answer, frozenset())) is None:
             raise
-        return Outcome(same_residue, "exact")
+        return Sameness(same_residue, "exact")
     same_residue = _same_residue(gold, answer, frozenset()) if same else None
-    return Outcome(same, "numeric") if same_residue is None else Outcome(same_residue, "exact")
+    return Sameness(same, "numeric") if same_residue is None else Sameness(same_residue, "exact")
 
 
-def proportional(gold: Node, answer: Node) -> Outcome:
+def proportional(gold: Node, answer: Node) -> Sameness:
     """Tell whether one is a multiple of the other by a constant that is not zero, as two forms of one equation are."""
     if not (names := symbols(gold) | symbols(answer)):
-        return Outcome(_is_zero(gold) == _is_zero(answer), "exact")
+        return Sameness(_is_zero(gold) == _is_zero(answer), "exact")
     ratios: list[Ball] = []
     for evaluator, a, b in _evaluations(gold, answer, names):
         if evaluator.is_zero(a) or evaluator.is_zero(b):
             if evaluator.is_zero(a) != evaluator.is_zero(b):
-                return Outcome(False, "sampled")
+                return Sameness(False, "sampled")
             continue
         ratios.append(evaluator.divide(a, b))
         if len(ratios) > 1 and not evaluator.is_zero(evaluator.subtract(ratios[0], ratios[-1])):
-            return Outcome(False, "sampled")
+            return Sameness(False, "sampled")
         if len(ratios) == ENOUGH_POINTS:
             break
-    return Outcome(True if len(ratios) > AGREEING_POINTS else None, "sampled")
+    return Sameness(True if len(ratios) > AGREEING_POINTS else None, "sampled")
 
 
 def sign_of_ratio(gold: Node, answer: Node) -> int | None:
@@ -225,7 +226,7 @@ def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | N
         return None
     whole_names = _whole_names(gold, answer)
     has_steps = any(
-        type(part) is Call and part.name in ("floor", "ceil") for node in (gold, answer) for part in walk(node)
+        type(part) is FunctionCall and part.name in ("floor", "ceil") for node in (gold, answer) for part in walk(node)
     )
     for complex_ in (False, True):
         agreeing = 0
@@ -265,7 +266,7 @@ def _whole_names(*nodes: Node) -> frozenset[str]:
     for node in nodes:
         for part in walk(node):
             charge(2)
-            if isinstance(part, Call) and part.name in ("factorial", "factorial2", "binom", "perm", "gcd", "lcm"):
+            if isinstance(part, FunctionCall) and part.name in _OF_WHOLE_NUMBERS:
                 for arg in part.args:
                     names |= symbols(arg)
             elif isinstance(part, Big):
@@ -277,11 +278,11 @@ def _whole_names(*nodes: Node) -> frozenset[str]:
     return frozenset(names)
 
 
-def _same_infinities(gold: Node, answer: Node) -> Outcome | None:
+def _same_infinities(gold: Node, answer: Node) -> Sameness | None:
     if not (facts(gold).has_infinity or facts(answer).has_infinity):
         return None
     signs = infinity_sign(gold), infinity_sign(answer)
-    return Outcome(None, "numeric") if signs == (0, 0) else Outcome(signs[0] == signs[1], "exact")
+    return Sameness(None, "numeric") if signs == (0, 0) else Sameness(signs[0] == signs[1], "exact")
 
 
 def infinity_sign(node: Node) -> int:

@@ -1,4 +1,4 @@
-"""Units of measure: which words are units, and which convert into each other.
+"""Knows units of measure (`units.txt`): their spellings, and which convert into each other.
 
 `5 cm`, `5 centimetres` and `50 mm` are the same length; `5 cm` and `5 m` are not, nor `5 cm` and `5 cm^2`. A noun that
 is no unit (`5 apples`) is a label. It says what is counted, or it is a unit that nobody knows here: `5 apples` answers

@@ -1,14 +1,12 @@
 """Holds what every part of a comparison goes by: the policy, the budget, what is found out, and what is refused.
 
-What counts as the same answer where mathematics alone does not say: one option for each such question.
-
+A policy says what counts as the same answer where mathematics alone does not: one option for each such question.
 A row sets them in its `verifier_args`, as in {"units": "strict"}; `equivalent` takes them as keywords.
 
-One budget a verdict: all of its work is charged here before it is done.
-
-A sum of sums, a list of powers, an environment in an environment: each part may be cheap, and what they multiply to may
-not be. So terms, digits, nodes, readings and comparisons are all paid in steps of about a microsecond, from one purse.
-Counting steps, unlike a clock, gives the same verdict on every machine.
+A verdict has one budget, and all of its work is charged before it is done. A sum of sums, a list of powers, an
+environment in an environment: each part may be cheap, and what they multiply to may not be. So terms, digits, nodes,
+readings and comparisons are all paid in steps of about a microsecond, from one purse. Counting steps, unlike a clock,
+gives the same verdict on every machine.
 
 What is remembered between verdicts (`remembered`) is charged again whenever it is used, so that no verdict depends on
 those before it. Outside of a verdict nothing is limited.
@@ -175,7 +173,7 @@ def digit_steps(bits: int) -> int:
     return 1 + bits * bits // 1_000_000
 
 
-class Budget:
+class StepBudget:
     """All work inside a `with` statement draws on one budget: that of the verdict around it, where there is one."""
 
     __slots__ = ("_account_before", "_is_separate", "_steps")
@@ -231,7 +229,7 @@ def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:
     return decorate
 
 
-class Outcome(NamedTuple):
+class Sameness(NamedTuple):
     """Whether two sides are the same, and which rung of the ladder decided that."""
 
     same: bool | None
@@ -241,10 +239,10 @@ class Outcome(NamedTuple):
     """The answer holds gold among other values."""
 
 
-SAME_NUMBER, OTHER_NUMBER = Outcome(True, "exact"), Outcome(False, "exact")
-SAME_STRUCTURE, OTHER_STRUCTURE = Outcome(True, "structure"), Outcome(False, "structure")
-UNDECIDED = Outcome(None, "structure")
-OPEN = Outcome(None, "open")
+SAME_NUMBER, OTHER_NUMBER = Sameness(True, "exact"), Sameness(False, "exact")
+SAME_STRUCTURE, OTHER_STRUCTURE = Sameness(True, "structure"), Sameness(False, "structure")
+UNDECIDED = Sameness(None, "structure")
+OPEN = Sameness(None, "open")
 """Both sides may mean the same, and no rule can tell: the verdict is none, unlike that of `UNDECIDED`."""
 
 
@@ -252,5 +250,5 @@ class TooLarge(Exception):
     """A budget was met; the message names it."""
 
 
-class Unreadable(Exception):
+class UnreadableAnswer(Exception):
     """The text is no answer that the reader knows."""

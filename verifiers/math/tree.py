@@ -2,12 +2,12 @@ r"""The typed tree that every answer is read into.
 
 Expressions stand for one value:
 
-    Num 3/4        Const pi        Sym x        Add, Mul, Pow        Call sin(x), root(x, 3), binom(n, k)
+    Num 3/4        Const pi        Sym x        Add, Mul, Pow        FunctionCall sin(x), root(x, 3), binom(n, k)
     Big \sum_{k=1}^{n} k           Sign ±       Measure 5 cm
 
 Shapes hold several: BareList, Group (anything in brackets: a tuple, an interval or a set, which the other side
-decides), Matrix, Chain (relations), SetOps, SetOf (set-builder), Ratio, Residues, BaseN, Clock, Day, Named (a constant
-set, the empty set, a truth value), Text (words).
+decides), Matrix, Chain (relations), SetOps, SetOf (set-builder), Ratio, Residues, BaseN, TimeOfDay, Day, Named (a
+constant set, the empty set, a truth value), Text (words).
 
 Nobody changes a node once it is built, and nodes compare by identity, so that trees can be shared and remembered.
 """
@@ -78,7 +78,7 @@ class Pow(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Call(Node):
+class FunctionCall(Node):
     """A function of its arguments: a known one (`sin`, `root`, `binom`, `abs`) or an unknown one (`f`)."""
 
     name: str
@@ -171,7 +171,7 @@ class Ratio(Node):
     """A ratio of two or more parts: `2:3:4`."""
 
     parts: tuple[Node, ...]
-    clock: Clock | None = None
+    clock: TimeOfDay | None = None
     """The time of day that `4:30` may be instead."""
 
 
@@ -184,7 +184,7 @@ class BaseN(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Clock(Node):
+class TimeOfDay(Node):
     """A time of day."""
 
     minutes: int
@@ -238,7 +238,7 @@ class Text(Node):
     words: tuple[str, ...]
 
 
-VALUES = (Num, Const, Sym, Add, Mul, Pow, Call, Big, Sign)
+VALUES = (Num, Const, Sym, Add, Mul, Pow, FunctionCall, Big, Sign)
 """The nodes of an expression that stands for one value."""
 
 VALUE_TYPES: frozenset[type[Node]] = frozenset(VALUES)
@@ -261,7 +261,7 @@ class Facts:
 
 
 _TUPLE_FIELDS: dict[type[Node], str] = {
-    Add: "terms", Mul: "factors", Call: "args", BareList: "elements", Group: "elements", Chain: "parts",
+    Add: "terms", Mul: "factors", FunctionCall: "args", BareList: "elements", Group: "elements", Chain: "parts",
     SetOps: "parts", Ratio: "parts",
 }  # fmt: skip
 _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
@@ -279,7 +279,7 @@ _NO_NAMES: frozenset[str] = frozenset()
 CACHED_FACTS = 1_024
 """So many nodes are remembered, with all that hangs below them."""
 
-_NOTED_TYPES = frozenset({Sym, Call, Sign, Const, Big, Matrix, Group})
+_NOTED_TYPES = frozenset({Sym, FunctionCall, Sign, Const, Big, Matrix, Group})
 
 
 def may_have_parts(node: Node) -> bool:
@@ -319,7 +319,7 @@ def facts(node: Node) -> Facts:
             continue
         if isinstance(part, Sym):
             names.add(part.name)
-        elif isinstance(part, Call):
+        elif isinstance(part, FunctionCall):
             if part.applied:
                 unknown_functions.add(part.name)
             has_bare_log |= part.name == "log" and len(part.args) == 1
@@ -371,7 +371,7 @@ def label_of(node: Node) -> str | None:
         first = node.parts[0]
         if isinstance(first, Sym):
             return first.name
-        if isinstance(first, Call) and first.applied:
+        if isinstance(first, FunctionCall) and first.applied:
             values = [str(arg.value) for arg in first.args if isinstance(arg, Num)]
             return f"{first.name}({','.join(values)})" if values else first.name
     return None
@@ -408,7 +408,7 @@ def is_tuple_of_names(first: Node, value: Node) -> bool:
 def argument_of(node: Chain) -> str | None:
     """Return the variable of `f(x) = ...`."""
     first = node.parts[0]
-    if isinstance(first, Call) and len(first.args) == 1 and isinstance(first.args[0], Sym):
+    if isinstance(first, FunctionCall) and len(first.args) == 1 and isinstance(first.args[0], Sym):
         return first.args[0].name
     return None
 
@@ -420,7 +420,7 @@ def symbols_of(nodes: Iterable[Node]) -> frozenset[str]:
 
 def _is_label(node: Node) -> bool:  # noqa: PLR0911, one for each kind of label
     """Tell whether the node stands for a single value: S(n), W(x), AB, |AB|, \\cos A, f^{-1}(x)."""
-    if isinstance(node, Call):
+    if isinstance(node, FunctionCall):
         if node.name == "abs" and isinstance(node.args[0], Sym) and node.args[0].name in COORDINATES:
             # |x| = 3 is an equation for x, and |a| = 3 the length of a vector.
             return False
@@ -469,8 +469,8 @@ def with_log_base_ten(node: Node) -> Node:
     """Return the tree with ten as the base of every `log` that has none."""
 
     def based(part: Node) -> Node:
-        if isinstance(part, Call) and part.name == "log" and len(part.args) == 1:
-            return Call("log", (part.args[0], Num(mpq(10))))
+        if isinstance(part, FunctionCall) and part.name == "log" and len(part.args) == 1:
+            return FunctionCall("log", (part.args[0], Num(mpq(10))))
         return part
 
     return mapped(node, based)
@@ -535,7 +535,7 @@ def _show_product(factors: tuple[Node, ...]) -> str:
     return text
 
 
-def _show_clock(node: Clock) -> str:
+def _show_clock(node: TimeOfDay) -> str:
     if node.half in ("am", "pm"):
         return f"{node.minutes // 60 % 12 or 12}:{node.minutes % 60:02} {node.half}"
     return f"{node.minutes // 60}:{node.minutes % 60:02}"
@@ -558,7 +558,7 @@ _SHOWN: dict[type[Node], Callable[[Any], str]] = {
     Add: lambda node: f"({_show_all(node.terms, ' + ')})",
     Mul: lambda node: _show_product(node.factors),
     Pow: lambda node: f"{_show(node.base)}^({_show(node.exponent)})",
-    Call: lambda node: f"{node.name}({_show_all(node.args)})",
+    FunctionCall: lambda node: f"{node.name}({_show_all(node.args)})",
     Big: _show_big,
     Sign: lambda node: "∓" if node.flipped else "±",
     Measure: lambda node: f"{_show(node.value)} {node.unit}",
@@ -571,7 +571,7 @@ _SHOWN: dict[type[Node], Callable[[Any], str]] = {
     Ratio: lambda node: _show_all(node.parts, ":"),
     BaseN: lambda node: f"{node.digits} base {node.base}",
     Residues: lambda node: f"{node.label or '?'} = {_show_all(node.remainders)} mod {_show(node.modulus)}",
-    Clock: _show_clock,
+    TimeOfDay: _show_clock,
     Day: lambda node: "-".join(str(part or "?") for part in (node.year, node.month, node.day, node.weekday)),
     Family: lambda node: f"{_show(node.body)} for integers {', '.join(sorted(node.parameters))}",
     Text: lambda node: " ".join(node.words),
@@ -580,13 +580,13 @@ _SHOWN: dict[type[Node], Callable[[Any], str]] = {
 
 def as_measure(node: Node) -> Node:
     """Return `30^\\circ` as 30 degrees, which it is where it stands alone; other nodes stay as they are."""
-    if (kind := type(node)) is not Call and kind is not Mul:
+    if (kind := type(node)) is not FunctionCall and kind is not Mul:
         return node
-    if isinstance(node, Call) and node.name == "degree":
+    if isinstance(node, FunctionCall) and node.name == "degree":
         return Measure(node.args[0], DEGREE)
     if isinstance(node, Mul) and len(node.factors) == 2:
         first, second = node.factors
-        if isinstance(first, Num) and isinstance(second, Call) and second.name == "degree":
+        if isinstance(first, Num) and isinstance(second, FunctionCall) and second.name == "degree":
             return Measure(scaled(second.args[0], first.value), DEGREE)
     return node
 

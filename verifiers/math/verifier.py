@@ -36,15 +36,15 @@ from truegold.verifiers.math.policy import (
     MAX_STEPS,
     OTHER_NUMBER,
     SAME_NUMBER,
-    Budget,
-    Outcome,
     Policy,
+    Sameness,
     Spent,
+    StepBudget,
     TooLarge,
     parse_policy,
     seconds_left,
 )
-from truegold.verifiers.math.reading.answers import Refused, other_readings, read_gold, read_text, simple_number
+from truegold.verifiers.math.reading.answers import Unread, other_readings, read_gold, read_text, simple_number
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of, normal, normal_gold, normal_text, same_but_for_looks
 from truegold.verifiers.math.tree import MAX_SHOWN_CHARS, BareList, Group, Node, Text, show, with_log_base_ten
@@ -102,7 +102,7 @@ def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool 
 
 
 def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
-    with Budget():
+    with StepBudget():
         try:
             return _compare(answer, gold, policy, boxed)
         except Spent:
@@ -123,10 +123,10 @@ def _compare(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
 
 def _is_too_dear(gold: str, policy: Policy) -> bool:
     """Tell whether to read gold, and to compare it with itself, takes up half of a budget."""
-    with Budget(MAX_GOLD_STEPS, separate=True):
+    with StepBudget(MAX_GOLD_STEPS, separate=True):
         try:
             tree = read_gold(normal_gold(gold), policy.mixed)
-            if not isinstance(tree, Refused):
+            if not isinstance(tree, Unread):
                 compare(tree, tree, policy)
         except Spent:
             return True
@@ -139,12 +139,12 @@ def holds_several_answers(gold: str | None) -> bool:
     """Tell whether gold is a list or a set, so that several boxes may be one answer."""
     if gold is None or len(gold) > MAX_PROSE_CHARS:
         return False
-    with Budget():
+    with StepBudget():
         try:
             tree = read_gold(normal_gold(gold), DEFAULT.mixed)
         except Spent:
             return False
-    return not isinstance(tree, Refused) and holds_several(tree)
+    return not isinstance(tree, Unread) and holds_several(tree)
 
 
 def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str, policy: Policy) -> Verdict | None:
@@ -164,7 +164,7 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
     return None if letter is None else _compare_with_choice(letter, answer_text, extracted, policy)
 
 
-def _compare_simple(gold_text: str, answer_text: str) -> Outcome | None:
+def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
     """Compare two plain numbers; None where a side is none, or where one may be the other rounded."""
     gold = simple_number(gold_text)
     answer = simple_number(answer_text) if gold is not None else None
@@ -181,13 +181,13 @@ def _compare_with_choice(letter: str, answer_text: str, extracted: str, policy: 
     )
     if named is None:
         return None
-    return _verdict_of(Outcome(named, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
+    return _verdict_of(Sameness(named, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
 
 
 def _same_as_option(option: str, answer_text: str, policy: Policy) -> bool:
     """Compare two normal texts as they stand."""
     option_tree, answer_tree = read_gold(option, policy.mixed), read_text(answer_text, policy.mixed)
-    if isinstance(option_tree, Refused) or isinstance(answer_tree, Refused):
+    if isinstance(option_tree, Unread) or isinstance(answer_tree, Unread):
         return False
     try:
         return compare(option_tree, answer_tree, policy).same is True
@@ -198,7 +198,7 @@ def _same_as_option(option: str, answer_text: str, policy: Policy) -> bool:
 def _compare_read(answer_text: str, gold_text: str, extracted: str, policy: Policy, boxed: bool) -> Verdict:
     """Compare trees: of the whole answer, and where that is prose, of the formula or number that it commits to."""
     gold_tree = read_gold(gold_text, policy.mixed)
-    if isinstance(gold_tree, Refused):
+    if isinstance(gold_tree, Unread):
         return _compare_with_unread_gold(gold_tree, answer_text, gold_text, extracted)
     is_long = len(answer_text) > MIN_PROSE_CHARS and answer_text.count(" ") > MIN_PROSE_CHARS // 10
     if is_long and (part := _committed_part(extracted, gold_tree, boxed)) is not None:
@@ -211,7 +211,7 @@ def _compare_read(answer_text: str, gold_text: str, extracted: str, policy: Poli
     return _compare_tree(gold_tree, part, gold_text, extracted, policy)[0]
 
 
-def _compare_with_unread_gold(refused: Refused, answer_text: str, gold_text: str, extracted: str) -> Verdict:
+def _compare_with_unread_gold(refused: Unread, answer_text: str, gold_text: str, extracted: str) -> Verdict:
     if refused.too_large:
         return _limit("gold", extracted, refused.why)
     if _loose_key(gold_text) == _loose_key(answer_text):
@@ -250,7 +250,7 @@ def _compare_tree(
 ) -> tuple[Verdict, bool]:
     """Return the verdict on one text, and whether that text may be prose around a formula."""
     answer_tree = read_text(answer_text, policy.mixed)
-    if isinstance(answer_tree, Refused):
+    if isinstance(answer_tree, Unread):
         if answer_tree.too_large:
             return _limit("answer", extracted, answer_tree.why), len(answer_text) > MAX_CHARS
         evidence = {
@@ -305,7 +305,7 @@ def _ask_sympy(gold_tree: Node, answer_tree: Node, extracted: str, shown: tuple[
     return Verdict(0.0 if reply.reason is Reason.MISMATCH else None, reply.reason, extracted, evidence)
 
 
-def _verdict_of(outcome: Outcome, extracted: str, shown_gold: str, shown_answer: str) -> Verdict:
+def _verdict_of(outcome: Sameness, extracted: str, shown_gold: str, shown_answer: str) -> Verdict:
     evidence = {"rung": outcome.rung, "gold": shown_gold, "answer": shown_answer}
     if outcome.same:
         return Verdict(1.0, Reason.MATCH, extracted, evidence)
@@ -484,7 +484,7 @@ class MathVerifier:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
         if problem:
             policy = _policy_for(problem, policy, info)
-        with Budget():
+        with StepBudget():
             if (committed := committed_answer(response, several=holds_several_answers(gold))) is None:
                 return compare_texts("", gold, policy)
             verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")

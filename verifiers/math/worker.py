@@ -19,7 +19,7 @@ from typing import Any
 
 from truegold.verifiers.math.balls import MAX_SUM_TERMS
 from truegold.verifiers.math.exact import rational
-from truegold.verifiers.math.tree import VALUES, Add, Big, Call, Const, Mul, Node, Num, Pow, Sym, walk
+from truegold.verifiers.math.tree import VALUES, Add, Big, Const, FunctionCall, Mul, Node, Num, Pow, Sym, walk
 from truegold.verifiers.sandbox.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.verdict import Reason
@@ -167,7 +167,7 @@ def encode(node: Node) -> list[Any]:
             return [type(node).__name__.lower(), *map(encode, parts)]
         case Pow(base, exponent):
             return ["pow", encode(base), encode(exponent)]
-        case Call(name, args, applied):
+        case FunctionCall(name, args, applied):
             return ["apply" if applied else "call", name, *map(encode, args)]
         case Big(kind, variable, low, high, body):
             bounds = [None if bound is None else encode(bound) for bound in (low, high)]

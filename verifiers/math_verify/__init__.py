@@ -1,4 +1,4 @@
-"""Verifier `math_verify`: Math-Verify as trainers use it, for whoever wants to see what another verifier would change.
+"""Verifier `math_verify`: Math-Verify as trainers use it, to see what another verifier would change.
 
     verify("so \\\\boxed{0.5}", "1/2", verifier="math_verify").score     1.0
     truegold rescore logs --data set --verifier math_verify --verifier math --out rescored

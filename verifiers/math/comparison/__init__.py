@@ -1,6 +1,6 @@
-"""Two trees, one question: is the answer the same as gold?
+"""Compares two trees: is the answer the same as gold?
 
-`dispatch` finds out which shape the two sides have. Values go to `evaluation`; this package knows the shapes: lists,
+`dispatch` finds out which shape the two sides have. Values go to `identity`; this package knows the shapes: lists,
 tuples, labels, equations, matrices, sets, units, words. What either side leaves open (a bracket that may be a pair or
 an interval, a label, a unit), the other side decides; where a policy says so, gold's form decides.
 """

@@ -1,14 +1,14 @@
-"""Two sides that each stand for one value, bare or with a unit.
+r"""Compares two sides that each stand for one value, bare or with a unit.
 
 Values are equal, equal when rounded, or equal but for `+ C`. The policies say what a missing unit, a convertible one, a
 percent sign and an angle mean.
 
-The rounding policies: when a decimal stands for a value that it is not equal to.
+The rounding policies say when a decimal stands for a value that it is not equal to:
 
-gold 21.93, answer 21\frac{13}{14} = 21.9285...    same: it rounds to gold
-gold 6.01, answer 6\frac{1}{64} = 6.0156...        same: it is cut to gold
-gold 326.5, answer 326.53                          different: the answer may be no more exact than gold
-gold 1/3, answer 0.333                             different: gold is exact
+    gold 21.93, answer 21\frac{13}{14} = 21.9285...    same: it rounds to gold
+    gold 6.01, answer 6\frac{1}{64} = 6.0156...        same: it is cut to gold
+    gold 326.5, answer 326.53                          different: the answer may be no more exact than gold
+    gold 1/3, answer 0.333                             different: gold is exact
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from gmpy2 import mpq
 from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.identity import approximate, same_value
 from truegold.verifiers.math.measures import DEGREE, PERCENT, may_count_the_same
-from truegold.verifiers.math.policy import Outcome, Policy
+from truegold.verifiers.math.policy import Policy, Sameness
 from truegold.verifiers.math.tree import (
     ZERO,
     Add,
-    Call,
+    FunctionCall,
     Measure,
     Mul,
     Node,
@@ -131,22 +131,22 @@ def _real_value(node: Node) -> mpq | None:
     return mpq(approximation) if approximation is not None and gmpy2.is_finite(approximation) else None
 
 
-OTHER_UNIT = Outcome(False, "units")
-UNKNOWN_UNIT = Outcome(None, "units")
+OTHER_UNIT = Sameness(False, "units")
+UNKNOWN_UNIT = Sameness(None, "units")
 
 _INTEGRATION_LETTERS = "CcKk"
 
 
-def same_values(gold: Node, answer: Node, policy: Policy) -> Outcome:
+def same_values(gold: Node, answer: Node, policy: Policy) -> Sameness:
     """Compare two values under a policy. Raises TooLarge."""
     outcome = same_value(gold, answer)
     if outcome.same:
         return outcome
     if agrees_when_rounded(gold, answer, policy):
-        return Outcome(True, "rounding")
+        return Sameness(True, "rounding")
     if outcome.same is False and isinstance(gold, Add):
         if policy.constant == "optional" and _same_but_constant(gold, answer):
-            return Outcome(True, outcome.rung)
+            return Sameness(True, outcome.rung)
         if (renamed_answer := _with_constant_of_gold(gold, answer)) is not None:
             return same_values(gold, renamed_answer, policy)
     return outcome
@@ -179,7 +179,7 @@ def _added_constant(node: Node) -> str | None:
     return None if names[0] in other_names else names[0]
 
 
-def same_amounts(gold: Node, answer: Node, policy: Policy) -> Outcome:  # noqa: PLR0911, one for each kind of unit
+def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa: PLR0911, one for each kind of unit
     """Compare two values of which at least one has a unit. Raises TooLarge."""
     gold_value, gold_unit = (gold.value, gold.unit) if isinstance(gold, Measure) else (gold, None)
     answer_value, answer_unit = (answer.value, answer.unit) if isinstance(answer, Measure) else (answer, None)
@@ -192,7 +192,7 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Outcome:  # noqa: 
         return _same_percentages(gold_value, gold_unit == PERCENT, answer_value, answer_unit == PERCENT, policy)
     has_degrees = DEGREE in (gold_unit, answer_unit) and gold_unit != answer_unit and policy.degrees == "convert"
     if has_degrees and _same_angles(gold_value, gold_unit == DEGREE, answer_value, answer_unit == DEGREE):
-        return Outcome(True, "units")
+        return Sameness(True, "units")
     if policy.units == "ignore" or gold_unit is None or answer_unit is None:
         return same_values(gold_value, answer_value, policy)
     if gold_unit.is_label or answer_unit.is_label:
@@ -206,7 +206,7 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Outcome:  # noqa: 
     return same_values(gold_value, answer_value, policy)
 
 
-def _same_percentages(gold: Node, gold_has_sign: bool, answer: Node, answer_has_sign: bool, policy: Policy) -> Outcome:
+def _same_percentages(gold: Node, gold_has_sign: bool, answer: Node, answer_has_sign: bool, policy: Policy) -> Sameness:
     if gold_has_sign == answer_has_sign:
         return same_values(gold, answer, policy)
     if gold_has_sign:
@@ -224,6 +224,6 @@ def _hundredth(node: Node) -> Node:
 
 def _same_angles(gold: Node, gold_in_degrees: bool, answer: Node, answer_in_degrees: bool) -> bool:
     """Compare degrees with radians."""
-    gold_angle = Call("degree", (gold,)) if gold_in_degrees else gold
-    answer_angle = Call("degree", (answer,)) if answer_in_degrees else answer
+    gold_angle = FunctionCall("degree", (gold,)) if gold_in_degrees else gold
+    answer_angle = FunctionCall("degree", (answer,)) if answer_in_degrees else answer
     return bool(same_value(gold_angle, answer_angle).same)

@@ -1,17 +1,18 @@
-r"""The way through two trees: which shape they have decides who compares them.
-What is done to two trees before they are compared.
+r"""Leads the way through two trees: their shapes decide which module compares them.
 
-1\pm\sqrt2                   1+\sqrt2, 1-\sqrt2. In `(\pm a, \pm b)` the signs may go together or each for itself:
-                             there are two readings, and the other side decides
-e = 5                        a variable, where e is else a constant
-\sqrt3/3 \approx 0.577       gold that says its value twice: the exact form is what counts
+What stands for several values, or may be called otherwise, is prepared first:
 
-Letters that an answer is free to choose: integer parameters, the parameter of a line, arbitrary constants.
+    1\pm\sqrt2                   1+\sqrt2, 1-\sqrt2. In `(\pm a, \pm b)` the signs may go together or each for itself:
+                                 there are two readings, and the other side decides
+    e = 5                        a variable, where e is else a constant
+    \sqrt3/3 \approx 0.577       gold that says its value twice: the exact form is what counts
 
-k\pi, k \in \mathbb{Z}        n\pi                  declared on a side, or a multiple of pi
-(1, 2) + t(3, 4)              (1+3s, 2+4s)          the parameter of a line
-C_1 e^x + C_2 e^{-x}          Ae^x + Be^{-x}        arbitrary constants
-f(x) = ax + b                 f(x) = mx + c         a family of functions
+An answer is free to choose some letters: integer parameters, the parameter of a line, arbitrary constants.
+
+    k\pi, k \in \mathbb{Z}        n\pi                  declared on a side, or a multiple of pi
+    (1, 2) + t(3, 4)              (1+3s, 2+4s)          the parameter of a line
+    C_1 e^x + C_2 e^{-x}          Ae^x + Be^{-x}        arbitrary constants
+    f(x) = ax + b                 f(x) = mx + c         a family of functions
 
 2x + 1 and 2y + 1 are different: nobody said that x may be called otherwise. Not covered: C for -C, and k+1 for k.
 """
@@ -44,19 +45,18 @@ from truegold.verifiers.math.comparison.shapes import (
 )
 from truegold.verifiers.math.comparison.vectors import as_array_beside, with_vector_worked_out, worked_out
 from truegold.verifiers.math.exact import rational
-from truegold.verifiers.math.policy import OTHER_STRUCTURE, SAME_NUMBER, Outcome, Policy, charge
+from truegold.verifiers.math.policy import OTHER_STRUCTURE, SAME_NUMBER, Policy, Sameness, charge
 from truegold.verifiers.math.tree import (
     MINUS_ONE,
     PLUS_ONE,
     VALUE_TYPES,
     BareList,
     BaseN,
-    Call,
     Chain,
-    Clock,
     Const,
     Day,
     Family,
+    FunctionCall,
     Group,
     Matrix,
     Measure,
@@ -69,6 +69,7 @@ from truegold.verifiers.math.tree import (
     Sign,
     Sym,
     Text,
+    TimeOfDay,
     argument_of,
     as_measure,
     facts,
@@ -238,14 +239,14 @@ def _is_function(node: Node) -> bool:
     """Tell whether a node is f(x) = ..., whose letters besides x are parameters."""
     if not isinstance(node, Chain) or label_of(node) is None or argument_of(node) is None:
         return False
-    return isinstance(node.parts[0], Call) and node.parts[0].applied
+    return isinstance(node.parts[0], FunctionCall) and node.parts[0].applied
 
 
-def compare(gold: Node, answer: Node, policy: Policy) -> Outcome:
+def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:
     """Compare two trees. Raises TooLarge where a value is beyond the budgets."""
     if type(gold) is Num and type(answer) is Num and gold.value == answer.value:
         return SAME_NUMBER
-    comparison = Comparison(policy)
+    comparison = _Comparison(policy)
     if type(gold) is Family or type(answer) is Family:
         if not conditions_agree(comparison, gold, answer):
             return OTHER_STRUCTURE
@@ -263,7 +264,7 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Outcome:
     return outcome
 
 
-def _compare_signs(comparison: Comparison, gold: Node, answer: Node) -> Outcome:
+def _compare_signs(comparison: _Comparison, gold: Node, answer: Node) -> Sameness:
     """Compare two trees; where ± stands in them, all their readings."""
     if not (has_signs(gold) or has_signs(answer)):
         return comparison.same(gold, answer)
@@ -282,7 +283,7 @@ _PAIR_STEPS = 2
 """What it costs to find out which shape two sides have."""
 
 
-class Comparison:
+class _Comparison:
     """Compares two trees under one policy; it is the `Comparer` of the parts."""
 
     __slots__ = ("policy",)
@@ -290,7 +291,7 @@ class Comparison:
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
 
-    def same(self, gold: Node, answer: Node) -> Outcome:
+    def same(self, gold: Node, answer: Node) -> Sameness:
         """Compare values, quantities and words; other shapes go on to `_same_shape`. Raises TooLarge."""
         charge(_PAIR_STEPS)
         if type(gold) is Num and type(answer) is Num and gold.value == answer.value:
@@ -309,7 +310,7 @@ class Comparison:
             return same_amounts(gold, answer, self.policy)
         return self._same_shape(gold, answer, kinds)
 
-    def _same_shape(self, gold: Node, answer: Node, kinds: set[type[Node]]) -> Outcome:  # noqa: PLR0911, one a shape
+    def _same_shape(self, gold: Node, answer: Node, kinds: set[type[Node]]) -> Sameness:  # noqa: PLR0911, one a shape
         if Residues in kinds:
             return same_residues(gold, answer)
         if isinstance(answer, Chain) and not isinstance(gold, Chain) and is_repeated_list(answer):
@@ -322,7 +323,7 @@ class Comparison:
             return same_relations(self, gold, answer)
         if Group in kinds or Matrix in kinds:
             return same_ordered(self, gold, answer)
-        if Clock in kinds:
+        if TimeOfDay in kinds:
             return same_clocks(gold, answer)
         if Ratio in kinds:
             return same_ratios(gold, answer, self.policy)
@@ -349,7 +350,7 @@ def _plain(node: Node) -> Node:
         name, point = node.factors
         if isinstance(name, Sym) and isinstance(point, Group) and len(point.elements) > 1 and point.opening == "(":
             return point
-    if isinstance(node, Call) and node.applied and len(node.args) > 1:
+    if isinstance(node, FunctionCall) and node.applied and len(node.args) > 1:
         return Group("(", ")", node.args)
     return with_residues_joined(node)
 

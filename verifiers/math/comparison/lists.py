@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, SAME_STRUCTURE, Outcome, Policy
+from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, SAME_STRUCTURE, Policy, Sameness
 from truegold.verifiers.math.tree import (
     BareList,
     Chain,
@@ -40,7 +40,7 @@ class TreeComparer(Protocol):
     def policy(self) -> Policy:
         """What counts as the same answer."""
 
-    def same(self, gold: Node, answer: Node) -> Outcome:
+    def same(self, gold: Node, answer: Node) -> Sameness:
         """Compare two trees. Raises TooLarge where a value is beyond the budgets."""
 
 
@@ -134,7 +134,7 @@ _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
 _CHOICE_LETTERS = "ABCDEFGH"
 
 
-def same_lists(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome | None:
+def same_lists(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness | None:
     """Compare lists and finite sets; None where a side is a set of numbers rather than a list."""
     if _holds_conditions(gold) or _holds_conditions(answer):
         return None
@@ -154,7 +154,7 @@ def same_lists(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome | No
             any(comparer.same(gold_element, answer_element).same for answer_element in answer_elements)
             for gold_element in gold_elements
         )
-        return Outcome(False, "structure", hedged=hedged)
+        return Sameness(False, "structure", hedged=hedged)
     order = comparer.policy.order
     if order == "auto":
         order = "ordered" if ordered or _is_tuple(gold) or _is_tuple(answer) else "unordered"
@@ -164,7 +164,7 @@ def same_lists(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome | No
     return OPEN if outcome.same and not surely else outcome
 
 
-def _same_set_and_tuple(comparer: TreeComparer, gold_elements: list[Node], answer_elements: list[Node]) -> Outcome:
+def _same_set_and_tuple(comparer: TreeComparer, gold_elements: list[Node], answer_elements: list[Node]) -> Sameness:
     """Compare a set with a tuple: nothing is concluded where they list the same in the same order."""
     if len(gold_elements) != len(answer_elements):
         return OTHER_STRUCTURE
@@ -172,18 +172,18 @@ def _same_set_and_tuple(comparer: TreeComparer, gold_elements: list[Node], answe
     return OPEN if outcome.same else outcome
 
 
-def elementwise(comparer: TreeComparer, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Outcome:
+def elementwise(comparer: TreeComparer, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Sameness:
     """Compare part by part; there are as many on either side."""
     rung = "structure"
     for gold_part, answer_part in zip(gold_parts, answer_parts, strict=True):
         outcome = comparer.same(gold_part, answer_part)
         if not outcome.same:
-            return Outcome(outcome.same, outcome.rung)
+            return Sameness(outcome.same, outcome.rung)
         rung = outcome.rung if outcome.rung != "exact" else rung
-    return Outcome(True, rung)
+    return Sameness(True, rung)
 
 
-def matched(comparer: TreeComparer, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Outcome:
+def matched(comparer: TreeComparer, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Sameness:
     """Compare in any order; each part of gold takes one of the answer's away."""
     unmatched = list(answer_parts)
     undecided = False
@@ -195,11 +195,11 @@ def matched(comparer: TreeComparer, gold_parts: Sequence[Node], answer_parts: Se
                 unmatched.remove(answer_part)
                 break
         else:
-            return Outcome(None if undecided else False, "structure")
+            return Sameness(None if undecided else False, "structure")
     return SAME_STRUCTURE
 
 
-def same_ordered(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
+def same_ordered(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:
     """Compare tuples, vectors and matrices."""
     if isinstance(gold, Matrix) and isinstance(answer, Matrix):
         if gold.bars == answer.bars and [len(row) for row in gold.rows] == [len(row) for row in answer.rows]:

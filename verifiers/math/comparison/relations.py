@@ -21,15 +21,15 @@ from truegold.verifiers.math.comparison.lists import (
     named_elements,
 )
 from truegold.verifiers.math.identity import proportional, same_value, sign_of_ratio
-from truegold.verifiers.math.policy import OTHER_STRUCTURE, Outcome
+from truegold.verifiers.math.policy import OTHER_STRUCTURE, Sameness
 from truegold.verifiers.math.tree import (
     COORDINATES,
     MINUS_ONE,
     VALUES,
     ZERO,
     Add,
-    Call,
     Chain,
+    FunctionCall,
     Group,
     Mul,
     Node,
@@ -47,7 +47,7 @@ from truegold.verifiers.math.tree import (
 _UPWARD = {">": "<", ">=": "<="}
 
 
-def same_relations(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
+def same_relations(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:
     """Compare two sides of which at least one is a relation. Raises TooLarge."""
     if (named := _same_named(comparer, gold, answer)) is not None:
         return named
@@ -73,7 +73,7 @@ def same_relations(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
     return same_throughout(comparer, gold, answer)
 
 
-def _same_named(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome | None:
+def _same_named(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness | None:
     """Compare (x, y) = (2, 5) with y = 5, x = 2 written alike, and x = y = z = 1 with a tuple."""
     gold_parts, answer_parts = _named(gold), _named(answer)
     if gold_parts is None and answer_parts is None:
@@ -99,10 +99,10 @@ def _with_argument_of_gold(gold: Chain, answer: Chain, answer_value: Node) -> No
     return renamed(answer_value, {answer_argument: gold_argument})
 
 
-def _same_stated(comparer: TreeComparer, gold: Chain, stated_value: Node, answer: Node) -> Outcome:
+def _same_stated(comparer: TreeComparer, gold: Chain, stated_value: Node, answer: Node) -> Sameness:
     r"""Compare a bare value with `AB \cdot CD = 3`; `12/x` with `xy = 12`."""
     if labelled(gold)[0] is None and _is_solution(gold, answer):
-        return Outcome(True, "sampled")
+        return Sameness(True, "sampled")
     return OTHER_STRUCTURE if symbols(stated_value) else comparer.same(stated_value, answer)
 
 
@@ -121,11 +121,12 @@ def _value_of_expression(gold: Chain, answer: Node) -> Node | None:
     """Return the 3 of `AB \\cdot CD = 3`, where the answer is a bare value."""
     if len(gold.parts) != 2 or not isinstance(answer, VALUES):
         return None
-    sides = [part for part in gold.parts if not isinstance(part, VALUES) or not symbols(part)]
-    return gold.parts[1] if len(sides) == 1 and isinstance(gold.parts[0], (Mul, Ratio, Sym, Call, Pow)) else None
+    constant_sides = [part for part in gold.parts if not isinstance(part, VALUES) or not symbols(part)]
+    is_expression = isinstance(gold.parts[0], (Mul, Ratio, Sym, FunctionCall, Pow))
+    return gold.parts[1] if len(constant_sides) == 1 and is_expression else None
 
 
-def same_throughout(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
+def same_throughout(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:
     """Compare a gold that is no relation with each part of the answer; behind ~, parts are only near it."""
     if not isinstance(answer, Chain) or isinstance(gold, Chain):
         return OTHER_STRUCTURE
@@ -137,7 +138,7 @@ def same_throughout(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome
             len(parts) == 1 and isinstance(parts[0], Sym)
         ):
             # 5 \\approx 6 says two things.
-            return Outcome(False, "structure", hedged=any(comparer.same(gold, part).same for part in answer.parts))
+            return Sameness(False, "structure", hedged=any(comparer.same(gold, part).same for part in answer.parts))
         if len(parts) == 1 and isinstance(parts[0], Sym):
             parts = list(answer.parts[1:])
         return comparer.same(gold, parts[0] if len(parts) == 1 else Chain(tuple(parts), ("=",) * (len(parts) - 1)))
@@ -146,10 +147,10 @@ def same_throughout(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome
     outcomes = [comparer.same(gold, part) for part in parts]
     if all(outcome.same for outcome in outcomes):
         return outcomes[0]
-    return Outcome(False, "structure", hedged=any(outcome.same for outcome in outcomes))
+    return Sameness(False, "structure", hedged=any(outcome.same for outcome in outcomes))
 
 
-def _same_equation(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
+def _same_equation(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:
     assert isinstance(gold, Chain) and isinstance(answer, Chain)
     single = len(gold.operators) == len(answer.operators) == 1
     if not single or not all(isinstance(part, VALUES) for part in (*gold.parts, *answer.parts)):
@@ -162,7 +163,7 @@ def _same_equation(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
         return _same_inequality(gold_difference, gold.operators[0], answer_difference, answer.operators[0])
     outcome = proportional(gold_difference, answer_difference)
     if outcome.same is False and (_solves(gold, answer_difference) or _solves(answer, gold_difference)):
-        return Outcome(True, "sampled")
+        return Sameness(True, "sampled")
     return outcome
 
 
@@ -172,7 +173,7 @@ def _difference(chain: Chain) -> Node:
 
 def _same_inequality(
     gold_difference: Node, gold_operator: str, answer_difference: Node, answer_operator: str
-) -> Outcome:
+) -> Sameness:
     """Compare how two differences relate to 0: one must be a positive multiple of the other."""
     if gold_operator in _UPWARD:
         gold_difference, gold_operator = Mul((MINUS_ONE, gold_difference)), _UPWARD[gold_operator]
@@ -183,7 +184,7 @@ def _same_inequality(
     outcome = proportional(gold_difference, answer_difference)
     if not outcome.same or gold_operator == "!=":
         return outcome
-    return Outcome(sign_of_ratio(gold_difference, answer_difference) == 1, "sampled")
+    return Sameness(sign_of_ratio(gold_difference, answer_difference) == 1, "sampled")
 
 
 def _solves(solved: Chain, difference: Node) -> bool:
@@ -204,7 +205,7 @@ def _is_straight(expression: Node, name: str, start: int, step: int) -> bool:
     return same_value(Add((low, Mul((Num(mpq(-2)), middle)), high)), ZERO).same is True
 
 
-def _same_chain(comparer: TreeComparer, gold: Chain, answer: Chain) -> Outcome:
+def _same_chain(comparer: TreeComparer, gold: Chain, answer: Chain) -> Sameness:
     """Compare 1 < x < 2 as it is written, or from right to left."""
     if gold.operators == answer.operators:
         return elementwise(comparer, gold.parts, answer.parts)

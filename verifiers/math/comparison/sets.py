@@ -4,8 +4,8 @@ r"""Sets of real numbers: intervals, inequalities, unions and what is left out o
     \mathbb{R}\setminus\{0\},   x \ne 0                two pieces
 
 A set is a sorted list of pieces that do not touch. Its ends are constants; with parameters in them (`(a, \infty)`) they
-have no order, and only unions can be compared, piece by piece. Inequalities are solved as far
-as `solving` goes.
+have no order, and only unions can be compared, piece by piece. Inequalities are solved as far as roots of the second
+degree and absolute values go, with rational coefficients: `2x > 6`, `x^2 < 4`, `|2x - 1| <= 3`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from truegold.verifiers.math.comparison.lists import (
 from truegold.verifiers.math.comparison.relations import same_relations
 from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.identity import approximate, infinity_sign
-from truegold.verifiers.math.policy import OTHER_STRUCTURE, UNDECIDED, Outcome, charge
+from truegold.verifiers.math.policy import OTHER_STRUCTURE, UNDECIDED, Sameness, charge
 from truegold.verifiers.math.tree import (
     COORDINATES,
     HALF,
@@ -40,8 +40,8 @@ from truegold.verifiers.math.tree import (
     ZERO,
     Add,
     BareList,
-    Call,
     Chain,
+    FunctionCall,
     Group,
     Measure,
     Mul,
@@ -65,7 +65,7 @@ MINUS_INFINITY = negated(INFINITY)
 
 
 @dataclass(slots=True)
-class End:
+class PieceEnd:
     """One end of a piece."""
 
     node: Node
@@ -79,8 +79,8 @@ class End:
 class Piece:
     """All numbers between two ends."""
 
-    low: End
-    high: End
+    low: PieceEnd
+    high: PieceEnd
 
 
 class NoSet(Exception):
@@ -114,7 +114,7 @@ def _same_piece(a: Piece, b: Piece, same_end: SameEnd) -> bool:
 
 def piece_of(low: Node, low_closed: bool, high: Node, high_closed: bool) -> Piece:
     """Return the piece between two ends."""
-    return Piece(End(low, low_closed, _position(low)), End(high, high_closed, _position(high)))
+    return Piece(PieceEnd(low, low_closed, _position(low)), PieceEnd(high, high_closed, _position(high)))
 
 
 def _position(node: Node) -> mpfr | None:
@@ -168,13 +168,10 @@ def without(a: list[Piece], b: list[Piece]) -> list[Piece]:
     if not (is_ordered(a) and is_ordered(b)):
         raise NoSet
     for piece in b:
-        outside = [
-            Piece(
-                End(MINUS_INFINITY, False, mpfr("-inf")), End(piece.low.node, not piece.low.closed, piece.low.position)
-            ),
-            Piece(End(piece.high.node, not piece.high.closed, piece.high.position), End(INFINITY, False, mpfr("inf"))),
-        ]
-        a = _common_ordered(a, outside)
+        low, high = (PieceEnd(end.node, not end.closed, end.position) for end in (piece.low, piece.high))
+        below = Piece(PieceEnd(MINUS_INFINITY, False, mpfr("-inf")), low)
+        above = Piece(high, PieceEnd(INFINITY, False, mpfr("inf")))
+        a = _common_ordered(a, [below, above])
     return a
 
 
@@ -220,9 +217,9 @@ def solved(chain: Chain) -> list[Piece]:
 
 
 def _solved_relation(left: Node, operator: str, right: Node, name: str) -> list[Piece]:
-    if isinstance(right, Call) and right.name == "abs":
+    if isinstance(right, FunctionCall) and right.name == "abs":
         left, operator, right = right, _REVERSED[operator], left
-    if isinstance(left, Call) and left.name == "abs" and len(left.args) == 1:
+    if isinstance(left, FunctionCall) and left.name == "abs" and len(left.args) == 1:
         return _solved_absolute(left.args[0], operator, right, name)
     return _where(_coefficients(Add((left, Mul((MINUS_ONE, right)))), name), operator)
 
@@ -367,10 +364,10 @@ def _pieces_of_chain(node: Chain) -> list[Piece]:
 def _subject_index(node: Chain) -> int:
     """Return the index of the part that is bounded: the only one that is no constant, or the only name."""
     variables = [i for i, part in enumerate(node.parts) if _is_variable(part)]
-    names = [i for i in variables if isinstance(node.parts[i], (Sym, Call))]
+    names = [i for i in variables if isinstance(node.parts[i], (Sym, FunctionCall))]
     if len(variables) == 1:
         part = node.parts[variables[0]]
-        if isinstance(part, Sym) or (isinstance(part, Call) and part.applied):
+        if isinstance(part, Sym) or (isinstance(part, FunctionCall) and part.applied):
             return variables[0]
         raise NoSet
     if len(node.parts) == 3 and 1 in names:
@@ -382,7 +379,7 @@ def _subject_index(node: Chain) -> int:
 
 
 def _is_variable(part: Node) -> bool:
-    return (isinstance(part, VALUES) and bool(symbols(part))) or (isinstance(part, Call) and part.applied)
+    return (isinstance(part, VALUES) and bool(symbols(part))) or (isinstance(part, FunctionCall) and part.applied)
 
 
 def _half_line(operator: str, bound: Node) -> list[Piece]:
@@ -425,7 +422,7 @@ _OPERATIONS: dict[str, Callable[[list[Piece], list[Piece]], list[Piece]]] = {
 }
 
 
-def same_sets(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
+def same_sets(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:
     """Compare two sides of which at least one is a set of numbers or a condition. Raises TooLarge."""
     answer_set = Group("{", "}", (answer,)) if isinstance(answer, VALUES) else answer
     try:
@@ -435,7 +432,7 @@ def same_sets(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
     if not _subjects_agree(gold, answer):
         return OTHER_STRUCTURE
     same = same_pieces(gold_pieces, answer_pieces, lambda a, b: same_values(a, b, comparer.policy).same is True)
-    return Outcome(same, "structure")
+    return Sameness(same, "structure")
 
 
 def _subjects_agree(gold: Node, answer: Node) -> bool:
@@ -451,7 +448,7 @@ def _coordinate(node: Node) -> str | None:
     return names[0] if len(names) == 1 and names[0] in COORDINATES else None
 
 
-def _same_as_written(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:  # noqa: PLR0911, one for each shape
+def _same_as_written(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:  # noqa: PLR0911, one for each shape
     if isinstance(gold, SetOps) and isinstance(answer, SetOps) and gold.operator == answer.operator:
         if len(gold.parts) != len(answer.parts):
             return UNDECIDED
@@ -469,7 +466,7 @@ def _same_as_written(comparer: TreeComparer, gold: Node, answer: Node) -> Outcom
     return OTHER_STRUCTURE
 
 
-def _same_conditions(comparer: TreeComparer, gold: Node, answer: Node) -> Outcome:
+def _same_conditions(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:
     """Compare relations; of `x \\in S` against a set, compare the S."""
     if not (isinstance(gold, Chain) and isinstance(answer, Chain)):
         if isinstance(gold, Chain) and gold.operators == ("in",):

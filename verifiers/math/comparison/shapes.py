@@ -1,8 +1,8 @@
-r"""Answers in a form of their own: ratios (2:3), numerals of another base (101_2), names and phrases.
+r"""Compares shapes of their own: ratios (2:3), numerals of another base (101_2), times, days, congruences, words.
 
 `odd` answers `the function is odd`, and `NO`, which is read as a product of N and O, is no.
 
-Congruences: `x \equiv 3 \pmod 7` is `x \equiv -4 \pmod 7` and `7k+3`, and answers a gold of 3."""
+A congruence `x \equiv 3 \pmod 7` is `x \equiv -4 \pmod 7` and `7k+3`, and answers a gold of 3."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from gmpy2 import mpq
 
 from truegold.verifiers.math.exact import base_value, rational
 from truegold.verifiers.math.identity import same_value
-from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, Outcome, Policy
+from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, Policy, Sameness
 from truegold.verifiers.math.tree import (
     PLUS_ONE,
     VALUES,
     BareList,
     BaseN,
     Chain,
-    Clock,
     Day,
     Mul,
     Named,
@@ -27,6 +26,7 @@ from truegold.verifiers.math.tree import (
     Residues,
     Sym,
     Text,
+    TimeOfDay,
     labelled,
     substituted,
     symbols,
@@ -36,25 +36,25 @@ from truegold.verifiers.math.vocabulary import NAMED_WORDS, STOP_WORDS
 _HALF_DAY = 12 * 60
 
 
-def clock_of(node: Node) -> Clock | None:
+def clock_of(node: Node) -> TimeOfDay | None:
     """Return the time of day that a node is, or may be."""
     if isinstance(node, Ratio):
         return node.clock
-    return node if isinstance(node, Clock) else None
+    return node if isinstance(node, TimeOfDay) else None
 
 
-def same_clocks(gold: Node, answer: Node) -> Outcome:
+def same_clocks(gold: Node, answer: Node) -> Sameness:
     """Compare two sides of which at least one is a time; 4:30, or 4 for 4:00 p.m., may be in either half of the day."""
     gold_clock, answer_clock = clock_of(gold), clock_of(answer)
     if gold_clock is not None and answer_clock is not None:
         is_open = "" in (gold_clock.half, answer_clock.half)
         difference = gold_clock.minutes - answer_clock.minutes
-        return Outcome(difference % _HALF_DAY == 0 if is_open else difference == 0, "structure")
+        return Sameness(difference % _HALF_DAY == 0 if is_open else difference == 0, "structure")
     clock, other = (gold_clock, answer) if gold_clock is not None else (answer_clock, gold)
     if clock is None or clock.half not in ("am", "pm") or clock.minutes % 60 or not isinstance(other, Num):
         return OTHER_STRUCTURE
     minutes = clock.minutes % _HALF_DAY
-    return Outcome(other.value * 60 in (minutes, minutes + _HALF_DAY), "structure")
+    return Sameness(other.value * 60 in (minutes, minutes + _HALF_DAY), "structure")
 
 
 def may_be_ratio(node: Node) -> bool:
@@ -62,7 +62,7 @@ def may_be_ratio(node: Node) -> bool:
     return isinstance(node, Ratio) and all(rational(part) != 0 for part in node.parts)
 
 
-def same_days(gold: Node, answer: Node) -> Outcome:
+def same_days(gold: Node, answer: Node) -> Sameness:
     """Compare two sides of which at least one is a day. A year that only gold says is needed."""
     if not isinstance(gold, Day) or not isinstance(answer, Day):
         return OTHER_STRUCTURE
@@ -74,18 +74,18 @@ def same_days(gold: Node, answer: Node) -> Outcome:
         return OTHER_STRUCTURE
     if any(a is not None and b is None for a, b in pairs[1:3]):
         return OTHER_STRUCTURE
-    return OPEN if gold.year is not None and answer.year is None else Outcome(True, "structure")
+    return OPEN if gold.year is not None and answer.year is None else Sameness(True, "structure")
 
 
 _CLASSES = tuple[int, frozenset[int]]
 """A modulus and the remainders."""
 
 
-def same_residues(gold: Node, answer: Node) -> Outcome:
+def same_residues(gold: Node, answer: Node) -> Sameness:
     """Compare two sides of which at least one is a congruence."""
     gold_classes, answer_classes = _classes(gold), _classes(answer)
     if gold_classes is not None and answer_classes is not None:
-        return Outcome(gold_classes == answer_classes, "structure")
+        return Sameness(gold_classes == answer_classes, "structure")
     if isinstance(gold, Residues) and gold_classes is None:
         return OPEN
     congruence, other = (gold, answer) if isinstance(gold, Residues) else (answer, gold)
@@ -98,7 +98,7 @@ def same_residues(gold: Node, answer: Node) -> Outcome:
     if value not in (written, written % modulus):
         return OTHER_STRUCTURE
     # A bare 3 says less than x = 3 mod 7; a congruence says enough where gold is its remainder.
-    return OPEN if congruence is gold and gold.label else Outcome(True, "exact")
+    return OPEN if congruence is gold and gold.label else Sameness(True, "exact")
 
 
 def _classes(node: Node) -> _CLASSES | None:
@@ -150,7 +150,7 @@ MAX_PHRASE_WORDS = 4
 """More words are a sentence, which can be put otherwise: rules cannot tell."""
 
 
-def same_ratios(gold: Node, answer: Node, policy: Policy) -> Outcome:
+def same_ratios(gold: Node, answer: Node, policy: Policy) -> Sameness:
     """Compare two sides of which at least one is a Ratio; a value is its ratio to 1, and 4:30 may be a time."""
     if policy.colon != "ratio" and clock_of(gold) is not None and clock_of(answer) is not None:
         outcome = same_clocks(gold, answer)
@@ -170,11 +170,11 @@ def _is_misspelled(clock: Node, other: Node) -> bool:
     return hour is not None and minute is not None and hour <= _LAST_HOUR and 60 <= minute < 100
 
 
-def _same_proportions(gold: Node, answer: Node) -> Outcome:
+def _same_proportions(gold: Node, answer: Node) -> Sameness:
     gold_parts, answer_parts = _ratio_parts(gold), _ratio_parts(answer)
     if gold_parts is None or answer_parts is None or len(gold_parts) != len(answer_parts):
         return OTHER_STRUCTURE
-    outcome = Outcome(True, "exact")
+    outcome = Sameness(True, "exact")
     for gold_part, answer_part in zip(gold_parts[1:], answer_parts[1:], strict=True):
         outcome = same_value(Mul((gold_parts[0], answer_part)), Mul((gold_part, answer_parts[0])))
         if not outcome.same:
@@ -191,21 +191,21 @@ def _ratio_parts(node: Node) -> tuple[Node, ...] | None:
     return (node, PLUS_ONE) if isinstance(node, VALUES) else None
 
 
-def same_numerals(gold: Node, answer: Node, policy: Policy) -> Outcome:
+def same_numerals(gold: Node, answer: Node, policy: Policy) -> Sameness:
     """Compare two sides of which at least one is a BaseN; the policy says what a bare number means."""
     if isinstance(gold, BaseN):
         if isinstance(answer, BaseN):
             same = gold.base == answer.base and gold.digits.lstrip("0") == answer.digits.lstrip("0")
-            return Outcome(same, "structure")
+            return Sameness(same, "structure")
         if (answer_value := _whole_value(answer)) is None:
             return OTHER_STRUCTURE
         if policy.base == "value" and answer_value == base_value(gold):
-            return Outcome(True, "exact")
-        return Outcome(policy.base != "required" and str(answer_value) == gold.digits, "structure")
+            return Sameness(True, "exact")
+        return Sameness(policy.base != "required" and str(answer_value) == gold.digits, "structure")
     assert isinstance(answer, BaseN)
     gold_value = _whole_value(gold)
     same = gold_value is not None and gold_value == base_value(answer)
-    return Outcome(same, "exact" if same else "structure")
+    return Sameness(same, "exact" if same else "structure")
 
 
 def _whole_value(node: Node) -> int | None:
@@ -213,7 +213,7 @@ def _whole_value(node: Node) -> int | None:
     return int(value) if value is not None and value.denominator == 1 else None
 
 
-def same_texts(gold: Node, answer: Node) -> Outcome:
+def same_texts(gold: Node, answer: Node) -> Sameness:
     """Compare two sides of which at least one is words; nothing is concluded where gold is a sentence."""
     gold_words, answer_words = _words(gold), _words(answer)
     if gold_words is not None and answer_words is not None:
@@ -221,15 +221,15 @@ def same_texts(gold: Node, answer: Node) -> Outcome:
         same = same or _is_letter_with_word(gold_words, answer_words)
         same = same or _say_the_same(gold, answer, set(gold_words), set(answer_words))
         if same or _predicate(gold) == answer_words or _predicate(answer) == gold_words:
-            return Outcome(True, "words")
+            return Sameness(True, "words")
     is_sentence = isinstance(gold, Text) and len(gold.words) > MAX_PHRASE_WORDS
-    return Outcome(None if is_sentence else False, "words")
+    return Sameness(None if is_sentence else False, "words")
 
 
-def same_names(gold: Node, answer: Node) -> Outcome:
+def same_names(gold: Node, answer: Node) -> Sameness:
     """Compare two sides of which at least one is Named."""
     name = _name_of(gold)
-    return Outcome(name is not None and name == _name_of(answer), "words")
+    return Sameness(name is not None and name == _name_of(answer), "words")
 
 
 def _say_the_same(gold: Node, answer: Node, gold_words: set[str], answer_words: set[str]) -> bool:

@@ -1,23 +1,23 @@
-r"""From normal text to the tree of one answer: lists, and items that are mathematics, a quantity, or words.
+r"""Reads normal text into the tree of one answer: lists, and items that are mathematics, a quantity, or words.
 
     x=1\text{ or }x=2            BareList of two relations, joined by "or"
     p=5,q=2;p=7,q=2              BareList of two BareLists
-    k\pi, k\in\mathbb{Z}         Family: one value for each integer k (`conditions`)
+    k\pi, k\in\mathbb{Z}         Family: one value for each integer k (`wording`)
     The area is 54 cm^2          54 cm^2 (`wording`, `quantities`)
 
-What is none of these raises Unreadable, and what meets a budget TooLarge.
+What is none of these raises UnreadableAnswer, and what meets a budget TooLarge.
 
-The less usual readings of ambiguous notation, which are tried where the usual one does not match.
+Ambiguous notation has less usual readings, which are tried where the usual one does not match (`other_readings`):
 
-1,234      a list of two, where the other side is a list
-1,5        one and a half, where the other side is one number
-5m         five metres, where the other side knows no m
-1/2x       1/(2x)
-2e+3       twice e and three, where the other side has an e
-0.1(6)     a repeating decimal
-12C5       a binomial coefficient, and C(12, 5), where the other side is a value
-h(a+b)     a product, where the other side uses h as a variable
-log 2      to the base ten, as well as natural
+    1,234      a list of two, where the other side is a list
+    1,5        one and a half, where the other side is one number
+    5m         five metres, where the other side knows no m
+    1/2x       1/(2x)
+    2e+3       twice e and three, where the other side has an e
+    0.1(6)     a repeating decimal
+    12C5       a binomial coefficient, and C(12, 5), where the other side is a value
+    h(a+b)     a product, where the other side uses h as a variable
+    log 2      to the base ten, as well as natural
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from typing import Literal, NamedTuple, TypeAlias
 from gmpy2 import mpq
 
 from truegold.verifiers.extract import committed_answer
-from truegold.verifiers.math.policy import CACHED_READINGS, Policy, TooLarge, Unreadable, charge, remembered
+from truegold.verifiers.math.policy import CACHED_READINGS, Policy, TooLarge, UnreadableAnswer, charge, remembered
 from truegold.verifiers.math.reading.lexer import (
     NESTING,
     USUAL,
+    Lexeme,
     Notation,
-    Token,
     kind_of,
     lex,
     nesting,
@@ -71,10 +71,10 @@ from truegold.verifiers.math.tree import (
     VALUES,
     BareList,
     BaseN,
-    Call,
     Chain,
     Const,
     Family,
+    FunctionCall,
     Group,
     Measure,
     Mul,
@@ -120,12 +120,12 @@ def simple_number(text: str) -> Num | None:
     return Num(mpq(-numerator if sign else numerator, denominator))
 
 
-ReadExpression: TypeAlias = Callable[[list[Token]], Node]
+ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
 _MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
 _BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
 
 
-def read_congruences(tokens: list[Token], read_expression: ReadExpression) -> Node | None:
+def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
     """Return what the congruences of an answer say; None where the tokens are more than congruences."""
     nodes: list[Node] = []
     start = 0
@@ -150,7 +150,7 @@ def read_congruences(tokens: list[Token], read_expression: ReadExpression) -> No
     return nodes[0] if len(nodes) == 1 else BareList(tuple(nodes), joined)
 
 
-def _end_of_modulus(tokens: list[Token], index: int) -> int:
+def _end_of_modulus(tokens: list[Lexeme], index: int) -> int:
     """Return where the modulus behind the mark at `index` ends, with the bracket that the mark stands in."""
     depth, end = 0, index + 1
     while end < len(tokens):
@@ -161,7 +161,7 @@ def _end_of_modulus(tokens: list[Token], index: int) -> int:
     return end
 
 
-def _read_one(before: list[Token], behind: list[Token], read_expression: ReadExpression) -> Residues | None:
+def _read_one(before: list[Lexeme], behind: list[Lexeme], read_expression: ReadExpression) -> Residues | None:
     """Read `x \\equiv 3 (` and `7 )`."""
     while before and before[-1].kind in ("open", "brace", "gap"):
         before = before[:-1]
@@ -213,7 +213,7 @@ _WORDED = frozenset({"word", "money"})
 _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
 
 
-class Refused(NamedTuple):
+class Unread(NamedTuple):
     """Why a text has no tree."""
 
     too_large: bool
@@ -228,26 +228,26 @@ _PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
 
 
 @remembered(CACHED_READINGS)
-def read_text(text: str, mixed: MixedNumbers) -> Node | Refused:
+def read_text(text: str, mixed: MixedNumbers) -> Node | Unread:
     """Return the tree of a normal text."""
     try:
         return read(text, _NOTATIONS[mixed])
     except TooLarge as error:
-        return Refused(True, str(error))
-    except Unreadable as error:
-        return Refused(False, str(error))
+        return Unread(True, str(error))
+    except UnreadableAnswer as error:
+        return Unread(False, str(error))
 
 
 @remembered(CACHED_READINGS)
-def read_gold(text: str, mixed: MixedNumbers) -> Node | Refused:
+def read_gold(text: str, mixed: MixedNumbers) -> Node | Unread:
     """Return the tree of a normal gold; of a worked solution, that of its box, and of a sentence, what it says."""
     first_reading = reading = read_text(text, mixed)
-    committed = committed_answer(text, several=True) if isinstance(reading, Refused) and "\\boxed" in text else None
+    committed = committed_answer(text, several=True) if isinstance(reading, Unread) and "\\boxed" in text else None
     if committed is not None:
         reading = read_text(normal_text(committed.text), mixed)
-    if isinstance(reading, Refused) and (predicate := _PREDICATE.search(text)) is not None:
+    if isinstance(reading, Unread) and (predicate := _PREDICATE.search(text)) is not None:
         reading = read_text(predicate.group(1), mixed)
-    return first_reading if isinstance(reading, Refused) else reading
+    return first_reading if isinstance(reading, Unread) else reading
 
 
 def read(text: str, notation: Notation = USUAL) -> Node:
@@ -271,7 +271,7 @@ def _read_numeral(text: str) -> BaseN | None:
     return BaseN(digits, base) if all(int(digit, 36) < base for digit in digits) else None
 
 
-def _read_tokens(tokens: list[Token], notation: Notation, depth: int) -> Node:
+def _read_tokens(tokens: list[Lexeme], notation: Notation, depth: int) -> Node:
     """Return the tree of an answer that stands `depth` levels inside of another one."""
     return _AnswerReader(notation, depth).read(tokens)
 
@@ -287,16 +287,21 @@ class _AnswerReader:
         self.parameters: set[str] = set()
         self.conditions: list[Node] = []
 
-    def read(self, tokens: list[Token]) -> Node:
+    def read(self, tokens: list[Lexeme]) -> Node:
         if not tokens:
-            raise Unreadable("nothing")
+            raise UnreadableAnswer("nothing")
         charge(3 * len(tokens))
         kinds = set(map(kind_of, tokens))
         has_modulus = ("cmd" in kinds or "word" in kinds) and not _MODULUS_MARKS.isdisjoint(map(text_of, tokens))
         if has_modulus and (congruences := read_congruences(tokens, self._read_expression)) is not None:
             return congruences
-        if len(tokens) > 2 and tokens[1][:2] == ("word", "in") and _names_set(tokens):
-            tokens = [tokens[0], Token("rel", "in", True), *tokens[2:]]
+        if (
+            len(tokens) > 2
+            and tokens[1][:2] == ("word", "in")
+            and tokens[0].kind == "name"
+            and tokens[2].kind in ("open", "cmd")
+        ):
+            tokens = [tokens[0], Lexeme("rel", "in", True), *tokens[2:]]
         if "rel" in kinds:
             tokens, remark = without_remark(conclusion(tokens))
             self.parameters |= integers_in(remark)
@@ -308,19 +313,19 @@ class _AnswerReader:
             return Family(node, frozenset(self.parameters), tuple(self.conditions))
         return node
 
-    def _read_lists(self, tokens: list[Token]) -> Node:
+    def _read_lists(self, tokens: list[Lexeme]) -> Node:
         """Read one list, or several with semicolons between them."""
         groups = split_at(tokens, ";") if ";" in map(text_of, tokens) else ()
         if len(groups) > 1 and any(len(split_at(group, ",")) > 1 for group in groups):
             return BareList(tuple(map(self._read_list, groups)), ";")
         return self._read_list(tokens)
 
-    def _read_list(self, tokens: list[Token]) -> Node:
+    def _read_list(self, tokens: list[Lexeme]) -> Node:
         slices, joined = _split_items(tokens)
         if len(slices) > MAX_ITEMS:
             raise TooLarge(f"a list of {len(slices)}, the limit is {MAX_ITEMS}")
         if not slices:
-            raise Unreadable("nothing but separators")
+            raise UnreadableAnswer("nothing but separators")
         nodes: list[Node] = []
         if (labelled := read_labelled(slices, self._read_item)) is not None:
             return _regrouped(labelled, joined)
@@ -336,10 +341,10 @@ class _AnswerReader:
             else:
                 nodes.append(node)
         if not nodes:
-            raise Unreadable("nothing but conditions")
+            raise UnreadableAnswer("nothing but conditions")
         return nodes[0] if len(nodes) == 1 else _regrouped(nodes, joined)
 
-    def _read_item(self, tokens: list[Token]) -> Node:  # noqa: PLR0911, one for each form
+    def _read_item(self, tokens: list[Lexeme]) -> Node:  # noqa: PLR0911, one for each form
         """Read one item: mathematics if it can be read as such, else a quantity, else what its words say."""
         if len(tokens) > 1 and tokens[0].kind == "rel" and tokens[0].text in ("~", "="):
             # An idle sign, as in `\\approx 1.47 km`.
@@ -352,7 +357,7 @@ class _AnswerReader:
             try:
                 node = as_measure(self._read_expression(tokens))
                 return _or_clock(node, tokens) if type(node) is Ratio else node
-            except Unreadable:
+            except UnreadableAnswer:
                 if (quantity := read_quantity(tokens, self._read_expression)) is not None:
                     return quantity
                 if not has_words:
@@ -364,22 +369,22 @@ class _AnswerReader:
         equation = self._read_labelled_quantity(tokens)
         return equation if equation is not None else self._read_wording(tokens)
 
-    def _read_labelled_quantity(self, tokens: list[Token]) -> Node | None:
+    def _read_labelled_quantity(self, tokens: list[Lexeme]) -> Node | None:
         """Read `v_0 = 20 m/s`."""
         equals = next((i for i, token in enumerate(tokens) if token.kind == "rel"), 0)
         if not equals or tokens[equals].text != "=" or equals > MAX_LABEL_TOKENS:
             return None
         try:
             label = self._read_expression(tokens[:equals])
-        except Unreadable:
+        except UnreadableAnswer:
             return None
         quantity = read_quantity(tokens[equals + 1 :], self._read_expression) if equals + 1 < len(tokens) else None
         return Chain((label, quantity), ("=",)) if quantity is not None else None
 
-    def _read_expression(self, tokens: list[Token]) -> Node:
+    def _read_expression(self, tokens: list[Lexeme]) -> Node:
         return ExpressionReader(tokens, self.notation, self.depth, _read_tokens).read_whole()
 
-    def _read_wording(self, tokens: list[Token]) -> Node:
+    def _read_wording(self, tokens: list[Lexeme]) -> Node:
         if (stated := stated_value(tokens)) is not None:
             node = self._read_item(stated.tokens)
             if not isinstance(node, stated.unless):
@@ -387,11 +392,11 @@ class _AnswerReader:
         if (letters := _with_letters_apart(tokens)) is not None:
             try:
                 return as_measure(self._read_expression(letters))
-            except Unreadable:
+            except UnreadableAnswer:
                 pass
         return words_of(tokens)
 
-    def _read_repaired(self, tokens: list[Token]) -> Node:
+    def _read_repaired(self, tokens: list[Lexeme]) -> Node:
         """Read what stands behind an idle `=` or mark of a conclusion; read `2 3 5` as three numbers."""
         first = tokens[0]
         idle = (first.kind == "rel" and first.text in ("=", "~")) or (
@@ -407,21 +412,16 @@ class _AnswerReader:
         return as_measure(self._read_expression(tokens))
 
 
-def _or_clock(ratio: Ratio, tokens: list[Token]) -> Ratio:
+def _or_clock(ratio: Ratio, tokens: list[Lexeme]) -> Ratio:
     """Return a ratio with the time of day that it may be instead."""
     return Ratio(ratio.parts, read_clock_text(spelled_out(tokens)))
 
 
-def _names_set(tokens: list[Token]) -> bool:
-    """Tell whether `x in [1, 2]` is written rather than `5 in`."""
-    return tokens[0].kind == "name" and tokens[2].kind in ("open", "cmd")
-
-
-def _with_letters_apart(tokens: list[Token]) -> list[Token] | None:
+def _with_letters_apart(tokens: list[Lexeme]) -> list[Lexeme] | None:
     """Return the `at` of `e^{at}` as a product of two letters; None where there are other words, or no formula."""
     if not any(token.kind in ("func", "cmd", "op") for token in tokens):
         return None
-    letters: list[Token] = []
+    letters: list[Lexeme] = []
     for token in tokens:
         if token.kind not in _WORDED:
             letters.append(token)
@@ -431,13 +431,13 @@ def _with_letters_apart(tokens: list[Token]) -> list[Token] | None:
             and len(token.text) <= MAX_LETTERS_OF_PRODUCT
             and token.text.isascii()
         ):
-            letters.extend(Token("name", letter, False) for letter in token.text)
+            letters.extend(Lexeme("name", letter, False) for letter in token.text)
         else:
             return None
     return letters
 
 
-def _begins_number(tokens: list[Token], index: int, token: Token) -> bool:
+def _begins_number(tokens: list[Lexeme], index: int, token: Lexeme) -> bool:
     return token.spaced and (token.kind == "num" or index + 1 < len(tokens))
 
 
@@ -452,9 +452,9 @@ def _regrouped(nodes: list[Node], joined: str) -> Node:
     return BareList(tuple(nodes), joined)
 
 
-def _split_items(tokens: list[Token]) -> tuple[list[list[Token]], str]:
+def _split_items(tokens: list[Lexeme]) -> tuple[list[list[Lexeme]], str]:
     """Cut at commas, connectives and wide gaps outside of all brackets; return how the last items are joined, too."""
-    parts: list[list[Token]] = [[]]
+    parts: list[list[Lexeme]] = [[]]
     joined = ","
     depth = 0
     for token in tokens:
@@ -465,7 +465,7 @@ def _split_items(tokens: list[Token]) -> tuple[list[list[Token]], str]:
             if token.text in ("or", "and") and joined != "or":
                 joined = token.text
             parts.append([])
-    merged: list[list[Token]] = []
+    merged: list[list[Lexeme]] = []
     for part in parts:
         # A gap before a relation separates nothing.
         if part and merged and part[0].kind == "rel":
@@ -530,7 +530,7 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
 def _try_reading(text: str, notation: Notation) -> Iterator[Node]:
     try:
         yield read(text, notation)
-    except (Unreadable, TooLarge):
+    except (UnreadableAnswer, TooLarge):
         return
 
 
@@ -538,7 +538,7 @@ def _with_products(node: Node) -> Node:
     """Read h(a+b) as a product."""
 
     def as_product(part: Node) -> Node:
-        if isinstance(part, Call) and part.applied and len(part.args) == 1:
+        if isinstance(part, FunctionCall) and part.applied and len(part.args) == 1:
             return Mul((Sym(part.name), part.args[0]))
         return part
 

@@ -1,4 +1,4 @@
-"""The operators, from relations down to powers: a precedence climber, one method for each level.
+"""Reads operators, from relations down to powers: a precedence climber, one method for each level.
 
 This is the hottest code of a comparison. Each level looks at the kind of the next token once, and returns at once
 where it is no operator.
@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import ClassVar, TypeAlias
 
 from truegold.verifiers.math.measures import PERCENT
-from truegold.verifiers.math.policy import TooLarge, Unreadable, charge
-from truegold.verifiers.math.reading.lexer import MAX_DEPTH, Notation, Token
+from truegold.verifiers.math.policy import TooLarge, UnreadableAnswer, charge
+from truegold.verifiers.math.reading.lexer import MAX_DEPTH, Lexeme, Notation
 from truegold.verifiers.math.tree import (
     MINUS_ONE,
     Add,
-    Call,
     Chain,
+    FunctionCall,
     Group,
     Measure,
     Mul,
@@ -33,13 +33,13 @@ from truegold.verifiers.math.tree import (
     product_of,
 )
 
-ReadAnswer: TypeAlias = Callable[[list[Token], Notation, int], Node]
+ReadAnswer: TypeAlias = Callable[[list[Lexeme], Notation, int], Node]
 """Reads tokens as an answer, which may be a list, at a depth within another answer."""
 
 _STEPS_A_TOKEN = 4
 """What it costs to read a token, whether or not the reading succeeds."""
 
-END = Token("stop", "", False)
+END = Lexeme("stop", "", False)
 _PADDING = (END,) * 5
 """So many tokens behind the last one let the grammar look ahead without a bound."""
 
@@ -49,7 +49,7 @@ class Cursor:
 
     __slots__ = ("bars", "depth", "in_brackets", "in_set", "notation", "position", "read_answer", "tokens")
 
-    def __init__(self, tokens: list[Token], notation: Notation, depth: int, read_answer: ReadAnswer) -> None:
+    def __init__(self, tokens: list[Lexeme], notation: Notation, depth: int, read_answer: ReadAnswer) -> None:
         charge(_STEPS_A_TOKEN * len(tokens))
         self.tokens = [*tokens, *_PADDING]
         self.position = 0
@@ -63,11 +63,11 @@ class Cursor:
         self.in_set = False
         """The element of a set is read, and a colon separates it from its condition."""
 
-    def peek(self, ahead: int = 0) -> Token:
+    def peek(self, ahead: int = 0) -> Lexeme:
         """Return the next token, or one behind it."""
         return self.tokens[self.position + ahead]
 
-    def take(self) -> Token:
+    def take(self) -> Lexeme:
         """Return the next token and go on; at the end, the end stays."""
         if (token := self.tokens[self.position]) is not END:
             self.position += 1
@@ -87,9 +87,9 @@ class Cursor:
         return True
 
     def expect(self, kind: str, text: str | None = None) -> None:
-        """Take the next token. Raises Unreadable where it is another one."""
+        """Take the next token. Raises UnreadableAnswer where it is another one."""
         if not self.take_if(kind, text):
-            raise Unreadable(f"expected {text or kind}, found {self.peek().text or self.peek().kind!r}")
+            raise UnreadableAnswer(f"expected {text or kind}, found {self.peek().text or self.peek().kind!r}")
 
     def enter(self) -> None:
         """Go one level deeper; whoever enters takes the level off again. Raises TooLarge."""
@@ -106,23 +106,23 @@ _ORDINALS = frozenset({"st", "nd", "rd", "th"})
 
 
 class Grammar(Cursor):
-    """The levels of the grammar. Each reads as much as belongs to it; all raise Unreadable and TooLarge.
+    """The levels of the grammar. Each reads as much as belongs to it; all raise UnreadableAnswer and TooLarge.
 
     An atom may hold a relation, and a relation ends in atoms: the functions that read an atom are handed the grammar.
     """
 
     __slots__ = ()
-    atoms: ClassVar[Mapping[str, Callable[[Grammar, Token], Node]]]
+    atoms: ClassVar[Mapping[str, Callable[[Grammar, Lexeme], Node]]]
     """What reads an atom, by the kind of its first token."""
 
     def read_whole(self) -> Node:
-        """Read one relation, set or expression that takes up all tokens. Raises Unreadable and TooLarge."""
+        """Read one relation, set or expression that takes up all tokens. Raises UnreadableAnswer and TooLarge."""
         node = self.read_relation()
         if self.peek() is not END:
-            raise Unreadable(f"cannot read on at {self.peek().text or self.peek().kind!r}")
+            raise UnreadableAnswer(f"cannot read on at {self.peek().text or self.peek().kind!r}")
         return node
 
-    def read_separately(self, tokens: list[Token], depth: int) -> Node:
+    def read_separately(self, tokens: list[Lexeme], depth: int) -> Node:
         """Read other tokens as one relation, with nothing left over."""
         return type(self)(tokens, self.notation, depth, self.read_answer).read_whole()
 
@@ -188,7 +188,7 @@ class Grammar(Cursor):
             node: Node = Mul((above, Pow(self.read_sum(), MINUS_ONE)))
         elif self.take_if("op", "choose"):
             self.enter()
-            node = Call("binom", (above, self.read_sum()))
+            node = FunctionCall("binom", (above, self.read_sum()))
         else:
             return above
         self.depth -= 1
@@ -218,7 +218,7 @@ class Grammar(Cursor):
                     break
             elif self.operand_follows():
                 if token[0] == "num" and self.tokens[self.position - 1][0] == "num":
-                    raise Unreadable("two numbers side by side")
+                    raise UnreadableAnswer("two numbers side by side")
                 factors.append(self.read_power())
             else:
                 break
@@ -289,7 +289,7 @@ class Grammar(Cursor):
         past = self.position + (3 if braced else 1)
         if inner.kind == "op" and inner.text == "∘":
             self.position = past
-            return Call("degree", (base,))
+            return FunctionCall("degree", (base,))
         if inner.kind == "op" and (inner.text == "'" or (inner.text == "*" and not braced)):
             self.position = past
             return Sym(f"{base.name}{inner.text}") if isinstance(base, Sym) else base
@@ -318,7 +318,7 @@ class Grammar(Cursor):
             if token[1] == "!":
                 self.position += 1
                 self.enter()
-                node = Call("factorial2" if self.take_if("op", "!") else "factorial", (node,))
+                node = FunctionCall("factorial2" if self.take_if("op", "!") else "factorial", (node,))
             elif token[1] == "%":
                 self.position += 1
                 self.enter()
@@ -326,7 +326,7 @@ class Grammar(Cursor):
             elif token[1] in ("°", "∘"):
                 self.position += 1
                 self.enter()
-                node = Call("degree", (node,))
+                node = FunctionCall("degree", (node,))
             else:
                 return node
 
@@ -338,7 +338,7 @@ class Grammar(Cursor):
             raise TooLarge(f"nested more than {MAX_DEPTH} deep")
         token = self.take()
         if (read := self.atoms.get(token[0])) is None:
-            raise Unreadable(f"no operand at {token.text or token.kind!r}")
+            raise UnreadableAnswer(f"no operand at {token.text or token.kind!r}")
         node = read(self, token)
         self.depth -= 1
         return node

@@ -1,20 +1,16 @@
-r"""From normal text to tokens, in one pass.
+r"""Cuts normal text into tokens, in one pass.
 
-`letters` decides what a run of letters is, `numerals` what a number is. A comma between groups of three digits groups
-them, except directly inside brackets: `(1,234)` is a pair. Dress (`\mathbf`, `\left`) and delimiters of formulas are
-left out; a wide gap (`\quad`, an empty line) is a token, since it may separate items.
+A comma between groups of three digits groups them, except directly inside brackets: `(1,234)` is a pair. Typefaces
+(`\mathbf`, `\left`) and delimiters of formulas are left out; a wide gap (`\quad`, an empty line) is a token, since it
+may separate items.
 
 Budgets are kept here, before anything is built; TooLarge names the one that was met.
 
-From a run of letters to tokens: the lexer's main question.
-
-`xy` is a product of two variables, `sin` a function, `sinx` a function and a variable, `pi` a constant, `hours` a word.
+The main question is what a run of letters is: `xy` is a product of two variables, `sin` a function, `sinx` a function
+and a variable, `pi` a constant, `hours` a word.
 Text commands hold words only: the `m` of `5\text{ m}` is no variable.
 
-From number literals to tokens: `1,234`, `12 345`, `0.1\overline{6}`, `0.1666...`, `1.5e10`.
-
-A comma between groups of three digits groups them. Not covered: what a comma means directly inside brackets, which the
-lexer decides.
+Number literals are `1,234`, `12 345`, `0.1\overline{6}`, `0.1666...` and `1.5e10`.
 """
 
 from __future__ import annotations
@@ -29,7 +25,7 @@ from typing import NamedTuple, TypeAlias
 from gmpy2 import mpq
 
 from truegold.verifiers.math.measures import MULTIPLIERS, UNITS
-from truegold.verifiers.math.policy import TooLarge, Unreadable
+from truegold.verifiers.math.policy import TooLarge, UnreadableAnswer
 from truegold.verifiers.math.reading.normal import DOLLAR
 from truegold.verifiers.math.reading.typesetting import matching_brace
 from truegold.verifiers.math.vocabulary import (
@@ -58,7 +54,7 @@ CLOSING = frozenset({"close", "unbrace", "end"})
 """The kinds of tokens that nest."""
 
 
-class Token(NamedTuple):
+class Lexeme(NamedTuple):
     """One sign of the text, or several that belong together."""
 
     kind: str
@@ -72,25 +68,25 @@ class Token(NamedTuple):
     """How many digits stood behind the point of a number."""
 
 
-kind_of: Callable[[Token], str] = itemgetter(0)
-text_of: Callable[[Token], str] = itemgetter(1)
+kind_of: Callable[[Lexeme], str] = itemgetter(0)
+text_of: Callable[[Lexeme], str] = itemgetter(1)
 """These two are mapped over tokens, which takes a fraction of what a comprehension does."""
 
-plain_token: Callable[[str, str, bool], Token] = lru_cache(maxsize=4_096)(Token)
+plain_token: Callable[[str, str, bool], Lexeme] = lru_cache(maxsize=4_096)(Lexeme)
 """Returns the token of a kind, a text and whether a blank stands before it; equal ones are one, since most recur."""
 
 NESTING = {**dict.fromkeys(OPENING, 1), **dict.fromkeys(CLOSING, -1)}
 """What a token of a kind adds to how deep the ones behind it stand; other kinds add nothing."""
 
 
-def nesting(token: Token) -> int:
+def nesting(token: Lexeme) -> int:
     """Return 1 where a bracket opens, -1 where one closes, and 0 for any other token."""
     return NESTING.get(token[0], 0)
 
 
-def split_at(tokens: list[Token], mark: str) -> list[list[Token]]:
+def split_at(tokens: list[Lexeme], mark: str) -> list[list[Lexeme]]:
     """Return the parts between separators `mark` that stand outside of all brackets; empty ones are left out."""
-    parts: list[list[Token]] = [[]]
+    parts: list[list[Lexeme]] = [[]]
     depth = 0
     for token in tokens:
         depth += NESTING.get(token[0], 0)
@@ -146,35 +142,35 @@ _DIGITS = re.compile(r"\d+")
 
 
 @lru_cache(maxsize=2_048)
-def integer_token(digits: str, spaced: bool) -> Token:
+def integer_token(digits: str, spaced: bool) -> Lexeme:
     """Return the token of a whole number; the small ones recur. Raises TooLarge."""
     if len(digits) > MAX_DIGITS:
         raise TooLarge(f"a number of {len(digits)} digits, the limit is {MAX_DIGITS}")
-    return Token("num", digits, spaced, mpq(int(digits)))
+    return Lexeme("num", digits, spaced, mpq(int(digits)))
 
 
-def number_token(match: re.Match[str], spaced: bool, separates: bool) -> tuple[Token, int]:
+def number_token(match: re.Match[str], spaced: bool, separates: bool) -> tuple[Lexeme, int]:
     """Return the token and where it ends, which with `separates` is before its first comma. Raises TooLarge."""
     text, end = match.group("number"), match.end()
     if (exponent := match.group("exponent")) is None and text.isdigit():
         return integer_token(text, spaced), end
     is_grouped = ("," in text or " " in text) and "{,}" not in text and "\\!" not in text
     if separates and is_grouped and (head := _DIGITS.match(text)) is not None and head.end() < len(text):
-        return Token("num", head.group(), spaced, mpq(int(head.group()))), match.start() + head.end()
+        return Lexeme("num", head.group(), spaced, mpq(int(head.group()))), match.start() + head.end()
     digits = "".join(c for c in text if c in ".0123456789")
     if len(digits) > MAX_DIGITS:
         raise TooLarge(f"a number of {len(digits)} digits, the limit is {MAX_DIGITS}")
     whole, _, fraction = digits.partition(".")
     value = mpq(int(whole + fraction or "0"), 10 ** len(fraction))
     if exponent is None:
-        return Token("num", digits, spaced, value, len(fraction) or None), end
+        return Lexeme("num", digits, spaced, value, len(fraction) or None), end
     power = int(exponent[1:].strip("{}"))
     if abs(power) > MAX_SCIENTIFIC:
         raise TooLarge(f"the power of ten {power}, the limit is {MAX_SCIENTIFIC}")
-    return Token("num", digits, spaced, value * mpq(10) ** power), end
+    return Lexeme("num", digits, spaced, value * mpq(10) ** power), end
 
 
-def repeating_token(text: str, spaced: bool) -> Token:
+def repeating_token(text: str, spaced: bool) -> Lexeme:
     r"""Return 1/6 for 0.1\overline{6} and 0.1666...; two digits with dots bound the block. Raises TooLarge."""
     whole, _, rest = text.partition(".")
     if "\\" in rest and not rest.rstrip("\\ldotsc").isdigit():
@@ -188,7 +184,7 @@ def repeating_token(text: str, spaced: bool) -> Token:
         raise TooLarge(f"a repeating decimal of more than {MAX_DIGITS} digits")
     scale = 10 ** len(fixed)
     value = mpq(int(whole + fixed or "0"), scale) + mpq(int(block), scale * (10 ** len(block) - 1))
-    return Token("num", text, spaced, value)
+    return Lexeme("num", text, spaced, value)
 
 
 MAX_VARIABLES_IN_A_RUN = 3
@@ -207,7 +203,7 @@ _CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
 _VALUE_ENDS = frozenset({"num", "close", "unbrace"})
 
 
-def add_letters(run: str, spaced: bool, tokens: list[Token]) -> None:
+def add_letters(run: str, spaced: bool, tokens: list[Lexeme]) -> None:
     """Add the tokens of a run of letters outside of text commands."""
     if len(run) == 1:
         tokens.append(plain_token("name", run, spaced))
@@ -229,7 +225,7 @@ def add_letters(run: str, spaced: bool, tokens: list[Token]) -> None:
         tokens.append(plain_token("word", run, spaced))
 
 
-def add_word(run: str, spaced: bool, tokens: list[Token]) -> None:
+def add_word(run: str, spaced: bool, tokens: list[Lexeme]) -> None:
     """Add the token of a run of letters inside of a text command."""
     lower = run.lower()
     if lower in _CONNECTIVES:
@@ -249,7 +245,7 @@ def _is_word(run: str, lower: str) -> bool:
     return lower in _WORDS or run in UNITS
 
 
-def _add_parts(run: str, spaced: bool, tokens: list[Token]) -> bool:
+def _add_parts(run: str, spaced: bool, tokens: list[Lexeme]) -> bool:
     """Add the parts of `sinx`, `piR`, `xyz` or the `orx` behind a value; return False for any other run."""
     head, last = run[:-1], run[-1]
     if head == "pi" or (2 <= len(head) <= MAX_FUNCTION_LETTERS and head in FUNCTIONS):
@@ -294,19 +290,19 @@ _MONEY = frozenset(f"$€£¥₹₽₩{DOLLAR}")
 _DIGIT = frozenset("0123456789")
 
 
-TokenPair: TypeAlias = tuple[Token, Token]
+TokenPair: TypeAlias = tuple[Lexeme, Lexeme]
 """A token without and with a blank before it."""
 
 
 def _pairs(kind: str, marks: str) -> dict[str, TokenPair]:
-    return {mark: (Token(kind, mark, False), Token(kind, mark, True)) for mark in marks}
+    return {mark: (Lexeme(kind, mark, False), Lexeme(kind, mark, True)) for mark in marks}
 
 
 _MARKS = {
     **_pairs("op", "+-*/^_%:'"),
     **_pairs("sep", ",;"),
     **_pairs("bar", "|"),
-    "&": (Token("cell", "", False), Token("cell", "", True)),
+    "&": (Lexeme("cell", "", False), Lexeme("cell", "", True)),
 }
 """Characters that are one token, whatever follows."""
 
@@ -320,13 +316,13 @@ _IDLE_ESCAPES = frozenset(",;:! /@()[]")
 """Behind a backslash these are small spaces and the delimiters of a formula."""
 
 
-def lex(text: str, *, group_digits: bool = True) -> list[Token]:
-    """Return the tokens of a normal text. Raises TooLarge, and Unreadable for a character that is in no answer."""
+def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:
+    """Return the tokens of a normal text. Raises TooLarge, and UnreadableAnswer for a strange character."""
     if len(text) > MAX_CHARS:
         raise TooLarge(f"{len(text)} characters, the limit is {MAX_CHARS}")
     if "x" in text:
         text = _TIMES_TEN.sub("*", text)
-    tokens: list[Token] = []
+    tokens: list[Lexeme] = []
     _Scanner(text, tokens, group_digits, level=0).run()
     if len(tokens) > MAX_TOKENS:
         raise TooLarge(f"{len(tokens)} tokens, the limit is {MAX_TOKENS}")
@@ -335,7 +331,7 @@ def lex(text: str, *, group_digits: bool = True) -> list[Token]:
     return _without_idle_gaps(tokens) if "gap" in map(kind_of, tokens) else tokens
 
 
-def _with_reversed_brackets(tokens: list[Token]) -> list[Token]:
+def _with_reversed_brackets(tokens: list[Lexeme]) -> list[Lexeme]:
     """Return the tokens with `]0,1[` as an opening and a closing bracket, which what stands around them tells."""
     turned = tokens.copy()
     for index, token in enumerate(tokens):
@@ -348,18 +344,18 @@ def _with_reversed_brackets(tokens: list[Token]) -> list[Token]:
     return turned
 
 
-def _ends_set(behind: Token | None) -> bool:
+def _ends_set(behind: Lexeme | None) -> bool:
     return behind is None or behind.kind in _NO_OPERAND or behind.kind == "close" or _joins_sets(behind)
 
 
-def _joins_sets(token: Token) -> bool:
+def _joins_sets(token: Lexeme) -> bool:
     return token.kind == "op" and token.text in ("cup", "cap", "minus")
 
 
-def _without_idle_gaps(tokens: list[Token]) -> list[Token]:
+def _without_idle_gaps(tokens: list[Lexeme]) -> list[Lexeme]:
     """Leave out wide blanks beside what separates or connects anyway; the others separate."""
-    kept: list[Token] = []
-    for token, following in zip(tokens, [*tokens[1:], Token("close", "", False)], strict=True):
+    kept: list[Lexeme] = []
+    for token, following in zip(tokens, [*tokens[1:], Lexeme("close", "", False)], strict=True):
         before = kept[-1].kind if kept else "open"
         idle = before in _CONNECTING or before == "open" or following.kind in _CONNECTING or following.kind == "close"
         if token.kind != "gap" or not idle:
@@ -372,7 +368,7 @@ class _Scanner:
 
     __slots__ = ("brackets", "group_digits", "level", "text", "tokens")
 
-    def __init__(self, text: str, tokens: list[Token], group_digits: bool, level: int) -> None:
+    def __init__(self, text: str, tokens: list[Lexeme], group_digits: bool, level: int) -> None:
         self.text = text
         self.tokens = tokens
         self.group_digits = group_digits
@@ -484,7 +480,7 @@ class _Scanner:
             return position
         end = matching_brace(text, position)
         if end < 0:
-            raise Unreadable(f"\\{name} is never closed")
+            raise UnreadableAnswer(f"\\{name} is never closed")
         if self.level >= MAX_DEPTH:
             raise TooLarge(f"text commands nested more than {MAX_DEPTH} deep")
         inner = text[position + 1 : end]
@@ -496,7 +492,7 @@ class _Scanner:
 
     def _add_environment(self, name: str, position: int, spaced: bool) -> int:
         if (match := _ENVIRONMENT.match(self.text, position)) is None:
-            raise Unreadable(f"\\{name} without the name of an environment")
+            raise UnreadableAnswer(f"\\{name} without the name of an environment")
         environment, position = match.group(1).rstrip("*"), match.end()
         self.tokens.append(plain_token(name, environment, spaced))
         if name == "begin" and environment in MATRIX_ENVIRONMENTS:
@@ -519,7 +515,7 @@ class _Scanner:
         elif mark in _ESCAPES:
             self.tokens.append(plain_token(*_ESCAPES[mark], spaced))
         elif mark not in _IDLE_ESCAPES:
-            raise Unreadable(f"\\{mark}")
+            raise UnreadableAnswer(f"\\{mark}")
 
     def _add_other(self, mark: str, spaced: bool) -> None:
         if mark in ".!":
@@ -529,7 +525,7 @@ class _Scanner:
         elif mark in UNITS:
             self.tokens.append(plain_token("word", mark, spaced))
         elif mark not in '~"':
-            raise Unreadable(f"the character {mark!r}")
+            raise UnreadableAnswer(f"the character {mark!r}")
 
 
 def _known_start(name: str) -> str | None:

@@ -1,4 +1,4 @@
-r"""One spelling for what is typeset in many: the first step for gold and answer alike.
+r"""Gives what is typeset in many ways one spelling: the first step for gold and answer alike.
 
     ２π√３，（１，２）      2\pi \usqrt 3,(1,2)        full-width forms, Unicode mathematics, every script's digits
     <tab>imes, \\frac      \times , \frac             escapes that a program has damaged on the way
@@ -7,7 +7,7 @@ r"""One spelling for what is typeset in many: the first step for gold and answer
 
 The outcome is text again: nothing here knows about values. Not covered: macros.
 
-Marks in and behind numbers that other countries, or other authors, write otherwise.
+Other countries and other authors write numbers, sets and units otherwise (`with_usual_marks`, `with_usual_notation`):
 
     12.345,67   1.000.000   2{,}75         12345.67   1000000   2.75
     1'234'567   ,5                         1234567   0.5
@@ -22,14 +22,14 @@ Marks in and behind numbers that other countries, or other authors, write otherw
     1 +/- 2   x \in \mathbf{R}   25 sq. cm  1 \pm 2   x \in \mathbb{R}   25 square cm
     9 \frac{\text{m}}{\text{s}^2}          9 \text{m}/\text{s}^2
 
-Not covered: `3,5` and `1,234`, which may be a list and a number with thousands (`alternatives`).
+Not covered: `3,5` and `1,234`, which may be a list and a number with thousands (`answers.other_readings`).
 
-Binomial coefficients and number bases, in the spellings that no command of LaTeX has.
+Binomial coefficients and number bases have spellings that no command of LaTeX has (`with_counts`):
 
     {}_{12}C_5   ^{12}C_5   {n \choose k}   5 \text{ choose } 2   C^3_{12}        \binom{12}{5} ...
     101 base 2   777 (base 8)   231_{\text{five}}   101 in binary                  101_{2} ...
 
-`12C5` and `C(12, 5)` may be a product and a point: they are another reading (`alternatives`).
+`12C5` and `C(12, 5)` may be a product and a point: they are another reading (`answers.other_readings`).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _WORDED_SUBSCRIPT = re.compile(
 def with_counts(text: str) -> str:
     r"""Return the text with binomial coefficients as `\binom`, and bases as subscripts."""
     if "_" in text and ("C" in text or "P" in text or "A" in text):
-        text = _PRESCRIPT.sub(_from_prescript, text)
+        text = _PRESCRIPT.sub(lambda m: _count(m[3], m[1] or m[2], m[4] or m[5]), text)
         text = _SWAPPED.sub(lambda m: f"{m[1]}_{{{m[4] or m[5]}}}^{{{m[2] or m[3]}}}", text)
     if "choose" in text:
         text = _BRACED_CHOOSE.sub(r"\\binom{\1}{\2}", text)
@@ -104,10 +104,6 @@ def with_counts(text: str) -> str:
 def with_calls_as_counts(text: str) -> str:
     """Return `12C5` and `C(12, 5)` as binomial coefficients."""
     return _COUNT_CALL.sub(lambda m: _count(m[1] or m[5], m[2] or m[4], m[3] or m[6]), text)
-
-
-def _from_prescript(match: re.Match[str]) -> str:
-    return _count(match[3], match[1] or match[2], match[4] or match[5])
 
 
 def _count(letter: str, total: str, chosen: str) -> str:
@@ -304,7 +300,7 @@ def normal(text: str) -> str:
             text = pattern.sub(plain, text)
     text = _unwrapped(text)
     if "   " in text or not (text.isascii() and text.isprintable()):
-        text = _LONG_BLANK.sub(_with_short_blank, text)
+        text = _LONG_BLANK.sub(lambda m: "\n\n" if m[0].count("\n") > 1 else " ", text)
     return text if len(text) > MAX_RESPELLED_CHARS else _as_formula(text, is_ascii)
 
 
@@ -333,11 +329,6 @@ def _as_formula(text: str, is_ascii: bool) -> str:
     if is_one_word:
         return with_usual_phrases(text) if text[:1].isdigit() and text[-1:].isalpha() else text
     return with_spoken_numbers(with_usual_phrases(text))
-
-
-def _with_short_blank(match: re.Match[str]) -> str:
-    """Return an empty line for blanks with one in them, and one blank for all others."""
-    return "\n\n" if match.group().count("\n") > 1 else " "
 
 
 def _unwrapped(text: str) -> str:

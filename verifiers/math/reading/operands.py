@@ -1,11 +1,11 @@
-r"""The grammar of one expression, for school and contest mathematics.
+r"""Reads one expression of school and contest mathematics: its atoms here, the levels above them in `grammar`.
 
     relation < union, difference < sum, ± < product, quotient, side by side < sign < power, !, %, ° < atom
 
 Where notation is ambiguous, the reading is fixed here: `2\frac13` is a mixed number, `1/2x` is (1/2)x (both as the
 notation says), `\sin 2x` takes the product and `\sin(x)y` does not, `f(x)` is an application for the letters f, g, h
-and a product otherwise, `x1` is x with a subscript. What is no expression raises Unreadable, what is nested too deeply
-TooLarge. Not covered: lists without brackets, and words (`answers`).
+and a product otherwise, `x1` is x with a subscript. What is no expression raises UnreadableAnswer, what is nested too
+deeply TooLarge. Not covered: lists without brackets, and words (`answers`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import ClassVar
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.policy import Unreadable, charge
+from truegold.verifiers.math.policy import UnreadableAnswer, charge
 from truegold.verifiers.math.reading.grammar import END, Grammar
-from truegold.verifiers.math.reading.lexer import Notation, Token
+from truegold.verifiers.math.reading.lexer import Lexeme, Notation
 from truegold.verifiers.math.tree import (
     HALF,
     MINUS_ONE,
@@ -26,9 +26,9 @@ from truegold.verifiers.math.tree import (
     BareList,
     BaseN,
     Big,
-    Call,
     Chain,
     Const,
+    FunctionCall,
     Group,
     Matrix,
     Mul,
@@ -51,7 +51,7 @@ _COUNTS = {"C_": "binom", "A_": "perm", "P_": "perm"}
 _MAX_SUBSCRIPT_DIGITS = 2
 
 
-def read_number(reader: Grammar, token: Token) -> Node:
+def read_number(reader: Grammar, token: Lexeme) -> Node:
     """Read what may stand behind a number: the fraction of a mixed number, or a base."""
     if reader.next_is("op", "_"):
         return read_numeral(reader, token)
@@ -60,13 +60,13 @@ def read_number(reader: Grammar, token: Token) -> Node:
     return Num(token.value, token.decimals)
 
 
-def read_numeral(reader: Grammar, token: Token) -> Node:
+def read_numeral(reader: Grammar, token: Lexeme) -> Node:
     """Read the base behind the digits in `token`."""
     reader.take()
     base = reader.read_script()
     whole = isinstance(base, Num) and base.value.denominator == 1 and token.decimals is None
     if not whole or not isinstance(base, Num) or not 2 <= base.value <= 36:
-        raise Unreadable("a number with a subscript that is no base")
+        raise UnreadableAnswer("a number with a subscript that is no base")
     return BaseN(token.text, int(base.value))
 
 
@@ -77,7 +77,7 @@ def read_argument(reader: Grammar, *, split_digits: bool = True) -> Node:
         return reader.read_atom()
     if split_digits and len(token.text) > 1 and token.text.isdigit():
         rest = token.text[1:]
-        reader.tokens[reader.position] = Token("num", rest, False, mpq(int(rest)))
+        reader.tokens[reader.position] = Lexeme("num", rest, False, mpq(int(rest)))
         return Num(mpq(int(token.text[0])))
     reader.take()
     return Num(token.value, token.decimals)
@@ -110,7 +110,7 @@ def _read_fraction_command(reader: Grammar) -> mpq | None:
     return None
 
 
-def read_name(reader: Grammar, token: Token) -> Node:
+def read_name(reader: Grammar, token: Lexeme) -> Node:
     """Read a variable, a constant of one letter, or an application."""
     name = token.text
     if reader.tokens[reader.position][0] in ("op", "num"):
@@ -122,15 +122,15 @@ def read_name(reader: Grammar, token: Token) -> Node:
         reader.take()
         chosen = reader.read_script()
         if isinstance(chosen, Num):
-            return Call(_COUNTS[name[:2]], (Num(mpq(int(name[2:]))), chosen))
+            return FunctionCall(_COUNTS[name[:2]], (Num(mpq(int(name[2:]))), chosen))
         reader.position = start
     if reader.next_is("open", "(") and not reader.peek().spaced and (name[0] in APPLIED or _defines_function(reader)):
         reader.take()
-        return Call(name, read_arguments(reader, ")"), applied=True)
+        return FunctionCall(name, read_arguments(reader, ")"), applied=True)
     return Sym(name)
 
 
-def _read_name_with_marks(reader: Grammar, token: Token) -> str:
+def _read_name_with_marks(reader: Grammar, token: Lexeme) -> str:
     """Read the primes and the subscript of a name; return all of it."""
     name = token.text + _read_primes(reader)
     following = reader.peek()
@@ -182,7 +182,7 @@ def read_arguments(reader: Grammar, closing: str) -> tuple[Node, ...]:
 
 
 def subscript_name(node: Node) -> str:
-    """Return a subscript as text. Raises Unreadable."""
+    """Return a subscript as text. Raises UnreadableAnswer."""
     if isinstance(node, Num):
         return str(node.value)
     if isinstance(node, (Sym, Const)):
@@ -193,7 +193,7 @@ def subscript_name(node: Node) -> str:
         return "+".join(map(subscript_name, node.terms))
     if isinstance(node, (BareList, Group)):
         return ",".join(map(subscript_name, node.elements))
-    raise Unreadable("a subscript that is no name")
+    raise UnreadableAnswer("a subscript that is no name")
 
 
 _CLOSING = {"(": ")", "[": "]", "]": "[", "{": "}", "<": ">"}
@@ -204,7 +204,7 @@ def read_brackets(reader: Grammar, opening: str) -> Node:
     if opening in ("floor", "ceil"):
         inner = reader.read_sum()
         reader.expect("close", opening)
-        return Call(opening, (inner,))
+        return FunctionCall(opening, (inner,))
     reader.in_brackets += 1
     bars, reader.bars = reader.bars, 0
     in_set, reader.in_set = reader.in_set, opening == "{"
@@ -231,7 +231,7 @@ def _read_inside(reader: Grammar, opening: str) -> Node:
             pass
         elements.append(reader.read_relation())
     if not reader.next_is("close"):
-        raise Unreadable(f"a bracket that is not closed at {reader.peek().text or reader.peek().kind!r}")
+        raise UnreadableAnswer(f"a bracket that is not closed at {reader.peek().text or reader.peek().kind!r}")
     closing = reader.take().text
     # The lexer writes `\}` as a closing `{`.
     closing = "}" if closing == "{" else closing
@@ -255,7 +255,7 @@ def read_braces(reader: Grammar) -> Node:
     """Read what stands behind `{`, with the closing brace: a group of LaTeX, or a set written without `\\`."""
     bars, reader.bars = reader.bars, 0
     if reader.next_is("unbrace"):
-        raise Unreadable("an empty group")
+        raise UnreadableAnswer("an empty group")
     elements = [reader.read_relation()]
     while reader.take_if("sep"):
         elements.append(reader.read_relation())
@@ -270,14 +270,14 @@ def read_bars(reader: Grammar, mark: str) -> Node:
     inner = reader.read_sum()
     reader.expect("bar", mark)
     reader.bars -= 1
-    return Matrix(inner.rows, bars=True) if isinstance(inner, Matrix) else Call("abs", (inner,))
+    return Matrix(inner.rows, bars=True) if isinstance(inner, Matrix) else FunctionCall("abs", (inner,))
 
 
 _NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals", "C": "complexes"}
 
 
 def read_command(reader: Grammar, name: str) -> Node:
-    """Read what stands behind a command. Raises Unreadable for a command that is in no answer."""
+    """Read what stands behind a command. Raises UnreadableAnswer for a command that is in no answer."""
     if name == "frac":
         above, below = read_argument(reader), read_argument(reader)
         return Mul((above, Pow(below, MINUS_ONE)))
@@ -286,7 +286,7 @@ def read_command(reader: Grammar, name: str) -> Node:
     if name == "usqrt":
         return Pow(reader.read_atom(), HALF)
     if name == "binom":
-        return Call("binom", (read_argument(reader), read_argument(reader)))
+        return FunctionCall("binom", (read_argument(reader), read_argument(reader)))
     return _read_symbol(reader, name)
 
 
@@ -298,15 +298,15 @@ def _read_symbol(reader: Grammar, name: str) -> Node:
     if name in ("angle", "triangle"):
         return Sym(f"{name} {subscript_name(reader.read_product())}")
     if name in ("mod", "bmod", "pmod"):
-        raise Unreadable("a modulus outside of a congruence")
-    raise Unreadable(f"\\{name}")
+        raise UnreadableAnswer("a modulus outside of a congruence")
+    raise UnreadableAnswer(f"\\{name}")
 
 
 def _read_root(reader: Grammar) -> Node:
     if reader.take_if("open", "["):
         degree = reader.read_sum()
         reader.expect("close", "]")
-        return Call("root", (read_argument(reader), degree))
+        return FunctionCall("root", (read_argument(reader), degree))
     return Pow(read_argument(reader, split_digits=False), HALF)
 
 
@@ -317,7 +317,7 @@ def _read_number_set(reader: Grammar) -> Node:
     if braced:
         reader.expect("unbrace")
     if name is None:
-        raise Unreadable("an unknown set of numbers")
+        raise UnreadableAnswer("an unknown set of numbers")
     marks: list[str] = []
     while reader.take_if("op", "_") or reader.take_if("op", "^"):
         marks.append(_read_mark(reader))
@@ -331,7 +331,7 @@ def _read_mark(reader: Grammar) -> str:
     text = ""
     while not reader.take_if("unbrace"):
         if reader.peek() is END:
-            raise Unreadable("a group that is not closed")
+            raise UnreadableAnswer("a group that is not closed")
         text += reader.take().text
     return text
 
@@ -350,33 +350,33 @@ def read_environment(reader: Grammar, name: str) -> Node:
     start, depth = reader.position, 1
     while depth:
         if (token := reader.take()) is END:
-            raise Unreadable(f"\\begin{{{name}}} is never ended")
+            raise UnreadableAnswer(f"\\begin{{{name}}} is never ended")
         depth += (token.kind == "begin") - (token.kind == "end")
     inside = reader.tokens[start : reader.position - 1]
     if name in LINE_ENVIRONMENTS and name not in ("cases", "dcases"):
         return _read_lines(reader, inside, ("cell", "row"))
     if name not in MATRIX_ENVIRONMENTS and name not in LINE_ENVIRONMENTS:
-        raise Unreadable(f"the environment {name}")
+        raise UnreadableAnswer(f"the environment {name}")
     return _read_matrix(reader, inside, name)
 
 
-def _read_matrix(reader: Grammar, inside: list[Token], name: str) -> Node:
+def _read_matrix(reader: Grammar, inside: list[Lexeme], name: str) -> Node:
     rows, scattered = _split_rows(inside)
     lone_operator = any(len(row) == 1 and all(token.kind == "op" for token in row[0]) for row in rows)
     if name in ("matrix", "array", "tabular") and (scattered or lone_operator):
         # Whatever wrote this broke up one formula.
         return _read_lines(reader, inside, ("row", "cell", "gap"))
     if not rows:
-        raise Unreadable("an empty matrix")
+        raise UnreadableAnswer("an empty matrix")
     cells = tuple(tuple(_read_cell(reader, cell) for cell in row) for row in rows)
     if name in ("cases", "dcases") and all(len(row) == 1 and isinstance(row[0], Chain) for row in cells):
         return BareList(tuple(row[0] for row in cells))
     return Matrix(cells, bars=name in ("vmatrix", "Vmatrix"))
 
 
-def _split_rows(inside: list[Token]) -> tuple[list[list[list[Token]]], bool]:
+def _split_rows(inside: list[Lexeme]) -> tuple[list[list[list[Lexeme]]], bool]:
     """Return the rows that are not empty, and whether a row ends within a group."""
-    rows: list[list[list[Token]]] = [[[]]]
+    rows: list[list[list[Lexeme]]] = [[[]]]
     depth = 0
     scattered = False
     for token in inside:
@@ -392,13 +392,13 @@ def _split_rows(inside: list[Token]) -> tuple[list[list[list[Token]]], bool]:
     return [row for row in rows if any(row)], scattered
 
 
-def _read_cell(reader: Grammar, tokens: list[Token]) -> Node:
+def _read_cell(reader: Grammar, tokens: list[Lexeme]) -> Node:
     if all(token.kind == "word" for token in tokens):
         return Text(tuple(token.text.lower() for token in tokens))
     return reader.read_separately(tokens[:-1] if tokens[-1].kind == "sep" else tokens, reader.depth + 1)
 
 
-def _read_lines(reader: Grammar, tokens: list[Token], breaks: tuple[str, ...]) -> Node:
+def _read_lines(reader: Grammar, tokens: list[Lexeme], breaks: tuple[str, ...]) -> Node:
     """Read lines as one answer, without the tokens that break it up."""
     usual = Notation(tight_products=reader.notation.tight_products, mixed_numbers=reader.notation.mixed_numbers)
     return reader.read_answer([token for token in tokens if token.kind not in breaks], usual, reader.depth)
@@ -438,7 +438,7 @@ def read_function(reader: Grammar, name: str) -> Node:
 def _apply(name: str, base: Node | None, args: tuple[Node, ...]) -> Node:  # noqa: PLR0911, one for each function
     fewest, most = _ARITIES.get(name, (1, 1))
     if not fewest <= len(args) <= most:
-        raise Unreadable(f"{name} of {len(args)} arguments")
+        raise UnreadableAnswer(f"{name} of {len(args)} arguments")
     if name == "sqrt":
         return Pow(args[0], HALF)
     if name == "exp":
@@ -446,12 +446,12 @@ def _apply(name: str, base: Node | None, args: tuple[Node, ...]) -> Node:  # noq
     if name == "cis":
         return Pow(Const("e"), product_of([Const("i"), args[0]]))
     if name == "cbrt":
-        return Call("root", (args[0], Num(mpq(3))))
+        return FunctionCall("root", (args[0], Num(mpq(3))))
     if name == "lg":
-        return Call("log", (args[0], Num(mpq(10))))
+        return FunctionCall("log", (args[0], Num(mpq(10))))
     if name == "log" and base is not None:
-        return Call("log", (args[0], base))
-    return Call("binom" if name == "comb" else name, args)
+        return FunctionCall("log", (args[0], base))
+    return FunctionCall("binom" if name == "comb" else name, args)
 
 
 def _read_function_arguments(reader: Grammar) -> tuple[Node, ...]:
@@ -463,7 +463,7 @@ def _read_function_arguments(reader: Grammar) -> tuple[Node, ...]:
         inner = read_braces(reader)
         return inner.elements if isinstance(inner, BareList) else (inner,)
     if token.kind in _NO_ARGUMENT and not (token.kind == "op" and token.text in "+-±"):
-        raise Unreadable("a function without an argument")
+        raise UnreadableAnswer("a function without an argument")
     factors = [reader.read_signed()]
     while reader.operand_follows() and reader.peek().kind not in ("func", "bar"):
         if reader.next_is("open") and not isinstance(factors[-1], (Num, Const)):
@@ -486,7 +486,7 @@ def read_big_operator(reader: Grammar, kind: str) -> Node:
     if kind == "int":
         return _read_integral(reader, low, high)
     if not variable or kind not in ("sum", "prod", "lim"):
-        raise Unreadable(f"a {kind} whose variable is not given")
+        raise UnreadableAnswer(f"a {kind} whose variable is not given")
     return Big(kind, variable, low, high, reader.read_product())
 
 
@@ -503,21 +503,21 @@ def _read_integral(reader: Grammar, low: Node | None, high: Node | None) -> Node
             reader.position = index + 2
             return Big("int", variable.text, low, high, body)
         index += 1
-    raise Unreadable("an integral without its differential")
+    raise UnreadableAnswer("an integral without its differential")
 
 
 __all__ = ["ExpressionReader"]
 
 
-def _read_opening(reader: Grammar, token: Token) -> Node:
+def _read_opening(reader: Grammar, token: Lexeme) -> Node:
     """Read what stands in brackets, or the numeral `(101)_2`."""
     inner = read_brackets(reader, token.text)
     if isinstance(inner, Num) and inner.value.denominator == 1 and reader.next_is("op", "_"):
-        return read_numeral(reader, Token("num", str(inner.value), False))
+        return read_numeral(reader, Lexeme("num", str(inner.value), False))
     return inner
 
 
-def _read_group(reader: Grammar, _: Token) -> Node:
+def _read_group(reader: Grammar, _: Lexeme) -> Node:
     """Read what stands in braces, or a variable that is dressed before its subscript: `\\mathbf{u}_{1}`."""
     inner = read_braces(reader)
     if isinstance(inner, Sym) and "_" not in inner.name and reader.take_if("op", "_"):
@@ -525,17 +525,17 @@ def _read_group(reader: Grammar, _: Token) -> Node:
     return inner
 
 
-def _read_one_letter(reader: Grammar, token: Token) -> Node:
+def _read_one_letter(reader: Grammar, token: Lexeme) -> Node:
     if len(token.text) == 1 and token.text.isascii():
         return read_name(reader, token)
-    raise Unreadable(f"no operand at {token.text!r}")
+    raise UnreadableAnswer(f"no operand at {token.text!r}")
 
 
 class ExpressionReader(Grammar):
     """Reads the expression that its tokens are."""
 
     __slots__ = ()
-    atoms: ClassVar[Mapping[str, Callable[[Grammar, Token], Node]]] = {
+    atoms: ClassVar[Mapping[str, Callable[[Grammar, Lexeme], Node]]] = {
         "num": read_number,
         "name": read_name,
         "const": lambda _, token: Const(token.text),

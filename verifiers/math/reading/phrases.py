@@ -1,4 +1,4 @@
-r"""Phrases of English that are one value, as a whole answer.
+r"""Rewrites phrases of English and Chinese that are one value, as a whole answer, as formulas.
 
     3 hours and 20 minutes    3h20min        3 hours 20 minutes
     a dozen    half a million                12   500000

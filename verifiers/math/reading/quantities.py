@@ -39,9 +39,9 @@ from truegold.verifiers.math.measures import (
     raise_unit,
     unit_of,
 )
-from truegold.verifiers.math.policy import Unreadable
-from truegold.verifiers.math.reading.lexer import Token
-from truegold.verifiers.math.tree import VALUES, Clock, Day, Measure, Node, Num, Sym, as_measure, scaled
+from truegold.verifiers.math.policy import UnreadableAnswer
+from truegold.verifiers.math.reading.lexer import Lexeme
+from truegold.verifiers.math.tree import VALUES, Day, Measure, Node, Num, Sym, TimeOfDay, as_measure, scaled
 from truegold.verifiers.math.vocabulary import HALVES_OF_DAY, MONTHS, WEEKDAYS, WORDS
 from truegold.verifiers.written_numbers import BELOW_HUNDRED, chinese_integer, read_run
 
@@ -136,7 +136,7 @@ MAX_CLOCK_CHARS = 60
 """Longer texts are no time of day."""
 
 
-def read_clock_text(text: str) -> Clock | None:
+def read_clock_text(text: str) -> TimeOfDay | None:
     """Return the time of day that a normal text is as a whole."""
     if len(text) > MAX_CLOCK_CHARS or _TIME_LIKE.search(text) is None:
         return None
@@ -144,7 +144,7 @@ def read_clock_text(text: str) -> Clock | None:
         " ".join(_CLOCK_WRAPPING.sub(" ", text.replace("\\colon", ":")).split()).replace(" :", ":").replace(": ", ":")
     )
     if (named := _NAMED_TIMES.get(text.lower())) is not None:
-        return Clock(named, "24")
+        return TimeOfDay(named, "24")
     if (han := _HAN_CLOCK.fullmatch(text)) is not None and (han[1] or han[3] is None):
         return _read_han(han)
     if (match := _CLOCK.fullmatch(text)) is None or _CLOCK_MARK.search(text) is None:
@@ -156,7 +156,7 @@ def read_clock_text(text: str) -> Clock | None:
     return _clock(hour, minute, half, written_with_zero=match[1].startswith("0"))
 
 
-def _read_han(match: re.Match[str]) -> Clock | None:
+def _read_han(match: re.Match[str]) -> TimeOfDay | None:
     half = HALVES_OF_DAY.get(match[1] or "", "")
     hour = _han_number(match[2])
     minute = 30 if match[4] == "半" else _han_number(match[3] or match[4] or "0")
@@ -169,19 +169,19 @@ def _read_han(match: re.Match[str]) -> Clock | None:
     return _clock(hour, minute, half, written_with_zero=False)
 
 
-def _clock(hour: int, minute: int, half: str, *, written_with_zero: bool) -> Clock | None:
+def _clock(hour: int, minute: int, half: str, *, written_with_zero: bool) -> TimeOfDay | None:
     if minute > 59 or hour > 24 or (hour == 24 and minute):
         return None
     if half in ("noon", "midnight"):
         minutes = 12 * 60 if half == "noon" else 0
-        return Clock(minutes, "24") if (hour, minute) == (12, 0) else None
+        return TimeOfDay(minutes, "24") if (hour, minute) == (12, 0) else None
     if half:
         if not 1 <= hour <= 12:
-            return Clock(hour % 24 * 60 + minute, "24") if hour > 12 and half == "pm" else None
-        return Clock((hour % 12 + 12 * (half == "pm")) * 60 + minute, half)
+            return TimeOfDay(hour % 24 * 60 + minute, "24") if hour > 12 and half == "pm" else None
+        return TimeOfDay((hour % 12 + 12 * (half == "pm")) * 60 + minute, half)
     # Only the hours from 1 to 12 leave open which half of the day is meant.
     open_half = 1 <= hour <= 12 and not written_with_zero
-    return Clock(hour % 24 * 60 + minute, "" if open_half else "24")
+    return TimeOfDay(hour % 24 * 60 + minute, "" if open_half else "24")
 
 
 MAX_LABEL_WORDS = 6
@@ -201,7 +201,7 @@ _SPELLING = frozenset({"word", "name", "money", "func"})
 _JOINING = frozenset({"/", "*", ".", "-"})
 
 
-def spelled_unit(tokens: list[Token], *, labels: bool = True) -> Unit | None:
+def spelled_unit(tokens: list[Lexeme], *, labels: bool = True) -> Unit | None:
     """Return the unit that `tokens` spell, with `labels` also that of nouns; None where they may be something else."""
     unit: Unit | None = None
     sign = prefix = 1
@@ -234,13 +234,13 @@ def spelled_unit(tokens: list[Token], *, labels: bool = True) -> Unit | None:
     return None if label_words > MAX_LABEL_WORDS or (label_words and not labels) else unit
 
 
-def _is_inch(tokens: list[Token], index: int, unit: Unit | None) -> bool:
+def _is_inch(tokens: list[Lexeme], index: int, unit: Unit | None) -> bool:
     """Tell whether the `in` before `index` is a unit: `5 in`, but not `5 apples in total`."""
     follows_word = index < len(tokens) and tokens[index].kind in ("word", "name", "num")
     return not follows_word and (unit is None or not unit.is_label)
 
 
-def _known_unit(token: Token, labels: bool) -> Unit | None:
+def _known_unit(token: Lexeme, labels: bool) -> Unit | None:
     """Return the unit of one word; a letter in a formula is one only if it is common (m, but not x)."""
     if token.text.lower() in _GENERIC:
         return LABEL
@@ -249,7 +249,7 @@ def _known_unit(token: Token, labels: bool) -> Unit | None:
     return unit_of(token.text)
 
 
-def _read_exponent(tokens: list[Token], index: int) -> tuple[int, int]:
+def _read_exponent(tokens: list[Lexeme], index: int) -> tuple[int, int]:
     """Return the power behind a unit (`^2`, `^{-1}`, `squared`), and where to read on."""
     if index < len(tokens) and tokens[index].text == "^":
         braced = index + 1 < len(tokens) and tokens[index + 1].kind == "brace"
@@ -269,11 +269,11 @@ MAX_ADDED_TOKENS = 30
 
 _CARDINAL_WORDS = frozenset({*BELOW_HUNDRED, *MULTIPLIERS, "and"})
 
-ReadExpression: TypeAlias = Callable[[list[Token]], Node]
-"""Reads tokens as one expression. Raises Unreadable and TooLarge."""
+ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
+"""Reads tokens as one expression. Raises UnreadableAnswer and TooLarge."""
 
 
-def read_quantity(tokens: list[Token], read_expression: ReadExpression) -> Node | None:
+def read_quantity(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
     """Return the quantity that `tokens` are as a whole, or None."""
     text = spelled_out(tokens)
     special = read_clock_text(text) or read_day(text)
@@ -293,22 +293,22 @@ def read_quantity(tokens: list[Token], read_expression: ReadExpression) -> Node 
     return _read_with_units(tokens, start, read_expression)
 
 
-def read_letter_units(tokens: list[Token], read_expression: ReadExpression) -> Measure | None:
+def read_letter_units(tokens: list[Lexeme], read_expression: ReadExpression) -> Measure | None:
     """Return the other reading of `5m`, in which the letters at the end are a unit."""
     end = len(tokens)
     start = _start_of_letters(tokens, end)
     if start in (0, end) or tokens[start].kind != "name":
         return None
-    words = [t if t.kind != "name" else Token("word", t.text, t.spaced) for t in tokens[start:]]
+    words = [t if t.kind != "name" else Lexeme("word", t.text, t.spaced) for t in tokens[start:]]
     if (unit := spelled_unit(words, labels=False)) is None:
         return None
     try:
         return Measure(read_expression(tokens[:start]), unit)
-    except Unreadable:
+    except UnreadableAnswer:
         return None
 
 
-def _start_of_letters(tokens: list[Token], end: int) -> int:
+def _start_of_letters(tokens: list[Lexeme], end: int) -> int:
     """Return where the letters before `end` begin that may be units with their exponents: `m s^{-2}`, `N/`."""
     start = end
     while start > 0 and (
@@ -322,7 +322,7 @@ def _start_of_letters(tokens: list[Token], end: int) -> int:
     return start
 
 
-def _read_count_in_words(tokens: list[Token]) -> Node | None:
+def _read_count_in_words(tokens: list[Lexeme]) -> Node | None:
     """Read `twenty-one`, and `five apples`."""
     end = next((i for i, t in enumerate(tokens) if t.text.lower() not in BELOW_HUNDRED and t.text != "-"), len(tokens))
     if (count := _read_number_in_words(tokens)) is not None:
@@ -335,7 +335,7 @@ def _read_count_in_words(tokens: list[Token]) -> Node | None:
     return Measure(Num(mpq(count)), unit)
 
 
-def _read_number_in_words(tokens: list[Token]) -> int | None:
+def _read_number_in_words(tokens: list[Lexeme]) -> int | None:
     """Return 121 for `one hundred twenty-one`."""
     words = [token.text.lower() for token in tokens if token.text != "-"]
     if not BELOW_HUNDRED.keys() & words or not all(word in _CARDINAL_WORDS for word in words):
@@ -343,7 +343,7 @@ def _read_number_in_words(tokens: list[Token]) -> int | None:
     return int(sum(value for value, _ in read_run(" ".join(words))))
 
 
-def _read_money(tokens: list[Token], read_expression: ReadExpression) -> Measure | None:
+def _read_money(tokens: list[Lexeme], read_expression: ReadExpression) -> Measure | None:
     unit = unit_of(tokens[0].text)
     rest = tokens[1:]
     if unit is None or not rest:
@@ -351,7 +351,7 @@ def _read_money(tokens: list[Token], read_expression: ReadExpression) -> Measure
     end = next((i for i, token in enumerate(rest) if token.kind == "word"), len(rest))
     try:
         value = read_expression(rest[:end])
-    except Unreadable:
+    except UnreadableAnswer:
         return None
     words = rest[end:]
     value, words = _with_multipliers(value, words)
@@ -360,7 +360,7 @@ def _read_money(tokens: list[Token], read_expression: ReadExpression) -> Measure
     return Measure(value, unit) if isinstance(value, VALUES) else None
 
 
-def _read_with_units(tokens: list[Token], start: int, read_expression: ReadExpression) -> Node | None:
+def _read_with_units(tokens: list[Lexeme], start: int, read_expression: ReadExpression) -> Node | None:
     """Read a value with its unit, or several that add up."""
     if (value := _read_value(tokens[:start], read_expression)) is None:
         return None
@@ -385,16 +385,16 @@ def _with_unit(value: Node, unit: Unit | None) -> Node | None:
     return None if unit is None or is_sentence else Measure(value, unit)
 
 
-def _in_exponent(tokens: list[Token], index: int) -> bool:
+def _in_exponent(tokens: list[Lexeme], index: int) -> bool:
     """Tell whether the numeral at `index` is the 2 of `^2` or the 1 of `^{-1}`."""
     before = index - 1 - (tokens[index - 1].text == "-")
     return tokens[before].text == "^" or (tokens[before].kind == "brace" and tokens[before - 1].text == "^")
 
 
-def _read_value(tokens: list[Token], read_expression: ReadExpression) -> Node | None:
+def _read_value(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
     try:
         value = as_measure(read_expression(tokens))
-    except Unreadable:
+    except UnreadableAnswer:
         return None
     return value if isinstance(value, (*VALUES, Measure)) else None
 
@@ -408,7 +408,7 @@ def _added(value: Node, unit: Unit, rest: Node | None) -> Measure | None:
     return Measure(Num(value.value + rest.value.value * rest.unit.factor / unit.factor), unit)
 
 
-def _with_multipliers(value: Node, words: list[Token]) -> tuple[Node, list[Token]]:
+def _with_multipliers(value: Node, words: list[Lexeme]) -> tuple[Node, list[Lexeme]]:
     """Return the value times its multipliers (`3 million dollars`, `2万元`), and the words that are left."""
     while words:
         text = words[0].text
@@ -424,12 +424,12 @@ def _with_multipliers(value: Node, words: list[Token]) -> tuple[Node, list[Token
     return value, words
 
 
-def spelled_out(tokens: list[Token]) -> str:
+def spelled_out(tokens: list[Lexeme]) -> str:
     """Return the text of tokens, with blanks where they had some."""
     return "".join(f" {token.text}" if token.spaced else token.text for token in tokens).strip()
 
 
-def _begins_unit(tokens: list[Token], index: int) -> bool:
+def _begins_unit(tokens: list[Lexeme], index: int) -> bool:
     """Tell whether a word begins here; `min` behind a number is a unit and no function."""
     token = tokens[index]
     if token.kind == "func":
@@ -438,7 +438,7 @@ def _begins_unit(tokens: list[Token], index: int) -> bool:
     return token.kind in ("word", "money")
 
 
-def _read_feet_and_inches(tokens: list[Token]) -> Measure | None:
+def _read_feet_and_inches(tokens: list[Lexeme]) -> Measure | None:
     """Read `5'6''` and `2.5''`."""
     numbers = [token.value for token in tokens if token.kind == "num"]
     marks = "".join("n" if token.kind == "num" else token.text for token in tokens)
@@ -447,7 +447,7 @@ def _read_feet_and_inches(tokens: list[Token]) -> Measure | None:
     return None if total is None else Measure(Num(total()), INCH)
 
 
-def _read_degrees_and_minutes(tokens: list[Token]) -> Measure | None:
+def _read_degrees_and_minutes(tokens: list[Lexeme]) -> Measure | None:
     """Read `60^\\circ 42' 30''`, also with primes in exponents."""
     flat = [t for t in tokens if t.kind not in ("brace", "unbrace")]
     sign = -1 if flat and flat[0].text == "-" else 1

@@ -225,7 +225,7 @@ def _load(text: str) -> Any:
 def _answer_of(record: dict[str, Any], depth: int) -> str | None:
     if depth >= MAX_NESTING:
         return None
-    announced = [value for key, value in record.items() if _plain_key(key) in _ANSWER_KEYS]
+    announced = [value for key, value in record.items() if "".join(filter(str.isalnum, key.casefold())) in _ANSWER_KEYS]
     if not announced and "value" in record:
         unit = record.get("unit") or record.get("units")
         announced = [f"{record['value']}\\text{{ {unit}}}" if isinstance(unit, str) else record["value"]]
@@ -247,10 +247,6 @@ def _text_of(value: Any, depth: int) -> str:
             f"({_text_of(part, depth)})" if isinstance(part, list) else _text_of(part, depth) for part in value
         )
     return "" if value is None else str(value)
-
-
-def _plain_key(key: str) -> str:
-    return "".join(c for c in key.casefold() if c.isalnum())
 
 
 def _label(key: str) -> str:

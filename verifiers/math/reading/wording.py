@@ -1,20 +1,20 @@
-r"""Words around a value, words that are a value, and words that are only words.
+r"""Reads the words around a value, words that are a value, and words that are only words.
 
-The area is 54; approximately 3; 5 (since it is odd); the width = 3       a value that words state
-no solution; minus infinity; yes                                          a value
-June 20                                                                   Text
+    The area is 54; approximately 3; 5 (since it is odd); the width = 3       a value that words state
+    no solution; minus infinity; yes                                          a value
+    June 20                                                                   Text
 
-What an answer says of its letters and what it derives: both are cut off before the answer itself is read.
+What an answer says of its letters, and what it derives it from, is cut off before the answer itself is read:
 
-x^2=4 \Rightarrow x=2                 what stands behind the last arrow
-k\pi (k \in \mathbb{Z})               a remark in brackets at the end: k is an integer
-f(x)=1 \text{ for all } x             a condition that only says where the answer holds
-k\pi, k\in\mathbb{Z};  x^2, x > 0     items of a list that are no answers: a parameter, a condition
+    x^2=4 \Rightarrow x=2                 what stands behind the last arrow
+    k\pi (k \in \mathbb{Z})               a remark in brackets at the end: k is an integer
+    f(x)=1 \text{ for all } x             a condition that only says where the answer holds
+    k\pi, k\in\mathbb{Z};  x^2, x > 0     items of a list that are no answers: a parameter, a condition
 
-Lists whose items say in words what each value is: `Minimum: 1, Maximum: 3`, `mean = 5, median = 4`.
+The items of a list may say in words what each value is: `Minimum: 1, Maximum: 3`, `mean = 5, median = 4`.
 
 Each item becomes the equation of its label, so that the comparison pairs them by their labels. Spellings of the same
-label (`min`, `Minimum`, 最小值) are one. A single label says nothing and is left to `wording`.
+label (`min`, `Minimum`, 最小值) are one. A single label says nothing.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from truegold.verifiers.math.measures import label_unit
-from truegold.verifiers.math.policy import Unreadable
-from truegold.verifiers.math.reading.lexer import Token, nesting, text_of
+from truegold.verifiers.math.policy import UnreadableAnswer
+from truegold.verifiers.math.reading.lexer import Lexeme, nesting, text_of
 from truegold.verifiers.math.tree import INFINITY, BareList, Chain, Named, Node, Sym, Text, negated
 from truegold.verifiers.math.vocabulary import LABELS, NAMED_WORDS, WORDS
 
@@ -40,7 +40,7 @@ _NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
 """A bracket behind one of these belongs to it."""
 
 
-def conclusion(tokens: list[Token]) -> list[Token]:
+def conclusion(tokens: list[Lexeme]) -> list[Lexeme]:
     """Return what stands behind the last arrow."""
     depth = start = 0
     for index, token in enumerate(tokens):
@@ -50,7 +50,7 @@ def conclusion(tokens: list[Token]) -> list[Token]:
     return tokens[start:]
 
 
-def without_remark(tokens: list[Token]) -> tuple[list[Token], list[Token]]:
+def without_remark(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]]:
     """Return the answer, and the condition in brackets at its end."""
     if len(tokens) < 5 or tokens[-1].kind != "close" or tokens[-1].text != ")":
         return tokens, []
@@ -67,15 +67,15 @@ def without_remark(tokens: list[Token]) -> tuple[list[Token], list[Token]]:
     return (tokens[:start], inside) if is_condition_text else (tokens, [])
 
 
-def without_conditions(tokens: list[Token]) -> tuple[list[Token], set[str]]:
+def without_conditions(tokens: list[Lexeme]) -> tuple[list[Lexeme], set[str]]:
     """Cut off `for all x in R` and `where k is an integer`; return the letters that are integers, too.
 
-    Raises Unreadable for a statement that begins with its condition.
+    Raises UnreadableAnswer for a statement that begins with its condition.
     """
     if _BEGINNING.isdisjoint(map(str.lower, map(text_of, tokens))):
         return tokens, set()
     parameters: set[str] = set()
-    kept: list[Token] = []
+    kept: list[Lexeme] = []
     index = 0
     while index < len(tokens):
         token = tokens[index]
@@ -87,14 +87,14 @@ def without_conditions(tokens: list[Token]) -> tuple[list[Token], set[str]]:
             while kept and kept[-1].kind in ("sep", "gap"):
                 kept.pop()
         elif is_forall:
-            raise Unreadable("a statement about all values")
+            raise UnreadableAnswer("a statement about all values")
         else:
             kept.append(token)
             index += 1
     return kept or tokens, parameters
 
 
-def _begins_condition(tokens: list[Token], index: int) -> bool:
+def _begins_condition(tokens: list[Lexeme], index: int) -> bool:
     """Tell whether a condition begins here, as `for all` and `with k \\in` do, but not `for 5 dollars`."""
     token = tokens[index]
     if token.kind != "word" or token.text.lower() not in _QUALIFYING:
@@ -105,7 +105,7 @@ def _begins_condition(tokens: list[Token], index: int) -> bool:
     return [part.kind for part in following] == ["name", "rel"] and following[1].text == "in"
 
 
-def _end_of_condition(tokens: list[Token], start: int) -> int:
+def _end_of_condition(tokens: list[Lexeme], start: int) -> int:
     """Return where a condition ends: with the text, or before the next list item that gives a value with `=`."""
     last_equals = max((i for i, token in enumerate(tokens) if token.kind == "rel" and token.text == "="), default=0)
     depth = 0
@@ -117,7 +117,7 @@ def _end_of_condition(tokens: list[Token], start: int) -> int:
     return len(tokens)
 
 
-def integers_in(tokens: list[Token]) -> set[str]:
+def integers_in(tokens: list[Lexeme]) -> set[str]:
     """Return the letters that `k \\in \\mathbb{Z}`, `k is an integer` and `integers k` speak of."""
     words = {token.text.lower() for token in tokens if token.kind == "word"}
     names = {token.text for token in tokens if token.kind == "name"}
@@ -128,7 +128,7 @@ def integers_in(tokens: list[Token]) -> set[str]:
     return (names - {"Z", "N", "R", "Q"}) | {word for word in words if len(word) == 1 and word != "a"}
 
 
-def worded_integers(tokens: list[Token]) -> set[str]:
+def worded_integers(tokens: list[Lexeme]) -> set[str]:
     """Return the letters that an item such as `n an integer` declares, which says nothing else."""
     words = {token.text.lower() for token in tokens if token.kind == "word"}
     if not words & _INTEGER_WORDS or not words <= _DECLARING or not all(t.kind in ("word", "name") for t in tokens):
@@ -152,7 +152,7 @@ def declared_integers(node: Node) -> set[str]:
     return names if has_integers and all(isinstance(letter, Sym) for letter in letters) else set()
 
 
-ReadItem: TypeAlias = Callable[[list[Token]], Node]
+ReadItem: TypeAlias = Callable[[list[Lexeme]], Node]
 
 MAX_LABEL_TOKENS = 8
 MAX_WORD_LETTERS = 20
@@ -164,7 +164,7 @@ _LABEL_VERBS = WORDS["label_verbs"]
 _IDLE_IN_LABELS = frozenset({"the", "of", "value", "values", "a", "an"})
 
 
-def read_labelled(slices: list[list[Token]], read_item: ReadItem) -> list[Node] | None:
+def read_labelled(slices: list[list[Lexeme]], read_item: ReadItem) -> list[Node] | None:
     """Return the items as equations of their labels; None where an item has no label in words."""
     if len(slices) < 2 or not any(map(_begins_label, slices[0])):
         return None
@@ -178,7 +178,7 @@ def read_labelled(slices: list[list[Token]], read_item: ReadItem) -> list[Node] 
         end, start = cut
         try:
             value = read_item(tokens[start:])
-        except Unreadable:
+        except UnreadableAnswer:
             return None
         if isinstance(value, Text) and start == end:
             return None
@@ -186,24 +186,24 @@ def read_labelled(slices: list[list[Token]], read_item: ReadItem) -> list[Node] 
     return nodes
 
 
-def _begins_label(token: Token) -> bool:
+def _begins_label(token: Lexeme) -> bool:
     return token[0] == "word" or token[1] == ":" or (token[0] == "func" and token[1] in _LABEL_FUNCTIONS)
 
 
-def _with_words_whole(tokens: list[Token]) -> list[Token]:
+def _with_words_whole(tokens: list[Lexeme]) -> list[Lexeme]:
     """Return the tokens with `Tom` as one word where a colon or a verb follows, rather than as a product of letters."""
-    whole: list[Token] = []
+    whole: list[Lexeme] = []
     for index, token in enumerate(tokens):
         if token.kind not in ("name", "word") or len(token.text) > MAX_WORD_LETTERS:
             return [*whole, *tokens[index:]]
         if whole and token.kind == "name" == whole[-1].kind and not token.spaced:
-            whole[-1] = Token("name", whole[-1].text + token.text, whole[-1].spaced)
+            whole[-1] = Lexeme("name", whole[-1].text + token.text, whole[-1].spaced)
         else:
             whole.append(token)
     return whole
 
 
-def _label_end(tokens: list[Token]) -> tuple[int, int] | None:
+def _label_end(tokens: list[Lexeme]) -> tuple[int, int] | None:
     """Return where the label of an item ends and where its value begins."""
     index, words, has_word = 0, 0, False
     while index < len(tokens) and index < MAX_LABEL_TOKENS:
@@ -232,7 +232,7 @@ def _label_end(tokens: list[Token]) -> tuple[int, int] | None:
     return None
 
 
-def _label_name(tokens: list[Token]) -> str:
+def _label_name(tokens: list[Lexeme]) -> str:
     words = [token.text.lower() for token in tokens if token.kind in _LABEL_KINDS]
     words = [word for word in words if word not in _IDLE_IN_LABELS] or words
     return " ".join(LABELS.get(word) or label_unit(word).label or word for word in words)
@@ -251,12 +251,12 @@ _WORDLIKE = frozenset({"word", "name", "func", "num", "const"})
 class StatedValue(NamedTuple):
     """The value that words speak of."""
 
-    tokens: list[Token]
+    tokens: list[Lexeme]
     unless: tuple[type[Node], ...] = ()
     """Tokens that read as one of these are no value after all."""
 
 
-def stated_value(tokens: list[Token]) -> StatedValue | None:
+def stated_value(tokens: list[Lexeme]) -> StatedValue | None:
     """Return the value that a sentence speaks of, where none of its words changes what the value means."""
     if (remark := _before_remark(tokens)) is not None and _is_idle(tokens[len(remark.tokens) :]):
         return remark
@@ -278,12 +278,12 @@ def stated_value(tokens: list[Token]) -> StatedValue | None:
     return _before_remark(tokens) or _behind_label(tokens)
 
 
-def _is_idle(remark: list[Token]) -> bool:
+def _is_idle(remark: list[Lexeme]) -> bool:
     """Tell whether a remark takes nothing back: it names no other value and no doubt."""
     return not any(token.kind == "num" or token.text.lower() in _UNSURE for token in remark)
 
 
-def _before_remark(tokens: list[Token]) -> StatedValue | None:
+def _before_remark(tokens: list[Lexeme]) -> StatedValue | None:
     """Return the 5 of `5 (since it is odd)`."""
     start = next((i for i, token in enumerate(tokens) if token.kind == "open" and token.text == "("), 0)
     is_word = [token.kind == "word" for token in tokens]
@@ -298,7 +298,7 @@ def _before_remark(tokens: list[Token]) -> StatedValue | None:
     return None
 
 
-def _behind_label(tokens: list[Token]) -> StatedValue | None:
+def _behind_label(tokens: list[Lexeme]) -> StatedValue | None:
     """Return the 3 of `the width = 3` and of `the width: 3`."""
     equals = next((i for i, token in enumerate(tokens) if token.text in ("=", ":")), 0)
     if equals and equals + 1 < len(tokens) and all(token.kind in ("word", "name") for token in tokens[:equals]):
@@ -306,7 +306,7 @@ def _behind_label(tokens: list[Token]) -> StatedValue | None:
     return None
 
 
-def named_value(tokens: list[Token]) -> Node | None:
+def named_value(tokens: list[Lexeme]) -> Node | None:
     """Return the value of `no solution`, `all real numbers`, `minus infinity` or `yes`; None for other words."""
     if any(token.kind not in ("word", "name", "const") for token in tokens):
         return None
@@ -320,8 +320,8 @@ def named_value(tokens: list[Token]) -> Node | None:
     return Named(name) if name else None
 
 
-def words_of(tokens: list[Token]) -> Text:
-    """Return the words. Raises Unreadable where mathematics stands among them."""
+def words_of(tokens: list[Lexeme]) -> Text:
+    """Return the words. Raises UnreadableAnswer where mathematics stands among them."""
     words: list[str] = []
     for index, token in enumerate(tokens):
         if token.kind in _WORDLIKE:
@@ -330,7 +330,7 @@ def words_of(tokens: list[Token]) -> Text:
             else:
                 words.append(token.text.lower())
         elif token.kind in ("cmd", "big", "rel") or (token.kind == "op" and token.text in "^_/*+"):
-            raise Unreadable("words and mathematics mixed")
+            raise UnreadableAnswer("words and mathematics mixed")
     if not words:
-        raise Unreadable("no words")
+        raise UnreadableAnswer("no words")
     return Text(tuple(words))
