@@ -17,46 +17,30 @@ what stands around a number (units, formulas, sentences), and decimal commas.
 from __future__ import annotations
 
 import re
+import tomllib
 from fractions import Fraction
+from importlib.resources import files
 
 MAX_EXPONENT = 3_000
 """Powers of ten beyond this are not read. Stops `1e999999999`, which is a gigabyte of digits."""
 
-_UNITS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen"
-).split()
-UNITS = dict(zip(_UNITS, range(20), strict=True))
-TENS = dict(zip("twenty thirty forty fifty sixty seventy eighty ninety".split(), range(20, 100, 10), strict=True))
+_WORDS = tomllib.loads(files(__package__).joinpath("number_words.toml").read_text(encoding="utf-8"))
+UNITS: dict[str, int] = dict(zip(_WORDS["units"].split(), range(20), strict=True))
+TENS: dict[str, int] = dict(zip(_WORDS["tens"].split(), range(20, 100, 10), strict=True))
 BELOW_HUNDRED = UNITS | TENS
 """The words that a number below 100 is made of."""
-SCALES = {
-    "dozen": 12, "dozens": 12, "decade": 10, "decades": 10, "hundred": 100, "thousand": 1000, "million": 10**6,
-    "billion": 10**9, "trillion": 10**12,
-}  # fmt: skip
-_ORDINALS = (
-    "third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth"
-    " seventeenth eighteenth nineteenth twentieth"
-).split()
-ORDINALS = dict(zip(_ORDINALS, range(3, 21), strict=True)) | {
-    "thirtieth": 30, "fortieth": 40, "fiftieth": 50, "hundredth": 100, "thousandth": 1000,
-}  # fmt: skip
+SCALES: dict[str, int] = _WORDS["scales"]
+ORDINALS: dict[str, int] = dict(zip(_WORDS["ordinals"].split(), range(3, 21), strict=True)) | _WORDS["round_ordinals"]
 """These are parts after a number, after "a" and before "of", else positions in a list."""
 PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4, **{f"{word}s": value for word, value in ORDINALS.items()}}
 """These are parts wherever they stand."""
-MULTIPLES = {
-    **dict.fromkeys("twice double doubled doubles doubling twofold".split(), 2),
-    **dict.fromkeys("thrice triple threefold tripling tripled triples".split(), 3),
-    **dict.fromkeys("fourfold quadruple quadrupled quadruples".split(), 4),
-}
+MULTIPLES = {word: int(value) for value, words in _WORDS["multiples"].items() for word in words.split()}
 LAST_OF_ORDINAL = {"first": 1, "second": 2}
 """These end an ordinal after a ten, as in "twenty-first"; alone they are left as words."""
 COMMON_PERCENTAGES = {Fraction(25): Fraction(1, 4), Fraction(50): Fraction(1, 2), Fraction(75): Fraction(3, 4)}
 """Percentages that rewordings often write as a fraction."""
-CHINESE_DIGITS = {
-    **{char: value for value, char in enumerate("零一二三四五六七八九")}, "〇": 0, "○": 0, "两": 2, "俩": 2,
-}  # fmt: skip
-CHINESE_SCALES = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "亿": 10**8}
+CHINESE_DIGITS: dict[str, int] = _WORDS["chinese_digits"]
+CHINESE_SCALES: dict[str, int] = _WORDS["chinese_scales"]
 
 NUMBER_WORDS = (*UNITS, *TENS, *SCALES, *PARTS, *ORDINALS, *MULTIPLES)
 

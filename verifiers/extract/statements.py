@@ -434,9 +434,7 @@ def _last_line(text: str) -> str | None:
         opening = tail.rfind("\\[" if closing == "\\]" else "$$", 0, len(tail) - 2)
         if opening != -1 and tail.count("\n", opening) <= MAX_DISPLAY_LINES and opening < len(tail) - len(line):
             line = " ".join(tail[opening:].split())
-    if len(line) > MAX_LINE_CHARS or _NOT_PROSE.match(line):
-        return None
-    return line
+    return None if len(line) > MAX_LINE_CHARS or _NOT_PROSE.match(line) else line
 
 
 def _is_cut_off(sentence: str) -> bool:

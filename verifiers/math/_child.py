@@ -129,7 +129,7 @@ def _is_same(gold: Any, answer: Any) -> bool:
     return bool(sympy.simplify(gold - answer) == 0)
 
 
-def _build(tree: list[Any]) -> Any:  # noqa: PLR0911, one for each kind of node
+def _build(tree: list[Any]) -> Any:
     import sympy
 
     kind, *rest = tree
@@ -143,9 +143,7 @@ def _build(tree: list[Any]) -> Any:  # noqa: PLR0911, one for each kind of node
         return {"add": sympy.Add, "mul": sympy.Mul, "pow": sympy.Pow}[kind](*map(_build, rest))
     if kind == "apply":
         return sympy.Function(rest[0])(*map(_build, rest[1:]))
-    if kind == "call":
-        return _build_call(rest[0], list(map(_build, rest[1:])))
-    return _build_big(*rest)
+    return _build_call(rest[0], list(map(_build, rest[1:]))) if kind == "call" else _build_big(*rest)
 
 
 def _build_call(name: str, args: list[Any]) -> Any:

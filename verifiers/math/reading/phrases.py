@@ -324,9 +324,7 @@ def _plain(numeral: str) -> str:
     whole, point, decimals = numeral.partition("点")
     if (whole_number := chinese_integer(whole)) is None:
         return numeral
-    if not point:
-        return str(whole_number)
-    return f"{whole_number}.{chinese_places(decimals)}"
+    return str(whole_number) if not point else f"{whole_number}.{chinese_places(decimals)}"
 
 
 def _with_roots(text: str) -> str:
