@@ -196,7 +196,7 @@ _SECTION = re.compile(
     r"|[Ss]olution|[Aa]nalysis|[Ee]xplanation)[】〗］\]][:：]?"
 )
 _EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
-_HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[_ANSWER_LINE", "[Final", "[final")
+_HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
 """One of these stands in every mark; looking for them is far quicker than the patterns."""
 
 
