@@ -325,8 +325,9 @@ class GrpoConfig(StageConfig):
     moved: ClassVar[Mapping[str, str]] = {
         **{name: f"sampling.{name}" for name in ("max_tokens", "temperature", "temperature_bands", *NEUTRAL)},
         **{name: f"sampling.{name}" for name in ("refills", "right_share")},
-        **{name: f"objective.{name}" for name in ("advantage", "advantage_bands", "pass_at_k", "loss", "aggregation")},
-        **{name: f"objective.{name}" for name in ("corrections", "kl", "num_iterations", "minibatches")},
+        **{name: f"objective.{name}" for name in "advantage advantage_bands pass_at_k loss aggregation".split()},
+        **{name: f"objective.{name}" for name in "corrections kl num_iterations minibatches".split()},
+        **{f"eval_{name}": f"evaluation.{name}" for name in "every samples problems temperature top_p top_k".split()},
         "clip_low": "objective.clip.low",
         "clip_high": "objective.clip.high",
         "dual_clip": "objective.clip.dual",
@@ -341,8 +342,6 @@ class GrpoConfig(StageConfig):
         "negative_weight": "objective.positives.negative_weight",
         "reward_clip": "reward.clip",
         "workers": "reward.workers",
-        **{f"eval_{name}": f"evaluation.{name}" for name in ("every", "samples", "problems")},
-        **{f"eval_{name}": f"evaluation.{name}" for name in ("temperature", "top_p", "top_k")},
         "probe_prompts": "probe.prompts",
         "probe_tokens": "probe.tokens",
     }

@@ -197,7 +197,8 @@ def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) 
     local_counts = Counter(
         script for completion in completions for script in _scripts(encoder.decode(completion.segment.output_ids))
     )
-    local_known = {script for completion in completions for script in _scripts(_problem_text(completion))}
+    problems = (f"{done.row['prompt']} {done.row['gold'] or ''}" for done in completions)
+    local_known = {script for problem in problems for script in _scripts(problem)}
     all_repeated = list(chain(*gathered(repeated)))
     counts = sum(gathered(local_counts), Counter[str]())
     return {
@@ -218,11 +219,6 @@ def foreign_share(counts: Mapping[str, int], known: set[str]) -> float:
     letters = sum(counts.values())
     foreign = sum(count for script, count in counts.items() if script not in known | {"LATIN", "GREEK"})
     return foreign / letters if letters else 0.0
-
-
-def _problem_text(completion: StepCompletion) -> str:
-    row = completion.row
-    return f"{row['prompt']} {row['gold'] or ''}"
 
 
 def _scripts(text: str) -> Iterable[str]:

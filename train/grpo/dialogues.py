@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import torch
 
-from truegold.pipeline.engines.base import Completion, SamplingParams
+from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import RewardConfig
@@ -111,17 +111,33 @@ class DialogueGroups(SampledGroups):
         if self.turns.credit == "equal":
             return score
         # Episodes that have earned the same as a whole may differ turn by turn, and the other way round.
-        return replace(score, teaches=any_turn_teaches(members, self.turns, kind, k))
+        turns: dict[int, list[Segment]] = {}
+        for segment in chain(*map(self.compared_segments, members)):
+            turns.setdefault(segment.group, []).append(segment)
+        return replace(score, teaches=any(score_group(segments, kind, k).teaches for segments in turns.values()))
 
     def compared_segments(self, completion: StepCompletion) -> Sequence[Segment]:
-        """Return an episode as a whole where all of its turns get its advantage, else each turn."""
-        return compared_segments(completion, self.turns)
+        """Return the segments of an episode that get an advantage, each against those of its group number: with the
+        credit `equal` the episode as a whole, else each turn."""
+        if self.turns.credit == "equal":
+            return [completion.segment]
+        return [replace(part, group=part.group * self.turns.max_turns + part.turn) for part in completion.parts]
 
     def trained_segments(
         self, batch: Sequence[StepCompletion], weighed: WeighedBatch
     ) -> tuple[list[Segment], WeighedBatch]:
-        """Return all segments of a batch's episodes, and what each weighs."""
-        return spread_advantages(batch, weighed, self.turns)
+        """Return all segments of a batch's episodes, and what each weighs: by what the compared ones were weighed
+        as."""
+        segments = list(chain.from_iterable(completion.parts for completion in batch))
+        sizes = torch.tensor([len(completion.parts) for completion in batch], dtype=torch.int64)
+        advantages, trained = weighed.advantages, weighed.trained
+        if self.turns.credit == "equal":
+            advantages, trained = advantages.repeat_interleave(sizes), trained.repeat_interleave(sizes)
+        spread = replace(weighed, advantages=advantages, trained=trained)
+        if self.turns.count == "segments":
+            return segments, spread
+        tokens = torch.tensor([float(completion.segment.sampled_tokens) for completion in batch])
+        return segments, replace(spread, episode_tokens=tokens.repeat_interleave(sizes), episodes=len(batch))
 
     def _play(
         self, rows: Sequence[Row], groups: Sequence[int], size: int, step: int, sampling: SamplingParams
@@ -191,17 +207,8 @@ def make_dialogue_groups(plain: SampledGroups, turns: TurnsConfig, out_dir: Path
     runner = make_runner(streaming, encoder.tokenizer, encoder.stop_token_ids, plain.config.chat.system, turns)
     # Samplers beside the trainer have runners of their own.
     played_by = engine if isinstance(engine, SamplerPool) else runner
-    return DialogueGroups(
-        plain.feed,
-        plain.config,
-        plain.rollout,
-        plain.scorer,
-        plain.max_tokens,
-        runner.template,
-        turns,
-        played_by,
-        out_dir,
-    )
+    fields = {**vars(plain), "template": runner.template}
+    return DialogueGroups(**fields, turns=turns, runner=played_by, out_dir=out_dir)
 
 
 MISTAKES = {Ending.DEADLINE: Reason.TIMEOUT, Ending.REPLY: Reason.LIMIT, Ending.ERROR: Reason.VERIFIER_ERROR}
@@ -268,7 +275,8 @@ def _whole(parts: Sequence[Segment], episode: Episode, temperature: float) -> Se
         sampled = part.sampled or (True,) * len(part.output_ids)
         triples = zip(part.output_ids, part.rollout_logprobs, sampled, strict=True)
         policy_tokens += [(token, logprob) for token, logprob, is_sampled in triples if is_sampled]
-    is_cut = episode.ending is Ending.ROOM or (episode.ending in (None, Ending.DONE) and _ends_cut(episode.last))
+    ends_cut = episode.last is not None and episode.last.finish_reason == "length"
+    is_cut = episode.ending is Ending.ROOM or (episode.ending in (None, Ending.DONE) and ends_cut)
     return Segment(
         parts[0].prompt_ids if parts else (),
         tuple(token for token, _ in policy_tokens),
@@ -277,10 +285,6 @@ def _whole(parts: Sequence[Segment], episode: Episode, temperature: float) -> Se
         temperature=temperature,
         truncated=is_cut,
     )
-
-
-def _ends_cut(last: Completion | None) -> bool:
-    return last is not None and last.finish_reason == "length"
 
 
 def turn_rewards(episode: Episode, final: float | None, config: TurnsConfig) -> list[float | None]:
@@ -298,41 +302,6 @@ def turn_rewards(episode: Episode, final: float | None, config: TurnsConfig) -> 
         later = value + config.discount * later
         rewards.append(later)
     return rewards[::-1]
-
-
-def compared_segments(completion: StepCompletion, config: TurnsConfig) -> Sequence[Segment]:
-    """Return the segments of an episode whose rewards are compared: those of one number are a group.
-
-    With the credit `equal` that is the episode as a whole, else each turn.
-    """
-    if config.credit == "equal":
-        return [completion.segment]
-    return [replace(part, group=part.group * config.max_turns + part.turn) for part in completion.parts]
-
-
-def any_turn_teaches(members: Sequence[StepCompletion], config: TurnsConfig, kind: str, k: int) -> bool:
-    """Return whether the segments of any turn of a group's episodes have advantages of `kind` against each other."""
-    turns: dict[int, list[Segment]] = {}
-    for member in members:
-        for segment in compared_segments(member, config):
-            turns.setdefault(segment.group, []).append(segment)
-    return any(score_group(segments, kind, k).teaches for segments in turns.values())
-
-
-def spread_advantages(
-    batch: Sequence[StepCompletion], weighed: WeighedBatch, config: TurnsConfig
-) -> tuple[list[Segment], WeighedBatch]:
-    """Return all segments of a batch's episodes, and what each weighs: by what `compared_segments` were weighed as."""
-    segments = list(chain.from_iterable(completion.parts for completion in batch))
-    sizes = torch.tensor([len(completion.parts) for completion in batch], dtype=torch.int64)
-    advantages, trained = weighed.advantages, weighed.trained
-    if config.credit == "equal":
-        advantages, trained = advantages.repeat_interleave(sizes), trained.repeat_interleave(sizes)
-    spread = replace(weighed, advantages=advantages, trained=trained)
-    if config.count == "segments":
-        return segments, spread
-    tokens = torch.tensor([float(completion.segment.sampled_tokens) for completion in batch])
-    return segments, replace(spread, episode_tokens=tokens.repeat_interleave(sizes), episodes=len(batch))
 
 
 def episode_metrics(

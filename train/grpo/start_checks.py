@@ -162,21 +162,15 @@ def _right_lengths(samples: Path | None) -> tuple[dict[str, float], float]:
 def choose_eval_sampling(config: EvaluationConfig, model: Path) -> EvalSampling:
     """Return the configured settings; for those left open the ones of the checkpoint's generation_config.json, else
     plain sampling at temperature 1."""
-    official = _read_generation_config(model)
-    greedy = official.get("do_sample") is False
-    card = {
-        "temperature": 0.0 if greedy else official.get("temperature"),
-        "top_p": None if greedy else official.get("top_p"),
-        "top_k": None if greedy else official.get("top_k"),
-    }
-    configured = {"temperature": config.temperature, "top_p": config.top_p, "top_k": config.top_k}
-    resolved = {name: value if value is not None else card[name] for name, value in configured.items()}
-    source = "default"
-    if any(configured.values()):
-        source = "configured"
-    if any(configured[name] is None and card[name] is not None for name in card):
+    official, names = _read_generation_config(model), ("temperature", "top_p", "top_k")
+    card = {name: official.get(name) for name in names}
+    if official.get("do_sample") is False:
+        card = {"temperature": 0.0, "top_p": None, "top_k": None}
+    configured = {name: getattr(config, name) for name in names}
+    source = "configured" if any(configured.values()) else "default"
+    if any(configured[name] is None and card[name] is not None for name in names):
         source = "generation_config.json"
-    temperature, top_p, top_k = resolved["temperature"], resolved["top_p"], resolved["top_k"]
+    temperature, top_p, top_k = (card[name] if configured[name] is None else configured[name] for name in names)
     return EvalSampling(
         1.0 if temperature is None else float(temperature),
         1.0 if top_p is None else float(top_p),

@@ -206,7 +206,9 @@ def record_stop(folder: Path, error: Exception) -> None:
     Such an error may come from any rank, or from none that is left to write. The process that waits for all of them has
     it in the end, and leaves the record.
     """
-    guard = error.guard if isinstance(error, GuardError) else _name(error)
+    guard = next((name for kind, name in NAMES if isinstance(error, kind)), "crash")
+    if isinstance(error, GuardError):
+        guard = error.guard
     alarms = read_whole_lines(folder / ALARMS)
     if alarms and alarms[-1]["guard"] == guard and alarms[-1]["metric"] is not None:
         return
@@ -219,10 +221,7 @@ def record_stop(folder: Path, error: Exception) -> None:
         "step": step,
         "guard": guard,
         "action": "stop",
-        "metric": None,
-        "value": None,
-        "baseline": None,
-        "threshold": None,
+        **dict.fromkeys(("metric", "value", "baseline", "threshold")),
         "since": step,
         "causes": message.removesuffix("."),
         "remedy": hint or "",
@@ -232,7 +231,3 @@ def record_stop(folder: Path, error: Exception) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ALARMS).open("a") as log:
         log.write(json.dumps(record) + "\n")
-
-
-def _name(error: Exception) -> str:
-    return next((name for kind, name in NAMES if isinstance(error, kind)), "crash")

@@ -41,7 +41,9 @@ class TurnTemplate:
         self.stop_token_ids = tuple(stop_token_ids)
         self._system = [{"role": "system", "content": system}] if system else []
         self._arguments = dict(arguments or {})
-        special = {token.content: index for index, token in _added_tokens(tokenizer).items() if token.special}
+        # Some tokenizers do not tell the tokens beside their vocabulary.
+        added = getattr(tokenizer, "added_tokens_decoder", None) or {}
+        special = {token.content: index for index, token in added.items() if token.special}
         special |= {token: tokenizer.convert_tokens_to_ids(token) for token in tokenizer.all_special_tokens}
         longest_first = sorted((token for token in special if len(token) > 1), key=len, reverse=True)
         self._special_ids = frozenset(special[token] for token in longest_first)
@@ -130,11 +132,6 @@ def _unwritable(messages: Sequence[Message], error: Exception) -> ConfigError:
         f"A dialogue of {len(messages)} messages cannot be written by the model's chat template: "
         f"{type(error).__name__}: {error}"
     )
-
-
-def _added_tokens(tokenizer: Any) -> Mapping[int, Any]:
-    """Return the tokens beside the vocabulary by their ids; none for a tokenizer that does not tell."""
-    return getattr(tokenizer, "added_tokens_decoder", None) or {}
 
 
 THINK_START, THINK_END = "<think>", "</think>"

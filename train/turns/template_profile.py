@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -128,7 +129,8 @@ def profile_template(template: TurnTemplate, model: Path) -> TemplateProfile:
     if thoughts is not None and thoughts.is_in_content and thoughts.after_question:
         # It shows content as it is, and has no room of its own for thoughts.
         thoughts = None
-    tags = [pair for pair in KNOWN_PAIRS if all(_is_token(template, tag) for tag in pair)]
+    counts = {tag: len(template.tokenizer(tag, add_special_tokens=False)["input_ids"]) for tag in chain(*KNOWN_PAIRS)}
+    tags = [pair for pair in KNOWN_PAIRS if all(counts[tag] == 1 for tag in pair)]
     used = [pair for pair in tags if pair[0] in chat_template or pair[1] in chat_template]
     return TemplateProfile(
         has_system=render([SYSTEM, *QUESTION]) is not None,
@@ -215,10 +217,6 @@ def _keeps_turns(template: TurnTemplate, render: Render, opening: Sequence[Messa
 def _doubles_bos(template: TurnTemplate, prompt: str) -> bool:
     bos = template.tokenizer.bos_token_id
     return bos is not None and list(template.tokenizer(prompt)["input_ids"][:2]) == [bos, bos]
-
-
-def _is_token(template: TurnTemplate, tag: str) -> bool:
-    return len(template.tokenizer(tag, add_special_tokens=False)["input_ids"]) == 1
 
 
 def _max_positions(path: Path) -> int | None:

@@ -16,11 +16,8 @@ from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo import step
 from truegold.train.grpo.dialogues import (
     DialogueGroups,
-    any_turn_teaches,
-    compared_segments,
     episode_metrics,
     score_episodes,
-    spread_advantages,
 )
 from truegold.train.grpo.distilled import Member, join
 from truegold.train.grpo.groups import CompletionScorer, StepCompletion
@@ -55,6 +52,11 @@ def scored(episodes: list[Episode], turns: TurnsConfig, **reward: Any) -> list[S
     return completions
 
 
+def dialogues(turns: TurnsConfig) -> DialogueGroups:
+    nothing: Any = None
+    return DialogueGroups(nothing, nothing, nothing, nothing, 8, nothing, turns, nothing, nothing)
+
+
 TURNS = TurnsConfig(environment="shop.py:Shop")
 
 
@@ -70,9 +72,9 @@ def test_episodes_are_rewarded_by_the_term_that_is_configured() -> None:
 @pytest.mark.parametrize("members", [0, 1])
 def test_an_episode_counts_as_one_sequence_until_the_loss_also_where_positives_join(members: int) -> None:
     completions = scored([episode(1.0, 4, 2, 2), episode(0.0, 5)], TURNS)
-    assert [len(compared_segments(completion, TURNS)) for completion in completions] == [1, 1]
+    assert [len(dialogues(TURNS).compared_segments(completion)) for completion in completions] == [1, 1]
     weighed = WeighedBatch(torch.tensor([1.0, -1.0]), torch.tensor([True, True]), {})
-    segments, spread = spread_advantages(completions, weighed, TURNS)
+    segments, spread = dialogues(TURNS).trained_segments(completions, weighed)
     assert [len(segment.output_ids) for segment in segments] == [4, 2, 2, 5]
     positive = Member(Segment((1,), (2, 3, 4)), 0.5, 1.0)
     _, batch = join(segments, spread, [positive] * members)
@@ -86,7 +88,7 @@ def test_segments_count_as_sequences_where_that_is_asked_for() -> None:
     turns = TurnsConfig(environment="shop.py:Shop", count="segments")
     completions = scored([episode(1.0, 4, 2)], turns)
     weighed = WeighedBatch(torch.tensor([1.0]), torch.tensor([True]), {})
-    segments, spread = spread_advantages(completions, weighed, turns)
+    segments, spread = dialogues(turns).trained_segments(completions, weighed)
     _, batch = join(segments, spread, [])
     assert batch.episode_tokens is None
     assert cast("torch.Tensor", batch.distilled).tolist() == [False, False]
@@ -112,9 +114,7 @@ def test_a_group_teaches_where_any_of_its_turns_does(
     for completion in completions:
         completion.row["pass_rate"] = None
     monkeypatch.setattr(step, "gathered", lambda value: [value])
-    nothing: Any = None
-    groups = DialogueGroups(nothing, nothing, nothing, nothing, 8, nothing, turns, nothing, nothing)
-    trainer: Any = SimpleNamespace(config=GrpoConfig(turns=turns), groups=groups)
+    trainer: Any = SimpleNamespace(config=GrpoConfig(turns=turns), groups=dialogues(turns))
     (score,) = step.Trainer._score_groups(trainer, completions).values()
     assert (score.right, score.judged, score.teaches) == (0, len(members), teaches)
 
@@ -123,8 +123,9 @@ def test_turns_of_episodes_that_could_not_be_judged_teach_nothing() -> None:
     turns = TurnsConfig(environment="shop.py:Shop", credit="turn")
     spoilt = turn_by_turn(1.0, 0.0)
     spoilt.ending, spoilt.score = Ending.ERROR, None
-    assert not any_turn_teaches(scored([spoilt, turn_by_turn(0.0, 0.0)], turns), turns, "grpo", 1)
-    assert not any_turn_teaches([], turns, "reinforce_pp", 1)
+    members = scored([spoilt, turn_by_turn(0.0, 0.0)], turns)
+    assert not dialogues(turns).score_group(members, "grpo", 1).teaches
+    assert not dialogues(turns).score_group([], "reinforce_pp", 1).teaches
 
 
 def test_the_share_of_steps_that_were_recorded_is_measured() -> None:
