@@ -312,11 +312,6 @@ class RoundSampler:
         self._open.callback(self._drawing.close)
 
     @property
-    def drawn(self) -> int:
-        """The completions that this process has sampled."""
-        return self._drawing.cost.drawn
-
-    @property
     def facts(self) -> dict[str, object]:
         """What the samples of this process cost."""
         cost = self._drawing.cost

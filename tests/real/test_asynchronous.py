@@ -26,7 +26,7 @@ from truegold.train.config.grpo import GrpoConfig
 from truegold.train.model.distributed import init_distributed
 from truegold.train.rollout.sampler_child import SamplerSetup
 from truegold.train.rollout.samplers import SamplerPool
-from truegold.train.rollout.weight_files import write_weights
+from truegold.train.rollout.weight_transfer import write_weights
 from truegold.verifiers import GuardError
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]

@@ -27,7 +27,7 @@ from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment
 from truegold.train.rollout.rollout import Probe, Rollout
-from truegold.train.rollout.server import ServerRollouts
+from truegold.train.rollout.weight_transfer import ServerRollouts
 from truegold.train.sft import negative_log_likelihood
 from truegold.verifiers import ConfigError, GuardError, SetupError
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from truegold.pipeline.running.disk import read_whole_lines
 from truegold.train.config.grpo import TUNABLE_GRPO, GrpoConfig
-from truegold.train.model.training_log import changes_of, read_settings, record_settings
+from truegold.train.model.training_log import SETTINGS_FILE, changes_of, record_settings
 
 
 def start(folder: Path, step: int, **settings: Any) -> list[str]:
@@ -27,7 +28,7 @@ def test_a_change_is_recorded_with_the_step_from_which_it_took_effect(tmp_path: 
     ]
     assert changed == expected
     assert changes_of(tmp_path) == [{"step": 40, "changed": expected}]
-    assert [line["step"] for line in read_settings(tmp_path)] == [0, 40]
+    assert [line["step"] for line in read_whole_lines(tmp_path / SETTINGS_FILE)] == [0, 40]
 
 
 def test_a_change_whose_steps_are_taken_again_is_forgotten(tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ def test_the_share_of_teaching_groups_is_foretold_within_three_points(speed: flo
 
 
 def test_a_policy_that_stands_still_is_remembered_and_one_that_wanders_is_forgotten() -> None:
-    assert np.mean([simulate(0.0, 0.0, seed)[2].forget for seed in range(5)]) > 0.97
-    assert np.mean([simulate(0.0, 0.8, seed)[2].forget for seed in range(5)]) < 0.95
+    assert np.mean([simulate(0.0, 0.0, seed)[2]._best.forget for seed in range(5)]) > 0.97
+    assert np.mean([simulate(0.0, 0.8, seed)[2]._best.forget for seed in range(5)]) < 0.95
 
 
 def test_the_drift_of_all_problems_is_followed() -> None:

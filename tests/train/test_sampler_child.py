@@ -18,7 +18,7 @@ from turn_templates import CHATML, turn_template
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.rollout.sampler_child import Outbox, SamplerChild
-from truegold.train.rollout.weight_files import release_weights, write_weights
+from truegold.train.rollout.weight_transfer import release_weights, write_weights
 from truegold.train.turns.environment import Done, Message, Reply
 from truegold.train.turns.episodes import Episode, EpisodeRunner
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 import torch
 
-from truegold.train.rollout import weight_files
-from truegold.train.rollout.weight_files import claim_folder, read_weights, release_weights, write_weights
+from truegold.train.rollout import weight_transfer
+from truegold.train.rollout.weight_transfer import claim_folder, read_weights, release_weights, write_weights
 
 
 def test_every_reader_finds_all_tensors_and_the_last_removes_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weight_files, "SHARD_BYTES", 10)
+    monkeypatch.setattr(weight_transfer, "SHARD_BYTES", 10)
     tensors = {name: torch.tensor([float(number), 0.5]) for number, name in enumerate("abc")}
     folder = tmp_path / "version-1"
     write_weights(iter(tensors.items()), folder, ["0", "1"])
@@ -31,10 +31,10 @@ def test_every_reader_finds_all_tensors_and_the_last_removes_them(
 def test_what_a_killed_training_has_left_goes_and_what_is_in_use_stays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weight_files, "SHARED_MEMORY", tmp_path)
+    monkeypatch.setattr(weight_transfer, "SHARED_MEMORY", tmp_path)
     first, lock = claim_folder()
     (first / "model.safetensors").touch()
-    monkeypatch.setattr(weight_files, "CLAIM_S", -1.0)
+    monkeypatch.setattr(weight_transfer, "CLAIM_S", -1.0)
     second, other_lock = claim_folder()
     assert first.exists()
     # The kernel gives a process's locks back with its end.

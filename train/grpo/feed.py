@@ -315,11 +315,6 @@ class Posteriors:
         """By how much the log-odds of all problems have moved since the start."""
         return self._best.drift
 
-    @property
-    def forget(self) -> float:
-        """The rate of forgetting that predicts best."""
-        return self._best.forget
-
     def parameters(self) -> tuple[Floats, Floats]:
         """Return a and b of each problem's Beta distribution. Shapes [problems], float64."""
         return self._best.parameters()

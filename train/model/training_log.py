@@ -105,7 +105,7 @@ def record_settings(folder: Path, step: int, config: BaseModel, tunable: Sequenc
     """
     path = folder / SETTINGS_FILE
     settings = {name: value for name in tunable for value in _values(config.model_dump(mode="json"), name)}
-    lines = [line for line in read_settings(folder) if line["step"] < step]
+    lines = [line for line in read_whole_lines(path) if line["step"] < step]
     before = lines[-1]["settings"] if lines else settings
     changed = describe_changes(before, settings)
     if changed or not lines:
@@ -114,15 +114,9 @@ def record_settings(folder: Path, step: int, config: BaseModel, tunable: Sequenc
     return changed
 
 
-def read_settings(folder: Path) -> list[dict[str, Any]]:
-    """Return the lines of a training's settings, none where there are none yet."""
-    path = folder / SETTINGS_FILE
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
 def changes_of(folder: Path) -> list[dict[str, Any]]:
     """Return every change of a training: {"step", "changed"}, for the record of its stage."""
-    lines = read_settings(folder)
+    lines = read_whole_lines(folder / SETTINGS_FILE)
     return [
         {"step": line["step"], "changed": describe_changes(earlier["settings"], line["settings"])}
         for earlier, line in pairwise(lines)

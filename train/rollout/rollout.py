@@ -26,7 +26,7 @@ from truegold.train.model.segment import Segment, collate
 from truegold.train.objective.weights import Mismatch, mismatch
 from truegold.train.rollout.sampler_child import SamplerSetup
 from truegold.train.rollout.samplers import SamplerPool
-from truegold.train.rollout.server import ServerRollouts
+from truegold.train.rollout.weight_transfer import ServerRollouts
 from truegold.verifiers import ConfigError, GuardError, TruegoldError
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
 from truegold.train.config.turns import TurnsConfig
-from truegold.train.rollout.weight_files import read_weights, release_weights
+from truegold.train.rollout.weight_transfer import ServerRollouts, read_weights, release_weights
 from truegold.train.turns.episodes import EnvironmentFaults, Episode, EpisodeRunner, OpenEpisodes, make_runner
 from truegold.verifiers.sandbox.child_process import die_with_process
 from truegold.verifiers.sandbox.errors import TruegoldError
@@ -287,8 +287,6 @@ class SamplerChild:
 def _load_engine(setup: SamplerSetup) -> tuple[Any, Callable[[Path, int], None]]:
     """Return the engine, and what has it load weights."""
     if isinstance(setup.engine, ServerEngineConfig):
-        from truegold.train.rollout.server import ServerRollouts
-
         server = ServerRollouts(setup.engine)
         return server, server.load
     from truegold.pipeline.engines.vllm_local import VllmEngine

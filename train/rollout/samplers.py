@@ -29,7 +29,7 @@ from truegold.pipeline.engines.base import Completion, Request, SamplingParams, 
 from truegold.train.model.distributed import from_first_rank, gathered, rank, scattered
 from truegold.train.rollout import sampler_child
 from truegold.train.rollout.sampler_child import SamplerSetup, Usage, Versions
-from truegold.train.rollout.weight_files import claim_folder, write_weights
+from truegold.train.rollout.weight_transfer import claim_folder, write_weights
 from truegold.train.turns.episodes import EnvironmentFaults, Episode
 from truegold.verifiers import GuardError, SetupError
 
