@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -383,9 +383,8 @@ def compare_with_profile(
         before, now = ids_of.get(row["id"]), tuple(encoder.encode(row["prompt"]))
         if before is None or before == now:
             continue
-        position = next((index for index, (old, new) in enumerate(zip(before, now, strict=False)) if old != new), None)
-        if position is None:
-            position = min(len(before), len(now))
+        pairs = enumerate(zip_longest(before, now))
+        position = next(index for index, (old, new) in pairs if old != new)
         raise GuardError(
             f"The prompt of {row['source']}:{row['source_row']} has {len(now)} tokens, and had {len(before)} in the "
             f"profile. From token {position} on they differ: {_shown(encoder, before, position)} in the profile, "

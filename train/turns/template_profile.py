@@ -83,30 +83,26 @@ class TemplateProfile:
 
     def advice(self) -> list[str]:
         """Return what training has to respect, a sentence each."""
-        lines = []
-        if self.needs_system:
-            lines.append("A dialogue without a system message is refused: set chat.system.")
-        if self.keeps_thoughts is False:
-            lines.append(
-                "Earlier thoughts are dropped from the prompt: every turn is a segment of its own, as train.turns has "
-                "it; a text with all thoughts in one sequence teaches contexts that never come."
-            )
-        if self.keeps_thoughts_in_tool_loops is False:
-            lines.append("Thoughts are dropped at each tool call too, so that segments are as short as a call.")
-        if not self.keeps_turns:
-            lines.append("Even a plain answer is written otherwise once a question follows: no turn extends another.")
-        if self.opens_thought:
-            lines.append("Completions begin within a thought: examples must not open it again.")
-        if self.doubles_bos:
-            lines.append("Encode the template's text without special tokens; truegold does.")
-        if self.think_tags is None:
-            lines.append("No pair of think tags is a token each: a new pair has to be learned letter by letter.")
-        if self.stated_sampling.get("temperature") not in (None, 1.0):
-            lines.append(
-                f"It is sampled at temperature {self.stated_sampling['temperature']:g}; rollouts are at 1 all the same "
-                "(train.sampling), and evaluation as stated (train.evaluation)."
-            )
-        return lines
+        temperature = self.stated_sampling.get("temperature", 1.0)
+        sentences = {
+            "A dialogue without a system message is refused: set chat.system.": self.needs_system,
+            "Earlier thoughts are dropped from the prompt: every turn is a segment of its own, as train.turns has it; "
+            "a text with all thoughts in one sequence teaches contexts that never come.": self.keeps_thoughts is False,
+            "Thoughts are dropped at each tool call too, so that segments are as short as a call.": (
+                self.keeps_thoughts_in_tool_loops is False
+            ),
+            "Even a plain answer is written otherwise once a question follows: no turn extends another.": (
+                not self.keeps_turns
+            ),
+            "Completions begin within a thought: examples must not open it again.": self.opens_thought,
+            "Encode the template's text without special tokens; truegold does.": self.doubles_bos,
+            "No pair of think tags is a token each: a new pair has to be learned letter by letter.": (
+                self.think_tags is None
+            ),
+            f"It is sampled at temperature {temperature:g}; rollouts are at 1 all the same (train.sampling), and "
+            "evaluation as stated (train.evaluation).": temperature != 1.0,
+        }
+        return [sentence for sentence, applies in sentences.items() if applies]
 
 
 def profile_template(template: TurnTemplate, model: Path) -> TemplateProfile:

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.train.guards import GUARDS, Alarm, Guard, Watch
+from truegold.train.guards.table import GUARDS, Guard
+from truegold.train.guards.watch import Alarm, Watch
 
 RECORDED = Path(__file__).parents[2] / "data" / "guards"
 Line = dict[str, Any]
