@@ -144,7 +144,7 @@ def completion(number: int, right: bool, group: int, reward: float | None = 0.0)
 def positive(number: int, trust: float = 1.0, output: int = 7) -> DistilledPositive:
     row = make_row(number)
     segment = Segment((1, 2), (output, 8, 9), (-0.1, -0.2, -0.3), origin="reflection", reward=1.0, right=True)
-    return DistilledPositive((row["id"], row["source"], row["source_row"]), segment, trust, "reflect")
+    return DistilledPositive((row["id"], row["source"], row["source_row"]), segment, trust)
 
 
 def group_of(right: int, size: int = 8, number: int = 1, group: int = 0) -> list[StepCompletion]:

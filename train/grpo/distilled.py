@@ -39,8 +39,6 @@ class Member:
     segment: Segment
     advantage: float
     """Its advantage by the group's sampled members, times lambda and trust."""
-    strength: float
-    """lambda."""
 
 
 class Distilled:
@@ -71,7 +69,7 @@ class Distilled:
             for turn in range(min(self._config.per_group, len(positives))):
                 positive = positives[(step + turn) % len(positives)]
                 segment = replace(positive.segment, group=index)
-                members.append(Member(segment, strength * positive.trust * advantage, strength))
+                members.append(Member(segment, strength * positive.trust * advantage))
         return members
 
     def strength(self, pass_rate: float) -> float:

@@ -314,8 +314,6 @@ class DistilledPositive:
     segment: Segment
     trust: float
     """How much it weighs beside others, at most 1."""
-    strategy: str
-    """What it was made by."""
 
 
 def read_distilled(path: Path) -> list[DistilledPositive]:
@@ -333,7 +331,6 @@ def read_distilled(path: Path) -> list[DistilledPositive]:
                 right=True,
             ),
             record["trust"],
-            record["strategy"],
         )
         for record in read_table(path, DistilledRow)
     ]

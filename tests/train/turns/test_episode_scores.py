@@ -76,7 +76,7 @@ def test_an_episode_counts_as_one_sequence_until_the_loss_also_where_positives_j
     weighed = WeighedBatch(torch.tensor([1.0, -1.0]), torch.tensor([True, True]), {})
     segments, spread = dialogues(TURNS).trained_segments(completions, weighed)
     assert [len(segment.output_ids) for segment in segments] == [4, 2, 2, 5]
-    positive = Member(Segment((1,), (2, 3, 4)), 0.5, 1.0)
+    positive = Member(Segment((1,), (2, 3, 4)), 0.5)
     _, batch = join(segments, spread, [positive] * members)
     assert batch.advantages.tolist() == [1.0, 1.0, 1.0, -1.0, *[0.5] * members]
     assert batch.episode_tokens is not None
