@@ -24,7 +24,7 @@ from truegold.train.grpo.step import Trainer
 from truegold.train.model import distributed, segment
 from truegold.train.model import engine as engines
 from truegold.train.model.segment import Segment
-from truegold.train.rollout.rollout import Rollout
+from truegold.train.rollout.rollout import RolloutSampler
 from truegold.verifiers import Reward, Verdict
 
 PLANTED = 12
@@ -153,7 +153,7 @@ def _at_one(collate: Callable[..., Any]) -> Callable[..., Any]:
 
 def _dead_engine() -> Any:
     """The sampling engine raises from then on."""
-    sample = Rollout.sample
+    sample = RolloutSampler.sample
 
     def sampled(self: Any, *arguments: Any) -> Any:
         if Clock.step < PLANTED:
@@ -161,7 +161,7 @@ def _dead_engine() -> Any:
         with mock.patch.object(self.engine, "generate", side_effect=RuntimeError("EngineCore died")):
             return sample(self, *arguments)
 
-    return mock.patch.object(Rollout, "sample", sampled)
+    return mock.patch.object(RolloutSampler, "sample", sampled)
 
 
 def _nan_loss(last: int | None = None) -> Callable[[], Any]:

@@ -24,7 +24,7 @@ from truegold.train.grpo.batch_metrics import repeated_share
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.groups import CompletionScorer
 from truegold.train.model.engine import TrainingEngine
-from truegold.train.rollout.rollout import Rollout
+from truegold.train.rollout.rollout import RolloutSampler
 from truegold.verifiers import Reward
 
 TOKEN_PAYS = 0.05
@@ -123,13 +123,13 @@ def _rollouts(change: Callable[[list[Any]], list[Any]]) -> Callable[[], Any]:
     """Plant other completions than were sampled, as the groups of each row."""
 
     def plant() -> Any:
-        sample = Rollout.sample
+        sample = RolloutSampler.sample
 
         def sampled(self: Any, *arguments: Any) -> Any:
             prompts, groups = sample(self, *arguments)
             return prompts, (change(groups) if _is_planted(PLANTED) else groups)
 
-        return mock.patch.object(Rollout, "sample", sampled)
+        return mock.patch.object(RolloutSampler, "sample", sampled)
 
     return plant
 
@@ -187,7 +187,7 @@ def _shuffled_golds() -> Any:
 
 def _broken_layer() -> Any:
     """One matrix is a hundred times itself, once, as after a bit that flipped."""
-    sync = Rollout.sync
+    sync = RolloutSampler.sync
 
     def synced(self: Any, version: int) -> Any:
         if Clock.step == PLANTED and version == PLANTED + 1:
@@ -195,7 +195,7 @@ def _broken_layer() -> Any:
                 self.trainer.causal_lm.model.layers[0].mlp.down_proj.weight.mul_(100.0)
         return sync(self, version)
 
-    return mock.patch.object(Rollout, "sync", synced)
+    return mock.patch.object(RolloutSampler, "sync", synced)
 
 
 def _heldout_is_trained_on() -> Any:

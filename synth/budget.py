@@ -59,7 +59,7 @@ class PlannedAttempt:
 
 
 @dataclass
-class Budget:
+class TokenBudget:
     """What was spent, and what comes next."""
 
     config: SynthConfig

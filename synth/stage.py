@@ -26,7 +26,7 @@ from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_f
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.rows import Row, TableWriter, count_rows, dump_json, read_rows, write_rows
-from truegold.synth.budget import Budget, Tally
+from truegold.synth.budget import Tally, TokenBudget
 from truegold.synth.config import SynthConfig
 from truegold.synth.hard_rows import Attempt, HardRow, read_hard_rows
 from truegold.synth.leaks import LeakReason
@@ -64,7 +64,7 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
     folders = (inputs.get(STORE, scratch / "samples"), scratch)
     model = inputs.get("model")
     source = sample_source(config.engine, config.chat, model)
-    budget = Budget(config, strategies)
+    budget = TokenBudget(config, strategies)
     with closing(RoundSampler(source, config.engine, config, model, folders, progress)) as sampler:
         reflector = sampler
         if config.reflector is not None:
@@ -185,7 +185,7 @@ def _outcome(attempt: Attempt) -> str:
     return f"positive_dropped:{attempt.dropped}" if attempt.passed else "attempt_failed"
 
 
-def synthesis_facts(rows: Sequence[HardRow], budget: Budget) -> dict[str, Any]:
+def synthesis_facts(rows: Sequence[HardRow], budget: TokenBudget) -> dict[str, Any]:
     """Return what the stage's record and the report say of a synthesis: positives for their tokens, by strategy and
     difficulty, and rows that became trainable."""
     tried = [(hard, attempt) for hard in rows for attempt in hard.attempts]

@@ -32,7 +32,7 @@ from truegold.pipeline.profile.schedule import Draw, SampledRow
 from truegold.pipeline.running.disk import digest_json
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.tables.rows import Row
-from truegold.synth.budget import Budget, PlannedAttempt
+from truegold.synth.budget import PlannedAttempt, TokenBudget
 from truegold.synth.config import SynthConfig
 from truegold.synth.feedback import describe_verdict
 from truegold.synth.hard_rows import Attempt, HardRow
@@ -65,7 +65,7 @@ class Synthesis:
         config: SynthConfig,
         sampler: RoundSampler,
         reflector: RoundSampler,
-        budget: Budget,
+        budget: TokenBudget,
     ) -> None:
         """`reflector` writes the reflections; it may be `sampler` itself."""
         self._rows, self._config, self._sampler, self._reflector = rows, config, sampler, reflector

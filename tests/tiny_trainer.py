@@ -25,7 +25,7 @@ from truegold.train.grpo.step import Trainer, make_group_source
 from truegold.train.grpo.update import Updater
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.policy import pad_id
-from truegold.train.rollout.rollout import Probe, Rollout
+from truegold.train.rollout.rollout import Probe, RolloutSampler
 
 VERIFIER = """
 def even(response, gold):
@@ -129,7 +129,7 @@ def make_trainer(model: Path, folder: Path, **settings: Any) -> Trainer:
     engine.share_prompts()
     sampler = TorchSampler(model)
     probe = Probe(sampler, engine, config, [encoder.encode(row["prompt"]) for row in rows[:2]])
-    rollout = Rollout(sampler, encoder, engine, config.seed, probe)
+    rollout = RolloutSampler(sampler, encoder, engine, config.seed, probe)
     rollout.sync(0)
     feed = Feed(rows[:8], rows[8:12], config.feed, group_size=config.group_size, steps=config.steps, seed=config.seed)
     updater = Updater(engine, config.objective, 8, config.steps * config.objective.updates)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from truegold.train.model.engine import LossFunction, TrainingEngine
-    from truegold.train.model.segment import Batch, Segment
+    from truegold.train.model.segment import Segment, SegmentBatch
     from truegold.train.objective.weights import Totals
 
 CHECKPOINTS = "scratch/checkpoints"
@@ -145,7 +145,9 @@ def negative_log_likelihood(totals: Totals, example_weights: Sequence[Tensor] | 
     examples have some."""
     from truegold.train.objective.weights import token_weights
 
-    def loss(logprobs: Tensor, entropy: Tensor, batch: Batch, indices: list[int]) -> tuple[Tensor, dict[str, Tensor]]:
+    def loss(
+        logprobs: Tensor, entropy: Tensor, batch: SegmentBatch, indices: list[int]
+    ) -> tuple[Tensor, dict[str, Tensor]]:
         weights = token_weights(batch.mask, "token", totals)
         if example_weights is not None:
             for row, index in enumerate(indices):

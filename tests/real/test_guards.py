@@ -15,7 +15,7 @@ from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.grpo.update import Updater, WeighedBatch
 from truegold.train.model.distributed import init_distributed
 from truegold.train.model.engine import NotFiniteError, TrainingEngine
-from truegold.train.model.segment import Batch, Segment
+from truegold.train.model.segment import Segment, SegmentBatch
 from truegold.train.objective.weights import CAUSES
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
@@ -37,16 +37,20 @@ SEGMENTS = [
 ]
 
 
-def minus_mean(logprobs: Tensor, entropy: Tensor, batch: Batch, indices: list[int]) -> tuple[Tensor, dict[str, Tensor]]:
+def minus_mean(
+    logprobs: Tensor, entropy: Tensor, batch: SegmentBatch, indices: list[int]
+) -> tuple[Tensor, dict[str, Tensor]]:
     return -(logprobs * batch.mask).mean(), {}
 
 
-def nan_loss(logprobs: Tensor, entropy: Tensor, batch: Batch, indices: list[int]) -> tuple[Tensor, dict[str, Tensor]]:
+def nan_loss(
+    logprobs: Tensor, entropy: Tensor, batch: SegmentBatch, indices: list[int]
+) -> tuple[Tensor, dict[str, Tensor]]:
     return logprobs.mean() * float("nan"), {}
 
 
 def nan_gradient(
-    logprobs: Tensor, entropy: Tensor, batch: Batch, indices: list[int]
+    logprobs: Tensor, entropy: Tensor, batch: SegmentBatch, indices: list[int]
 ) -> tuple[Tensor, dict[str, Tensor]]:
     return (logprobs * 0.0).sum().sqrt(), {}
 

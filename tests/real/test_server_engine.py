@@ -26,7 +26,7 @@ from truegold.train.config.grpo import GrpoConfig, ProbeConfig
 from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment
-from truegold.train.rollout.rollout import Probe, Rollout
+from truegold.train.rollout.rollout import Probe, RolloutSampler
 from truegold.train.rollout.weight_transfer import ServerRollouts
 from truegold.train.sft import negative_log_likelihood
 from truegold.verifiers import ConfigError, GuardError, SetupError
@@ -120,7 +120,7 @@ def test_rollouts_of_a_server_follow_the_trainer_s_weights(url: str, tiny_model:
     engine = ServerRollouts(settings)
     config = GrpoConfig(optimizer=optimizer, engine=settings, probe=ProbeConfig(tokens=12))
     probe = Probe(engine, trainer, config, [list(range(5, 45))] * 4)
-    rollout = Rollout(engine, load_encoder(tiny_model, ChatConfig()), trainer, config.seed, probe)
+    rollout = RolloutSampler(engine, load_encoder(tiny_model, ChatConfig()), trainer, config.seed, probe)
     assert rollout.sync(0).mean_abs < 1e-4
     segments = [Segment((5, 6, 7), tuple(range(8, 30)))]
     for step in range(3):

@@ -19,7 +19,7 @@ from truegold.train.config.models import OptimizerConfig
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment, collate
 from truegold.train.objective.weights import mismatch
-from truegold.train.rollout.rollout import Probe, Rollout
+from truegold.train.rollout.rollout import Probe, RolloutSampler
 from truegold.train.sft import negative_log_likelihood
 from truegold.verifiers import GuardError
 
@@ -48,11 +48,13 @@ def prompts(count: int) -> list[list[int]]:
     return [torch.randint(5, 250, (PROMPT_TOKENS,), generator=generator).tolist() for _ in range(count)]
 
 
-def rollout_of(engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, temperature: float = 1.0) -> Rollout:
+def rollout_of(
+    engine: VllmEngine, trainer: TrainingEngine, tiny_model: Path, temperature: float = 1.0
+) -> RolloutSampler:
     config = GrpoConfig.model_validate(
         {"sampling": {"temperature": temperature}, "optimizer": {"dtype": "float32"}, "probe": {"tokens": 12}}
     )
-    return Rollout(
+    return RolloutSampler(
         engine, load_encoder(tiny_model, ChatConfig()), trainer, config.seed, Probe(engine, trainer, config, prompts(8))
     )
 

@@ -7,7 +7,7 @@ from typing import Any
 from numbered_rows import make_row
 
 from truegold.pipeline.rates.posterior import Beta
-from truegold.synth.budget import Budget, PlannedAttempt
+from truegold.synth.budget import PlannedAttempt, TokenBudget
 from truegold.synth.config import SynthConfig
 from truegold.synth.hard_rows import Attempt, HardRow
 from truegold.synth.strategies import BUILT_IN
@@ -28,12 +28,12 @@ def hard_row(number: int, rate: float = 0.02, suspicion: float = 0.0, **changes:
     return row
 
 
-def budget(*names: str, **settings: Any) -> Budget:
+def budget(*names: str, **settings: Any) -> TokenBudget:
     strategies = [BUILT_IN[name] for name in names]
-    return Budget(SynthConfig.model_validate({"strategies": names, **settings}), strategies)
+    return TokenBudget(SynthConfig.model_validate({"strategies": names, **settings}), strategies)
 
 
-def first(made: Budget, rows: list[HardRow]) -> list[int]:
+def first(made: TokenBudget, rows: list[HardRow]) -> list[int]:
     """The rows of the round, in the order of their promise."""
     return [action.hard.index for action in made.choose(rows, {})]
 

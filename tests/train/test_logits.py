@@ -11,7 +11,7 @@ from architectures import CANNOT_BE_BUILT, served_types, tiny_causal_lm
 from torch import Tensor
 from transformers import LlamaForCausalLM
 
-from truegold.train.model.policy import OwnPath, PlainPath, Policy
+from truegold.train.model.policy import OwnPath, PlainPath, PolicyModel
 from truegold.train.model.segment import Segment, collate
 from truegold.verifiers import SetupError
 
@@ -44,7 +44,7 @@ def transformers_logprobs(causal_lm: Any, segment: Segment) -> Tensor:
 @torch.no_grad()
 def largest_error(causal_lm: Any) -> float:
     """Return how far the trainer's log-probabilities are from transformers' own."""
-    policy = Policy(causal_lm)
+    policy = PolicyModel(causal_lm)
     policy.match_logits()
     segments = some_segments()
     logprobs, _ = policy(collate([[segment] for segment in segments], pad_id=0))
@@ -65,7 +65,7 @@ def test_the_head_alone_gives_other_logprobs_where_a_family_transforms_its_logit
     causal_lm = tiny_causal_lm(model_type)
     segment = some_segments()[0]
     with torch.no_grad():
-        by_head, _ = Policy(causal_lm)(collate([[segment]], pad_id=0))
+        by_head, _ = PolicyModel(causal_lm)(collate([[segment]], pad_id=0))
         assert (by_head[0] - transformers_logprobs(causal_lm, segment)).abs().max() > 100 * SAME
 
 
@@ -73,7 +73,7 @@ def test_the_head_alone_gives_other_logprobs_where_a_family_transforms_its_logit
 @pytest.mark.parametrize("model_type", ["llama", "gemma2", "granite"])
 def test_gradients_are_those_of_the_whole_model(model_type: str, apart: bool) -> None:
     causal_lm, segment = tiny_causal_lm(model_type), some_segments()[0]
-    policy = Policy(causal_lm)
+    policy = PolicyModel(causal_lm)
     policy.match_logits()
     policy.head_apart = apart
     policy(collate([[segment]], pad_id=0))[0].sum().backward()
@@ -86,7 +86,7 @@ def test_gradients_are_those_of_the_whole_model(model_type: str, apart: bool) ->
 
 def test_a_cap_that_small_logits_do_not_feel_is_kept() -> None:
     # A random model's logits are so small that Gemma's cap of 30 changes none; a trained one's are not.
-    policy = Policy(tiny_causal_lm("gemma2", final_logit_softcapping=30.0))
+    policy = PolicyModel(tiny_causal_lm("gemma2", final_logit_softcapping=30.0))
     policy.match_logits()
     assert isinstance(policy._path, OwnPath)
     hidden = 400 * torch.randn(4, 64, generator=torch.Generator().manual_seed(0))
@@ -98,7 +98,7 @@ def test_large_logits_in_bfloat16_are_no_reason_to_refuse_a_model(model_type: st
     causal_lm = tiny_causal_lm(model_type, tie_word_embeddings=False, **LARGE.get(model_type, {})).to(torch.bfloat16)
     with torch.no_grad():
         causal_lm.get_output_embeddings().weight *= 60
-    policy = Policy(causal_lm)
+    policy = PolicyModel(causal_lm)
     policy.match_logits()
     assert isinstance(policy._path, path)
 
@@ -108,7 +108,7 @@ LARGE: dict[str, dict[str, Any]] = {"gemma2": {"final_logit_softcapping": 30.0},
 
 
 def test_models_without_a_transformation_call_the_head_alone() -> None:
-    policy = Policy(tiny_causal_lm("llama"))
+    policy = PolicyModel(tiny_causal_lm("llama"))
     policy.match_logits()
     assert isinstance(policy._path, PlainPath)
 
@@ -125,14 +125,14 @@ class PromptBiasForCausalLM(LlamaForCausalLM):  # type: ignore[misc]
 def test_a_model_whose_logits_are_not_made_of_hidden_states_is_refused_by_name() -> None:
     causal_lm = PromptBiasForCausalLM(tiny_causal_lm("llama").config).eval()
     with pytest.raises(SetupError, match="PromptBiasForCausalLM cannot be trained"):
-        Policy(causal_lm).match_logits()
+        PolicyModel(causal_lm).match_logits()
 
 
 def test_a_model_that_shows_no_output_head_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     causal_lm = tiny_causal_lm("llama")
     monkeypatch.setattr(type(causal_lm), "get_output_embeddings", lambda self: None)
     with pytest.raises(SetupError, match="LlamaForCausalLM cannot be trained"):
-        Policy(causal_lm).match_logits()
+        PolicyModel(causal_lm).match_logits()
 
 
 @pytest.mark.long_run

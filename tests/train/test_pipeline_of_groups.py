@@ -20,7 +20,7 @@ from truegold.train.grpo.asynchronous import LEDGER, Pipeline
 from truegold.train.grpo.feed import Feed
 from truegold.train.grpo.groups import GroupScore
 from truegold.train.rollout.sampler_child import Usage
-from truegold.train.rollout.samplers import Done
+from truegold.train.rollout.samplers import FinishedSample
 
 SIZE, STEP = 2, 3
 """Completions of a group, and groups of a step."""
@@ -44,11 +44,13 @@ class Sampler:
         self.waiting += requests
         self.asked.append(chr(requests[0].prompt[0]))
 
-    def poll(self, timeout_s: float | None = 0.0) -> list[Done]:
+    def poll(self, timeout_s: float | None = 0.0) -> list[FinishedSample]:
         if timeout_s is not None:
             return []
         done, self.waiting = self.waiting[: self.at_a_time], self.waiting[self.at_a_time :]
-        return [Done(request.sample, Completion((1,), (-1.0,), "stop"), ((self.version, 1),)) for request in done]
+        return [
+            FinishedSample(request.sample, Completion((1,), (-1.0,), "stop"), ((self.version, 1),)) for request in done
+        ]
 
 
 def make_pipeline(folder: Path, names: str = "abcdefgh", feed_order: str = "uniform", **settings: Any) -> Pipeline:
@@ -111,7 +113,7 @@ def test_groups_over_the_bound_are_dropped_and_every_group_ends_once(tmp_path: P
 class Hurrying(Sampler):
     """Has everything done by the time it is asked."""
 
-    def poll(self, timeout_s: float | None = 0.0) -> list[Done]:
+    def poll(self, timeout_s: float | None = 0.0) -> list[FinishedSample]:
         return super().poll(None)
 
 

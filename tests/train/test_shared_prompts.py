@@ -10,8 +10,8 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM
 
-from truegold.train.model.policy import Policy, checkpoint_with_cache, keeps_whole_cache
-from truegold.train.model.segment import Batch, Segment, collate, collate_shared, cut_group, shared_batches
+from truegold.train.model.policy import PolicyModel, checkpoint_with_cache, keeps_whole_cache
+from truegold.train.model.segment import Segment, SegmentBatch, collate, collate_shared, cut_group, shared_batches
 
 
 def groups(lengths: list[list[int]], prompts: list[int]) -> list[Segment]:
@@ -31,11 +31,11 @@ SEGMENTS[1] = replace(SEGMENTS[1], sampled=(True,) * 2 + (False,) * 4 + (True,) 
 
 
 @pytest.fixture
-def policy(tiny_model: Path) -> Policy:
-    return Policy(AutoModelForCausalLM.from_pretrained(str(tiny_model), dtype=torch.float32))
+def policy(tiny_model: Path) -> PolicyModel:
+    return PolicyModel(AutoModelForCausalLM.from_pretrained(str(tiny_model), dtype=torch.float32))
 
 
-def test_log_probs_and_entropies_are_those_of_segments_apart(policy: Policy) -> None:
+def test_log_probs_and_entropies_are_those_of_segments_apart(policy: PolicyModel) -> None:
     shared = collate_shared(SEGMENTS, pad_id=0)
     assert shared.prefix is not None
     assert shared.prefix.prompt_index.tolist() == [0, 0, 0, 1, 1, 2]
@@ -48,7 +48,7 @@ def test_log_probs_and_entropies_are_those_of_segments_apart(policy: Policy) -> 
 
 
 @pytest.mark.parametrize("checkpointing", [False, True])
-def test_gradients_are_those_of_segments_apart(policy: Policy, checkpointing: bool) -> None:
+def test_gradients_are_those_of_segments_apart(policy: PolicyModel, checkpointing: bool) -> None:
     weights = torch.randn(len(SEGMENTS), 9, generator=torch.Generator().manual_seed(0))
     expected = gradients(policy, collate([[segment] for segment in SEGMENTS], pad_id=0), weights)
     if checkpointing:
@@ -59,14 +59,14 @@ def test_gradients_are_those_of_segments_apart(policy: Policy, checkpointing: bo
         torch.testing.assert_close(shared_gradients[name], gradient, atol=2e-5, rtol=1e-4)
 
 
-def gradients(policy: Policy, batch: Batch, weights: torch.Tensor) -> dict[str, torch.Tensor]:
+def gradients(policy: PolicyModel, batch: SegmentBatch, weights: torch.Tensor) -> dict[str, torch.Tensor]:
     policy.zero_grad()
     logprobs, _ = policy(batch)
     (logprobs * weights).sum().backward()
     return {name: value.grad for name, value in policy.named_parameters() if value.grad is not None}
 
 
-def test_gradient_checkpointing_keeps_less_of_shared_prompts(policy: Policy) -> None:
+def test_gradient_checkpointing_keeps_less_of_shared_prompts(policy: PolicyModel) -> None:
     kept = []
     for checkpointing in (False, True):
         if checkpointing:
@@ -107,7 +107,7 @@ def test_no_part_of_a_group_is_too_large_unless_it_is_a_single_completion() -> N
     assert list(map(len, shared_batches(many, 5))) == [1] * 20
 
 
-def test_a_model_with_a_sliding_window_keeps_less_than_the_whole_prompt(tiny_model: Path, policy: Policy) -> None:
+def test_a_model_with_a_sliding_window_keeps_less_than_the_whole_prompt(tiny_model: Path, policy: PolicyModel) -> None:
     assert keeps_whole_cache(policy.causal_lm)
     config = AutoConfig.for_model(
         "mistral", vocab_size=64, hidden_size=32, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2,

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator,
 from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConfig, by_type, moved_error
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
-from truegold.train.config.objective import ObjectiveConfig, PassRateBand, lowest_band
+from truegold.train.config.objective import ObjectiveConfig, PassRateBelow, lowest_band
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.guards.table import GUARDS, NOT_THE_POLICY, PROBE, PROMPTS, SEVERITY
 from truegold.verifiers import Term
@@ -205,7 +205,7 @@ class TemperatureSchedule(StageConfig):
     """Steps until `end` is reached."""
 
 
-class TemperatureBand(PassRateBand):
+class TemperatureBand(PassRateBelow):
     """Another temperature for problems that the profile found hard: more attempts that differ."""
 
     temperature: float = Field(gt=0)

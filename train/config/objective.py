@@ -35,14 +35,14 @@ Answer it again in your own words."""
 """What the policy is asked as its own teacher."""
 
 
-class PassRateBand(StageConfig):
+class PassRateBelow(StageConfig):
     """Problems whose pass rate, as the profile measured it, is below a bound."""
 
     pass_rate_below: float = Field(gt=0, le=1)
     """The bound of the pass rate, which itself is outside the band."""
 
 
-Band = TypeVar("Band", bound=PassRateBand)
+Band = TypeVar("Band", bound=PassRateBelow)
 
 
 def lowest_band(bands: Sequence[Band], pass_rate: float | None) -> Band | None:
@@ -51,7 +51,7 @@ def lowest_band(bands: Sequence[Band], pass_rate: float | None) -> Band | None:
     return min(fitting, key=lambda band: band.pass_rate_below, default=None)
 
 
-class AdvantageBand(PassRateBand):
+class AdvantageBand(PassRateBelow):
     """Another kind of advantage for problems that the profile found hard."""
 
     advantage: Advantage

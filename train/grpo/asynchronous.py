@@ -38,9 +38,9 @@ from truegold.train.grpo.groups import (
     StepCompletion,
 )
 from truegold.train.model.distributed import from_first_rank, rank, scattered, world_size
-from truegold.train.rollout.rollout import Rollout
+from truegold.train.rollout.rollout import RolloutSampler
 from truegold.train.rollout.sampler_child import Usage
-from truegold.train.rollout.samplers import Done, SamplerPool
+from truegold.train.rollout.samplers import FinishedSample, SamplerPool
 from truegold.train.turns.episodes import Episode
 
 
@@ -157,7 +157,7 @@ class Pipeline:
 
     feed: Feed
     config: GrpoConfig
-    rollout: Rollout
+    rollout: RolloutSampler
     sampler: SamplerPool
     sampling: SamplingParams
     out_dir: Path
@@ -289,7 +289,7 @@ class Pipeline:
         seeds = [sample_seed(seed, "group", key, row["id"], index) for index in range(size)]
         self.sampler.submit([Request(prompt, seeds[index], key * size + index) for index in range(size)])
 
-    def _take_up(self, finished: Sequence[Done]) -> None:
+    def _take_up(self, finished: Sequence[FinishedSample]) -> None:
         size = self.config.group_size
         for done in finished:
             key, index = divmod(done.sample, size)

@@ -34,9 +34,9 @@ from truegold.train.model.distributed import from_first_rank, rank, world_size
 from truegold.train.model.segment import Segment
 from truegold.train.objective.advantages import advantages
 from truegold.train.objective.weights import Mismatch
-from truegold.train.rollout.rollout import Rollout
+from truegold.train.rollout.rollout import RolloutSampler
 from truegold.train.rollout.sampler_child import Usage
-from truegold.train.rollout.samplers import Done
+from truegold.train.rollout.samplers import FinishedSample
 from truegold.train.turns.template import TurnTemplate
 from truegold.verifiers import BatchVerifier, Item, Reward, Term, Verdict, compose, resolve
 from truegold.verifiers.registry import declared
@@ -165,7 +165,7 @@ class RequestedGroup:
     row: Row
     prompt: tuple[int, ...]
     """Empty where it is of episodes, which have prompts of their own."""
-    done: dict[int, Done] = field(default_factory=dict)
+    done: dict[int, FinishedSample] = field(default_factory=dict)
     """What has been sampled, by its index in the group."""
 
     def staleness(self, version: int) -> int:
@@ -174,7 +174,7 @@ class RequestedGroup:
         # Environments may have spoilt all of its episodes before anything was sampled.
         return version - min(versions, default=version)
 
-    def ordered(self) -> list[Done]:
+    def ordered(self) -> list[FinishedSample]:
         """Return what was sampled, by its index."""
         return [done for _, done in sorted(self.done.items())]
 
@@ -224,7 +224,7 @@ class SampledGroups:
 
     feed: Feed
     config: GrpoConfig
-    rollout: Rollout
+    rollout: RolloutSampler
     scorer: CompletionScorer
     max_tokens: int
     """Tokens of a completion at most."""

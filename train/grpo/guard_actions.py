@@ -21,7 +21,7 @@ from truegold.train.grpo.batch_metrics import Metrics
 from truegold.train.grpo.step import Trainer
 from truegold.train.guards.doctor import ALARMS
 from truegold.train.guards.table import NOT_THE_POLICY, SEVERITY, Action, derived_metrics
-from truegold.train.guards.watch import Alarm, Series, Watch
+from truegold.train.guards.watch import Alarm, GuardWatch, Series
 from truegold.train.model.distributed import barrier, gathered, rank
 from truegold.train.model.engine import TrainingEngine, checkpoint_steps
 from truegold.verifiers import GuardError
@@ -61,7 +61,7 @@ class Responder:
         if any(term.verifier is None and term.weight == 0 for term in trainer.config.reward.terms):
             # The reward is not meant to be about correctness.
             off |= {"reward_sign", "reward_blind", "update_sign", "nothing_teaches"}
-        self.watch = Watch(off)
+        self.watch = GuardWatch(off)
         self._pending: list[Alarm] = []
         self._observed: set[str] = set()
         self._counts = {"roll_back": 0, "skip_step": 0}

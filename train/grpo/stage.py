@@ -56,7 +56,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     from truegold.train.model.distributed import rank
     from truegold.train.model.engine import TrainingEngine
     from truegold.train.model.policy import FrozenPolicy, pad_id
-    from truegold.train.rollout.rollout import Probe, Rollout, build_rollout_engine, check_engine, max_length
+    from truegold.train.rollout.rollout import Probe, RolloutSampler, build_rollout_engine, check_engine, max_length
 
     check_engine(config.engine)
     encoder, longest = load_encoder(inputs["model"], config.chat), max_length(config.engine, config.asynchronous)
@@ -82,7 +82,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     # Only now, since vLLM seeds the generators that this restores.
     first_step, state = engine.load(out_dir / CHECKPOINTS) or (0, None)
     probe = Probe(sampler, engine, config, [ids[:PROBE_PROMPT_TOKENS] for ids in prompts[-config.probe.prompts :]])
-    rollout = Rollout(sampler, encoder, engine, config.seed, probe)
+    rollout = RolloutSampler(sampler, encoder, engine, config.seed, probe)
     rollout.sync(state["weights_version"] if state else 0)
     feed = Feed(
         data.rows, data.reserve, config.feed, group_size=config.group_size, steps=config.steps, seed=config.seed

@@ -43,7 +43,7 @@ from truegold.train.model.distributed import all_sum, gathered, rank, world_size
 from truegold.train.model.engine import NotFiniteError
 from truegold.train.model.segment import Segment
 from truegold.train.objective.weights import Mismatch
-from truegold.train.rollout.rollout import Rollout
+from truegold.train.rollout.rollout import RolloutSampler
 
 
 @dataclass
@@ -54,7 +54,7 @@ class Trainer:
     heldout: Sequence[Row]
     config: GrpoConfig
     updater: Updater
-    rollout: Rollout
+    rollout: RolloutSampler
     groups: GroupSource
     evaluation: SamplingParams
     """How held-out rows are sampled."""
@@ -252,7 +252,9 @@ class Trainer:
         self.groups.restore(state)
 
 
-def make_group_source(feed: Feed, config: GrpoConfig, rollout: Rollout, max_tokens: int, out_dir: Path) -> GroupSource:
+def make_group_source(
+    feed: Feed, config: GrpoConfig, rollout: RolloutSampler, max_tokens: int, out_dir: Path
+) -> GroupSource:
     """Return where a training's groups come from. Raises ConfigError for an environment that cannot be made."""
     scorer = CompletionScorer(config.reward, rollout.encoder)
     answers = SampledGroups(feed, config, rollout, scorer, max_tokens, None)

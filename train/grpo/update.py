@@ -15,7 +15,7 @@ from truegold.train.config.objective import ObjectiveConfig
 from truegold.train.model.distributed import all_sum, gathered
 from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.policy import FrozenPolicy
-from truegold.train.model.segment import Batch, Segment
+from truegold.train.model.segment import Segment, SegmentBatch
 from truegold.train.objective import weights as objective
 from truegold.train.objective.advantages import advantages
 from truegold.train.objective.losses import LOSSES, TokenLoss, kl_penalty
@@ -290,7 +290,7 @@ class StepLoss:
     """`staleness` of each output token, [T], of those of the segments that several versions have sampled."""
 
     def __call__(
-        self, current: Tensor, entropy: Tensor, batch: Batch, indices: list[int]
+        self, current: Tensor, entropy: Tensor, batch: SegmentBatch, indices: list[int]
     ) -> tuple[Tensor, dict[str, Tensor]]:
         config, mask, rollout = self.config, batch.mask, batch.rollout_logprobs
         advantages = self.advantages[indices].to(current)
@@ -354,7 +354,7 @@ class StepLoss:
         self,
         current: Tensor,
         old: Tensor,
-        batch: Batch,
+        batch: SegmentBatch,
         advantages: Tensor,
         joined: Tensor,
         token_loss: Tensor,
@@ -384,7 +384,7 @@ class StepLoss:
         return staleness
 
     def _clip_causes(
-        self, current: Tensor, old: Tensor, batch: Batch, mask: Tensor, advantages: Tensor, indices: list[int]
+        self, current: Tensor, old: Tensor, batch: SegmentBatch, mask: Tensor, advantages: Tensor, indices: list[int]
     ) -> dict[str, Tensor]:
         """Return how many tokens are clipped, and by what; for text that no policy sampled there is nothing to say."""
         sampled = (batch.rollout_logprobs != 0).any(1, keepdim=True)

@@ -22,7 +22,7 @@ from typing import Any
 from truegold.pipeline.report.training import ENDINGS, find_shifts
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.train.guards.table import SEVERITY
-from truegold.train.guards.watch import Alarm, Watch
+from truegold.train.guards.watch import Alarm, GuardWatch
 from truegold.verifiers import ConfigError, GuardError, InputError, SetupError, TruegoldError
 
 SHOWN_SHIFTS = 8
@@ -63,7 +63,7 @@ def recorded_stop(path: Path) -> dict[str, Any] | None:
 
 def replay(log: RunLog) -> list[Alarm]:
     """Return the alarms that a run would have raised, had it been watched; nobody has acted on them."""
-    watch = Watch()
+    watch = GuardWatch()
     return [alarm for step, metrics in log.lines for alarm in watch.observe(step, metrics)]
 
 

@@ -39,7 +39,7 @@ Baseline = Literal["recent", "start", "best", "limit"]
 
 
 @dataclass(frozen=True)
-class Guard:
+class MetricGuard:
     """One line of the table."""
 
     name: str
@@ -72,7 +72,7 @@ class Guard:
 
 
 GUARDS = tuple(
-    Guard(**entry)
+    MetricGuard(**entry)
     for entry in tomllib.loads(files("truegold.train.guards").joinpath("guards.toml").read_text())["guard"]
 )
 """All guards, those of `guards.toml`."""

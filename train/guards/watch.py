@@ -1,6 +1,6 @@
 """Watches the metrics of a run, step after step, by the table of guards: pure, without any knowledge of a trainer.
 
-    watch = Watch()
+    watch = GuardWatch()
     for step, metrics in enumerate(lines):
         for alarm in watch.observe(step, metrics):
             print(alarm.line())
@@ -19,7 +19,7 @@ from statistics import median
 from typing import Any
 
 from truegold.pipeline.report.training import TO_DEVIATION
-from truegold.train.guards.table import GUARDS, SEVERITY, Action, Guard, derived_metrics
+from truegold.train.guards.table import GUARDS, SEVERITY, Action, MetricGuard, derived_metrics
 
 WINDOW = 20
 """The recent baseline is of so many healthy steps."""
@@ -85,12 +85,12 @@ class Series:
 
 
 @dataclass
-class Watch:
+class GuardWatch:
     """The state of all guards."""
 
     off: Collection[str] = ()
     """Names of guards that do not watch, and of actions in whose place there is a warning."""
-    guards: Sequence[Guard] = GUARDS
+    guards: Sequence[MetricGuard] = GUARDS
     series: dict[str, Series] = field(default_factory=dict)
     """By metric."""
     streaks: dict[str, list[int]] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class Watch:
         ]
         return sorted(alarms, key=lambda alarm: -SEVERITY[alarm.action])
 
-    def _bound(self, guard: Guard, values: Mapping[str, float]) -> tuple[float | None, float] | None:
+    def _bound(self, guard: MetricGuard, values: Mapping[str, float]) -> tuple[float | None, float] | None:
         """Return the baseline, if there is one, and the value from which the metric is wrong; None where there is
         nothing yet to compare with."""
         error = values.get(guard.error, 0.0) if guard.error else 0.0
@@ -183,7 +183,9 @@ class Watch:
         distance = max(guard.mads * deviation, guard.floor, ERRORS * error, guard.ratio * abs(baseline))
         return baseline, baseline + distance if guard.direction == "up" else baseline - distance
 
-    def _alarm(self, guard: Guard, step: int, value: float, bound: tuple[float | None, float], since: int) -> Alarm:
+    def _alarm(
+        self, guard: MetricGuard, step: int, value: float, bound: tuple[float | None, float], since: int
+    ) -> Alarm:
         action: Action = "warn" if guard.action in self.off else guard.action
         return Alarm(step, guard.name, action, guard.metric, value, *bound, since, guard.causes, guard.remedy)
 
@@ -199,7 +201,7 @@ class Watch:
         self.latest = dict(state["latest"])
 
 
-def _is_beyond(guard: Guard, value: float, threshold: float) -> bool:
+def _is_beyond(guard: MetricGuard, value: float, threshold: float) -> bool:
     """Say whether a value is wrong; one that is not finite always is."""
     if not math.isfinite(value):
         return True

@@ -36,8 +36,8 @@ from truegold.train.model.distributed import (
     local_device,
     print_note,
 )
-from truegold.train.model.policy import Policy, checkpoint_with_cache, keeps_whole_cache, load_causal_lm, measure
-from truegold.train.model.segment import Batch, Segment, collate, collate_shared, micro_batches, shared_batches
+from truegold.train.model.policy import PolicyModel, checkpoint_with_cache, keeps_whole_cache, load_causal_lm, measure
+from truegold.train.model.segment import Segment, SegmentBatch, collate, collate_shared, micro_batches, shared_batches
 from truegold.train.objective import PerToken
 from truegold.train.objective.weights import Totals
 from truegold.verifiers import ConfigError, GuardError, SetupError
@@ -48,7 +48,7 @@ KEPT_CHECKPOINTS = 2
 GENERATION_CONFIG = "generation_config.json"
 """The model card's sampling settings, handed on as they are."""
 
-LossFunction = Callable[[PerToken, PerToken, Batch, list[int]], tuple[Tensor, dict[str, Tensor]]]
+LossFunction = Callable[[PerToken, PerToken, SegmentBatch, list[int]], tuple[Tensor, dict[str, Tensor]]]
 """Takes log-probabilities, entropies, the batch and the indices of its segments; returns the batch's
 share of the step's loss and the sums over tokens to report."""
 SAME_LOGPROBS = 0.05
@@ -82,7 +82,7 @@ class TrainingEngine:
             causal_lm.enable_input_require_grads()
         if config.lora is not None:
             add_lora(causal_lm, config.lora)
-        policy = Policy(causal_lm).to(local_device())
+        policy = PolicyModel(causal_lm).to(local_device())
         policy.match_logits()
         self._config = config
         self._model = model
@@ -217,7 +217,7 @@ class TrainingEngine:
             )
         return {**metrics, "grad_norm": grad_norm, "lr": lr}
 
-    def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], Batch]]:
+    def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], SegmentBatch]]:
         """Yield micro-batches, as many on every rank: where this one has fewer, batches of one token without
         indices."""
         max_tokens = self._config.micro_batch_tokens
@@ -384,7 +384,7 @@ def _restore_random_states(states: Mapping[str, Tensor]) -> None:
         torch.cuda.set_rng_state(states["cuda"])
 
 
-def _gather_head_at_once(policy: Policy) -> None:
+def _gather_head_at_once(policy: PolicyModel) -> None:
     """Have ZeRO 3 gather the output head when the policy is called, and hold it until that call is over."""
     import deepspeed
 

@@ -1,6 +1,6 @@
 """The policy as the trainer sees it: a causal language model whose forward gives log-probabilities of output tokens.
 
-    log-probabilities, entropies = Policy(load_causal_lm(folder, "bfloat16"))(batch)      both [B, T]
+    log-probabilities, entropies = PolicyModel(load_causal_lm(folder, "bfloat16"))(batch)      both [B, T]
 
 The full [B, L, V] logits are never held: hidden states of the output positions alone go through the output head, a
 chunk of tokens at a time, recomputed in the backward pass. What stands between hidden states and logits is different in
@@ -33,7 +33,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.train.config.models import OptimizerConfig
-from truegold.train.model.segment import Batch, Prefix, Segment, collate, micro_batches
+from truegold.train.model.segment import Prefix, Segment, SegmentBatch, collate, micro_batches
 from truegold.train.objective import AllTokens, PerToken
 from truegold.verifiers import SetupError
 
@@ -58,7 +58,7 @@ def pad_id(encoder: ChatEncoder) -> int:
     return int(encoder.tokenizer.pad_token_id or encoder.stop_token_ids[0])
 
 
-class Policy(nn.Module):
+class PolicyModel(nn.Module):
     """Wraps a Hugging Face causal language model with a base `model` and an `lm_head`."""
 
     head_apart = False
@@ -92,7 +92,7 @@ class Policy(nn.Module):
         """
         return self._path.head(apart or self.head_apart)
 
-    def forward(self, batch: Batch) -> tuple[PerToken, PerToken]:
+    def forward(self, batch: SegmentBatch) -> tuple[PerToken, PerToken]:
         """Return the log-probability of each output token given all before it, and the entropy of that distribution.
 
         Both are float32, 0 where the mask is 0; both of the softmax at each segment's own temperature. The entropy
@@ -116,7 +116,7 @@ class Policy(nn.Module):
         entropy[is_output] = torch.cat([piece[1] for piece in pieces])
         return logprobs, entropy
 
-    def _hidden(self, batch: Batch) -> Float[Tensor, "batch seq hidden"]:
+    def _hidden(self, batch: SegmentBatch) -> Float[Tensor, "batch seq hidden"]:
         """Return the hidden state that each output token is drawn from; anything where the mask is 0."""
         hidden: Tensor = decoder_of(self.causal_lm)(
             input_ids=batch.input_ids,
@@ -129,7 +129,7 @@ class Policy(nn.Module):
         drawn_from: Tensor = hidden[batch.rows.unsqueeze(1), positions.clamp(max=hidden.shape[1] - 1)]
         return drawn_from
 
-    def _hidden_shared(self, batch: Batch, prefix: Prefix) -> Float[Tensor, "batch seq hidden"]:
+    def _hidden_shared(self, batch: SegmentBatch, prefix: Prefix) -> Float[Tensor, "batch seq hidden"]:
         """Return the same, with each prompt computed once. Gradients reach it through its keys and values."""
         decoder = decoder_of(self.causal_lm)
         prompt_cache = PromptCache()
@@ -170,9 +170,9 @@ def _token_logprobs(
 
 @torch.no_grad()
 def measure(
-    policy: Callable[[Batch], tuple[Tensor, Tensor]],
+    policy: Callable[[SegmentBatch], tuple[Tensor, Tensor]],
     segments: Sequence[Segment],
-    batches: Iterable[tuple[list[int], Batch]],
+    batches: Iterable[tuple[list[int], SegmentBatch]],
 ) -> list[tuple[Tensor, Tensor]]:
     """Return each segment's log-probabilities and entropies, [its length] float32 on the CPU, without gradients.
 
@@ -191,7 +191,7 @@ class FrozenPolicy:
     """The checkpoint in folder `model`, whole on every rank and never trained: the reference of the KL penalty."""
 
     def __init__(self, model: Path, config: OptimizerConfig, device: torch.device) -> None:
-        self._policy = Policy(load_causal_lm(model, config.dtype)).to(device).eval()
+        self._policy = PolicyModel(load_causal_lm(model, config.dtype)).to(device).eval()
         self._policy.match_logits()
         self._max_tokens = config.micro_batch_tokens
         self._device = device

@@ -96,7 +96,7 @@ class Prefix:
 
 
 @dataclass(frozen=True)
-class Batch:
+class SegmentBatch:
     """Segments in right-padded rows: one a row, or packed.
 
     With a prefix the prompts are in there, and rows hold output tokens alone, one segment each: attention_mask has the
@@ -124,13 +124,13 @@ class Batch:
     """Each segment's own."""
     prefix: Prefix | None = None
 
-    def to(self, device: torch.device) -> Batch:
+    def to(self, device: torch.device) -> SegmentBatch:
         """Return the same batch on a device."""
         tensors = {name: value.to(device) for name, value in vars(self).items() if value is not None}
         return replace(self, **tensors)
 
 
-def collate(layout: Sequence[Sequence[Segment]], pad_id: int) -> Batch:
+def collate(layout: Sequence[Sequence[Segment]], pad_id: int) -> SegmentBatch:
     """Put rows of segments into one batch, in their order, padded on the right."""
     segments = [segment for row in layout for segment in row]
     packed = len(segments) > len(layout)
@@ -150,7 +150,7 @@ def collate(layout: Sequence[Sequence[Segment]], pad_id: int) -> Batch:
         position_ids[row, start:] = torch.arange(shape[1] - start)
     targets, mask, rollout_logprobs = output_tensors(segments)
     rows, starts = torch.tensor(origins).unbind(1)
-    return Batch(
+    return SegmentBatch(
         input_ids,
         None if packed else attention_mask,
         position_ids if packed else None,
@@ -266,7 +266,7 @@ def _count_tokens(segments: Sequence[Segment], parts: Sequence[Sequence[int]]) -
     return len(parts) * longest_prompt + sum(map(len, parts)) * longest_output
 
 
-def collate_shared(segments: Sequence[Segment], pad_id: int) -> Batch:
+def collate_shared(segments: Sequence[Segment], pad_id: int) -> SegmentBatch:
     """Put segments into one batch, in their order; neighbours with the same prompt share it."""
     prompts: list[tuple[int, ...]] = []
     prompt_index = []
@@ -285,7 +285,7 @@ def collate_shared(segments: Sequence[Segment], pad_id: int) -> Batch:
     lengths = torch.tensor([len(segment.output_ids) for segment in segments])
     # The mask tells what is trained on; what stands between a dialogue's turns is read all the same.
     is_output = torch.arange(targets.shape[1]) < lengths.unsqueeze(1)
-    return Batch(
+    return SegmentBatch(
         torch.where(is_output, targets, pad_id),
         torch.cat([prefix_mask[prompt_index], is_output.long()], dim=1),
         prompt_lengths.unsqueeze(1) + torch.arange(targets.shape[1]),

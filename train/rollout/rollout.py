@@ -48,7 +48,7 @@ def engine_deaths_reported(step: int) -> Iterator[None]:
 
 
 @dataclass
-class Rollout:
+class RolloutSampler:
     """Samples with the weights of the training engine and keeps the two in step."""
 
     engine: RolloutEngine

@@ -166,7 +166,7 @@ class SamplerPool:
         """The share of the streams' time in which every episode waited for its environment, on rank 0."""
         return self.usage.environments_s / max(self.usage.stream_s, 1e-9)
 
-    def poll(self, timeout_s: float | None = 0.0) -> list[Done]:
+    def poll(self, timeout_s: float | None = 0.0) -> list[FinishedSample]:
         """Return what has been finished since the last time. Where that is nothing, wait for it at most `timeout_s`;
         None: as long as it takes."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
@@ -247,7 +247,7 @@ GO_ON = "The same command goes on from the last checkpoint; where it dies again,
 
 
 @dataclass(frozen=True)
-class Done:
+class FinishedSample:
     """What was sampled in the background."""
 
     sample: int
@@ -276,7 +276,7 @@ class Sampler:
         self.process: BaseProcess | None = None
         self._closing_s = setup.turns.deadline_s + MARGIN_S if setup.turns is not None else 0.0
         """How long its environments may take to be closed."""
-        self._done: list[Done] = []
+        self._done: list[FinishedSample] = []
         self._stream: tuple[SamplingParams, bool] | None = None
         context = multiprocessing.get_context("spawn")
         self.connection: Connection
@@ -313,7 +313,7 @@ class Sampler:
         self.outstanding += len(episodes)
         self._send("episodes", list(episodes), tuple(seeded_by))
 
-    def take_done(self) -> list[Done]:
+    def take_done(self) -> list[FinishedSample]:
         """Return what has been finished since the last time, without waiting."""
         while self.connection.poll():
             self._take_message()
@@ -384,7 +384,7 @@ class Sampler:
         if message[0] == "failed":
             raise GuardError(f"The sampling engine failed: {message[1]}", GO_ON, "engine")
         if message[0] == "done":
-            self._done.append(Done(*message[1:]))
+            self._done.append(FinishedSample(*message[1:]))
             return None
         if message[0] == "loaded":
             self.version, self.usage = message[1:]

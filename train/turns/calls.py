@@ -69,7 +69,7 @@ class _Call:
     """The coroutine's, where it is one."""
 
 
-class Calls:
+class EnvironmentCalls:
     """Starts calls and hands out what came of them, in the order in which they end. Used from one thread."""
 
     def __init__(self, deadline_s: float, threads: int = THREADS) -> None:

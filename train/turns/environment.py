@@ -31,7 +31,7 @@ from typing import Any, Protocol, SupportsFloat
 
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.turns import TurnsConfig
-from truegold.train.turns.calls import AnswerError, Calls, describe_error
+from truegold.train.turns.calls import AnswerError, EnvironmentCalls, describe_error
 from truegold.verifiers import ConfigError
 from truegold.verifiers.user_code import load_object, source_digest, split_spelling
 
@@ -265,7 +265,7 @@ def _read_environment(environment: Any, label: str) -> list[dict[str, Any]]:
 
 def _close(environment: Any, deadline_s: float) -> None:
     """Close an environment that has opened no dialogue; what goes wrong in that will be counted in training."""
-    calls = Calls(deadline_s, threads=1)
+    calls = EnvironmentCalls(deadline_s, threads=1)
     calls.start("close", close_environment, environment)
     while calls.pending:
         calls.take_answers(CLOSE_POLL_S)

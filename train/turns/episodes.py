@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, sample_seed
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.turns import TurnsConfig
-from truegold.train.turns.calls import Answer, Calls, describe_error
+from truegold.train.turns.calls import Answer, EnvironmentCalls, describe_error
 from truegold.train.turns.dialogue import Dialogue, Stretches, remind
 from truegold.train.turns.environment import (
     Done,
@@ -225,7 +225,7 @@ class OpenEpisodes:
 
     def __init__(self, runner: EpisodeRunner) -> None:
         self._runner = runner
-        self._calls = Calls(runner.config.deadline_s)
+        self._calls = EnvironmentCalls(runner.config.deadline_s)
         self._clock = _SamplerClock()
         self._open: dict[int, tuple[Episode, Sequence[object]]] = {}
         """Those that go on, with what decides their seeds."""

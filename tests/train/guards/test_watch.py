@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.train.guards.table import GUARDS, Guard
-from truegold.train.guards.watch import Alarm, Watch
+from truegold.train.guards.table import GUARDS, MetricGuard
+from truegold.train.guards.watch import Alarm, GuardWatch
 
 RECORDED = Path(__file__).parents[2] / "data" / "guards"
 Line = dict[str, Any]
@@ -22,8 +22,8 @@ def recorded(name: str) -> list[Line]:
     return [json.loads(line) for line in (RECORDED / f"{name}.jsonl").read_text().splitlines()]
 
 
-def watch_run(lines: list[Line], watch: Watch | None = None) -> list[Alarm]:
-    watch = watch or Watch()
+def watch_run(lines: list[Line], watch: GuardWatch | None = None) -> list[Alarm]:
+    watch = watch or GuardWatch()
     return [
         alarm
         for line in lines
@@ -133,7 +133,7 @@ def test_a_streak_does_not_outlive_a_long_time_without_a_measurement() -> None:
 
 
 def test_a_streak_that_has_ended_before_the_run_is_not_unfinished() -> None:
-    watch = Watch()
+    watch = GuardWatch()
     watch.observe(10, {"reward_gap": -0.1})
     assert [alarm.guard for alarm in watch.unfinished(11)] == ["reward_sign"]
     watch.observe(11, {"reward_gap": None})
@@ -163,14 +163,14 @@ def test_guards_can_be_turned_off_by_name() -> None:
     lines = [{**line, "truncated": 0.9} for line in recorded("healthy")]
     lines[:20] = recorded("healthy")[:20]
     assert {alarm.guard for alarm in watch_run(lines)} == {"truncation"}
-    assert watch_run(lines, Watch(off={"truncation"})) == []
+    assert watch_run(lines, GuardWatch(off={"truncation"})) == []
 
 
 def test_noise_of_small_scale_is_harmless_however_regular_it_was() -> None:
-    guard = Guard("g", "m", "up", "recent", "warn", "", "", floor=0.1, mads=3.0)
+    guard = MetricGuard("g", "m", "up", "recent", "warn", "", "", floor=0.1, mads=3.0)
     quiet = [{"step": step, "m": 0.5} for step in range(30)]
-    assert watch_run([*quiet, {"step": 30, "m": 0.59}], Watch(guards=[guard])) == []
-    assert watch_run([*quiet, {"step": 30, "m": 0.61}], Watch(guards=[guard])) != []
+    assert watch_run([*quiet, {"step": 30, "m": 0.59}], GuardWatch(guards=[guard])) == []
+    assert watch_run([*quiet, {"step": 30, "m": 0.61}], GuardWatch(guards=[guard])) != []
 
 
 def test_nothing_to_learn_is_no_fault_where_all_is_learnt() -> None:
@@ -204,7 +204,7 @@ def test_the_first_pass_rates_are_compared_with_the_profile_s_as_far_as_chance_a
 
 
 def test_an_update_against_a_reward_that_does_not_pay_for_being_right_is_not_the_update_s_fault() -> None:
-    watch = Watch(off={"reward_blind"})
+    watch = GuardWatch(off={"reward_blind"})
     for step in range(5):
         assert watch.observe(step, {"reward_gap": 0.02, "reward_spread": 1.0}) == []
         assert watch.observe(step, {"push_gap": -0.5}) == []
@@ -217,13 +217,13 @@ def test_an_update_against_a_reward_that_does_not_pay_for_being_right_is_not_the
 
 def test_an_action_that_is_off_is_a_warning() -> None:
     lines = recorded("healthy")[:20] + [{**line, "truncated": 0.9} for line in recorded("healthy")[20:30]]
-    assert {(alarm.guard, alarm.action) for alarm in watch_run(lines, Watch(off={"roll_back"}))} == {
+    assert {(alarm.guard, alarm.action) for alarm in watch_run(lines, GuardWatch(off={"roll_back"}))} == {
         ("truncation", "warn")
     }
 
 
 def test_a_step_may_be_observed_in_parts() -> None:
-    whole, parts = Watch(), Watch()
+    whole, parts = GuardWatch(), GuardWatch()
     for line in recorded("rate_x100"):
         metrics = {name: value for name, value in line.items() if name != "step"}
         known = {name: metrics[name] for name in list(metrics)[:8]}
@@ -235,7 +235,7 @@ def test_a_step_may_be_observed_in_parts() -> None:
 @given(st.integers(0, 40))
 def test_a_watch_goes_on_from_its_state(cut: int) -> None:
     lines = recorded("healthy")[:40] + [{**line, "step": line["step"] + 40} for line in recorded("rate_x100")[1:]]
-    first, second = Watch(), Watch()
+    first, second = GuardWatch(), GuardWatch()
     expected = watch_run(lines)
     before = watch_run(lines[:cut], first)
     second.restore(json.loads(json.dumps(first.state())))
@@ -248,7 +248,7 @@ def test_a_value_that_is_wrong_does_not_become_the_rule() -> None:
     assert len(watch_run(lines)) >= 10
 
 
-def _condition(guard: Guard) -> str:
+def _condition(guard: MetricGuard) -> str:
     if guard.against == "limit":
         bound = f"{'above' if guard.direction == 'up' else 'below'} {guard.floor:g}"
     else:

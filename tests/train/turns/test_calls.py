@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from truegold.train.turns.calls import THREAD_NAME, THREADS, Answer, Calls, describe_error
+from truegold.train.turns.calls import THREAD_NAME, THREADS, Answer, EnvironmentCalls, describe_error
 from truegold.train.turns.environment import AnswerError
 from truegold.verifiers import SetupError
 
 
-def take_all(calls: Calls, seconds: float) -> list[Answer]:
+def take_all(calls: EnvironmentCalls, seconds: float) -> list[Answer]:
     answers: list[Answer] = []
     began = time.monotonic()
     while calls.pending and time.monotonic() - began < seconds:
@@ -25,7 +25,7 @@ def take_all(calls: Calls, seconds: float) -> list[Answer]:
 
 
 def test_calls_that_never_return_hold_up_no_other_until_their_deadline() -> None:
-    calls = Calls(deadline_s=30)
+    calls = EnvironmentCalls(deadline_s=30)
     held = threading.Event()
     for key in range(3 * THREADS):
         calls.start(key, held.wait)
@@ -40,7 +40,7 @@ def test_calls_that_never_return_hold_up_no_other_until_their_deadline() -> None
 
 
 def test_an_answer_that_is_taken_at_once_costs_no_thread() -> None:
-    calls = Calls(deadline_s=30, threads=1)
+    calls = EnvironmentCalls(deadline_s=30, threads=1)
     ended = []
 
     class TakenAtOnce:
@@ -61,7 +61,7 @@ def test_an_answer_that_is_taken_at_once_costs_no_thread() -> None:
 
 
 def test_stand_ins_end_with_the_calls_that_they_stood_in_for() -> None:
-    calls = Calls(deadline_s=30)
+    calls = EnvironmentCalls(deadline_s=30)
     held = threading.Event()
     for key in range(2 * THREADS):
         calls.start(key, held.wait)
@@ -76,7 +76,7 @@ def test_stand_ins_end_with_the_calls_that_they_stood_in_for() -> None:
     calls.close()
 
 
-def take_answer_of(calls: Calls, key: str) -> list[Answer]:
+def take_answer_of(calls: EnvironmentCalls, key: str) -> list[Answer]:
     for _ in range(1000):
         answers = [answer for answer in calls.take_answers() if answer.key == key]
         if answers:
@@ -94,7 +94,7 @@ def test_a_coroutine_that_blocks_its_event_loop_holds_up_no_later_one() -> None:
     async def answer() -> int:
         return 1
 
-    calls = Calls(deadline_s=30)
+    calls = EnvironmentCalls(deadline_s=30)
     calls.start("blocked", block)
     began = time.monotonic()
     while not calls.lost_threads and time.monotonic() - began < 10:
@@ -118,7 +118,7 @@ def test_an_environment_that_ends_its_thread_has_raised() -> None:
     async def exit_later() -> Any:
         raise KeyboardInterrupt("enough")
 
-    calls = Calls(deadline_s=5)
+    calls = EnvironmentCalls(deadline_s=5)
     for _ in range(2):
         calls.start("exit", sys.exit, "no more")
         calls.start("unreadable", raise_unreadable)
@@ -152,7 +152,7 @@ def test_an_event_loop_goes_on_whatever_a_coroutine_raises_in_it(how: str) -> No
         return "answer"
 
     background: set[asyncio.Task[None]] = set()
-    calls = Calls(deadline_s=5)
+    calls = EnvironmentCalls(deadline_s=5)
     for key in range(4):
         calls.start(key, answer)
     calls.start("breaks", break_loop)
@@ -174,7 +174,7 @@ def test_an_event_loop_ends_with_its_calls() -> None:
     async def answer() -> int:
         return 1
 
-    calls = Calls(deadline_s=5, threads=1)
+    calls = EnvironmentCalls(deadline_s=5, threads=1)
     calls.start("first", answer)
     assert len(take_all(calls, 4)) == 1
     calls.close()
@@ -187,7 +187,7 @@ def test_an_event_loop_ends_with_its_calls() -> None:
 def test_threads_that_are_lost_do_not_use_up_the_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("truegold.train.turns.calls.MOST_THREADS", 8)
     held = threading.Event()
-    calls = Calls(deadline_s=0.2, threads=2)
+    calls = EnvironmentCalls(deadline_s=0.2, threads=2)
     for key in range(12):
         calls.start(key, held.wait)
     assert all(answer.is_late for answer in take_all(calls, 20))
@@ -214,7 +214,7 @@ def test_a_process_has_an_end_of_threads_that_are_lost(monkeypatch: pytest.Monke
     monkeypatch.setattr("truegold.train.turns.calls.THREAD_NAME", "counted-here")
     monkeypatch.setattr("truegold.train.turns.calls.MOST_ALIVE", 4)
     held = threading.Event()
-    calls = Calls(deadline_s=0.1, threads=1)
+    calls = EnvironmentCalls(deadline_s=0.1, threads=1)
     for key in range(6):
         calls.start(key, held.wait)
     with pytest.raises(SetupError, match="no thread left for calls of environments; 4 calls have never returned"):
@@ -231,7 +231,7 @@ def test_what_is_read_of_an_answer_is_part_of_the_call() -> None:
     async def later(value: str) -> str:
         return value
 
-    calls = Calls(deadline_s=5)
+    calls = EnvironmentCalls(deadline_s=5)
     calls.start("good", lambda: "good", read=read)
     calls.start("bad", lambda: "bad", read=read)
     calls.start("late and good", later, "good", read=read)
