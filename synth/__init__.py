@@ -1,4 +1,4 @@
-"""Where positives for hard problems come from: feedback, reflection, and what is left of an attempt without them."""
+"""Makes positives for hard problems: attempts with feedback or a reflection in the prompt, verified without them."""
 
 from truegold.synth.stage import synth
 

@@ -1,4 +1,4 @@
-"""Which attempts are worth their tokens: those that probably bring a positive to a row that has no other way to one.
+"""Chooses the attempts that are worth their tokens: they probably bring a positive to a row that has no other way.
 
     score = P(positive) x usefulness / expected tokens
 

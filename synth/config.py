@@ -22,7 +22,7 @@ class LeakConfig(StageConfig):
     """A sentence of guidance counts as retold where an output's sentence has this share of the words that only the
     guidance could have brought."""
     mentions: bool = True
-    """Drop outputs that speak of an earlier attempt, of feedback, of a hint, or of whoever gave it."""
+    """Drop outputs that speak of an earlier attempt, of feedback, of a hint, or of its giver."""
     answer_first: bool = True
     """Drop outputs that state their answer and derive it afterwards."""
     min_geometric_weight: float = Field(default=0.3, ge=0, le=1)

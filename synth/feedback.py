@@ -1,4 +1,4 @@
-"""What a failed attempt is told: how its verdict came about, in English or Chinese, and never the gold.
+"""Tells a failed attempt how its verdict came about, in English or Chinese, and never the gold.
 
     the answer 12 was read in "\\boxed{12}", the gold is 15    "Its final answer was read as 12, which is not right."
     the answer (1, 2] where the gold is a number              "... It is an interval, where a number is asked for."

@@ -35,7 +35,7 @@ class LeakReason(StrEnum):
     MENTIONS_ATTEMPT = "mentions_attempt"
     """It speaks of an earlier attempt."""
     MENTIONS_ADVICE = "mentions_advice"
-    """It speaks of feedback, a hint, or of whoever gave it."""
+    """It speaks of feedback, a hint, or of its giver."""
     QUOTES = "quotes_guidance"
     """It repeats the guidance in its words."""
     RETELLS = "retells_guidance"

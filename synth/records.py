@@ -1,4 +1,4 @@
-"""What synthesis hands on: positives on bare prompts, and every attempt that led to them.
+"""The tables of synthesis: positives on bare prompts, and every attempt that led to them.
 
     prompt      "Tom has 12 apples ..."                      what training sees: the problem alone
     output_ids  "12+9=21, 21-5=16 \\boxed{16}"               sampled with a reflection in the prompt

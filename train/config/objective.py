@@ -1,4 +1,4 @@
-"""What the trainer optimises: advantages, loss, corrections, masks and weights. Nothing here imports torch."""
+"""The section `train.objective`: advantages, loss, corrections, masks and weights. Nothing here imports torch."""
 
 from __future__ import annotations
 

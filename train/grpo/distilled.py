@@ -6,7 +6,7 @@
 
 The mean and the spread are those of the sampled members alone (LUFFY, arXiv 2504.14945): with the positive among them a
 group that is all wrong would push its own samples down for something that the policy did not do. lambda falls to 0 as
-the posterior of the row's pass rate rises to `zero_at`: whoever succeeds by himself is taught by himself.
+the posterior of the row's pass rate rises to `zero_at`: a policy that succeeds by itself is taught by its own samples.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which problems come next: an endless stream over the selected rows, the same for every number of ranks.
+"""The feed of problems: an endless stream over the selected rows, the same for every number of ranks.
 
     order: uniform       a fresh permutation of all rows each epoch
     order: curriculum    the same over the easiest third, then two thirds, then all

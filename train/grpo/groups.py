@@ -75,7 +75,7 @@ class StepCompletion:
     """Whether it is in the batch that is trained on."""
     parts: tuple[Segment, ...] = ()
     """Of an episode of several turns: what is trained on. `segment` has all that the policy sampled in it, one turn
-    behind the other, for whatever counts completions."""
+    behind the other, for what counts completions."""
     ending: str | None = None
     """How an episode ended."""
 

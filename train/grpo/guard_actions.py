@@ -1,4 +1,4 @@
-"""What is done where a guard fires: a step is left out, the rate is halved, the run returns to a healthy checkpoint, or
+"""Acts where a guard fires: a step is left out, the rate is halved, the run returns to a healthy checkpoint, or
 it stops. Every action is written to alarms.jsonl with its evidence, and the batches behind it to quarantine/.
 
 A run that returns takes weights and optimizer of the checkpoint and goes on with the next rows, at a lower rate. Steps

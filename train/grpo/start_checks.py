@@ -1,5 +1,14 @@
-"""Before the first step: how many tokens a completion may have, how evaluation samples, and what would quietly spoil a
-run. The rollouts' sampling has nothing to check: only temperature can be set (`config.grpo`)."""
+"""Checks a training before its first step: how many tokens a completion may have, how evaluation samples, what would
+quietly spoil a run, and whether prompts are written as they were in the profile.
+
+    Llama 3.2        what RL was seen to do for this family, and where that was reported
+    <think>          four tokens for this tokenizer; [THINK] would be one
+    chat template    drops the thinking of earlier turns
+    overlong         punished by the term `length` and masked: what is punished is never trained on
+
+Such advice is told at the start, and kept in the stage's record. The rollouts' sampling has nothing to check: only
+temperature can be set (`config.grpo`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which prompts come next in TRL's trainers: a sampler that draws by what is known of each prompt's pass rate.
+"""A sampler for TRL's trainers that draws prompts by what is known of their pass rates.
 
     from truegold.train.grpo.trl_sampler import drawn_by_posterior
     trainer = drawn_by_posterior(GRPOTrainer)(model, reward_funcs=[TruegoldReward()], train_dataset=..., args=...)

@@ -1,4 +1,4 @@
-"""From scored completions to optimizer steps: what each weighs, the loss of a step, and the steps of a batch."""
+"""Turns scored completions into optimizer steps: what each weighs, the loss of a step, and the steps of a batch."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Policy losses, token by token, and the KL penalty.
 
 All losses take advantages of completions, or of their tokens, and return a `TokenLoss`. Throughout, rho =
-exp(current - old). Nothing is aggregated here, and padding holds whatever comes out: `weights.token_weights` are 0
-there.
+exp(current - old). Nothing is aggregated here, and padding holds any value: `weights.token_weights` are 0 there.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What token losses are multiplied by: weights, and masks, which are weights of 0 or 1. None is ever differentiated.
+"""Weights and masks that token losses are multiplied by. A mask is a weight of 0 or 1; none is ever differentiated.
 
     engine_weights         the sampling and the training engine disagree     of a token or a completion
     *_mask, *_outliers     what is left out of the loss                      of a token or a completion
@@ -9,7 +9,7 @@
 `clip_causes` and `mismatch` measure the ratios that the weights are made of.
 
 Shapes: B completions of up to T output tokens, right-padded; `mask` is 1 on sampled tokens and 0 on padding. On padding
-a weight is whatever comes out, except that `token_weights` is 0 there.
+a weight has any value, except that `token_weights` is 0 there.
 """
 
 from __future__ import annotations
@@ -218,8 +218,8 @@ def token_weights(
 def aggregate(values: PerToken, mask: PerToken, kind: Aggregation, constant: int | None = None) -> Tensor:
     """Aggregate the token losses of a batch in one piece to a scalar.
 
-    A training step goes through its batch in parts and weighs each by `token_weights`; this is for whoever has the
-    batch whole, as `benchmarks/loss_fixture.py` has when it compares with the reference values.
+    A training step goes through its batch in parts and weighs each by `token_weights`; this is for a batch in
+    one piece, as `benchmarks/loss_fixture.py` compares it with the reference values.
     """
     weights = token_weights(mask, kind, Totals.from_mask(mask), constant)
     return (values.where(mask > 0, 0) * weights).sum()

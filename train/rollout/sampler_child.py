@@ -1,7 +1,7 @@
-"""What samples beside the trainer: an engine, the requests or episodes that wait, and weights that arrive meanwhile.
+"""Samples beside the trainer: an engine, the requests or episodes that wait, and weights that arrive meanwhile.
 
 It is vLLM in a process of its own, or what asks a vLLM server in a thread of the trainer's. It reads messages and
-answers them, one after another (`call`), or samples whatever is asked for until it is to pause (`stream`). In a stream
+answers them, one after another (`call`), or samples what is asked for until it is to pause (`stream`). In a stream
 weights are taken between two of the engine's steps: at once, so that completions go on under the new ones and know
 which token is whose, or when those that were begun are done. Episodes are played here, from turn to turn, so that no
 turn waits for the trainer.
@@ -121,7 +121,7 @@ class Outbox:
             try:
                 self._connection.send(message)
             except OSError:
-                # The trainer has gone, as whoever reads from it sees too.
+                # The trainer has gone, as the reader of its messages sees too.
                 return
             except Exception as error:
                 line = f"What was sampled cannot be sent: {type(error).__name__}: {error}"

@@ -108,7 +108,7 @@ class EnvironmentCalls:
         """Start a call; its answer has this key.
 
         read: makes the answer's value of what the function returns or, where that is awaitable, of what that yields.
-        It is part of the call, since what it reads may be code of whoever wrote the function.
+        It is part of the call, since what it reads may be code of the function's author.
         """
         call = _Call(key, function, arguments, read)
         self._running[key] = call

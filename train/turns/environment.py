@@ -1,4 +1,4 @@
-"""What an environment is: it opens a dialogue about a row, and answers each turn of the model's.
+"""Environments: each opens a dialogue about a row, and answers each turn of the model's.
 
     class Guess:
         def reset(self, row):
@@ -164,7 +164,7 @@ def read_tools(environment: Environment) -> list[dict[str, Any]]:
 
 
 def check_messages(messages: object) -> list[Message]:
-    """Return messages as plain values, which whoever made them may change later.
+    """Return messages as plain values: a copy, since the environment may change its own later.
 
     Raises AnswerError, with what is wrong, for anything else.
     """

@@ -1,4 +1,4 @@
-"""Many episodes at once: the engine samples whatever turn is next, while environments answer elsewhere.
+"""Many episodes at once: the engine samples the turn that is next, while environments answer elsewhere.
 
 An environment that raises, hangs, or returns what cannot be used ends its own episode, which could not be judged then;
 the others go on. What the model writes is never its environment's fault, or a policy could learn to have its bad

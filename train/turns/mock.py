@@ -55,8 +55,8 @@ class UnknownActionError(LookupError):
 class Recorder:
     """An environment that writes down what another one answers: one line an episode, when it is over.
 
-    What whoever plays it would refuse, such as a message without a role, is handed on and not recorded; the record ends
-    before it.
+    An answer that training would refuse, such as a message without a role, is handed on and not recorded; the record
+    ends before it.
     """
 
     _lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""What a chat template does to the past, and how a model thinks: what multi-turn training has to respect.
+"""Profiles a chat template: what it does to earlier turns, and how the model thinks.
 
     truegold template MODEL
 
