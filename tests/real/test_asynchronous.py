@@ -184,9 +184,9 @@ def test_weights_in_flight_leave_each_token_with_its_version(pool: SamplerPool, 
 
 
 def test_generate_interrupts_the_background_and_loses_nothing(pool: SamplerPool) -> None:
-    alone = pool.generate([(5, 6), (5, 7), (5, 6)], LONG, [3, 4, 5])
+    alone = pool.generate([(5, 6), (5, 7), (5, 6)], [LONG] * 3, [3, 4, 5])
     pool.submit([Request((8, 9, 10), index, 100 + index) for index in range(5)])
-    assert pool.generate([(5, 6), (5, 7), (5, 6)], LONG, [3, 4, 5]) == alone
+    assert pool.generate([(5, 6), (5, 7), (5, 6)], [LONG] * 3, [3, 4, 5]) == alone
     done = []
     while len(done) < 5:
         done += pool.poll(None)
@@ -195,7 +195,7 @@ def test_generate_interrupts_the_background_and_loses_nothing(pool: SamplerPool)
 
 def test_what_samplers_hold_is_seen_in_one_that_differs(pool: SamplerPool, tiny_model: Path) -> None:
     pool.update_weights(weights(tiny_model, 1.0), 2)
-    pool.generate([(5, 6)], LONG, [3])
+    pool.generate([(5, 6)], [LONG], [3])
     held = dict(weights(tiny_model, 1.0))
 
     def differing() -> list[str]:
@@ -217,4 +217,4 @@ def test_a_sampler_that_dies_is_named(pool: SamplerPool) -> None:
     assert pool.samplers[1].process is not None
     os.kill(pool.samplers[1].process.pid or 0, signal.SIGKILL)
     with pytest.raises(GuardError, match=r"The sampling process died \(exit code -9\)"):
-        pool.generate([(5, 6), (7, 8)], SamplingParams(max_tokens=4), [0, 1])
+        pool.generate([(5, 6), (7, 8)], [SamplingParams(max_tokens=4)] * 2, [0, 1])

@@ -44,8 +44,6 @@ class SamplerPool:
         """Start the samplers on rank 0. weights_dir: the folder that weights pass through, where it is not one in
         memory."""
         self.samplers: list[Sampler] = []
-        self.version = 0
-        """The version of the weights that were sent last."""
         self._folder: Path | None = None
         self._lock: int | None = None
         """What holds the folder."""
@@ -59,15 +57,11 @@ class SamplerPool:
     # What every rank calls.
 
     def generate(
-        self,
-        prompts: Sequence[Sequence[int]],
-        sampling: SamplingParams | Sequence[SamplingParams],
-        seeds: Sequence[int],
+        self, prompts: Sequence[Sequence[int]], sampling: Sequence[SamplingParams], seeds: Sequence[int]
     ) -> list[Completion]:
         """Sample one completion for each prompt of this rank, in order; what runs in the background pauses."""
         check_room(prompts, self.max_model_len)
-        params = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
-        local = list(zip(map(tuple, prompts), params, seeds, strict=True))
+        local = list(zip(map(tuple, prompts), sampling, seeds, strict=True))
         completions: list[Completion] = self._spread(
             local, lambda asked: asked[0], lambda part: ("generate", *map(list, zip(*part, strict=True)))
         )
@@ -84,7 +78,6 @@ class SamplerPool:
 
     def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
         """Send new weights; in the background they are loaded when it is their time, else before this returns."""
-        self.version = version
         if self._folder is None:
             # Under ZeRO 3 each tensor is gathered from all ranks.
             for _ in named_tensors:
