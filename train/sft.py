@@ -109,17 +109,8 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
             if (step + 1) % config.checkpoint_every == 0 and step + 1 < len(steps):
                 engine.save(out_dir / CHECKPOINTS, step + 1, {})
     engine.export(out_dir / "checkpoint", encoder.tokenizer)
-    return StageReport(
-        len(examples),
-        len(fitting),
-        counts,
-        {
-            "steps": len(steps),
-            "final_loss": round(loss, 4) if steps else None,
-            "packed": packed,
-            "changes": changes_of(out_dir),
-        },
-    )
+    facts = {"steps": len(steps), "final_loss": round(loss, 4) if steps else None, "packed": packed}
+    return StageReport(len(examples), len(fitting), counts, facts | {"changes": changes_of(out_dir)})
 
 
 def distilled_weights(

@@ -70,16 +70,8 @@ def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term])
     ]
     rewards = [score.reward.value for score in scores]
     judged = [reward for reward in rewards if reward is not None]
-    right, wrong = (
-        _mean(
-            [
-                score.reward.value
-                for score in scores
-                if score.correct.score is not None and score.correct.passed == passed
-            ]
-        )
-        for passed in (True, False)
-    )
+    known = [(score.correct.passed, score.reward.value) for score in scores if score.correct.score is not None]
+    right, wrong = (_mean([reward for passed, reward in known if passed == kind]) for kind in (True, False))
     metrics = {
         "pass_rate": _mean([None if score is None else float(score == 1.0) for score in correct_scores]),
         "profile_pass_rate": _mean([completion.row.get("pass_rate") for completion in completions]),

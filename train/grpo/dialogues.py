@@ -166,12 +166,7 @@ class DialogueGroups(SampledGroups):
         """
         if rank() != 0:
             return
-        drifts = [
-            (episode, drift)
-            for episode in episodes
-            if episode.dialogue is not None
-            for drift in episode.dialogue.drifts
-        ]
+        drifts = [(episode, drift) for episode in episodes if episode.dialogue for drift in episode.dialogue.drifts]
         if not drifts:
             return
         tokenizer = self.template.tokenizer

@@ -6,6 +6,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
+from math import nan
 
 import torch
 from pydantic import ValidationError
@@ -53,15 +54,8 @@ def weigh_segments(segments: Sequence[Segment], config: ObjectiveConfig, kinds: 
     Negatives are weighted down after the masks, and then positives up, by what is left.
     """
     local_records = [
-        (
-            segment.group,
-            float("nan") if segment.reward is None else segment.reward,
-            segment.right,
-            segment.sampled_tokens,
-            segment.truncated,
-            kind,
-        )
-        for segment, kind in zip(segments, kinds, strict=True)
+        (each.group, nan if each.reward is None else each.reward, each.right, each.sampled_tokens, each.truncated, kind)
+        for each, kind in zip(segments, kinds, strict=True)
     ]
     records_of_ranks = gathered(local_records)
     if not any(records_of_ranks):

@@ -168,12 +168,6 @@ class EpisodeRunner:
             episode.ending, episode.error = Ending.ERROR, describe_error(error)
         return False
 
-    def take_up_closed(self, row: Row, answer: Answer) -> None:
-        """Take note of whether an environment could be closed."""
-        if answer.error is None:
-            return
-        self.faults += EnvironmentFaults(close_errors=1, first_close_error=f"{row['id']}: {answer.error}")
-
     def _go_on(self, episode: Episode, value: Reply | Done) -> bool:
         if isinstance(value, Done):
             episode.turn_scores.append(value.turn_score)
@@ -309,8 +303,9 @@ class OpenEpisodes:
         answers = self._calls.take_answers(wait_s)
         self._runner.faults += EnvironmentFaults(self._calls.lost_threads - lost_threads)
         for answer in answers:
-            if isinstance(answer.key, _Closing):
-                self._runner.take_up_closed(answer.key.row, answer)
+            if isinstance(answer.key, _Closing) and answer.error is not None:
+                what = f"{answer.key.row['id']}: {answer.error}"
+                self._runner.faults += EnvironmentFaults(close_errors=1, first_close_error=what)
         return answers
 
     def _end(self, key: int) -> None:
