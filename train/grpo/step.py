@@ -94,7 +94,7 @@ class Trainer:
         metrics = measure_batch(completions, scores, entered, config.reward.composition, self.rollout.encoder)
         metrics |= weighed.metrics | feed_metrics
         metrics |= {
-            "trained_completions": all_sum(sum(done.trained for done in completions))[0] + joining,
+            "trained_completions": float(all_sum(sum(done.trained for done in completions))[0] + joining),
             "distilled_members": float(joining),
             "staleness": float(version - self.rollout.version),
             "canaries_changed": self.canaries.check(completions if config.turns is None else ()),
