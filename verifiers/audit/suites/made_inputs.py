@@ -290,22 +290,21 @@ def _vary_text(text: str, shape: Shape, rng: random.Random) -> str:
 def _edit(
     elements: list[T], pool: Sequence[T], longest: int, vary_item: Callable[[T], T], rng: random.Random
 ) -> list[T]:
-    """Return a list with an item dropped, doubled, moved, taken from elsewhere or varied."""
+    """Return a list with an item dropped, doubled, moved, taken from elsewhere or varied, or the list reversed."""
     edited, has_room = list(elements), len(elements) < longest
     index = rng.randrange(len(elements)) if elements else 0
-    match rng.randrange(12):  # Half of the edits vary an item.
+    match rng.randrange(6):
         case 0 if elements:
             del edited[index]
         case 1 if elements and has_room:
-            edited.insert(rng.randrange(len(elements) + 1), elements[index])
-        case 2:
-            rng.shuffle(edited)
-        case 3:
-            edited.reverse()
-        case 4 if has_room:
+            edited.insert(index, elements[index])
+        case 2 if has_room:
             edited.insert(index, rng.choice(pool))
-        case 5 if len(elements) > 2:
-            edited = edited[index:]
+        case 3 if len(elements) > 1:
+            other = rng.randrange(len(elements))
+            edited[index], edited[other] = edited[other], edited[index]
+        case 4:
+            edited.reverse()
         case _ if elements:
             edited[index] = vary_item(elements[index])
     return edited
