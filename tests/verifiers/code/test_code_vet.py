@@ -196,7 +196,7 @@ def test_two_vettings_say_the_same() -> None:
 
 
 def test_trouble_of_the_sandbox_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: Sandbox, jobs: object) -> None:
+    def fail(self: Sandbox, jobs: object, piped: bool) -> None:
         raise SandboxError("gone")
 
     monkeypatch.setattr(Sandbox, "_run", fail)
