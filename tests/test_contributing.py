@@ -74,14 +74,14 @@ def test_every_kind_of_file_can_be_configured() -> None:
 
 def test_add_a_rule(tree: Path) -> None:
     rules = tree / "pipeline/flag/rules"
-    with (rules / "wholeness.py").open("a") as file:
+    with (rules / "incomplete_prompts.py").open("a") as file:
         file.write(
             '\n\n@detector("shouting", version="1")\ndef shouting(row: Row) -> list[Finding]:\n'
             '    """Flag a prompt in capitals."""\n    if not row["prompt"].isupper():\n        return []\n'
             '    return [Finding("shouting", 0.6, {"prompt": row["prompt"][:80]})]\n'
         )
     change(rules / "registry.py", "    for rule in (\n", "    for rule in (\n        shouting,\n")
-    change(rules / "registry.py", "rules.wholeness import ", "rules.wholeness import shouting, ")
+    change(rules / "registry.py", "rules.incomplete_prompts import ", "rules.incomplete_prompts import shouting, ")
     code = (
         "from truegold import pipeline\n"
         "rows = [{'question': 'WHAT IS 1 + 1? THINK HARD.', 'answer': '2'}]\n"

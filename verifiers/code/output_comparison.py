@@ -124,7 +124,7 @@ def tolerance_options(error: float, is_relative: bool) -> dict[str, float]:
 def read_spec(spec: object, field: str) -> tuple[str, dict[str, Json]]:
     """Return the type and the options of a checker. Raises `BadSuite` where spec is none. field: how messages name it.
 
-    Programs are accepted here: only whoever runs one can tell whether it is a checker.
+    Programs are accepted here: only running one tells whether it is a checker.
     """
     kind, options = checker_options(spec, field, _PRESETS, "tokens")
     known = _OPTIONS.get(kind, _TOKEN_OPTIONS)
@@ -335,7 +335,7 @@ def first_difference(
 
 
 class _Units:
-    """The tokens or lines of one side, of which `units` are what is left of the current chunk."""
+    """The tokens or lines of one side. `units` are what is left of the current chunk."""
 
     def __init__(self, chunks: Iterator[list[str]]) -> None:
         self.chunks = chunks

@@ -218,7 +218,7 @@ class Conversation:
             while unsent:
                 unsent = unsent[self._out.write(unsent) or 0 :]
         except BrokenPipeError:
-            # The parent is gone, and with it whoever could use a reply.
+            # The parent is gone, and nobody else could use a reply.
             os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""What can go wrong for a user, in one vocabulary.
+"""Names what can go wrong for a user, in one vocabulary.
 
 A bad row is data and never raises: it lands in a rejects file, a ledger or a verdict. These exceptions are for what
 stops a command. Each carries one line that says what happened and, where there is one, the line that mends it; the

@@ -1,4 +1,4 @@
-"""What programming languages are called, and which edition of one is meant.
+"""Names programming languages and their editions, however they are spelled.
 
     language_name("Python3")   "python"        language_name("c++20")        "cpp"
     language_name("Haskell")   "haskell"       language_name("")             ""

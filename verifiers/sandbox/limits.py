@@ -1,4 +1,4 @@
-"""What a program under test may use: every limit that the sandbox sets.
+"""Sets what a program under test may use: every limit of the sandbox.
 
     Limits(cpu_s=2)              two seconds of CPU time, the rest as usual
     Limits(memory_mb=0)          ValueError: memory_mb must be a whole number from 4 to 1048576, got 0
@@ -29,7 +29,7 @@ CPU_S_BOUNDS = (0.01, 3_600.0)
 
 MEMORY_MB_BOUNDS = (4, 2**20)
 OUTPUT_MB_BOUNDS = (1e-6, 1_024.0)
-"""The output is held in memory by whoever compares it."""
+"""The output is held in memory while it is compared."""
 
 THREADS_BOUNDS = (1, 4_096)
 

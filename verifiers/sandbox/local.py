@@ -45,7 +45,7 @@ _GROUP, _OTHERS = stat.S_IRGRP | stat.S_IXGRP, stat.S_IROTH | stat.S_IXOTH
 
 
 def installed_languages() -> list[str]:
-    """Return the languages of which programs can run on this machine."""
+    """Return the languages whose programs can run on this machine."""
     return sorted({PYTHON, *available_toolchains()})
 
 
@@ -260,7 +260,7 @@ class Ready:
     def converse(
         self, script: Ready, files: Mapping[str, bytes], collect: Sequence[str]
     ) -> tuple[Execution, Execution, Mapping[str, bytes]]:
-        """Run it at the same time as a script, each of which reads what the other one prints.
+        """Run it at the same time as a script; each reads what the other one prints.
 
         The end of the script is the end of both. files: what the script finds besides its own. collect: the files that
         it hands back where it ends well, which only native programs can; they come third.

@@ -282,7 +282,7 @@ def fill_go_cache(folder: Path, tool: str, environment: Mapping[str, str]) -> No
     """
     if (folder / _DONE).exists():
         return
-    # Whoever cannot write there finds what another user has put there, or nothing.
+    # A user who cannot write there finds what another one has put there, or nothing.
     with contextlib.suppress(OSError), (folder / "truegold-lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if (folder / _DONE).exists():

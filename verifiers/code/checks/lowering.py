@@ -125,7 +125,7 @@ class _Statements:
         self._body(tree.body)
         check = self.scope.get("check")
         if isinstance(check, _Helper) and not check.called and len(check.node.args.args) == 1:
-            # The convention of HumanEval: whoever runs the tests calls check(entry point).
+            # The convention of HumanEval: the runner of the tests calls check(entry point).
             if self._names.entry_point is None:
                 raise CannotLower("check(candidate) without an entry point")
             self._run(check, [SolutionFunction(self._names.entry_point)])
@@ -226,7 +226,7 @@ class _Statements:
         term = self.expressions.term(value)
         made = len(self.expressions.calls)
         if isinstance(target, ast.Name) and made == before + 1 and term.needs == {before}:
-            # Where the call raises, so do the tests, whatever becomes of the name.
+            # Where the call raises, so do the tests, whether or not the name is used.
             self._add(target, before, None)
             is_bare = self.expressions.target(value.func) is not None if isinstance(value, ast.Call) else False
             if not is_bare:

@@ -374,7 +374,7 @@ def _rust_head(source: str) -> str:
 
 
 def _rust_argument(written: str, index: int) -> tuple[str, str]:
-    """Return the type of which a variable holds an argument, and how the variable is passed."""
+    """Return the type of the variable that holds an argument, and how the variable is passed."""
     reference = re.match(r"&\s*(?:'\w+\s*)?(mut\s+)?", written)
     if reference is None:
         return written, f"given_{index}"

@@ -64,7 +64,7 @@ LIST_PARTS, OBJECT_PARTS = 4, 12
 """What lists and objects count, beside their items: about the memory and the time that they take."""
 
 BYTES_A_PART = 4
-"""Stops integers of thousands of digits, of which each byte takes as long as a short item."""
+"""Stops integers of thousands of digits: each byte of one takes as long as a short item."""
 
 TOO_LARGE = "ResultTooLarge"
 """What a call is taken to have raised whose result does not fit, here or where it was made."""

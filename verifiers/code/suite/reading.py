@@ -157,7 +157,7 @@ MAX_CODE_CHARS = 4 * 2**20
 MAX_CODECS = 64
 
 MAX_NAMED = 4
-"""Tests that are not run, of which a message names this many."""
+"""How many of the tests that are not run a message names."""
 
 SUITE_OPTIONS = (
     *("type", "cases", "code", "language", "limits", "checker", "interactor", "files", "entry_point", "prelude"),
@@ -179,7 +179,7 @@ def read_suite(info: Mapping[str, Json]) -> Suite:
 
 
 def check_options(options: Mapping[str, Json]) -> None:
-    """Raise `BadSuite` for what `info` says of every suite, whatever its tests are."""
+    """Raise `BadSuite` for what `info` says of every suite, apart from its tests."""
     _language(options)
     _limits(options)
     _codecs(options, "")

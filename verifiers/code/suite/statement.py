@@ -1,4 +1,4 @@
-"""What a problem's text says about how answers are judged, in English or Chinese.
+"""Reads what a problem's text says about how answers are judged, in English or Chinese.
 
     "If there are several answers, print any of them."          several_answers
     "You can print each letter in any case."                    any_case

@@ -30,7 +30,7 @@ class NotDefined(LookupError):
 
 
 def load(prelude: str, program: str) -> dict[str, Value]:
-    """Run both and return their namespace. Whatever they raise, `SystemExit` too, passes through."""
+    """Run both and return their namespace. What they raise, `SystemExit` too, passes through."""
     module = ModuleType(MODULE)
     module.__file__ = PROGRAM_FILE
     sys.modules[MODULE] = sys.modules["__main__"] = module

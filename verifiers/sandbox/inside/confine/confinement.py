@@ -9,7 +9,7 @@ A zygote enters a tier once, for all its jobs:
 
 Each forked process then moves into a box of its own and gives up its capabilities, the file system (Landlock), its
 descriptors and most system calls (seccomp), none of which it can take back. The steps are prepared as C calls before
-the fork: whatever Python object a forked process touches is a page that the kernel has to copy, and those copies are
+the fork: each Python object that a forked process touches is a page that the kernel has to copy, and those copies are
 most of what a short job costs.
 
 Resource limits are set before the fork as well, and the filter lets nobody change them: `setrlimit` succeeds and does

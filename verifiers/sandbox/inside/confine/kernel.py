@@ -3,7 +3,7 @@
 Every function raises OSError with the call's name where the kernel says no. They work on Linux only, and the module can
 be imported anywhere.
 
-Landlock leaves a process the folders that it may still open, whoever its user is. A rule set is made once and each job
+Landlock leaves a process the folders that it may still open, for any user. A rule set is made once and each job
 binds itself to it. It also forbids TCP, signals to processes outside and abstract sockets, where the kernel knows these
 (ABI 4 and 6). Landlock does not guard modes, owners and times, nor `truncate` before ABI 3: the seccomp filter does.
 

@@ -5,8 +5,8 @@ An allow-list, so that a call which a later kernel adds is denied from the start
 message queues, keyrings, io_uring, memfd_create, userfaultfd, bpf, perf events, mounting, namespaces, pidfds. `kill`
 reaches the process itself and nobody else; `fork` and `execve` exist for native programs only, threads for all.
 
-The filter is classic BPF as in seccomp(2). When it is installed the kernel finds out which calls pass whatever their
-arguments are, and does not run the filter for them.
+The filter is classic BPF as in seccomp(2). When it is installed the kernel finds out which calls pass with all
+arguments, and does not run the filter for them.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ TICK_S = 0.02
 """How often limits are looked at once a job has run for as long."""
 
 WALL_FACTOR = 20.0
-"""A job ends after so many times its CPU and waiting limits, whatever it did. Where /proc shows its processes it has
-then neither waited nor computed for long: the machine is too busy to say anything about it."""
+"""A job ends after so many times its CPU and waiting limits, even where it did nothing. Where /proc shows its processes
+it has then neither waited nor computed for long: the machine is too busy to say anything about it."""
 
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 """The unit in which /proc gives the CPU time of ended children."""
@@ -30,7 +30,7 @@ MAX_ORPHANS = 10_000
 """Stops a job that multiplies faster than it is killed from keeping its seat for ever."""
 
 BLOCK_BYTES, ENTRY_BYTES = 512, 2**16
-"""Sizes that the usage of a box is counted in. An entry counts as 64 KB whatever is in it, so that a thousand of them
+"""Sizes that the usage of a box is counted in. An entry counts as 64 KB, empty or not, so that a thousand of them
 are the limit, as in a box that is mounted."""
 
 MAX_FOLDERS = 200

@@ -36,13 +36,8 @@ BOX_ENTRIES = 1000
 """Files and folders in a box. Stops millions of empty files, which take kernel memory and no space."""
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
-_SETTINGS = (
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/alternatives",
-    "/etc/localtime",
-    "/etc/ssl/openssl.cnf",
+_SETTINGS = tuple(
+    f"/etc/{name}" for name in "ld.so.cache ld.so.conf ld.so.conf.d alternatives localtime ssl/openssl.cnf".split()
 )
 _MADE_UP = {
     "/etc/passwd": "solution:x:1000:1000::/tmp:/bin/sh\n",
@@ -64,7 +59,7 @@ _PROC = "/proc"
 
 def interpreter_paths() -> list[str]:
     """Return the folders that this interpreter and its packages need, without those of editable installs."""
-    import site  # What these load is of no use to whoever runs jobs, and would be part of each of them.
+    import site  # What these load is of no use to jobs, and would be part of each of them.
     import sysconfig
 
     folders = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *site.getsitepackages()]

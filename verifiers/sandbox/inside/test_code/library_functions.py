@@ -1,6 +1,6 @@
 """The names in test code that mean a library's function without being imported, because its author had it at hand.
 
-    assert isclose(f(2), 4.5)         math's, whatever the solution calls so: it would say that everything is close
+    assert isclose(f(2), 4.5)         math's, and not the solution's, which would say that everything is close
     assert sqrt(16) == 4              the solution's: nothing else is tested here
 
 The names are a closed list, of those that mean the same to everybody. Test code that defines or imports one means that.

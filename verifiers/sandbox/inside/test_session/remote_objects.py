@@ -1,4 +1,4 @@
-"""What test code holds in place of the solution's functions, classes and instances, and how values travel to them.
+"""Stands in for the solution's functions, classes and instances in test code, and carries values to them.
 
     candidate(3)         a call in the solution's process
     stack = Stack()      an object whose class has the name, the bases and the methods of the solution's class

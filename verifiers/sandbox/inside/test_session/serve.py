@@ -7,7 +7,7 @@
     ["take", changes]  ["changes"]                     ["changes", changes]: of lent containers (`Lender`)
     ["name", "helper"]  ["entry", "Solution().twoSum"]  ["public"]
 
-Objects are named by their handles (`Handles`). args is a tuple, of which the last ones belong to the keyword arguments
+Objects are named by their handles (`Handles`). args is a tuple, whose last items belong to the keyword arguments
 in `names`. `changed` answers a call that had mutable arguments (`shared_objects.contents`), and returned None or was
 made with `true`, for tests that look at its arguments afterwards (`ArgumentUse`). While a function runs it may call
 functions of the test code: ["callback", index, args, names]. The answer is ["value", value] or ["raise", class, args],
@@ -151,7 +151,7 @@ class _Server:
         result = function(*values[:first], **dict(zip(names, values[first:], strict=True)))
         if type(result) is CoroutineType:
             result = run_coroutine(result)
-        # An instance that the test code made stays one, whatever it derives from.
+        # An instance that the test code made stays one, also where it derives from a builtin type.
         is_new_instance = isinstance(function, type) and isinstance(result, function)
         if objects and (keep or result is None):
             known = {id(value): index for index, value in enumerate(objects)}

@@ -1,6 +1,6 @@
 """Sends the test code's requests to the solution's process, one after the other.
 
-Everything that arrives is the solution's word. Whatever is not a well-formed answer ends the session: `broken_reason`
+Everything that arrives is the solution's word. What is not a well-formed answer ends the session: `broken_reason`
 says why, the pending call raises `SolutionGone`, and so does every later one. Test code that swallows that exception
 gains nothing by it, because a run whose session is broken has failed.
 

@@ -16,7 +16,7 @@ Finds the names that test code does not define itself: in the solution, by way o
 
     assert add(1, 2) == 3            a remote object, for the solution's `add`
     from solution import add         the same; `main`, `your_module`, `my_solution` ... are the solution as well
-    math.isclose(add(1, 2), 3)       the module `math`, whatever the solution calls so
+    math.isclose(add(1, 2), 3)       the module `math`, also where the solution has one
     isclose(add(1, 2), 3)            that of `math` as well (`library_functions.py`)
     assert sum(10, 15) == 6          the built-in `sum`, unless it is what is tested
 
@@ -225,7 +225,7 @@ def _innermost_names(tree: ast.AST) -> set[str]:
 
 
 def _names_of_modules(tree: ast.Module) -> dict[str, set[str]]:
-    """Return the names of which only attributes are used, as those of modules are, with these attributes."""
+    """Return the names that only attributes of are used, as of modules, with these attributes."""
     attribute_of = {id(node.value): node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     used: dict[str, set[str | None]] = {}
     for node in ast.walk(tree):

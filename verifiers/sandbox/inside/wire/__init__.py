@@ -1,4 +1,4 @@
-"""How values cross the border between processes: JSON, exact by type.
+"""Carries values across the border between processes: JSON, exact by type.
 
     encode((1, [2.5, "x"]))             {"$": "tuple", "v": [1, [2.5, "x"]]}
     decode({"$": "tuple", "v": [1]})    (1,)

@@ -1,6 +1,6 @@
 """Turns JSON into values, exact by type and within bounds; the table of forms is in the docstring of the folder.
 
-The data may have been made to do harm: to stall whoever builds a dict of colliding keys, to nest until the stack
+The data may have been made to do harm: to stall the building of a dict by colliding keys, to nest until the stack
 overflows, to name huge ranges and exponents. What breaks a bound or has no meaning raises `Undecodable`. Nothing is
 imported or run because data says so.
 """
@@ -56,7 +56,7 @@ MAX_EMPTY = 1_000_000
 """How many lists an array without items may hold. Stops a shape such as (10**12, 0), which takes a few bytes to say."""
 
 MAX_LISTS = 1_000_000
-"""How many lists an array may become. Stops a shape such as (10**6, 1, 1, 1), of which each axis makes a million."""
+"""How many lists an array may become. Stops a shape such as (10**6, 1, 1, 1), each axis of which makes a million."""
 
 MAX_AXES = 32
 """numpy has had no more for most of its time. Stops shapes of a million ones, which are quadratic to unfold."""

@@ -35,7 +35,7 @@ MAX_DEPTH = 100
 """How deep containers may nest; deeper ones are opaque. Stops nesting that overflows the stack of a JSON reader."""
 
 MAX_ENCODED = 16 * 2**20
-"""Characters of one encoded value, roughly. Stops a result that fills the memory of whoever reads it."""
+"""Characters of one encoded value, roughly. Stops a result that fills the memory of its reader."""
 
 MAX_ITERATED = 1_000_000
 """How many items are read from an iterator. Stops generators without end."""

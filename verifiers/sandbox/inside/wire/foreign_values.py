@@ -41,7 +41,7 @@ class ResultTooLarge(ValueError):
 
 
 class Opaque:
-    """A value of which only its type's name is known."""
+    """A value that only its type's name is known of."""
 
     __slots__ = ("type_name",)
 

@@ -8,7 +8,7 @@ can write, read and compare them all at once.
 
 Lines of JSON on a job's descriptors: its results go to a file, its messages to a partner.
 
-A message is a list whose first item says what it is. Partners take turns: whoever has sent a message waits for the
+A message is a list whose first item says what it is. Partners take turns: the one that has sent a message waits for the
 answer, which may be a message that asks something back. Everything else that arrives raises.
 """
 
