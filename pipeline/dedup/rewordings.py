@@ -66,7 +66,7 @@ class Translation(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DedupOutcome:
     """What becomes of each row."""
 
     winner: Ints
@@ -114,16 +114,16 @@ class Outcome:
         return evidence
 
 
-def keep_all_but_copies(copies: ExactCopies) -> Outcome:
+def keep_all_but_copies(copies: ExactCopies) -> DedupOutcome:
     """Return what exact copies alone make of the rows."""
     rows = len(copies.winner)
     relation = np.full(rows, Relation.EXACT, dtype=np.uint8)
-    return Outcome(copies.winner, copies.conflict, copies.conflict >= 0, relation, np.zeros(rows, dtype=bool), {})
+    return DedupOutcome(copies.winner, copies.conflict, copies.conflict >= 0, relation, np.zeros(rows, dtype=bool), {})
 
 
 def compare_rows(
     path: Path, copies: ExactCopies, config: DedupConfig, scratch: Path, progress: Progress, ranks: Ints | None = None
-) -> Outcome:
+) -> DedupOutcome:
     """Compare the rows that the exact half keeps.
 
     `scratch` is a folder for temporary files, some 300 bytes a row. `ranks` are those of the rows' sources.
@@ -181,7 +181,7 @@ def _add_rows(builder: CorpusBuilder, rows: list[Row], ranks: list[int] | None) 
     )
 
 
-def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidence: dict[int, str]) -> Outcome:
+def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidence: dict[int, str]) -> DedupOutcome:
     """Return what becomes of all rows, given what becomes of those at `positions` that were compared."""
     rows = len(copies.winner)
     winner = np.arange(rows)
@@ -209,7 +209,7 @@ def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidenc
         if original_position in evidence:
             evidence[position] = evidence[original_position]
     winner[copy] = winner[original]
-    return Outcome(winner, conflict, copies_conflict, relation, capped, evidence)
+    return DedupOutcome(winner, conflict, copies_conflict, relation, capped, evidence)
 
 
 def read_ranks(rows: Path, sources: Path) -> Ints:
@@ -224,7 +224,7 @@ def read_heldout(rows: Path) -> Marks:
     return (pl.read_parquet(rows, columns=["split"])["split"] == "heldout").to_numpy()
 
 
-def overrule(outcome: Outcome, ranks: Ints, heldout: Marks) -> Outcome:
+def overrule(outcome: DedupOutcome, ranks: Ints, heldout: Marks) -> DedupOutcome:
     """Let the row of the better source stand for the rows of worse ones that contradict it in a copy.
 
     A held-out row is better than any training row: what is measured must not change with what is trained on.

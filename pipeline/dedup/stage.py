@@ -31,7 +31,7 @@ from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.copy_table import KEY_COLUMNS, CopyTable
 from truegold.pipeline.dedup.flags import Conflict, conflict_flag, translation_evidence, translation_flag
 from truegold.pipeline.dedup.rewordings import (
-    Outcome,
+    DedupOutcome,
     compare_rows,
     keep_all_but_copies,
     overrule,
@@ -99,7 +99,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
     return StageReport(total, rows.rows, dict(ledger.counts))
 
 
-def _drop_reason(outcome: Outcome, position: int) -> str:
+def _drop_reason(outcome: DedupOutcome, position: int) -> str:
     if outcome.overruled is not None and outcome.overruled[position]:
         return OVERRULED
     if outcome.capped[position]:
@@ -110,7 +110,7 @@ def _drop_reason(outcome: Outcome, position: int) -> str:
 class _KeptRows:
     """The identities of the rows that stay for duplicates."""
 
-    def __init__(self, path: Path, outcome: Outcome) -> None:
+    def __init__(self, path: Path, outcome: DedupOutcome) -> None:
         self._positions = np.flatnonzero(outcome.has_duplicates)
         rows = pl.scan_parquet(path).select("id", "split", "source", "source_row").with_row_index("position")
         self._rows = rows.filter(pl.col("position").is_in(pl.Series(self._positions))).collect()
@@ -121,7 +121,7 @@ class _KeptRows:
         return split, f"{source}:{source_row}", row_id
 
 
-def _read_conflicts(path: Path, outcome: Outcome) -> list[Conflict]:
+def _read_conflicts(path: Path, outcome: DedupOutcome) -> list[Conflict]:
     conflicts = [Conflict() for _ in range(int(outcome.conflict.max(initial=-1)) + 1)]
     columns = ["source", "source_row", "prompt", "gold"]
     for position, row in enumerate(read_rows(path, columns)) if conflicts else ():

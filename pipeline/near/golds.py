@@ -42,7 +42,7 @@ _FREE = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z])")
 _CHOICE = re.compile(r"\(?[a-jA-J]\)?\.?")
 
 
-class Comparison(IntEnum):
+class GoldComparison(IntEnum):
     """What two golds are to each other."""
 
     DIFFERENT = -1
@@ -50,7 +50,7 @@ class Comparison(IntEnum):
     SAME = 1
 
 
-def compare_golds(left: str, right: str) -> Comparison:
+def compare_golds(left: str, right: str) -> GoldComparison:
     """Compare the accepted golds of two rows: one that both accept makes them the same, and they differ where no two of
     them can be the same."""
     sides = [gold.split(BETWEEN_GOLDS) for gold in (left, right)]
@@ -58,20 +58,20 @@ def compare_golds(left: str, right: str) -> Comparison:
     comparisons = []
     for pair in pairs:
         comparisons.append(_compare(*pair))
-        if comparisons[-1] is Comparison.SAME:
-            return Comparison.SAME
-    return max(comparisons) if len(comparisons) <= MAX_PAIRS else Comparison.UNDECIDED
+        if comparisons[-1] is GoldComparison.SAME:
+            return GoldComparison.SAME
+    return max(comparisons) if len(comparisons) <= MAX_PAIRS else GoldComparison.UNDECIDED
 
 
 @lru_cache(2**14)
-def _compare(left: str, right: str) -> Comparison:
+def _compare(left: str, right: str) -> GoldComparison:
     """Compare two golds by the math verifier; without words that both sides can be told by, nothing is decided."""
     verdicts = (equivalent(left, gold=right), equivalent(right, gold=left))
     if any(verdict.score == 1.0 for verdict in verdicts):
-        return Comparison.SAME
+        return GoldComparison.SAME
     if all(_is_decided(verdict) for verdict in verdicts) and _are_comparable(left, right):
-        return Comparison.DIFFERENT
-    return Comparison.UNDECIDED
+        return GoldComparison.DIFFERENT
+    return GoldComparison.UNDECIDED
 
 
 def _is_decided(verdict: Verdict) -> bool:
@@ -141,11 +141,11 @@ def _compare_all(golds: list[str]) -> tuple[dict[int, int], bool]:
     differ = False
     for index, gold in enumerate(golds):
         comparisons = {other: compare_golds(gold, golds[other]) for other in different}
-        equal = next((other for other, comparison in comparisons.items() if comparison == Comparison.SAME), None)
+        equal = next((other for other, comparison in comparisons.items() if comparison == GoldComparison.SAME), None)
         if equal is not None:
             same[index] = equal
             continue
-        differ |= Comparison.DIFFERENT in comparisons.values()
+        differ |= GoldComparison.DIFFERENT in comparisons.values()
         different.append(index)
     return same, differ
 

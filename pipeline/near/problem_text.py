@@ -131,7 +131,7 @@ class Sort:
     """A Chinese character that is of no term."""
 
 
-class Token(NamedTuple):
+class ReadToken(NamedTuple):
     """A part of a text that carries meaning."""
 
     sort: str
@@ -142,10 +142,10 @@ class Token(NamedTuple):
 class ReadText:
     """What is read of one text."""
 
-    tokens: tuple[Token, ...]
-    asked: tuple[Token, ...]
+    tokens: tuple[ReadToken, ...]
+    asked: tuple[ReadToken, ...]
     """The tokens of the question, from the word that asks."""
-    clauses: tuple[tuple[Token, ...], ...]
+    clauses: tuple[tuple[ReadToken, ...], ...]
     """The tokens between commas, the ends of sentences, and words such as "if"."""
     formulas: tuple[str, ...]
     """The formulas with a sign of operation, without layout."""
@@ -186,7 +186,7 @@ class _Reader:
 
     def __init__(self, is_chinese: bool) -> None:
         self._is_chinese = is_chinese
-        self._tokens: list[Token] = []
+        self._tokens: list[ReadToken] = []
         self._formulas: list[str] = []
         self._mathematics: list[str] = []
         self._small_words: list[str] = []
@@ -308,7 +308,7 @@ class _Formula(NamedTuple):
     compact: str
     """The formula without layout."""
     has_operation: bool
-    tokens: tuple[Token, ...]
+    tokens: tuple[ReadToken, ...]
     end: str
     """The mark of the end of a sentence that stands inside."""
 
@@ -316,14 +316,14 @@ class _Formula(NamedTuple):
 @lru_cache(2**14)
 def _read_formula(text: str) -> _Formula:
     compact = _compact(text)
-    tokens: list[Token] = []
+    tokens: list[ReadToken] = []
     for form in _SYMBOLS.findall(text):
         if form[0] == "\\":
             tokens += _part_tokens("command", form)
         elif form[0].isdigit():
-            tokens.append(Token(Sort.QUANTITY, digits_quantity(form)[0][0]))
+            tokens.append(ReadToken(Sort.QUANTITY, digits_quantity(form)[0][0]))
         else:
-            tokens.append(Token(Sort.SYMBOL, form))
+            tokens.append(ReadToken(Sort.SYMBOL, form))
     last = text.rstrip()[-1:]
     return _Formula(compact, bool(_OPERATION.search(compact)), tuple(tokens), last if last in (".", "?", "!") else "")
 
@@ -332,7 +332,7 @@ class _Cut(NamedTuple):
     """What stands between two spaces."""
 
     parts: tuple[Part, ...]
-    tokens: tuple[Token, ...]
+    tokens: tuple[ReadToken, ...]
     small_words: tuple[str, ...]
     marks: bool
     """Whether a clause or a sentence ends here, or a question begins."""
@@ -359,9 +359,9 @@ def _cut_known(piece: str) -> _Cut:
 
 
 @lru_cache(2**16)
-def _part_tokens(kind: str, form: str) -> tuple[Token, ...]:
+def _part_tokens(kind: str, form: str) -> tuple[ReadToken, ...]:
     """Return the tokens of a part; none for a word that carries no meaning of its own."""
-    token: Token | None = None
+    token: ReadToken | None = None
     if kind in _QUANTITIES:
         return _number_tokens(kind, form)
     if kind == "word":
@@ -369,38 +369,38 @@ def _part_tokens(kind: str, form: str) -> tuple[Token, ...]:
     elif kind == "command":
         token = _command_token(form)
     elif kind == "term":
-        token = Token(Sort.TERM, _TERM_LIST[int(form)])
+        token = ReadToken(Sort.TERM, _TERM_LIST[int(form)])
     elif kind == "han" and form not in IDLE_CHARACTERS and form not in "几求":
-        token = Token(Sort.HAN, form)
+        token = ReadToken(Sort.HAN, form)
     elif kind in ("unit", "operator"):
-        token = Token(Sort.UNIT if kind == "unit" else Sort.SYMBOL, form)
+        token = ReadToken(Sort.UNIT if kind == "unit" else Sort.SYMBOL, form)
     return () if token is None else (token,)
 
 
-def _number_tokens(kind: str, form: str) -> tuple[Token, ...]:
+def _number_tokens(kind: str, form: str) -> tuple[ReadToken, ...]:
     # One is mostly an article. Half and quarter are written as percentages, too; other percentages stay what they are.
     is_share = form.endswith(("%", "cent")) or form.startswith("百分之")
     values = [value for value, _ in _QUANTITIES[kind](form.lower()) if value != "1"]
-    return tuple(Token(Sort.QUANTITY, f"{value}%" if is_share and "/" not in value else value) for value in values)
+    return tuple(ReadToken(Sort.QUANTITY, f"{value}%" if is_share and "/" not in value else value) for value in values)
 
 
-def _command_token(form: str) -> Token | None:
+def _command_token(form: str) -> ReadToken | None:
     name = form[1:].lower()
     if name in TERMS:
-        return Token(Sort.TERM, TERMS[name])
-    return None if name in ("frac", "over") else Token(Sort.SYMBOL, form)
+        return ReadToken(Sort.TERM, TERMS[name])
+    return None if name in ("frac", "over") else ReadToken(Sort.SYMBOL, form)
 
 
-def _word_token(form: str) -> Token | None:
+def _word_token(form: str) -> ReadToken | None:
     lower = form.lower()
     if len(form) == 1:
-        return None if form in "aAI" else Token(Sort.SYMBOL, form)
+        return None if form in "aAI" else ReadToken(Sort.SYMBOL, form)
     if form.isupper() and form.isascii():
-        return Token(Sort.NAME, form)
+        return ReadToken(Sort.NAME, form)
     for sort, forms in ((Sort.TERM, TERMS), (Sort.EVERYDAY, EVERYDAY_TERMS), (Sort.UNIT, UNITS)):
         if lower in forms:
-            return Token(sort, forms[lower])
-    return None if lower in _HARMLESS else Token(Sort.WORD, stem(SYNONYMS.get(lower, lower)))
+            return ReadToken(sort, forms[lower])
+    return None if lower in _HARMLESS else ReadToken(Sort.WORD, stem(SYNONYMS.get(lower, lower)))
 
 
 def _small_words(kind: str, form: str) -> tuple[str, ...]:
@@ -415,7 +415,7 @@ def _is_prose(text: str) -> bool:
     return words > 2 or (words > 0 and text[:1].isdigit())
 
 
-def _forms_by_sort(tokens: tuple[Token, ...]) -> dict[str, set[str]]:
+def _forms_by_sort(tokens: tuple[ReadToken, ...]) -> dict[str, set[str]]:
     forms: dict[str, set[str]] = {}
     for sort, form in tokens:
         if sort in forms:

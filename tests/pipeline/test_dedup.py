@@ -17,7 +17,7 @@ from truegold.flows.config import validate_config
 from truegold.flows.plan import plan
 from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.copy_table import BATCH_ROWS, CopyTable
-from truegold.pipeline.dedup.rewordings import Outcome, Translation
+from truegold.pipeline.dedup.rewordings import DedupOutcome, Translation
 from truegold.pipeline.dedup.stage import dedup
 from truegold.pipeline.near.exact_copies import gold_form
 from truegold.pipeline.running.disk import DigestCache
@@ -360,7 +360,7 @@ def test_translations_are_told_of_rows_that_stay() -> None:
     winner, nowhere = np.array([0, 0, 2, 3, 3]), np.full(5, -1)
     relation, capped = np.zeros(5, dtype=np.uint8), np.array([False, False, False, False, True])
     pairs = [Translation(1, 2, True), Translation(0, 2, False), Translation(0, 1, True), Translation(2, 4, True)]
-    outcome = Outcome(winner, nowhere, winner < 0, relation, capped, {}, pairs)
+    outcome = DedupOutcome(winner, nowhere, winner < 0, relation, capped, {}, pairs)
     assert outcome.kept_translations == [Translation(0, 2, True)]
 
 

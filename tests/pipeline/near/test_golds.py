@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from truegold.pipeline.near.exact_copies import NO_GOLD, gold_keys
-from truegold.pipeline.near.golds import Comparison, compare_golds, unify_golds
+from truegold.pipeline.near.golds import GoldComparison, compare_golds, unify_golds
 
 DIFFERENT = [("5 km", "5 cm"), ("7", "8"), ("odd", "even"), ("B", "C"), ("\\frac{1}{2}", "0.25"), ("x+1", "x+2")]
 SAME = [("5 km", "5000 m"), ("15 minutes", "15"), ("1+x", "x+1"), ("(A)", "A")]
@@ -25,11 +25,11 @@ UNDECIDED = [
 
 @pytest.mark.parametrize("compared", [*DIFFERENT, *SAME, *UNDECIDED])
 def test_only_golds_that_can_be_compared_differ(compared):
-    expected = Comparison.UNDECIDED
+    expected = GoldComparison.UNDECIDED
     if compared in DIFFERENT:
-        expected = Comparison.DIFFERENT
+        expected = GoldComparison.DIFFERENT
     elif compared in SAME:
-        expected = Comparison.SAME
+        expected = GoldComparison.SAME
     assert compare_golds(*compared) == compare_golds(*reversed(compared)) == expected
 
 
