@@ -152,6 +152,7 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
     profiles = {stage: summary for stage, table in files.tables("profile.parquet") for summary in _read(table, is_row)}
     columns = ["sample", "completion", "finish_reason", "score", "reason", "extracted"]
     samples = _read(files.table("profile", "samples.parquet"), is_row & (pl.col("sample") < SAMPLES_SHOWN), columns)
+    attempts = _read(files.table("synth", "attempts.parquet"), is_row)
     suspicion = None
     for _, table in files.tables(SUSPICION_FILE, ("profile", AFTER_TRAINING)):
         # After training there are more samples to tell it by.
@@ -163,9 +164,7 @@ def _explain_row(files: RunFiles, row: Fields) -> RowStory:
         flags=_read(files.flags(after_training=True), is_row),
         profiles=profiles,
         samples=tuple(sorted(samples, key=lambda sample: sample["sample"])),
-        attempts=tuple(
-            sorted(_read(files.table("synth", "attempts.parquet"), is_row), key=lambda attempt: attempt["attempt"])
-        ),
+        attempts=tuple(sorted(attempts, key=lambda attempt: attempt["attempt"])),
         ended=_ended(files, is_row, events),
         suspicion=suspicion,
     )
@@ -219,7 +218,8 @@ def _row_lines(story: RowStory) -> list[str]:
     if story.events:
         lines += ["", "  What was done to it"]
     for event in story.events:
-        lines.append(f"    {event.stage}: {event.action} {visible(event.reason)}{_evidence(event.evidence)}")
+        evidence = cut(visible(orjson.dumps(event.evidence).decode()), TEXT_CHARS) if event.evidence else ""
+        lines.append(f"    {event.stage}: {event.action} {visible(event.reason)}  {evidence}".rstrip())
         if event.action == "edit":
             lines += _field("before", event.before, 6) + _field("after", event.after, 6)
     if story.flags:
@@ -240,20 +240,16 @@ def _profile_lines(story: RowStory) -> list[str]:
     for stage, summary in story.profiles.items():
         rate = "nothing judged" if summary["pass_rate"] is None else f"{summary['pass_rate']:.3f}"
         interval = f"95 % interval {summary['low']:.3f} to {summary['high']:.3f}"
-        lines.append(
-            f"    {stage}: {rate}, {summary['passes']} of {summary['judged']} judged of {summary['n']}, {interval}"
-        )
-        if summary["majority_answer"] is not None:
-            lines += _field(
-                "majority", f"{summary['majority_answer']}  ({summary['majority_agreement']:.0%} of samples)", 6
-            )
+        counts = f"{summary['passes']} of {summary['judged']} judged of {summary['n']}"
+        lines.append(f"    {stage}: {rate}, {counts}, {interval}")
+        if (majority := summary["majority_answer"]) is not None:
+            lines += _field("majority", f"{majority}  ({summary['majority_agreement']:.0%} of samples)", 6)
     if story.samples:
         lines += ["", "  Samples of the profile"]
     for sample in story.samples:
         score = "no score" if sample["score"] is None else f"score {sample['score']:g}"
-        lines.append(
-            f"    {sample['sample']}: {visible(sample['reason'])}, {score}, finished by {sample['finish_reason']}"
-        )
+        ended = f"finished by {sample['finish_reason']}"
+        lines.append(f"    {sample['sample']}: {visible(sample['reason'])}, {score}, {ended}")
         lines += _field("said", sample["completion"], 6) + _field("answer", sample["extracted"], 6)
     return lines + _attempt_lines(story.attempts)
 
@@ -267,10 +263,6 @@ def _attempt_lines(attempts: Sequence[Fields]) -> list[str]:
             lines += _field(name, attempt[name], 6) if attempt[name] else []
         lines += _field("said", attempt["completion"], 6)
     return lines
-
-
-def _evidence(evidence: Mapping[str, Any]) -> str:
-    return f"  {cut(visible(orjson.dumps(evidence).decode()), TEXT_CHARS)}" if evidence else ""
 
 
 def _field(name: str, value: str | None, indent: int = 2) -> list[str]:

@@ -292,8 +292,8 @@ def _describe(record: dict[str, Any]) -> str:
     return f"fix to {record['after'][:_GOLD_CHARS]} by {reviewers}" if word == "fix" else f"{word} by {reviewers}"
 
 
-def _ids(rows: pl.DataFrame, examples: int, column: str = "id") -> tuple[str, ...]:
-    return tuple(rows[column].unique().sort().head(examples))
+def _ids(rows: pl.DataFrame, examples: int) -> tuple[str, ...]:
+    return tuple(rows["id"].unique().sort().head(examples))
 
 
 def _count_left(pairs: _Pairs, only: pl.DataFrame, column: str) -> int:
@@ -344,10 +344,8 @@ def _reasons(
     if decided[0] != decided[1] and not left_before:
         return (Setting(_DECIDING_STAGE, DECISIONS, decided[0], decided[1]),)
     deciding = [stage for stage in stages if stage in left_at] or list(stages)
-    if differences := tuple(setting for setting in settings if setting.stage in deciding):
-        return differences
-    for stage in reversed(stages[: stages.index(deciding[0])]):
-        if differences := tuple(setting for setting in settings if setting.stage == stage):
+    for nearest in (deciding, *([stage] for stage in reversed(stages[: stages.index(deciding[0])]))):
+        if differences := tuple(setting for setting in settings if setting.stage in nearest):
             return differences
     return ()
 

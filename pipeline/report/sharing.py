@@ -141,10 +141,9 @@ def _leave_out(text: str) -> str:
 
 
 def _copy_run(run_dir: Path, copy: Path, texts: SharedTexts) -> None:
-    redact = Redactor()
-    if texts is SharedTexts.REDACTED:
-        redact = Redactor.for_texts(_prompts(run_dir))
-    text_filter = redact if texts is SharedTexts.REDACTED else _leave_out
+    is_redacted = texts is SharedTexts.REDACTED
+    redact = Redactor.for_texts(_prompts(run_dir)) if is_redacted else Redactor()
+    text_filter = redact if is_redacted else _leave_out
     manifest = orjson.loads((run_dir / "manifest.json").read_bytes())
     for stage in manifest["stages"]:
         stage["facts"] = _filter_facts(stage.get("facts", {}), redact)
@@ -187,26 +186,20 @@ def _copy_stage_files(folder: Path, target: Path, text_filter: TextFilter, redac
             continue
         chosen = text_filter if name == "rejects.jsonl" else redact
         lines = [
-            {key: _filter_value(key, value, chosen) for key, value in line.items()}
+            {key: _filter_cell(key, value, chosen) for key, value in line.items()}
             for line in read_whole_lines(folder / name)
         ]
         (target / name).write_bytes(b"".join(orjson.dumps(line) + b"\n" for line in lines))
 
 
-def _filter_value(key: str, value: Any, text_filter: TextFilter) -> Any:
-    return value if key in KEPT_COLUMNS or not isinstance(value, str) else text_filter(value)
-
-
 def _filter_config(config: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that the page reads."""
-    kept: dict[str, Any] = {}
-    for name, value in config.items():
-        if name not in KEPT_CONFIG:
-            continue
+    kept = {name: value for name, value in config.items() if name in KEPT_CONFIG}
+    for name, value in kept.items():
         if name == "sources" and isinstance(value, list):
-            kept[name] = [_filter_config(source) for source in value]
-        else:
-            kept[name] = Path(value).name if name.endswith("path") and isinstance(value, str) else value
+            kept[name] = list(map(_filter_config, value))
+        elif name.endswith("path") and isinstance(value, str):
+            kept[name] = Path(value).name
     return kept
 
 

@@ -33,7 +33,7 @@ from truegold.pipeline.config.stages import SettleConfig
 from truegold.pipeline.review.consensus import AgreedDecision
 from truegold.pipeline.review.decisions import Decision, DecisionKind, Decisions, load_decisions
 from truegold.pipeline.review.reviewed_run import ReviewedRun
-from truegold.pipeline.tables.ledger import FlagRecord
+from truegold.pipeline.tables.ledger import DROPPED_FILE, FlagRecord
 from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
 from truegold.pipeline.tables.rows import KEY, RowKey, row_key
@@ -170,10 +170,7 @@ def count_waiting(run: ReviewedRun) -> Counter[str]:
     waiting: Counter[str] = Counter()
     review = run.weigh()
     settled = (review.agreed.keys() - review.unpayable.keys()) | review.settlements.keys()
-    for stage in ("settle", "select"):
-        dropped = run.files.table(stage, "dropped.parquet")
-        if dropped is None:
-            continue
+    for _, dropped in run.files.tables(DROPPED_FILE, ("settle", "select")):
         held = dropped.filter(pl.col("drop_reason").is_in(HELD_REASONS)).select(*KEY, "drop_reason").collect()
         waiting.update(reason for *key, reason in held.iter_rows() if tuple(key) not in settled)
     return waiting
