@@ -2,7 +2,7 @@ r"""Judges a whole file of responses: `truegold verify --input rows.jsonl --outp
 
     {"id": "7", "response": "... so \\boxed{42}", "gold": "42"}   ->   id="7", row=1, score=1.0, reason="match", ...
 
-Columns of responses, gold answers, ids and problems are guessed as everywhere (`ingest.column_names`) or named;
+Columns of responses, gold answers, ids and problems are guessed as everywhere (`sources.columns`) or named;
 `verifier` and `verifier_args` are read where they are there. No row is lost: one that cannot be read gets a row with
 the reason and no score. `cpu_ms` has the CPU milliseconds that judging the row took, without those of the verifier's
 subprocesses; it is empty where the judging process died or was killed. At the end the slowest rows, the throughput and

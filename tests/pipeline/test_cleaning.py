@@ -350,3 +350,28 @@ def test_text_that_was_read_in_a_wrong_character_set_is_repaired(charset):
 def test_accents_and_other_scripts_are_no_mojibake(text):
     assert repair_mojibake(text) == text
     assert misread_as(text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Question 3: How many apples has Tom?",
+        "1. Find the largest prime below 40.",
+        "How many apples has Tom? Please reason step by step, and put your final answer within \\boxed{}.",
+        "How many apples has Tom?\nAnswer:",
+        "小明有几个苹果？请一步一步推理，并把最终答案放在\\boxed{}中。",
+        "\u3000问题：小明有几个苹果？",
+        "How many apples has Tom?\x0bThink step by step.",
+        "Write 3:4 as a fraction.",
+    ],
+)
+def test_a_glance_at_boilerplate_never_overlooks_any(text: str) -> None:
+    glancing, thorough = Boilerplate(CleanConfig()), Boilerplate(CleanConfig())
+    assert glancing._may_start is not None and glancing._may_end is not None
+    thorough._may_start = thorough._may_end = None
+    assert glancing.cut(text) == thorough.cut(text)
+
+
+def test_patterns_that_re2_reads_otherwise_are_tried_one_by_one() -> None:
+    for pattern in (r"Task\b: ", r"(Q|A)\1: ", r"(?i:task): ", r"^Task: "):
+        assert Boilerplate(CleanConfig(boilerplate=(pattern,)))._may_start is None

@@ -229,5 +229,5 @@ def test_the_action_and_the_hook_call_the_command_with_options_that_it_has() -> 
     assert hook["entry"] == "truegold gate" and hook["require_serial"]
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     (command,) = [step["run"] for step in action["runs"]["steps"] if "truegold gate" in step["run"]]
-    source = (ROOT / "flows" / "cli" / "gate.py").read_text()
+    source = (ROOT / "flows" / "cli" / "set_commands.py").read_text()
     assert all(f"{option}: Annotated" in source for option in ("junit", "sarif")) and "--junit" in command
