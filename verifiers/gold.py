@@ -51,6 +51,26 @@ OF_VALUES = ("math", "math_verify", "numeric", "choice")
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.){1,200})\"|'((?:[^'\\]|\\.){1,200})'", re.DOTALL)
 _QUOTED_LIST = re.compile(rf"\s*\[\s*(?:{_QUOTED.pattern})(?:[\s,]\s*,?\s*(?:{_QUOTED.pattern}))*\s*\]\s*", re.DOTALL)
 
+MAX_PLACEHOLDER_CHARS = 2_000
+"""A longer gold says something."""
+_ELSEWHERE = re.compile(
+    r"(?:please\s+)?(?:see|refer\s+to)\s+(?:the\s+)?(?:\w+\s+)?(?:solutions?|above|below|explanation|figures?|pictures?|images?"
+    r"|diagrams?|graphs?|proof|text|attached|answer\b|notes?|back|book|page|appendix|table|work).*"
+    r"|(?:the\s+)?(?:answers?|graphs?|proofs?|solutions?)\s+(?:will\s+|may\s+|can\s+)?(?:var(?:y|ies)|differ|(?:is\s+|are\s+)?(?:omitted|missing|not\s+\w+|shown\s+\w+|left\s+to\s+.*)).*"
+    r"|(?:answer|solution)?\s*(?:is\s+)?(?:not\s+(?:given|available|provided|known|applicable)|omitted|missing|tbc|pending)"
+    r"|(?:答案)?(?:略|不唯一|暂无)|暂无答案|见(?:解析|解答|详解|答案|图|上|下).*|证明(?:略|见.*)",
+    re.IGNORECASE,
+)
+_NOTHING = re.compile(
+    r"n\.?\s*/\s*a\.?|n\.a\.|tb[dac]|to\s*do|nan|null|unknown|no\s+answer|none\s+given|blank|empty|(?:the\s+)?proof|q\.?e\.?d\.?"
+    r"|error|undefined\s+answer|x{3,}"
+    r"|[-–—_.…*?？\s\"'$]*|\(\s*\)|\{\s*\}|\[\s*\]|\\(?:boxed|text)\s*\{\s*\}|<[^<>]{0,20}>"
+    r"|(?:答案)?无|无答案",
+    re.IGNORECASE,
+)
+_WRITTEN_NULL = "None"
+"""Python's None turned into text; "none" in other spellings is a possible answer."""
+
 
 class BadGold(ValueError):
     """What stands in place of gold is no answer and no list of answers; the text says what it is."""
@@ -159,28 +179,6 @@ def _decisive(verdicts: Sequence[tuple[str | None, Verdict]]) -> tuple[str | Non
         return verdicts[-1]
     unjudged = next((entry for entry in verdicts if entry[1].score is None), None)
     return unjudged or max(verdicts, key=lambda entry: entry[1].score or 0.0)
-
-
-MAX_PLACEHOLDER_CHARS = 2_000
-"""A longer gold says something."""
-
-_ELSEWHERE = re.compile(
-    r"(?:please\s+)?(?:see|refer\s+to)\s+(?:the\s+)?(?:\w+\s+)?(?:solutions?|above|below|explanation|figures?|pictures?|images?"
-    r"|diagrams?|graphs?|proof|text|attached|answer\b|notes?|back|book|page|appendix|table|work).*"
-    r"|(?:the\s+)?(?:answers?|graphs?|proofs?|solutions?)\s+(?:will\s+|may\s+|can\s+)?(?:var(?:y|ies)|differ|(?:is\s+|are\s+)?(?:omitted|missing|not\s+\w+|shown\s+\w+|left\s+to\s+.*)).*"
-    r"|(?:answer|solution)?\s*(?:is\s+)?(?:not\s+(?:given|available|provided|known|applicable)|omitted|missing|tbc|pending)"
-    r"|(?:答案)?(?:略|不唯一|暂无)|暂无答案|见(?:解析|解答|详解|答案|图|上|下).*|证明(?:略|见.*)",
-    re.IGNORECASE,
-)
-_NOTHING = re.compile(
-    r"n\.?\s*/\s*a\.?|n\.a\.|tb[dac]|to\s*do|nan|null|unknown|no\s+answer|none\s+given|blank|empty|(?:the\s+)?proof|q\.?e\.?d\.?"
-    r"|error|undefined\s+answer|x{3,}"
-    r"|[-–—_.…*?？\s\"'$]*|\(\s*\)|\{\s*\}|\[\s*\]|\\(?:boxed|text)\s*\{\s*\}|<[^<>]{0,20}>"
-    r"|(?:答案)?无|无答案",
-    re.IGNORECASE,
-)
-_WRITTEN_NULL = "None"
-"""Python's None turned into text; "none" in other spellings is a possible answer."""
 
 
 def refers_elsewhere(gold: str) -> bool:

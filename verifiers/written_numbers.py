@@ -44,12 +44,29 @@ CHINESE_SCALES: dict[str, int] = _WORDS["chinese_scales"]
 
 NUMBER_WORDS = (*UNITS, *TENS, *SCALES, *PARTS, *ORDINALS, *MULTIPLES)
 
+_BOUNDARY = r"(?-u:\b)"
+_PERCENT = re.compile(r"\s?(?:\\?%|％|per\s?cent)$")
+_WORD = re.compile(r"[a-z]+|,")
+Reading = tuple[Fraction, bool]
+"""A value, and whether it is an ordinal."""
+DECIMAL = r"(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)"
+"""Digits without a sign, with or without commas and a point."""
+_SIGNED = rf"[+-]?\s{{0,3}}{DECIMAL}"
+_BRACED = rf"\{{\s{{0,3}}({_SIGNED})\s{{0,3}}\}}"
+_MIXED = re.compile(r"(\d+)(?:\s{1,3}(\d+)/(\d+)|\s{0,3}\\frac\{(\d+)\}\{(\d+)\})")
+_QUOTIENT = re.compile(
+    rf"\\frac\s{{0,3}}{_BRACED}\s{{0,3}}{_BRACED}|\\frac\s{{0,3}}(\d)\s{{0,3}}(\d)|({DECIMAL})\s{{0,3}}/\s{{0,3}}({_SIGNED})"
+)
+_SCIENTIFIC = re.compile(
+    rf"({DECIMAL})(?:[eE]([+-]?\d+)|\s{{0,3}}(?:\\times|\\cdot|\*|x)\s{{0,3}}10\s{{0,3}}\^\s{{0,3}}\{{?([+-]?\d+)\}}?)"
+)
+_DECIMAL = re.compile(DECIMAL)
+
 
 def _any_of(words: object) -> str:
     return "|".join(sorted(map(str, words), key=len, reverse=True))  # type: ignore[call-overload]
 
 
-_BOUNDARY = r"(?-u:\b)"
 _ELEMENT = (
     rf"(?:(?:{_any_of(TENS)})-(?:{_any_of(LAST_OF_ORDINAL)})|(?:{_any_of(ORDINALS)})\sof|(?:{_any_of(NUMBER_WORDS)}))"
 )
@@ -65,12 +82,6 @@ RUN_WITH_SPACE = (
     rf"|{_BOUNDARY}(?:{_any_of(NUMBER_WORDS)})\s(?:\\?%|％|per\s?cent)"
 )
 """This matches in every text in which a run has whitespace in it."""
-
-_PERCENT = re.compile(r"\s?(?:\\?%|％|per\s?cent)$")
-_WORD = re.compile(r"[a-z]+|,")
-
-Reading = tuple[Fraction, bool]
-"""A value, and whether it is an ordinal."""
 
 
 def read_run(text: str) -> list[Reading]:
@@ -255,20 +266,6 @@ def chinese_decimal(text: str, *, positional: bool = True) -> Fraction | None:
 def chinese_places(text: str) -> str:
     """Return the Arabic digits for the Chinese ones in a text, without what is no digit."""
     return "".join(str(CHINESE_DIGITS[char]) for char in text if char in CHINESE_DIGITS)
-
-
-DECIMAL = r"(?:(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+)"
-"""Digits without a sign, with or without commas and a point."""
-_SIGNED = rf"[+-]?\s{{0,3}}{DECIMAL}"
-_BRACED = rf"\{{\s{{0,3}}({_SIGNED})\s{{0,3}}\}}"
-_MIXED = re.compile(r"(\d+)(?:\s{1,3}(\d+)/(\d+)|\s{0,3}\\frac\{(\d+)\}\{(\d+)\})")
-_QUOTIENT = re.compile(
-    rf"\\frac\s{{0,3}}{_BRACED}\s{{0,3}}{_BRACED}|\\frac\s{{0,3}}(\d)\s{{0,3}}(\d)|({DECIMAL})\s{{0,3}}/\s{{0,3}}({_SIGNED})"
-)
-_SCIENTIFIC = re.compile(
-    rf"({DECIMAL})(?:[eE]([+-]?\d+)|\s{{0,3}}(?:\\times|\\cdot|\*|x)\s{{0,3}}10\s{{0,3}}\^\s{{0,3}}\{{?([+-]?\d+)\}}?)"
-)
-_DECIMAL = re.compile(DECIMAL)
 
 
 def plain_number(text: str) -> Fraction | None:

@@ -78,6 +78,19 @@ _CLOSING = re.compile(r"(?:\s|[.。$*_}]|\\[\])])*")
 
 Span = tuple[int, int]
 
+KNOWN_PAIRS = (
+    ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>", "</thought>"),
+    ("<reasoning>", "</reasoning>"), ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"), ("<seed:think>", "</seed:think>"), ("[THINK]", "[/THINK]"),
+)  # fmt: skip
+"""Thinking tags that released models have as tokens."""
+CONTEXTS = ("{}", "4.{}\n\n5", " {} x")
+"""A tag has to stay one token beside other text as well."""
+MAX_LENGTH = 10**9
+UNITS = ("tokens", "chars", "words")
+BUFFER_SHARE = 5
+"""DAPO's buffer is a fifth of the longest length (4,096 of 20,480)."""
+
 
 @dataclass(frozen=True, slots=True)
 class FormatVerifier(AnswerVerifier):
@@ -227,17 +240,6 @@ def _is_closing(text: str, end: int, kind: str) -> bool:
     return kind == "text" or _CLOSING.fullmatch(rest) is not None
 
 
-KNOWN_PAIRS = (
-    ("<think>", "</think>"), ("<thinking>", "</thinking>"), ("<thought>", "</thought>"),
-    ("<reasoning>", "</reasoning>"), ("<|begin_of_thought|>", "<|end_of_thought|>"),
-    ("<|START_THINKING|>", "<|END_THINKING|>"), ("<seed:think>", "</seed:think>"), ("[THINK]", "[/THINK]"),
-)  # fmt: skip
-"""Thinking tags that released models have as tokens."""
-
-CONTEXTS = ("{}", "4.{}\n\n5", " {} x")
-"""A tag has to stay one token beside other text as well."""
-
-
 @dataclass(frozen=True, slots=True)
 class TagReport:
     """What `tag_tokens` tells of a tokenizer."""
@@ -284,12 +286,6 @@ def _tokens(tokenizer: Any, text: str) -> list[Any]:
 def _encoded(tokenizer: Any, text: str) -> list[Any]:
     encoded = tokenizer.encode(text)
     return list(getattr(encoded, "ids", encoded))
-
-
-MAX_LENGTH = 10**9
-UNITS = ("tokens", "chars", "words")
-BUFFER_SHARE = 5
-"""DAPO's buffer is a fifth of the longest length (4,096 of 20,480)."""
 
 
 @dataclass(frozen=True, slots=True)

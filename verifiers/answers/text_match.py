@@ -38,6 +38,18 @@ from truegold.verifiers.verdict import Reason, Verdict
 MAX_GOLD_CHARS = 100_000
 """Above this a text is a document, not an answer. Stops normalising megabytes for each sample of a group."""
 
+MAX_PATTERN_CHARS = 2_000
+"""A longer pattern is not read. Stops patterns that are word lists in disguise, slow to compile for every row."""
+MAX_PATTERN_BYTES = 2**20
+"""What one compiled pattern may take up. Stops `(x{1000}){...}`: a large program costs its size for each character."""
+MAX_TEXT_CHARS = 400_000
+"""A longer text fits no pattern. Stops megabytes of output made to stall the reward computation."""
+MAX_STEPS = 400_000_000
+"""Characters times the size of the compiled pattern: about a second. Stops `(?:.{0,1000}a)+` on a long text."""
+CACHED_PATTERNS = 256
+SHOWN_CHARS = 200
+SEARCHED_TEXTS = ("answer", "final", "response")
+
 
 @dataclass(frozen=True, slots=True)
 class ExactVerifier(AnswerVerifier):
@@ -73,23 +85,6 @@ class ExactVerifier(AnswerVerifier):
 def _normalize(text: str, case_sensitive: bool) -> str:
     text = " ".join(unicodedata.normalize("NFC", text).split())
     return text if case_sensitive else unicodedata.normalize("NFC", text.casefold())
-
-
-MAX_PATTERN_CHARS = 2_000
-"""A longer pattern is not read. Stops patterns that are word lists in disguise, slow to compile for every row."""
-
-MAX_PATTERN_BYTES = 2**20
-"""What one compiled pattern may take up. Stops `(x{1000}){...}`: a large program costs its size for each character."""
-
-MAX_TEXT_CHARS = 400_000
-"""A longer text fits no pattern. Stops megabytes of output made to stall the reward computation."""
-
-MAX_STEPS = 400_000_000
-"""Characters times the size of the compiled pattern: about a second. Stops `(?:.{0,1000}a)+` on a long text."""
-
-CACHED_PATTERNS = 256
-SHOWN_CHARS = 200
-SEARCHED_TEXTS = ("answer", "final", "response")
 
 
 @dataclass(frozen=True, slots=True)

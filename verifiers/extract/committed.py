@@ -112,6 +112,79 @@ MIN_POSED_WORDS = 5
 
 _EMPHASIS = "*_` \t"
 
+_ANSWER_LINE = "\nAnswer: "
+"""What announces an answer in the same way everywhere."""
+_OPEN, _CLOSE = r"[【〖［\[「『《〈<（(]", r"[】〗］\]」』》〉>）)]"
+_EASTERN = r"(?:(?:参考|正确|最终|最后|标准|參考|正確|最終)?答[ ]?案|答え|こたえ|正解|정답|답)"
+_WORD = rf"(?:{_EASTERN}|(?:the[ ])?(?:(?:my[ ])?final[ ]|correct[ ])?answer|ans)"
+_LINK = r"[ \t\u3000]{0,3}(?:[:：=＝]|是|为|為|は)?[ \t\u3000]*"
+_BOLD = r"[*_]{0,3}"
+_WITH_VALUE = re.compile(
+    rf"(?:(?:^|(?<=\n))[ \t*]{{0,8}}(?<!\\){_OPEN}[ ]?{_WORD}|[【〖［][ ]?{_EASTERN})[ ]?[:：][ \t]*"
+    rf"([^\n【〖［「『《〈】〗］」』》〉]{{1,200}}?){_CLOSE}(?=\s|[。.]|$)",
+    re.IGNORECASE,
+)
+_CLOSING = re.compile(rf"[<＜]/[ ]?{_EASTERN}[ ]?[>＞]")
+_SECTION = re.compile(
+    r"[【〖［\[](?:解析|分析|点评|点睛|详解|解答|解题思路|解|考点|难度|分值|知识点|解説|해설|풀이"
+    r"|[Ss]olution|[Aa]nalysis|[Ee]xplanation)[】〗］\]][:：]?"
+)
+_EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
+_HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
+"""One of these stands in every mark; looking for them is far quicker than the patterns."""
+MAX_BOXES = 16
+"""Only so many last boxes are read. Stops thousands of boxes that are opened and never closed."""
+MAX_BOX_TOKENS = 1_000
+"""More braces and commands than this are no answer. Stops boxes with hundreds of thousands of braces."""
+MAX_DENIAL_CHARS = 40
+"""What is read before a box for words that deny it."""
+MAX_GAP_CHARS = 200
+"""Boxes further apart are not one commitment."""
+_DENYING = re.compile(r"(?:\b(?:is|are|was|be|equals?)(?: not|n['’]t)(?: equal to)?|不是)[\s$\\(\[*_]{0,6}$")
+"""What denies the box that follows it: `the answer is not`."""
+_NAMES = ("\\boxed", "\\fbox", "\\framebox")
+_OPENING = re.compile(
+    r"\\(?:boxed|fbox|framebox)\s{0,3}"
+    r"(?:(\{)|([-+]?\d[\d,]{0,40}(?:\.\d{1,40})?|(?<=\s)[A-Za-z](?![A-Za-z])))"
+)
+_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
+_WHOLLY_BOXED = re.compile(r"\\(?:boxed|fbox|framebox)\s{0,3}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
+_MARKUP = re.compile(
+    r"\\(?:(?:quad|qquad|text|mathrm|textbf|mbox)(?![A-Za-z])|[\[\](),;:! \n\\])"
+    r"|\n[ \t]*(?:[-•]|\d{1,2}[.)])\s|[$&~{}*_`]"
+)
+_LABEL = re.compile(r"(?<![\w\\])[A-Za-zα-ωΑ-Ω](?:_?\w{1,2})?\s{0,2}=\s{0,2}(?=$|[\\$])")
+_CONNECTIVES = {
+    **dict.fromkeys([",", ";", "，", "、", "；", "|"], ","),
+    **dict.fromkeys(["or", "and/or", "/", "ou", "oder", "или", "或", "或者"], "or"),
+    **dict.fromkeys(["and", "et", "und", "и", "和", "及", "与"], "and"),
+}
+_GAP_PART = re.compile(r"[或和与及]者?|[^\W\d_或和与及]+(?:/or)?|[,;，、；/|]")
+_SENTENCE_END = re.compile(r"[.?!:](?=\s)|[。！？：=≈→]|\\(?:approx|[Rr]ightarrow|implies|to|therefore)(?![A-Za-z])|\n")
+_CONSEQUENCE = frozenset({
+    "so", "thus", "therefore", "hence", "then", "which", "namely", "because", "since", "giving", "gives", "yields",
+    "means", "meaning", "equals", "rounded", "approximately", "not", "no", "but", "instead", "actually", "wait",
+    "所以", "因此", "即", "不",
+})  # fmt: skip
+MAX_BARE_CHARS = 200
+"""A whole response of at most this length may itself be the answer. Stops prose being taken for an expression."""
+MAX_BARE_WORDS = 1
+"""A bare line with more words is prose: `5 apples` is an answer, `I think it is 5` is not."""
+MAX_TRIED = 8
+"""Only so many announcements are read, from the last one on. Stops hundreds that announce nothing."""
+_LATER_ANSWER = re.compile(
+    r"^[*_#\s✅]{0,8}(?:(?:[Tt]he[ ])?(?:[Ff]inal[ ])?[Aa]nswer[*_]{0,3}[ ]{0,2}[:：]|ANSWER[:：]|答案[是为]?[:：])"
+    r"|^####(?!#)",
+    re.MULTILINE,
+)
+MAX_HASHES = 16
+"""Only so many `####` are looked at, from the last one on. Stops a response that consists of them."""
+_HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
+_PLAIN_NUMBER = re.compile(r"[-+−]?[$￥¥€£]?\d[\d,]{0,40}(?:\.\d{1,40})?%?\.?")
+MAX_JSON_CHARS = 4_000
+"""A longer object is not taken for an answer."""
+_JSON_ANSWER = re.compile(r"[\"'](?:final[_ ]?)?answer[\"']\s*:", re.IGNORECASE)
+
 
 def final_part(response: str) -> str:
     """Return what stands after the thinking, stripped, and no more than the last MAX_SCANNED_CHARS of it."""
@@ -168,16 +241,6 @@ def _poses_problem(line: str) -> bool:
     return numbered is not None or len(line.split()) >= MIN_POSED_WORDS
 
 
-_ANSWER_LINE = "\nAnswer: "
-"""What announces an answer in the same way everywhere."""
-
-_OPEN, _CLOSE = r"[【〖［\[「『《〈<（(]", r"[】〗］\]」』》〉>）)]"
-_EASTERN = r"(?:(?:参考|正确|最终|最后|标准|參考|正確|最終)?答[ ]?案|答え|こたえ|正解|정답|답)"
-_WORD = rf"(?:{_EASTERN}|(?:the[ ])?(?:(?:my[ ])?final[ ]|correct[ ])?answer|ans)"
-_LINK = r"[ \t\u3000]{0,3}(?:[:：=＝]|是|为|為|は)?[ \t\u3000]*"
-_BOLD = r"[*_]{0,3}"
-
-
 def _mark(opening: str, word: str) -> str:
     return rf"{_BOLD}(?<!\\){opening}{_BOLD}[ ]?{word}[ ]?{_BOLD}[:：]?{_BOLD}{_CLOSE}{_BOLD}{_LINK}"
 
@@ -185,19 +248,6 @@ def _mark(opening: str, word: str) -> str:
 _LINE_MARK = re.compile(rf"(?:^|(?<=\n))[ \t#>*_]{{0,8}}{_mark(_OPEN, _WORD)}", re.IGNORECASE)
 _EASTERN_MARK = re.compile(_mark(r"[【〖［\[「『《〈]", _EASTERN))
 """Eastern words stand in brackets within a line too, where `[answer]` is prose."""
-_WITH_VALUE = re.compile(
-    rf"(?:(?:^|(?<=\n))[ \t*]{{0,8}}(?<!\\){_OPEN}[ ]?{_WORD}|[【〖［][ ]?{_EASTERN})[ ]?[:：][ \t]*"
-    rf"([^\n【〖［「『《〈】〗］」』》〉]{{1,200}}?){_CLOSE}(?=\s|[。.]|$)",
-    re.IGNORECASE,
-)
-_CLOSING = re.compile(rf"[<＜]/[ ]?{_EASTERN}[ ]?[>＞]")
-_SECTION = re.compile(
-    r"[【〖［\[](?:解析|分析|点评|点睛|详解|解答|解题思路|解|考点|难度|分值|知识点|解説|해설|풀이"
-    r"|[Ss]olution|[Aa]nalysis|[Ee]xplanation)[】〗］\]][:：]?"
-)
-_EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
-_HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
-"""One of these stands in every mark; looking for them is far quicker than the patterns."""
 
 
 def _has_mark(text: str) -> bool:
@@ -221,46 +271,6 @@ def with_plain_marks(text: str) -> str:
 def _as_answer_line(match: re.Match[str]) -> str:
     # `<answer>` is a tag, which is read as one.
     return match[0] if "<" in match[0] and match[0].isascii() else _ANSWER_LINE
-
-
-MAX_BOXES = 16
-"""Only so many last boxes are read. Stops thousands of boxes that are opened and never closed."""
-
-MAX_BOX_TOKENS = 1_000
-"""More braces and commands than this are no answer. Stops boxes with hundreds of thousands of braces."""
-
-MAX_DENIAL_CHARS = 40
-"""What is read before a box for words that deny it."""
-
-MAX_GAP_CHARS = 200
-"""Boxes further apart are not one commitment."""
-
-_DENYING = re.compile(r"(?:\b(?:is|are|was|be|equals?)(?: not|n['’]t)(?: equal to)?|不是)[\s$\\(\[*_]{0,6}$")
-"""What denies the box that follows it: `the answer is not`."""
-_NAMES = ("\\boxed", "\\fbox", "\\framebox")
-_OPENING = re.compile(
-    r"\\(?:boxed|fbox|framebox)\s{0,3}"
-    r"(?:(\{)|([-+]?\d[\d,]{0,40}(?:\.\d{1,40})?|(?<=\s)[A-Za-z](?![A-Za-z])))"
-)
-_BRACE = re.compile(r"\\.|[{}]", re.DOTALL)
-_WHOLLY_BOXED = re.compile(r"\\(?:boxed|fbox|framebox)\s{0,3}\{([^{}]*(?:\{[^{}]*\}[^{}]*)*)\}")
-_MARKUP = re.compile(
-    r"\\(?:(?:quad|qquad|text|mathrm|textbf|mbox)(?![A-Za-z])|[\[\](),;:! \n\\])"
-    r"|\n[ \t]*(?:[-•]|\d{1,2}[.)])\s|[$&~{}*_`]"
-)
-_LABEL = re.compile(r"(?<![\w\\])[A-Za-zα-ωΑ-Ω](?:_?\w{1,2})?\s{0,2}=\s{0,2}(?=$|[\\$])")
-_CONNECTIVES = {
-    **dict.fromkeys([",", ";", "，", "、", "；", "|"], ","),
-    **dict.fromkeys(["or", "and/or", "/", "ou", "oder", "или", "或", "或者"], "or"),
-    **dict.fromkeys(["and", "et", "und", "и", "和", "及", "与"], "and"),
-}
-_GAP_PART = re.compile(r"[或和与及]者?|[^\W\d_或和与及]+(?:/or)?|[,;，、；/|]")
-_SENTENCE_END = re.compile(r"[.?!:](?=\s)|[。！？：=≈→]|\\(?:approx|[Rr]ightarrow|implies|to|therefore)(?![A-Za-z])|\n")
-_CONSEQUENCE = frozenset({
-    "so", "thus", "therefore", "hence", "then", "which", "namely", "because", "since", "giving", "gives", "yields",
-    "means", "meaning", "equals", "rounded", "approximately", "not", "no", "but", "instead", "actually", "wait",
-    "所以", "因此", "即", "不",
-})  # fmt: skip
 
 
 class Boxed(NamedTuple):
@@ -369,33 +379,6 @@ def _connective(gap: str, several: bool) -> str | None:
 
 def _strongest(connectives: list[str]) -> str | None:
     return next((word for word in ("or", "and", ",") if word in connectives), None)
-
-
-MAX_BARE_CHARS = 200
-"""A whole response of at most this length may itself be the answer. Stops prose being taken for an expression."""
-
-MAX_BARE_WORDS = 1
-"""A bare line with more words is prose: `5 apples` is an answer, `I think it is 5` is not."""
-
-MAX_TRIED = 8
-"""Only so many announcements are read, from the last one on. Stops hundreds that announce nothing."""
-
-_LATER_ANSWER = re.compile(
-    r"^[*_#\s✅]{0,8}(?:(?:[Tt]he[ ])?(?:[Ff]inal[ ])?[Aa]nswer[*_]{0,3}[ ]{0,2}[:：]|ANSWER[:：]|答案[是为]?[:：])"
-    r"|^####(?!#)",
-    re.MULTILINE,
-)
-
-
-MAX_HASHES = 16
-"""Only so many `####` are looked at, from the last one on. Stops a response that consists of them."""
-
-_HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
-_PLAIN_NUMBER = re.compile(r"[-+−]?[$￥¥€£]?\d[\d,]{0,40}(?:\.\d{1,40})?%?\.?")
-MAX_JSON_CHARS = 4_000
-"""A longer object is not taken for an answer."""
-
-_JSON_ANSWER = re.compile(r"[\"'](?:final[_ ]?)?answer[\"']\s*:", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

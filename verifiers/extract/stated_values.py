@@ -92,6 +92,39 @@ _PROSE = re.compile(
 )
 _HAS_VALUE = re.compile(r"\d|\$|\\[A-Za-z(\[]")
 
+MAX_NUMBERS = 8
+"""Numbers of a line that are looked at."""
+_NOT = r"(?:\bnot|n['’]t|\bnever|\bcannot)"
+_MARKUP = r"[\s$\\(\[*_]{0,6}"
+"""What may stand between a word and a formula."""
+PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
+"""Alternatives of patterns, by what they tell."""
+_NO_BOUND = re.compile(r"(?:\b(?:no|not|never|cannot)|n['’]t) (?:be )?(?:\w+ )?than\W*$", re.IGNORECASE)
+_CONDITIONAL = re.compile(
+    r"\d\S{0,3} if\b[^.]*\d[^.]*\b(?:if|otherwise)\b|\b(?:answer|result|value) depends on\b", re.IGNORECASE
+)
+_RESIGNED = re.compile(
+    r"\bI(?: have|['’]ve)? (?:do not know|don['’]t know|give up|gave up|given up|no idea|no clue)\b|我(?:放弃|不知道)",
+    re.IGNORECASE,
+)
+"""A value behind one of these is a guess."""
+_VALUE_BEHIND = re.compile(r"[,;:，；：—]|\b(?:yet|but)\b")
+_DIGITS = rf"{_MARKUP}[-+−]?\d[\d.,/]{{0,20}}{_MARKUP}"
+_DENIAL = rf"(?:{_NOT}|\bno (?:es|son)|\bnão(?: é)?|\bnon(?: è)?|\bnicht|\bpas|\bне|不是|并非|並非)"
+_INSTEAD = r"(?:but(?: rather)?|rather,?|it is|it['’]s|sino|sondern|mais|mas?|e sim|а|而是)\s?,?\s?(?:it is|it['’]s)?"
+_CONTRAST = re.compile(
+    rf"{_DENIAL}\s?{_DIGITS}\s?[,;，；]?\s?{_INSTEAD}\s?(?P<instead>{_DIGITS}[^\s\d,，]{{0,12}})[\s.。!$]*$"
+    rf"|{_DIGITS}[^\s\d、]{{0,3}}?(?:ではなく(?:て)?|じゃなくて|(?:가|이) 아니라)[、,]?\s?"
+    rf"(?P<eastern>{_DIGITS}(?!.{{0,8}}(?:ない|ません|아니|아닙)).{{0,12}}?)$",
+    re.IGNORECASE,
+)
+_TURNED_DOWN = re.compile(
+    r"\s?,?\s(?:(?:and|but) not|rather than|instead of)\s(?=[$\\(*]{0,4}[-\d√])|[，,]?而(?:不是|非)"
+)
+_FIGURES = re.compile(r"(?<![\d.,])[-−]?\d")
+_UP_TO_FIGURES = re.compile(r".*(?:\d[%)\]]{0,2}|[$}])", re.DOTALL)
+_CLAUSE_BREAK = re.compile(r"[,;，；]|\b(?:but|yet)\b")
+
 
 class _Token(NamedTuple):
     kind: str
@@ -190,18 +223,6 @@ def _excerpt(sentence: str, first: _Token, last: _Token) -> str:
     return (stated(text) or text) if first.kind == "bold" and is_prose(text) else text
 
 
-MAX_NUMBERS = 8
-"""Numbers of a line that are looked at."""
-
-_NOT = r"(?:\bnot|n['’]t|\bnever|\bcannot)"
-_MARKUP = r"[\s$\\(\[*_]{0,6}"
-"""What may stand between a word and a formula."""
-
-
-PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
-"""Alternatives of patterns, by what they tell."""
-
-
 def _any_of(name: str, behind: str = "") -> re.Pattern[str]:
     """Return a pattern that finds one of several alternatives."""
     return re.compile(rf"(?:{'|'.join(PATTERNS[name])}){behind}", re.IGNORECASE | re.DOTALL)
@@ -217,36 +238,9 @@ _EMBEDDING = _any_of("embedding")
 """What denies the clause that follows it, or puts it into another mouth."""
 
 _BOUND = _any_of("bound", behind=rf"{_MARKUP}$")
-_NO_BOUND = re.compile(r"(?:\b(?:no|not|never|cannot)|n['’]t) (?:be )?(?:\w+ )?than\W*$", re.IGNORECASE)
 
 _WITHHELD = _any_of("withheld")
 """What says that there is no answer."""
-
-_CONDITIONAL = re.compile(
-    r"\d\S{0,3} if\b[^.]*\d[^.]*\b(?:if|otherwise)\b|\b(?:answer|result|value) depends on\b", re.IGNORECASE
-)
-_RESIGNED = re.compile(
-    r"\bI(?: have|['’]ve)? (?:do not know|don['’]t know|give up|gave up|given up|no idea|no clue)\b|我(?:放弃|不知道)",
-    re.IGNORECASE,
-)
-"""A value behind one of these is a guess."""
-_VALUE_BEHIND = re.compile(r"[,;:，；：—]|\b(?:yet|but)\b")
-
-_DIGITS = rf"{_MARKUP}[-+−]?\d[\d.,/]{{0,20}}{_MARKUP}"
-_DENIAL = rf"(?:{_NOT}|\bno (?:es|son)|\bnão(?: é)?|\bnon(?: è)?|\bnicht|\bpas|\bне|不是|并非|並非)"
-_INSTEAD = r"(?:but(?: rather)?|rather,?|it is|it['’]s|sino|sondern|mais|mas?|e sim|а|而是)\s?,?\s?(?:it is|it['’]s)?"
-_CONTRAST = re.compile(
-    rf"{_DENIAL}\s?{_DIGITS}\s?[,;，；]?\s?{_INSTEAD}\s?(?P<instead>{_DIGITS}[^\s\d,，]{{0,12}})[\s.。!$]*$"
-    rf"|{_DIGITS}[^\s\d、]{{0,3}}?(?:ではなく(?:て)?|じゃなくて|(?:가|이) 아니라)[、,]?\s?"
-    rf"(?P<eastern>{_DIGITS}(?!.{{0,8}}(?:ない|ません|아니|아닙)).{{0,12}}?)$",
-    re.IGNORECASE,
-)
-_TURNED_DOWN = re.compile(
-    r"\s?,?\s(?:(?:and|but) not|rather than|instead of)\s(?=[$\\(*]{0,4}[-\d√])|[，,]?而(?:不是|非)"
-)
-_FIGURES = re.compile(r"(?<![\d.,])[-−]?\d")
-_UP_TO_FIGURES = re.compile(r".*(?:\d[%)\]]{0,2}|[$}])", re.DOTALL)
-_CLAUSE_BREAK = re.compile(r"[,;，；]|\b(?:but|yet)\b")
 
 
 def contrasted(sentence: str) -> str | None:

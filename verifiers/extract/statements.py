@@ -107,6 +107,95 @@ _ABOUT = re.compile(
 _BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗][\s.。]*")
 _DENIED_AT_ONCE = ("not ", "n't", "不")
 
+MAX_RETRACTION_CHARS = 400
+"""Only so much behind an announcement is searched."""
+_STRONG, _WEAK = "|".join(PATTERNS["retracted"]), "|".join(PATTERNS["doubted"])
+_RETRACTION = re.compile(
+    rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:(?P<strong>{_STRONG})|(?P<weak>{_WEAK}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
+)
+_IS_STRONG = re.compile(rf"(?:^|[\s,.;!])(?:{_STRONG})", re.IGNORECASE)
+_WITHDRAWN = re.compile(
+    r"[\s$.。\\)\]!,;]{0,12}(?:(?:no|wait|hmm+|oops|actually),? )?"
+    r"(?:scratch that|(?:that|this)(?:['’]s| is| was) (?:wrong|incorrect|not right)(?=\s*(?:[.!]|$|[,;]? (?:and"
+    r"|but) I))|不对|错了)",
+    re.IGNORECASE,
+)
+_PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
+"""A word outside of commands: `12 than 11` is no value."""
+_WEAK_AGAIN = re.compile(
+    rf"(?:[\s,.:;!…—–(（，。]|(?:{_WEAK}|{_STRONG}|it(?:'s| is)|the answer(?: is)?"
+    r"|i (?:meant|mean)|make that|that|应该|答案|是|为))*",
+    re.IGNORECASE,
+)
+_DOUBT = re.compile(r"\b(?:or|maybe|perhaps|possibly)\b|也许|可能|或", re.IGNORECASE)
+_DOUBTED = re.compile(
+    r"[?？]\s*(?:hmm+,?\s*)?(?:or|maybe|perhaps|possibly|或)\s*(?P<rest>.+)", re.IGNORECASE | re.DOTALL
+)
+_VALUE_FIRST = re.compile(r"[-+−±(\[{$\\√π¥€£]{0,3}\s?(?:\d|\\[a-z]|[a-z]\s?=)", re.IGNORECASE)
+MAX_SCANNED_LINES = 200
+"""Only so many last lines are searched. Stops a response of a million lines `Answer:`."""
+MAX_ANNOUNCED_CHARS = 20_000
+"""Only so much of the end is searched. Stops the patterns, which are slow, from being run over a long text."""
+_LINK = (
+    r"(?:\b(?:is|are|was|equals|(?:will|would|should|must)[ ]be|comes[ ](?:out[ ])?to)\b"
+    r"(?:[ ](?:therefore|thus|then|simply|indeed|exactly|clearly|just|equal[ ]to|given[ ]by|as[ ]follows))?"
+    r"|[:：=])[*_]{0,3}[ \t]{0,3}[:：]?"
+)
+_ENGLISH = re.compile(
+    r"(?<!if the )(?<!If the )(?<!whether the )"
+    r"(?:\b(?:[Aa]nswers?|ANSWERS?)(?:[ ](?:choice|option))?|\b[Cc]orrect[ ](?:choice|option))\b"
+    r"(?:[*_]{1,3})?[ \t]{0,3}(?:\([^()\n]{1,40}\)[ ]?)?"
+    r"(?:,[ ][a-z]{2,12},[ ])?(?:(?:to|for|of|in)[ ][^\n.:=$\\]{1,80}?[ ](?=is\b|are\b))?"
+    + _LINK
+    + r"|\bAns(?:[.:]|[ ]?=)"
+)
+_CHINESE = re.compile(
+    r"答案(?:应该|应|即|就|便)?(?:是|为|為|选|[:：])[:：]?|(?:故|应|所以|因此|本题|此题)(?:本题|此题|答案)?应?选[择:：]?"
+    r"|(?:^|(?<=[\n。，,；】]))选[:：]?|答[:：]"
+)
+_WORDS = PATTERNS["answer_words"]
+_LINKS = (
+    r"[:：=]|—|–|は|(?:은|는|이)(?=[ ])|(?<=답)(?:은|는)|(?<![^\W\d_])(?:es|son|est|sont|ist|sind|lautet|beträgt|è|é"
+    r"|sono|são|to|brzmi|jest|är|er|je|on|ni|este|е|yra|là|adalah|ialah|είναι|היא|הוא|هو|هي|است|है|কি|будет|равен|является|คือ)(?![^\W\d_])"
+)
+_FOREIGN = re.compile(
+    rf"(?:{'|'.join(_WORDS)})[^\d$\\.。:：=\n*]{{0,30}}?(?:\*{{0,2}})(?:{_LINKS})"
+    r"|(?:उत्तर|উত্তর|பதில்|விடை|సమాధానం|జవాబు|válasz|cevap|پاسخ|جواب|ответ)"
+    r"(?=[ ](?:[\d$\\]|[A-H]\b))|답은|คำตอบ(?:ที่ถูกต้อง)?คือ",
+    re.IGNORECASE,
+)
+_LAST_LINE_A = re.compile(r"\**A\**[ \t]{0,3}[:：]\**[ \t]{0,3}(\S.*)")
+_HEADINGS = frozenset({"answer", "final answer", "最终答案", "答案"})
+_EMPHASIS = "*_` \t"
+_EMPTY = frozenset({"", "$$", "\\[", "\\(", "$"})
+"""What an announcement leaves on its line when the answer is on the next one."""
+MAX_TAIL_CHARS = 4_000
+"""Only so much of the end is searched for the last line or the last displayed formula."""
+MAX_DISPLAY_LINES = 12
+_NOT_PROSE = re.compile(
+    r"```|\||#|import |from |print\(|return |\w{1,60}\s?=\s?\w{1,60}\(|\S{0,80}(?:Error|Exception)\b"
+)
+_UNFINISHED = re.compile(
+    r"(?:[,;:：，、；=+*/(（\[{<>^_\\-]|\b(?:and|or|the|a|an|of|to|is|are|was|with|by|for|from|in|on|at|so|if|that|we"
+    r"|we can|then|which|but|as|because))$"
+)
+_PLAN = re.compile(
+    r"(?:now,? |next,? |first,? |so,? )?(?:let['’]?s|let us|let me|we (?:need|can|will|must|have) )", re.IGNORECASE
+)
+_CONCLUDING_CLAUSE = re.compile(
+    r".*(?:[,;]\s(?:and\s)?(?:so|hence|thus|therefore|which means|i\.e\.|that is),?\s"
+    r"|[，,；;](?:(?:所以|因此|故|则|即|从而)|(?:一共|总共|共计?|合计)(?:有|是|为)?(?=\s?\d[^，,；;]*$)))(.+)$",
+    re.DOTALL,
+)
+_REASON = re.compile(r",?\s(?:since|because)\s|，?因[为為]", re.IGNORECASE)
+_NO_VALUE = re.compile(
+    r"(?:\b(?:no (?:(?:real|integer|positive|such|valid|other) )?solutions?|does not exist|is undefined)"
+    r"|[无無]解|不存在)[.。]?$",
+    re.IGNORECASE,
+)
+_GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
+"""Words to whoever grades the response are no answer."""
+
 
 def narrow(text: str) -> str | None:
     """Return the answer in what follows an announcement; None where there is none."""
@@ -170,34 +259,6 @@ def _without_strays(text: str) -> str:
     return text[:-1].strip() if text.endswith("$") and text.count("$") % 2 else text
 
 
-MAX_RETRACTION_CHARS = 400
-"""Only so much behind an announcement is searched."""
-
-_STRONG, _WEAK = "|".join(PATTERNS["retracted"]), "|".join(PATTERNS["doubted"])
-_RETRACTION = re.compile(
-    rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:(?P<strong>{_STRONG})|(?P<weak>{_WEAK}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
-)
-_IS_STRONG = re.compile(rf"(?:^|[\s,.;!])(?:{_STRONG})", re.IGNORECASE)
-_WITHDRAWN = re.compile(
-    r"[\s$.。\\)\]!,;]{0,12}(?:(?:no|wait|hmm+|oops|actually),? )?"
-    r"(?:scratch that|(?:that|this)(?:['’]s| is| was) (?:wrong|incorrect|not right)(?=\s*(?:[.!]|$|[,;]? (?:and"
-    r"|but) I))|不对|错了)",
-    re.IGNORECASE,
-)
-_PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
-"""A word outside of commands: `12 than 11` is no value."""
-_WEAK_AGAIN = re.compile(
-    rf"(?:[\s,.:;!…—–(（，。]|(?:{_WEAK}|{_STRONG}|it(?:'s| is)|the answer(?: is)?"
-    r"|i (?:meant|mean)|make that|that|应该|答案|是|为))*",
-    re.IGNORECASE,
-)
-_DOUBT = re.compile(r"\b(?:or|maybe|perhaps|possibly)\b|也许|可能|或", re.IGNORECASE)
-_DOUBTED = re.compile(
-    r"[?？]\s*(?:hmm+,?\s*)?(?:or|maybe|perhaps|possibly|或)\s*(?P<rest>.+)", re.IGNORECASE | re.DOTALL
-)
-_VALUE_FIRST = re.compile(r"[-+−±(\[{$\\√π¥€£]{0,3}\s?(?:\d|\\[a-z]|[a-z]\s?=)", re.IGNORECASE)
-
-
 def retraction(tail: str, answer: str | None) -> str | None:
     """Return what the text behind an answer puts in its place.
 
@@ -244,47 +305,6 @@ def _value_of(text: str) -> str | None:
         return None
     sentence = re.split(r"(?<=\d)[.?!。](?:\s|$)", text, maxsplit=1)[0]
     return stated(sentence) or sentence
-
-
-MAX_SCANNED_LINES = 200
-"""Only so many last lines are searched. Stops a response of a million lines `Answer:`."""
-
-MAX_ANNOUNCED_CHARS = 20_000
-"""Only so much of the end is searched. Stops the patterns, which are slow, from being run over a long text."""
-
-_LINK = (
-    r"(?:\b(?:is|are|was|equals|(?:will|would|should|must)[ ]be|comes[ ](?:out[ ])?to)\b"
-    r"(?:[ ](?:therefore|thus|then|simply|indeed|exactly|clearly|just|equal[ ]to|given[ ]by|as[ ]follows))?"
-    r"|[:：=])[*_]{0,3}[ \t]{0,3}[:：]?"
-)
-_ENGLISH = re.compile(
-    r"(?<!if the )(?<!If the )(?<!whether the )"
-    r"(?:\b(?:[Aa]nswers?|ANSWERS?)(?:[ ](?:choice|option))?|\b[Cc]orrect[ ](?:choice|option))\b"
-    r"(?:[*_]{1,3})?[ \t]{0,3}(?:\([^()\n]{1,40}\)[ ]?)?"
-    r"(?:,[ ][a-z]{2,12},[ ])?(?:(?:to|for|of|in)[ ][^\n.:=$\\]{1,80}?[ ](?=is\b|are\b))?"
-    + _LINK
-    + r"|\bAns(?:[.:]|[ ]?=)"
-)
-_CHINESE = re.compile(
-    r"答案(?:应该|应|即|就|便)?(?:是|为|為|选|[:：])[:：]?|(?:故|应|所以|因此|本题|此题)(?:本题|此题|答案)?应?选[择:：]?"
-    r"|(?:^|(?<=[\n。，,；】]))选[:：]?|答[:：]"
-)
-_WORDS = PATTERNS["answer_words"]
-_LINKS = (
-    r"[:：=]|—|–|は|(?:은|는|이)(?=[ ])|(?<=답)(?:은|는)|(?<![^\W\d_])(?:es|son|est|sont|ist|sind|lautet|beträgt|è|é"
-    r"|sono|são|to|brzmi|jest|är|er|je|on|ni|este|е|yra|là|adalah|ialah|είναι|היא|הוא|هو|هي|است|है|কি|будет|равен|является|คือ)(?![^\W\d_])"
-)
-_FOREIGN = re.compile(
-    rf"(?:{'|'.join(_WORDS)})[^\d$\\.。:：=\n*]{{0,30}}?(?:\*{{0,2}})(?:{_LINKS})"
-    r"|(?:उत्तर|উত্তর|பதில்|விடை|సమాధానం|జవాబు|válasz|cevap|پاسخ|جواب|ответ)"
-    r"(?=[ ](?:[\d$\\]|[A-H]\b))|답은|คำตอบ(?:ที่ถูกต้อง)?คือ",
-    re.IGNORECASE,
-)
-_LAST_LINE_A = re.compile(r"\**A\**[ \t]{0,3}[:：]\**[ \t]{0,3}(\S.*)")
-_HEADINGS = frozenset({"answer", "final answer", "最终答案", "答案"})
-_EMPHASIS = "*_` \t"
-_EMPTY = frozenset({"", "$$", "\\[", "\\(", "$"})
-"""What an announcement leaves on its line when the answer is on the next one."""
 
 
 class Announcement(NamedTuple):
@@ -360,36 +380,6 @@ def _block_at(lines: list[str], index: int) -> str:
         if line.endswith(closing):
             break
     return " ".join(block)
-
-
-MAX_TAIL_CHARS = 4_000
-"""Only so much of the end is searched for the last line or the last displayed formula."""
-
-MAX_DISPLAY_LINES = 12
-
-_NOT_PROSE = re.compile(
-    r"```|\||#|import |from |print\(|return |\w{1,60}\s?=\s?\w{1,60}\(|\S{0,80}(?:Error|Exception)\b"
-)
-_UNFINISHED = re.compile(
-    r"(?:[,;:：，、；=+*/(（\[{<>^_\\-]|\b(?:and|or|the|a|an|of|to|is|are|was|with|by|for|from|in|on|at|so|if|that|we"
-    r"|we can|then|which|but|as|because))$"
-)
-_PLAN = re.compile(
-    r"(?:now,? |next,? |first,? |so,? )?(?:let['’]?s|let us|let me|we (?:need|can|will|must|have) )", re.IGNORECASE
-)
-_CONCLUDING_CLAUSE = re.compile(
-    r".*(?:[,;]\s(?:and\s)?(?:so|hence|thus|therefore|which means|i\.e\.|that is),?\s"
-    r"|[，,；;](?:(?:所以|因此|故|则|即|从而)|(?:一共|总共|共计?|合计)(?:有|是|为)?(?=\s?\d[^，,；;]*$)))(.+)$",
-    re.DOTALL,
-)
-_REASON = re.compile(r",?\s(?:since|because)\s|，?因[为為]", re.IGNORECASE)
-_NO_VALUE = re.compile(
-    r"(?:\b(?:no (?:(?:real|integer|positive|such|valid|other) )?solutions?|does not exist|is undefined)"
-    r"|[无無]解|不存在)[.。]?$",
-    re.IGNORECASE,
-)
-_GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
-"""Words to whoever grades the response are no answer."""
 
 
 def last_expression(text: str) -> str | None:

@@ -38,6 +38,21 @@ MAX_GAMMA = 1e6
 MAX_KNOWN_RATIONALS = 512
 """So many small rationals are remembered for each precision."""
 
+MAX_DEGREE = 10**6
+"""The largest degree of a root; above it the general power is taken, which has budgets of its own."""
+MAX_SUM_TERMS = 200
+"""The longest sum or product that is worked out. Stops `\\sum_{k=1}^{10^9}`."""
+MAX_BOUND = 10**12
+"""The largest bound of a sum. Stops bounds with thousands of digits."""
+MAX_IRRATIONAL_BOUND = 10**6
+"""The largest bound that is whole only once it is worked out, as \\sqrt{16}^3."""
+_SUM_STEPS, _TERM_STEPS = 10, 5
+"""What a sum costs besides its terms, and each of them besides its own evaluation."""
+_PRICE_FACTOR = {"factorial": 3, "binom": 9, "arcsin": 2, "arccos": 2, "arctan": 2, "arccot": 2, "arcsinh": 2}
+"""How much dearer than others some functions are."""
+_HALF = mpq(1, 2)
+_HUNDREDTH = mpq(1, 100)
+
 
 class NeedsComplex(Exception):
     """The expression has no real value."""
@@ -236,9 +251,6 @@ class Arithmetic:
         return self._rounded(midpoint, exponent_of(midpoint) + max(a.error_exponent, -self.bits) + 20)
 
 
-MAX_DEGREE = 10**6
-"""The largest degree of a root; above it the general power is taken, which has budgets of its own."""
-
 OneArgument: TypeAlias = Callable[[Arithmetic, Ball], Ball]
 SeveralArguments: TypeAlias = Callable[[Arithmetic, list[Ball]], Ball]
 
@@ -323,24 +335,6 @@ SEVERAL_ARGUMENTS: dict[str, SeveralArguments] = {
     "root": _root, "log": _log, "max": _extreme(max), "min": _extreme(min), "binom": _binomial,
 }  # fmt: skip
 
-
-MAX_SUM_TERMS = 200
-"""The longest sum or product that is worked out. Stops `\\sum_{k=1}^{10^9}`."""
-
-MAX_BOUND = 10**12
-"""The largest bound of a sum. Stops bounds with thousands of digits."""
-
-MAX_IRRATIONAL_BOUND = 10**6
-"""The largest bound that is whole only once it is worked out, as \\sqrt{16}^3."""
-
-_SUM_STEPS, _TERM_STEPS = 10, 5
-"""What a sum costs besides its terms, and each of them besides its own evaluation."""
-
-_PRICE_FACTOR = {"factorial": 3, "binom": 9, "arcsin": 2, "arccos": 2, "arctan": 2, "arccot": 2, "arcsinh": 2}
-"""How much dearer than others some functions are."""
-
-_HALF = mpq(1, 2)
-_HUNDREDTH = mpq(1, 100)
 
 Join: TypeAlias = Callable[[Ball, Ball], Ball]
 

@@ -23,6 +23,18 @@ from typing import Any, Literal, NamedTuple, Self, TypeVar, get_args, get_origin
 
 from truegold.verifiers.sandbox.errors import ConfigError
 
+MAX_STEPS = 25_000
+"""What a verdict may cost: six times as much as the dearest of ten thousand labelled rows. Stops nested sums."""
+MAX_GOLD_STEPS = MAX_STEPS // 2
+"""Where a budget is used up, gold is at fault if it costs more than this on its own; else the answer is."""
+SECONDS_A_STEP = 1e-6
+_UNLIMITED = 1 << 60
+T = TypeVar("T")
+CACHED_READINGS = 8_192
+"""How many texts are remembered by each of the functions that read them."""
+MAX_REMEMBERED_CHARS = 300
+"""Longer texts are read anew each time. Stops memory from filling with the trees of long answers."""
+
 
 @dataclass(frozen=True, slots=True)
 class Policy:
@@ -129,18 +141,6 @@ _ALLOWED: dict[str, tuple[Any, str]] = {
 """For each option, whether a value is allowed, and what the message says that it may be."""
 
 
-MAX_STEPS = 25_000
-"""What a verdict may cost: six times as much as the dearest of ten thousand labelled rows. Stops nested sums."""
-
-MAX_GOLD_STEPS = MAX_STEPS // 2
-"""Where a budget is used up, gold is at fault if it costs more than this on its own; else the answer is."""
-
-SECONDS_A_STEP = 1e-6
-_UNLIMITED = 1 << 60
-
-T = TypeVar("T")
-
-
 class Spent(Exception):
     """The budget of a verdict is used up."""
 
@@ -193,12 +193,6 @@ class StepBudget:
         steps_before, was_open = self._account_before
         if self._is_separate or not was_open:
             _ACCOUNT.steps_left, _ACCOUNT.is_open = steps_before, was_open
-
-
-CACHED_READINGS = 8_192
-"""How many texts are remembered by each of the functions that read them."""
-MAX_REMEMBERED_CHARS = 300
-"""Longer texts are read anew each time. Stops memory from filling with the trees of long answers."""
 
 
 def remembered(maxsize: int) -> Callable[[Callable[..., T]], Callable[..., T]]:

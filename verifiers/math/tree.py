@@ -25,6 +25,15 @@ from gmpy2 import mpq
 from truegold.verifiers.math.measures import DEGREE, Unit
 from truegold.verifiers.math.policy import charge
 
+_NO_NAMES: frozenset[str] = frozenset()
+CACHED_FACTS = 1_024
+"""So many nodes are remembered, with all that hangs below them."""
+COORDINATES = frozenset({"x", "y", "z"})
+"""Labels that make a value the equation of a line: x=5 is not y=5."""
+ANY_LABEL = "?"
+"""What `labelled` returns for a label that is no name."""
+MAX_SHOWN_CHARS = 200
+
 
 class Node:
     """A node of the tree."""
@@ -275,9 +284,6 @@ _CHILDREN: dict[type[Node], Callable[[Any], tuple[Node, ...]]] = {
     Residues: lambda node: (*node.remainders, node.modulus),
 }
 
-_NO_NAMES: frozenset[str] = frozenset()
-CACHED_FACTS = 1_024
-"""So many nodes are remembered, with all that hangs below them."""
 
 _NOTED_TYPES = frozenset({Sym, FunctionCall, Sign, Const, Big, Matrix, Group})
 
@@ -356,13 +362,6 @@ def negated(node: Node) -> Node:
     if isinstance(node, Measure):
         return Measure(negated(node.value), node.unit)
     return Mul((MINUS_ONE, node))
-
-
-COORDINATES = frozenset({"x", "y", "z"})
-"""Labels that make a value the equation of a line: x=5 is not y=5."""
-
-ANY_LABEL = "?"
-"""What `labelled` returns for a label that is no name."""
 
 
 def label_of(node: Node) -> str | None:
@@ -488,9 +487,6 @@ def _rebuilt(node: Node, change: Callable[[Node], Node]) -> Node:
     if not may_have_parts(node):
         return node
     return type(node)(*(changed(getattr(node, name)) for name in type(node).__slots__))
-
-
-MAX_SHOWN_CHARS = 200
 
 
 @lru_cache(maxsize=CACHED_FACTS)

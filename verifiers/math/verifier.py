@@ -70,6 +70,59 @@ SHOWN_PLACEHOLDER = 60
 _NO_GOLD: Any = object()
 """The default of `gold`, which may be None: a row without gold gets a verdict that says so."""
 
+_SPELT = {
+    **dict.fromkeys(("\\dfrac", "\\tfrac"), "\\frac"), **dict.fromkeys(("\\geqslant", "\\geq"), "\\ge"),
+    **dict.fromkeys(("\\leqslant", "\\leq"), "\\le"), "\\neq": "\\ne",
+    **dict.fromkeys(("\\left", "\\right", "\\text", "\\mathrm"), ""),
+}  # fmt: skip
+_RESPELT = re.compile(r"\\[A-Za-z]+")
+_LONE_CHARACTER = re.compile(r"\{(\w)\}")
+_TEXT_COMMAND = r"\\(?:text|mathrm|textbf|mathbf)\s*\{"
+_LETTER = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?\s*(?:{_TEXT_COMMAND})?\s*\(?\s*([A-Za-z])\s*\)?\s*\}}?\s*\)?\s*\}}?")
+_MAY_BEGIN_LETTER = frozenset("\\( ABCDEFGHIJ")
+_LETTER_AND_TEXT = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?([A-Ja-j])(?:\)|\.|:(?=\s|\\))\s*(\S.*)", re.DOTALL)
+_LABEL = re.compile(r"(?:the\s+)?(?:correct\s+)?(?:option|choice|answer)\s*(?:is\s*)?[:：]?\s*", re.IGNORECASE)
+_MARKUP = re.compile(r"\\[A-Za-z]+|[{}$]")
+_SEVERAL_LETTERS = re.compile(
+    r"(?:\b(?:or|and|maybe|perhaps|not)\b|[,/&=])\W*\b[A-J]\b(?!\w|')|\b[A-J]\b\W*(?:\b(?:or|and)\b|[/&=])\W*\b[A-J]\b",
+)
+"""What tells that an answer names several letters, or takes its letter back."""
+MAX_HEAD_CHARS = 60
+"""How far into an answer its letters are looked for. Behind that, `or` belongs to the text of the choice."""
+MIN_PROSE_WORDS = 2
+MAX_CHOICE_CHARS = 400
+"""Only the end of a long answer says what it commits to."""
+_CLAUSE_END = re.compile(
+    r"[.;,:，。；：！!?？()（）]|\b(?:because|since|so|therefore|thus|hence|but|which|although|donc|also|luego|daher|sondern|sino|mais|et)\b"
+    r"|因此|所以|因为|故",
+    re.IGNORECASE,
+)
+_DENIAL = re.compile(
+    r"\b(?:not|never|cannot|wrong|incorrect|except|neither|nor|non|pas|nicht|kein|не|nie)\b|n't\b|不|错|排除",
+    re.IGNORECASE,
+)
+_NAMED_LETTER = re.compile(r"(?<![\w'])(?:[B-HJ]|A(?!\s+[a-zà-ÿ]))(?![\w'])|(?<![\w'])A(?=\s+(?:is|works|are)\b)")
+"""A letter that is no article and no pronoun."""
+_ANNOUNCING = re.compile(
+    r"\b(?:is|be|are|it's|that's|answers?|option|choice|correct|works|choose|pick|select|est|ist|lautet|es|é|è|sono|to|je)\b"
+    r"|[—–=选是为は]|은|는|ответ|هو|هي|उत्तर|উত্তর|cevap|yanıt",
+    re.IGNORECASE,
+)
+_UNSURE_CHOICE = re.compile(r"\b(?:or|maybe|perhaps|possibly|either|both)\b|可能|或", re.IGNORECASE)
+RESPONSES = Policy(percent="either")
+"""The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""
+_PERCENT = re.compile(r"percent|per cent|%|％|百分|procent|prozent|pourcent|porcent|процент", re.IGNORECASE)
+_ORDER = re.compile(
+    r"\b(?:arrange|order|sort|rank)\b(?=[^.?!]{0,200}\b(?:from|in|to|by)\b)|\b(?:ascending|descending)\b"
+    r"|\b(?:in|from) (?:\w+ ){0,2}(?:increasing|decreasing|least|greatest|smallest|largest|shortest|longest)\b"
+    r"|从[小大高低长短]到|按.{0,12}(?:顺序|排列)",
+    re.IGNORECASE,
+)
+_NO_ORDER = re.compile(
+    r"\border(?:ed)? (?:pairs?|triples?|quadruples?|tuples?|of)\b|\bin order (?:to|that|for)\b", re.IGNORECASE
+)
+_RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
+
 
 def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:
     r"""Compare an answer with gold: `equivalent("0.5", gold="1/2").score` is 1.0.
@@ -220,15 +273,6 @@ def _compare_with_unread_gold(refused: Unread, answer_text: str, gold_text: str,
     return Verdict(None, Reason.GOLD_UNPARSED, extracted, evidence)
 
 
-_SPELT = {
-    **dict.fromkeys(("\\dfrac", "\\tfrac"), "\\frac"), **dict.fromkeys(("\\geqslant", "\\geq"), "\\ge"),
-    **dict.fromkeys(("\\leqslant", "\\leq"), "\\le"), "\\neq": "\\ne",
-    **dict.fromkeys(("\\left", "\\right", "\\text", "\\mathrm"), ""),
-}  # fmt: skip
-_RESPELT = re.compile(r"\\[A-Za-z]+")
-_LONE_CHARACTER = re.compile(r"\{(\w)\}")
-
-
 def _loose_key(text: str) -> str:
     """Return a key that two spellings of a statement share, such as one with quantifiers that is not read."""
     text = _RESPELT.sub(lambda match: _SPELT.get(match[0], match[0]), _LONE_CHARACTER.sub(r"\1", text[:MAX_CHARS]))
@@ -333,42 +377,6 @@ def holds_several(tree: Node) -> bool:
     return isinstance(tree, BareList) or (isinstance(tree, Group) and tree.opening == "{")
 
 
-_TEXT_COMMAND = r"\\(?:text|mathrm|textbf|mathbf)\s*\{"
-_LETTER = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?\s*(?:{_TEXT_COMMAND})?\s*\(?\s*([A-Za-z])\s*\)?\s*\}}?\s*\)?\s*\}}?")
-_MAY_BEGIN_LETTER = frozenset("\\( ABCDEFGHIJ")
-_LETTER_AND_TEXT = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?([A-Ja-j])(?:\)|\.|:(?=\s|\\))\s*(\S.*)", re.DOTALL)
-_LABEL = re.compile(r"(?:the\s+)?(?:correct\s+)?(?:option|choice|answer)\s*(?:is\s*)?[:：]?\s*", re.IGNORECASE)
-_MARKUP = re.compile(r"\\[A-Za-z]+|[{}$]")
-_SEVERAL_LETTERS = re.compile(
-    r"(?:\b(?:or|and|maybe|perhaps|not)\b|[,/&=])\W*\b[A-J]\b(?!\w|')|\b[A-J]\b\W*(?:\b(?:or|and)\b|[/&=])\W*\b[A-J]\b",
-)
-"""What tells that an answer names several letters, or takes its letter back."""
-
-MAX_HEAD_CHARS = 60
-"""How far into an answer its letters are looked for. Behind that, `or` belongs to the text of the choice."""
-
-MIN_PROSE_WORDS = 2
-MAX_CHOICE_CHARS = 400
-"""Only the end of a long answer says what it commits to."""
-
-_CLAUSE_END = re.compile(
-    r"[.;,:，。；：！!?？()（）]|\b(?:because|since|so|therefore|thus|hence|but|which|although|donc|also|luego|daher|sondern|sino|mais|et)\b"
-    r"|因此|所以|因为|故",
-    re.IGNORECASE,
-)
-_DENIAL = re.compile(
-    r"\b(?:not|never|cannot|wrong|incorrect|except|neither|nor|non|pas|nicht|kein|не|nie)\b|n't\b|不|错|排除",
-    re.IGNORECASE,
-)
-_NAMED_LETTER = re.compile(r"(?<![\w'])(?:[B-HJ]|A(?!\s+[a-zà-ÿ]))(?![\w'])|(?<![\w'])A(?=\s+(?:is|works|are)\b)")
-"""A letter that is no article and no pronoun."""
-_ANNOUNCING = re.compile(
-    r"\b(?:is|be|are|it's|that's|answers?|option|choice|correct|works|choose|pick|select|est|ist|lautet|es|é|è|sono|to|je)\b"
-    r"|[—–=选是为は]|은|는|ответ|هو|هي|उत्तर|উত্তর|cevap|yanıt",
-    re.IGNORECASE,
-)
-_UNSURE_CHOICE = re.compile(r"\b(?:or|maybe|perhaps|possibly|either|both)\b|可能|或", re.IGNORECASE)
-
 SameText: TypeAlias = Callable[[str, str], bool]
 
 
@@ -434,24 +442,6 @@ def _letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) 
 def _normal_options(options: tuple[str, ...]) -> list[tuple[str, str]]:
     """Return keys and normal texts; they are cached, because each completion of a group has the same options."""
     return [(key_of(text).casefold(), text) for text in map(normal, options)]
-
-
-RESPONSES = Policy(percent="either")
-"""The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""
-
-_PERCENT = re.compile(r"percent|per cent|%|％|百分|procent|prozent|pourcent|porcent|процент", re.IGNORECASE)
-
-
-_ORDER = re.compile(
-    r"\b(?:arrange|order|sort|rank)\b(?=[^.?!]{0,200}\b(?:from|in|to|by)\b)|\b(?:ascending|descending)\b"
-    r"|\b(?:in|from) (?:\w+ ){0,2}(?:increasing|decreasing|least|greatest|smallest|largest|shortest|longest)\b"
-    r"|从[小大高低长短]到|按.{0,12}(?:顺序|排列)",
-    re.IGNORECASE,
-)
-_NO_ORDER = re.compile(
-    r"\border(?:ed)? (?:pairs?|triples?|quadruples?|tuples?|of)\b|\bin order (?:to|that|for)\b", re.IGNORECASE
-)
-_RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,10 @@ MIN_DIGITS = 3
 EXTRA_DECIMALS = 2
 """A decimal answer needs so many decimals more than gold before it can be taken for the exact value."""
 
+OTHER_UNIT = Sameness(False, "units")
+UNKNOWN_UNIT = Sameness(None, "units")
+_INTEGRATION_LETTERS = "CcKk"
+
 
 def agrees_when_rounded(gold: Node, answer: Node, policy: Policy) -> bool:
     """Tell whether two values that are not equal count as the same under the policy."""
@@ -129,12 +133,6 @@ def _real_value(node: Node) -> mpq | None:
         return exact
     approximation = approximate(node)
     return mpq(approximation) if approximation is not None and gmpy2.is_finite(approximation) else None
-
-
-OTHER_UNIT = Sameness(False, "units")
-UNKNOWN_UNIT = Sameness(None, "units")
-
-_INTEGRATION_LETTERS = "CcKk"
 
 
 def same_values(gold: Node, answer: Node, policy: Policy) -> Sameness:

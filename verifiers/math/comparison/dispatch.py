@@ -86,6 +86,17 @@ _RELATED = frozenset({Chain, BareList, Group})
 MAX_SIGNS = 4
 """The most free signs in one answer. Stops 2^20 combinations."""
 
+MAX_RENAMED = 3
+"""The most letters that are called otherwise. Stops trying the orders of many."""
+_INTEGER_LETTERS = frozenset("klmnj")
+_LINE_LETTERS = frozenset({"s", "t", "r", "u", "k", "lambda", "mu"})
+_CONSTANT = re.compile(r"[CKABDck](?:_\d)?")
+_USUAL_CONSTANT = re.compile(r"[CK](?:_\d)?|c_\d")
+"""What arbitrary constants are called on at least one side; A and B may be given by the problem."""
+_PAIR_STEPS = 2
+"""What it costs to find out which shape two sides have."""
+_AMOUNT_TYPES = VALUE_TYPES | {Measure}
+
 
 def with_unknown_letters(gold: Node, answer: Node) -> tuple[Node, Node]:
     """Return both trees with e and i as variables where one side says what they are worth: `e = 5`."""
@@ -158,16 +169,6 @@ def _with_signs_chosen(node: Node, plus: Iterator[bool]) -> Node:
         return part
 
     return mapped(node, choose)
-
-
-MAX_RENAMED = 3
-"""The most letters that are called otherwise. Stops trying the orders of many."""
-
-_INTEGER_LETTERS = frozenset("klmnj")
-_LINE_LETTERS = frozenset({"s", "t", "r", "u", "k", "lambda", "mu"})
-_CONSTANT = re.compile(r"[CKABDck](?:_\d)?")
-_USUAL_CONSTANT = re.compile(r"[CK](?:_\d)?|c_\d")
-"""What arbitrary constants are called on at least one side; A and B may be given by the problem."""
 
 
 def conditions_agree(comparer: TreeComparer, gold: Node, answer: Node) -> bool:
@@ -279,10 +280,6 @@ def _compare_signs(comparison: _Comparison, gold: Node, answer: Node) -> Samenes
     return undecided
 
 
-_PAIR_STEPS = 2
-"""What it costs to find out which shape two sides have."""
-
-
 class _Comparison:
     """Compares two trees under one policy; it is the `Comparer` of the parts."""
 
@@ -332,9 +329,6 @@ class _Comparison:
         if Day in kinds:
             return same_days(gold, answer)
         return same_names(gold, answer) if Named in kinds else OTHER_STRUCTURE
-
-
-_AMOUNT_TYPES = VALUE_TYPES | {Measure}
 
 
 def _plain(node: Node) -> Node:

@@ -32,6 +32,14 @@ from truegold.verifiers.math.tree import (
     labelled,
 )
 
+_LABEL_STEM = re.compile(r"[^_(]*")
+_MIN_WORD = 3
+"""A label with so many letters is a word, and two different words are two different things."""
+REVERSED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+"""Each relation, read from right to left."""
+_CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
+_CHOICE_LETTERS = "ABCDEFGH"
+
 
 class TreeComparer(Protocol):
     """Compares two trees under one policy. Shapes hold shapes, so their parts come back to `same`."""
@@ -42,11 +50,6 @@ class TreeComparer(Protocol):
 
     def same(self, gold: Node, answer: Node) -> Sameness:
         """Compare two trees. Raises TooLarge where a value is beyond the budgets."""
-
-
-_LABEL_STEM = re.compile(r"[^_(]*")
-_MIN_WORD = 3
-"""A label with so many letters is a word, and two different words are two different things."""
 
 
 class Alignment(NamedTuple):
@@ -125,13 +128,6 @@ def _labels_differ(gold_labels: list[str | None], answer_labels: list[str | None
         return False
     labels = answer_labels if None in gold_labels else gold_labels
     return len({match.group() for label in labels if (match := _LABEL_STEM.match(str(label)))}) > 1
-
-
-REVERSED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
-"""Each relation, read from right to left."""
-
-_CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
-_CHOICE_LETTERS = "ABCDEFGH"
 
 
 def same_lists(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness | None:

@@ -63,6 +63,12 @@ _PIECE_STEPS = 4
 
 MINUS_INFINITY = negated(INFINITY)
 
+MAX_EXPONENT = 2
+_STRICT = frozenset({"<", ">", "!="})
+_REVERSED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
+MAX_PIECES = 64
+"""The most pieces of one set. Stops a union of thousands."""
+
 
 @dataclass(slots=True)
 class PieceEnd:
@@ -198,12 +204,6 @@ def merged(pieces: list[Piece]) -> list[Piece]:
     return joined
 
 
-MAX_EXPONENT = 2
-
-_STRICT = frozenset({"<", ">", "!="})
-_REVERSED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "!=": "!="}
-
-
 def solved(chain: Chain) -> list[Piece]:
     """Return the numbers that fulfil all relations of a chain. Raises NoSet where that takes more than this."""
     names = symbols(chain)
@@ -290,10 +290,6 @@ def _roots(c: mpq, b: mpq, a: mpq) -> list[Node]:
         return [Num(middle - root), Num(middle + root)]
     half = Pow(Num(spread), HALF)
     return [Add((Num(middle), Mul((MINUS_ONE, half)))), Add((Num(middle), half))]
-
-
-MAX_PIECES = 64
-"""The most pieces of one set. Stops a union of thousands."""
 
 
 def pieces_of(node: Node) -> list[Piece]:

@@ -35,6 +35,18 @@ from truegold.verifiers.math.vocabulary import NAMED_WORDS, STOP_WORDS
 
 _HALF_DAY = 12 * 60
 
+_CLASSES = tuple[int, frozenset[int]]
+"""A modulus and the remainders."""
+_ALL = frozenset({"all", "any", "every", "each", "for", "must"})
+_LAST_HOUR = 24
+_VERBS = frozenset({"converges", "diverges", "exists", "oscillates", "increases", "decreases", "vanishes"})
+_SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "sum", "product", "it", "this", "that"})
+_COPULAS = ("is", "are", "was", "were")
+MAX_INVERTED_WORDS = 2
+"""Of more words, their order says who does what."""
+MAX_PHRASE_WORDS = 4
+"""More words are a sentence, which can be put otherwise: rules cannot tell."""
+
 
 def clock_of(node: Node) -> TimeOfDay | None:
     """Return the time of day that a node is, or may be."""
@@ -75,10 +87,6 @@ def same_days(gold: Node, answer: Node) -> Sameness:
     if any(a is not None and b is None for a, b in pairs[1:3]):
         return OTHER_STRUCTURE
     return OPEN if gold.year is not None and answer.year is None else Sameness(True, "structure")
-
-
-_CLASSES = tuple[int, frozenset[int]]
-"""A modulus and the remainders."""
 
 
 def same_residues(gold: Node, answer: Node) -> Sameness:
@@ -135,19 +143,6 @@ def _class_of_expression(node: Node | None) -> tuple[int, int] | None:
 def _whole(node: Node) -> int | None:
     value = rational(node)
     return int(value) if value is not None and value.denominator == 1 else None
-
-
-_ALL = frozenset({"all", "any", "every", "each", "for", "must"})
-_LAST_HOUR = 24
-_VERBS = frozenset({"converges", "diverges", "exists", "oscillates", "increases", "decreases", "vanishes"})
-_SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "sum", "product", "it", "this", "that"})
-_COPULAS = ("is", "are", "was", "were")
-
-MAX_INVERTED_WORDS = 2
-"""Of more words, their order says who does what."""
-
-MAX_PHRASE_WORDS = 4
-"""More words are a sentence, which can be put otherwise: rules cannot tell."""
 
 
 def same_ratios(gold: Node, answer: Node, policy: Policy) -> Sameness:

@@ -102,6 +102,28 @@ _SIMPLE = re.compile(
 REMEMBERED_TEXTS = 4_096
 """So many texts are remembered: the ladder asks for a number before the reader does."""
 
+_MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
+_BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
+MAX_ITEMS = 100
+"""The longest list. Stops an answer that lists every number there is."""
+MAX_LETTERS_OF_PRODUCT = 3
+"""A longer run of letters among formulas is a word."""
+MAX_LABEL_TOKENS = 12
+"""What stands before the `=` of a quantity is no longer."""
+_NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s*\}?", re.ASCII)
+"""A numeral of a base from 10 on. It holds a digit, since `A_{12}` is a letter with a subscript."""
+_SEPARATING = frozenset({"sep", "gap", "row"})
+_WORDED = frozenset({"word", "money"})
+_IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
+_NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
+_PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
+"""What a sentence with a formula in it says in words: `odd` of `The function $f(x+1)-1$ is odd`."""
+_DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,9}),(\d{1,9})(?![\d,])")
+_SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
+_SCIENTIFIC = re.compile(r"(\d)e([+-])")
+_REPEATING_BLOCK = re.compile(r"(-?\d{0,20}\.\d{0,20})\((\d{1,20})\)")
+_GROUPING = re.compile(r"\d,\d{3}(?!\d)")
+
 
 @lru_cache(maxsize=REMEMBERED_TEXTS)
 def simple_number(text: str) -> Num | None:
@@ -121,8 +143,6 @@ def simple_number(text: str) -> Num | None:
 
 
 ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
-_MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
-_BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
 
 
 def read_congruences(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
@@ -197,22 +217,6 @@ def _with_sign(sign: Node, part: Node) -> Node:
     return sign if isinstance(part, Sign) else part
 
 
-MAX_ITEMS = 100
-"""The longest list. Stops an answer that lists every number there is."""
-
-MAX_LETTERS_OF_PRODUCT = 3
-"""A longer run of letters among formulas is a word."""
-
-MAX_LABEL_TOKENS = 12
-"""What stands before the `=` of a quantity is no longer."""
-
-_NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s*\}?", re.ASCII)
-"""A numeral of a base from 10 on. It holds a digit, since `A_{12}` is a letter with a subscript."""
-_SEPARATING = frozenset({"sep", "gap", "row"})
-_WORDED = frozenset({"word", "money"})
-_IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
-
-
 class Unread(NamedTuple):
     """Why a text has no tree."""
 
@@ -222,9 +226,6 @@ class Unread(NamedTuple):
 
 
 MixedNumbers: TypeAlias = Literal["sum", "product"]
-_NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
-_PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
-"""What a sentence with a formula in it says in words: `odd` of `The function $f(x+1)-1$ is odd`."""
 
 
 @remembered(CACHED_READINGS)
@@ -473,13 +474,6 @@ def _split_items(tokens: list[Lexeme]) -> tuple[list[list[Lexeme]], str]:
         elif part:
             merged.append(part)
     return merged, joined
-
-
-_DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,9}),(\d{1,9})(?![\d,])")
-_SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
-_SCIENTIFIC = re.compile(r"(\d)e([+-])")
-_REPEATING_BLOCK = re.compile(r"(-?\d{0,20}\.\d{0,20})\((\d{1,20})\)")
-_GROUPING = re.compile(r"\d,\d{3}(?!\d)")
 
 
 def other_readings(

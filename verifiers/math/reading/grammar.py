@@ -43,6 +43,12 @@ END = Lexeme("stop", "", False)
 _PADDING = (END,) * 5
 """So many tokens behind the last one let the grammar look ahead without a bound."""
 
+_OPERAND_STARTS = frozenset({"num", "name", "const", "func", "cmd", "open", "brace", "big", "begin"})
+_ITEM_ENDS = frozenset({"sep", "close", "unbrace", "stop", "cell", "row"})
+_SET_OPERATORS = frozenset({"cup", "cap", "minus"})
+_SIGNS = frozenset("+-±∓")
+_ORDINALS = frozenset({"st", "nd", "rd", "th"})
+
 
 class Cursor:
     """Reads off a list of tokens, from `position` on."""
@@ -96,13 +102,6 @@ class Cursor:
         self.depth += 1
         if self.depth > MAX_DEPTH:
             raise TooLarge(f"nested more than {MAX_DEPTH} deep")
-
-
-_OPERAND_STARTS = frozenset({"num", "name", "const", "func", "cmd", "open", "brace", "big", "begin"})
-_ITEM_ENDS = frozenset({"sep", "close", "unbrace", "stop", "cell", "row"})
-_SET_OPERATORS = frozenset({"cup", "cap", "minus"})
-_SIGNS = frozenset("+-±∓")
-_ORDINALS = frozenset({"st", "nd", "rd", "th"})
 
 
 class Grammar(Cursor):

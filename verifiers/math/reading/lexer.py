@@ -53,6 +53,73 @@ OPENING = frozenset({"open", "brace", "begin"})
 CLOSING = frozenset({"close", "unbrace", "end"})
 """The kinds of tokens that nest."""
 
+kind_of: Callable[[Lexeme], str] = itemgetter(0)
+text_of: Callable[[Lexeme], str] = itemgetter(1)
+"""These two are mapped over tokens, which takes a fraction of what a comprehension does."""
+NESTING = {**dict.fromkeys(OPENING, 1), **dict.fromkeys(CLOSING, -1)}
+"""What a token of a kind adds to how deep the ones behind it stand; other kinds add nothing."""
+MAX_DIGITS = 1_000
+"""The longest number. Stops arithmetic on numbers as long as the text allows."""
+MAX_SCIENTIFIC = 3_000
+"""The largest power of ten that a literal such as 1e10 may have. Stops `1e999999999`."""
+_SMALL_SPACE = r",|\{,\}|,\s?\\!\s?|\\!\s?,|\\[,;: ]\s?|~|\u2009|\\thinspace\s?"
+_GROUPED = (
+    rf"(?!0,)\d{{1,3}}(?:(?:{_SMALL_SPACE})\d{{3}})+(?!\d)|\d{{1,3}}(?: \d{{3}})+(?![\d.])"
+    r"|\d{1,2}(?:,\d{2})+,\d{3}(?!\d)"
+)
+_MARKED_BLOCK = r"\d*\.\d*\\(?:overline|bar|dot|overset\{\.\})\s?\{?\s?\d+\s?\}?(?:\d*\\dot\s?\{?\s?\d\s?\}?)?"
+_REPEATED_DIGIT = r"\d{0,40}\.\d{0,30}?(?P<again>\d)(?P=again){2,40}(?:\.\.\.|\\ldots|\\dots|\\cdots)"
+REPEATING = rf"(?P<repeating>{_MARKED_BLOCK}|{_REPEATED_DIGIT})"
+NUMERAL = (
+    rf"(?P<number>(?:{_GROUPED}|\d+)(?:\.\d+|\.(?![\d.]))?|\.\d+)"
+    r"(?P<exponent>[eE](?:[+-]?\d{1,9}|\{[+-]?\d{1,9}\})(?![\d.A-Za-z]))?"
+)
+"""Patterns for the lexer; the groups `number` and `exponent` are read by `number_token`."""
+INTEGER = re.compile(r"\d+(?![\d.~\u2009]|,\d|,\s?\\!|\\[!,;: t]|\{,| \d|[eE][-+\d{])")
+"""An integer that nothing behind it can make longer, which most numbers are."""
+_DIGITS = re.compile(r"\d+")
+MAX_VARIABLES_IN_A_RUN = 3
+"""`xyz` is a product; longer runs of letters that no list knows are words."""
+MAX_FUNCTION_LETTERS = 6
+_CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
+FOREIGN_CONNECTIVES = {
+    **dict.fromkeys(("или", "또는", "または", "أو", "या"), ("sep", "or")), "и": ("sep", "and"),
+}  # fmt: skip
+_TEXT_SYMBOLS = {"pi": ("const", "pi"), "infty": ("const", "inf"), "circ": ("op", "∘")}
+"""What is left of `\\pi` and `\\circ` where a program took them for words."""
+_WORDS = WORDS["common"] | BELOW_HUNDRED.keys() | MULTIPLIERS.keys() | STOP_WORDS | UNITS.keys()
+_CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
+_VALUE_ENDS = frozenset({"num", "close", "unbrace"})
+MAX_CHARS = 4_000
+"""Longer texts are not read. Stops answers of a megabyte, whose reading alone would cost seconds."""
+MAX_TOKENS = 1_500
+"""The most tokens of one text. Stops `1+1+1+...`, whose comparison takes a step for each of them."""
+_LATIN = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1ea0-\u1ef9"
+"""Letters with accents, which belong to the word around them."""
+_MARKS_OF_LETTERS = "\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0971-\u09e5\u0a01-\u0dff\u0e31-\u0e4e"
+"""Vowel signs of Arabic, Indic scripts and Thai, which are no letters on their own."""
+_TOKEN = re.compile(
+    rf"(?P<letters>[A-Za-z]+(?![A-Za-z{_LATIN}]))|\\(?P<command>[A-Za-z]+)|(?P<space>\s+)|{REPEATING}|{NUMERAL}|\\(?P<escape>.)"
+    rf"|(?P<foreign>[A-Za-z]*[{_LATIN}][A-Za-z{_LATIN}]*|[^\x00-\x7f\W\d_](?:[^\x00-\x7f\W\d_]|[{_MARKS_OF_LETTERS}])*)"
+    r"|(?P<relation><=>|<=|>=|!=|==|=<|=>|[=<>])|(?P<other>.)",
+    re.DOTALL,
+)
+_TIMES_TEN = re.compile(r"(?<=[\d.])\s*x\s*(?=10\s*\^)")
+_ENVIRONMENT = re.compile(r"\s*\{\s*([A-Za-z]{1,20}\*?)\s*\}")
+_CONNECTING = frozenset({"sep", "gap", "rel", "op", "row", "cell"})
+_NO_OPERAND = frozenset({"start", "rel", "sep", "gap", "row", "cell"})
+_OPERAND_ENDS = frozenset({"num", "name", "const", "close", "unbrace"})
+_COLUMNS = re.compile(r"\s*\[[a-zA-Z|\s]{0,20}\]")
+"""How a matrix is placed or aligned, `[t]` and `[rr]`; the columns of an array stand in braces."""
+_MONEY = frozenset(f"$€£¥₹₽₩{DOLLAR}")
+_DIGIT = frozenset("0123456789")
+_ESCAPES = {
+    "%": ("op", "%"), "|": ("bar", "||"), "\\": ("row", ""), "$": ("op", DOLLAR), "#": ("op", "#"), "&": ("op", "&"),
+    "_": ("op", "_"),
+}  # fmt: skip
+_IDLE_ESCAPES = frozenset(",;:! /@()[]")
+"""Behind a backslash these are small spaces and the delimiters of a formula."""
+
 
 class Lexeme(NamedTuple):
     """One sign of the text, or several that belong together."""
@@ -68,15 +135,8 @@ class Lexeme(NamedTuple):
     """How many digits stood behind the point of a number."""
 
 
-kind_of: Callable[[Lexeme], str] = itemgetter(0)
-text_of: Callable[[Lexeme], str] = itemgetter(1)
-"""These two are mapped over tokens, which takes a fraction of what a comprehension does."""
-
 plain_token: Callable[[str, str, bool], Lexeme] = lru_cache(maxsize=4_096)(Lexeme)
 """Returns the token of a kind, a text and whether a blank stands before it; equal ones are one, since most recur."""
-
-NESTING = {**dict.fromkeys(OPENING, 1), **dict.fromkeys(CLOSING, -1)}
-"""What a token of a kind adds to how deep the ones behind it stand; other kinds add nothing."""
 
 
 def nesting(token: Lexeme) -> int:
@@ -112,33 +172,6 @@ class Notation:
 
 
 USUAL = Notation()
-
-
-MAX_DIGITS = 1_000
-"""The longest number. Stops arithmetic on numbers as long as the text allows."""
-
-MAX_SCIENTIFIC = 3_000
-"""The largest power of ten that a literal such as 1e10 may have. Stops `1e999999999`."""
-
-_SMALL_SPACE = r",|\{,\}|,\s?\\!\s?|\\!\s?,|\\[,;: ]\s?|~|\u2009|\\thinspace\s?"
-_GROUPED = (
-    rf"(?!0,)\d{{1,3}}(?:(?:{_SMALL_SPACE})\d{{3}})+(?!\d)|\d{{1,3}}(?: \d{{3}})+(?![\d.])"
-    r"|\d{1,2}(?:,\d{2})+,\d{3}(?!\d)"
-)
-_MARKED_BLOCK = r"\d*\.\d*\\(?:overline|bar|dot|overset\{\.\})\s?\{?\s?\d+\s?\}?(?:\d*\\dot\s?\{?\s?\d\s?\}?)?"
-_REPEATED_DIGIT = r"\d{0,40}\.\d{0,30}?(?P<again>\d)(?P=again){2,40}(?:\.\.\.|\\ldots|\\dots|\\cdots)"
-
-REPEATING = rf"(?P<repeating>{_MARKED_BLOCK}|{_REPEATED_DIGIT})"
-NUMERAL = (
-    rf"(?P<number>(?:{_GROUPED}|\d+)(?:\.\d+|\.(?![\d.]))?|\.\d+)"
-    r"(?P<exponent>[eE](?:[+-]?\d{1,9}|\{[+-]?\d{1,9}\})(?![\d.A-Za-z]))?"
-)
-"""Patterns for the lexer; the groups `number` and `exponent` are read by `number_token`."""
-
-INTEGER = re.compile(r"\d+(?![\d.~\u2009]|,\d|,\s?\\!|\\[!,;: t]|\{,| \d|[eE][-+\d{])")
-"""An integer that nothing behind it can make longer, which most numbers are."""
-
-_DIGITS = re.compile(r"\d+")
 
 
 @lru_cache(maxsize=2_048)
@@ -185,22 +218,6 @@ def repeating_token(text: str, spaced: bool) -> Lexeme:
     scale = 10 ** len(fixed)
     value = mpq(int(whole + fixed or "0"), scale) + mpq(int(block), scale * (10 ** len(block) - 1))
     return Lexeme("num", text, spaced, value)
-
-
-MAX_VARIABLES_IN_A_RUN = 3
-"""`xyz` is a product; longer runs of letters that no list knows are words."""
-
-MAX_FUNCTION_LETTERS = 6
-
-_CONNECTIVES = {"or": "or", "and": "and", "oder": "or", "und": "and"}
-FOREIGN_CONNECTIVES = {
-    **dict.fromkeys(("или", "또는", "または", "أو", "या"), ("sep", "or")), "и": ("sep", "and"),
-}  # fmt: skip
-_TEXT_SYMBOLS = {"pi": ("const", "pi"), "infty": ("const", "inf"), "circ": ("op", "∘")}
-"""What is left of `\\pi` and `\\circ` where a program took them for words."""
-_WORDS = WORDS["common"] | BELOW_HUNDRED.keys() | MULTIPLIERS.keys() | STOP_WORDS | UNITS.keys()
-_CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
-_VALUE_ENDS = frozenset({"num", "close", "unbrace"})
 
 
 def add_letters(run: str, spaced: bool, tokens: list[Lexeme]) -> None:
@@ -262,34 +279,6 @@ def _add_parts(run: str, spaced: bool, tokens: list[Lexeme]) -> bool:
     return True
 
 
-MAX_CHARS = 4_000
-"""Longer texts are not read. Stops answers of a megabyte, whose reading alone would cost seconds."""
-
-MAX_TOKENS = 1_500
-"""The most tokens of one text. Stops `1+1+1+...`, whose comparison takes a step for each of them."""
-
-_LATIN = "\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u1ea0-\u1ef9"
-"""Letters with accents, which belong to the word around them."""
-_MARKS_OF_LETTERS = "\u0300-\u036f\u064b-\u065f\u0900-\u0963\u0971-\u09e5\u0a01-\u0dff\u0e31-\u0e4e"
-"""Vowel signs of Arabic, Indic scripts and Thai, which are no letters on their own."""
-
-_TOKEN = re.compile(
-    rf"(?P<letters>[A-Za-z]+(?![A-Za-z{_LATIN}]))|\\(?P<command>[A-Za-z]+)|(?P<space>\s+)|{REPEATING}|{NUMERAL}|\\(?P<escape>.)"
-    rf"|(?P<foreign>[A-Za-z]*[{_LATIN}][A-Za-z{_LATIN}]*|[^\x00-\x7f\W\d_](?:[^\x00-\x7f\W\d_]|[{_MARKS_OF_LETTERS}])*)"
-    r"|(?P<relation><=>|<=|>=|!=|==|=<|=>|[=<>])|(?P<other>.)",
-    re.DOTALL,
-)
-_TIMES_TEN = re.compile(r"(?<=[\d.])\s*x\s*(?=10\s*\^)")
-_ENVIRONMENT = re.compile(r"\s*\{\s*([A-Za-z]{1,20}\*?)\s*\}")
-_CONNECTING = frozenset({"sep", "gap", "rel", "op", "row", "cell"})
-_NO_OPERAND = frozenset({"start", "rel", "sep", "gap", "row", "cell"})
-_OPERAND_ENDS = frozenset({"num", "name", "const", "close", "unbrace"})
-_COLUMNS = re.compile(r"\s*\[[a-zA-Z|\s]{0,20}\]")
-"""How a matrix is placed or aligned, `[t]` and `[rr]`; the columns of an array stand in braces."""
-_MONEY = frozenset(f"$€£¥₹₽₩{DOLLAR}")
-_DIGIT = frozenset("0123456789")
-
-
 TokenPair: TypeAlias = tuple[Lexeme, Lexeme]
 """A token without and with a blank before it."""
 
@@ -308,12 +297,6 @@ _MARKS = {
 
 _OPENERS = _pairs("brace", "{") | _pairs("open", "([")
 _CLOSERS = _pairs("unbrace", "}") | _pairs("close", ")]")
-_ESCAPES = {
-    "%": ("op", "%"), "|": ("bar", "||"), "\\": ("row", ""), "$": ("op", DOLLAR), "#": ("op", "#"), "&": ("op", "&"),
-    "_": ("op", "_"),
-}  # fmt: skip
-_IDLE_ESCAPES = frozenset(",;:! /@()[]")
-"""Behind a backslash these are small spaces and the delimiters of a formula."""
 
 
 def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:

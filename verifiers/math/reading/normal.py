@@ -82,6 +82,83 @@ _WORDED_SUBSCRIPT = re.compile(
     rf"|_\s*\{{\s*({_BASE_WORDS})\s*\}}"
 )
 
+_THOUSANDS_AND_COMMA = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3})+),(\d{1,9})(?![\d,])")
+"""At the start of the text only: in brackets the comma separates."""
+_THOUSANDS = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3}){2,})(?![\d.])")
+_APOSTROPHES = re.compile(r"[+-]?\d{1,3}(?:'\d{3})+(?:\.\d+)?", re.ASCII)
+_LEADING_COMMA = re.compile(r"^,(?=\d{1,9}$)")
+_DEGREES_OF_SCALE = re.compile(r"\bdegrees?\s+(?=(?:celsius|fahrenheit|kelvin)\b)", re.IGNORECASE)
+_BRACED_COMMA = re.compile(r"(?<![\d},])(\d{1,9})\{,\}(\d{1,2}|\d{4,9})(?!\d|\{,\})")
+_TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*([CF])\s*\}|([CF])(?![A-Za-z]))")
+_SCALES = {"C": r"\text{ celsius}", "F": r"\text{ fahrenheit}"}
+MAX_APPROXIMATION_CHARS = 120
+"""So much of the end is searched for an approximation."""
+_APPROXIMATION = re.compile(
+    r"(?<=[\w})])\s*[,;]?\s*(?:\\q?quad\s*)?(?:\\text\s*\{\s*)?\(?\s*(?:or\s+)?(?:approximately|approx\.?|about)\s*\}?\s*"
+    r"(-?\d[\d,]{0,20}(?:\.\d{1,40})?)\s*(?:\\text\s*\{\s*)?\)?\s*\}?$"
+)
+_REPEATED = re.compile(r"(\d{0,20}\.\d{0,6}?)(\d{2,6})(\2{1,10})(\d{0,5})(?:\.\.\.|\\[lc]?dots)")
+_INCH_MARK = re.compile(r"(\d)\s*\"$")
+_UPRIGHT_CONSTANT = re.compile(r"\\mathrm\s*\{\s*([ie])\s*\}")
+_VALUE = r"(-?(?:\d{1,6}(?:\.\d{1,6})?|\\frac\{\d{1,4}\}\{\d{1,4}\}))"
+_UNEQUAL = re.compile(
+    rf"([a-z])\s*\\neq?\s*{_VALUE}\s*(?:,|\\text\s*\{{\s*(?:and|,)\s*\}}|and)\s*(?:\1\s*\\neq?\s*)?{_VALUE}"
+)
+_BARE_SET = re.compile(r"([a-z])\s*(?:\||\\mid(?![A-Za-z]))\s*([^|]+)")
+_RELATION = re.compile(r"[<>=]|\\(?:le|ge|ne|in)q?(?![A-Za-z])")
+_UNION = re.compile(r"(?<=[)\]}])\s*(?:U|\\text\s*\{\s*U\s*\})\s*(?=[(\[{\]]|\\left|\\\{)")
+_UNION_IN_WORDS = re.compile(r"(?<=[)\]])\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|and|or)\s*(?=[(\[]|\\left)")
+_UNBOUNDED = re.compile(r"\\infty|\binf(?:inity|ty)?\b|\boo\b")
+_BOLD_SET = re.compile(r"(\\in\s*)\\(?:mathbf|boldsymbol|mathrm|bf)\s*\{\s*([RZNQC])\s*\}")
+_POWERS = {"sq": "square", "cu": "cubic"}
+_SHORT_UNIT = re.compile(r"\b(sq|cu)\.(?=\s*[a-z])")
+_UNIT_IN_FRACTION = r"\s*\{\s*(\\(?:text|mathrm)\s*\{\s*[A-Za-z]{1,12}\s*\}(?:\s*\^\s*(?:\d|\{\s*\d\s*\}))?)\s*\}"
+_FRACTION_OF_UNITS = re.compile(rf"\\[dt]?frac{_UNIT_IN_FRACTION}{_UNIT_IN_FRACTION}")
+MAX_BOXES = 4
+"""So many boxes around each other are taken off. Stops two thousand of them, each searched for its end."""
+MAX_ENDING_CHARS = 64
+"""Only so much of the end is taken off. Stops pages of full stops, each of which would be tried as its beginning."""
+MAX_RESPELLED_CHARS = 4_000
+"""A longer text is not read as it stands, so its spelling is left alone. Stops patterns from being run over pages."""
+DOLLAR = "\ue001"
+"""An amount's dollar sign, once the dollar signs around formulas are gone."""
+THIN = "\u2009"
+"""Any small space: the ones that group digits."""
+_SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ⁽⁾ˣ"
+_SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉₊₋ₙᵢ₍₎ₓ"
+_PLAIN_SCRIPT = "0123456789+-ni()x"
+_FROM_SUPERSCRIPT = str.maketrans(_SUPERSCRIPT, _PLAIN_SCRIPT)
+_FROM_SUBSCRIPT = str.maketrans(_SUBSCRIPT, _PLAIN_SCRIPT)
+_SUPERSCRIPTS = re.compile(f"[{_SUPERSCRIPT}]+")
+_SUBSCRIPTS = re.compile(f"[{_SUBSCRIPT}]+")
+_TRANSLATE = str.maketrans(SIGNS)
+_VULGAR_FRACTION = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]")
+_CIRCLED_NUMBERS = re.compile("[①-⑳][①-⑳,、 ]*")
+_HAN_CONNECTIVE = re.compile("或者|或|以及|和|与|與|及|且")
+_DAMAGED = [(re.compile(pattern), rf"\\{letter}") for letter, pattern in DAMAGED.items()]
+_DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20}))")
+_HTML = [(re.compile(pattern, re.IGNORECASE), plain) for pattern, plain in HTML.items()]
+_DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]|\$\$")
+_ENDING = re.compile(r"(?:\\[,;:! ](?![A-Za-z])|\s|(?<!\\right)(?<!\\left)(?<!\\)(?<!\.)[.,;:?]|(?<!\\)\\\\)+$")
+_STARTING = re.compile(r"^(?:\\[,;:! ](?![A-Za-z])|\s|[,;:.](?!\d))+")
+_PLAIN = re.compile(r"-?(?:\d+(?:\.\d+)?|\d+/\d+|\\frac\{\d+\}\{\d+\}|[A-Za-z])", re.ASCII)
+"""The commonest answers have only one spelling."""
+_MAY_END = frozenset(".,;:?\\!")
+_MAY_START = frozenset("\\,;:.")
+_LONG_BLANK = re.compile(r"\s{3,}")
+"""Every pattern that begins with blanks would try each of them as its beginning."""
+_LOOKS = (
+    (r"\left(", "("), (r"\right)", ")"), (r"\left[", "["), (r"\right]", "]"), (r"\left\{", r"\{"),
+    (r"\right\}", r"\}"), (r"\dfrac", r"\frac"),
+)  # fmt: skip
+_DIVIDING_BLANK = re.compile(r"[\w.] +[\w.]|\n")
+REMEMBERED_LOOKS = 2_048
+_WORDED = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2}")
+"""What all phrases have besides the `h` of `3h20`: two letters that are no command."""
+_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
+_CHARS_A_STEP = 10
+"""How many characters are brought into normal form in one step."""
+
 
 def with_counts(text: str) -> str:
     r"""Return the text with binomial coefficients as `\binom`, and bases as subscripts."""
@@ -114,49 +191,10 @@ def _base(word: str) -> int:
     return int(word) if word.isdigit() else BELOW_HUNDRED[word.lower()]
 
 
-_THOUSANDS_AND_COMMA = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3})+),(\d{1,9})(?![\d,])")
-"""At the start of the text only: in brackets the comma separates."""
-_THOUSANDS = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3}){2,})(?![\d.])")
-_APOSTROPHES = re.compile(r"[+-]?\d{1,3}(?:'\d{3})+(?:\.\d+)?", re.ASCII)
-_LEADING_COMMA = re.compile(r"^,(?=\d{1,9}$)")
-_DEGREES_OF_SCALE = re.compile(r"\bdegrees?\s+(?=(?:celsius|fahrenheit|kelvin)\b)", re.IGNORECASE)
-_BRACED_COMMA = re.compile(r"(?<![\d},])(\d{1,9})\{,\}(\d{1,2}|\d{4,9})(?!\d|\{,\})")
-_TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*([CF])\s*\}|([CF])(?![A-Za-z]))")
-_SCALES = {"C": r"\text{ celsius}", "F": r"\text{ fahrenheit}"}
-MAX_APPROXIMATION_CHARS = 120
-"""So much of the end is searched for an approximation."""
-
-_APPROXIMATION = re.compile(
-    r"(?<=[\w})])\s*[,;]?\s*(?:\\q?quad\s*)?(?:\\text\s*\{\s*)?\(?\s*(?:or\s+)?(?:approximately|approx\.?|about)\s*\}?\s*"
-    r"(-?\d[\d,]{0,20}(?:\.\d{1,40})?)\s*(?:\\text\s*\{\s*)?\)?\s*\}?$"
-)
-
-
-_REPEATED = re.compile(r"(\d{0,20}\.\d{0,6}?)(\d{2,6})(\2{1,10})(\d{0,5})(?:\.\.\.|\\[lc]?dots)")
-
-
 def _repeating(match: re.Match[str]) -> str:
     """Return 0.\\overline{63} for 0.636363...; what follows the last whole block has to begin one."""
     head, block, _, tail = match.groups()
     return rf"{head}\overline{{{block}}}" if block.startswith(tail) and len(set(block)) > 1 else match[0]
-
-
-_INCH_MARK = re.compile(r"(\d)\s*\"$")
-_UPRIGHT_CONSTANT = re.compile(r"\\mathrm\s*\{\s*([ie])\s*\}")
-_VALUE = r"(-?(?:\d{1,6}(?:\.\d{1,6})?|\\frac\{\d{1,4}\}\{\d{1,4}\}))"
-_UNEQUAL = re.compile(
-    rf"([a-z])\s*\\neq?\s*{_VALUE}\s*(?:,|\\text\s*\{{\s*(?:and|,)\s*\}}|and)\s*(?:\1\s*\\neq?\s*)?{_VALUE}"
-)
-_BARE_SET = re.compile(r"([a-z])\s*(?:\||\\mid(?![A-Za-z]))\s*([^|]+)")
-_RELATION = re.compile(r"[<>=]|\\(?:le|ge|ne|in)q?(?![A-Za-z])")
-_UNION = re.compile(r"(?<=[)\]}])\s*(?:U|\\text\s*\{\s*U\s*\})\s*(?=[(\[{\]]|\\left|\\\{)")
-_UNION_IN_WORDS = re.compile(r"(?<=[)\]])\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|and|or)\s*(?=[(\[]|\\left)")
-_UNBOUNDED = re.compile(r"\\infty|\binf(?:inity|ty)?\b|\boo\b")
-_BOLD_SET = re.compile(r"(\\in\s*)\\(?:mathbf|boldsymbol|mathrm|bf)\s*\{\s*([RZNQC])\s*\}")
-_POWERS = {"sq": "square", "cu": "cubic"}
-_SHORT_UNIT = re.compile(r"\b(sq|cu)\.(?=\s*[a-z])")
-_UNIT_IN_FRACTION = r"\s*\{\s*(\\(?:text|mathrm)\s*\{\s*[A-Za-z]{1,12}\s*\}(?:\s*\^\s*(?:\d|\{\s*\d\s*\}))?)\s*\}"
-_FRACTION_OF_UNITS = re.compile(rf"\\[dt]?frac{_UNIT_IN_FRACTION}{_UNIT_IN_FRACTION}")
 
 
 def with_usual_notation(text: str) -> str:
@@ -210,63 +248,6 @@ def with_usual_marks(text: str) -> str:
     if text.startswith("(") and text.count("(") == text.count(")") + 1 and "]" not in text and "\\infty" not in text:
         text += ")"
     return text
-
-
-MAX_BOXES = 4
-"""So many boxes around each other are taken off. Stops two thousand of them, each searched for its end."""
-
-MAX_ENDING_CHARS = 64
-"""Only so much of the end is taken off. Stops pages of full stops, each of which would be tried as its beginning."""
-
-MAX_RESPELLED_CHARS = 4_000
-"""A longer text is not read as it stands, so its spelling is left alone. Stops patterns from being run over pages."""
-
-DOLLAR = "\ue001"
-"""An amount's dollar sign, once the dollar signs around formulas are gone."""
-THIN = "\u2009"
-"""Any small space: the ones that group digits."""
-
-_SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ⁽⁾ˣ"
-_SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉₊₋ₙᵢ₍₎ₓ"
-_PLAIN_SCRIPT = "0123456789+-ni()x"
-_FROM_SUPERSCRIPT = str.maketrans(_SUPERSCRIPT, _PLAIN_SCRIPT)
-_FROM_SUBSCRIPT = str.maketrans(_SUBSCRIPT, _PLAIN_SCRIPT)
-_SUPERSCRIPTS = re.compile(f"[{_SUPERSCRIPT}]+")
-_SUBSCRIPTS = re.compile(f"[{_SUBSCRIPT}]+")
-
-_TRANSLATE = str.maketrans(SIGNS)
-_VULGAR_FRACTION = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]")
-_CIRCLED_NUMBERS = re.compile("[①-⑳][①-⑳,、 ]*")
-_HAN_CONNECTIVE = re.compile("或者|或|以及|和|与|與|及|且")
-
-_DAMAGED = [(re.compile(pattern), rf"\\{letter}") for letter, pattern in DAMAGED.items()]
-_DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20}))")
-_HTML = [(re.compile(pattern, re.IGNORECASE), plain) for pattern, plain in HTML.items()]
-_DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]|\$\$")
-_ENDING = re.compile(r"(?:\\[,;:! ](?![A-Za-z])|\s|(?<!\\right)(?<!\\left)(?<!\\)(?<!\.)[.,;:?]|(?<!\\)\\\\)+$")
-_STARTING = re.compile(r"^(?:\\[,;:! ](?![A-Za-z])|\s|[,;:.](?!\d))+")
-_PLAIN = re.compile(r"-?(?:\d+(?:\.\d+)?|\d+/\d+|\\frac\{\d+\}\{\d+\}|[A-Za-z])", re.ASCII)
-"""The commonest answers have only one spelling."""
-_MAY_END = frozenset(".,;:?\\!")
-_MAY_START = frozenset("\\,;:.")
-_LONG_BLANK = re.compile(r"\s{3,}")
-"""Every pattern that begins with blanks would try each of them as its beginning."""
-
-_LOOKS = (
-    (r"\left(", "("), (r"\right)", ")"), (r"\left[", "["), (r"\right]", "]"), (r"\left\{", r"\{"),
-    (r"\right\}", r"\}"), (r"\dfrac", r"\frac"),
-)  # fmt: skip
-_DIVIDING_BLANK = re.compile(r"[\w.] +[\w.]|\n")
-REMEMBERED_LOOKS = 2_048
-
-_WORDED = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2}")
-"""What all phrases have besides the `h` of `3h20`: two letters that are no command."""
-
-_BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
-
-
-_CHARS_A_STEP = 10
-"""How many characters are brought into normal form in one step."""
 
 
 def normal_text(text: str) -> str:

@@ -50,6 +50,23 @@ APPLIED = frozenset("fghFGH")
 _COUNTS = {"C_": "binom", "A_": "perm", "P_": "perm"}
 _MAX_SUBSCRIPT_DIGITS = 2
 
+_CLOSING = {"(": ")", "[": "]", "]": "[", "{": "}", "<": ">"}
+_NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals", "C": "complexes"}
+_INVERSES = {
+    "sin": "arcsin", "cos": "arccos", "tan": "arctan", "cot": "arccot", "sec": "arcsec", "csc": "arccsc",
+    "sinh": "arcsinh", "cosh": "arccosh", "tanh": "arctanh",
+}  # fmt: skip
+_MAX_ARGUMENTS = 100
+_ARITIES = {
+    **dict.fromkeys(("binom", "comb", "perm"), (2, 2)),
+    **dict.fromkeys(("gcd", "lcm", "max", "min"), (1, _MAX_ARGUMENTS)),
+    "log": (1, 2),
+}
+"""The fewest and the most arguments of functions that do not have one."""
+_NO_ARGUMENT = frozenset({"op", "rel", "sep", "gap", "row", "cell", "close", "unbrace", "end", "stop"})
+_CLOSING_OF_CALL = {"(": ")", "[": "]"}
+__all__ = ["ExpressionReader"]
+
 
 def read_number(reader: Grammar, token: Lexeme) -> Node:
     """Read what may stand behind a number: the fraction of a mixed number, or a base."""
@@ -196,9 +213,6 @@ def subscript_name(node: Node) -> str:
     raise UnreadableAnswer("a subscript that is no name")
 
 
-_CLOSING = {"(": ")", "[": "]", "]": "[", "{": "}", "<": ">"}
-
-
 def read_brackets(reader: Grammar, opening: str) -> Node:
     """Read what stands behind an opening bracket, with the closing one."""
     if opening in ("floor", "ceil"):
@@ -271,9 +285,6 @@ def read_bars(reader: Grammar, mark: str) -> Node:
     reader.expect("bar", mark)
     reader.bars -= 1
     return Matrix(inner.rows, bars=True) if isinstance(inner, Matrix) else FunctionCall("abs", (inner,))
-
-
-_NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals", "C": "complexes"}
 
 
 def read_command(reader: Grammar, name: str) -> Node:
@@ -404,22 +415,6 @@ def _read_lines(reader: Grammar, tokens: list[Lexeme], breaks: tuple[str, ...]) 
     return reader.read_answer([token for token in tokens if token.kind not in breaks], usual, reader.depth)
 
 
-_INVERSES = {
-    "sin": "arcsin", "cos": "arccos", "tan": "arctan", "cot": "arccot", "sec": "arcsec", "csc": "arccsc",
-    "sinh": "arcsinh", "cosh": "arccosh", "tanh": "arctanh",
-}  # fmt: skip
-_MAX_ARGUMENTS = 100
-_ARITIES = {
-    **dict.fromkeys(("binom", "comb", "perm"), (2, 2)),
-    **dict.fromkeys(("gcd", "lcm", "max", "min"), (1, _MAX_ARGUMENTS)),
-    "log": (1, 2),
-}
-"""The fewest and the most arguments of functions that do not have one."""
-
-_NO_ARGUMENT = frozenset({"op", "rel", "sep", "gap", "row", "cell", "close", "unbrace", "end", "stop"})
-_CLOSING_OF_CALL = {"(": ")", "[": "]"}
-
-
 def read_function(reader: Grammar, name: str) -> Node:
     """Read what stands behind the name of a function: its exponent, its base and its arguments."""
     exponent: Node | None = None
@@ -504,9 +499,6 @@ def _read_integral(reader: Grammar, low: Node | None, high: Node | None) -> Node
             return Big("int", variable.text, low, high, body)
         index += 1
     raise UnreadableAnswer("an integral without its differential")
-
-
-__all__ = ["ExpressionReader"]
 
 
 def _read_opening(reader: Grammar, token: Lexeme) -> Node:

@@ -65,28 +65,8 @@ _FIRST = re.compile(r"(?:\\(?:text|textbf|mathrm)\s*\{\s*)?(?:\(?[1ai]\)|[Pp]art
 _MARK = re.compile(rf"(?:\b[Pp]art\s+\(?({_MARK_LETTERS})[):.]{{1,2}}|(?<![\w^_])\(?({_MARK_LETTERS})\)[:.]?)\s*")
 _SEQUENCES = (tuple("123456789"), tuple("abcde"), ("i", "ii", "iii", "iv", "v"))
 
-
-def with_numbered_parts(text: str) -> str:
-    """Return the text with its numbered parts as a labelled list; any other text as it is."""
-    if _FIRST.match(text) is None:
-        return text
-    plain = _WRAPPED_MARK.sub(r"\1", text)
-    marks = list(_MARK.finditer(plain))
-    if len(marks) < 2 or marks[0].start() > 0:
-        return text
-    names = tuple((mark[1] or mark[2]).lower() for mark in marks)
-    if names not in {sequence[: len(names)] for sequence in _SEQUENCES}:
-        return text
-    ends = [*(mark.start() for mark in marks[1:]), len(plain)]
-    answers = [plain[mark.end() : end].strip(" ;,.") for mark, end in zip(marks, ends, strict=True)]
-    if not all(answers):
-        return text
-    return "; ".join(f"\\text{{part {part}}}: {answer}" for part, answer in enumerate(answers, 1))
-
-
 MAX_PHRASE_CHARS = 120
 """Longer texts are sentences."""
-
 _MAY_HOLD = re.compile(
     r"\b(?:and|not|nicht|pas)\b|^no es |\d\s?(?:h|hrs?|min)\s?\d"
     r"|\b(?:dozen|hundred|[mb]illion|thousand|either|root|except|other than)\b|^(?:yes|no|half)\b| over ",
@@ -119,6 +99,89 @@ _HUNDRED_AND = re.compile(
     rf"\b(hundred|thousand) and (?=(?:{'|'.join(BELOW_HUNDRED)})\b)(?!\w+ (?:hundred|thousand)\b)", re.IGNORECASE
 )
 _OPPOSING = re.compile(r"\b(?:yes|no|not|but|however|unless|except|wrong|false|true|cannot|n't)\b|n't\b", re.IGNORECASE)
+MAX_SPOKEN_CHARS = 120
+"""Longer texts are sentences."""
+_WORD = "|".join(sorted(BELOW_HUNDRED, key=len, reverse=True))
+_COUNT = rf"(?:-?\d[\d,]*(?:\.\d+)?|(?:{'|'.join(TENS)})[- ](?:{_WORD})|{_WORD})"
+_PART_NAMES = PARTS | ORDINALS
+_PART = "|".join(sorted(_PART_NAMES, key=len, reverse=True))
+_SPOKEN_RATIO = re.compile(
+    rf"(?:(?:the |a )?ratio (?:of |is )?)?({_COUNT}) (?:is )?to ({_COUNT})(?: (?:is )?to ({_COUNT}))?", re.IGNORECASE
+)
+_SHARE = re.compile(rf"({_COUNT}) (?:out of|in|of) (?:every )?({_COUNT})(?: [a-z]{{1,20}})?", re.IGNORECASE)
+_SPOKEN_FRACTION = re.compile(
+    rf"(?:(?:({_COUNT}) and )?(an?|{_COUNT})[- ])({_PART})(?: of [a-z ]{{1,30}})?", re.IGNORECASE
+)
+_SPOKEN = re.compile(
+    rf"\b(?:to|out of|in|of|half|halves|(?:non-?)?(?:negative|positive)|minus|quarters?|{_PART}|than|least|most)\b"
+    r"|[大小多少]于|[至最][少多]|不[大小超]",
+    re.IGNORECASE,
+)
+_NEGATIVE = re.compile(rf"(?:negative|minus) ({_COUNT})", re.IGNORECASE)
+_WRAPPING = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}|\\[ ,;:!](?![A-Za-z])|~")
+_SIGNED_REALS = re.compile(
+    r"(?:the set of )?(?:all |any )?(?:the )?(non-?negative|non-?positive|positive|negative) "
+    r"(?:real numbers?|reals|real values?)(?: of [a-z])?",
+    re.IGNORECASE,
+)
+_SIDES = {"nonnegative": r"\ge", "nonpositive": r"\le", "positive": ">", "negative": "<"}
+_OF_THE_NUMBERS = re.compile(r"(?<=\d)的(?:所有|一切)?(?:实数|数)$")
+_BOUND = re.compile(
+    r"(?:(?:all|any) (?:real )?(?:numbers?|values?|reals|x)(?: of ([a-z]))?(?: that are| which are)?"
+    r"|([a-z])(?: is| must be)?)? ?"
+    rf"({'|'.join(BOUNDS)}) ?(\S.*)",
+    re.IGNORECASE,
+)
+_DIGITS = "".join(CHINESE_DIGITS)
+_NUMERAL_CHARS = "".join((*CHINESE_DIGITS, *CHINESE_SCALES))
+_HAN = rf"[{_NUMERAL_CHARS}\d.]{{1,30}}(?:点[{_NUMERAL_CHARS}]{{1,20}})?"
+_ROOTED = rf"(?:{_HAN})?\s?(?:倍)?(?:的)?根号(?:下)?\s?(?:{_HAN})|{_HAN}|π|\\pi|[A-Za-z]"
+_MEASURE_CHARS = (
+    "个只本名人块张条件台辆支枝朵棵头匹套双对组次种位间层页颗粒瓶杯盒箱袋筐桶根把面艘架座所家班排行列户份道题盏片滴圈步岁天"
+    "周日月年倍项段节幅副顶栋幢株串束堆群捆批碗盘壶罐包元角分米克吨升度斤里亩斗尺寸秒时平立毫厘千公两"
+)
+_MEASURE = rf"(?:[{_MEASURE_CHARS}][一-鿿]{{0,5}})?"
+_ALONE = re.compile(rf"(?:(?:一共|总共|大约|等于|共有|共|约|是|为|有|第)\s?)?(负)?({_HAN})({_MEASURE})")
+_UNIT_NUMERALS = frozenset(word for word in UNITS if word[0] in _NUMERAL_CHARS)
+_REMAINDER = re.compile(rf"([A-Za-z])?\s*除以\s*({_HAN})\s*[，,]?\s*余(?:数[是为]?)?\s*({_HAN})")
+_PERCENT = re.compile(rf"百分之\s?({_HAN})")
+_HAN_FRACTION = re.compile(rf"({_HAN})分之\s?({_ROOTED})")
+_HAN_ROOT = re.compile(rf"({_HAN})?\s?(?:倍)?(?:的)?(立方根|三次根号|根号)(?:下)?\s?({_HAN}|[A-Za-z])")
+_POWER = re.compile(rf"({_HAN}|[A-Za-z])的(?:({_HAN})次(?:方|幂)|(平方|立方)(?![根米厘分千毫]))")
+_HAN_RATIO = re.compile(rf"({_HAN})\s?比\s?({_HAN})(?:\s?比\s?({_HAN}))?")
+_MINUS = re.compile(rf"负\s?(?={_HAN})")
+_DECIMAL = re.compile(rf"([{_NUMERAL_CHARS}]{{1,20}})点([{_NUMERAL_CHARS}]{{1,20}})(?![分钟时])")
+_MIXED = re.compile(rf"({_HAN})又\s?(?:({_HAN})分之({_HAN})|(\d{{1,9}})/(\d{{1,9}}))")
+_AND_HALF = re.compile(rf"({_HAN})([个千公斤小时米天年月吨升元]{{1,3}})半")
+_TENTHS = re.compile(rf"([{_DIGITS}\d])[成折]([{_DIGITS}\d])?")
+_HALF_OF = re.compile(rf"({_HAN})个半(?=小时|钟头|月|星期)")
+_MINUTES = re.compile(r"(?<=小时)(\s?\d{1,2}\s?)分(?!钟)")
+_PER = re.compile(
+    rf"每(小时|分钟|秒钟|秒|天|分|时)(?:行驶|行|走|跑|飞行|飞)?\s?({_HAN})\s?([一-鿿]{{1,3}}|[a-z]{{1,3}})"
+)
+_PER_UNIT = re.compile(r"(?<=[一-鿿a-z])\s?/\s?(时|分)$")
+_WHOLE_UNITS = {"时": "小时", "分": "分钟", "秒钟": "秒"}
+_NO_SOLUTION = re.compile(r"(?:原|该|此|这个)?(?:方程|方程组|不等式|不等式组)无(?:实数)?解")
+_HAN_HALF = re.compile(r"一半|二分之一")
+_MAY_HOLD_HAN = re.compile(rf"[{_NUMERAL_CHARS}分根负比余的半每时又成折下]|无.*解")
+
+
+def with_numbered_parts(text: str) -> str:
+    """Return the text with its numbered parts as a labelled list; any other text as it is."""
+    if _FIRST.match(text) is None:
+        return text
+    plain = _WRAPPED_MARK.sub(r"\1", text)
+    marks = list(_MARK.finditer(plain))
+    if len(marks) < 2 or marks[0].start() > 0:
+        return text
+    names = tuple((mark[1] or mark[2]).lower() for mark in marks)
+    if names not in {sequence[: len(names)] for sequence in _SEQUENCES}:
+        return text
+    ends = [*(mark.start() for mark in marks[1:]), len(plain)]
+    answers = [plain[mark.end() : end].strip(" ;,.") for mark, end in zip(marks, ends, strict=True)]
+    if not all(answers):
+        return text
+    return "; ".join(f"\\text{{part {part}}}: {answer}" for part, answer in enumerate(answers, 1))
 
 
 def with_usual_phrases(text: str) -> str:  # noqa: PLR0911, one for each form
@@ -162,44 +225,6 @@ def _add_up(larger: str, smaller: str) -> bool:
     return dimension in _SMALLER_PARTS or (larger.lower() in ("feet", "foot", "ft") and dimension == "m")
 
 
-MAX_SPOKEN_CHARS = 120
-"""Longer texts are sentences."""
-
-_WORD = "|".join(sorted(BELOW_HUNDRED, key=len, reverse=True))
-_COUNT = rf"(?:-?\d[\d,]*(?:\.\d+)?|(?:{'|'.join(TENS)})[- ](?:{_WORD})|{_WORD})"
-_PART_NAMES = PARTS | ORDINALS
-_PART = "|".join(sorted(_PART_NAMES, key=len, reverse=True))
-
-_SPOKEN_RATIO = re.compile(
-    rf"(?:(?:the |a )?ratio (?:of |is )?)?({_COUNT}) (?:is )?to ({_COUNT})(?: (?:is )?to ({_COUNT}))?", re.IGNORECASE
-)
-_SHARE = re.compile(rf"({_COUNT}) (?:out of|in|of) (?:every )?({_COUNT})(?: [a-z]{{1,20}})?", re.IGNORECASE)
-_SPOKEN_FRACTION = re.compile(
-    rf"(?:(?:({_COUNT}) and )?(an?|{_COUNT})[- ])({_PART})(?: of [a-z ]{{1,30}})?", re.IGNORECASE
-)
-_SPOKEN = re.compile(
-    rf"\b(?:to|out of|in|of|half|halves|(?:non-?)?(?:negative|positive)|minus|quarters?|{_PART}|than|least|most)\b"
-    r"|[大小多少]于|[至最][少多]|不[大小超]",
-    re.IGNORECASE,
-)
-_NEGATIVE = re.compile(rf"(?:negative|minus) ({_COUNT})", re.IGNORECASE)
-_WRAPPING = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}|\\[ ,;:!](?![A-Za-z])|~")
-
-_SIGNED_REALS = re.compile(
-    r"(?:the set of )?(?:all |any )?(?:the )?(non-?negative|non-?positive|positive|negative) "
-    r"(?:real numbers?|reals|real values?)(?: of [a-z])?",
-    re.IGNORECASE,
-)
-_SIDES = {"nonnegative": r"\ge", "nonpositive": r"\le", "positive": ">", "negative": "<"}
-_OF_THE_NUMBERS = re.compile(r"(?<=\d)的(?:所有|一切)?(?:实数|数)$")
-_BOUND = re.compile(
-    r"(?:(?:all|any) (?:real )?(?:numbers?|values?|reals|x)(?: of ([a-z]))?(?: that are| which are)?"
-    r"|([a-z])(?: is| must be)?)? ?"
-    rf"({'|'.join(BOUNDS)}) ?(\S.*)",
-    re.IGNORECASE,
-)
-
-
 def with_spoken_numbers(text: str) -> str:  # noqa: PLR0911, one for each form
     """Return a whole answer in words as a formula; any other text as it is."""
     is_formula = "\\" in text and not text[0].isalpha() and "\\text" not in text and "\\mathrm" not in text
@@ -231,42 +256,6 @@ def _spoken_fraction(match: re.Match[str]) -> str:
 
 def _digits(text: str) -> str:
     return str(sum(value for value, _ in read_run(text.lower()))) if text[0].isalpha() else text
-
-
-_DIGITS = "".join(CHINESE_DIGITS)
-_NUMERAL_CHARS = "".join((*CHINESE_DIGITS, *CHINESE_SCALES))
-
-_HAN = rf"[{_NUMERAL_CHARS}\d.]{{1,30}}(?:点[{_NUMERAL_CHARS}]{{1,20}})?"
-_ROOTED = rf"(?:{_HAN})?\s?(?:倍)?(?:的)?根号(?:下)?\s?(?:{_HAN})|{_HAN}|π|\\pi|[A-Za-z]"
-_MEASURE_CHARS = (
-    "个只本名人块张条件台辆支枝朵棵头匹套双对组次种位间层页颗粒瓶杯盒箱袋筐桶根把面艘架座所家班排行列户份道题盏片滴圈步岁天"
-    "周日月年倍项段节幅副顶栋幢株串束堆群捆批碗盘壶罐包元角分米克吨升度斤里亩斗尺寸秒时平立毫厘千公两"
-)
-_MEASURE = rf"(?:[{_MEASURE_CHARS}][一-鿿]{{0,5}})?"
-_ALONE = re.compile(rf"(?:(?:一共|总共|大约|等于|共有|共|约|是|为|有|第)\s?)?(负)?({_HAN})({_MEASURE})")
-_UNIT_NUMERALS = frozenset(word for word in UNITS if word[0] in _NUMERAL_CHARS)
-
-_REMAINDER = re.compile(rf"([A-Za-z])?\s*除以\s*({_HAN})\s*[，,]?\s*余(?:数[是为]?)?\s*({_HAN})")
-_PERCENT = re.compile(rf"百分之\s?({_HAN})")
-_HAN_FRACTION = re.compile(rf"({_HAN})分之\s?({_ROOTED})")
-_HAN_ROOT = re.compile(rf"({_HAN})?\s?(?:倍)?(?:的)?(立方根|三次根号|根号)(?:下)?\s?({_HAN}|[A-Za-z])")
-_POWER = re.compile(rf"({_HAN}|[A-Za-z])的(?:({_HAN})次(?:方|幂)|(平方|立方)(?![根米厘分千毫]))")
-_HAN_RATIO = re.compile(rf"({_HAN})\s?比\s?({_HAN})(?:\s?比\s?({_HAN}))?")
-_MINUS = re.compile(rf"负\s?(?={_HAN})")
-_DECIMAL = re.compile(rf"([{_NUMERAL_CHARS}]{{1,20}})点([{_NUMERAL_CHARS}]{{1,20}})(?![分钟时])")
-_MIXED = re.compile(rf"({_HAN})又\s?(?:({_HAN})分之({_HAN})|(\d{{1,9}})/(\d{{1,9}}))")
-_AND_HALF = re.compile(rf"({_HAN})([个千公斤小时米天年月吨升元]{{1,3}})半")
-_TENTHS = re.compile(rf"([{_DIGITS}\d])[成折]([{_DIGITS}\d])?")
-_HALF_OF = re.compile(rf"({_HAN})个半(?=小时|钟头|月|星期)")
-_MINUTES = re.compile(r"(?<=小时)(\s?\d{1,2}\s?)分(?!钟)")
-_PER = re.compile(
-    rf"每(小时|分钟|秒钟|秒|天|分|时)(?:行驶|行|走|跑|飞行|飞)?\s?({_HAN})\s?([一-鿿]{{1,3}}|[a-z]{{1,3}})"
-)
-_PER_UNIT = re.compile(r"(?<=[一-鿿a-z])\s?/\s?(时|分)$")
-_WHOLE_UNITS = {"时": "小时", "分": "分钟", "秒钟": "秒"}
-_NO_SOLUTION = re.compile(r"(?:原|该|此|这个)?(?:方程|方程组|不等式|不等式组)无(?:实数)?解")
-_HAN_HALF = re.compile(r"一半|二分之一")
-_MAY_HOLD_HAN = re.compile(rf"[{_NUMERAL_CHARS}分根负比余的半每时又成折下]|无.*解")
 
 
 def with_chinese_numbers(text: str) -> str:

@@ -72,6 +72,43 @@ _BEGINNINGS = frozenset({name[:3] for name in (*MONTHS, *WEEKDAYS)} | {"on ", "i
 MAX_DATE_CHARS = 60
 """Longer texts are no day."""
 
+_TEXT = r"\\(?:text|mathrm|textrm|mbox)\s*\{"
+_HALVES = {
+    "am": "am", "pm": "pm", "inthemorning": "am", "intheafternoon": "pm", "intheevening": "pm", "atnight": "pm",
+    "noon": "noon", "midnight": "midnight",
+}  # fmt: skip
+_CLOCK_WRAPPING = re.compile(rf"{_TEXT}|[{{}}~]|\\[ ,;:!]")
+_CLOCK = re.compile(
+    r"(?:(?:at|exactly|approximately|about)\s+)?(\d{1,2})\s*(?::\s*(\d{2}))?\s*(?::\s*(\d{2}))?"
+    r"\s*(?:hours|hrs|h|o'clock|o' clock)?"
+    r"\s*([ap]\.?\s?m\.?|in the (?:morning|afternoon|evening)|at night|noon|midnight)?\s*\.?",
+    re.IGNORECASE,
+)
+_CLOCK_MARK = re.compile(r":|[ap]\.?\s?m\.?|o'\s?clock|in the|at night|noon|midnight", re.IGNORECASE)
+_HAN_CLOCK = re.compile(
+    r"(凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?\s*(\d{1,2}|[零一二三四五六七八九十]{1,3})\s*"
+    r"(?::\s*(\d{2})|[时点]\s*(?:(\d{1,2}|[零一二三四五六七八九十]{1,3}|半)\s*分?)?(?:钟|整)?)"
+)
+_NAMED_TIMES = {"noon": 12 * 60, "midnight": 0, "正午": 12 * 60, "中午": 12 * 60, "午夜": 0}
+_TIME_LIKE = re.compile(r"[:时点午]|[ap]\.?\s?m|clock|noon|midnight", re.IGNORECASE)
+MAX_CLOCK_CHARS = 60
+"""Longer texts are no time of day."""
+MAX_LABEL_WORDS = 6
+MAX_LABEL_LETTERS = 24
+"""Longer labels are sentences, which may say anything."""
+MAX_STUCK_LETTERS = 12
+"""A noun that follows its number without a blank is not longer: `1251Ihopeitiscorrect` is not 1251 of anything."""
+_CHANGING_WORDS = WORDS["changing"]
+"""Words that may change what the number before them means."""
+_PREFIXES = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
+_SUFFIXES = {"squared": 2, "cubed": 3}
+_GENERIC = frozenset({"unit", "units"})
+_SPELLING = frozenset({"word", "name", "money", "func"})
+_JOINING = frozenset({"/", "*", ".", "-"})
+MAX_ADDED_TOKENS = 30
+"""Quantities that add up, as 5 feet 6 inches do, are not longer. Stops thousands, each read within the one before."""
+_CARDINAL_WORDS = frozenset({*BELOW_HUNDRED, *MULTIPLIERS, "and"})
+
 
 def may_name_day(text: str) -> bool:
     """Tell by its first letters whether a text is worth a closer look."""
@@ -110,30 +147,6 @@ def _day(year: int | None, month: int | None, day: int | None, weekday: int | No
     if (month is not None and not 1 <= month <= 12) or (day is not None and not 1 <= day <= 31):
         return None
     return Day(year, month, day, weekday)
-
-
-_TEXT = r"\\(?:text|mathrm|textrm|mbox)\s*\{"
-_HALVES = {
-    "am": "am", "pm": "pm", "inthemorning": "am", "intheafternoon": "pm", "intheevening": "pm", "atnight": "pm",
-    "noon": "noon", "midnight": "midnight",
-}  # fmt: skip
-_CLOCK_WRAPPING = re.compile(rf"{_TEXT}|[{{}}~]|\\[ ,;:!]")
-_CLOCK = re.compile(
-    r"(?:(?:at|exactly|approximately|about)\s+)?(\d{1,2})\s*(?::\s*(\d{2}))?\s*(?::\s*(\d{2}))?"
-    r"\s*(?:hours|hrs|h|o'clock|o' clock)?"
-    r"\s*([ap]\.?\s?m\.?|in the (?:morning|afternoon|evening)|at night|noon|midnight)?\s*\.?",
-    re.IGNORECASE,
-)
-_CLOCK_MARK = re.compile(r":|[ap]\.?\s?m\.?|o'\s?clock|in the|at night|noon|midnight", re.IGNORECASE)
-_HAN_CLOCK = re.compile(
-    r"(凌晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里)?\s*(\d{1,2}|[零一二三四五六七八九十]{1,3})\s*"
-    r"(?::\s*(\d{2})|[时点]\s*(?:(\d{1,2}|[零一二三四五六七八九十]{1,3}|半)\s*分?)?(?:钟|整)?)"
-)
-_NAMED_TIMES = {"noon": 12 * 60, "midnight": 0, "正午": 12 * 60, "中午": 12 * 60, "午夜": 0}
-
-_TIME_LIKE = re.compile(r"[:时点午]|[ap]\.?\s?m|clock|noon|midnight", re.IGNORECASE)
-MAX_CLOCK_CHARS = 60
-"""Longer texts are no time of day."""
 
 
 def read_clock_text(text: str) -> TimeOfDay | None:
@@ -182,23 +195,6 @@ def _clock(hour: int, minute: int, half: str, *, written_with_zero: bool) -> Tim
     # Only the hours from 1 to 12 leave open which half of the day is meant.
     open_half = 1 <= hour <= 12 and not written_with_zero
     return TimeOfDay(hour % 24 * 60 + minute, "" if open_half else "24")
-
-
-MAX_LABEL_WORDS = 6
-MAX_LABEL_LETTERS = 24
-"""Longer labels are sentences, which may say anything."""
-
-MAX_STUCK_LETTERS = 12
-"""A noun that follows its number without a blank is not longer: `1251Ihopeitiscorrect` is not 1251 of anything."""
-
-_CHANGING_WORDS = WORDS["changing"]
-"""Words that may change what the number before them means."""
-
-_PREFIXES = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
-_SUFFIXES = {"squared": 2, "cubed": 3}
-_GENERIC = frozenset({"unit", "units"})
-_SPELLING = frozenset({"word", "name", "money", "func"})
-_JOINING = frozenset({"/", "*", ".", "-"})
 
 
 def spelled_unit(tokens: list[Lexeme], *, labels: bool = True) -> Unit | None:
@@ -263,11 +259,6 @@ def _read_exponent(tokens: list[Lexeme], index: int) -> tuple[int, int]:
         return _SUFFIXES[tokens[index].text.lower()], index + 1
     return 1, index
 
-
-MAX_ADDED_TOKENS = 30
-"""Quantities that add up, as 5 feet 6 inches do, are not longer. Stops thousands, each read within the one before."""
-
-_CARDINAL_WORDS = frozenset({*BELOW_HUNDRED, *MULTIPLIERS, "and"})
 
 ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
 """Reads tokens as one expression. Raises UnreadableAnswer and TooLarge."""

@@ -35,6 +35,37 @@ MAX_LOST_BRACES = 3
 
 _BRACE = re.compile(r"\\.|([{}])", re.DOTALL)
 
+MAX_MATRIX_CHARS = 1_000
+"""Longer texts are left as they are."""
+_ROW_GAP = re.compile(r"\\\\\s*\[\s*-?[\d.]{1,6}\s*(?:pt|em|ex|cm|mm|in)\s*\]")
+_BODY = re.compile(r"(\\begin\{[a-zA-Z]{0,6}matrix\})((?:[^\\]|\\(?!end|\\)){1,800})(\\end)")
+_LOST_ROW = re.compile(r"\\(?=[\s\d-])")
+_PLAIN_TEX = re.compile(r"\\([pbvBV]?)matrix\s*\{([^{}]{1,400}(?:\{[^{}]*\}[^{}]{0,400}){0,40})\}")
+_SEMICOLONS = re.compile(r"\[\s*(-?[\d./]+(?:\s+-?[\d./]+)*(?:\s*;\s*-?[\d./]+(?:\s+-?[\d./]+)*)+)\s*\]")
+_CONSTRUCTOR = re.compile(r"(?:np\.|sp\.|sympy\.)?(?:Matrix|array|matrix)\s*\((\[.*\])\)", re.DOTALL)
+_HIDDEN, _SHAPES = WORDS["hidden"], WORDS["shapes"]
+"""Commands whose argument is not part of the answer."""
+_BRACKET = re.compile(r"\s*\[[^\[\]{}]{0,40}\]")
+_GROUP = re.compile(r"\s*\{")
+_LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
+"""What is left of `60^\\circ` where a program took the command away."""
+_EMPTY_TEXT = re.compile(r"\\text\{[\s.,;]*\}")
+_LOST_BACKSLASH = re.compile(r"(?<![\\A-Za-z])([dt]?frac)(?=\{)")
+_NUMBER_MACRO = re.compile(r"\\(?:num|(SI|qty))\{([^{}]{1,60})\}(?:(?<=\})\{\\?([^{}]{1,30})\})?")
+"""Numbers and quantities of the package siunitx."""
+_LONE_BAR = re.compile(r"\\left\s*\|\s*\\right\s*\.|\\left\s*\.\s*\\right\s*\|")
+_ESCAPED = re.compile(r"\\u(00[A-Fa-f][0-9A-Fa-f]|2[0-9A-Fa-f]{3}|0[34][0-9A-Fa-f]{2})")
+_ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{?\s*)?(?:st|nd|rd|th)\b\s*\}{0,2}")
+MAX_JSON_CHARS = 4_000
+"""Longer objects are not read."""
+MAX_NESTING = 3
+"""An answer inside of so many objects is still read."""
+_FENCE = re.compile(r"^```(?:json)?\s*(\{.*\})\s*```$", re.DOTALL)
+_OBJECT = re.compile(r"\{\s*([\"'])\w[\w \-]{0,40}\1\s*:")
+_SINGLE_BACKSLASH = re.compile(r"(?<!\\)\\(?![\\\"/])")
+_ANSWER_KEYS = frozenset({"answer", "finalanswer", "final", "result", "ans", "output", "solution", "答案", "最终答案"})
+_NAME = re.compile(r"[A-Za-z一-鿿][\w\- ]{0,30}")
+
 
 def braces(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
     """Yield index and character of each brace from `start` on; `\\{` is none."""
@@ -69,17 +100,6 @@ def with_balanced_braces(text: str) -> str:
     return "".join((*kept, text[start:], "}" * depth))
 
 
-MAX_MATRIX_CHARS = 1_000
-"""Longer texts are left as they are."""
-
-_ROW_GAP = re.compile(r"\\\\\s*\[\s*-?[\d.]{1,6}\s*(?:pt|em|ex|cm|mm|in)\s*\]")
-_BODY = re.compile(r"(\\begin\{[a-zA-Z]{0,6}matrix\})((?:[^\\]|\\(?!end|\\)){1,800})(\\end)")
-_LOST_ROW = re.compile(r"\\(?=[\s\d-])")
-_PLAIN_TEX = re.compile(r"\\([pbvBV]?)matrix\s*\{([^{}]{1,400}(?:\{[^{}]*\}[^{}]{0,400}){0,40})\}")
-_SEMICOLONS = re.compile(r"\[\s*(-?[\d./]+(?:\s+-?[\d./]+)*(?:\s*;\s*-?[\d./]+(?:\s+-?[\d./]+)*)+)\s*\]")
-_CONSTRUCTOR = re.compile(r"(?:np\.|sp\.|sympy\.)?(?:Matrix|array|matrix)\s*\((\[.*\])\)", re.DOTALL)
-
-
 def with_matrix_environments(text: str) -> str:
     """Return the text with its matrices as environments of LaTeX."""
     if len(text) > MAX_MATRIX_CHARS or not ("atrix" in text or "\\\\" in text or ";" in text or text.endswith(")")):
@@ -102,10 +122,6 @@ def _from_plain_tex(match: re.Match[str]) -> str:
     return rf"\begin{{{match[1]}matrix}} {body} \end{{{match[1]}matrix}}"
 
 
-_HIDDEN, _SHAPES = WORDS["hidden"], WORDS["shapes"]
-"""Commands whose argument is not part of the answer."""
-
-
 def _by_first_letter(names: Iterable[str]) -> str:
     """Return a pattern of names that is quick to fail: at most commands it looks at one letter."""
     tails: dict[str, list[str]] = defaultdict(list)
@@ -115,19 +131,6 @@ def _by_first_letter(names: Iterable[str]) -> str:
 
 
 _DRESSED = re.compile(rf"\\({_by_first_letter(_HIDDEN | HIDDEN_ARGUMENTS.keys() | _SHAPES)})(?![A-Za-z])\*?\s*")
-_BRACKET = re.compile(r"\s*\[[^\[\]{}]{0,40}\]")
-_GROUP = re.compile(r"\s*\{")
-
-
-_LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
-"""What is left of `60^\\circ` where a program took the command away."""
-_EMPTY_TEXT = re.compile(r"\\text\{[\s.,;]*\}")
-_LOST_BACKSLASH = re.compile(r"(?<![\\A-Za-z])([dt]?frac)(?=\{)")
-_NUMBER_MACRO = re.compile(r"\\(?:num|(SI|qty))\{([^{}]{1,60})\}(?:(?<=\})\{\\?([^{}]{1,30})\})?")
-"""Numbers and quantities of the package siunitx."""
-_LONE_BAR = re.compile(r"\\left\s*\|\s*\\right\s*\.|\\left\s*\.\s*\\right\s*\|")
-_ESCAPED = re.compile(r"\\u(00[A-Fa-f][0-9A-Fa-f]|2[0-9A-Fa-f]{3}|0[34][0-9A-Fa-f]{2})")
-_ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{?\s*)?(?:st|nd|rd|th)\b\s*\}{0,2}")
 
 
 def without_dress(text: str) -> str:
@@ -184,19 +187,6 @@ def _end_of_group(text: str, position: int) -> int:
         if depth == 0:
             return index + 1
     return len(text)
-
-
-MAX_JSON_CHARS = 4_000
-"""Longer objects are not read."""
-
-MAX_NESTING = 3
-"""An answer inside of so many objects is still read."""
-
-_FENCE = re.compile(r"^```(?:json)?\s*(\{.*\})\s*```$", re.DOTALL)
-_OBJECT = re.compile(r"\{\s*([\"'])\w[\w \-]{0,40}\1\s*:")
-_SINGLE_BACKSLASH = re.compile(r"(?<!\\)\\(?![\\\"/])")
-_ANSWER_KEYS = frozenset({"answer", "finalanswer", "final", "result", "ans", "output", "solution", "答案", "最终答案"})
-_NAME = re.compile(r"[A-Za-z一-鿿][\w\- ]{0,30}")
 
 
 def answer_in_json(text: str) -> str | None:

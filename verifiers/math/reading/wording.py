@@ -39,6 +39,22 @@ _DECLARING = _INTEGER_WORDS | {"is", "are", "an", "a", "any", "all", "every", "s
 _NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
 """A bracket behind one of these belongs to it."""
 
+MAX_LABEL_TOKENS = 8
+MAX_WORD_LETTERS = 20
+_LABEL_FUNCTIONS = frozenset({"max", "min"})
+"""Of functions only these label a value: `\\ln 3, \\ln 5` are two values."""
+_LABEL_KINDS = frozenset({"word", "name", "func", "const", "num"})
+_LABEL_VERBS = WORDS["label_verbs"]
+_IDLE_IN_LABELS = frozenset({"the", "of", "value", "values", "a", "an"})
+_VERBS = WORDS["verbs"]
+_LEADING = WORDS["leading"]
+_UNSURE = WORDS["unsure"]
+_NOTHING = re.compile(
+    r"(?:(?:the|this) (?:equation|system|inequality|problem) has |there (?:is|are) |it has )?"
+    r"no (?:real |valid |integer |possible |such )*(?:solutions?|roots?|values?)(?: (?:of|for) [a-z])?(?: exists?)?"
+)
+_WORDLIKE = frozenset({"word", "name", "func", "num", "const"})
+
 
 def conclusion(tokens: list[Lexeme]) -> list[Lexeme]:
     """Return what stands behind the last arrow."""
@@ -154,15 +170,6 @@ def declared_integers(node: Node) -> set[str]:
 
 ReadItem: TypeAlias = Callable[[list[Lexeme]], Node]
 
-MAX_LABEL_TOKENS = 8
-MAX_WORD_LETTERS = 20
-
-_LABEL_FUNCTIONS = frozenset({"max", "min"})
-"""Of functions only these label a value: `\\ln 3, \\ln 5` are two values."""
-_LABEL_KINDS = frozenset({"word", "name", "func", "const", "num"})
-_LABEL_VERBS = WORDS["label_verbs"]
-_IDLE_IN_LABELS = frozenset({"the", "of", "value", "values", "a", "an"})
-
 
 def read_labelled(slices: list[list[Lexeme]], read_item: ReadItem) -> list[Node] | None:
     """Return the items as equations of their labels; None where an item has no label in words."""
@@ -236,16 +243,6 @@ def _label_name(tokens: list[Lexeme]) -> str:
     words = [token.text.lower() for token in tokens if token.kind in _LABEL_KINDS]
     words = [word for word in words if word not in _IDLE_IN_LABELS] or words
     return " ".join(LABELS.get(word) or label_unit(word).label or word for word in words)
-
-
-_VERBS = WORDS["verbs"]
-_LEADING = WORDS["leading"]
-_UNSURE = WORDS["unsure"]
-_NOTHING = re.compile(
-    r"(?:(?:the|this) (?:equation|system|inequality|problem) has |there (?:is|are) |it has )?"
-    r"no (?:real |valid |integer |possible |such )*(?:solutions?|roots?|values?)(?: (?:of|for) [a-z])?(?: exists?)?"
-)
-_WORDLIKE = frozenset({"word", "name", "func", "num", "const"})
 
 
 class StatedValue(NamedTuple):
