@@ -174,7 +174,7 @@ class Sandbox:
 
     def run(self, job: Job) -> Execution:
         """Run a job and return what became of it. Raises SandboxError where the sandbox itself failed."""
-        return self._run([job])[0]
+        return self._run([job], False)[0]
 
     def run_pair(self, solution: Job, tests: Job, piped: bool = False) -> tuple[Execution, Execution]:
         """Run two jobs at the same time, connected by a socket. The end of `tests` is the end of both.
@@ -210,7 +210,7 @@ class Sandbox:
         self._lock = threading.Lock()
         self._cores = threading.Semaphore(self._jobs_at_once)
 
-    def _run(self, jobs: list[Job], piped: bool = False) -> list[Execution]:
+    def _run(self, jobs: list[Job], piped: bool) -> list[Execution]:
         free = self._free_zygotes(group_of([job.role for job in jobs], [name for job in jobs for name in job.warm]))
         with self._cores:
             zygote = free.get()
