@@ -47,6 +47,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in deselected]
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Print the name of a test that fails at once, on a line of its own, rather than at the end of the run."""
+    plugins = session.config.pluginmanager
+    reporter = plugins.get_plugin("terminalreporter")
+    if reporter is None or hasattr(session.config, "workerinput"):
+        return
+
+    class FailureNames:
+        """Prints failures as they are reported."""
+
+        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+            if report.failed:
+                reporter.write_line(f"\nFAILED {report.nodeid} ({report.when})", red=True)
+
+    plugins.register(FailureNames())
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]

@@ -11,6 +11,8 @@ that each folder reads from the bottom up.
 from __future__ import annotations
 
 import ast
+import io
+import tokenize
 from collections.abc import Iterator, Mapping
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -18,6 +20,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FLOORS = ("verifiers", "pipeline", "synth", "train", "flows")
+
+NO_CODE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
 Graph = dict[str, set[str]]
 
@@ -31,6 +35,18 @@ def source_files() -> list[Path]:
 def syntax_tree(path: Path) -> ast.Module:
     """Return what a file is parsed into."""
     return ast.parse(path.read_text())
+
+
+def code_lines(path: Path) -> int:
+    """Return how many lines of a file are code: without blank lines, comments and docstrings."""
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+        if token.type not in NO_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(syntax_tree(path)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            lines.difference_update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return len(lines)
 
 
 def module_name(path: Path) -> str:
@@ -79,6 +95,14 @@ def folder_graphs(files: Graph) -> dict[str, Graph]:
                 graph = graphs.setdefault(".".join(importer_path[:depth]), {})
                 graph.setdefault(importer_entry, set()).add(target_entry)
     return graphs
+
+
+def floors(graph: Graph) -> dict[str, int]:
+    """Return the floor of every entry of a folder: 1 where it imports none of the others, else one above those."""
+    levels: dict[str, int] = {}
+    for entry in TopologicalSorter(graph).static_order():
+        levels[entry] = 1 + max((levels[target] for target in graph.get(entry, ())), default=0)
+    return levels
 
 
 def find_circle(graph: Graph) -> list[str]:

@@ -11,11 +11,22 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from house import FLOORS, ROOT, find_circle, folder_graphs, import_graph, source_files, syntax_tree
+from house import (
+    FLOORS,
+    ROOT,
+    code_lines,
+    find_circle,
+    floors,
+    folder_graphs,
+    import_graph,
+    source_files,
+    syntax_tree,
+)
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -31,6 +42,21 @@ HEAVY = {
 }
 """Where packages may be imported that take seconds. (The doctor looks at DeepSpeed's accelerator; OpenRLHF
 reads tensors.)"""
+
+CODE_LINES, FILES = 65_200, 768
+"""The size of the product: lines of code without blank lines, comments and docstrings, and files. A change that has to
+raise them names what for in CHANGELOG.md."""
+STAGES = (
+    *("ingest", "clean", "decontaminate", "dedup", "verify", "flag", "profile", "select"),
+    *("report", "export", "review"),
+)
+STAGE_NAMES = 5
+"""How many names the stages of the pipeline import from each other."""
+PIPELINE_FLOORS = 10
+SAME_BASENAME = 3
+"""How many files may have one name, those aside that every folder of their kind has."""
+COMMON_BASENAMES = {"__init__.py", "stage.py", "base.py"}
+BANNED_TURNS = re.compile(r"\b(?:whoever|whatever|what (?:becomes|became|comes|came) of)\b", re.IGNORECASE)
 
 EMPTY_NAMES = {
     *("found", "place", "places", "at", "one", "own", "wanted", "said", "given", "of", "told", "number", "thing"),
@@ -93,6 +119,56 @@ def test_a_floor_imports_only_itself_and_the_floors_below() -> None:
         if FLOORS.index(imported.split(".")[1]) > FLOORS.index(importer.split(".")[1])
     ]
     assert upward == []
+
+
+def test_the_house_does_not_grow() -> None:
+    paths = source_files()
+    assert sum(map(code_lines, paths)) <= CODE_LINES
+    assert len(paths) <= FILES
+
+
+def test_stages_stand_side_by_side() -> None:
+    names = set()
+    for path, tree in syntax_trees():
+        if path.parts[0] != "pipeline" or path.parts[1] not in STAGES:
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("truegold.pipeline."):
+                stage = str(node.module).split(".")[2]
+                if stage in STAGES and stage != path.parts[1]:
+                    names.update((path.parts[1], stage, alias.name) for alias in node.names)
+    assert len(names) <= STAGE_NAMES, names
+    assert max(floors(folder_graphs(import_graph())["truegold.pipeline"]).values()) <= PIPELINE_FLOORS
+
+
+def test_few_files_share_a_name() -> None:
+    counts = Counter(path.name for path in source_files())
+    assert [name for name, count in counts.items() if count > SAME_BASENAME and name not in COMMON_BASENAMES] == []
+
+
+def test_a_public_class_has_its_name_alone() -> None:
+    homes: dict[str, list[str]] = {}
+    for path, tree in syntax_trees():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(str(path))
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+def test_no_module_opens_with_a_question_word() -> None:
+    opening = re.compile(r"(?:What|Which|Whether|Who|Whose)\b")
+    assert [str(path) for path, tree in syntax_trees() if opening.match(ast.get_docstring(tree) or "")] == []
+
+
+def test_changed_lines_are_in_plain_words() -> None:
+    """Lines changed since the last commit but one, and those not committed yet."""
+    command = ["git", "diff", "-U0", "HEAD~1", "--", *FLOORS, "docs", "README.md", "CONTRIBUTING.md"]
+    try:
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        pytest.skip(f"git does not say what was changed: {error}")
+    added = [line for line in done.stdout.splitlines() if line.startswith("+") and not line.startswith("+++")]
+    assert [line for line in added if BANNED_TURNS.search(line)] == []
 
 
 @pytest.mark.parametrize("floor", ROOT_LIMITS)
