@@ -1,4 +1,4 @@
-"""Which problems are worth training on: rows, curation, profiling, selection and the report.
+"""Finds the problems that are worth training on: rows, curation, profiling, selection and the report.
 
     from truegold import pipeline
 

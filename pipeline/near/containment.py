@@ -1,4 +1,4 @@
-"""Which texts hold another text word for word, wholly or for the most part? Runs of five tokens, weighted by rarity.
+"""Finds texts that hold another one word for word, or nearly: runs of five tokens in common, weighted by rarity.
 
     an item    "Tom has 3 red cars and buys 4 more. How many cars has he?"
     a text     "Solve step by step. Tom has 3 red cars and buys 4 more. How many cars has he? Give a number."   1.00

@@ -1,5 +1,4 @@
-r"""What judged samples say of pass rates: the distribution of a data set's, and from it the Beta posterior of each
-problem.
+r"""Estimates pass rates from judged samples: their distribution in a data set, and each problem's Beta posterior.
 
     0 passes of 8, where most problems are either easy or hopeless   ->  mean .02, 90 % in 0 to .07
     0 passes of 8, where most pass about half of the time            ->  mean .17, 90 % in .04 to .34

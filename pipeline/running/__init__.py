@@ -1,1 +1,1 @@
-"""How a stage is run: cached by content, in a process of its own where it is heavy, with progress and clear errors."""
+"""Runs a stage: cached by content, in a process of its own where it is heavy, with progress and clear errors."""

@@ -1,4 +1,4 @@
-r"""What kind of answer a gold is, and one spelling for it, as the math verifier reads it.
+r"""Tells the kind of a gold, and one spelling for it, as the math verifier reads it.
 
     "\frac{6}{8}"      number       3/4            "(1, 2)"           tuple        (1, 2)
     "$x = 5$"          equation     x = 5          "[0, \infty)"      interval             [0, inf)

@@ -1,4 +1,4 @@
-r"""How a text from the data is shown: made visible, cut to a bounded length, searched for maths.
+r"""Prepares a text from the data to be shown: made visible, cut to a bounded length, searched for maths.
 
 A data row may hold anything. `visible("a\0b\x1b[2J")` gives "a␀b␛[2J": a reader sees that something is there, and
 neither a browser nor a terminal acts on it. Escaping for HTML is the template's business.

@@ -300,7 +300,7 @@ _READERS: tuple[Callable[[str, str], forms.Form | None], ...] = (
     _matching(r"(?:([0-9]{1,30})|\(([0-9]{1,30})\))_(?:([2-9])|\{([2-9]|1[0-6])\})", _base),
     _matching(
         rf"(1[0-2]|[1-9]):([0-5]\d)(?:\\[ ,]|~)?\s*(?:{_TEXT}\{{)?\s*([aApP])\.?[mM]\.?\s*\}}?",
-        lambda text, hour, minute, half: forms.TimeOfDay(text, int(hour), int(minute), half.lower()),
+        lambda text, hour, minute, half: forms.ClockForm(text, int(hour), int(minute), half.lower()),
         reads_blanks=True,
     ),
     _matching(r"([a-zA-Z])\\equiv ?(\d{1,6})\\pmod(?:\{(\d{1,6})\}|(\d)| (\d{1,6}))", _congruence),

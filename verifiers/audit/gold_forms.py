@@ -368,7 +368,7 @@ class Inequality(Form):
 
 
 @dataclass(frozen=True, slots=True)
-class TimeOfDay(Form):
+class ClockForm(Form):
     """An hour and minutes of one half of the day."""
 
     hour: int
@@ -454,7 +454,7 @@ def neighbour(form: Form) -> str | None:
             text = _disjoint_interval(form) if isinstance(form, Interval) else _interval_across_a_gap(form)
         case Quantity():
             text = form.attach_unit(form.spell_amount(form.amount.value + 1))
-        case BaseForm() | TimeOfDay() | Congruence():
+        case BaseForm() | ClockForm() | Congruence():
             text = form.successor
         case Equation():
             text = f"{form.variable}={neighbour(form.right)}"

@@ -198,7 +198,7 @@ def _as_array_with_other_entry(form: forms.MatrixForm) -> str:
     return _array([[forms.shift(first), *row], *rows], "c" * (len(row) + 1), "()")
 
 
-def _spell_time(form: forms.TimeOfDay) -> list[str]:
+def _spell_time(form: forms.ClockForm) -> list[str]:
     big, small = form.half.upper() + "M", f"{form.half}.m."
     endings = (f" {big}", f" {big.lower()}", f"\\text{{ {big}}}", f" {small}", f"\\,\\text{{{small}}}")
     return [form.digits + ending for ending in endings]
@@ -294,7 +294,7 @@ def _with_other_last_digit(form: forms.BaseForm) -> str | None:
     return f"{form.digits[:-1]}{digit}_{{{form.base}}}"
 
 
-def _with_equal_ratio(form: forms.TimeOfDay) -> str | None:
+def _with_equal_ratio(form: forms.ClockForm) -> str | None:
     """Another time whose hour is to its minutes as this one's, so that a reader of ratios takes the two for one."""
     if form.minute == 0:
         return form.spell(form.hour % _HALF_DAY + 1, 0, form.half)
