@@ -21,8 +21,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from truegold.verifiers import ConfigError, SetupError, TruegoldError
 
 _FULL = re.compile(r"no space left|disk (?:is )?full|disk quota exceeded|requested and \d+ written", re.IGNORECASE)
@@ -158,6 +156,8 @@ def digest_bytes(data: bytes) -> str:
 
 def digest_json(value: object) -> str:
     """Return 32 hex digits over a value as JSON, whatever the order of its keys."""
+    import orjson  # the core has no orjson, and imports the rest of this module
+
     return digest_bytes(orjson.dumps(value, option=orjson.OPT_SORT_KEYS))
 
 
@@ -185,8 +185,8 @@ class DigestCache:
         self._known: dict[str, list[object]] = {}
         if path.exists():
             try:
-                self._known = orjson.loads(path.read_bytes())
-            except orjson.JSONDecodeError:
+                self._known = json.loads(path.read_bytes())
+            except ValueError:
                 self._known = {}  # A kill has cut it short; it is only a cache, so it starts again.
 
     def file(self, path: Path, *, sample_large: bool = False) -> str:
@@ -210,4 +210,4 @@ class DigestCache:
         return digest_json([[str(p.relative_to(path)), self.file(p, sample_large=True)] for p in files])
 
     def _save(self) -> None:
-        write_whole(self._path, orjson.dumps(self._known))
+        write_whole(self._path, json.dumps(self._known).encode())
