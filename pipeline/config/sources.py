@@ -1,4 +1,4 @@
-"""Where raw rows come from: files, hub sets, and the demo."""
+"""The sources of raw rows: files, hub sets, and the demo."""
 
 from __future__ import annotations
 

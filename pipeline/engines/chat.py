@@ -1,4 +1,4 @@
-"""From a problem to the token ids the model is given, and from completion ids back to text.
+"""Turns a problem into the token ids that the model is given, and completion ids back into text.
 
     "What is 2+3?"  --chat template-->  "<|im_start|>user\\nWhat is 2+3?<|im_end|>\\n<|im_start|>assistant\\n"  -->  ids
 

@@ -1,5 +1,4 @@
-"""Sandboxes shared by all threads of a process, each with a zygote per core and group of jobs that starts when it is
-needed. Of all groups together, a sandbox runs as many jobs at a time as there are cores.
+"""Sandboxes shared by all threads of a process. Each runs as many jobs at a time as there are cores, in zygotes.
 
     box = sandbox()                                   the strongest tier that this machine gives
     box.run(Job("main", payload, Limits()))           an Execution

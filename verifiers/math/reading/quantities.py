@@ -1,4 +1,4 @@
-r"""From tokens to a quantity: a value with its unit, an amount of money, a time of day, a number in words.
+r"""Reads a quantity from tokens: a value with its unit, an amount of money, a time of day, a number in words.
 
     5 cm^2        5 miles per hour        5 feet 6 inches        60^\circ 42'        $3 million        4:30 p.m.
     12元          5 apples (a label)      twenty-one
