@@ -1,5 +1,6 @@
 # make demo: set up and run the main job on the demo.   make test: set up and run the tests, long tables in part.
 # make test-all: the tests with the long tables whole, and property tests with new examples.
+# make smoke: in two minutes, the tests that need no engine, no browser and few processes; of training the losses alone.
 # Both are idempotent and take up where they were interrupted.
 #
 # The lock file is a whole CPU stack (vLLM, DeepSpeed, Prefect), about 4.5 GB installed. Where your package index has
@@ -11,11 +12,15 @@ BIN := $(VENV)/bin
 # Tests at a time: one more than two cores have, since many wait for a deadline, a browser or a process.
 WORKERS ?= 3
 READY := $(VENV)/.ready
+# Left out of make smoke: they wait for processes and servers, or try thousands of texts.
+SLOW := pipeline/test_row_workers.py pipeline/test_server_pool.py pipeline/test_suspicion_files.py \
+  pipeline/test_bad_records.py pipeline/test_shared_report.py pipeline/test_python_api.py \
+  verifiers/test_math_grammar_properties.py verifiers/test_math_hostile.py
 
 # The tests start hundreds of processes. Where this is set, as in many containers, each compiles truegold anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-all check setup clean
+.PHONY: demo test test-all smoke check setup clean
 
 demo: $(READY)
 	$(BIN)/truegold run examples/demo.yaml
@@ -25,6 +30,11 @@ test: check
 
 test-all: check
 	TRUEGOLD_ALL=1 $(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+smoke: $(READY)
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(addprefix --ignore=tests/,$(SLOW)) \
+	  tests/test_house.py tests/test_trips.py tests/pipeline tests/synth tests/train/test_losses.py tests/verifiers/test_[!bw]*.py \
+	  tests/verifiers/code/test_code_verifier.py
 
 check: $(READY)
 	$(BIN)/ruff check .
