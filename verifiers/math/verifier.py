@@ -457,7 +457,7 @@ class MathVerifier:
     policy: Policy = field(default=RESPONSES)
     """The policy of every row; a row's `info` may set the same options otherwise."""
     name: str = "math"
-    version: str = "8"
+    version: str = "9"
 
     def __call__(
         self,
