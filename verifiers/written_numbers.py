@@ -94,6 +94,12 @@ def read_run(text: str) -> list[Reading]:
     return numbers
 
 
+def number_in_words(text: str) -> Fraction | None:
+    """Return the number that words say; None for several, as in "four five" and "nineteen eighty-four"."""
+    numbers = read_run(text)
+    return numbers[0][0] if len(numbers) == 1 else None
+
+
 class _Words:
     """Reads a list of words from the first to the last."""
 

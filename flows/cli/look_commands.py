@@ -42,7 +42,7 @@ def report(
     compare: Annotated[bool, typer.Option("--compare", help="One page on two runs.")] = False,
     out: Annotated[Path, typer.Option("--out", help="Where the page of --compare is written.")] = Path("compare.html"),
 ) -> None:
-    """Write the report on whatever stages of a run are finished, or a page that compares two runs."""
+    """Write the report on the finished stages of a run, or a page that compares two runs."""
     if compare:
         from truegold.pipeline.report.run_diff import diff_page
         from truegold.pipeline.running.disk import write_whole
@@ -179,7 +179,7 @@ def template(
     model: Annotated[Path, typer.Argument(help="The folder of a checkpoint.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print all of it as JSON.")] = False,
 ) -> None:
-    """Try a model's chat template: what becomes of earlier thoughts, tool calls and answers."""
+    """Try a model's chat template on earlier thoughts, tool calls and answers."""
     from truegold.pipeline.config.engines import ChatConfig
     from truegold.pipeline.engines.chat import load_encoder
     from truegold.train.turns.template import TurnTemplate

@@ -214,8 +214,8 @@ DecisionsFolder = Annotated[
 
 def decide(
     row: Annotated[str, typer.Argument(help="A row's id, its first 6 digits or more, or source:row.")],
-    action: Annotated[str, typer.Argument(metavar="keep|drop|fix=GOLD|unsure|undo", help="What becomes of it.")],
-    note: Annotated[str | None, typer.Option("--note", help="Why, for whoever reads it later.")] = None,
+    action: Annotated[str, typer.Argument(metavar="keep|drop|fix=GOLD|unsure|undo", help="The decision.")],
+    note: Annotated[str | None, typer.Option("--note", help="The reason, for later readers.")] = None,
     run: Annotated[
         Path | None,
         typer.Option("--run", help="The run's directory; the newest in `runs` that has the row if not given."),

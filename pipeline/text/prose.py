@@ -41,13 +41,6 @@ _INSTRUCTION = re.compile(
     re.IGNORECASE,
 )
 
-PUZZLE = re.compile(
-    r"\bways?\b|arrang|\bchoos|\bchose|select|combination|permut|\bdigits?\b|integer|\bnumbers\b|divis|\bmultiple|prime"
-    r"|possib|probab|handshake|\bshak|coordinate|endpoint|triangle|circle|polygon|diagonal|pattern|sequence|pyramid",
-    re.IGNORECASE,
-)
-"""Words of combinatorics, number theory and geometry: such a problem is no story of quantities."""
-
 CHINESE = re.compile(r"[一-鿿]")
 """Finds a Chinese character."""
 DELIMITED = re.compile(

@@ -87,7 +87,7 @@ ALARMS = "alarms.jsonl"
 """In the stage's folder: every alarm, with what was done."""
 
 METRIC_NAMES: Mapping[str, Mapping[str, str]] = tomllib.loads(
-    files("truegold.train.guards").joinpath("metric_names.toml").read_text()
+    files("truegold.train.guards").joinpath("metric_names.toml").read_text("utf-8")
 )
 TRL_NAMES, VERL_NAMES = METRIC_NAMES["TRL"], METRIC_NAMES["VERL"]
 """Names of TRL's and verl's metrics, with ours; the mean of verl's `val-core/` metrics is the held-out pass rate."""

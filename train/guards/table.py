@@ -73,7 +73,7 @@ class MetricGuard:
 
 GUARDS = tuple(
     MetricGuard(**entry)
-    for entry in tomllib.loads(files("truegold.train.guards").joinpath("guards.toml").read_text())["guard"]
+    for entry in tomllib.loads(files("truegold.train.guards").joinpath("guards.toml").read_text("utf-8"))["guard"]
 )
 """All guards, those of `guards.toml`."""
 

@@ -54,7 +54,7 @@ from truegold.verifiers.written_numbers import (
     TENS,
     chinese_integer,
     chinese_places,
-    read_run,
+    number_in_words,
 )
 
 _MARK_LETTERS = r"[1-9]|[A-Ea-e]|i{1,3}|iv|v"
@@ -255,7 +255,9 @@ def _spoken_fraction(match: re.Match[str]) -> str:
 
 
 def _digits(text: str) -> str:
-    return str(sum(value for value, _ in read_run(text.lower()))) if text[0].isalpha() else text
+    """Return a number of a phrase in digits; words that are several numbers stay as they are."""
+    value = number_in_words(text.lower()) if text[0].isalpha() else None
+    return text if value is None else str(value)
 
 
 def with_chinese_numbers(text: str) -> str:

@@ -43,7 +43,7 @@ from truegold.verifiers.math.policy import UnreadableAnswer
 from truegold.verifiers.math.reading.lexer import Lexeme
 from truegold.verifiers.math.tree import VALUES, Day, Measure, Node, Num, Sym, TimeOfDay, as_measure, scaled
 from truegold.verifiers.math.vocabulary import HALVES_OF_DAY, MONTHS, WEEKDAYS, WORDS
-from truegold.verifiers.written_numbers import BELOW_HUNDRED, chinese_integer, read_run
+from truegold.verifiers.written_numbers import BELOW_HUNDRED, chinese_integer, number_in_words
 
 _MONTH_NUMBERS = {name: i for i, name in enumerate(MONTHS, 1)} | {name[:3]: i for i, name in enumerate(MONTHS, 1)}
 _MONTH_NUMBERS["sept"] = 9
@@ -331,7 +331,8 @@ def _read_number_in_words(tokens: list[Lexeme]) -> int | None:
     words = [token.text.lower() for token in tokens if token.text != "-"]
     if not BELOW_HUNDRED.keys() & words or not all(word in _CARDINAL_WORDS for word in words):
         return None
-    return int(sum(value for value, _ in read_run(" ".join(words))))
+    count = number_in_words(" ".join(words))
+    return None if count is None else int(count)
 
 
 def _read_money(tokens: list[Lexeme], read_expression: ReadExpression) -> Measure | None:
