@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.clean.stage import Cleaner
-from truegold.pipeline.config.sources import ColumnSpec
+from truegold.pipeline.config.sources import Columns, ColumnSpec, FileSource
 from truegold.pipeline.near.exact_copies import join_golds
 from truegold.pipeline.sources.columns import (
     CHOICE_COLUMNS,
@@ -30,11 +30,13 @@ from truegold.pipeline.sources.columns import (
     compile_column,
     describe_columns,
     extracted_golds,
+    find_column,
     gold_spec,
+    json_safe,
     listed_golds,
     text_of,
 )
-from truegold.pipeline.sources.conversations import read_prompt
+from truegold.pipeline.sources.conversations import read_prompt, read_response
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
 from truegold.pipeline.sources.presets import guess_layout, layout_of_preset
 from truegold.pipeline.sources.records import (
@@ -46,7 +48,10 @@ from truegold.pipeline.sources.records import (
     check_readable,
     sample_values,
 )
-from truegold.verifiers import InputError
+from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, make_builder
+from truegold.pipeline.sources.row_columns import with_row_columns
+from truegold.pipeline.tables.rows import dump_json
+from truegold.verifiers import InputError, Item, judges_solutions, resolve
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 
 BATCH_ROWS = 10_000
@@ -296,3 +301,76 @@ def prompt_text(value: Any) -> str:
     content, _ = read_prompt(value)
     text = (content if type(content) is str else text_of(content)) or ""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+@dataclass(frozen=True)
+class ItemReader:
+    """Makes items to judge out of records with a response: golds, tests and verifiers as `ingest` reads them.
+
+    The problem is cleaned; response and golds are judged as they stand there. A row without gold is an item too, since
+    its verifier says whether it needs one.
+    """
+
+    rows: RowBuilder
+    response: Column
+    cleaner: Cleaner = field(default_factory=Cleaner)
+
+    @property
+    def reads_gold(self) -> bool:
+        """Whether records have golds, or tests in their place."""
+        return bool(self.rows.columns.keys() & {"gold", "golds"}) or self.rows.layout.domain == "code"
+
+    def read(self, record: Record | Reject) -> Item | Reject:
+        """Return the item to judge, or the reason why there is none."""
+        if isinstance(record, Reject):
+            return record
+        values = record.values
+        try:
+            derived = self.rows.derive(values)
+            parts = self.rows.read_parts(values, derived, keep_prompt=False)
+            prompt = self.rows.columns.get("prompt")
+            problem = derived.prompt or (prompt_text(prompt(values)) if prompt else "")
+            return Item(
+                response=read_response(self.response(values)) or "",
+                gold=parts.gold,
+                verifier=parts.verifier,
+                verifier_args=dump_json(json_safe(parts.verifier_args)),
+                problem=self.cleaner.clean("prompt", problem, parts.gold, parts.domain) if problem else None,
+            )
+        except Unusable as error:
+            return Reject(record.row_number, error.reason, error.detail, record.excerpt())
+
+    def id_of(self, record: Record | Reject) -> str | None:
+        """Return the record's id; None of one that cannot be read."""
+        return self.rows.source_id(record) if isinstance(record, Record) else None
+
+
+def make_item_reader(
+    source: Source, ahead: list[Record | Reject], named: ProblemColumns, verifier: str | None
+) -> ItemReader:
+    """Return a reader of the columns that are named or guessed from the first records.
+
+    `verifier` judges the rows that name none; without one it is `math`, and `code` where the file has tests. Raises
+    InputError where there is no column of responses.
+    """
+    check_readable(source, ahead)
+    samples = sample_values(ahead)
+    layout = named.resolve(samples, source.location)
+    judged_by_gold = verifier is not None and not judges_solutions(resolve(verifier))
+    if named.gold is not None or (layout.domain == "code" and judged_by_gold):
+        layout = Layout(layout.columns)
+    taken = [
+        spec.column for spec in (layout.columns.prompt, layout.columns.gold, layout.columns.id) if spec is not None
+    ]
+    response = named.response or find_column("response", samples, exclude=taken)
+    if response is None:
+        raise InputError(
+            f"{source.location} has no response column ({', '.join(NAMES['response'])}); "
+            f"it has: {describe_columns(samples)}.",
+            "Name it: --response-column COLUMN",
+        )
+    free = {role: None for role, spec in layout.columns if spec is not None and spec.column == response}
+    config = FileSource(path=source.location, columns=Columns(gold=layout.columns.gold if named.gold else None))
+    columns = with_row_columns(layout.columns.model_copy(update=free), config, layout.uses)
+    layout = replace(layout, columns=columns, verifier=verifier or layout.verifier)
+    return ItemReader(make_builder(config, layout, source.name, RowWarnings(), gold_required=False), Column(response))

@@ -201,7 +201,10 @@ def verify(
         Path,
         typer.Option("--output", help="The file of verdicts to write: .parquet, .jsonl or .csv.", show_default=False),
     ],
-    verifier: Annotated[str, typer.Option(help="The verifier of rows that name none.")] = "math",
+    verifier: Annotated[
+        str | None,
+        typer.Option(help="The verifier of rows that name none.", show_default="math; code where a file has tests"),
+    ] = None,
     workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
     deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
     max_timeouts: Annotated[float, typer.Option(help="The share of timeouts that is allowed.")] = MAX_TIMEOUTS,
@@ -222,7 +225,8 @@ def verify(
         counts = verify_file(input_, output_, verifier, workers, terminal, columns, deadline_s, max_timeouts)
     judged = sum(counts.values())
     rows = [(reason, count, f"{count / judged:.1%}") for reason, count in sorted(counts.items(), key=lambda e: -e[1])]
-    lines = [f"{judged:,} responses of {input_} were judged by {verifier} where they name no verifier."]
+    default = verifier or "math (programs by code)"
+    lines = [f"{judged:,} responses of {input_} were judged by {default} where they name no verifier."]
     report = write_summary(
         output_, f"Verdicts on {input_.name}", lines, {"Reasons": (("reason", "rows", "share"), rows)}
     )

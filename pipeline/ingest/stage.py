@@ -38,7 +38,6 @@ from truegold.pipeline.config.sources import (
     SeveralSources,
     heldout_label,
 )
-from truegold.pipeline.ingest.row_builder import RowBuilder, RowWarnings, heldout_hash, make_builder
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
@@ -56,6 +55,7 @@ from truegold.pipeline.sources.records import (
     look_ahead,
     nothing_usable,
 )
+from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, heldout_hash, make_builder
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, read_rows
 from truegold.verifiers import InputError, TruegoldError
@@ -199,7 +199,7 @@ class _Reader:
             layout = choose_layout(self.config, source.location, samples)
         else:
             check_columns(self.config, layout, source.location, samples)
-        builder = make_builder(self.config, layout, source.name, self.warnings, all_heldout)
+        builder = make_builder(self.config, layout, source.name, self.warnings, all_heldout=all_heldout)
         for record in itertools.chain(ahead, records):
             self._write_row(record, builder, source)
         if self.rows.rows == rows_before:

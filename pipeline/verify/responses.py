@@ -2,18 +2,18 @@ r"""Judges a whole file of responses: `truegold verify --input rows.jsonl --outp
 
     {"id": "7", "response": "... so \\boxed{42}", "gold": "42"}   ->   id="7", row=1, score=1.0, reason="match", ...
 
-Columns of responses, gold answers, ids and problems are guessed as everywhere (`sources.columns`) or named;
-`verifier` and `verifier_args` are read where they are there. No row is lost: one that cannot be read gets a row with
-the reason and no score. `cpu_ms` has the CPU milliseconds that judging the row took, without those of the verifier's
-subprocesses; it is empty where the judging process died or was killed. At the end the slowest rows, the throughput and
-what was rejected are reported.
+Columns are guessed as everywhere (`sources.presets`) or named, and golds, tests, verifiers and their arguments are read
+as a run reads them (`problems.ItemReader`): programs beside HumanEval's columns are judged by its tests. No row is
+lost: one that cannot be read gets a row with the reason and no score. `cpu_ms` has the CPU milliseconds that judging
+the row took, without those of the verifier's subprocesses; it is empty where the judging process died or was killed. At
+the end the slowest rows, the throughput and what was rejected are reported.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain, islice, tee
@@ -23,41 +23,14 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
-from truegold.pipeline.problems import ProblemColumns, missing_gold, prompt_text
+from truegold.pipeline.problems import ItemReader, ProblemColumns, make_item_reader, missing_gold
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.sources.columns import (
-    NAMES,
-    Column,
-    compile_column,
-    describe_columns,
-    extracted_golds,
-    find_column,
-    json_safe,
-    listed_golds,
-    text_of,
-)
-from truegold.pipeline.sources.conversations import read_response
+from truegold.pipeline.sources.columns import describe_columns
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, SUFFIXES, open_file
-from truegold.pipeline.sources.records import (
-    LOOK_AHEAD,
-    Record,
-    Reject,
-    Source,
-    Unusable,
-    check_readable,
-    readable,
-    sample_values,
-)
-from truegold.pipeline.sources.row_columns import (
-    check_arguments,
-    read_arguments,
-    read_verifier,
-    with_golds,
-)
+from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Reject, sample_values
 from truegold.pipeline.tables.rows import TableWriter, dump_json
-from truegold.verifiers import ConfigError, InputError, Item, Reason, resolve, verify_batch
-from truegold.verifiers.gold import OTHER_GOLDS, needs_all_golds
+from truegold.verifiers import ConfigError, InputError, Item, Reason, resolve
 from truegold.verifiers.running.batch import DEADLINE_S, MAX_TIMEOUTS, verify_batch_timed
 
 VERDICT_SCHEMA = pa.schema(
@@ -77,13 +50,13 @@ SLOW_MS = 100.0
 """Rows that take longer are reported: a verdict takes about a millisecond."""
 MAX_SLOW_ROWS = 5
 _TRIAL_ROWS = 20
-"""Without a gold column this many rows show whether the verifier needs one."""
+"""Without a gold column, this many rows show whether the verifier needs one."""
 
 
 def verify_file(
     source: Path,
     target: Path,
-    verifier: str,
+    verifier: str | None,
     workers: int,
     progress: Progress,
     named_columns: ProblemColumns | None = None,
@@ -92,17 +65,16 @@ def verify_file(
 ) -> dict[str, int]:
     """Write one verdict for each record of `source` and return how many there are by reason.
 
-    `verifier` judges the rows that name none; `named_columns` are those that are not to be guessed. Raises InputError
-    where the file cannot be read, has no response column, or has no gold for a verifier that needs it, and GuardError
-    where a verifier hangs.
+    `verifier` judges the rows that name none: `math` where it is None, and `code` where the file has tests.
+    `named_columns` are those that are not to be guessed. Raises InputError where the file cannot be read, has no
+    response column, or has no gold for a verifier that needs it, and GuardError where a verifier hangs.
     """
-    resolve(verifier)
+    if verifier is not None:
+        resolve(verifier)
     form = _output_form(target)
     opened = open_file(source, "auto", MAX_ROW_BYTES)
     first_records = list(islice(opened.records, LOOK_AHEAD))
-    reader = _make_reader(first_records, named_columns or ProblemColumns(), verifier, opened)
-    if reader.gold is None:
-        _check_gold_is_not_needed(reader, first_records, opened.location)
+    reader = make_item_reader(opened, first_records, named_columns or ProblemColumns(), verifier)
     progress.start("verifying", opened.total)
     records = chain(first_records, opened.records)
     to_judge, to_write = tee((record.row_number, reader.id_of(record), reader.read(record)) for record in records)
@@ -128,9 +100,13 @@ def verify_file(
                     }
                 writer.write(line)
                 progress.advance()
+                if outcomes.judged == _TRIAL_ROWS:
+                    _check_gold_column(reader, outcomes, first_records, opened.location)
+        _check_gold_column(reader, outcomes, first_records, opened.location)
         if set(outcomes.counts) == {str(Reason.GOLD_MISSING)}:
+            column = reader.rows.columns.get("gold") or reader.rows.columns["golds"]
             raise InputError(
-                f"{opened.location}: no row has a gold answer in column {reader.gold.name if reader.gold else ''!r}.",
+                f"{opened.location}: no row has a gold answer in column {column.name!r}.",
                 f"It has: {describe_columns(sample_values(first_records))}. Name the gold column: --gold-column COLUMN",
             )
         if form != "parquet":
@@ -138,6 +114,14 @@ def verify_file(
     for text in outcomes.lines(opened.location):
         progress.note(text)
     return outcomes.counts
+
+
+def _check_gold_column(
+    reader: ItemReader, outcomes: _Outcomes, first_records: Sequence[Record | Reject], location: str
+) -> None:
+    """Raise InputError where there is no column of golds, and no row could be judged so far for want of one."""
+    if not reader.reads_gold and outcomes.judged == outcomes.counts[str(Reason.GOLD_MISSING)] > 0:
+        raise missing_gold(sample_values(first_records), location)
 
 
 def _output_form(target: Path) -> str:
@@ -158,78 +142,6 @@ def _convert(path: Path, form: str) -> None:
             table.sink_ndjson(other)
         else:
             table.sink_csv(other, separator="\t" if ".tsv" in path.suffixes else ",")
-
-
-@dataclass(frozen=True)
-class _Reader:
-    """Makes the items to judge out of records."""
-
-    response: Column
-    gold: Column | None
-    prompt: Column | None
-    id: Column | None
-    verifier: str
-    """The verifier of the rows that name none."""
-
-    def read(self, record: Record | Reject) -> Item | Reject:
-        """Return the Item to judge, or why there is none."""
-        if isinstance(record, Reject):
-            return record
-        try:
-            return self._item(record.values)
-        except Unusable as error:
-            return Reject(record.row_number, error.reason, error.detail, record.excerpt())
-
-    def _item(self, values: Mapping[str, Any]) -> Item:
-        named = values.get("verifier")
-        verifier = read_verifier(named, "verifier", trusted=named == self.verifier) or self.verifier
-        arguments = read_arguments(values.get("verifier_args"), "verifier_args")
-        if arguments or named:
-            check_arguments(verifier, arguments, complete=True)
-        golds = extracted_golds(self.gold, values, needs_all_golds(verifier, arguments)) if self.gold else []
-        gold, arguments = with_golds(arguments, [*golds, *listed_golds(values.get(OTHER_GOLDS), OTHER_GOLDS)])
-        return Item(
-            response=read_response(self.response(values)) or "",
-            gold=gold,
-            verifier=verifier,
-            verifier_args=dump_json(json_safe(arguments)),
-            problem=(prompt_text(self.prompt(values)) or None) if self.prompt else None,
-        )
-
-    def id_of(self, record: Record | Reject) -> str | None:
-        """Return the record's id; None of one that cannot be read."""
-        return text_of(self.id(record.values)) if self.id and isinstance(record, Record) else None
-
-
-def _make_reader(
-    first_records: Sequence[Record | Reject], named_columns: ProblemColumns, verifier: str, source: Source
-) -> _Reader:
-    check_readable(source, first_records)
-    location = source.location
-    samples = sample_values(first_records)
-    columns = named_columns.resolve(samples, location).columns
-    taken = [spec.column for spec in (columns.prompt, columns.gold, columns.id) if spec is not None]
-    response = named_columns.response or find_column("response", samples, exclude=taken)
-    if response is None:
-        raise InputError(
-            f"{location} has no response column ({', '.join(NAMES['response'])}); it has: {describe_columns(samples)}.",
-            "Name it: --response-column COLUMN",
-        )
-    gold, prompt, identity = (
-        None if spec is None or spec.column == response else compile_column(spec, role)
-        for role, spec in (("gold", columns.gold), ("prompt", columns.prompt), ("id", columns.id))
-    )
-    return _Reader(Column(response), gold, prompt, identity, verifier)
-
-
-def _check_gold_is_not_needed(reader: _Reader, first_records: Iterable[Record | Reject], location: str) -> None:
-    """Raise InputError where the first rows cannot be judged for want of gold."""
-    trial_records = readable(first_records)[:_TRIAL_ROWS]
-    # Two processes, because nothing that a verifier does may end or hang this one.
-    to_judge = [item for record in trial_records if isinstance(item := reader.read(record), Item)]
-    verdicts = list(verify_batch(to_judge, workers=2))
-    if verdicts and all(verdict.reason is Reason.GOLD_MISSING for verdict in verdicts):
-        raise missing_gold([record.values for record in trial_records], location)
 
 
 @dataclass

@@ -86,3 +86,55 @@ def test_the_throughput_and_the_slowest_rows_are_told_slowest_first(tmp_path, ri
 def test_quick_rows_are_not_named(tmp_path, risky):
     _, _, notes = judged(tmp_path, ["a", "b"], risky, workers=1)
     assert not any("slowest" in note for note in notes)
+
+
+HUMANEVAL = {
+    "prompt": "def add(a, b):\n",
+    "canonical_solution": "    return a + b\n",
+    "test": "def check(candidate):\n    assert candidate(1, 2) == 3\n",
+    "entry_point": "add",
+}
+MBPP = {"text": "Add two numbers.", "code": "def add(a, b): return a + b", "test_list": ["assert add(1, 2) == 3"]}
+RIGHT, WRONG = "```python\ndef add(a, b):\n    return a + b\n```", "```python\ndef add(a, b):\n    return a - b\n```"
+
+
+def verdicts(tmp_path, *records, verifier=None):
+    source, target = tmp_path / "rows.jsonl", tmp_path / "verdicts.parquet"
+    source.write_text("".join(dump_json(record) + "\n" for record in records))
+    verify_file(source, target, verifier, 1, NullProgress())
+    return pl.read_parquet(target)
+
+
+@pytest.mark.parametrize("problem", [HUMANEVAL, MBPP])
+def test_programs_are_judged_by_the_tests_beside_them(tmp_path, problem):
+    table = verdicts(tmp_path, {**problem, "response": RIGHT}, {**problem, "response": WRONG})
+    assert table["score"].to_list() == [1.0, 0.0]
+    assert set(table["verifier"]) == {"code"}
+
+
+def test_a_named_verifier_of_texts_reads_no_tests(tmp_path):
+    table = verdicts(tmp_path, {**MBPP, "response": RIGHT, "verifier_args": {"max": 500}}, verifier="length")
+    assert table["verifier"].to_list() == ["length"] and table["score"].to_list() == [1.0]
+
+
+def test_a_row_that_names_code_and_has_no_tests_is_rejected_with_the_reason(tmp_path):
+    table = verdicts(tmp_path, {"response": RIGHT, "gold": "3", "verifier": "code"}, {"response": "3", "gold": "3"})
+    assert table["reason"].to_list() == ["rejected:missing_tests", "match"]
+    assert "verifier_args, or in a column tests" in table["evidence"][0]
+
+
+def test_lists_of_accepted_golds_are_known_by_their_column(tmp_path):
+    table = verdicts(tmp_path, {"question": "1/2?", "golds": ["1/2", "half a unit"], "response": "\\boxed{0.5}"})
+    assert table["reason"].to_list() == ["match"]
+
+
+def test_the_verifier_sees_the_cleaned_problem_and_the_response_as_it_is(tmp_path):
+    path = tmp_path / "checks.py"
+    path.write_text(
+        "from truegold.verifiers import Reason, Verdict, verifier\n"
+        "@verifier\ndef echo(response, gold, problem):\n"
+        "    return Verdict(1.0, Reason.MATCH, extracted=repr((response, gold, problem)))\n"
+    )
+    record = {"question": "Question 3: What is 1&nbsp;+&nbsp;1?\r\n", "gold": "2 &lt; ", "response": "Question 3: 2 "}
+    table = verdicts(tmp_path, record, verifier=f"{path}:echo")
+    assert table["extracted"][0] == repr(("Question 3: 2 ", "2 &lt; ", "What is 1 + 1?"))

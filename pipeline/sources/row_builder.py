@@ -85,14 +85,16 @@ class RowBuilder:
     """What is counted of rows that became rows all the same."""
     all_heldout: bool = False
     """Whether every row is set aside, rather than a share."""
+    gold_required: bool = True
+    """Whether a record without the gold that its verifier needs is rejected."""
 
     def build(self, record: Record) -> Row:
         """Return the row of a record; raise `Unusable` where none can be made."""
         values = record.values
-        derived = self.layout.derive(values) if self.layout.derive else Derived({})
+        derived = self.derive(values)
         prompt, messages = self._prompt(values, derived)
         lost = self._lost(values)
-        parts = self._restored(values) if self.layout.restore else self._read(values, derived, messages > 1 or lost)
+        parts = self.read_parts(values, derived, keep_prompt=messages > 1 or lost)
         verifier_args = dump_json(json_safe({**parts.verifier_args, **self.config.verifier_args}))
         identity = parts.id or row_id(prompt, parts.gold, verifier_args)
         heldout = self.all_heldout or parts.split == "heldout" or is_heldout(identity, self.config.heldout)
@@ -115,25 +117,27 @@ class RowBuilder:
             self.warnings.add_split(self.columns["split"](values), record.row_number)
         return row
 
+    def derive(self, values: Values) -> Derived:
+        """Return what the layout makes out of several columns."""
+        return self.layout.derive(values) if self.layout.derive else Derived({})
+
     def source_id(self, record: Record) -> str | None:
         """Return the identifier that the source itself gives a record."""
         return self._optional(record.values, "id")
 
-    def _restored(self, values: Mapping[str, Any]) -> RowParts:
-        """Return what an exported file carries."""
-        assert self.layout.restore is not None
-        carried = self.layout.restore(values)
-        if self.config.verifier is None:
-            read_verifier(carried.verifier, "truegold.verifier", trusted=True)
-        return carried
-
-    def _read(self, values: Mapping[str, Any], derived: Derived, keep_prompt: object) -> RowParts:
-        """Return what the columns say beside the prompt, which stays in meta where not all of it was taken."""
+    def read_parts(self, values: Values, derived: Derived, *, keep_prompt: object) -> RowParts:
+        """Return what a record says beside the prompt, which stays in meta where not all of it was taken."""
         config, layout, columns = self.config, self.layout, self.columns
+        if layout.restore is not None:
+            carried = layout.restore(values)
+            if config.verifier is None:
+                read_verifier(carried.verifier, "truegold.verifier", trusted=True)
+            return carried
         # Where the configuration has a verifier, it is not left to the rows.
         named = None
         if config.verifier is None and (column := columns.get("verifier")) is not None:
-            named = read_verifier(column(values), column.name, trusted=config.columns.verifier is not None)
+            trusted = config.columns.verifier is not None or column(values) == layout.verifier
+            named = read_verifier(column(values), column.name, trusted)
         verifier = config.verifier or named or layout.verifier
         arguments = {**derived.verifier_args, **self._own_arguments(values, verifier, named)}
         beside = None
@@ -214,7 +218,7 @@ class RowBuilder:
         if gold is not None:
             together = needs_all_golds(verifier, arguments)
             golds = extracted_golds(gold, values, together, of_values=verifier in OF_VALUES)
-            if not golds and gold.extract is not None and text_of(gold(values)) is not None:
+            if self.gold_required and not golds and gold.extract and text_of(gold(values)) is not None:
                 spec = self.layout.columns.gold
                 raise Unusable(
                     "gold_not_found", f"{spec.extract if spec else ''!r} finds nothing in column {gold.name!r}"
@@ -223,7 +227,8 @@ class RowBuilder:
             golds += listed_golds(several(values), several.name)
         column = self.columns.get("gold") or several
         # A verifier of the user's may judge by other columns than gold.
-        if not golds and (column is not None or verifier in BUILT_IN) and needs_gold(verifier, arguments):
+        needed = self.gold_required and (column is not None or verifier in BUILT_IN)
+        if not golds and needed and needs_gold(verifier, arguments):
             raise Unusable(
                 "missing_gold",
                 f"{verifier} needs a gold, and no column holds it; columns.gold (--gold-column) names one"
@@ -270,11 +275,17 @@ class RowBuilder:
 
 
 def make_builder(
-    config: SourceConfig, layout: Layout, source: str, warnings: RowWarnings, all_heldout: bool = False
+    config: SourceConfig,
+    layout: Layout,
+    source: str,
+    warnings: RowWarnings,
+    *,
+    all_heldout: bool = False,
+    gold_required: bool = True,
 ) -> RowBuilder:
     """Return a builder of rows for a source of this layout and name."""
     columns = {field: compile_column(spec, field) for field, spec in layout.columns if spec is not None}
-    return RowBuilder(config, layout, columns, source, warnings, all_heldout)
+    return RowBuilder(config, layout, columns, source, warnings, all_heldout, gold_required)
 
 
 def _describe_absence(column: str, value: Any) -> str:
