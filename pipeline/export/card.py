@@ -14,8 +14,8 @@ card says "not run", apart from the run's own held-out rows, which `dedup` alway
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,9 +34,10 @@ from truegold.pipeline.tables.ledger import LEDGER_FILE
 from truegold.pipeline.tables.reasons import MATCHES_FILE, items_by_set
 from truegold.pipeline.tables.rows import KEY, NOTES, Row, RowKey
 from truegold.pipeline.tables.run_files import RunFiles
-from truegold.pipeline.text.shown_text import visible
+from truegold.pipeline.text.templates import templates_in
 from truegold.verifiers import fingerprint
 
+FOLDER = Path(__file__).parent
 SOURCES_SHOWN = 20
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6, "100K<n<1M"), (10**7, "1M<n<10M"))
 NOT_STATED = "not stated"
@@ -57,31 +58,24 @@ class SplitFile:
     """Its size on disk."""
 
 
-@dataclass
-class RowCounts:
-    """Rows of the set by what they are."""
+RowCounts = dict[str, Counter[str]]
+"""Rows of the set by what they are, under each of COUNTED."""
+COUNTED = ("verifiers", "domains", "sources", "languages", "gold_types", "licenses", "origins")
 
-    verifiers: Counter[str] = field(default_factory=Counter)
-    domains: Counter[str] = field(default_factory=Counter)
-    sources: Counter[str] = field(default_factory=Counter)
-    languages: Counter[str] = field(default_factory=Counter)
-    gold_types: Counter[str] = field(default_factory=Counter)
-    licenses: Counter[str] = field(default_factory=Counter)
-    origins: Counter[str] = field(default_factory=Counter)
 
-    def add(self, row: Row) -> None:
-        """Count one row."""
-        self.verifiers[row["verifier"]] += 1
-        self.domains[row["domain"]] += 1
-        self.sources[row["source"]] += 1
-        meta = orjson.loads(row["meta"] or "{}")
-        notes: dict[str, Any] = meta.get(NOTES, {})
-        provenance = provenance_of(meta, row["source"])
-        self.licenses[provenance.license or NOT_STATED] += 1
-        self.origins[provenance.origin] += 1
-        self.languages[notes.get("language", "und")] += 1
-        if "gold_type" in notes:
-            self.gold_types[notes["gold_type"]] += 1
+def count_row(counts: RowCounts, row: Row) -> None:
+    """Count one row."""
+    meta = orjson.loads(row["meta"] or "{}")
+    notes: dict[str, str] = meta.get(NOTES, {})
+    provenance = provenance_of(meta, row["source"])
+    counts["verifiers"][row["verifier"]] += 1
+    counts["domains"][row["domain"]] += 1
+    counts["sources"][row["source"]] += 1
+    counts["licenses"][provenance.license or NOT_STATED] += 1
+    counts["origins"][provenance.origin] += 1
+    counts["languages"][notes.get("language", "und")] += 1
+    if "gold_type" in notes:
+        counts["gold_types"][notes["gold_type"]] += 1
 
 
 @dataclass(frozen=True)
@@ -132,15 +126,9 @@ class DataCard:
     """(stage, reason, edits)."""
     flags: Mapping[str, int]
     """Rows of the set that carry a flag, by reason: advice, or kept by a reviewer."""
-    verifiers: Mapping[str, int]
-    """Rows by the verifier's name, version and, for imported code, digest of its file."""
-    domains: Mapping[str, int]
-    sources: Mapping[str, int]
-    languages: Mapping[str, int]
-    gold_types: Mapping[str, int]
-    licenses: Mapping[str, int]
-    """Rows by the licence that they or their source state."""
-    origins: Mapping[str, int]
+    counts: Mapping[str, Mapping[str, int]]
+    """Rows by what they are, as in COUNTED: by the verifier's name, version and, for imported code, digest of its file;
+    by the licence that they or their source state; and so on."""
     label_errors: LabelErrors
     decontamination: Decontamination
 
@@ -172,13 +160,10 @@ def gather_card(
         by_source=count_by_source(files),
         edits=_edits(files),
         flags=_flags(files, tables),
-        verifiers=_ordered(Counter({fingerprint(name): rows for name, rows in tally.verifiers.items()})),
-        domains=_ordered(tally.domains),
-        sources=_ordered(tally.sources),
-        languages=_ordered(tally.languages),
-        gold_types=_ordered(tally.gold_types),
-        licenses=_ordered(tally.licenses),
-        origins=_ordered(tally.origins),
+        counts={
+            **{name: _ordered(counts) for name, counts in tally.items()},
+            "verifiers": _ordered(Counter({fingerprint(name): rows for name, rows in tally["verifiers"].items()})),
+        },
         label_errors=_estimate_label_errors(files, inputs, tables),
         decontamination=read_decontamination(files.path("decontaminate", MATCHES_FILE), tables, _leaked_heldout(files)),
     )
@@ -259,8 +244,15 @@ def read_decontamination(table: Path | None, rows: list[Path], leaked_heldout: i
 
 def render(card: DataCard) -> str:
     """Return the card as the text of a README.md."""
-    head = yaml.safe_dump(_front_matter(card), sort_keys=True, allow_unicode=True, width=120)
-    return f"---\n{head}---\n{_body(card)}"
+    body = templates_in(FOLDER).get_template("card.md.jinja")
+    rows = sum(split.rows for split in card.splits)
+    text = body.render(card=card, rows=rows, describe_losses=describe_losses, list_counts=_list_counts)
+    return write_head(_front_matter(card)) + text
+
+
+def write_head(head: Mapping[str, Any]) -> str:
+    """Return the YAML head of a README.md."""
+    return f"---\n{yaml.safe_dump(head, sort_keys=True, allow_unicode=True, width=120)}---\n"
 
 
 def _front_matter(card: DataCard) -> dict[str, Any]:
@@ -285,14 +277,14 @@ def _front_matter(card: DataCard) -> dict[str, Any]:
         "size_categories": [next((name for limit, name in _SIZES if rows < limit), "n>10M")],
         "tags": ["truegold", "reinforcement-learning", "verifiable-rewards"],
     }
-    if languages := [code for code in card.languages if code != "und"]:
+    if languages := [code for code in card.counts["languages"] if code != "und"]:
         head["language"] = languages
-    stated = [name for name in card.licenses if name != NOT_STATED]
+    stated = [name for name in card.counts["licenses"] if name != NOT_STATED]
     if card.license:
         head["license"] = card.license
     elif stated:
         # One licence is the set's where every row has it; a mixture has no name on the hub.
-        head["license"] = stated[0] if len(card.licenses) == 1 else "other"
+        head["license"] = stated[0] if len(card.counts["licenses"]) == 1 else "other"
     return head
 
 
@@ -302,90 +294,7 @@ def _feature(name: str, dtype: str) -> dict[str, str]:
     return {"name": name, "dtype": dtype} if entries == dtype else {"name": name, "list": entries.removesuffix("]")}
 
 
-def _body(card: DataCard) -> str:
-    rows = sum(split.rows for split in card.splits)
-    parts = ", ".join(f"{split.rows:,} {split.name}" for split in card.splits)
-    sections = [
-        f"# {_cell(card.name)}",
-        f"{rows:,} problems ({parts}) left of {card.records_in:,} records, curated by truegold {card.truegold}. "
-        f"Configuration `{card.configuration}`.",
-        "## Where the records went",
-        markdown_table(("stage", "reason", "rows"), [*card.removed, ("", "**in this set**", rows)]),
-        *_by_source(card),
-        "## Edits",
-        markdown_table(("stage", "reason", "edits"), card.edits) if card.edits else "Nothing was edited.",
-        "## Flags on rows of this set",
-        markdown_table(("reason", "rows"), card.flags.items()) if card.flags else "None.",
-        "## Label errors",
-        _label_errors(card.label_errors, rows),
-        "## Decontamination",
-        _decontamination(card.decontamination),
-        "## Verifiers",
-        markdown_table(("verifier", "rows"), card.verifiers.items()),
-        "## What the rows are",
-        _counts(card),
-    ]
-    return "\n\n".join(sections) + "\n"
-
-
-def _by_source(card: DataCard) -> list[str]:
-    if not card.by_source:
-        return []
-    head = ("source", "records", "rejected", "dropped", "train", "heldout", "most went for")
-    lines = [
-        (line.source, line.records, line.rejected, line.dropped, line.left, line.heldout, describe_losses(line))
-        for line in card.by_source
-    ]
-    return ["By source, in the order of the data:", markdown_table(head, lines)]
-
-
-def _label_errors(estimate: LabelErrors, rows: int) -> str:
-    if estimate.rate is None or estimate.low is None or estimate.high is None:
-        return "Estimated share of wrong labels: not estimated (no samples, and no reviewed rows without a flag)."
-    interval = f"95 % interval {estimate.low:.2%} to {estimate.high:.2%}"
-    return (
-        f"Estimated share of wrong labels: {estimate.rate:.2%} ({interval}), by {estimate.method}, "
-        f"which tell of {estimate.known:,} rows; the set has {rows:,}."
-    )
-
-
-def _decontamination(outcome: Decontamination) -> str:
-    heldout = f"Against this run's own held-out rows: {outcome.leaked_heldout:,} rows dropped."
-    if not outcome.is_run:
-        return f"Against evaluation sets: not run. {heldout}"
-    sets = [f"{_cell(name)} ({size:,} items)" for name, size in outcome.sets.items()]
-    compared = f"{heldout} Compared with {', '.join(sets)}: "
-    if not outcome.matches:
-        return f"{compared}no row matches."
-    match_table = markdown_table(
-        ("against", "kind", "rows matched", "still in train", "in heldout"),
-        [(match.against, match.kind, match.rows, match.in_train, match.in_heldout) for match in outcome.matches],
-    )
-    return f"{compared}\n\n{match_table}"
-
-
-def _counts(card: DataCard) -> str:
-    counted = {"domain": card.domains, "language": card.languages, "gold type": card.gold_types, "source": card.sources}
-    counted |= {"license": card.licenses, "origin": card.origins}
-    return markdown_table(("", "rows"), [(name, _list_counts(counts)) for name, counts in counted.items()])
-
-
 def _list_counts(counts: Mapping[str, int]) -> str:
     shown = [f"{name} {count:,}" for name, count in list(counts.items())[:SOURCES_SHOWN]]
     more = len(counts) - len(shown)
     return ", ".join(shown) + (f", {more} more" if more > 0 else "")
-
-
-def markdown_table(head: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return a table in Markdown."""
-    names = list(head)
-    lines = [f"| {' | '.join(names)} |", f"|{'---|' * len(names)}"]
-    for row in rows:
-        cells = [f"{cell:,}" if isinstance(cell, int) else _cell(str(cell)) for cell in row]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _cell(text: str) -> str:
-    """Return a name from the data, on one line and without the marks of a table."""
-    return " ".join(visible(text).split()).replace("|", "\\|")

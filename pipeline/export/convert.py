@@ -27,11 +27,10 @@ from typing import Any, cast
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
-import yaml
 from pydantic import ValidationError
 
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.export.card import NOT_STATED, markdown_table
+from truegold.pipeline.export.card import FOLDER, NOT_STATED, write_head
 from truegold.pipeline.export.formats import SPLIT_NAMES, ExportRow, Format
 from truegold.pipeline.export.stage import DATA_DIR, FLAGS_FIELD, PROVENANCE_FIELDS
 from truegold.pipeline.ingest import ingest
@@ -40,6 +39,7 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.provenance import earlier_flags
 from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, first_rejects
 from truegold.pipeline.tables.rows import BATCH_ROWS, Row, read_rows
+from truegold.pipeline.text.templates import templates_in
 from truegold.verifiers import InputError, fingerprint
 
 NUMBERS = ("pass_rate", "posterior_a", "posterior_b", "suspicion")
@@ -138,24 +138,18 @@ def _render_card(out_dir: Path, form: Format, written: Written, curated_card: Pa
     }
     if licenses:
         head["license"] = licenses[0] if len(written.licenses) == 1 else "other"
-    rows = [(path.relative_to(out_dir).as_posix(), count) for path, count in written.splits.items()]
-    verifiers = [(fingerprint(name), count) for name, count in written.verifiers.most_common()]
-    parts = [
-        f"---\n{yaml.safe_dump(head, sort_keys=True, allow_unicode=True)}---",
-        f"# {out_dir.resolve().name}",
-        f"Written by truegold for {form.title}.",
-        markdown_table(("file", "rows"), rows),
-        "## Licences",
-        markdown_table(("licence", "rows"), written.licenses.most_common()),
-        "## Origins",
-        markdown_table(("origin", "rows"), written.origins.most_common(ORIGINS_SHOWN)),
-        "## Verifiers",
-        markdown_table(("verifier", "rows"), verifiers),
-    ]
-    if curated_card.is_file():
-        body = curated_card.read_text(encoding="utf-8").split("---\n", 2)[-1]
-        parts += ["# The set it was made of", body.replace("\n## ", "\n### ").replace("\n# ", "\n## ")]
-    return "\n\n".join(parts) + "\n"
+    curated = curated_card.read_text(encoding="utf-8").split("---\n", 2)[-1] if curated_card.is_file() else ""
+    body = templates_in(FOLDER).get_template("converted.md.jinja")
+    text = body.render(
+        name=out_dir.resolve().name,
+        title=form.title,
+        files=[(path.relative_to(out_dir).as_posix(), count) for path, count in written.splits.items()],
+        licenses=written.licenses.most_common(),
+        origins=written.origins.most_common(ORIGINS_SHOWN),
+        verifiers=[(fingerprint(name), count) for name, count in written.verifiers.most_common()],
+        curated=curated.replace("\n## ", "\n### ").replace("\n# ", "\n## "),
+    )
+    return f"{write_head(head)}\n{text}"
 
 
 def check(path: Path, form: Format) -> Checked:

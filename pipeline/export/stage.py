@@ -11,6 +11,7 @@ stage, under its name; and the table `suspicion` where the configuration names i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
@@ -22,7 +23,15 @@ import pyarrow.parquet as pq
 
 from truegold.pipeline.accounting.accounting import describe_losses
 from truegold.pipeline.config.stages import ExportConfig
-from truegold.pipeline.export.card import RowCounts, SplitFile, gather_card, reasons_by_row, render
+from truegold.pipeline.export.card import (
+    COUNTED,
+    RowCounts,
+    SplitFile,
+    count_row,
+    gather_card,
+    reasons_by_row,
+    render,
+)
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import RECORD, StageReport, stage_function
 from truegold.pipeline.sources.provenance import provenance_of_row
@@ -54,8 +63,9 @@ def export(inputs: Mapping[str, Path], config: ExportConfig, out_dir: Path, prog
         if account.records and not account.left and not account.heldout:
             progress.note(f"nothing is left of source {account.source!r}: {describe_losses(account)}")
     (out_dir / CARD).write_text(render(card), encoding="utf-8")
-    numbers = orjson.dumps(asdict(card), option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n"
-    (out_dir / NUMBERS).write_bytes(numbers)
+    numbers = asdict(card)
+    numbers |= numbers.pop("counts")
+    (out_dir / NUMBERS).write_bytes(orjson.dumps(numbers, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS) + b"\n")
     rows = sum(split.rows for split in splits)
     counts = {f"split:{split.name}": split.rows for split in splits}
     return StageReport(rows, rows, counts, {"label_errors": asdict(card.label_errors)})
@@ -73,14 +83,14 @@ def write_splits(
     for column in (FLAGS_FIELD, *PROVENANCE_FIELDS):
         schema = schema.append(column)
     (out_dir / DATA_DIR).mkdir(exist_ok=True)
-    tally = RowCounts()
+    tally: RowCounts = {name: Counter() for name in COUNTED}
     with ExitStack() as stack:
         writers = {
             name: stack.enter_context(TableWriter(out_dir / DATA_DIR / f"{name}.parquet", schema)) for name in SPLITS
         }
         for path in tables:
             for row in read_rows(path):
-                tally.add(row)
+                count_row(tally, row)
                 split = "heldout" if row["split"] == "heldout" else "train"
                 provenance = provenance_of_row(row)._asdict()
                 writers[split].write({**row, FLAGS_FIELD.name: flags.get(row_key(row), []), **provenance})

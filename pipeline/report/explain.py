@@ -23,6 +23,7 @@ from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
 from truegold.pipeline.tables.run_files import AFTER_TRAINING, Fields, RunFiles, open_finished
 from truegold.pipeline.text.shown_text import cut, visible
+from truegold.pipeline.text.templates import templates_in
 from truegold.verifiers import InputError
 
 ROWS_EXPLAINED = 5
@@ -196,77 +197,16 @@ def _ended(files: RunFiles, is_row: pl.Expr, events: tuple[Event, ...]) -> str:
 
 def explain_lines(story: Story) -> list[str]:
     """Return the story as lines of plain text, safe to print: no control character of the data reaches the terminal."""
-    lines: list[str] = []
-    if story.reject is not None:
-        reject = story.reject
-        lines.append(f"{visible(reject['source'])}:{reject['source_row']} never became a row.")
-        lines += _field("rejected", f"{reject['reason']}: {reject['detail']}") + _field("excerpt", reject["excerpt"])
-    for index, row_story in enumerate(story.rows):
-        lines += ([""] if index else []) + _row_lines(row_story)
-    if story.more_rows:
-        lines += ["", f"{story.more_rows} more rows have the same content and id."]
-    return lines
+    text = templates_in(Path(__file__).parent / "page").get_template("explain.txt.jinja")
+    lines = text.render(story=story, field=_field, as_json=_as_json, describe_confidence=describe_confidence)
+    return lines.removesuffix("\n").split("\n")
 
 
-def _row_lines(story: RowStory) -> list[str]:
-    row = story.row
-    lines = [f"{row['id']}  {visible(row['source'])}:{row['source_row']}  ({visible(row['split'])})"]
-    lines += _field("ended", story.ended) + _field("prompt", row["prompt"]) + _field("gold", row["gold"])
-    lines += _field("solution", row["solution"]) if row["solution"] is not None else []
-    lines += _field("verifier", row["verifier"])
-    lines += _field("meta", row["meta"]) if row["meta"] != "{}" else []
-    if story.events:
-        lines += ["", "  What was done to it"]
-    for event in story.events:
-        evidence = cut(visible(orjson.dumps(event.evidence).decode()), TEXT_CHARS) if event.evidence else ""
-        lines.append(f"    {event.stage}: {event.action} {visible(event.reason)}  {evidence}".rstrip())
-        if event.action == "edit":
-            lines += _field("before", event.before, 6) + _field("after", event.after, 6)
-    if story.flags:
-        lines += ["", "  Flags"]
-    if story.suspicion is not None:
-        lines.append(f"    label wrong with probability {story.suspicion:.0%}, by all samples together")
-    for flag in story.flags:
-        effect = "holds it back" if flag["blocks"] else "holds nothing back"
-        strength = describe_confidence(flag["reason"], flag["confidence"])
-        lines.append(f"    {visible(flag['reason'])} ({visible(flag['detector'])}, {strength}, {effect})")
-        lines += _field("suggests", flag["suggestion"], 6) if flag["suggestion"] is not None else []
-        lines += _field("evidence", flag["evidence"], 6)
-    return lines + _profile_lines(story)
+def _as_json(value: object) -> str:
+    return cut(visible(orjson.dumps(value).decode()), TEXT_CHARS)
 
 
-def _profile_lines(story: RowStory) -> list[str]:
-    lines = ["", "  Pass rate"] if story.profiles else []
-    for stage, summary in story.profiles.items():
-        rate = "nothing judged" if summary["pass_rate"] is None else f"{summary['pass_rate']:.3f}"
-        interval = f"95 % interval {summary['low']:.3f} to {summary['high']:.3f}"
-        counts = f"{summary['passes']} of {summary['judged']} judged of {summary['n']}"
-        lines.append(f"    {stage}: {rate}, {counts}, {interval}")
-        if (majority := summary["majority_answer"]) is not None:
-            lines += _field("majority", f"{majority}  ({summary['majority_agreement']:.0%} of samples)", 6)
-    if story.samples:
-        lines += ["", "  Samples of the profile"]
-    for sample in story.samples:
-        score = "no score" if sample["score"] is None else f"score {sample['score']:g}"
-        ended = f"finished by {sample['finish_reason']}"
-        lines.append(f"    {sample['sample']}: {visible(sample['reason'])}, {score}, {ended}")
-        lines += _field("said", sample["completion"], 6) + _field("answer", sample["extracted"], 6)
-    return lines + _attempt_lines(story.attempts)
-
-
-def _attempt_lines(attempts: Sequence[Fields]) -> list[str]:
-    lines = ["", "  Attempts of synthesis"] if attempts else []
-    for attempt in attempts:
-        outcome = "kept" if attempt["kept"] else attempt["dropped"] or attempt["reason"]
-        lines.append(f"    {attempt['attempt']}: {visible(attempt['strategy'])}, {visible(outcome)}")
-        for name in ("feedback", "reflection"):
-            lines += _field(name, attempt[name], 6) if attempt[name] else []
-        lines += _field("said", attempt["completion"], 6)
-    return lines
-
-
-def _field(name: str, value: str | None, indent: int = 2) -> list[str]:
+def _field(name: str, value: str | None, indent: int = 2) -> str:
     """Return a name and a text, the text's further lines under its first."""
-    first, *rest = ("(none)" if value is None else cut(visible(value), TEXT_CHARS)).split("\n")
-    margin = " " * indent
-    return [f"{margin}{name:<9} {first}", *(f"{margin}{'':<9} {line}" for line in rest)]
+    text = "(none)" if value is None else cut(visible(value), TEXT_CHARS)
+    return f"{' ' * indent}{name:<9} " + text.replace("\n", "\n" + " " * (indent + 10))

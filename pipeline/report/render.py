@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from truegold.pipeline.accounting.accounting import Passage
@@ -33,7 +33,8 @@ from truegold.pipeline.report.row_cards import say_value
 from truegold.pipeline.report.sections import Sections, gather_run
 from truegold.pipeline.report.training import Curve, Metric, Point
 from truegold.pipeline.tables.rows import dump_json
-from truegold.pipeline.text.shown_text import MATHS_PATTERN, cut, has_maths, visible
+from truegold.pipeline.text.shown_text import MATHS_PATTERN, has_maths, visible
+from truegold.pipeline.text.templates import show, templates_in
 
 PAGE = Path(__file__).parent / "page"
 SCRIPT = Path(__file__).parent / "script"
@@ -144,25 +145,22 @@ def _fill_page(
     **values: Any,
 ) -> str:
     """Return the page that a template makes of values, with the scripts and styles that it needs."""
-    body = _environment().get_template(template).render(values)
+    body = _templates().get_template(template).render(values)
     if _MATHS_IN_BODY.search(body) and "katex" not in libraries:
         libraries = ("katex", *libraries)
     embedded = [_read_library(name) for name in libraries]
     page_scripts = [*(library.script for library in embedded), "\n".join(_read(SCRIPT / name) for name in scripts)]
     page_styles = [*(library.style for library in embedded), *(_read(PAGE / name) for name in styles)]
-    return (
-        _environment()
-        .get_template("page.html.jinja")
-        .render(
-            values,
-            title=title,
-            body=Markup(body),
-            settings=json_for_script({"maths": MATHS_PATTERN, **settings}),
-            scripts=list(map(Markup, page_scripts)),
-            styles=list(map(Markup, page_styles)),
-            notices=[Markup(library.notice) for library in embedded],
-            policy=_policy(page_scripts, calls_server=values["review"] is not None),
-        )
+    page = _templates().get_template("page.html.jinja")
+    return page.render(
+        values,
+        title=title,
+        body=Markup(body),
+        settings=json_for_script({"maths": MATHS_PATTERN, **settings}),
+        scripts=list(map(Markup, page_scripts)),
+        styles=list(map(Markup, page_styles)),
+        notices=[Markup(library.notice) for library in embedded],
+        policy=_policy(page_scripts, calls_server=values["review"] is not None),
     )
 
 
@@ -202,35 +200,18 @@ def json_for_script(value: Any) -> Markup:
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader(PAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+def _templates() -> Environment:
+    templates = templates_in(PAGE)
+    templates.filters.update(
+        percent=_format_percent, number=_format_number, value=say_value, words=_show_words, typed=_quote_path
     )
-    environment.filters.update(
-        shown=_show,
-        count=_format_count,
-        percent=_format_percent,
-        number=_format_number,
-        value=say_value,
-        words=_show_words,
-        typed=_quote_path,
-    )
-    environment.tests.update(maths=_shows_maths)
-    environment.globals.update(flow_reasons=flow_reasons, histogram=histogram, line_chart=line_chart)
-    return environment
+    templates.tests.update(maths=_shows_maths)
+    templates.globals.update(flow_reasons=flow_reasons, histogram=histogram, line_chart=line_chart)
+    return templates
 
 
 def _shows_maths(text: str | None) -> bool:
-    return text is not None and has_maths(cut(visible(text)))
-
-
-def _show(text: object) -> str:
-    """Return a text from the data, visible and of bounded length."""
-    return cut(visible(text if isinstance(text, str) else str(text)))
-
-
-def _format_count(value: int) -> str:
-    return f"{value:,}"
+    return text is not None and has_maths(show(text))
 
 
 def _format_percent(share: float | None, digits: int = 1) -> str:
@@ -245,7 +226,7 @@ def _format_number(value: float | None) -> str:
 
 def _show_words(code: str) -> str:
     """Return suspect_gold as suspect gold."""
-    return _show(code).replace("_", " ")
+    return show(code).replace("_", " ")
 
 
 def _quote_path(path: str) -> str:

@@ -16,7 +16,7 @@ Stages that only one of the runs has finished are named and left out, so that a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,11 +25,12 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.accounting.accounting import count_rejects
-from truegold.pipeline.report.render import render_plain
+from truegold.pipeline.report.render import PAGE, render_plain
 from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
 from truegold.pipeline.tables.run_files import SOURCE_KEY, RunFiles, open_finished
 from truegold.pipeline.text.shown_text import cut, visible
+from truegold.pipeline.text.templates import templates_in
 
 COLUMNS = ["prompt", "gold", "solution", "domain", "verifier", "verifier_args", "split"]
 """The columns that are compared."""
@@ -446,87 +447,9 @@ def diff_page(first_dir: Path, second_dir: Path) -> str:
 
 def diff_lines(difference: Difference) -> list[str]:
     """Return what differs, line by line; what is the same is left out."""
-    lines = [
-        f"A  {visible(difference.first)}: {difference.left[0]:,} rows left",
-        f"B  {visible(difference.second)}: {difference.left[1]:,} rows left",
-    ]
-    lines += [f"   only A has: {', '.join(difference.stages_first)}"] if difference.stages_first else []
-    lines += [f"   only B has: {', '.join(difference.stages_second)}"] if difference.stages_second else []
-    lines += _section("Settings and code", [_setting_line(setting) for setting in difference.settings])
-    lines += _section("What came in", _source_lines(difference.source))
-    moved = []
-    for change in difference.transitions:
-        moved.append(f"{change.rows:>8,}  {_end(change.first)} -> {_end(change.second)}{_list_ids(change.ids)}")
-        moved += [f"          because {_setting_line(setting)}" for setting in change.because]
-    lines += _section("Rows that ended otherwise (A -> B)", moved)
-    lines += _section(
-        "Rows in both with another value", [line for change in difference.texts for line in _text_lines(change)]
-    )
-    lines += _section("Flags", [line for change in difference.flags for line in _flag_lines(change)])
-    rates = difference.rates
-    if rates is not None and rates.changed and rates.first is not None and rates.second is not None:
-        mean = f"mean {rates.first:.3f} -> {rates.second:.3f}"
-        lines += _section("Pass rates", [f"{rates.changed:>8,}  of {rates.rows:,} rows, {mean}{_list_ids(rates.ids)}"])
-    if len(lines) == 2:
-        lines.append("No difference.")
-    else:
-        lines += ["", "truegold explain ID --run RUN tells a row's whole story."]
-    return lines
+    text = templates_in(PAGE).get_template("diff.txt.jinja")
+    return text.render(d=difference, decisions=DECISIONS, as_json=_as_json).rstrip("\n").split("\n")
 
 
-def _section(title: str, lines: Iterable[str]) -> list[str]:
-    content = list(lines)
-    return ["", title, *content] if content else []
-
-
-def _setting_line(setting: Setting) -> str:
-    if setting.name == DECISIONS:
-        return f"{DECISIONS}: {visible(setting.first or 'none')} -> {visible(setting.second or 'none')}"
-    if setting.first == setting.second:
-        return f"{setting.name} {setting.first}"
-    return f"{setting.name}: {_value(setting.first)} -> {_value(setting.second)}"
-
-
-def _value(value: Any) -> str:
+def _as_json(value: object) -> str:
     return cut(visible(orjson.dumps(value).decode()), VALUE_CHARS)
-
-
-def _source_lines(source: InputChange) -> Iterable[str]:
-    if source.only_first:
-        yield f"{source.only_first:>8,}  rows in A's data only{_list_ids(source.ids_first)}"
-    if source.only_second:
-        yield f"{source.only_second:>8,}  rows in B's data only{_list_ids(source.ids_second)}"
-    if source.changed:
-        columns = ", ".join(f"{name} {count:,}" for name, count in source.changed_columns.items())
-        ids = [f"{first} -> {second}" for first, second in source.ids_changed]
-        yield f"{source.changed:>8,}  rows changed in the data ({columns}){_list_ids(ids)}"
-    for reason, (first_count, second_count) in source.rejects.items():
-        if first_count != second_count:
-            yield f"          rejected as {visible(reason)}: {first_count:,} -> {second_count:,}"
-
-
-def _end(outcome: str) -> str:
-    stage, colon, reason = outcome.partition(": ")
-    return f"dropped by {visible(stage)} ({visible(reason)})" if colon else outcome
-
-
-def _text_lines(change: TextChange) -> Iterable[str]:
-    yield f"{change.rows:>8,}  {change.column}{_list_ids(change.ids)}"
-    for name, edits in (("A", change.edits_first), ("B", change.edits_second)):
-        if edits:
-            yield f"          edits only in {name}: {_counts(edits)}"
-
-
-def _counts(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{visible(name)} {count:,}" for name, count in counts.items())
-
-
-def _flag_lines(change: FlagChange) -> Iterable[str]:
-    for name, rows, ids in (("A", change.only_first, change.ids_first), ("B", change.only_second, change.ids_second)):
-        if rows:
-            yield f"{rows:>8,}  {visible(change.reason)} only in {name}{_list_ids(ids)}"
-
-
-def _list_ids(ids: Iterable[str]) -> str:
-    listed = ", ".join(ids)
-    return f"   {listed}" if listed else ""
