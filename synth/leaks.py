@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from truegold.pipeline.text.language import UNKNOWN, language_of, sure_language
+from truegold.pipeline.text.prose import UNKNOWN, language_of, sure_language
 from truegold.synth.concepts import HAN, OPERATION, concepts, content_stems, normal, runs, sentences, words
 from truegold.synth.config import LeakConfig
 from truegold.synth.mentions import find_mentions

@@ -40,8 +40,8 @@ from truegold.pipeline.tables.rows import (
 )
 from truegold.pipeline.text.announced_answers import drop_answer_line
 from truegold.pipeline.text.gold_types import gold_note
-from truegold.pipeline.text.language import UNKNOWN, known_languages, language_of
 from truegold.pipeline.text.options import chosen_letters, find_options
+from truegold.pipeline.text.prose import UNKNOWN, known_languages, language_of
 from truegold.verifiers import ConfigError
 
 ROWS_FILE = "rows.parquet"

@@ -40,23 +40,10 @@ PAGE = Path(__file__).parent / "page"
 SCRIPT = Path(__file__).parent / "script"
 THIRD_PARTY = Path(__file__).parents[1] / "third_party"
 
-SCRIPTS = (
-    "base.js",
-    "maths.js",
-    "differences.js",
-    "data.js",
-    "views.js",
-    "filters.js",
-    "queue.js",
-    "table.js",
-    "card.js",
-    "measures.js",
-    "store.js",
-    "review.js",
-    "completions.js",
-    "print.js",
-    "start.js",
+_SCRIPT_NAMES = (
+    "base maths differences data views filters queue table card measures store review completions print start"
 )
+SCRIPTS = tuple(f"{name}.js" for name in _SCRIPT_NAMES.split())
 """The page's own scripts, in the order in which they are run."""
 
 WIDTH, HEIGHT = 320.0, 150.0

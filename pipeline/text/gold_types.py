@@ -22,28 +22,9 @@ from truegold.verifiers.math.reading.normal import normal_gold
 from truegold.verifiers.math.tree import show
 from truegold.verifiers.math.verifier import choice_letter
 
-GOLD_TYPES = (
-    "number",
-    "expression",
-    "equation",
-    "inequality",
-    "percentage",
-    "quantity",
-    "list",
-    "set",
-    "interval",
-    "tuple",
-    "matrix",
-    "ratio",
-    "number_in_base",
-    "time",
-    "date",
-    "congruence",
-    "family",
-    "truth",
-    "choice",
-    "text",
-    "unreadable",
+GOLD_TYPES = tuple(
+    "number expression equation inequality percentage quantity list set interval tuple matrix"
+    " ratio number_in_base time date congruence family truth choice text unreadable".split()
 )
 """Every type that a gold may have."""
 

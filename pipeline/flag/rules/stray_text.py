@@ -26,8 +26,16 @@ from functools import lru_cache
 from truegold.pipeline.flag.rules.detector import PATTERNS, Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.encodings import misread_as
-from truegold.pipeline.text.language import UNKNOWN, language_of, sure_language
-from truegold.pipeline.text.prose import FORMULA, asks, ending, sentences, without_formulas
+from truegold.pipeline.text.prose import (
+    FORMULA,
+    UNKNOWN,
+    asks,
+    ending,
+    language_of,
+    sentences,
+    sure_language,
+    without_formulas,
+)
 
 MAX_CHARS = 10_000
 """The part of a text that is read."""
