@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from remote_services import FakeTime, Server
 from sandboxes import box_of
 
-from truegold.verifiers.sandbox import Sandbox, Tier, http_service
+from truegold.verifiers.sandbox import Sandbox, Tier, sandboxfusion
 
 
 @pytest.fixture(params=[Tier.FULL, pytest.param(Tier.CONTAINER, marks=pytest.mark.long_table)])
@@ -41,12 +41,16 @@ def fresh_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     yield
-    for connection in http_service._CONNECTIONS.values():
+    for connection in sandboxfusion._CONNECTIONS.values():
         connection.client.close()
-    http_service._CONNECTIONS.clear()
+    sandboxfusion._CONNECTIONS.clear()
 
 
 @pytest.fixture
-def time() -> FakeTime:
-    """The clock of a remote back end."""
-    return FakeTime()
+def time(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
+    """The clock of remote back ends."""
+    fake = FakeTime()
+    monkeypatch.setattr(sandboxfusion, "_now", fake.now)
+    monkeypatch.setattr(sandboxfusion, "_sleep", fake.sleep)
+    monkeypatch.setattr(sandboxfusion, "_jitter", lambda: 1.0)
+    return fake

@@ -9,9 +9,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from truegold.verifiers.sandbox import http_service
 from truegold.verifiers.sandbox.execution import Program
-from truegold.verifiers.sandbox.sandboxfusion import SandboxFusion
 
 PYTHON = Program("python", "print(int(input()) + 1)")
 CPP = Program("cpp", "int main() {}")
@@ -35,10 +33,10 @@ class FakeTime:
     seconds: float = 1000.0
     pauses: list[float] = field(default_factory=list)
 
-    def clock(self) -> http_service.RetryClock:
-        return http_service.RetryClock(lambda: self.seconds, self._sleep, lambda: 1.0)
+    def now(self) -> float:
+        return self.seconds
 
-    def _sleep(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
         self.seconds += seconds
 
@@ -97,7 +95,3 @@ def fused(run: Any = None, compiled: Any = None, **more: Any) -> Answer:
     failed = any(part and part.get("return_code") != 0 for part in (run, compiled))
     status = "Failed" if failed else "Success"
     return Answer({"status": status, "message": "", "compile_result": compiled, "run_result": run, "files": {}, **more})
-
-
-def fusion(server: Server, time: FakeTime) -> SandboxFusion:
-    return SandboxFusion(server.url, clock=time.clock())

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 
 import pytest
-from remote_services import CPP, OK, PYTHON, fused, fusion
+from remote_services import CPP, OK, PYTHON, fused
 
 from truegold.verifiers.sandbox import Local, sandboxfusion
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.sandbox.execution import Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox.sandboxfusion import backend_of
+from truegold.verifiers.sandbox.sandboxfusion import SandboxFusion, backend_of
 
 pytestmark = pytest.mark.usefixtures("fresh_connections")
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("fresh_connections")
 def test_sandboxfusion_runs_a_program_with_limits_and_files(server, time):
     server.script(fused(OK))
     program = Program("python", PYTHON.source, {"data/a.bin": b"\xff\x00"})
-    ready = fusion(server, time).prepare(program, Limits(cpu_s=2, memory_mb=256))
+    ready = SandboxFusion(server.url).prepare(program, Limits(cpu_s=2, memory_mb=256))
     execution = ready.run("3 ½\n".encode())
     assert ready.compiled is None
     assert (execution.end, execution.status, execution.stdout, execution.ok) == (ProgramEnd.EXITED, 0, b"4\n", True)
@@ -52,13 +52,13 @@ def test_sandboxfusion_runs_a_program_with_limits_and_files(server, time):
 )
 def test_sandboxfusion_says_how_a_program_ended(server, time, run, end, status):
     server.script(fused(run))
-    execution = fusion(server, time).prepare(PYTHON, Limits()).run(b"")
+    execution = SandboxFusion(server.url).prepare(PYTHON, Limits()).run(b"")
     assert (execution.end, execution.status) == (end, status)
 
 
 def test_output_above_the_limit_is_cut_and_reported(server, time):
     server.script(fused({**OK, "stdout": "y" * 5000, "stderr": "e" * 100_000}))
-    execution = fusion(server, time).prepare(PYTHON, Limits(output_mb=1 / 1024)).run(b"")
+    execution = SandboxFusion(server.url).prepare(PYTHON, Limits(output_mb=1 / 1024)).run(b"")
     assert execution.end is ProgramEnd.OUTPUT_LIMIT
     assert (len(execution.stdout), len(execution.stderr)) == (1024, sandboxfusion.STDERR_BYTES)
 
@@ -66,7 +66,7 @@ def test_output_above_the_limit_is_cut_and_reported(server, time):
 def test_a_program_that_does_not_compile_says_so_before_any_test_runs(server, time):
     failed = {**OK, "return_code": 1, "stdout": "", "stderr": "error: expected ';'"}
     server.script(fused(None, failed))
-    ready = fusion(server, time).prepare(CPP, Limits())
+    ready = SandboxFusion(server.url).prepare(CPP, Limits())
     assert ready.compiled is not None
     assert (ready.compiled.ok, ready.compiled.status, ready.compiled.stderr) == (False, 1, b"error: expected ';'")
     assert server.requests[0]["body"]["run_timeout"] == sandboxfusion.CHECK_S
@@ -75,7 +75,7 @@ def test_a_program_that_does_not_compile_says_so_before_any_test_runs(server, ti
 def test_a_program_that_compiled_and_then_does_not_is_no_failure_of_the_program(server, time):
     late = {**OK, "status": "TimeLimitExceeded", "return_code": None}
     server.script(fused(OK, OK), fused(None, late))
-    ready = fusion(server, time).prepare(CPP, Limits())
+    ready = SandboxFusion(server.url).prepare(CPP, Limits())
     assert ready.compiled is not None
     assert ready.compiled.ok
     with pytest.raises(SandboxError, match="did not compile again"):
@@ -85,13 +85,13 @@ def test_a_program_that_compiled_and_then_does_not_is_no_failure_of_the_program(
 def test_a_service_without_the_compiler_is_no_compile_error(server, time):
     server.script(fused(None, {**OK, "return_code": 127, "stderr": "/bin/bash: g++: command not found\n"}))
     with pytest.raises(SandboxError, match=r"lacks the compiler: /bin/bash: g\+\+: command not found"):
-        fusion(server, time).prepare(CPP, Limits())
+        SandboxFusion(server.url).prepare(CPP, Limits())
 
 
 def test_memory_is_bounded_only_where_the_runtime_starts_under_a_bound(server, time):
     server.script(fused(OK))
     for language in ("python", "javascript", "java"):
-        fusion(server, time).prepare(Program(language, "x"), Limits(memory_mb=512)).run(b"")
+        SandboxFusion(server.url).prepare(Program(language, "x"), Limits(memory_mb=512)).run(b"")
     assert {request["body"]["language"]: request["body"]["memory_limit_MB"] for request in server.requests} == {
         "python": 512,
         "nodejs": -1,
@@ -100,7 +100,7 @@ def test_memory_is_bounded_only_where_the_runtime_starts_under_a_bound(server, t
 
 
 def test_a_source_that_is_no_text_fails_as_a_program_without_being_sent(server, time):
-    ready = fusion(server, time).prepare(Program("python", "print('\ud800')"), Limits())
+    ready = SandboxFusion(server.url).prepare(Program("python", "print('\ud800')"), Limits())
     assert ready.compiled is not None
     assert (ready.compiled.ok, ready.compiled.end) == (False, ProgramEnd.EXITED)
     assert server.requests == []
@@ -108,12 +108,12 @@ def test_a_source_that_is_no_text_fails_as_a_program_without_being_sent(server, 
 
 def test_stdin_that_is_no_text_cannot_be_sent(server, time):
     with pytest.raises(SandboxError, match="not UTF-8"):
-        fusion(server, time).prepare(PYTHON, Limits()).run(b"\xff")
+        SandboxFusion(server.url).prepare(PYTHON, Limits()).run(b"\xff")
 
 
 def test_a_language_the_service_does_not_have_is_named_with_those_it_has(server, time):
     with pytest.raises(SandboxError, match=r"runs no 'cobol', only bash, cpp, "):
-        fusion(server, time).prepare(Program("cobol", "x"), Limits())
+        SandboxFusion(server.url).prepare(Program("cobol", "x"), Limits())
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_a_language_the_service_does_not_have_is_named_with_those_it_has(server,
 )
 def test_a_spec_names_its_service(spec, address):
     back_end = backend_of(spec, Local())
-    assert (back_end.tier, back_end.service().address) == ("remote", address)
+    assert (back_end.tier, back_end.address) == ("remote", address)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import threading
 from typing import Any
 
 import pytest
-from remote_services import OK, PYTHON, Answer, fused, fusion
+from remote_services import OK, PYTHON, Answer, fused
 
-from truegold.verifiers.sandbox import http_service
+from truegold.verifiers.sandbox import sandboxfusion
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.sandbox.execution import SandboxError
 from truegold.verifiers.sandbox.limits import Limits
@@ -32,15 +32,15 @@ pytestmark = pytest.mark.usefixtures("fresh_connections")
 )
 def test_passing_trouble_is_tried_again_and_lasting_trouble_is_reported(server, time, trouble, message):
     server.script(trouble, trouble, fused(OK))
-    assert fusion(server, time).prepare(PYTHON, Limits()).run(b"").ok
+    assert SandboxFusion(server.url).prepare(PYTHON, Limits()).run(b"").ok
     assert time.pauses == [0.5, 1.0]
 
     server.script(trouble)
     with pytest.raises(SandboxError, match=re.escape(message)) as error:
-        fusion(server, time).prepare(PYTHON, Limits()).run(b"")
+        SandboxFusion(server.url).prepare(PYTHON, Limits()).run(b"")
     assert "\n" not in str(error.value)
     assert server.url in str(error.value)
-    assert len(server.requests) == 3 + http_service.ATTEMPTS
+    assert len(server.requests) == 3 + sandboxfusion.ATTEMPTS
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_passing_trouble_is_tried_again_and_lasting_trouble_is_reported(server, 
 )
 def test_a_service_that_asks_for_a_pause_gets_it_unless_it_is_too_long(server, time, header, pauses):
     server.script(Answer({}, 429, {"Retry-After": header}), fused(OK))
-    ready = fusion(server, time).prepare(PYTHON, Limits())
+    ready = SandboxFusion(server.url).prepare(PYTHON, Limits())
     if pauses is None:
         with pytest.raises(SandboxError, match="429"):
             ready.run(b"")
@@ -83,7 +83,7 @@ def test_a_service_that_asks_for_a_pause_gets_it_unless_it_is_too_long(server, t
 def test_nonsense_is_reported_in_one_line_and_not_asked_for_again(server, time, answer, message):
     server.script(answer)
     with pytest.raises(SandboxError, match=message) as error:
-        fusion(server, time).prepare(PYTHON, Limits()).run(b"")
+        SandboxFusion(server.url).prepare(PYTHON, Limits()).run(b"")
     assert "\n" not in str(error.value)
     assert "secret" not in str(error.value)
     assert len(str(error.value)) < 500
@@ -91,10 +91,10 @@ def test_nonsense_is_reported_in_one_line_and_not_asked_for_again(server, time, 
 
 
 def test_a_huge_reply_is_not_read_to_its_end(server, time, monkeypatch):
-    monkeypatch.setattr(http_service, "MAX_REPLY_BYTES", 2**20)
+    monkeypatch.setattr(sandboxfusion, "MAX_REPLY_BYTES", 2**20)
     server.script(fused({**OK, "stdout": "x" * 3 * 2**20}))
     with pytest.raises(SandboxError, match="longer than 1 MiB"):
-        fusion(server, time).prepare(PYTHON, Limits()).run(b"")
+        SandboxFusion(server.url).prepare(PYTHON, Limits()).run(b"")
 
 
 def test_a_service_that_does_not_answer_is_given_up_and_not_asked_twice(server, time, monkeypatch):
@@ -108,7 +108,7 @@ def test_a_service_that_does_not_answer_is_given_up_and_not_asked_twice(server, 
     monkeypatch.setattr("truegold.verifiers.sandbox.sandboxfusion.QUEUE_S", -7.8)  # The request has 0.2 s in all.
     try:
         with pytest.raises(SandboxError, match="no reply within"):
-            fusion(server, time).prepare(PYTHON, Limits(cpu_s=2)).run(b"")
+            SandboxFusion(server.url).prepare(PYTHON, Limits(cpu_s=2)).run(b"")
     finally:
         release.set()
     assert len(server.requests) == 1
@@ -116,17 +116,17 @@ def test_a_service_that_does_not_answer_is_given_up_and_not_asked_twice(server, 
 
 def test_a_service_that_is_not_there_is_tried_again_then_left_alone_then_probed(server, time):
     server.stop()
-    ready = fusion(server, time).prepare(PYTHON, Limits())
-    for _ in range(http_service.FAILURES_TO_OPEN):
+    ready = SandboxFusion(server.url).prepare(PYTHON, Limits())
+    for _ in range(sandboxfusion.FAILURES_TO_OPEN):
         with pytest.raises(SandboxError, match="refused"):
             ready.run(b"")
-    assert len(time.pauses) == http_service.FAILURES_TO_OPEN * (http_service.ATTEMPTS - 1)
+    assert len(time.pauses) == sandboxfusion.FAILURES_TO_OPEN * (sandboxfusion.ATTEMPTS - 1)
     tried = len(time.pauses)
     with pytest.raises(SandboxError, match=r"failed 8 times in a row and is not asked for another 30 s.*refused"):
         ready.run(b"")
     assert len(time.pauses) == tried
 
-    time.seconds += http_service.COOL_DOWN_S
+    time.seconds += sandboxfusion.COOL_DOWN_S
     with pytest.raises(SandboxError, match=r"^http.*refused"):  # This call is the probe.
         ready.run(b"")
     with pytest.raises(SandboxError, match="not asked"):
@@ -135,35 +135,34 @@ def test_a_service_that_is_not_there_is_tried_again_then_left_alone_then_probed(
 
 def test_a_flapping_service_recovers_by_one_probe(server, time):
     server.script(Answer({}, 503))
-    ready = fusion(server, time).prepare(PYTHON, Limits())
-    for _ in range(http_service.FAILURES_TO_OPEN):
+    ready = SandboxFusion(server.url).prepare(PYTHON, Limits())
+    for _ in range(sandboxfusion.FAILURES_TO_OPEN):
         with pytest.raises(SandboxError, match="503"):
             ready.run(b"")
     server.script(fused(OK))
     with pytest.raises(SandboxError, match="not asked"):
         ready.run(b"")
-    time.seconds += http_service.COOL_DOWN_S
+    time.seconds += sandboxfusion.COOL_DOWN_S
     assert ready.run(b"").ok
     assert ready.run(b"").ok
 
 
 def test_programs_that_break_the_service_do_not_close_it_to_others(server, time):
     server.script(Answer({"status": "SandboxError", "message": "worker died"}))
-    ready = fusion(server, time).prepare(PYTHON, Limits())
-    for _ in range(http_service.FAILURES_TO_OPEN + 1):
+    ready = SandboxFusion(server.url).prepare(PYTHON, Limits())
+    for _ in range(sandboxfusion.FAILURES_TO_OPEN + 1):
         with pytest.raises(SandboxError, match="worker died"):
             ready.run(b"")
     server.script(fused(OK))
     assert ready.run(b"").ok
 
 
-def test_while_a_probe_is_out_nobody_else_asks():
-    now = [0.0]
-    breaker = http_service.Breaker("http://x", lambda: now[0])
-    for _ in range(http_service.FAILURES_TO_OPEN):
+def test_while_a_probe_is_out_nobody_else_asks(time):
+    breaker = sandboxfusion.Breaker("http://x")
+    for _ in range(sandboxfusion.FAILURES_TO_OPEN):
         breaker.enter()
         breaker.count_failure("down")
-    now[0] = http_service.COOL_DOWN_S
+    time.seconds += sandboxfusion.COOL_DOWN_S
     breaker.enter()
     with pytest.raises(SandboxError, match="http://x failed 8 times"):
         breaker.enter()
@@ -171,7 +170,8 @@ def test_while_a_probe_is_out_nobody_else_asks():
     breaker.enter()
 
 
-def test_no_more_requests_are_in_flight_than_allowed(server, time):
+def test_no_more_requests_are_in_flight_than_allowed(server, monkeypatch):
+    monkeypatch.setattr(sandboxfusion, "IN_FLIGHT", 2)
     lock, at_once, most = threading.Lock(), 0, 0
     two = threading.Barrier(2, timeout=30)
 
@@ -186,7 +186,7 @@ def test_no_more_requests_are_in_flight_than_allowed(server, time):
         return fused(OK)
 
     server.answer = count
-    back_end = SandboxFusion(server.url, in_flight=2, clock=time.clock())
+    back_end = SandboxFusion(server.url)
     ready = back_end.prepare(PYTHON, Limits())
     succeeded = []
     threads = [threading.Thread(target=lambda: succeeded.append(ready.run(b"").ok)) for _ in range(8)]
@@ -201,11 +201,11 @@ def test_no_more_requests_are_in_flight_than_allowed(server, time):
 def test_credentials_are_sent_and_never_shown(server, time):
     url = server.url.replace("http://", "http://me:secret@")
     server.script(Answer({"message": "no"}, 401))
-    back_end = SandboxFusion(url, clock=time.clock())
+    back_end = SandboxFusion(url)
     with pytest.raises(SandboxError) as error:
         back_end.prepare(PYTHON, Limits()).run(b"")
     assert server.requests[0]["authorization"] == "Basic " + base64.b64encode(b"me:secret").decode()
-    assert "secret" not in str(error.value) + repr(back_end) + repr(back_end.service())
+    assert "secret" not in str(error.value) + repr(back_end)
     with pytest.raises(ConfigError) as wrong:
         SandboxFusion("ftp://me:secret@host")
     assert "secret" not in str(wrong.value)
@@ -213,7 +213,7 @@ def test_credentials_are_sent_and_never_shown(server, time):
 
 def _in_child(back_end: Any, outputs: Any) -> None:
     outputs.put(back_end.prepare(PYTHON, Limits()).run(b"").stdout)
-    for connection in http_service._CONNECTIONS.values():
+    for connection in sandboxfusion._CONNECTIONS.values():
         connection.client.close()
 
 
@@ -225,7 +225,7 @@ def test_back_ends_work_in_forked_processes_and_pickled(server):
     assert ready.run(b"").ok
     assert pickle.loads(pickle.dumps(back_end)) == back_end
     assert pickle.loads(pickle.dumps(ready)).run(b"").ok
-    with http_service._LOCK:  # This is as if another thread held it.
+    with sandboxfusion._LOCK:  # This is as if another thread held it.
         context = multiprocessing.get_context("fork")
         outputs = context.Queue()
         child = context.Process(target=_in_child, args=(back_end, outputs))
