@@ -446,11 +446,7 @@ def _anonymous_file(content: bytes) -> int:
     With files rather than pipes nothing has to be pumped, nobody can fill a pipe and wait, and a program's output is
     there after any end it came to.
     """
-    if hasattr(os, "memfd_create"):
-        descriptor = os.memfd_create("truegold", os.MFD_CLOEXEC)
-    else:
-        with tempfile.TemporaryFile() as file:
-            descriptor = os.dup(file.fileno())
+    descriptor = os.memfd_create("truegold", os.MFD_CLOEXEC)
     rest, offset = memoryview(content), 0
     while rest:
         # The file's position stays at the start, for the process that reads it.

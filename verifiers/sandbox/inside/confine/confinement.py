@@ -179,13 +179,17 @@ class NotPossible(Exception):
 
 def die_with(parent: int) -> None:
     """Make this process die with the one that started it."""
-    if sys.platform == "linux":
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         os._exit(1)
 
 
-def enter_full(control: socket.socket, options: dict[str, Any]) -> Entered:
+def enter_tier(control: socket.socket, options: dict[str, Any]) -> Entered:
+    """Enter the tier of the options. Raises NotPossible and OSError where this machine does not give it."""
+    return {"full": _enter_full, "container": _enter_container, "weak": _enter_weak}[options["tier"]](control, options)
+
+
+def _enter_full(control: socket.socket, options: dict[str, Any]) -> Entered:
     """Enter the tier `full`: namespaces of its own, in which a program finds the interpreter and a box."""
     _check_filter_possible()
     parent = os.getppid()
@@ -217,7 +221,7 @@ def enter_full(control: socket.socket, options: dict[str, Any]) -> Entered:
     return confinement, inner_proc, pid_namespace
 
 
-def enter_container(control: socket.socket, options: dict[str, Any]) -> Entered:
+def _enter_container(control: socket.socket, options: dict[str, Any]) -> Entered:
     """Enter the tier `container`: Landlock and seccomp, and a user that nobody else is."""
     _check_filter_possible()
     if kernel.landlock_version() == 0:
@@ -232,12 +236,10 @@ def enter_container(control: socket.socket, options: dict[str, Any]) -> Entered:
     return Confinement("container", rulesets, boxes=boxes, user=user, shared_user=os.geteuid() != 0), proc, None
 
 
-def enter_weak(control: socket.socket, options: dict[str, Any]) -> Entered:
+def _enter_weak(control: socket.socket, options: dict[str, Any]) -> Entered:
     """Enter the tier `weak`: resource limits only."""
-    proc = None
-    if sys.platform == "linux":
-        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
-        proc = move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
+    kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+    proc = move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
     return Confinement("weak", boxes=tuple(options["boxes"]), shared_user=os.geteuid() != 0), proc, None
 
 

@@ -37,9 +37,7 @@ from .confinement import (
     NotPossible,
     Step,
     die_with,
-    enter_container,
-    enter_full,
-    enter_weak,
+    enter_tier,
     filter_for,
     lock_in,
     move_high,
@@ -84,7 +82,6 @@ def main(options: dict[str, Any], roles_of: Callable[[str], Roles]) -> None:
     _silence()
     die_with(os.getppid())
     try:
-        enter_tier = {"full": enter_full, "container": enter_container, "weak": enter_weak}[options["tier"]]
         confinement, proc, pid_namespace = enter_tier(control, options)
         Zygote(control, confinement, roles, proc, pid_namespace).serve()
     except (NotPossible, OSError) as error:
@@ -161,22 +158,21 @@ class Zygote:
             raise OSError(f"{len(descriptors)} descriptors came for {len(jobs)} jobs")
         self._load(request)
         piped = len(jobs) == 2 and bool(request.get("piped"))
-        lines = socket.socketpair() if len(jobs) == 2 and not piped else ()
-        pipes = _Pipes() if piped else None
+        job_descriptors = [
+            list(descriptors[start : start + DESCRIPTORS_PER_JOB])
+            for start in range(0, len(descriptors), DESCRIPTORS_PER_JOB)
+        ]
+        ends = _connect(job_descriptors, piped) if len(jobs) == 2 else []
         watched: list[supervise.Watched] = []
         try:
             for seat, job in enumerate(jobs):
-                job_descriptors = list(descriptors[DESCRIPTORS_PER_JOB * seat :][:DESCRIPTORS_PER_JOB])
-                if pipes is not None:
-                    job_descriptors[1:3] = pipes.ends_of(seat)
-                peer = lines[seat].fileno() if lines else None
-                pid = self._fork(seat, job, job_descriptors, peer)
+                pid = self._fork(seat, job, job_descriptors[seat])
                 watched.append(supervise.Watched(pid, job["limits"], bool(job["native"])))
             # A partner sees the end of the other one only where nobody else holds that end.
-            _close_all(lines, pipes)
+            _close_all(ends)
             self._supervisor.watch(watched)
         finally:
-            _close_all(lines, pipes)
+            _close_all(ends)
             self._clean(watched)
         if any(self._unlocked[: len(jobs)]):
             return {"trouble": "a process could not lock itself in, and ran nothing"}
@@ -189,11 +185,9 @@ class Zygote:
         if len(sys.modules) > loaded:
             freeze()
 
-    def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int], peer: int | None) -> int:
+    def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int]) -> int:
         """Fork a process that locks itself in and then plays the job's role; returns its id."""
         payload, *descriptors = job_descriptors
-        if peer is not None:
-            descriptors.append(peer)
         native = bool(job["native"])
         key = (seat, native, *job["limits"].values())
         if key not in self._steps:
@@ -261,33 +255,27 @@ class Zygote:
         self._control.sendall(json.dumps(message).encode() + b"\n")
 
 
-class _Pipes:
-    """Two pipes, by which each of two jobs reads what the other one prints."""
-
-    def __init__(self) -> None:
-        self._open = [*os.pipe(), *os.pipe()]
-        self._ends = self._open[:]
-
-    def ends_of(self, seat: int) -> list[int]:
-        """Return what is a job's stdin and what its stdout."""
-        to_second, from_first, to_first, from_second = self._ends
-        return [to_first, from_first] if seat == 0 else [to_second, from_second]
-
-    def close(self) -> None:
-        while self._open:
-            os.close(self._open.pop())
+def _connect(job_descriptors: Sequence[list[int]], piped: bool) -> list[int]:
+    """Connect two jobs by a socket, or by pipes in the place of their stdin and stdout; returns this process's ends."""
+    first, second = job_descriptors
+    if piped:
+        (to_second, from_first), (to_first, from_second) = os.pipe(), os.pipe()
+        first[1:3], second[1:3] = [to_first, from_first], [to_second, from_second]
+        return [to_first, from_first, to_second, from_second]
+    ends = [end.detach() for end in socket.socketpair()]
+    first.append(ends[0])
+    second.append(ends[1])
+    return ends
 
 
-def _close_all(lines: Sequence[socket.socket], pipes: _Pipes | None) -> None:
-    for line in lines:
-        line.close()
-    if pipes is not None:
-        pipes.close()
+def _close_all(descriptors: list[int]) -> None:
+    while descriptors:
+        os.close(descriptors.pop())
 
 
 def _occupy_low_descriptors() -> None:
     """Make sure that no descriptor which comes for a job has a number that another one needs in the job."""
-    empty = os.memfd_create("empty") if sys.platform == "linux" else os.open(os.devnull, os.O_RDWR)
+    empty = os.memfd_create("empty")
     for descriptor in range(LOW_DESCRIPTORS):
         if descriptor != empty:
             os.dup2(empty, descriptor)

@@ -137,7 +137,7 @@ _TestFunction = tuple[str, Callable[[], Value]]
 """A name that begins with `test`, and the function that it stands for."""
 
 
-def run_cases(defined: Mapping[str, Value], module: str, report: Report, called: Set[str] = frozenset()) -> None:
+def run_cases(defined: Mapping[str, Value], module: str, report: Report, called: Set[str]) -> None:
     """Run the test cases among what a module has defined, save the functions that were `called` already."""
     classes, functions = _find_tests(defined, module, called)
     # Where two long lists differ, working out how takes unittest minutes.

@@ -40,18 +40,8 @@ from ..wire.decoding import Decoder
 from ..wire.encoding import DICT_VIEWS, MAX_DEPTH, Encoder
 from ..wire.foreign_values import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Value
 from ..wire.json_lines import PartnerGone, PartnerLine, from_json
-from .shared_objects import (
-    BUILTIN_TYPES,
-    EXCEPTIONS,
-    SPECIAL_METHODS,
-    Lender,
-    contents,
-    local_name_as_asked,
-    local_object,
-    make_view,
-    may_stand_for,
-    numpy_if_installed,
-)
+from . import shared_objects
+from .shared_objects import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS, Lender, make_view, numpy_if_installed
 
 
 def run_serve(payload: bytes) -> None:
@@ -130,9 +120,9 @@ class _Server:
         if name not in self._namespace:
             return ["missing"]
         value = self._namespace[name]
-        if isinstance(value, ModuleType) and may_stand_for(name, value.__name__):
+        if isinstance(value, ModuleType) and shared_objects.may_stand_for(name, value.__name__):
             return ["ok", {"$": "module", "v": value.__name__}]
-        path = local_name_as_asked(name, value)
+        path = shared_objects.local_name_as_asked(name, value)
         return ["ok", {"$": "local", "v": path} if path else self._handles.encode(value)]
 
     def entry(self, expression: str) -> Json:
@@ -155,7 +145,7 @@ class _Server:
         is_new_instance = isinstance(function, type) and isinstance(result, function)
         if objects and (keep or result is None):
             known = {id(value): index for index, value in enumerate(objects)}
-            parts = [contents(value, self._handles.codecs) for value in objects]
+            parts = [shared_objects.contents(value, self._handles.codecs) for value in objects]
             changed = ["changed", self._handles.encode(parts, known)]
             if result is None:
                 return changed
@@ -340,7 +330,7 @@ _HANDLERS: Mapping[str, Callable[[_Decoder, dict[str, Json]], Value]] = {
     "callback": lambda decoder, data: decoder.handles.callback(data["v"], data["name"]),
     "pull": lambda decoder, data: _pull(decoder.handles.callback(data["v"])),
     "builtin": lambda decoder, data: getattr(builtins, data["v"]),
-    "local": lambda decoder, data: local_object(*data["v"]),
+    "local": lambda decoder, data: shared_objects.local_object(*data["v"]),
     "exception": lambda decoder, data: EXCEPTIONS[data["of"]](*decoder.decode_items(data["v"], 0)),
 }
 

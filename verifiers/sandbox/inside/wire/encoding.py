@@ -218,12 +218,6 @@ class Encoder:
         reference = self.refer_to_known(value)
         return self.encode_items(value, depth) if reference is None else reference
 
-    def _tuple(self, value: tuple[Value, ...], depth: int) -> Json:
-        if depth > MAX_DEPTH:
-            return self.encode_foreign(value, depth)
-        self.spend(8 + 4 * len(value))
-        return {"$": "tuple", "v": self.encode_items(list(value), depth)}
-
     def _dict(self, value: dict[Value, Value], depth: int) -> Json:
         if depth > MAX_DEPTH:
             return self.encode_foreign(value, depth)
@@ -367,7 +361,7 @@ _FORMS: Mapping[type, _Form] = {
     str: Encoder._str,
     list: Encoder._list,
     dict: Encoder._dict,
-    tuple: Encoder._tuple,
+    tuple: _collection_form("tuple", list),
     set: _collection_form("set", list, is_mutable=True),
     frozenset: _collection_form("frozenset", list),
     bytes: _bytes_form("bytes"),
