@@ -24,29 +24,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from truegold.verifiers.code.checks import operations
 from truegold.verifiers.code.checks import terms as algebra
-from truegold.verifiers.code.checks.functions import (
-    CONSTANT_TIME,
-    FUNCTIONS,
-    KEYWORDS,
-    MATH,
-    TYPES,
-    call_method,
-    map_over,
-)
-from truegold.verifiers.code.checks.terms import (
-    BINARY,
-    COMPARE,
-    OPEN,
-    SCALARS,
-    UNARY,
-    CannotLower,
-    Charge,
-    ForClause,
-    Needs,
-    ResultTerm,
-    SolutionCall,
-)
+from truegold.verifiers.code.checks.operations import BINARY, COMPARE, FUNCTIONS, MATH, UNARY, iterate
+from truegold.verifiers.code.checks.terms import OPEN, SCALARS, CannotLower, Needs, ResultTerm, SolutionCall
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
 
 MAX_STEPS = 300_000
@@ -193,7 +174,7 @@ class Expressions:
         if name == "map" and len(node.args) == 2 and isinstance(node.args[0], ast.Name):
             inner = node.args[0].id
             if inner in FUNCTIONS and inner not in self.scope and not self._is_shadowed(inner):
-                return algebra.apply(lambda value: map_over(FUNCTIONS[inner], value), [self.term(node.args[1])])
+                return algebra.apply(lambda value: map(FUNCTIONS[inner], iterate(value)), [self.term(node.args[1])])
         if name not in FUNCTIONS:
             raise CannotLower(f"a call of {name}")
         return self._apply(name, FUNCTIONS[name], node)
@@ -209,11 +190,11 @@ class Expressions:
             raise CannotLower("a method of an object of the solution")
         name = func.attr
         terms = [self.term(func.value), *map(self.term, node.args)]
-        return algebra.apply(lambda *values: call_method(name, *values), terms, _charge_of(name))
+        return algebra.apply(lambda *values: operations.call_method(name, *values), terms, _charge_of(name))
 
     def _apply(self, name: str, function: Callable[..., Value], node: ast.Call) -> ResultTerm:
         keywords = [keyword.arg for keyword in node.keywords]
-        if not set(keywords) <= KEYWORDS.get(name, frozenset()):
+        if not set(keywords) <= operations.KEYWORDS.get(name, frozenset()):
             raise CannotLower(f"{name} with these keywords")
         count = len(node.args)
         terms = [*map(self.term, node.args), *(self.term(keyword.value) for keyword in node.keywords)]
@@ -226,7 +207,9 @@ class Expressions:
 
     def _types(self, node: ast.expr) -> tuple[type, ...]:
         names = node.elts if isinstance(node, ast.Tuple) else [node]
-        kinds = [TYPES.get(each.id) for each in names if isinstance(each, ast.Name) and each.id not in self.scope]
+        kinds = [
+            operations.TYPES.get(each.id) for each in names if isinstance(each, ast.Name) and each.id not in self.scope
+        ]
         if len(kinds) != len(names) or None in kinds:
             raise CannotLower("isinstance of an unknown type")
         return tuple(kind for kind in kinds if kind is not None)
@@ -295,17 +278,17 @@ class Expressions:
         with self._maybe_skipped():
             body, other = self.term(node.body), self.term(node.orelse)
         return algebra.fold(
-            lambda frame: body.run(frame) if algebra.truth(test.run(frame)) else other.run(frame),
+            lambda frame: body.run(frame) if operations.truth(test.run(frame)) else other.run(frame),
             test.needs | body.needs | other.needs,
         )
 
     def _subscript(self, node: ast.Subscript) -> ResultTerm:
         if not isinstance(node.slice, ast.Slice):
-            return algebra.apply(algebra.item_of, [self.term(node.value), self.term(node.slice)], _charge_index)
+            return algebra.apply(operations.item_of, [self.term(node.value), self.term(node.slice)], _charge_index)
         bounds = (node.slice.lower, node.slice.upper, node.slice.step)
         terms = [algebra.constant(None) if bound is None else self.term(bound) for bound in bounds]
         terms = [self.term(node.value), *terms]
-        return algebra.apply(lambda value, *limits: algebra.item_of(value, slice(*limits)), terms, _charge_step)
+        return algebra.apply(lambda value, *limits: operations.item_of(value, slice(*limits)), terms, _charge_step)
 
     def _display(self, node: ast.List | ast.Tuple | ast.Set) -> ResultTerm:
         build = _DISPLAYS[type(node)]
@@ -320,7 +303,7 @@ class Expressions:
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp) -> ResultTerm:
         before = len(self._variables)
-        clauses: list[ForClause] = []
+        clauses: list[algebra.ForClause] = []
         needs: Needs = frozenset()
         for generator in node.generators:
             source = self.term(generator.iter)
@@ -330,7 +313,7 @@ class Expressions:
             needs |= source.needs - set(self._variables[before:])
             self._variables += names
             conditions = [self.term(condition) for condition in generator.ifs]
-            clauses.append(ForClause(source, generator.target, conditions))
+            clauses.append(algebra.ForClause(source, generator.target, conditions))
         nodes = (node.key, node.value) if isinstance(node, ast.DictComp) else (node.elt,)
         parts = [self.term(part) for part in nodes]
         inside = set(self._variables[before:])
@@ -372,14 +355,14 @@ def _charge_search(work: algebra.Work, values: Sequence[Value]) -> None:
     work.spend_step() if type(container) in _HASHED else work.spend(container)
 
 
-def _charge_of(name: str) -> Charge:
-    return _charge_step if name in CONSTANT_TIME else algebra.charge_all
+def _charge_of(name: str) -> algebra.Charge:
+    return _charge_step if name in operations.CONSTANT_TIME else algebra.charge_all
 
 
 _DISPLAYS: Mapping[type[ast.expr], Callable[[tuple[Value, ...]], Value]] = {
     ast.List: list,
     ast.Tuple: tuple,
-    ast.Set: lambda values: set(algebra.check_keys([*values])),
+    ast.Set: lambda values: set(operations.check_keys([*values])),
 }
 _READERS: Mapping[type[ast.expr], Callable[[Expressions, Value], ResultTerm]] = {
     ast.Name: Expressions._name,

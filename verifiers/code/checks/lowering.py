@@ -50,7 +50,7 @@ from truegold.verifiers.code.checks.expressions import (
     SolutionFunction,
     names_of,
 )
-from truegold.verifiers.code.checks.functions import MATH
+from truegold.verifiers.code.checks.operations import MATH, Undecidable, iterate, truth
 from truegold.verifiers.code.checks.terms import (
     OPEN,
     CannotLower,
@@ -58,11 +58,8 @@ from truegold.verifiers.code.checks.terms import (
     Lowered,
     ResultCheck,
     ResultTerm,
-    Undecidable,
     bind,
     is_data,
-    iterate,
-    truth,
 )
 from truegold.verifiers.code.python_source import parse, stub_names, top_level
 from truegold.verifiers.sandbox.inside.test_code.library_functions import called_names, library_names

@@ -1,7 +1,6 @@
 """Let a program meet its tests.
 
-stdio          programs that read stdin and write stdout, or talk to an interactor
-checkers       whether a printed output is accepted, by comparison or by a program
+stdio          programs that read stdin and write stdout; their checkers and interactors
 python_tests   calls of Python functions, and test code
 isolation      whether test code needs the solution in its own process
 native_calls   calls of functions in other languages
