@@ -46,7 +46,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
+from itertools import chain, islice, zip_longest
 
 from truegold.verifiers.code.outcomes import (
     BadSuite,
@@ -173,55 +173,33 @@ class _TokenChecker:
             return None
         if not self.case_sensitive:
             expected, got = expected.casefold(), got.casefold()
-        match self.unordered:
-            case None:
-                difference = first_difference(tokens(expected), tokens(got), self._same_token)
-                return None if difference is None else _describe_difference("token", *difference)
-            case "tokens":
-                return self._any_order(expected, got)
-            case "lines":
-                return self._lines(expected, got, self._any_order_of_lines)
-        return self._lines(expected, got, self._any_order_in_lines)
-
-    def _any_order(self, expected: str, got: str) -> str | None:
-        expected_tokens = expected.split()
-        count = len(expected_tokens)
+        if self.unordered is None:
+            difference = first_difference(tokens(expected), tokens(got), self._same_token)
+            return None if difference is None else _describe_difference("token", *difference)
         # Output is cut into no more pieces than are expected, so that megabytes of it are not taken apart in vain.
-        got_tokens = got.split(None, count)
-        if len(got_tokens) != count:
-            return _cut(f"expected {count} tokens, got {'more' if len(got_tokens) > count else len(got_tokens)}")
-        expected_tokens.sort(key=_sort_key)
-        got_tokens.sort(key=_sort_key)
-        return self._compare_pairs("token", expected_tokens, got_tokens, self._same_token)
-
-    def _lines(
-        self, expected: str, got: str, compare: Callable[[list[list[str]], list[list[str]]], str | None]
-    ) -> str | None:
+        if self.unordered == "tokens":
+            expected_tokens = expected.split()
+            return self._compare_units("token", expected_tokens, got.split(None, len(expected_tokens)))
         expected_lines = [line.split() for line in nonblank_lines(expected)]
-        count = len(expected_lines)
         max_tokens = max(map(len, expected_lines), default=0)
-        got_lines = [line.split(None, max_tokens) for line in islice(nonblank_lines(got), count + 1)]
-        if len(got_lines) != count:
-            return _cut(f"expected {count} lines, got {'more' if len(got_lines) > count else len(got_lines)}")
-        return compare(expected_lines, got_lines)
+        got_lines = islice(nonblank_lines(got), len(expected_lines) + 1)
+        return self._compare_units("line", expected_lines, [line.split(None, max_tokens) for line in got_lines])
 
-    def _any_order_of_lines(self, expected: list[list[str]], got: list[list[str]]) -> str | None:
-        def line_key(line: list[str]) -> list[tuple[int, float, str]]:
-            return [_sort_key(token) for token in line]
-
-        return self._compare_pairs("line", sorted(expected, key=line_key), sorted(got, key=line_key), self._same_line)
-
-    def _any_order_in_lines(self, expected: list[list[str]], got: list[list[str]]) -> str | None:
-        for line in (*expected, *got):
-            line.sort(key=_sort_key)
-        return self._compare_pairs("line", expected, got, self._same_line)
-
-    def _compare_pairs(
-        self, unit: str, expected: list[Json], got: list[Json], are_equal: Callable[[Json, Json], bool]
-    ) -> str | None:
+    def _compare_units(self, unit: str, expected: list[Json], got: list[Json]) -> str | None:
+        """Compare tokens, or lines of tokens, as far as their order does not count."""
+        if len(got) != len(expected):
+            return _cut(f"expected {len(expected)} {unit}s, got {'more' if len(got) > len(expected) else len(got)}")
+        note = ""
+        if self.unordered == "tokens_in_line":
+            for line in (*expected, *got):
+                line.sort(key=_sort_key)
+        else:
+            note = ", when sorted"
+            for units in (expected, got):
+                units.sort(key=_sort_key if unit == "token" else lambda line: [_sort_key(token) for token in line])
+        are_equal: Callable[[Json, Json], bool] = self._same_token if unit == "token" else self._same_line
         for index, (expected_unit, got_unit) in enumerate(zip(expected, got, strict=True)):
             if not are_equal(expected_unit, got_unit):
-                note = "" if self.unordered == "tokens_in_line" else ", when sorted"
                 return _describe_difference(unit, index, expected_unit, got_unit, note)
         return None
 
@@ -320,40 +298,11 @@ def first_difference(
 
     A side that has ended stands as None.
     """
-    start, expected_units, got_units = 0, _Units(expected), _Units(got)
-    while expected_units.refill() and got_units.refill():
-        count = min(len(expected_units.units), len(got_units.units))
-        expected_part, got_part = expected_units.take(count), got_units.take(count)
-        if expected_part != got_part:
-            for index, (expected_unit, got_unit) in enumerate(zip(expected_part, got_part, strict=True)):
-                if expected_unit != got_unit and not are_equal(expected_unit, got_unit):
-                    return start + index, expected_unit, got_unit
-        start += count
-    if expected_units.refill() or got_units.refill():
-        return start, next(iter(expected_units.units), None), next(iter(got_units.units), None)
+    pairs = zip_longest(chain.from_iterable(expected), chain.from_iterable(got))
+    for index, (expected_unit, got_unit) in enumerate(pairs):
+        if expected_unit != got_unit and (None in (expected_unit, got_unit) or not are_equal(expected_unit, got_unit)):
+            return index, expected_unit, got_unit
     return None
-
-
-class _Units:
-    """The tokens or lines of one side. `units` are what is left of the current chunk."""
-
-    def __init__(self, chunks: Iterator[list[str]]) -> None:
-        self.chunks = chunks
-        self.units: list[str] = []
-
-    def refill(self) -> bool:
-        """Go on to the next chunk where the current one is used up, and return whether there are units left."""
-        while not self.units:
-            chunk = next(self.chunks, None)
-            if chunk is None:
-                return False
-            self.units = chunk
-        return True
-
-    def take(self, count: int) -> list[str]:
-        """Remove the next units and return them."""
-        taken, self.units = self.units[:count], self.units[count:]
-        return taken
 
 
 MAX_NUMBER_CHARS = 1_000
