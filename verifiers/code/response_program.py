@@ -132,13 +132,13 @@ def extract_code(
         label, _, below = part.partition("\n")
         # The prompt may end with the backticks of an opening fence alone.
         program = below if language_name(label.strip()) == language else part
-        if program.strip() and (extracted := _extract(program, language, entry_point, stub)) is not None:
+        if not program.strip():
+            continue
+        is_python = language == "python"
+        extracted = _python(program, entry_point, stub or None) if is_python else _other_language(program, language)
+        if extracted is not None:
             return extracted
     return None
-
-
-def _extract(text: str, language: str, entry_point: str | None, stub: str | None) -> Extracted | None:
-    return _python(text, entry_point, stub or None) if language == "python" else _other_language(text, language)
 
 
 def callable_in(code: str, entry_point: str) -> str:

@@ -149,18 +149,8 @@ def compose(language: str, source: str, target: CallTarget) -> str:
 
 def probe(language: str, source: str) -> str | None:
     """Return a program that only has to compile, to see whether the solution does; None where nothing is compiled."""
-    match language_name_of(language):
-        case "cpp":
-            return f"{_cpp_head(source)}{_cpp_solution(source)}int main() {{}}\n"
-        case "java":
-            nodes = _nodes("java", source, _JAVA_NODE)
-            return f"{_JAVA_IMPORTS}{_java_solution(source)}\n{nodes}public class TruegoldDriver {{}}\n"
-        case "go":
-            nodes = _nodes("go", source, _GO_NODE)
-            return f"{_go_head(source)}{_go_solution(source)}\n{nodes}{driver_file('probe.go')}"
-        case "rust":
-            return f"{_rust_head(source)}\nfn main() {{}}\n"
-    return None
+    name = language_name_of(language)
+    return f"{_FRAMES[name](source)}{_PROBES[name]}" if name in _FRAMES else None
 
 
 @lru_cache(maxsize=CACHED_NAMES)
@@ -211,15 +201,12 @@ def _nodes(language: str, source: str, pattern: str) -> str:
     return "".join(part for part, is_missing in zip(parts, missing, strict=True) if is_missing)
 
 
-def _cpp_solution(source: str) -> str:
-    # What the program's own main would do is not asked for.
-    return f"#define main truegold_solution_main\n{source}\n#undef main\n"
-
-
-def _cpp_head(source: str) -> str:
+def _cpp_frame(source: str) -> str:
     # A program that includes nothing is one of a collection that includes all, and one that includes knows its names.
     names = "" if "#include" in source else "using namespace std;\n"
-    return f"{driver_file('head.cpp')}{names}{_nodes('cpp', source, _CPP_NODE)}"
+    # What the program's own main would do is not asked for.
+    solution = f"#define main truegold_solution_main\n{source}\n#undef main\n"
+    return f"{driver_file('head.cpp')}{names}{_nodes('cpp', source, _CPP_NODE)}{solution}"
 
 
 def _cpp(source: str, target: CallTarget) -> str:
@@ -230,7 +217,7 @@ def _cpp(source: str, target: CallTarget) -> str:
     if target.arity is not None and (cast := _cpp_cast(code, name, owner, target.arity)):
         function = f"static_cast<{cast}>({function})"
     main = f"int main() {{ return truegold_driver::serve({function}, {target.in_place}); }}\n"
-    return f"{_cpp_head(source)}{_cpp_solution(source)}{driver_file('driver.cpp')}{main}"
+    return f"{_cpp_frame(source)}{driver_file('driver.cpp')}{main}"
 
 
 def _cpp_cast(code: str, name: str, owner: str, arity: int) -> str | None:
@@ -245,10 +232,10 @@ def _cpp_cast(code: str, name: str, owner: str, arity: int) -> str | None:
     return None
 
 
-def _java_solution(source: str) -> str:
-    source = without_package(source)
+def _java_frame(source: str) -> str:
     # A file has one public class, which is the driver's.
-    return _PUBLIC_TYPE.sub(r"\1\2", source)
+    solution = _PUBLIC_TYPE.sub(r"\1\2", without_package(source))
+    return f"{_JAVA_IMPORTS}{solution}\n{_nodes('java', source, _JAVA_NODE)}"
 
 
 def _java(source: str, target: CallTarget) -> str:
@@ -263,8 +250,7 @@ def _java(source: str, target: CallTarget) -> str:
         f"    static final String[] CLASSES = {{{listed}}};\n    static final String NAME = {json.dumps(name)};\n"
         f"    static final int IN_PLACE = {target.in_place};\n}}\n"
     )
-    nodes = _nodes("java", source, _JAVA_NODE)
-    return f"{_JAVA_IMPORTS}{_java_solution(source)}\n{nodes}{driver_file('driver.java')}{constants}"
+    return f"{_java_frame(source)}{driver_file('driver.java')}{constants}"
 
 
 def _javascript(source: str, target: CallTarget) -> str:
@@ -293,7 +279,8 @@ def _javascript(source: str, target: CallTarget) -> str:
 _GO_IMPORTS = re.compile(r'(?m)^import\s+(?:\([^)]*\)|"[^"\n]*")')
 
 
-def _go_head(source: str) -> str:
+def _go_frame(source: str) -> str:
+    nodes = _nodes("go", source, _GO_NODE)
     code = _COMMENT.sub(" ", source)
     head, _, body = code.partition("func ")
     imported = set(re.findall(r'"([\w/]+)"', head))
@@ -301,10 +288,7 @@ def _go_head(source: str) -> str:
         path for name, path in _GO_PACKAGES.items() if re.search(rf"\b{name}\.[A-Z]", body) and path not in imported
     }
     drivers = "".join(f'import truegold{path.rpartition("/")[2]} "{path}"\n' for path in _DRIVER_PACKAGES)
-    return "package main\n" + drivers + "".join(f'import "{path}"\n' for path in sorted(lacking))
-
-
-def _go_solution(source: str) -> str:
+    imports = drivers + "".join(f'import "{path}"\n' for path in sorted(lacking))
     source = re.sub(r"(?m)^\s*package\s+\w+[^\n]*\n?", "", source, count=1)
     code = _COMMENT.sub(" ", _GO_IMPORTS.sub(" ", source))
 
@@ -318,7 +302,8 @@ def _go_solution(source: str) -> str:
 
     # Collections import in the prompt what not every solution uses, which Go takes for an error.
     source = _GO_IMPORTS.sub(without_unused, source)
-    return re.sub(r"(?m)^func\s+main\s*\(\s*\)", "func truegoldSolutionMain()", source)
+    solution = re.sub(r"(?m)^func\s+main\s*\(\s*\)", "func truegoldSolutionMain()", source)
+    return f"package main\n{imports}{solution}\n{nodes}"
 
 
 def _go(source: str, target: CallTarget) -> str:
@@ -327,19 +312,15 @@ def _go(source: str, target: CallTarget) -> str:
     receiver = re.search(rf"\bfunc\s*\(\s*\w*\s*(\*?)\s*(\w+)\s*\)\s*{name}\s*\(", code)
     function = f"new({receiver[2]}).{name}" if receiver else name
     driver = driver_file("driver.go").replace("TRUEGOLD_LETTERS", "true" if target.letters else "false")
-    nodes = _nodes("go", source, _GO_NODE)
-    main = f"func main() {{ truegoldServe({function}, {target.in_place}) }}\n"
-    return f"{_go_head(source)}{_go_solution(source)}\n{nodes}{driver}{main}"
+    return f"{_go_frame(source)}{driver}func main() {{ truegoldServe({function}, {target.in_place}) }}\n"
 
 
-def _rust_solution(source: str) -> str:
-    return re.sub(r"(?m)^(\s*)(?:pub\s+)?fn\s+main\s*\(\s*\)", r"\1fn truegold_solution_main()", source)
-
-
-def _rust_nodes(source: str) -> str:
+def _rust_frame(source: str) -> str:
+    solution = re.sub(r"(?m)^(\s*)(?:pub\s+)?fn\s+main\s*\(\s*\)", r"\1fn truegold_solution_main()", source)
     code = _COMMENT.sub(" ", source)
     lacks_owner = re.search(r"\bimpl\s+Solution\b", code) and not re.search(r"\bstruct\s+Solution\b", code)
-    return ("struct Solution;\n" if lacks_owner else "") + _nodes("rs", source, _RUST_NODE)
+    owner = "struct Solution;\n" if lacks_owner else ""
+    return f"#![allow(warnings)]\n{solution}\n{owner}{_nodes('rs', source, _RUST_NODE)}\n"
 
 
 def _rust(source: str, target: CallTarget) -> str:
@@ -366,11 +347,7 @@ def _rust(source: str, target: CallTarget) -> str:
     else:
         lines.append(f"        let value = {call};")
     main = driver_file("main.rs").replace("COUNT", str(len(types))).replace("LINES", "\n".join(lines))
-    return f"{_rust_head(source)}\n{driver_file('driver.rs')}{main}"
-
-
-def _rust_head(source: str) -> str:
-    return f"#![allow(warnings)]\n{_rust_solution(source)}\n{_rust_nodes(source)}"
+    return f"{_rust_frame(source)}{driver_file('driver.rs')}{main}"
 
 
 def _rust_argument(written: str, index: int) -> tuple[str, str]:
@@ -415,6 +392,15 @@ _COMPOSERS: Mapping[str, Callable[[str, CallTarget], str]] = {
     "java": _java,
     "javascript": _javascript,
     "rust": _rust,
+}
+_FRAMES = {"cpp": _cpp_frame, "java": _java_frame, "go": _go_frame, "rust": _rust_frame}
+"""What stands around a solution in each compiled language, without a main function."""
+
+_PROBES = {
+    "cpp": "int main() {}\n",
+    "java": "public class TruegoldDriver {}\n",
+    "go": driver_file("probe.go"),
+    "rust": "fn main() {}\n",
 }
 LANGUAGES = tuple(_COMPOSERS)
 """The languages that there are drivers for."""
