@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
@@ -24,31 +23,9 @@ SHOWN_CHARS = 300
 """What is shown of one answer, input or output at most."""
 
 
-@dataclass(frozen=True)
-class Phrases:
-    """The sentences of a language."""
-
-    cut: str
-    no_answer: str
-    hedged: str
-    unparsed: str
-    wrong: str
-    wrong_unread: str
-    other_kind: str
-    tests: str
-    fails: str
-    details: Mapping[str, str]
-    unjudged: str
-    kinds: Mapping[str, str]
-
-
-PHRASES: Mapping[str, Phrases] = {
-    language: Phrases(**sentences)
-    for language, sentences in tomllib.loads(
-        files("truegold.synth").joinpath("feedback.toml").read_text("utf-8")
-    ).items()
-}
-"""By language."""
+Phrases = Mapping[str, Mapping[str, str]]
+PHRASES: Mapping[str, Phrases] = tomllib.loads(files("truegold.synth").joinpath("feedback.toml").read_text("utf-8"))
+"""By language: the `sentences`, the `details` of a test that fails, and the `kinds` of answers."""
 
 _KINDS = (
     ("whole", re.compile(r"[-+]?\d[\d,]*")),
@@ -75,20 +52,16 @@ def describe_verdict(
 ) -> str:
     """Return what an attempt is told. is_program: its verifier runs programs. is_cut: it ended at a length limit."""
     phrases = PHRASES[language]
+    sentences = phrases["sentences"]
     shown = _cut(extracted or "")
     if is_cut and extracted is None:
-        return phrases.cut
+        return sentences["cut"]
     if is_program and "total" in evidence:
         return _describe_tests(evidence, phrases)
     if reason in (Reason.MISMATCH, Reason.PARTIAL):
         return _describe_mismatch(shown, evidence, phrases)
-    templates = {
-        Reason.NO_ANSWER: phrases.no_answer,
-        Reason.HEDGED: phrases.hedged,
-        Reason.ANSWER_UNPARSED: phrases.unparsed,
-    }
-    template = next((text for known, text in templates.items() if known == reason), phrases.unjudged)
-    return template.format(extracted=shown, reason=reason.replace("_", " "))
+    is_named = reason in (Reason.NO_ANSWER, Reason.HEDGED, Reason.ANSWER_UNPARSED)
+    return sentences[reason if is_named else "unjudged"].format(extracted=shown, reason=reason.replace("_", " "))
 
 
 def kind_of(answer: str) -> str:
@@ -99,24 +72,25 @@ def kind_of(answer: str) -> str:
 def _describe_mismatch(shown: str, evidence: Mapping[str, Any], phrases: Phrases) -> str:
     answer = _cut(str(evidence.get("answer") or "")) or shown
     if not answer:
-        return phrases.wrong_unread
-    text = phrases.wrong.format(answer=answer)
+        return phrases["sentences"]["wrong_unread"]
+    text = phrases["sentences"]["wrong"].format(answer=answer)
     gold = evidence.get("gold")
     if isinstance(gold, str) and gold:
         answer_kind, gold_kind = kind_of(answer), kind_of(gold)
         # Nearly all kinds of numbers pass for each other, and to tell them apart would tell of the gold.
         if answer_kind != gold_kind and {answer_kind, gold_kind} != {"whole", "number"}:
-            kinds = phrases.kinds
-            text += " " + phrases.other_kind.format(answer_kind=kinds[answer_kind], gold_kind=kinds[gold_kind])
+            kinds = phrases["kinds"]
+            other_kind = phrases["sentences"]["other_kind"]
+            text += " " + other_kind.format(answer_kind=kinds[answer_kind], gold_kind=kinds[gold_kind])
     return text
 
 
 def _describe_tests(evidence: Mapping[str, Any], phrases: Phrases) -> str:
-    lines = [phrases.tests.format(passed=evidence.get("passed", 0), total=evidence["total"])]
+    lines = [phrases["sentences"]["tests"].format(passed=evidence.get("passed", 0), total=evidence["total"])]
     failed = evidence.get("failed")
     if isinstance(failed, Mapping):
-        lines.append(phrases.fails)
-        for name, label in phrases.details.items():
+        lines.append(phrases["sentences"]["fails"])
+        for name, label in phrases["details"].items():
             if failed.get(name) not in (None, ""):
                 lines.append(f"{label}: {_cut(str(failed[name]))}")
     return "\n".join(lines)

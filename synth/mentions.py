@@ -75,28 +75,12 @@ def _is_of_the_problem(mention: str, known: str) -> bool:
     return bool(nouns) and all(noun.rstrip("s") in known for noun in nouns)
 
 
-PREAMBLE = re.compile(
-    r"\b(?:wrong|errors?|mistak\w+|incorrect\w*|issues?|fix(?:ed|es|ing)?|fail(?:ed|s|ure)?"
-    r"|attempts?|again|earlier|previous\w*|comments?|reflections?|reflecting|guidance|advi[cs]ed?"
-    r"|suggest\w*|hints?|told|checker|accept(?:ed)?|reject\w*|reconsider\w*|rush|lessons?|learn(?:ed"
-    r"|t|ing)? from|turns? out|in mind|(?:second|another|closer) look|i see|i understand|understood"
-    r"|corrected|amended|revised|updated|careless\w*|overlooked|warn\w*|remind\w*|as said"
-    r"|as noted)\b|错|不对|有误|之前|刚才|上一|前一|反思|说明|建议|提示|评语|修改|这回|这次|再检查"
-    r"|重新|原来|改"
+PREAMBLE, OPENERS, ABOUT_SOMEBODY = (
+    re.compile(_DATA["openings"][name]) for name in ("preamble", "openers", "about_somebody")
 )
-"""What an opening sentence speaks of that says nothing of the problem."""
-OPENERS = re.compile(
-    r"\blet(?:'s| us)\b.*\b(?:step|break|solve|find|start|begin)|\bto (?:solve|find|answer|determine)\b"
-)
-"""Sentences with which solutions open anyway."""
-
-
-ABOUT_SOMEBODY = re.compile(
-    r"\b(?:i|i'm|me|my|you|your|was|were|been|had|did|didn't|wasn't|not|no|something|someone|[a-z]{3,}ed)\b"
-    r"|[我你您]|被(?![除减乘加])"
-)
-"""Whoever opens with such words, and with none of mathematics or of the problem, speaks of something else. Of 6,000
-real solutions 5 do."""
+"""What an opening sentence speaks of that says nothing of the problem; sentences with which solutions open anyway; and
+words of somebody or of something past. A sentence with such words, and with none of mathematics or of the problem,
+speaks of something else: of 6,000 real solutions 5 open with one."""
 FEWEST_WORDS = 3
 """A sentence of fewer words says too little."""
 _DIGIT = re.compile(r"[\d$\\]")

@@ -25,7 +25,7 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.tables.ledger import Ledger
-from truegold.pipeline.tables.rows import Row, TableWriter, count_rows, dump_json, read_rows, write_rows
+from truegold.pipeline.tables.rows import Row, TableWriter, count_rows, dump_json, read_rows, row_reference, write_rows
 from truegold.synth.budget import Tally, TokenBudget
 from truegold.synth.config import SynthConfig
 from truegold.synth.hard_rows import Attempt, HardRow, read_hard_rows
@@ -124,9 +124,7 @@ def _attempt_record(hard: HardRow, attempt: Attempt) -> AttemptRow:
     parent = attempt.parent
     assert attempt.ordinal is not None
     return {
-        "id": hard.row["id"],
-        "source": hard.row["source"],
-        "source_row": hard.row["source_row"],
+        **row_reference(hard.row),
         "attempt": attempt.ordinal,
         "parent": None if parent is None else parent.ordinal,
         "strategy": attempt.strategy,
@@ -149,9 +147,7 @@ def _distilled_record(hard: HardRow, attempt: Attempt, strategy: Strategy, promp
     token, sequence, geometric = attempt.leaks["weights"]
     assert attempt.ordinal is not None
     return {
-        "id": hard.row["id"],
-        "source": hard.row["source"],
-        "source_row": hard.row["source_row"],
+        **row_reference(hard.row),
         "prompt": hard.row["prompt"],
         "prompt_ids": list(prompt),
         "completion": attempt.completion,

@@ -31,7 +31,6 @@ from truegold.pipeline.profile.sample_store import (
 from truegold.pipeline.profile.schedule import Draw, SampledRow
 from truegold.pipeline.running.disk import digest_json
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.tables.rows import Row
 from truegold.synth.budget import PlannedAttempt, TokenBudget
 from truegold.synth.config import SynthConfig
 from truegold.synth.feedback import describe_verdict
@@ -98,13 +97,16 @@ class Synthesis:
         for hot in (False, True):
             chosen = [trial for trial in possible if trial.action.strategy.hot is hot]
             temperature = self._config.hot_temperature if hot else self._config.temperature
-            asks = [
-                Ask(trial.action.hard.row, trial.action.hard.index, trial.prompt, not trial.context) for trial in chosen
+            asks: list[Ask] = [
+                (trial.action.hard, trial.prompt, 0 if trial.context else FIRST_BARE_SAMPLE) for trial in chosen
             ]
             answers = self._sampler.sample(asks, temperature, self._config.max_tokens, judged=True) if asks else []
             for trial, answer in zip(chosen, answers, strict=True):
                 made.append((trial, self._as_attempt(trial, answer, temperature)))
-        self._look_through([(trial, attempt) for trial, attempt in made if attempt.passed])
+        right = [(trial, attempt) for trial, attempt in made if attempt.passed]
+        self._score([(trial, attempt) for trial, attempt in right if attempt.context])
+        for trial, attempt in right:
+            self._decide(trial.action.hard, attempt)
         return [(trial.action.hard, attempt) for trial, attempt in made]
 
     def _prepare(self, action: PlannedAttempt) -> _Trial:
@@ -129,13 +131,14 @@ class Synthesis:
 
     def _reflect(self, trials: Sequence[_Trial]) -> None:
         """Have reflections written for attempts that begin with one."""
-        asks, asking = [], []
+        asks: list[Ask] = []
+        asking = []
         for trial in trials:
             hard = trial.action.hard
             text = fill(trial.action.strategy.reflection[hard.language], trial.values)
             prompt = tuple(self._reflector.source.encoder.encode(text))
             if self._reflector.has_room(prompt):
-                asks.append(Ask(hard.row, hard.index, prompt, is_bare=False))
+                asks.append((hard, prompt, 0))
                 asking.append(trial)
         if not asks:
             return
@@ -187,13 +190,8 @@ class Synthesis:
             tokens=len(answer.completion.token_ids) + trial.reflection_tokens,
         )
 
-    def _look_through(self, right: Sequence[tuple[_Trial, Attempt]]) -> None:
-        """Decide which right attempts are positives, and why the others are none."""
-        self._score([(trial, attempt) for trial, attempt in right if attempt.context])
-        for trial, attempt in right:
-            self._decide(trial.action.hard, attempt)
-
     def _decide(self, hard: HardRow, attempt: Attempt) -> None:
+        """Decide whether a right attempt is a positive, and why it is none."""
         size = min(len(attempt.bare_logprobs), len(attempt.conditioned_logprobs))
         weights = weigh(attempt.bare_logprobs[:size], attempt.conditioned_logprobs[:size])
         parent = attempt.parent
@@ -234,15 +232,9 @@ FIRST_BARE_SAMPLE = 10_000
 """The numbers of further samples of bare prompts: the profile's, which may have the same settings, are below."""
 
 
-@dataclass(frozen=True)
-class Ask:
-    """A completion that a round needs."""
-
-    row: Row
-    index: int
-    """The row's number among the hard rows."""
-    prompt: tuple[int, ...]
-    is_bare: bool
+Ask = tuple[HardRow, tuple[int, ...], int]
+"""A completion that a round needs: the row that it answers, its prompt, and the number from which the samples of that
+prompt count."""
 
 
 @dataclass(frozen=True)
@@ -259,11 +251,10 @@ class SampledAnswer:
 class _Round:
     """The plan of a round's draws (`DrawPlan`)."""
 
-    waiting: list[Draw]
-    verdicts: dict[int, VerdictRecord | None] = field(default_factory=dict)
-    """By the position in the round."""
-    positions: dict[tuple[str, int, int], int] = field(default_factory=dict)
-    total: int = 0
+    waiting: Sequence[Draw]
+    total: int
+    verdicts: dict[tuple[str, int], VerdictRecord | None] = field(default_factory=dict)
+    """By prompt and sample."""
 
     @property
     def finished(self) -> bool:
@@ -273,7 +264,7 @@ class _Round:
     def draws(self, count: int) -> list[Draw]:
         """Return at most `count` samples to draw next."""
         draws, self.waiting = self.waiting[:count], self.waiting[count:]
-        return draws
+        return list(draws)
 
     def spend(self, tokens: int) -> None:
         """Do nothing: a round's tokens were planned for."""
@@ -281,7 +272,7 @@ class _Round:
     def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
         """Keep a verdict."""
         sampled, sample = draw
-        self.verdicts[self.positions[sampled.prompt_key, sample, sampled.index]] = verdict
+        self.verdicts[sampled.prompt_key, sample] = verdict
 
 
 class RoundSampler:
@@ -327,14 +318,12 @@ class RoundSampler:
         """Return an answer to each, in order."""
         settings = self._config.sampling_settings(temperature, max_tokens)
         store, store_name = self._store(settings)
-        draws, plan = [], _Round([])
-        for position, ask in enumerate(asks):
-            key = prompt_key(ask.prompt)
-            sample = self._numbers[store_name, key] + (FIRST_BARE_SAMPLE if ask.is_bare else 0)
+        draws = []
+        for hard, prompt, first in asks:
+            key = prompt_key(prompt)
+            draws.append((SampledRow(hard.row, hard.index, prompt, key), first + self._numbers[store_name, key]))
             self._numbers[store_name, key] += 1
-            draws.append((SampledRow(ask.row, ask.index, ask.prompt, key), sample))
-            plan.positions[key, sample, ask.index] = position
-        plan.waiting, plan.total = list(draws), len(draws)
+        plan = _Round(draws, len(draws))
         stops = self.source.encoder.stop_token_ids
         sampling = SamplingParams(temperature, 1.0, max_tokens, stops, logprobs=True, stop_loops=True)
         judging = Judging(self._config, self._config.workers) if judged else None
@@ -344,10 +333,10 @@ class RoundSampler:
             if judging is not None:
                 judging.close()
         answers = []
-        for position, (sampled, sample) in enumerate(draws):
+        for sampled, sample in draws:
             completion = store.read(sampled.prompt_key, sample)
             text = self._drawing.decode(completion.token_ids)
-            answers.append(SampledAnswer(completion, text, plan.verdicts[position]))
+            answers.append(SampledAnswer(completion, text, plan.verdicts[sampled.prompt_key, sample]))
         return answers
 
     def score(self, prompts: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> list[tuple[float, ...]]:

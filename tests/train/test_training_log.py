@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from truegold.pipeline.running.disk import read_whole_lines
-from truegold.train.model import training_log
+from truegold.train.model import distributed
 from truegold.train.model.training_log import MetricsLog
 from truegold.verifiers import SetupError
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("default")
 
 @pytest.fixture(autouse=True)
 def first_rank(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training_log, "rank", lambda: 0)
+    monkeypatch.setattr(distributed, "rank", lambda: 0)
 
 
 def test_a_disk_that_is_full_when_a_run_goes_on_costs_no_metrics(
@@ -94,7 +94,7 @@ def test_a_tracker_that_is_not_installed_is_told(tmp_path: Path, monkeypatch: py
 
 
 def test_other_ranks_write_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(training_log, "rank", lambda: 1)
+    monkeypatch.setattr(distributed, "rank", lambda: 1)
     with MetricsLog(tmp_path, 0, ["wandb"]) as log:
         log.write(0, {"loss": 1.0})
     assert not list(tmp_path.iterdir())

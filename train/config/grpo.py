@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
+from importlib.resources import files
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator, model_validator
@@ -322,29 +324,9 @@ class GuardConfig(StageConfig):
 class GrpoConfig(StageConfig):
     """RL with verifiable rewards: groups of completions of one prompt, compared with each other."""
 
-    moved: ClassVar[Mapping[str, str]] = {
-        **{name: f"sampling.{name}" for name in ("max_tokens", "temperature", "temperature_bands", *NEUTRAL)},
-        **{name: f"sampling.{name}" for name in ("refills", "right_share")},
-        **{name: f"objective.{name}" for name in "advantage advantage_bands pass_at_k loss aggregation".split()},
-        **{name: f"objective.{name}" for name in "corrections kl num_iterations minibatches".split()},
-        **{f"eval_{name}": f"evaluation.{name}" for name in "every samples problems temperature top_p top_k".split()},
-        "clip_low": "objective.clip.low",
-        "clip_high": "objective.clip.high",
-        "dual_clip": "objective.clip.dual",
-        "is_max": "objective.clip.is_max",
-        "mask_truncated": "objective.masks.truncated",
-        "mask_outliers": "objective.masks.outliers",
-        "off_policy_mask": "objective.masks.off_policy",
-        "top_entropy": "objective.masks.top_entropy",
-        "positive_floor": "objective.positives.floor",
-        "positive_by": "objective.positives.unit",
-        "positive_max": "objective.positives.max_weight",
-        "negative_weight": "objective.positives.negative_weight",
-        "reward_clip": "reward.clip",
-        "workers": "reward.workers",
-        "probe_prompts": "probe.prompts",
-        "probe_tokens": "probe.tokens",
-    }
+    moved: ClassVar[Mapping[str, str]] = tomllib.loads(
+        files("truegold.train.config").joinpath("moved_settings.toml").read_text("utf-8")
+    )
 
     steps: int = Field(default=100, ge=1)
     """Batches of groups that are sampled and trained on."""

@@ -9,17 +9,8 @@ from pydantic import Field, field_validator, model_validator
 
 from truegold.pipeline.config.base import StageConfig
 
-Advantage = Literal[
-    "grpo",
-    "dr_grpo",
-    "rloo",
-    "reinforce_pp",
-    "reinforce_pp_baseline",
-    "batch_std",
-    "maxrl",
-    "pass_at_k_chen",
-    "pass_at_k_walder",
-]
+PassAtK = Literal["pass_at_k_chen", "pass_at_k_walder"]
+Advantage = Literal["grpo", "dr_grpo", "rloo", "reinforce_pp", "reinforce_pp_baseline", "batch_std", "maxrl", PassAtK]
 Aggregation = Literal["token", "sequence", "constant"]
 Correction = Literal["tis", "icepop", "sequence_tis", "sequence_mask", "geometric_mask"]
 KlEstimator = Literal["k1", "k3"]

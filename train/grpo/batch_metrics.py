@@ -43,7 +43,7 @@ def measure_batch(
     tokens = sum(len(completion.segment.output_ids) for completion in everything)
     return {
         **reward_metrics(everything, terms),
-        **diversity_metrics(everything, chain(*gathered(group_ngrams(completions)))),
+        **diversity_metrics(everything, chain(*gathered(_ngram_shares(completions)))),
         **text_metrics(completions, encoder),
         "tokens_per_teaching_group": tokens / teaching if teaching else None,
         "groups_entered": float(len(entered)),
@@ -121,20 +121,17 @@ def _domain_metrics(completions: Sequence[StepCompletion]) -> Metrics:
     return metrics
 
 
-def diversity_metrics(completions: Sequence[StepCompletion], ngram_shares: Iterable[float]) -> Metrics:
+def diversity_metrics(completions: Sequence[StepCompletion], ngram_shares: Iterable[float | None]) -> Metrics:
     """Return the mean shares of distinct answers and n-grams within groups; the latter are those of `ngram_shares`."""
     groups = group_completions(completions)
     answers = [[completion.score.correct.extracted for completion in group] for group in groups]
-    return {"distinct_answers": distinct_share(answers), "distinct_ngrams": _mean(list(ngram_shares))}
+    return {"distinct_answers": distinct_share(answers), "distinct_ngrams": _mean([*ngram_shares])}
 
 
-def group_ngrams(completions: Sequence[StepCompletion]) -> list[float]:
-    """Return the share of distinct n-grams of each group that has any."""
-    return [
-        share
-        for group in group_completions(completions)
-        if (share := distinct_ngrams([completion.segment.output_ids for completion in group])) is not None
-    ]
+def _ngram_shares(completions: Sequence[StepCompletion]) -> list[float | None]:
+    """Return the share of distinct n-grams of each group."""
+    groups = group_completions(completions)
+    return [distinct_ngrams([completion.segment.output_ids for completion in group]) for group in groups]
 
 
 def group_completions(completions: Sequence[StepCompletion]) -> list[list[StepCompletion]]:
@@ -150,12 +147,8 @@ def distinct_share(groups: Sequence[Sequence[object]]) -> float | None:
 
     None is no value. Returns None where no group has any.
     """
-    shares = [
-        len(set(values)) / len(values)
-        for group in groups
-        if (values := [value for value in group if value is not None])
-    ]
-    return sum(shares) / len(shares) if shares else None
+    known = [[value for value in group if value is not None] for group in groups]
+    return _mean([len(set(values)) / len(values) if values else None for values in known])
 
 
 def distinct_ngrams(group: Sequence[Sequence[int]], n: int = NGRAM) -> float | None:
@@ -183,18 +176,15 @@ FEWEST_NGRAMS = 4
 
 def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) -> Metrics:
     """Return repetition and the share of foreign script of a rollout batch, of which this rank has `completions`."""
-    repeated = [
-        share for completion in completions if (share := repeated_share(completion.segment.output_ids)) is not None
-    ]
+    repeated = [repeated_share(completion.segment.output_ids) for completion in completions]
     local_counts = Counter(
         script for completion in completions for script in _scripts(encoder.decode(completion.segment.output_ids))
     )
     problems = (f"{done.row['prompt']} {done.row['gold'] or ''}" for done in completions)
     local_known = {script for problem in problems for script in _scripts(problem)}
-    all_repeated = list(chain(*gathered(repeated)))
     counts = sum(gathered(local_counts), Counter[str]())
     return {
-        "repetition": sum(all_repeated) / len(all_repeated) if all_repeated else None,
+        "repetition": _mean([*chain(*gathered(repeated))]),
         "foreign_script": foreign_share(counts, set(chain(*gathered(local_known)))),
     }
 

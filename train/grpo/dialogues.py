@@ -21,7 +21,7 @@ from typing import Any, cast
 
 import torch
 
-from truegold.pipeline.engines.base import SamplingParams
+from truegold.pipeline.engines.base import Engine, SamplingParams
 from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import RewardConfig
@@ -48,7 +48,6 @@ from truegold.train.turns.episodes import (
     EnvironmentFaults,
     Episode,
     EpisodeRunner,
-    StreamingEngine,
     make_runner,
 )
 from truegold.train.turns.template import TurnTemplate
@@ -198,7 +197,7 @@ def make_dialogue_groups(plain: SampledGroups, turns: TurnsConfig, out_dir: Path
     Raises ConfigError for an environment that cannot be made.
     """
     encoder, engine = plain.rollout.encoder, plain.rollout.engine
-    streaming = cast("StreamingEngine", engine)
+    streaming = cast("Engine", engine)
     runner = make_runner(streaming, encoder.tokenizer, encoder.stop_token_ids, plain.config.chat.system, turns)
     # Samplers beside the trainer have runners of their own.
     played_by = engine if isinstance(engine, SamplerPool) else runner

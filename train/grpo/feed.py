@@ -79,9 +79,10 @@ class Feed:
         self._rows, self._config, self._seed = len(rows), config, seed
         self._steps = steps
         self._label_right = np.array([1 - (row.get("suspicion") or 0.0) for row in self._pool])
-        self._easy_first = sorted(range(len(rows)), key=lambda index: -_expected_pass_rate(rows[index]))
-        counts = [_profile_counts(row) for row in self._pool]
-        self._posteriors = Posteriors([a for a, _ in counts], [b for _, b in counts], group_size)
+        # Nothing is known of a row without a profile.
+        a, b = ([row.get(name) or 1.0 for row in self._pool] for name in ("posterior_a", "posterior_b"))
+        self._easy_first = sorted(range(len(rows)), key=lambda index: -a[index] / (a[index] + b[index]))
+        self._posteriors = Posteriors(a, b, group_size)
         self._step = 0
         self._position = 0
         """Rows that came up in the stream, in a curriculum in its stage."""
@@ -228,16 +229,6 @@ class Feed:
         saved = state["feed"]
         self._unjudged = dict(saved["unjudged"])
         self._posteriors.restore(saved["posteriors"])
-
-
-def _profile_counts(row: Row) -> tuple[float, float]:
-    """Return a and b of what the profile knows of a row's pass rate; nothing is known of a row without a profile."""
-    return row.get("posterior_a") or 1.0, row.get("posterior_b") or 1.0
-
-
-def _expected_pass_rate(row: Row) -> float:
-    a, b = _profile_counts(row)
-    return a / (a + b)
 
 
 @lru_cache(maxsize=2)

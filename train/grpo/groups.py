@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import pyarrow as pa
 import torch
@@ -179,48 +179,9 @@ class RequestedGroup:
         return [done for _, done in sorted(self.done.items())]
 
 
-class GroupSource(Protocol):
-    """Where the groups of a step come from. Every rank calls its methods together."""
-
-    @property
-    def answers(self) -> SampledGroups:
-        """What the groups are made of, which knows how they are scored and weighed."""
-
-    def begin(self) -> None:
-        """Start what runs beside the steps."""
-
-    def collect(self, version: int, step: int, count_missing: CountMissing) -> list[StepCompletion]:
-        """Return this rank's scored completions of a step: its share of the next rows, and of the refills for groups
-        that teach nothing or for a share of right answers out of its bounds. version: of the weights in training."""
-
-    def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
-        """Take note of the groups that were trained on with the weights `version`, and return what is measured of the
-        step: its episodes, and how long groups have waited."""
-
-    def evaluate(
-        self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
-    ) -> list[CompletionScore]:
-        """Return so many scores of each held-out row, in order. positions: of the rows among all held-out ones."""
-
-    def send_weights(self, version: int) -> Mismatch | None:
-        """Give the sampler the weights in training, and return what the probe measured, where it is asked."""
-
-    def forget_before(self, version: int) -> None:
-        """Leave out what older weights have sampled, from which the run has returned."""
-
-    def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps."""
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from a checkpoint, whose whole state this is."""
-
-    def close(self) -> None:
-        """End what runs beside the steps."""
-
-
 @dataclass
 class SampledGroups:
-    """Groups of single answers, sampled when a step asks for them."""
+    """Groups of single answers, sampled when a step asks for them. Every rank calls its methods together."""
 
     feed: Feed
     config: GrpoConfig
@@ -240,7 +201,8 @@ class SampledGroups:
         """Do nothing: nothing runs beside the steps."""
 
     def collect(self, version: int, step: int, count_missing: CountMissing) -> list[StepCompletion]:
-        """Return this rank's scored completions of a step, refills among them."""
+        """Return this rank's scored completions of a step: its share of the next rows, and of the refills for groups
+        that teach nothing or for a share of right answers out of its bounds. version: of the weights in training."""
         size = self.config.prompts_per_step
         completions = self.sample(self.feed.take(size), step, 0)
         for _ in range(self.config.sampling.refills or 0):
@@ -287,13 +249,15 @@ class SampledGroups:
         ]
 
     def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
-        """Return nothing: nothing has waited."""
+        """Take note of the groups that were trained on with the weights `version`, and return what is measured of the
+        step: of single answers nothing."""
         return {}
 
     def evaluate(
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
     ) -> list[CompletionScore]:
-        """Return so many scores of each held-out row, of correctness alone."""
+        """Return so many scores of each held-out row, of correctness alone, in order. positions: of the rows among all
+        held-out ones."""
         step = -1 - self.rollout.version
         _, completions = self.rollout.sample(rows, [sampling] * len(rows), step, positions, samples)
         return self.scorer.score(rows, completions, correctness_only=True)

@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -55,7 +57,7 @@ def choose_max_tokens(config: SamplingConfig, samples: Path | None, longest: int
     samples: the profile's. longest: prompt plus completion that the engine takes. Raises InputError for a configured
     limit that is wildly above what right completions need: what rambles on to it costs time and teaches length.
     """
-    lengths = _count_right_lengths(samples)
+    lengths: dict[int, int] = dict(_right_lengths(samples)["length"].value_counts().iter_rows())
     configured, proposed = config.max_tokens, propose_max_tokens(lengths)
     if configured is not None:
         if is_wildly_above_need(configured, lengths) and not config.allow_long:
@@ -71,15 +73,6 @@ def choose_max_tokens(config: SamplingConfig, samples: Path | None, longest: int
         return min(FALLBACK_MAX_TOKENS, longest - 1), "default: the profile has no right completion"
     why = f"{MARGIN} x {right_tokens(lengths)}, the 99.5 % quantile of right completions"
     return min(proposed, longest - 1), why
-
-
-def _count_right_lengths(samples: Path | None) -> dict[int, int]:
-    """Return the profile's right completions by their tokens."""
-    if samples is None:
-        return {}
-    right = pl.scan_parquet(samples).filter((pl.col("score") == 1.0) & (pl.col("finish_reason") == "stop"))
-    lengths = right.group_by(length=pl.col("token_ids").list.len()).agg(pl.len()).collect()
-    return dict(lengths.iter_rows())
 
 
 @dataclass(frozen=True)
@@ -126,7 +119,9 @@ def split_by_room(
     A right answer needs the median length of the row's right samples in the profile; where it has none, that of all
     right samples. Without a profile any room will do. longest: prompt plus completion that the engine takes.
     """
-    lengths, usual = _right_lengths(samples)
+    right = _right_lengths(samples, "id")
+    lengths = dict(right.group_by("id").agg(pl.col("length").median()).iter_rows())
+    usual = float(right["length"].median() or 1.0)  # type: ignore[arg-type]
     fitting: list[Row] = []
     cramped: list[Row] = []
     for row in rows:
@@ -156,16 +151,12 @@ def _normalize(prompt: str) -> str:
     return " ".join(prompt.split()).casefold()
 
 
-def _right_lengths(samples: Path | None) -> tuple[dict[str, float], float]:
-    """Return the median length of each row's right samples, by id, and that of all."""
+def _right_lengths(samples: Path | None, *columns: str) -> pl.DataFrame:
+    """Return the `length`, in tokens, of the profile's right completions, and the named columns of them."""
     if samples is None:
-        return {}, 1.0
+        return pl.DataFrame(schema=[*columns, "length"])
     right = pl.scan_parquet(samples).filter((pl.col("score") == 1.0) & (pl.col("finish_reason") == "stop"))
-    lengths = right.select("id", length=pl.col("token_ids").list.len()).collect()
-    if lengths.is_empty():
-        return {}, 1.0
-    medians = lengths.group_by("id").agg(pl.col("length").median())
-    return dict(medians.iter_rows()), float(lengths["length"].median() or 1.0)  # type: ignore[arg-type]
+    return right.select(*columns, length=pl.col("token_ids").list.len()).collect()
 
 
 def choose_eval_sampling(config: EvaluationConfig, model: Path) -> EvalSampling:
@@ -226,18 +217,7 @@ def _read_generation_config(model: Path) -> dict[str, float | bool | None]:
     return settings
 
 
-FAMILIES = {
-    "qwen2": (
-        "Qwen 2.5 was seen to gain much from RL, its Math models even with random rewards (arXiv 2506.10947): measure "
-        "on problems newer than the model before a gain counts as learning."
-    ),
-    "mistral": "Mistral models were seen to gain from RL alone, without distilled reasoning first (arXiv 2506.10910).",
-    "llama": (
-        "The architecture is Llama's, of which only Meta's models were compared: Llama 3 was seen to gain less from RL "
-        "than Qwen 2.5 under the same recipe, since it seldom checks or takes back a step by itself (arXiv "
-        "2503.01307); examples that do (`sft`) or further pre-training on mathematics (arXiv 2506.20512) helped."
-    ),
-}
+FAMILIES: Mapping[str, str] = tomllib.loads(files("truegold.train.grpo").joinpath("families.toml").read_text("utf-8"))
 """What was reported of families, by the model_type of their configuration."""
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from truegold.pipeline.engines.base import SamplingParams
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
-from truegold.train.grpo.asynchronous import make_asynchronous_groups
+from truegold.train.grpo.asynchronous import AsynchronousGroups, make_asynchronous_groups
 from truegold.train.grpo.batch_metrics import Metrics, group_completions, mean_metrics, measure_batch
 from truegold.train.grpo.dialogues import make_dialogue_groups
 from truegold.train.grpo.distilled import Distilled, Member, join, self_teachers
@@ -30,7 +30,6 @@ from truegold.train.grpo.feed import Feed, GroupScore
 from truegold.train.grpo.groups import (
     Canaries,
     CompletionScorer,
-    GroupSource,
     SampledGroups,
     StepCompletion,
     choose_groups,
@@ -44,6 +43,9 @@ from truegold.train.model.engine import NotFiniteError
 from truegold.train.model.segment import Segment
 from truegold.train.objective.weights import Mismatch
 from truegold.train.rollout.rollout import RolloutSampler
+
+GroupSource = SampledGroups | AsynchronousGroups
+"""Where the groups of a step come from: sampled or played when the step asks for them, or beside the update."""
 
 
 @dataclass
@@ -83,10 +85,14 @@ class Trainer:
         started = time.monotonic()
         completions = self.groups.collect(version, step, self._count_missing)
         scores = self._score_groups(completions)
-        positives = self._choose_positives(completions, scores, step)
+        positives: Sequence[Member] = ()
+        if self.distilled is not None:
+            # They join by what was known of their rows before.
+            positives = self.distilled.members(completions, self.feed.pass_rates(scores), step)
         joining = int(all_sum(len(positives))[0])
         feed_metrics = self.feed.finish_step(scores)
-        entered = self._choose_groups(scores)
+        bounds, groups = config.sampling.right_share, list(scores)
+        entered = {groups[index] for index in choose_groups([*scores.values()], config.prompts_per_step, bounds)}
         # Where nothing that was sampled teaches, positives weigh relative to all of it.
         in_batch = entered if entered or not joining else scores.keys()
         batch = [done for done in completions if done.segment.reward is not None and done.segment.group in in_batch]
@@ -146,20 +152,6 @@ class Trainer:
         all_scores = {group: score for rank_scores in gathered(scores) for group, score in rank_scores.items()}
         return dict(sorted(all_scores.items()))
 
-    def _choose_groups(self, scores: Mapping[int, GroupScore]) -> set[int]:
-        """Return the groups that enter the batch."""
-        groups, sampling = list(scores), self.config.sampling
-        chosen = choose_groups(list(scores.values()), self.config.prompts_per_step, sampling.right_share)
-        return {groups[index] for index in chosen}
-
-    def _choose_positives(
-        self, completions: Sequence[StepCompletion], scores: Mapping[int, GroupScore], step: int
-    ) -> list[Member]:
-        """Return the distilled positives that join this rank's groups, by what was known of their rows before."""
-        if self.distilled is None:
-            return []
-        return self.distilled.members(completions, self.feed.pass_rates(scores), step)
-
     def _weigh(self, batch: Sequence[StepCompletion]) -> tuple[list[Segment], WeighedBatch]:
         """Return the segments of a batch and what each weighs, which its completions take note of."""
         objective = self.config.objective
@@ -192,12 +184,11 @@ class Trainer:
 
         entered: the groups that were trained on with the weights `version`; None where the whole batch was left out.
         """
-        metrics: Metrics = {}
-        if entered is None:
-            metrics["trained_completions"] = 0.0
-            for completion in completions:
-                completion.trained = False
-        return metrics | self.groups.finish(entered or (), version, step)
+        if entered is not None:
+            return {**self.groups.finish(entered, version, step)}
+        for completion in completions:
+            completion.trained = False
+        return {"trained_completions": 0.0, **self.groups.finish((), version, step)}
 
     def update_sampler(self) -> Mismatch | None:
         """Give the sampler the weights in training, where it has older ones; return what the probe measured then."""

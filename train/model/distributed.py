@@ -20,6 +20,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import IO, Any
 
+import torch
+import torch.distributed as dist
+
 from truegold.pipeline.running.disk import cache_folder
 from truegold.pipeline.running.isolation import free_port
 from truegold.train.config.models import OptimizerConfig
@@ -45,8 +48,6 @@ def init_distributed(note: Note = print_note) -> None:
     note: takes a line that says what is waited for. Raises SetupError where DeepSpeed is missing, or where its operator
     is locked by a build that does not end.
     """
-    import torch
-
     on_gpu = torch.cuda.is_available()
     if not on_gpu:
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
@@ -68,7 +69,6 @@ def init_distributed(note: Note = print_note) -> None:
 def _forget_destroyed_groups() -> None:
     """Let DeepSpeed make its groups anew where torch's are gone: vLLM destroys every group of its process when an
     engine is closed, the trainer's among them, and DeepSpeed would go on with the handles it has kept."""
-    import torch.distributed as dist
     from deepspeed.utils import groups
 
     if not dist.is_initialized():
@@ -77,29 +77,21 @@ def _forget_destroyed_groups() -> None:
 
 def rank() -> int:
     """Return this process's number among the ranks, from 0."""
-    import torch.distributed as dist
-
     return int(dist.get_rank())
 
 
 def world_size() -> int:
     """Return how many ranks there are."""
-    import torch.distributed as dist
-
     return int(dist.get_world_size())
 
 
 def local_device() -> Any:
     """Return the device that this rank trains on: its GPU, or the CPU."""
-    import torch
-
     return torch.device("cuda", int(os.environ["LOCAL_RANK"])) if torch.cuda.is_available() else torch.device("cpu")
 
 
 def barrier() -> None:
     """Wait until every rank is here."""
-    import torch.distributed as dist
-
     if dist.get_world_size() > 1:
         dist.barrier()
 
@@ -116,8 +108,6 @@ def all_max(value: float) -> float:
 
 def gathered(value: Any) -> list[Any]:
     """Return every rank's value, by rank; it has to be picklable, and small."""
-    import torch.distributed as dist
-
     if dist.get_world_size() == 1:
         return [value]
     values: list[Any] = [None] * dist.get_world_size()
@@ -127,8 +117,6 @@ def gathered(value: Any) -> list[Any]:
 
 def from_first_rank(value: Any) -> Any:
     """Return rank 0's value on every rank; it has to be picklable."""
-    import torch.distributed as dist
-
     if dist.get_world_size() == 1:
         return value
     values = [value]
@@ -138,8 +126,6 @@ def from_first_rank(value: Any) -> Any:
 
 def scattered(values: Sequence[Any]) -> Any:
     """Return this rank's of rank 0's values, of which it has one for each rank; they have to be picklable."""
-    import torch.distributed as dist
-
     if dist.get_world_size() == 1:
         return values[0]
     share: list[Any] = [None]
@@ -148,9 +134,6 @@ def scattered(values: Sequence[Any]) -> Any:
 
 
 def _reduce(values: Sequence[float], operation: str) -> list[float]:
-    import torch
-    import torch.distributed as dist
-
     if dist.get_world_size() == 1:
         return list(values)
     device = "cuda" if dist.get_backend() == "nccl" else "cpu"

@@ -24,7 +24,6 @@ from pydantic import BaseModel
 
 from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.train.config.models import Tracker
-from truegold.train.model.distributed import rank
 from truegold.verifiers import SetupError
 
 RUN_IDS = "trackers.json"
@@ -40,6 +39,9 @@ class MetricsLog:
     def __init__(self, folder: Path, resume_at: int, trackers: Sequence[Tracker] = ()) -> None:
         self._sinks: list[Any] = []
         self._file = None
+        # The plan of a run imports this module, without torch.
+        from truegold.train.model.distributed import rank
+
         if rank() != 0:
             return
         self._sinks = [_start_tracker(name, folder) for name in trackers]

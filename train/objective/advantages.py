@@ -125,16 +125,6 @@ def maxrl(groups: Groups) -> PerCompletion:
     return torch.where(rate > 0, groups.centred / torch.where(rate > 0, rate, 1), 0)
 
 
-def pass_at_k_chen(groups: Groups, k: int) -> PerCompletion:
-    """Return z-scores under the reward "one of k is right" (`chen`)."""
-    return _by_counts(chen, groups, k)
-
-
-def pass_at_k_walder(groups: Groups, k: int) -> PerCompletion:
-    """Return weights that make an unbiased gradient of pass@k (`walder`)."""
-    return _by_counts(walder, groups, k)
-
-
 def _by_counts(function: Callable[[int, int, int], tuple[float, float]], groups: Groups, k: int) -> PerCompletion:
     """Apply a function of counts; a group in which fewer than k could be judged is compared by as many as there are."""
     right_counts = groups.sum(groups.right.to(groups.rewards)).int().tolist()
@@ -192,28 +182,20 @@ def walder(n: int, c: int, k: int) -> tuple[float, float]:
 
 
 ADVANTAGES: Mapping[str, Callable[[Groups], Tensor]] = {
-    "grpo": grpo,
-    "dr_grpo": dr_grpo,
-    "rloo": rloo,
-    "reinforce_pp": reinforce_pp,
-    "reinforce_pp_baseline": reinforce_pp_baseline,
-    "batch_std": batch_std,
-    "maxrl": maxrl,
+    function.__name__: function
+    for function in (grpo, dr_grpo, rloo, reinforce_pp, reinforce_pp_baseline, batch_std, maxrl)
 }
 """By the name in the configuration."""
-PASS_AT_K: Mapping[str, Callable[[Groups, int], Tensor]] = {
-    "pass_at_k_chen": pass_at_k_chen,
-    "pass_at_k_walder": pass_at_k_walder,
+PASS_AT_K: Mapping[str, Callable[[int, int, int], tuple[float, float]]] = {
+    "pass_at_k_chen": chen,
+    "pass_at_k_walder": walder,
 }
-"""By the name in the configuration; these take k."""
+"""By the name in the configuration: z-scores under the reward "one of k is right", and weights that make an unbiased
+gradient of pass@k."""
 
 
 def advantages(
-    kind: str,
-    rewards: PerCompletion,
-    groups: GroupIndex,
-    k: int = 1,
-    right: CompletionMask | None = None,
+    kind: str, rewards: PerCompletion, groups: GroupIndex, k: int = 1, right: CompletionMask | None = None
 ) -> PerCompletion:
     """Return the advantages of `kind`, one of `ADVANTAGES` or `PASS_AT_K`.
 
@@ -221,4 +203,4 @@ def advantages(
     latter. Raises KeyError for another name.
     """
     compared = Groups(rewards, groups, right)
-    return PASS_AT_K[kind](compared, k) if kind in PASS_AT_K else ADVANTAGES[kind](compared)
+    return _by_counts(PASS_AT_K[kind], compared, k) if kind in PASS_AT_K else ADVANTAGES[kind](compared)

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from itertools import islice
 from pathlib import Path
-from typing import Protocol
 
 import torch
-from torch import Tensor
 
 from truegold.pipeline.config.engines import ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams, sample_seed
@@ -28,6 +28,11 @@ from truegold.train.rollout.sampler_child import SamplerSetup
 from truegold.train.rollout.samplers import SamplerPool
 from truegold.train.rollout.weight_transfer import ServerRollouts
 from truegold.verifiers import ConfigError, GuardError, TruegoldError
+
+RolloutEngine = VllmEngine | ServerRollouts | SamplerPool
+"""An engine that samples, takes new weights (`update_weights`), gives memory back while the trainer needs it (`sleep`,
+`wake`), and shows what may be wrong where it disagrees with the trainer's (`forget_prefixes`, `head_logits`,
+`vectors`). Every rank calls its methods together."""
 
 
 @contextmanager
@@ -94,39 +99,6 @@ class RolloutSampler:
         """Give the sampling engine the trainer's weights."""
         self.engine.update_weights(self.trainer.named_tensors(), version)
         self.version = version
-
-
-class RolloutEngine(Protocol):
-    """An engine that samples, takes new weights, and shows what may be wrong where it disagrees with the trainer's.
-    Every rank calls its methods together."""
-
-    @property
-    def max_model_len(self) -> int:
-        """The longest prompt plus completion, in tokens."""
-
-    def generate(
-        self, prompts: Sequence[Sequence[int]], sampling: Sequence[SamplingParams], seeds: Sequence[int]
-    ) -> list[Completion]:
-        """Sample one completion for each prompt by its own sampling and seed, in order."""
-
-    def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
-        """Load weights by their Hugging Face names; what was cached with older ones is out of reach then."""
-
-    def sleep(self) -> None:
-        """Give memory back until `wake`, that of the weights too: `update_weights` has to follow `wake`."""
-
-    def wake(self) -> None:
-        """Take memory again after `sleep`."""
-
-    def forget_prefixes(self) -> None:
-        """Put every cached prefix out of reach."""
-
-    def head_logits(self, hidden: Tensor) -> Tensor | None:
-        """Return the logits [N, V] of the engine's own output head for hidden states [N, H]; None where it cannot
-        tell."""
-
-    def vectors(self) -> dict[str, Tensor]:
-        """Return the engine's one-dimensional weights by their Hugging Face names, as far as it can tell."""
 
 
 def check_engine(config: VllmEngineConfig | ServerEngineConfig) -> None:
@@ -198,17 +170,8 @@ HEAD_TOLERANCE = {"float32": 1e-3, "bfloat16": 0.05}
 """The largest difference between the logits of the two output heads for the same hidden states, relative to the
 largest logit."""
 
-NOT_ARRIVING = (
-    "Cause: stale weights. Norms and biases of the sampling engine are others than the trainer's, also after all "
-    "weights have been sent again: they do not arrive.",
-    "Look at what hands the weights over: another copy of the model takes them, or an older one is sent.",
-)
-UNEXPLAINED = (
-    "Neither another temperature, nor the output head, the prefix cache or sending the weights again explains it.",
-    "Another dtype or quantization, another rope scaling, or model code that differs between vLLM and transformers are "
-    "the usual causes: compare the two on one prompt.",
-)
-"""Causes with their remedies."""
+CAUSES = tomllib.loads(files("truegold.train.rollout").joinpath("probe_causes.toml").read_text("utf-8"))
+"""Why the engines may disagree: each with its `cause` and a `remedy`."""
 
 
 @dataclass
@@ -281,7 +244,6 @@ class Probe:
 
     def _explain(self, version: int, mean_abs: float) -> tuple[str, str]:
         """Return what explains a disagreement of `mean_abs`, and what to do about it."""
-        limit = self._limit()
         segments = self._sample(version)
         assumed = segments[0].temperature
         distances = {
@@ -289,43 +251,29 @@ class Probe:
             for temperature in TEMPERATURES
         }
         best = min(distances, key=lambda temperature: distances[temperature].mean_abs)
-        if best != assumed and distances[best].mean_abs < max(limit, mean_abs / 4):
-            return (
-                f"Cause: temperature. The sampling engine's log-probabilities are those of temperature {best:g}, the "
-                f"trainer's are at {assumed:g}.",
-                "Sample and train at one temperature, and let vLLM report processed log-probabilities.",
-            )
         apart = [distance.mean_abs for distance in distances.values()]
-        if max(apart) - min(apart) < SAME_DISTANCE * max(apart):
-            return (
-                "Cause: temperature. The trainer's log-probabilities are the same at every temperature: it does not "
-                "divide by it.",
-                "Divide the logits by each completion's temperature before the log-softmax.",
-            )
+        if best != assumed and distances[best].mean_abs < max(self._limit(), mean_abs / 4):
+            name = "other_temperature"
+        elif max(apart) - min(apart) < SAME_DISTANCE * max(apart):
+            name = "no_temperature"
+        else:
+            name = self._find_stale_part(version)
+        return CAUSES[name]["cause"].format(best=best, assumed=assumed), CAUSES[name]["remedy"]
+
+    def _find_stale_part(self, version: int) -> str:
+        """Return the name of what the sampling engine holds of older weights, trying one thing after another."""
+        dtype = self.config.optimizer.dtype
         vector_difference = all_max(self._vector_difference())
-        if vector_difference == 0 and all_max(self._head_difference()) > HEAD_TOLERANCE[self.config.optimizer.dtype]:
-            return (
-                "Cause: stale output head. For the same hidden states the sampling engine's lm_head gives other logits "
-                "than the trainer's: the sync left it as it was.",
-                "Hand over lm_head.weight at each sync, also where it is tied to the embedding.",
-            )
+        if vector_difference == 0 and all_max(self._head_difference()) > HEAD_TOLERANCE[dtype]:
+            return "stale_head"
         self.engine.forget_prefixes()
-        if self._measure_mismatch(self._sample(version)).mean_abs <= limit:
-            return (
-                "Cause: stale prefix cache. With an empty prefix cache the two agree: cached prompts were computed "
-                "with older weights.",
-                "Reset the prefix cache, or change its salt, at each sync.",
-            )
+        if self._measure_mismatch(self._sample(version)).mean_abs <= self._limit():
+            return "stale_prefixes"
         self.engine.update_weights(self.trainer.named_tensors(), version)
         self.engine.forget_prefixes()
-        if self._measure_mismatch(self._sample(version)).mean_abs <= limit:
-            return (
-                "Cause: stale weights. Once all weights are sent again the two agree: the last sync did not happen, or "
-                "not all of it.",
-                "Sync after every update, all tensors by their Hugging Face names.",
-            )
-        vector_difference = all_max(self._vector_difference())
-        return NOT_ARRIVING if vector_difference > VECTOR_TOLERANCE[self.config.optimizer.dtype] else UNEXPLAINED
+        if self._measure_mismatch(self._sample(version)).mean_abs <= self._limit():
+            return "stale_weights"
+        return "not_arriving" if all_max(self._vector_difference()) > VECTOR_TOLERANCE[dtype] else "unexplained"
 
     def _vector_difference(self) -> float:
         """Return the largest difference between the one-dimensional weights (norms, biases) that both engines hold."""

@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, Vll
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.rollout.weight_transfer import ServerRollouts, read_weights, release_weights
-from truegold.train.turns.episodes import EnvironmentFaults, Episode, EpisodeRunner, OpenEpisodes, make_runner
+from truegold.train.turns.episodes import EnvironmentFaults, EpisodeRunner, OpenEpisodes, make_runner
 from truegold.verifiers.sandbox.child_process import die_with_process
 from truegold.verifiers.sandbox.errors import TruegoldError
 
@@ -229,7 +230,9 @@ class SamplerChild:
     def _take(self, count: int) -> list[Request] | None:
         """Read what has arrived, take weights where it is time, and return what is sampled next."""
         if not (self.spans or self.waiting or self.episodes or self.arrived or self.is_pausing):
-            self._wait()
+            began = time.monotonic()
+            self.connection.poll(None)
+            self.starved_s += time.monotonic() - began
         while self.connection.poll():
             kind, *arguments = self.connection.recv()
             if kind in ("requests", "episodes"):
@@ -267,14 +270,9 @@ class SamplerChild:
             return [self.waiting.popleft() for _ in range(min(count, len(self.waiting)))]
         requests = self.episodes.take_requests(count)
         for key, episode in self.episodes.take_ended():
-            self.outbox.send("done", key, episode, _episode_versions(episode))
+            segments = episode.dialogue.segments if episode.dialogue is not None else []
+            self.outbox.send("done", key, episode, tuple(chain(*(segment.versions for segment in segments))))
         return requests
-
-    def _wait(self) -> None:
-        """Wait until there is something to do."""
-        began = time.monotonic()
-        self.connection.poll(None)
-        self.starved_s += time.monotonic() - began
 
     def _count_idle_time(self) -> None:
         """Take note of when all episodes begin to wait for their environments, and when they end it."""
@@ -310,9 +308,3 @@ def _versions(spans: list[tuple[int, int]], completion: Completion) -> Versions:
     length = len(completion.token_ids)
     ends = [*(min(first, length) for first, _ in spans[1:]), length]
     return tuple((version, end - first) for (first, version), end in zip(spans, ends, strict=True) if end > first)
-
-
-def _episode_versions(episode: Episode) -> Versions:
-    """Return (version, tokens) of each stretch that was sampled in an episode, in order."""
-    segments = episode.dialogue.segments if episode.dialogue is not None else []
-    return tuple(stretch for segment in segments for stretch in segment.versions)

@@ -19,7 +19,7 @@ from itertools import accumulate, chain
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -143,11 +143,11 @@ class SamplerPool:
     def submit(self, requests: Sequence[Request]) -> None:
         """Hand over a group's requests, whose `sample` tells them apart from all others."""
         check_room([request.prompt for request in requests], self.max_model_len)
-        self._least_busy().submit_requests(requests)
+        self._least_busy().submit("requests", list(requests))
 
     def submit_episodes(self, episodes: Sequence[tuple[int, Episode]], seeded_by: Sequence[object]) -> None:
         """Hand over a group's episodes by their keys; `seeded_by` decides their seeds (`EpisodeRunner.run`)."""
-        self._least_busy().submit_episodes(episodes, seeded_by)
+        self._least_busy().submit("episodes", list(episodes), tuple(seeded_by))
 
     @property
     def faults(self) -> EnvironmentFaults:
@@ -296,15 +296,10 @@ class Sampler:
         self._stream = (sampling, in_flight)
         self._send("stream", sampling, in_flight)
 
-    def submit_requests(self, requests: Sequence[Request]) -> None:
-        """Hand over requests, whose `sample` tells them apart."""
-        self.outstanding += len(requests)
-        self._send("requests", list(requests))
-
-    def submit_episodes(self, episodes: Sequence[tuple[int, Episode]], seeded_by: Sequence[object]) -> None:
-        """Hand over episodes by their keys; `seeded_by` decides their seeds (`EpisodeRunner.run`)."""
-        self.outstanding += len(episodes)
-        self._send("episodes", list(episodes), tuple(seeded_by))
+    def submit(self, kind: Literal["requests", "episodes"], samples: Sequence[object], *arguments: object) -> None:
+        """Hand over requests, whose `sample` tells them apart, or episodes by their keys with what seeds them."""
+        self.outstanding += len(samples)
+        self._send(kind, samples, *arguments)
 
     def take_done(self) -> list[FinishedSample]:
         """Return what has been finished since the last time, without waiting."""

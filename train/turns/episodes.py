@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any
 
-from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, sample_seed
+from truegold.pipeline.engines.base import POLL_S, Completion, Engine, Request, SamplingParams, sample_seed
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.turns.calls import Answer, EnvironmentCalls, describe_error
@@ -91,17 +91,6 @@ class Episode:
         return self.dialogue.turns if self.dialogue is not None else 0
 
 
-class StreamingEngine(Protocol):
-    """What episodes need of an engine."""
-
-    @property
-    def max_model_len(self) -> int:
-        """The longest prompt plus completion, in tokens."""
-
-    def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
-        """Yield each completion as soon as it is finished, as `Engine.stream` does."""
-
-
 @dataclass(frozen=True)
 class EnvironmentFaults:
     """What environments have done wrong beside their episodes, so far."""
@@ -126,7 +115,7 @@ class EnvironmentFaults:
 class EpisodeRunner:
     """Brings episodes to their end on an engine."""
 
-    engine: StreamingEngine
+    engine: Engine
     template: TurnTemplate
     config: TurnsConfig
     make: MakeEnvironment
@@ -325,7 +314,7 @@ class _Closing:
 
 
 def make_runner(
-    engine: StreamingEngine, tokenizer: Any, stop_token_ids: Sequence[int], system: str | None, config: TurnsConfig
+    engine: Engine, tokenizer: Any, stop_token_ids: Sequence[int], system: str | None, config: TurnsConfig
 ) -> EpisodeRunner:
     """Return what plays episodes on an engine, under the tokenizer's chat template and behind the message `system`.
 

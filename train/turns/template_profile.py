@@ -25,6 +25,7 @@ from truegold.verifiers.answers.format import KNOWN_PAIRS
 
 STATED = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 """What of generation_config.json tells how its makers sample."""
+POSITIONS = "max_position_embeddings"
 THOUGHT, ANSWER = "quietly so", "It is seven."
 QUESTION: list[Message] = [{"role": "user", "content": "What is 3+4?"}]
 SYSTEM: Message = {"role": "system", "content": "Be brief."}
@@ -128,17 +129,20 @@ def profile_template(template: TurnTemplate, model: Path) -> TemplateProfile:
     counts = {tag: len(template.tokenizer(tag, add_special_tokens=False)["input_ids"]) for tag in chain(*KNOWN_PAIRS)}
     tags = [pair for pair in KNOWN_PAIRS if all(counts[tag] == 1 for tag in pair)]
     used = [pair for pair in tags if pair[0] in chat_template or pair[1] in chat_template]
+    following = render([*opening, {"role": "assistant", "content": ANSWER}, *QUESTION])
+    stop, bos = template.decode(template.stop_token_ids[:1]), template.tokenizer.bos_token_id
+    longest = _stated_numbers(model / "config.json", (POSITIONS,)).get(POSITIONS)
     return TemplateProfile(
         has_system=render([SYSTEM, *QUESTION]) is not None,
         needs_system=len(opening) > len(QUESTION),
-        keeps_turns=_keeps_turns(template, render, opening, prompt),
+        keeps_turns=following is not None and following.startswith(f"{prompt}{ANSWER}{stop}"),
         keeps_thoughts=thoughts.after_question if thoughts is not None else None,
         keeps_thoughts_in_tool_loops=thoughts.after_tool if thoughts is not None and thoughts.shows_calls else None,
         opens_thought=prompt.rstrip().endswith(tuple(start for start, _ in KNOWN_PAIRS)),
-        doubles_bos=_doubles_bos(template, prompt),
+        doubles_bos=bos is not None and list(template.tokenizer(prompt)["input_ids"][:2]) == [bos, bos],
         think_tags=next(iter([*used, *tags]), None),
         stated_sampling=_stated_numbers(model / "generation_config.json", STATED),
-        max_positions=_max_positions(model / "config.json"),
+        max_positions=None if longest is None else int(longest),
     )
 
 
@@ -201,23 +205,6 @@ def unread_arguments(tokenizer: Any, arguments: Mapping[str, Any]) -> dict[str, 
         return {}
     names = sorted({name.name for tree in trees for name in tree.find_all(nodes.Name) if name.ctx == "load"})
     return {name: names for name in arguments if name not in names}
-
-
-def _keeps_turns(template: TurnTemplate, render: Render, opening: Sequence[Message], prompt: str) -> bool:
-    """Return whether prompt and answer, with the token that ends it, are the beginning of the next prompt."""
-    following = render([*opening, {"role": "assistant", "content": ANSWER}, *QUESTION])
-    stop = template.decode(template.stop_token_ids[:1])
-    return following is not None and following.startswith(f"{prompt}{ANSWER}{stop}")
-
-
-def _doubles_bos(template: TurnTemplate, prompt: str) -> bool:
-    bos = template.tokenizer.bos_token_id
-    return bos is not None and list(template.tokenizer(prompt)["input_ids"][:2]) == [bos, bos]
-
-
-def _max_positions(path: Path) -> int | None:
-    stated = _stated_numbers(path, ("max_position_embeddings",)).get("max_position_embeddings")
-    return None if stated is None else int(stated)
 
 
 def _stated_numbers(path: Path, names: Sequence[str]) -> dict[str, float]:
