@@ -80,7 +80,8 @@ class Feed:
         self._steps = steps
         self._label_right = np.array([1 - (row.get("suspicion") or 0.0) for row in self._pool])
         # Nothing is known of a row without a profile.
-        a, b = ([row.get(name) or 1.0 for row in self._pool] for name in ("posterior_a", "posterior_b"))
+        a = [row.get("posterior_a") or 1.0 for row in self._pool]
+        b = [row.get("posterior_b") or 1.0 for row in self._pool]
         self._easy_first = sorted(range(len(rows)), key=lambda index: -a[index] / (a[index] + b[index]))
         self._posteriors = Posteriors(a, b, group_size)
         self._step = 0
