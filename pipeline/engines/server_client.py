@@ -142,8 +142,7 @@ def _only_choice(reply: dict[str, Any], model: str) -> dict[str, Any]:
     choices = reply.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
         raise Unsound("its reply has not one choice")
-    choice: dict[str, Any] = choices[0]
-    return choice
+    return choices[0]
 
 
 def _token_ids(choice: dict[str, Any], encoder: PromptEncoder | None) -> tuple[int, ...]:

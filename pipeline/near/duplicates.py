@@ -154,8 +154,7 @@ def _mark_beyond_cap(template: Ints, cluster_row: Ints, rank: Ints, cap: int | N
     heads = np.flatnonzero(run_starts(template[founders]))
     within = np.arange(len(founders)) - repeat_over_runs(heads, heads, len(founders))
     beyond[founders[within >= cap]] = True
-    marks: Marks = beyond[cluster_row]
-    return marks
+    return beyond[cluster_row]
 
 
 @dataclass(frozen=True)
@@ -251,5 +250,4 @@ def _find_templates(links: Links, founder: Ints, rank: Ints) -> Ints:
     by_degree = np.empty(len(rank), dtype=np.int64)
     by_degree[np.lexsort((rank, -degree))] = np.arange(len(rank))
     centre, _ = _build_stars(left, right, by_degree)
-    templates: Ints = centre[founder]
-    return templates
+    return centre[founder]

@@ -74,14 +74,12 @@ class TidyPrompts:
     @cached_property
     def filled(self) -> Marks:
         """Which prompts are not empty. Empty ones have keys too, but are copies of nothing."""
-        marks: Marks = (self.texts.str.len_bytes() > 0).to_numpy()
-        return marks
+        return (self.texts.str.len_bytes() > 0).to_numpy()
 
     @cached_property
     def complete(self) -> Marks:
         """Which prompts end as a sentence or a formula does."""
-        marks: Marks = self.texts.str.contains(r"[.?!。？！$)}\]]$").to_numpy()
-        return marks
+        return self.texts.str.contains(r"[.?!。？！$)}\]]$").to_numpy()
 
     def keys(self, tests: pl.Series | None = None, *, case_sensitive: bool = False) -> Hashes:
         """Return a key for each prompt, the same for prompts of one problem.
@@ -92,8 +90,7 @@ class TidyPrompts:
         if tests is not None and tests.null_count() < len(tests):
             with_tests = self.texts + "\0" + tests
             compared = compared.zip_with(tests.is_null(), with_tests)
-        keys: Hashes = compared.hash(seed=7).to_numpy()
-        return keys
+        return compared.hash(seed=7).to_numpy()
 
 
 def tidy_prompts(prompts: pl.Series) -> TidyPrompts:
@@ -206,8 +203,7 @@ def fold_case(lower: pl.Series) -> pl.Series:
 
 def _is_wide(texts: pl.Series) -> Marks:
     """Mark the texts that have characters beyond ASCII."""
-    marks: Marks = (texts.str.len_bytes() != texts.str.len_chars()).to_numpy().copy()
-    return marks
+    return (texts.str.len_bytes() != texts.str.len_chars()).to_numpy().copy()
 
 
 def change_marked(

@@ -199,15 +199,13 @@ class Comparer:
     def count_missing_words(self, left: Ints, right: Ints) -> Floats:
         """Return how many distinct words that carry meaning left[i] has and right[i] has not."""
         shared = self._words[left].multiply(self._words[right])
-        missing: Floats = self._meaningful_words[left] - sum_runs(shared.indptr, self._has_meaning[shared.indices])
-        return missing
+        return self._meaningful_words[left] - sum_runs(shared.indptr, self._has_meaning[shared.indices])
 
     def count_decisive_words(self, left: Ints, right: Ints) -> Floats:
         """Return how many distinct words only one of left[i] and right[i] has, without those that others stand for."""
         shared = self._words[left].multiply(self._words[right])
         both = sum_runs(shared.indptr, self._is_decisive[shared.indices])
-        missing: Floats = self._decisive_words[left] + self._decisive_words[right] - 2 * both
-        return missing
+        return self._decisive_words[left] + self._decisive_words[right] - 2 * both
 
     def share_of_contexts(self, left: Ints, right: Ints) -> Floats:
         """Return the share of the contexts of left[i] that right[i] has; 1 where left[i] has none."""
@@ -258,8 +256,7 @@ class Comparer:
 
 def _divide(top: Floats, bottom: Floats) -> Floats:
     """Return the quotients, 0 where `bottom` is 0."""
-    quotient: Floats = np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
-    return quotient
+    return np.divide(top, bottom, out=np.zeros_like(top), where=bottom > 0)
 
 
 class Relation(IntEnum):
@@ -312,13 +309,11 @@ def same_story_score(measures: Measures, texts: int) -> Floats:
 
 def is_near_copy(measures: Measures) -> Marks:
     """Mark the pairs that have most of their words in common."""
-    marks: Marks = measures.surface >= NEAR_COPY
-    return marks
+    return measures.surface >= NEAR_COPY
 
 
 def _is_replaced(measures: Measures) -> Marks:
-    marks: Marks = np.minimum(measures.only_left, measures.only_right) > REPLACED
-    return marks
+    return np.minimum(measures.only_left, measures.only_right) > REPLACED
 
 
 def relate(measures: Measures, texts: int) -> tuple[npt.NDArray[np.uint8], Floats]:

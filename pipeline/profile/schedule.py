@@ -371,5 +371,4 @@ class _Table:
 def _band_probabilities(known: Beta) -> Array:
     from scipy.special import betainc
 
-    probabilities: Array = np.diff(betainc(known.a, known.b, np.array([0.0, *BOUNDS, 1.0])))
-    return probabilities
+    return np.diff(betainc(known.a, known.b, np.array([0.0, *BOUNDS, 1.0])))

@@ -144,8 +144,7 @@ def pooled_fault(fault: Array, votes: Votes, population: Population, features: A
 
 def _log_odds(probability: Array) -> Array:
     clipped = np.clip(probability, FLOOR, 1.0 - FLOOR)
-    odds: Array = np.log(clipped / (1.0 - clipped))
-    return odds
+    return np.log(clipped / (1.0 - clipped))
 
 
 _WEAK, _STRONG = (grid.ravel() for grid in np.meshgrid(WEAK_SHARES, STRONG_SHARES, indexing="ij"))

@@ -68,14 +68,12 @@ class Ability:
 
     def expected_difficulty(self, features: Array) -> Array:
         """Return the prior's mean for items with these (n, k) features: (n,), in logits."""
-        expected: Array = self.mean + features @ self.weights
-        return expected
+        return self.mean + features @ self.weights
 
 
 def sigmoid(logits: Array) -> Array:
     """Return probabilities. Logits are clipped, so that `exp` never overflows."""
-    probabilities: Array = 1.0 / (1.0 + np.exp(-np.clip(logits, -50.0, 50.0)))
-    return probabilities
+    return 1.0 / (1.0 + np.exp(-np.clip(logits, -50.0, 50.0)))
 
 
 def text_features(problems: Sequence[LabelledProblem]) -> Array:

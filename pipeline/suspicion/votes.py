@@ -330,5 +330,4 @@ def _weights(table: NDArray[np.int32], family: NDArray[np.int32]) -> NDArray[np.
     key = table[:, 0].astype(np.int64) * len(family) + family[table[:, 1]]
     _, inverse = np.unique(key, return_inverse=True)
     drawn = np.bincount(inverse, weights=table[:, 3])[inverse]
-    weights: NDArray[np.float64] = table[:, 3] / (1.0 + (drawn - 1.0) * SAME_SYSTEM)
-    return weights
+    return table[:, 3] / (1.0 + (drawn - 1.0) * SAME_SYSTEM)
