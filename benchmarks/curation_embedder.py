@@ -24,7 +24,7 @@ from curation_decontamination import is_odd, rows
 from curation_names import measure as measure_names
 
 from truegold.pipeline.engines.text_vectors import load_text_encoder
-from truegold.pipeline.near import CorpusBuilder
+from truegold.pipeline.near.corpus import CorpusBuilder
 from truegold.pipeline.near.embedding import Encoder, find_translations, propose
 
 TRANSLATIONS = Path(__file__).parent.parent / "tests" / "data" / "dedup" / "translations.jsonl"

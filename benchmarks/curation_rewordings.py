@@ -30,15 +30,11 @@ from typing import Any
 import numpy as np
 from curation_decontamination import is_odd, rows
 
-from truegold.pipeline.near import (
-    Comparer,
-    Corpus,
-    CorpusBuilder,
-    Cuts,
-    confirm_star_links,
-    find_duplicates,
-    find_links,
-)
+from truegold.pipeline.near.confirmation import Cuts, confirm_star_links
+from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
+from truegold.pipeline.near.duplicates import find_duplicates
+from truegold.pipeline.near.measures import Comparer
+from truegold.pipeline.near.related_pairs import find_links
 from truegold.pipeline.sources.columns import last_boxed
 
 LABELS = Path(__file__).parent.parent / "tests" / "data" / "dedup"

@@ -32,7 +32,9 @@ import numpy as np
 from numpy.typing import NDArray
 from ranking_scores import area_under_roc, average_precision, interval
 
-from truegold.pipeline.suspicion import Assessment, LabelledProblem, Sample, SuspicionTier, VoteCounter, Votes, assess
+from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
+from truegold.pipeline.suspicion.assess import Assessment, SuspicionTier, assess
+from truegold.pipeline.suspicion.votes import VoteCounter, Votes
 
 WEAK, MID = 0.72, 0.88
 """Systems below WEAK are weak, from there to MID middling, by agreement with the labels."""

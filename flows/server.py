@@ -32,7 +32,7 @@ from truegold.verifiers.extras import require
 from truegold.verifiers.sandbox.child_process import die_with_parent
 
 if TYPE_CHECKING:
-    from truegold.pipeline.near import Links, Searcher, ShardRunner
+    from truegold.pipeline.near.related_pairs import Links, Searcher, ShardRunner
 
 STARTUP_SECONDS = 180
 """A server start takes about 20 CPU-seconds, several times that in wall time on a loaded machine."""

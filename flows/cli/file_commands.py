@@ -60,7 +60,7 @@ def dedup(
 ) -> None:
     """Find copies, rewordings and templates among the problems of a file."""
     from truegold.pipeline.dedup.clusters import find_clusters
-    from truegold.pipeline.near import ShardRunner, run_in_threads
+    from truegold.pipeline.near.related_pairs import ShardRunner, run_in_threads
     from truegold.pipeline.problems import ProblemColumns, describe_reading
     from truegold.pipeline.running.disk import disk_errors_reported
 

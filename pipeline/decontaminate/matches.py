@@ -35,18 +35,13 @@ import polars as pl
 
 from truegold.pipeline.config.stages import MatchKind
 from truegold.pipeline.decontaminate.eval_sets import read_eval_set
-from truegold.pipeline.near import (
-    Comparer,
-    Corpus,
-    CorpusBuilder,
-    Relation,
-    confirm_links,
-    describe_pairs,
-    find_links,
-)
 from truegold.pipeline.near.arrays import read_ahead, run_starts
+from truegold.pipeline.near.confirmation import confirm_links
 from truegold.pipeline.near.containment import GramIndex
+from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.embedding import Encoder, add_proposed_links, find_translations, propose
+from truegold.pipeline.near.measures import Comparer, Relation, describe_pairs
+from truegold.pipeline.near.related_pairs import find_links
 from truegold.pipeline.problems import Batch, ProblemColumns, read_problems
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress

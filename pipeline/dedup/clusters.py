@@ -35,21 +35,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from truegold.pipeline.dedup.flags import Conflict, conflict_flag
-from truegold.pipeline.near import (
-    Comparer,
-    Corpus,
-    CorpusBuilder,
-    Duplicates,
-    Relation,
-    ShardRunner,
-    confirm_star_links,
-    describe_pairs,
-    find_duplicates,
-    find_links,
-    run_in_threads,
-)
 from truegold.pipeline.near.arrays import Ints, Marks, map_in_threads, read_ahead
+from truegold.pipeline.near.confirmation import confirm_star_links
+from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
+from truegold.pipeline.near.duplicates import Duplicates, find_duplicates
 from truegold.pipeline.near.exact_copies import shown_gold
+from truegold.pipeline.near.measures import Comparer, Relation, describe_pairs
+from truegold.pipeline.near.related_pairs import ShardRunner, find_links, run_in_threads
 from truegold.pipeline.problems import ProblemColumns, read_problems
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress

@@ -34,21 +34,14 @@ import polars as pl
 from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.copy_table import ExactCopies
 from truegold.pipeline.engines.text_vectors import load_text_encoder
-from truegold.pipeline.near import (
-    Comparer,
-    Corpus,
-    CorpusBuilder,
-    Cuts,
-    Duplicates,
-    Relation,
-    confirm_star_links,
-    describe_pairs,
-    find_duplicates,
-    find_links,
-)
 from truegold.pipeline.near.arrays import Ints, Marks
+from truegold.pipeline.near.confirmation import Cuts, confirm_star_links
+from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
+from truegold.pipeline.near.duplicates import Duplicates, find_duplicates
 from truegold.pipeline.near.embedding import Translations, add_proposed_links, find_translations, propose
 from truegold.pipeline.near.exact_copies import accepted_text
+from truegold.pipeline.near.measures import Comparer, Relation, describe_pairs
+from truegold.pipeline.near.related_pairs import find_links
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.tables.rows import Row, read_rows
 

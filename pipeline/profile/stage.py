@@ -37,8 +37,7 @@ from truegold.pipeline.rates.lengths import propose_max_tokens, right_tokens
 from truegold.pipeline.rates.posterior import PassRates, Prior, fit_prior
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
-from truegold.pipeline.suspicion import Sample
-from truegold.pipeline.suspicion.answer_classes import differ_for_certain, key_of
+from truegold.pipeline.suspicion.answer_classes import Sample, differ_for_certain, key_of
 from truegold.pipeline.suspicion.stage import score_rows
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
 from truegold.pipeline.tables.profile import PROFILE_SCHEMA, ProfileRow

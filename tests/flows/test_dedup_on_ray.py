@@ -35,7 +35,8 @@ import sys
 from pathlib import Path
 from truegold.flows.server import on_ray
 from truegold.pipeline.dedup.clusters import find_clusters
-from truegold.pipeline.near import related_pairs, run_in_threads
+from truegold.pipeline.near import related_pairs
+from truegold.pipeline.near.related_pairs import run_in_threads
 from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.running.progress import NullProgress
 

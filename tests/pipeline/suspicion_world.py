@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from truegold.pipeline.suspicion import LabelledProblem, Sample, VoteCounter, assess
+from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
+from truegold.pipeline.suspicion.assess import assess
+from truegold.pipeline.suspicion.votes import VoteCounter
 
 N_ITEMS = 300
 RATES = {f"s{index:02d}": rate for index, rate in enumerate(np.linspace(0.35, 0.985, 20))}

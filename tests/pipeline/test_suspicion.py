@@ -10,19 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from suspicion_world import N_ITEMS, RATES, assessed, world
 
-from truegold.pipeline.suspicion import LabelledProblem, Sample, SuspicionTier, VoteCounter
 from truegold.pipeline.suspicion.answer_classes import (
     AnswerForm,
+    LabelledProblem,
+    Sample,
     classify,
     differ_for_certain,
     has_open_answer,
     is_cut_short,
     key_of,
 )
-from truegold.pipeline.suspicion.assess import choose_tier, with_neighbours
+from truegold.pipeline.suspicion.assess import SuspicionTier, choose_tier, with_neighbours
 from truegold.pipeline.suspicion.label_posterior import Population, pooled_fault
 from truegold.pipeline.suspicion.rasch_model import fit as fit_ability
-from truegold.pipeline.suspicion.votes import split_by_step
+from truegold.pipeline.suspicion.votes import VoteCounter, split_by_step
 
 
 def mislabeled(rate, rng):

@@ -8,21 +8,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.near import (
-    Comparer,
-    Corpus,
-    CorpusBuilder,
-    Cuts,
-    Duplicates,
-    Relation,
-    confirm_links,
-    confirm_star_links,
-    confirmation,
-    find_duplicates,
-    find_links,
-)
-from truegold.pipeline.near.duplicates import cluster_texts
-from truegold.pipeline.near.related_pairs import Links
+from truegold.pipeline.near import confirmation
+from truegold.pipeline.near.confirmation import Cuts, confirm_links, confirm_star_links
+from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
+from truegold.pipeline.near.duplicates import Duplicates, cluster_texts, find_duplicates
+from truegold.pipeline.near.measures import Comparer, Relation
+from truegold.pipeline.near.related_pairs import Links, find_links
 from truegold.pipeline.running import row_workers
 
 TOM = "Tom has 37 red cars and buys 45 more at the market. How many cars has Tom got in total?"

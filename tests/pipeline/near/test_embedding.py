@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from truegold.pipeline.engines.text_vectors import load_text_encoder
-from truegold.pipeline.near import Comparer, Corpus, CorpusBuilder, Relation, confirm_links, find_links
 from truegold.pipeline.near.arrays import Floats
+from truegold.pipeline.near.confirmation import confirm_links
+from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.embedding import add_proposed_links, find_translations, is_translation, propose
+from truegold.pipeline.near.measures import Comparer, Relation
 from truegold.pipeline.near.problem_text import read_text
+from truegold.pipeline.near.related_pairs import find_links
 from truegold.verifiers import ConfigError, SetupError
 
 ITEMS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.pipeline.near.test_relation import relation
-from truegold.pipeline.near import Relation
+from truegold.pipeline.near.measures import Relation
 from truegold.pipeline.text.person_names import exchange_names
 
 TOM = "Tom has 37 red cars and Peter buys 45 more than Tom. How many cars does Peter buy for his mother?"

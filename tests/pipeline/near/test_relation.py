@@ -7,18 +7,12 @@ import random
 import numpy as np
 import pytest
 
-from truegold.pipeline.near import (
-    Comparer,
-    CorpusBuilder,
-    Cuts,
-    Relation,
-    confirm_links,
-    find_links,
-    related_pairs,
-)
+from truegold.pipeline.near import related_pairs
+from truegold.pipeline.near.confirmation import Cuts, confirm_links
+from truegold.pipeline.near.corpus import CorpusBuilder
 from truegold.pipeline.near.features import FeatureBuilder, Features
-from truegold.pipeline.near.measures import may_relate, relate
-from truegold.pipeline.near.related_pairs import SILENT, Links, bucket_pairs, find_candidates
+from truegold.pipeline.near.measures import Comparer, Relation, may_relate, relate
+from truegold.pipeline.near.related_pairs import SILENT, Links, bucket_pairs, find_candidates, find_links
 
 BACKGROUND = [
     f"{name} {verb} {count} {goods} and {other} of them are {colour}. How many {goods} are not {colour}?"
