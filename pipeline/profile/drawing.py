@@ -34,6 +34,7 @@ from truegold.pipeline.tables.rows import (
     arrow_schema,
     count_rows,
     read_rows,
+    row_reference,
 )
 
 
@@ -356,9 +357,7 @@ class ProfileSamples:
             completion = self._store.read(prompt_digest, sample)
             rows.append(
                 {
-                    "id": row["id"],
-                    "source": row["source"],
-                    "source_row": row["source_row"],
+                    **row_reference(row),
                     "split": row["split"],
                     "sample": sample,
                     "completion": verdict["completion"],

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import Any
+
+import polars as pl
 
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, ProfileSamples, SampleRow, SamplingCost
@@ -42,7 +42,16 @@ from truegold.pipeline.suspicion.stage import score_rows
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
 from truegold.pipeline.tables.profile import PROFILE_SCHEMA, ProfileRow
 from truegold.pipeline.tables.reasons import SUSPECT_GOLD
-from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, count_rows, dump_json, read_rows, read_table
+from truegold.pipeline.tables.rows import (
+    ROW_SCHEMA,
+    Row,
+    TableWriter,
+    count_rows,
+    dump_json,
+    read_rows,
+    read_table,
+    row_reference,
+)
 from truegold.verifiers import InputError, Item, Reason, gold_response, judges_solutions, resolve
 from truegold.verifiers.rates import wilson_interval
 from truegold.verifiers.running.batch import verify_one
@@ -64,8 +73,6 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     scratch = out_dir / SCRATCH
     source = sample_source(config.engine, config.chat, inputs.get("model"))
     identity = sampling_identity(config.sampling_settings(), config.engine, source, inputs.get("model"), scratch)
-    same_samples = (config.first_samples or config.samples) >= config.samples
-    totals = {"train": PassRateTotals(same_samples), "heldout": PassRateTotals()}
     rows_in = count_rows(inputs["rows"])
     with (
         closing(SampleStore(inputs.get(STORE, scratch / "samples"), identity)) as store,
@@ -93,7 +100,6 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
                 samples.write(sample)
             profiles.write(summary)
             profiled_rows.write(row)
-            totals[row["split"]].add(summary, row_samples)
             if row["split"] != "heldout" and is_suspect(summary, config.suspect_agreement):
                 _flag(row, summary, flags, ledger)
     if rows_in and ledger.counts.get(f"drop:{TOO_LONG}") == rows_in:
@@ -106,7 +112,11 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     if "earlier" in inputs:
         votes = chain(_read_votes(inputs["earlier"], step=0), votes)
     _, suspicion = score_rows(out_dir / "rows.parquet", votes, 1, out_dir, by_source_id=False)
-    facts = {split: split_totals.facts() for split, split_totals in totals.items()}
+    same_samples = (config.first_samples or config.samples) >= config.samples
+    facts = {
+        split: _split_facts(out_dir, split, same_samples=same_samples or split == "heldout")
+        for split in ("train", "heldout")
+    }
     facts["suspicion"] = {"expected_faulty": suspicion["expected_faulty"], "rows": suspicion["items_with_samples"]}
     facts["sampling"] = _sampling_facts(schedule, sampling.cost, prior)
     seconds = round(time.monotonic() - started, 1)
@@ -174,9 +184,7 @@ def summarise(row: Row, samples: Sequence[SampleRow], prior: PassRates | None) -
     clusters = _answer_clusters(row, samples)
     answer, votes = max(clusters, key=lambda cluster: cluster[1], default=(None, 0))
     return {
-        "id": row["id"],
-        "source": row["source"],
-        "source_row": row["source_row"],
+        **row_reference(row),
         "split": row["split"],
         "n": len(samples),
         "judged": len(scores),
@@ -263,83 +271,52 @@ def _answer_clusters(row: Row, samples: Sequence[SampleRow]) -> list[tuple[str, 
     return answer_clusters([s["extracted"] for s in samples if s["extracted"] is not None], same)
 
 
-@dataclass
-class PassRateTotals:
-    """Running totals over the problems of one split."""
+def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, Any]:
+    """Return what is known of the problems of one split, by the tables in `out_dir`.
 
-    same_samples: bool = True
-    """Whether all problems got as many samples. Else observed pass rates are biased: posterior means count."""
-    problems: int = 0
-    judged: int = 0
-    """Problems with a pass rate."""
-    rates: float = 0.0
-    """The sum of their pass rates."""
-    never: int = 0
-    always: int = 0
-    unjudged_samples: int = 0
-    timeouts: int = 0
-    """Samples whose verifier hit its deadline."""
-    truncated: float = 0.0
-    """The sum of the problems' shares of truncated samples."""
-    repeating: float = 0.0
-    """The sum of their shares of samples that ended in a loop."""
-    decisions: Counter[str] = field(default_factory=Counter)
-    spent: dict[str, Counter[str]] = field(default_factory=dict)
-    """The problems, samples and tokens of each decision."""
-    right_lengths: Counter[int] = field(default_factory=Counter)
-    """The tokens of the samples that pass and end by themselves."""
-    lengths: Counter[int] = field(default_factory=Counter)
-    """The tokens of all samples."""
+    same_samples: whether all problems got as many samples. Else observed pass rates are biased: posterior means count.
+    """
+    problems = pl.read_parquet(out_dir / "profile.parquet").filter(split=split)
+    judged = problems.filter(pl.col("pass_rate").is_not_null())
+    observed, known = judged["pass_rate"], judged["posterior_a"] / (judged["posterior_a"] + judged["posterior_b"])
+    decided = dict(judged["decision"].drop_nulls().value_counts().iter_rows())
+    tokens = (pl.col("tokens_mean") * pl.col("n")).round().cast(pl.Int64)
+    spent = problems.group_by(pl.col("decision").fill_null("undecided")).agg(
+        problems=pl.len(), samples=pl.col("n").sum().cast(pl.Int64), tokens=tokens.sum()
+    )
+    spent_by = {name: amounts for name, *amounts in spent.iter_rows()}
+    is_right = (pl.col("score") == 1.0) & (pl.col("finish_reason") == "stop")
+    samples = (
+        pl.scan_parquet(out_dir / "samples.parquet")
+        .filter(split=split)
+        .select("reason", length=pl.col("token_ids").list.len(), is_right=is_right.fill_null(value=False))
+        .collect(engine="streaming")
+    )
+    lengths = samples["length"].cast(pl.Int64)
+    right_lengths = dict(lengths.filter(samples["is_right"]).value_counts().iter_rows())
+    limit = propose_max_tokens(right_lengths)
+    beyond = None if limit is None or not lengths.sum() else int((lengths - limit).clip(0).sum()) / int(lengths.sum())
+    return {
+        "problems": problems.height,
+        "mean_pass_rate": _rounded(observed if same_samples else known.fill_null(observed)),
+        "never_passed": int((observed == 0).sum()),
+        "always_passed": int((observed == 1).sum()),
+        "unjudged_samples": int((problems["n"] - problems["judged"]).sum()),
+        "timeouts": int((samples["reason"] == str(Reason.TIMEOUT)).sum()),
+        "truncated": _rounded(problems["truncated"]),
+        "repeating": _rounded(problems["repeating"]),
+        "decisions": {str(band): decided[band] for band in PassRateBand if band in decided},
+        "spent": {
+            str(name): dict(zip(("problems", "samples", "tokens"), spent_by[name], strict=True))
+            for name in (*PassRateBand, "undecided")
+            if name in spent_by
+        },
+        "right_tokens": right_tokens(right_lengths),
+        "proposed_max_tokens": limit,
+        "tokens_beyond": None if beyond is None else round(beyond, 4),
+    }
 
-    def add(self, summary: ProfileRow, samples: Sequence[SampleRow]) -> None:
-        """Count one problem with its samples."""
-        self.problems += 1
-        self.timeouts += sum(sample["reason"] == Reason.TIMEOUT for sample in samples)
-        self.unjudged_samples += summary["n"] - summary["judged"]
-        self.truncated += summary["truncated"]
-        self.repeating += summary["repeating"]
-        decision = summary["decision"] or "undecided"
-        tokens = sum(len(sample["token_ids"]) for sample in samples)
-        self.spent.setdefault(decision, Counter()).update(problems=1, samples=len(samples), tokens=tokens)
-        self.lengths.update(len(sample["token_ids"]) for sample in samples)
-        self.right_lengths.update(
-            len(sample["token_ids"])
-            for sample in samples
-            if sample["score"] == 1.0 and sample["finish_reason"] == "stop"
-        )
-        rate = summary["pass_rate"]
-        if rate is not None:
-            self.judged += 1
-            a, b = summary["posterior_a"], summary["posterior_b"]
-            self.rates += rate if self.same_samples or a is None or b is None else a / (a + b)
-            self.decisions[summary["decision"] or "undecided"] += 1
-            self.never += rate == 0
-            self.always += rate == 1
 
-    def facts(self) -> dict[str, object]:
-        """Return the totals as the stage reports them."""
-        proposed = propose_max_tokens(self.right_lengths)
-        return {
-            "problems": self.problems,
-            "mean_pass_rate": round(self.rates / self.judged, 4) if self.judged else None,
-            "never_passed": self.never,
-            "always_passed": self.always,
-            "unjudged_samples": self.unjudged_samples,
-            "timeouts": self.timeouts,
-            "truncated": round(self.truncated / self.problems, 4) if self.problems else None,
-            "repeating": round(self.repeating / self.problems, 4) if self.problems else None,
-            "decisions": {
-                str(decision): self.decisions[decision] for decision in PassRateBand if self.decisions[decision]
-            },
-            "spent": {str(name): dict(self.spent[name]) for name in (*PassRateBand, "undecided") if name in self.spent},
-            "right_tokens": right_tokens(self.right_lengths),
-            "proposed_max_tokens": proposed,
-            "tokens_beyond": self._tokens_beyond(proposed),
-        }
-
-    def _tokens_beyond(self, limit: int | None) -> float | None:
-        """Return the share of all tokens that lie beyond a limit."""
-        tokens = sum(length * count for length, count in self.lengths.items())
-        if limit is None or not tokens:
-            return None
-        return round(sum((length - limit) * n for length, n in self.lengths.items() if length > limit) / tokens, 4)
+def _rounded(values: pl.Series) -> float | None:
+    """Return the mean of the values, None where there are none."""
+    return round(math.fsum(values) / len(values), 4) if len(values) else None
