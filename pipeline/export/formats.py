@@ -111,16 +111,18 @@ def _schema(**columns: Any) -> type[BaseModel]:
     return create_model("Record", __config__=ConfigDict(strict=True, extra="allow"), **fields)
 
 
-@dataclass(frozen=True)
+Record = Callable[[ExportRow, int], Mapping[str, Any]]
+"""A function from a row and its number in the split to its record."""
+
+
+@dataclass
 class Format:
-    """One format."""
+    """One format; the decorator of the function that makes its records."""
 
     name: str
     title: str
     """Who reads it, in a few words."""
     suffix: Literal["parquet", "jsonl"]
-    record: Callable[[ExportRow, int], Mapping[str, Any]]
-    """A function from a row and its number in the split to its record."""
     schema: type[BaseModel]
     """What the target's documentation and code say that a record has."""
     package: str | None = None
@@ -131,6 +133,17 @@ class Format:
     """Further files to write, such as the trainer's reward function, and the files in `companions/` with their text."""
     data_dir: str = ""
     """The folder of the splits within the exported one."""
+    record: Record = field(init=False)
+
+    def __call__(self, record: Record) -> Record:
+        """List the format, whose records this function makes."""
+        self.record = record
+        FORMATS[self.name] = self
+        return record
+
+
+FORMATS: dict[str, Format] = {}
+"""Every format by its name."""
 
 
 @contextmanager
@@ -152,6 +165,17 @@ def load_with_datasets(path: Path) -> int:
 TRL_SCHEMA = _schema(prompt=PROMPT, solution=str, answer=str, id=str, verifier=str, verifier_args=str)
 
 
+def load_with_trl(path: Path) -> int:
+    """Load a split as TRL's scripts do, and see that its trainers take it for conversations."""
+    from trl import is_conversational
+
+    with dataset_of(path) as dataset:
+        if len(dataset) and not is_conversational(dataset[0]):
+            raise ValueError("TRL does not take the prompts for conversations")
+        return len(dataset)
+
+
+@Format("trl", "TRL's GRPOTrainer", "parquet", TRL_SCHEMA, "trl", load_with_trl)
 def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """Return a conversation and columns that every reward function gets as lists.
 
@@ -174,16 +198,6 @@ def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-def load_with_trl(path: Path) -> int:
-    """Load a split as TRL's scripts do, and see that its trainers take it for conversations."""
-    from trl import is_conversational
-
-    with dataset_of(path) as dataset:
-        if len(dataset) and not is_conversational(dataset[0]):
-            raise ValueError("TRL does not take the prompts for conversations")
-        return len(dataset)
-
-
 VERL_SCHEMA = _schema(
     data_source=str,
     prompt=list[Message],
@@ -193,6 +207,24 @@ VERL_SCHEMA = _schema(
 )
 
 
+def load_with_verl(path: Path) -> int:
+    """Read a split by verl's own dataset class, row by row."""
+    from omegaconf import OmegaConf
+    from verl.utils.dataset.rl_dataset import RLHFDataset
+
+    # A tokenizer is asked for the lengths of prompts alone, which are not looked at here.
+    settings = OmegaConf.create({"filter_overlong_prompts": False, "cache_dir": str(path.parent / ".verl")})
+    loaded = RLHFDataset(str(path), None, settings)
+    for index in range(len(loaded)):
+        record = loaded[index]
+        if not record["raw_prompt"] or not isinstance(record["reward_model"]["ground_truth"], str):
+            raise ValueError(f"verl reads no prompt or no ground truth in row {index + 1}")
+    return len(loaded)
+
+
+@Format(
+    "verl", "verl", "parquet", VERL_SCHEMA, "verl", load_with_verl, {"compute_score.py": "verl_compute_score.py.txt"}
+)
 def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """Return a conversation, a ground truth and a struct of further information.
 
@@ -221,24 +253,30 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-def load_with_verl(path: Path) -> int:
-    """Read a split by verl's own dataset class, row by row."""
-    from omegaconf import OmegaConf
-    from verl.utils.dataset.rl_dataset import RLHFDataset
-
-    # A tokenizer is asked for the lengths of prompts alone, which are not looked at here.
-    settings = OmegaConf.create({"filter_overlong_prompts": False, "cache_dir": str(path.parent / ".verl")})
-    loaded = RLHFDataset(str(path), None, settings)
-    for index in range(len(loaded)):
-        record = loaded[index]
-        if not record["raw_prompt"] or not isinstance(record["reward_model"]["ground_truth"], str):
-            raise ValueError(f"verl reads no prompt or no ground truth in row {index + 1}")
-    return len(loaded)
-
-
 OPENRLHF_SCHEMA = _schema(input=PROMPT, label=str, datasource=str)
 
 
+def load_with_openrlhf(path: Path) -> int:
+    """Read a split by OpenRLHF's own dataset class."""
+    from openrlhf.datasets.prompts_dataset import PromptDataset
+
+    keys = {"input_key": "input", "label_key": "label", "apply_chat_template": False}
+    # Releases before 0.11 have these settings at their root.
+    arguments = SimpleNamespace(data=SimpleNamespace(**keys), **keys)
+    strategy = SimpleNamespace(args=arguments, is_rank_0=lambda: False)
+    with dataset_of(path) as dataset:
+        return len(PromptDataset(dataset, None, strategy))
+
+
+@Format(
+    "openrlhf",
+    "OpenRLHF",
+    "jsonl",
+    OPENRLHF_SCHEMA,
+    "openrlhf",
+    load_with_openrlhf,
+    {"reward_func.py": "openrlhf_reward_func.py.txt"},
+)
 def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """Return an input, a label and a data source.
 
@@ -260,18 +298,6 @@ def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-def load_with_openrlhf(path: Path) -> int:
-    """Read a split by OpenRLHF's own dataset class."""
-    from openrlhf.datasets.prompts_dataset import PromptDataset
-
-    keys = {"input_key": "input", "label_key": "label", "apply_chat_template": False}
-    # Releases before 0.11 have these settings at their root.
-    arguments = SimpleNamespace(data=SimpleNamespace(**keys), **keys)
-    strategy = SimpleNamespace(args=arguments, is_rank_0=lambda: False)
-    with dataset_of(path) as dataset:
-        return len(PromptDataset(dataset, None, strategy))
-
-
 OPEN_INSTRUCT_VERIFIERS = {"math": "math", "numeric": "math", "exact": "string_matcher"}
 """What open-instruct calls a verifier that judges the same kind of answers."""
 
@@ -279,6 +305,7 @@ OPEN_INSTRUCT_VERIFIERS = {"math": "math", "numeric": "math", "exact": "string_m
 OPEN_INSTRUCT_SCHEMA = _schema(messages=list[Message], ground_truth=str | list[str], dataset=str | list[str])
 
 
+@Format("open-instruct", "open-instruct's RLVR", "parquet", OPEN_INSTRUCT_SCHEMA, "datasets", load_with_datasets)
 def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """Return messages, a ground truth and the name of who verifies it; the last two are lists of one in every row.
 
@@ -300,35 +327,41 @@ def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-PLAIN_SCHEMA = _schema(
-    id=str,
-    prompt=str,
-    gold=str | None,
-    golds=list[str],
-    verifier=str,
-    verifier_args=str,
-    license=str | None,
-    origin=str,
-)
-
-
-def make_plain_record(row: ExportRow, index: int) -> Mapping[str, Any]:
-    """Return the canonical row as it is, with licence, origin and flags in columns.
-
-    {"prompt": "Natalia sold ...", "gold": "72", "golds": ["72"], "verifier": "math", ..., "truegold": "{...}"}
-    """
-    return {
-        **row.row,
-        "golds": list(row.golds),
-        **row.provenance._asdict(),
-        "flags": list(row.flags),
-        "truegold": row.carried,
-    }
-
-
 TASKSET_SCHEMA = _schema(id=str, prompt=PROMPT, gold=str | None, verifier=str, verifier_args=str)
 
 
+def load_with_verifiers(path: Path) -> int:
+    """Load the package's taskset by verifiers' own loader, and count the tasks of the split."""
+    from verifiers.v1.utils.loaders import load_taskset, taskset_config_type
+
+    name = path.parent.name
+    sys.path.insert(0, str(path.parents[1]))
+    try:
+        config = taskset_config_type(name)(id=name, split=path.stem)
+        return sum(1 for _ in load_taskset(config))
+    finally:
+        sys.path.remove(str(path.parents[1]))
+        for module in [module for module in sys.modules if module.partition(".")[0] == name]:
+            del sys.modules[module]
+
+
+_PACKAGE = {
+    "pyproject.toml": "taskset_pyproject.toml.txt",
+    "$NAME/__init__.py": "taskset_init.py.txt",
+    "$NAME/taskset.py": "taskset.py.txt",
+}
+
+
+@Format(
+    "verifiers",
+    "Prime Intellect's verifiers and prime-rl",
+    "jsonl",
+    TASKSET_SCHEMA,
+    "verifiers",
+    load_with_verifiers,
+    _PACKAGE,
+    "$NAME",
+)
 def make_taskset_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """Return a task's data, a line of `NAME/train.jsonl` in a small package that has its taskset and its reward.
 
@@ -350,24 +383,17 @@ def make_taskset_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-def load_with_verifiers(path: Path) -> int:
-    """Load the package's taskset by verifiers' own loader, and count the tasks of the split."""
-    from verifiers.v1.utils.loaders import load_taskset, taskset_config_type
-
-    name = path.parent.name
-    sys.path.insert(0, str(path.parents[1]))
-    try:
-        config = taskset_config_type(name)(id=name, split=path.stem)
-        return sum(1 for _ in load_taskset(config))
-    finally:
-        sys.path.remove(str(path.parents[1]))
-        for module in [module for module in sys.modules if module.partition(".")[0] == name]:
-            del sys.modules[module]
-
-
 INSPECT_SCHEMA = _schema(input=PROMPT, target=str | list[str], id=str, metadata=dict[str, Any])
 
 
+def load_with_inspect(path: Path) -> int:
+    """Read a split by inspect's own reader of samples."""
+    from inspect_ai.dataset import json_dataset
+
+    return len(json_dataset(str(path)))
+
+
+@Format("inspect", "inspect", "jsonl", INSPECT_SCHEMA, "inspect_ai", load_with_inspect)
 def make_inspect_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """Return a sample, whose target may be several accepted answers.
 
@@ -385,16 +411,10 @@ def make_inspect_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-def load_with_inspect(path: Path) -> int:
-    """Read a split by inspect's own reader of samples."""
-    from inspect_ai.dataset import json_dataset
-
-    return len(json_dataset(str(path)))
-
-
 NEMO_GYM_SCHEMA = _schema(responses_create_params=_schema(input=PROMPT), question=str, expected_answer=str)
 
 
+@Format("nemo-gym", "NeMo-Gym", "jsonl", NEMO_GYM_SCHEMA)
 def make_nemo_gym_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """Return a request to the Responses API, with what the resources server verifies by.
 
@@ -414,62 +434,28 @@ def make_nemo_gym_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-_PACKAGE = {
-    "pyproject.toml": "taskset_pyproject.toml.txt",
-    "$NAME/__init__.py": "taskset_init.py.txt",
-    "$NAME/taskset.py": "taskset.py.txt",
-}
+PLAIN_SCHEMA = _schema(
+    id=str,
+    prompt=str,
+    gold=str | None,
+    golds=list[str],
+    verifier=str,
+    verifier_args=str,
+    license=str | None,
+    origin=str,
+)
 
 
-FORMATS: dict[str, Format] = {
-    form.name: form
-    for form in (
-        Format("trl", "TRL's GRPOTrainer", "parquet", make_trl_record, TRL_SCHEMA, "trl", load_with_trl),
-        Format(
-            "verl",
-            "verl",
-            "parquet",
-            make_verl_record,
-            VERL_SCHEMA,
-            "verl",
-            load_with_verl,
-            {"compute_score.py": "verl_compute_score.py.txt"},
-        ),
-        Format(
-            "openrlhf",
-            "OpenRLHF",
-            "jsonl",
-            make_openrlhf_record,
-            OPENRLHF_SCHEMA,
-            "openrlhf",
-            load_with_openrlhf,
-            {"reward_func.py": "openrlhf_reward_func.py.txt"},
-        ),
-        Format(
-            "open-instruct",
-            "open-instruct's RLVR",
-            "parquet",
-            make_open_instruct_record,
-            OPEN_INSTRUCT_SCHEMA,
-            "datasets",
-            load_with_datasets,
-        ),
-        Format(
-            "verifiers",
-            "Prime Intellect's verifiers and prime-rl",
-            "jsonl",
-            make_taskset_record,
-            TASKSET_SCHEMA,
-            "verifiers",
-            load_with_verifiers,
-            _PACKAGE,
-            "$NAME",
-        ),
-        Format("inspect", "inspect", "jsonl", make_inspect_record, INSPECT_SCHEMA, "inspect_ai", load_with_inspect),
-        Format("nemo-gym", "NeMo-Gym", "jsonl", make_nemo_gym_record, NEMO_GYM_SCHEMA),
-        Format(
-            "hf", "Hugging Face datasets", "parquet", make_plain_record, PLAIN_SCHEMA, "datasets", load_with_datasets
-        ),
-    )
-}
-"""Every format by its name."""
+@Format("hf", "Hugging Face datasets", "parquet", PLAIN_SCHEMA, "datasets", load_with_datasets)
+def make_plain_record(row: ExportRow, index: int) -> Mapping[str, Any]:
+    """Return the canonical row as it is, with licence, origin and flags in columns.
+
+    {"prompt": "Natalia sold ...", "gold": "72", "golds": ["72"], "verifier": "math", ..., "truegold": "{...}"}
+    """
+    return {
+        **row.row,
+        "golds": list(row.golds),
+        **row.provenance._asdict(),
+        "flags": list(row.flags),
+        "truegold": row.carried,
+    }
