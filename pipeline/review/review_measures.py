@@ -26,6 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from operator import eq
+from pathlib import Path
 
 import polars as pl
 
@@ -38,7 +39,7 @@ from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
 from truegold.pipeline.tables.rows import KEY, RowKey, row_key
 from truegold.pipeline.tables.run_files import HELD_REASONS
-from truegold.pipeline.text.shown_text import visible
+from truegold.pipeline.text.templates import templates_in
 from truegold.verifiers.rates import wilson_interval
 
 
@@ -178,45 +179,18 @@ def count_waiting(run: ReviewedRun) -> Counter[str]:
 
 def status_lines(run: ReviewedRun) -> Iterator[str]:
     """Yield what was decided, what waits, how often flags were right, and how far reviewers agree."""
-    decisions = load_decisions(run.folder)
-    review = run.weigh()
-    waiting = count_waiting(run)
-    reasons = ", ".join(f"{visible(reason)} {count:,}" for reason, count in waiting.most_common())
-    yield f"waiting   {waiting.total():,} rows{f': {reasons}' if reasons else ''}"
-    decided = Counter(str(agreed.kind) for agreed in review.agreed.values())
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in decided.most_common())
-    yield f"decided   {decided.total():,} rows{f': {kinds}' if kinds else ''}"
-    disagree = sum(standing.disagree for standing in review.standings.values())
-    stale = sum(bool(standing.stale) for standing in review.standings.values())
-    gone = len(decisions.keys() - {key[0] for key in review.standings})
-    if disagree:
-        yield f"disputed  {disagree:,} rows, about which reviewers disagree"
-    if stale or gone:
-        yield f"stale     {stale:,} rows that have changed since, {gone:,} that are not in the data any more"
-    yield from map(_agreement_line, measure_agreement(decisions))
-    measured = measure_flags(run.decided_flags(decisions), review.agreed, review.conflicts)
-    if measured:
-        yield ""
-        yield f"{'flag':<28} {'right of decided':<28} {'of these, at random':<28} {'now':<8} by random draws"
-    yield from map(_precision_line, measured)
-
-
-def _agreement_line(agreement: Agreement) -> str:
-    kappa = "no kappa: one and the same word" if agreement.kappa is None else f"kappa {agreement.kappa:.2f}"
-    names = " and ".join(map(visible, agreement.reviewers))
-    blind = "blind" if agreement.blind else "not blind"
-    return f"agreement {names}: {agreement.agreed} of {agreement.pairs} rows, {kappa} ({blind})"
-
-
-def _precision_line(entry: FlagPrecision) -> str:
-    tier = entry.tier(SettleConfig().min_decisions)
-    tiers = {None: f"needs {SettleConfig().min_decisions} rows", True: "blocks", False: "advises"}
-    seen = _share(entry.right, entry.decided, entry.low, entry.high)
-    drawn = _share(entry.random_right, entry.random_decided, entry.random_low, entry.random_high)
-    return f"{visible(entry.reason):<28} {seen:<28} {drawn:<28} {tiers[entry.blocks]:<8} {tiers[tier]}"
-
-
-def _share(right: int, decided: int, low: float | None, high: float | None) -> str:
-    if low is None or high is None:
-        return "none"
-    return f"{right} of {decided}, {right / decided:.2f} [{low:.2f}, {high:.2f}]"
+    decisions, review = load_decisions(run.folder), run.weigh()
+    min_decisions = SettleConfig().min_decisions
+    text = templates_in(Path(__file__).parent).get_template("status.txt.jinja")
+    lines = text.render(
+        waiting=count_waiting(run),
+        decided=Counter(str(agreed.kind) for agreed in review.agreed.values()),
+        disagree=sum(standing.disagree for standing in review.standings.values()),
+        stale=sum(bool(standing.stale) for standing in review.standings.values()),
+        gone=len(decisions.keys() - {key[0] for key in review.standings}),
+        agreements=measure_agreement(decisions),
+        measured=measure_flags(run.decided_flags(decisions), review.agreed, review.conflicts),
+        tiers={None: f"needs {min_decisions} rows", True: "blocks", False: "advises"},
+        min_decisions=min_decisions,
+    )
+    yield from lines.rstrip("\n").split("\n")
