@@ -42,8 +42,7 @@ def main() -> None:
     """Answer requests until the parent hangs up."""
     with Conversation() as conversation:
         requests = conversation.requests()
-        hello = next(requests, None)
-        if hello is None:
+        if (hello := next(requests, None)) is None:
             return
         sys.path[:] = hello["path"]
         try:
@@ -191,8 +190,7 @@ def _descendants_cpu_s(pid: int) -> list[float]:
     cpu_s = []
     for listing in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in _read(listing).split():
-            fields = _read(Path(f"/proc/{child}/stat")).rpartition(")")[2].split()
-            if fields:
+            if fields := _read(Path(f"/proc/{child}/stat")).rpartition(")")[2].split():
                 # These are user and system time, of the process and of the children that it waited for.
                 ticks = sum(map(int, fields[11:15]))
                 cpu_s += [ticks / os.sysconf("SC_CLK_TCK"), *_descendants_cpu_s(int(child))]

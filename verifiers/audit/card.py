@@ -155,15 +155,13 @@ def _rate_lines(report: AuditReport) -> Iterator[str]:
 
 
 def _youden_line(report: AuditReport) -> str:
-    youden = report.youden
-    if youden is None:
+    if (youden := report.youden) is None:
         return "Youden's J: not known, since right or wrong answers were not judged."
     return f"Youden's J {youden.j:.3f} ({youden.low:.3f} – {youden.high:.3f}). {youden.meaning}"
 
 
 def _rule_lines(counts: Sequence[RuleCount]) -> Iterator[str]:
-    wrong = sorted((c for c in counts if c.rate.errors or c.rate.undecided), key=lambda c: -c.rate.errors)
-    if wrong:
+    if wrong := sorted((c for c in counts if c.rate.errors or c.rate.undecided), key=lambda c: -c.rate.errors):
         rows = [[code(c.rule), _share(c.rate), _interval(c.rate), *_counts(c.rate)] for c in wrong]
         yield from _table(["rule", "rate", "95 % interval", "errors", "judged", "not judged"], rows)
     clean = [c for c in counts if c not in wrong]
@@ -211,11 +209,9 @@ def _failure_lines(report: AuditReport) -> Iterator[str]:
 def _limits(card: Card) -> Iterator[str]:
     report = card.report
     yield "The answers were made by rules from gold answers. What a model under training writes differs; sample it."
-    other = report.kinds.get("other", 0)
-    if other:
+    if other := report.kinds.get("other", 0):
         yield f"{other} of {report.audited} golds have no form that the rules know: they have no rewrites or edits."
-    failed = report.identity.rate.errors + report.identity.rate.undecided
-    if failed:
+    if failed := report.identity.rate.errors + report.identity.rate.undecided:
         yield f"{failed} golds did not pass themselves: nothing else was tried with them."
     if report.undecided:
         reasons = ", ".join(f"{count} {_plain(reason)}" for reason, count in report.undecided.most_common())

@@ -275,8 +275,7 @@ def _result(name: str, findings: Iterator[str] | None) -> CheckResult:
         if name == TELLS_APART:
             return CheckResult(name, None, "not checked: no answer was refused, whatever the gold")
         return CheckResult(name, None, "not checked: no gold fits it; give it golds it is made for")
-    listed = list(findings)
-    if not listed:
+    if not (listed := list(findings)):
         return CheckResult(name, True, "kept")
     more = f", {len(listed)} findings" if len(listed) > 1 else ""
     return CheckResult(name, False, f"broken{more}", tuple(listed[:MAX_SHOWN]))

@@ -49,8 +49,7 @@ _RELATION = re.compile(r"(\\leq?|\\geq?|[<>≤≥])(?![a-zA-Z])")
 
 def form_of(gold: str) -> forms.Form | None:
     """The form of `gold`, or None where none certainly fits."""
-    text = gold.strip()
-    if not text or len(text) > MAX_GOLD_CHARS:
+    if not (text := gold.strip()) or len(text) > MAX_GOLD_CHARS:
         return None
     plain = re.sub(r"\\left(?=[(\[\\])|\\right(?=[)\]\\])", "", text)
     # Blanks mean nothing between mathematical symbols, except that one ends a command: `\pi r`.
@@ -82,8 +81,7 @@ def _rational(text: str, tight: str) -> forms.Rational | None:
 
 def _irrational(text: str, tight: str) -> forms.Irrational | None:
     """A multiple of pi or of a root that is irrational."""
-    match = _IRRATIONAL.fullmatch(tight)
-    if match is None:
+    if (match := _IRRATIONAL.fullmatch(tight)) is None:
         return None
     symbol, bottom = match[3] or match[6], int(match[7] or 1)
     top = match[2] if match[3] else match[5]
@@ -158,8 +156,7 @@ def _list(text: str, tight: str) -> forms.Collection | None:
 
 
 def _bracketed(text: str, tight: str) -> forms.Pair | forms.Interval | None:
-    match = _BRACKETS.fullmatch(tight)
-    if match is None or _GROUPS.search(tight):
+    if (match := _BRACKETS.fullmatch(tight)) is None or _GROUPS.search(tight):
         return None
     if interval := _interval(text, *match.groups()):
         return interval
@@ -216,8 +213,7 @@ def _plus_minus(text: str, tight: str) -> forms.PlusMinus | None:
 
 
 def _matrix(text: str, tight: str) -> forms.MatrixForm | None:
-    match = re.fullmatch(r"(?s)\\begin\{([pb]matrix)\}(.+)\\end\{\1\}", tight)
-    if match is None:
+    if (match := re.fullmatch(r"(?s)\\begin\{([pb]matrix)\}(.+)\\end\{\1\}", tight)) is None:
         return None
     cells = [row.split("&") for row in match[2].removesuffix("\\\\").split("\\\\")]
     rows = tuple(tuple(value for cell in row if (value := scalar_of(cell))) for row in cells)
@@ -245,8 +241,7 @@ def _measured(text: str, tight: str) -> forms.Form | None:
 
 
 def _equation(text: str, tight: str) -> forms.Equation | None:
-    match = re.fullmatch(r"([a-zA-Z])=([^=<>]+)", tight)
-    if match is None:
+    if (match := re.fullmatch(r"([a-zA-Z])=([^=<>]+)", tight)) is None:
         return None
     right: forms.Scalar | forms.Sum | None = scalar_of(match[2])
     if right is None and match[1] == "y" and "y" not in match[2]:

@@ -94,8 +94,7 @@ def _group_digits(separator: str) -> Maker:
 
 def _spell_scientific(form: forms.Rational) -> list[str]:
     exponent = len(str(abs(form.value))) - 1
-    short = forms.exact_decimal(form.value / 10**exponent)
-    if short is None or abs(form.value) < 10_000:
+    if (short := forms.exact_decimal(form.value / 10**exponent)) is None or abs(form.value) < 10_000:
         return []
     return [*(f"{short} {times} 10^{{{exponent}}}" for times in ("\\times", "\\cdot")), f"{short}e{exponent}"]
 

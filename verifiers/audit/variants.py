@@ -99,8 +99,7 @@ def wrong_answer(gold: str) -> str | None:
 
 def make_variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
     """Yield every text that a rule makes of `gold`, each text once; none where its form is not certain."""
-    form = form_of(gold)
-    if form is None:
+    if (form := form_of(gold)) is None:
         return
     seen = {form.text}
     for rule in rules:

@@ -419,8 +419,7 @@ def _declared(part: str, several: bool) -> Committed | None:
         return _in_json(part) or _announced(part) or _bare(part)
     if boxes.text is not None:
         behind = part[boxes.end :]
-        taken_back = retraction(behind.partition("\n\n")[0], boxes.text)
-        if taken_back or is_withdrawn(behind):
+        if (taken_back := retraction(behind.partition("\n\n")[0], boxes.text)) or is_withdrawn(behind):
             return _committed(taken_back, "phrase")
         return _after_box(part, boxes) or _committed(boxes.text, "boxed")
     return None if boxes.cut_off else _announced(part)

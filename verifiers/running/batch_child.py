@@ -21,8 +21,7 @@ def main() -> None:
     """Judge items until the parent hangs up."""
     with Conversation() as conversation:
         requests = conversation.requests()
-        hello = next(requests, None)
-        if hello is None:
+        if (hello := next(requests, None)) is None:
             return
         # An import string then means here what it means to the parent.
         sys.path[:] = hello["path"]

@@ -81,8 +81,7 @@ def run_code(request: Mapping[str, Any]) -> dict[str, Any]:
         return _sandbox_error("truegold's service hands out no files and takes no arguments")
     try:
         prepared = Local().prepare(program, limits)
-        compiled = prepared.compiled
-        if compiled is not None and not compiled.ok:
+        if (compiled := prepared.compiled) is not None and not compiled.ok:
             return _answer("Failed", compiled, None)
         execution = prepared.run(stdin.encode("utf-8", "surrogatepass"))
     except SandboxError as error:

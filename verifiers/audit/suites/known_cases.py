@@ -63,9 +63,7 @@ def count_cases(tests: Tests) -> int:
     if isinstance(tests, Stdio | Calls):
         return len(tests.cases)
     tree = None if isinstance(tests, Inserted) else parse(tests.code)
-    if tree is None:
-        return 1
-    return sum(_is_assertion(node) for node in islice(ast.walk(tree), MAX_NODES))
+    return 1 if tree is None else sum(_is_assertion(node) for node in islice(ast.walk(tree), MAX_NODES))
 
 
 def tested_names(tests: Tests) -> list[str]:
@@ -74,8 +72,7 @@ def tested_names(tests: Tests) -> list[str]:
         return []
     if tests.entry_point or isinstance(tests, Calls):
         return [tests.entry_point or ""]
-    tree = parse(tests.code)
-    if tree is None:
+    if (tree := parse(tests.code)) is None:
         return []
     defined = top_level(tree) | _BUILTINS
     for helper in map(parse, (tests.prelude, tests.stub)):
@@ -97,8 +94,7 @@ def _read_code(tree: ast.Module) -> Iterator[KnownCase]:
         if calls == MAX_KNOWN:
             return
         for tested, expected in _claims(node):
-            call = _tested_call(tested)
-            if call is not None:
+            if (call := _tested_call(tested)) is not None:
                 calls += 1
                 value = _literal(expected) if isinstance(expected, ast.expr) else expected
                 if value is not _UNKNOWN and (arguments := _arguments(call)) is not None:

@@ -315,8 +315,7 @@ def _longest(shape: Shape) -> int:
 
 
 def _vary_items(elements: list[Any], shape: Shape, rng: random.Random) -> list[Any]:
-    parts = shape.parts
-    if parts is None:
+    if (parts := shape.parts) is None:
         return elements
     return _edit(elements, parts.values, _longest(shape), lambda item: vary(item, parts, rng), rng)
 

@@ -99,8 +99,7 @@ def mutants_of(source: str, count: int, seed: int = 0, entry_points: Sequence[st
 
     entry_points: names that are used from outside.
     """
-    tree = parse(source)
-    if tree is None or count <= 0:
+    if (tree := parse(source)) is None or count <= 0:
         return []
     mutants: list[Mutant] = []
     seen = {source}
@@ -274,8 +273,7 @@ class _Finder:
             case ast.Compare():
                 yield from self._comparisons(node)
             case ast.BinOp(left=left, op=op, right=right):
-                sign = _ARITHMETIC.get(type(op))
-                if sign is not None and not (_is_text(left) or _is_text(right)):
+                if (sign := _ARITHMETIC.get(type(op))) is not None and not (_is_text(left) or _is_text(right)):
                     yield self._between("arithmetic", node, left, sign, right)
             case ast.BoolOp(op=op, values=values):
                 word = " or " if isinstance(op, ast.And) else " and "

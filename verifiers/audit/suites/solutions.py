@@ -88,8 +88,7 @@ def _run_repeatedly(state: VetState, program: str) -> list[Trial]:
     """Run a program under different hash seeds; raise the suite's limit where the program needs more time."""
     first = state.bench().run(program)
     if first.timed_out:
-        longer = _stretch(state, program, first)
-        if longer is None:
+        if (longer := _stretch(state, program, first)) is None:
             return [first]
         first = longer
     options = state.options
@@ -161,8 +160,7 @@ def _check_order(state: VetState, program: str) -> None:
     """Run the calls in other orders, and flag tests that lean on one."""
     spent = state.trial.spent_s if state.trial is not None else 0.0
     for seed in range(state.options.affordable(SHUFFLES, spent)):
-        trial = state.bench().run_shuffled(program, seed)
-        if trial is None:
+        if (trial := state.bench().run_shuffled(program, seed)) is None:
             return
         failing = [index for index, attempt in enumerate(trial.attempts) if not attempt.passed]
         if failing:
@@ -191,8 +189,7 @@ class Diagnosis:
 
 def diagnose(tests: object, trials: Sequence[Trial], statement: Statement) -> Diagnosis:
     """Say why a solution fails. trials: of one solution, all cases in each."""
-    error = next((trial.error for trial in trials if trial.error is not None), None)
-    if error is not None:
+    if (error := next((trial.error for trial in trials if trial.error is not None), None)) is not None:
         return Diagnosis([missing_package(error) or _solution_fails({"error": evidence_text(error)})])
     runs = [_fill_up(trial) for trial in trials]
     failing = [index for index in range(len(runs[0])) if not all(run[index].passed for run in runs)]
@@ -241,8 +238,7 @@ def _are_flaky(runs: Sequence[Run], failing: Sequence[int]) -> bool:
 
 def missing_package(message: str) -> SuiteFinding | None:
     """Return the finding that a package is missing, where a message of Python says that."""
-    module = _NO_MODULE.search(message)
-    if module is None:
+    if (module := _NO_MODULE.search(message)) is None:
         return None
     suggestion = "install it, or name an interpreter that has it"
     return SuiteFinding(VetReason.MISSING_PACKAGE, Severity.DROP, {"module": module[1]}, suggestion)

@@ -124,8 +124,7 @@ def measure_kills(state: VetState) -> Kills:
     bench, limits, order = state.bench(), _faulty_limits(state), _cheapest_first(state)
     survivors = []
     for mutant in mutants:
-        caught_by = bench.first_failure(mutant.source, limits, order)
-        if caught_by is None:
+        if (caught_by := bench.first_failure(mutant.source, limits, order)) is None:
             survivors.append(mutant)
         elif caught_by in order:
             # The case that caught one fault is likely to catch the next.
@@ -179,8 +178,7 @@ def _cheapest_first(state: VetState) -> list[int]:
     if not isinstance(state.suite.tests, Stdio):
         return []
     order = list(range(state.cases))
-    trial = state.trial
-    if trial is not None and len(trial.attempts) == len(order):
+    if (trial := state.trial) is not None and len(trial.attempts) == len(order):
         order.sort(key=lambda index: trial.attempts[index].cpu_s or 0.0)
     return order
 

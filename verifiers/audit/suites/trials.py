@@ -200,8 +200,7 @@ class Bench:
         made = make_calls(_source(tests, program), jobs, tests.codecs, watched, limits)
         attempts = []
         for case, outcome in zip(tests.cases, made.outcomes, strict=True):
-            failure = failed_call(outcome, made)
-            if failure is not None:
+            if (failure := failed_call(outcome, made)) is not None:
                 attempts.append(CaseAttempt(False, failure[0], failure[1]))
             else:
                 why = differs(case.expected, outcome)
@@ -211,8 +210,7 @@ class Bench:
 
 
 def _source(tests: Calls | Asserts | UnitTest, program: str) -> TestedProgram:
-    stub = getattr(tests, "stub", "")
-    if not stub:
+    if not (stub := getattr(tests, "stub", "")):
         return TestedProgram(program, tests.prelude)
     entry_point = (tests.entry_point or "").partition(".")[0].removesuffix("()")
     return TestedProgram(program, f"{tests.prelude}\n{stub_names(stub, entry_point)}")

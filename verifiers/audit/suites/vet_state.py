@@ -264,8 +264,7 @@ class VetState:
 
     def _program(self, solution: str) -> str:
         """Return the solution's text, or the stub that it continues."""
-        stub = getattr(self.suite.tests, "stub", "")
-        if not stub:
+        if not (stub := getattr(self.suite.tests, "stub", "")):
             return solution
         entry_point = getattr(self.suite.tests, "entry_point", None) or ""
         name = entry_point.partition(".")[0].removesuffix("()") or None
