@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.comparison.amounts import is_approximately
 from truegold.verifiers.math.comparison.lists import (
     REVERSED,
     TreeComparer,
@@ -20,6 +19,7 @@ from truegold.verifiers.math.comparison.lists import (
     elementwise,
     named_elements,
 )
+from truegold.verifiers.math.comparison.single_values import is_approximately
 from truegold.verifiers.math.identity import proportional, same_value, sign_of_ratio
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, Sameness
 from truegold.verifiers.math.tree import (

@@ -18,7 +18,6 @@ from typing import TypeAlias
 
 from gmpy2 import is_square, isqrt, mpfr, mpq
 
-from truegold.verifiers.math.comparison.amounts import same_values
 from truegold.verifiers.math.comparison.lists import (
     REVERSED,
     TreeComparer,
@@ -28,6 +27,7 @@ from truegold.verifiers.math.comparison.lists import (
     same_ordered,
 )
 from truegold.verifiers.math.comparison.relations import same_relations
+from truegold.verifiers.math.comparison.single_values import same_values
 from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.identity import approximate, infinity_sign
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, UNDECIDED, Sameness, charge
