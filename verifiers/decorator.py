@@ -43,12 +43,7 @@ class FunctionVerifier:
         self.__wrapped__ = function
 
     def __call__(
-        self,
-        response: str,
-        gold: str | None,
-        *,
-        problem: str | None = None,
-        info: Mapping[str, Any] = NO_INFO,
+        self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
     ) -> Verdict:
         arguments = {"problem": problem, "info": info}
         keywords = {key: arguments[key] for key in self._keywords}

@@ -108,12 +108,7 @@ class AnswerVerifier(ABC):
             raise BadOption(verdict.evidence["error"])
 
     def __call__(
-        self,
-        response: str,
-        gold: str | None,
-        *,
-        problem: str | None = None,
-        info: Mapping[str, Any] = NO_INFO,
+        self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
     ) -> Verdict:
         """Judge `response` against `gold`; `problem` decides nothing."""
         try:

@@ -25,14 +25,7 @@ from truegold.verifiers.answers.numeric import NumericVerifier
 from truegold.verifiers.answers.text_match import ExactVerifier, RegexVerifier
 from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.decorator import FunctionVerifier, guarded
-from truegold.verifiers.gold import (
-    OTHER_GOLDS,
-    BadGold,
-    gold_and_arguments,
-    golds_in,
-    judge_any,
-    mistake_in_golds,
-)
+from truegold.verifiers.gold import OTHER_GOLDS, BadGold, gold_and_arguments, golds_in, judge_any, mistake_in_golds
 from truegold.verifiers.math import MathVerifier
 from truegold.verifiers.math_verify import MathVerifyVerifier
 from truegold.verifiers.sandbox.errors import ConfigError
@@ -65,12 +58,7 @@ class _ImportedVerifier:
         self.version = inner.version
 
     def __call__(
-        self,
-        response: str,
-        gold: str | None,
-        *,
-        problem: str | None = None,
-        info: Mapping[str, Any] = NO_INFO,
+        self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
     ) -> Verdict:
         def judge_checked() -> Verdict:
             verdict: object = self.inner(response, gold, problem=problem, info=info)
@@ -91,12 +79,7 @@ class _ImportedVerifier:
 
 
 def verify(
-    response: str,
-    gold: Any = None,
-    *,
-    verifier: str | Verifier = "math",
-    problem: str | None = None,
-    **arguments: Any,
+    response: str, gold: Any = None, *, verifier: str | Verifier = "math", problem: str | None = None, **arguments: Any
 ) -> Verdict:
     r"""Judge one response against its gold answer, or against tests.
 

@@ -102,12 +102,7 @@ class Verifier(Protocol):
         """A text that changes whenever a verdict could change, so that caches notice."""
 
     def __call__(
-        self,
-        response: str,
-        gold: str | None,
-        *,
-        problem: str | None = None,
-        info: Mapping[str, Any] = ...,
+        self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = ...
     ) -> Verdict:
         """Judge `response` against `gold`.
 

@@ -14,14 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from truegold.verifiers.adapters.scoring import (
-    GOLD_COLUMNS,
-    TRUTH_COLUMNS,
-    Scorer,
-    last_text,
-    masked_share,
-    truth_of,
-)
+from truegold.verifiers.adapters.scoring import GOLD_COLUMNS, TRUTH_COLUMNS, Scorer, last_text, masked_share, truth_of
 from truegold.verifiers.sandbox.errors import ConfigError
 
 

@@ -181,8 +181,7 @@ class AuditReport:
         low, high = refused.interval
         right_paid = 1 - refused.share
         return Youden(
-            right_paid - paid.share,
-            *difference_interval(right_paid, (1 - high, 1 - low), paid.share, paid.interval),
+            right_paid - paid.share, *difference_interval(right_paid, (1 - high, 1 - low), paid.share, paid.interval)
         )
 
 

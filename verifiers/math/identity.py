@@ -18,14 +18,7 @@ from typing import TypeAlias, TypeVar
 from gmpy2 import mpfr, mpq, mpz
 
 from truegold.verifiers.math.balls import Ball, Evaluator, NeedsComplex, Unsupported, exponent_of
-from truegold.verifiers.math.exact import (
-    NotArithmetic,
-    Undefined,
-    point_for,
-    rational,
-    residue,
-    unit_interval,
-)
+from truegold.verifiers.math.exact import NotArithmetic, Undefined, point_for, rational, residue, unit_interval
 from truegold.verifiers.math.policy import OTHER_NUMBER, SAME_NUMBER, Sameness, TooLarge, charge, remembered
 from truegold.verifiers.math.tree import ZERO, Big, Const, FunctionCall, Mul, Node, Num, Pow, facts, symbols, walk
 

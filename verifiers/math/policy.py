@@ -127,10 +127,7 @@ def _choice(*choices: str) -> tuple[Any, str]:
 _ALLOWED: dict[str, tuple[Any, str]] = {
     "rounding": (lambda value: isinstance(value, bool), "true or false"),
     "decimals": (_is_small_count, "a whole number of at most 100"),
-    "tolerance": (
-        lambda value: value is None or (_is_number(value) and 0 <= value < 1),
-        "a number from 0 to below 1",
-    ),
+    "tolerance": (lambda value: value is None or (_is_number(value) and 0 <= value < 1), "a number from 0 to below 1"),
     "answer_digits": (_is_small_count, "a whole number of at most 100"),
     **{name: _choice(*get_args(hint)) for name, hint in get_type_hints(Policy).items() if get_origin(hint) is Literal},
     "options": (

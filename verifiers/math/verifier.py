@@ -84,7 +84,7 @@ _LETTER_AND_TEXT = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?([A-Ja-j])(?:\)|\.|:(
 _LABEL = re.compile(r"(?:the\s+)?(?:correct\s+)?(?:option|choice|answer)\s*(?:is\s*)?[:：]?\s*", re.IGNORECASE)
 _MARKUP = re.compile(r"\\[A-Za-z]+|[{}$]")
 _SEVERAL_LETTERS = re.compile(
-    r"(?:\b(?:or|and|maybe|perhaps|not)\b|[,/&=])\W*\b[A-J]\b(?!\w|')|\b[A-J]\b\W*(?:\b(?:or|and)\b|[/&=])\W*\b[A-J]\b",
+    r"(?:\b(?:or|and|maybe|perhaps|not)\b|[,/&=])\W*\b[A-J]\b(?!\w|')|\b[A-J]\b\W*(?:\b(?:or|and)\b|[/&=])\W*\b[A-J]\b"
 )
 """What tells that an answer names several letters, or takes its letter back."""
 MAX_HEAD_CHARS = 60
@@ -460,12 +460,7 @@ class MathVerifier:
     version: str = "9"
 
     def __call__(
-        self,
-        response: str,
-        gold: str | None,
-        *,
-        problem: str | None = None,
-        info: Mapping[str, Any] = NO_INFO,
+        self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
     ) -> Verdict:
         """Return the verdict on the answer that the response commits to; a wrong option in `info` gives no score."""
         try:

@@ -12,13 +12,7 @@ from __future__ import annotations
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.comparison.lists import (
-    REVERSED,
-    TreeComparer,
-    aligned,
-    elementwise,
-    named_elements,
-)
+from truegold.verifiers.math.comparison.lists import REVERSED, TreeComparer, aligned, elementwise, named_elements
 from truegold.verifiers.math.comparison.single_values import is_approximately
 from truegold.verifiers.math.identity import proportional, same_value, sign_of_ratio
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, Sameness
