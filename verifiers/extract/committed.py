@@ -41,7 +41,15 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
-from truegold.verifiers.extract.stated_values import MARKS, denies_a_number, has_value, is_denied, is_expression
+from truegold.verifiers.extract.stated_values import (
+    ANY_OF,
+    MARKS,
+    PATTERNS,
+    denies_a_number,
+    has_value,
+    is_denied,
+    is_expression,
+)
 from truegold.verifiers.extract.statements import (
     after_a,
     announced,
@@ -58,17 +66,8 @@ MAX_SCANNED_CHARS = 400_000
 MAX_PROBLEMS = 64
 """A response may ramble through so many problems. Stops a response of a million lines `Question:`."""
 
-_THINKING = (
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("[THINK]", "[/THINK]"),
-    ("◁think▷", "◁/think▷"),
-    ("<|channel|>analysis", "<|channel|>final<|message|>"),
-)
-SPECIAL_END = (
-    r"<\|(?:im_(?:end|start)|endoftext|end_of_(?:text|turn)|end|return|eo[tms]_id|eo[adst]|EO[ST])\|>"
-    r"|<[|｜]end▁of▁sentence[|｜]>"
-)
+_THINKING = [pair.split() for pair in PATTERNS["thinking_tags"]]
+SPECIAL_END = ANY_OF["special_ends"]
 """The tokens that end a turn, of a form that no text has."""
 PLAIN_END = r"</s>|<eos>|<end_of_turn>|<eo[adt]>|<EO[ADST]>|\[(?:EO[AS]|SEP)\]"
 """Those that text may hold too."""
@@ -85,23 +84,11 @@ _CUT_MARKS = ("<", "[EO", "[SEP]", "Question", "Problem", "Exercise", "Instructi
 """One of these stands in every cut; looking for them is far quicker than looking for the cuts."""
 
 _LINE = re.compile(r"(?<=\n)[^\n]{6,600}(?=\n|$)")
-_HEADING = re.compile(
-    r"[#*_> \t-]{0,8}(?:(?:Now,?[ ])?(?:an?[ ]|the[ ])?"
-    r"(?:next|another|new|different|similar|second|bonus|extra|practice|other)"
-    r"[ ](?:problem|question|exercise|example|task)\b[^:：]{0,40}[:：]"
-    r"|example[ ]\d{1,3}\b[^:：]{0,40}[:：]|下一题|另一题|例\d)",
-    re.IGNORECASE,
-)
+_HEADING = re.compile(r"[#*_> \t-]{0,8}(?:" + ANY_OF["problem_headings"] + ")", re.IGNORECASE)
 _NUMBERED = re.compile(r"[2-9][.)][ \t]{1,3}")
 _ANSWER_MARKS = ("\\boxed", "nswer", "####")
-_IMPERATIVE = re.compile(
-    r"(?:Find|Compute|Calculate|Determine|Evaluate|Solve|Simplify|Express|Prove|Factor|Convert)\b.*[.。]$"
-)
-_SELF_TALK = re.compile(
-    r"^(?:[Ww]ait|[Bb]ut|[Ss]o|[Hh]mm|[Ll]et(?:'s| me| us)"
-    r"|[Ii]s (?:that|this|it)|[Dd]oes|[Aa]re we|[Nn]ow|[Tt]hen|[Aa]lso|[Hh]ow do)\b"
-    r"|\b(?:we|I|me|our|this|these|remaining|above)\b"
-)
+_IMPERATIVE = re.compile(rf"(?:{ANY_OF['imperatives']})\b.*[.。]$")
+_SELF_TALK = re.compile(ANY_OF["self_talk"])
 """What a solution asks itself."""
 
 MAX_POSED_LINES = 200
@@ -125,10 +112,7 @@ _WITH_VALUE = re.compile(
     re.IGNORECASE,
 )
 _CLOSING = re.compile(rf"[<＜]/[ ]?{_EASTERN}[ ]?[>＞]")
-_SECTION = re.compile(
-    r"[【〖［\[](?:解析|分析|点评|点睛|详解|解答|解题思路|解|考点|难度|分值|知识点|解説|해설|풀이"
-    r"|[Ss]olution|[Aa]nalysis|[Ee]xplanation)[】〗］\]][:：]?"
-)
+_SECTION = re.compile(rf"[【〖［\[](?:{ANY_OF['section_words']})[】〗］\]][:：]?")
 _EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
 _HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
 """One of these stands in every mark; looking for them is far quicker than the patterns."""
@@ -161,22 +145,14 @@ _CONNECTIVES = {
 }
 _GAP_PART = re.compile(r"[或和与及]者?|[^\W\d_或和与及]+(?:/or)?|[,;，、；/|]")
 _SENTENCE_END = re.compile(r"[.?!:](?=\s)|[。！？：=≈→]|\\(?:approx|[Rr]ightarrow|implies|to|therefore)(?![A-Za-z])|\n")
-_CONSEQUENCE = frozenset({
-    "so", "thus", "therefore", "hence", "then", "which", "namely", "because", "since", "giving", "gives", "yields",
-    "means", "meaning", "equals", "rounded", "approximately", "not", "no", "but", "instead", "actually", "wait",
-    "所以", "因此", "即", "不",
-})  # fmt: skip
+_CONSEQUENCE = frozenset(PATTERNS["consequence_words"])
 MAX_BARE_CHARS = 200
 """A whole response of at most this length may itself be the answer. Stops prose being taken for an expression."""
 MAX_BARE_WORDS = 1
 """A bare line with more words is prose: `5 apples` is an answer, `I think it is 5` is not."""
 MAX_TRIED = 8
 """Only so many announcements are read, from the last one on. Stops hundreds that announce nothing."""
-_LATER_ANSWER = re.compile(
-    r"^[*_#\s✅]{0,8}(?:(?:[Tt]he[ ])?(?:[Ff]inal[ ])?[Aa]nswer[*_]{0,3}[ ]{0,2}[:：]|ANSWER[:：]|答案[是为]?[:：])"
-    r"|^####(?!#)",
-    re.MULTILINE,
-)
+_LATER_ANSWER = re.compile(ANY_OF["later_answers"], re.MULTILINE)
 MAX_HASHES = 16
 """Only so many `####` are looked at, from the last one on. Stops a response that consists of them."""
 _HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")

@@ -37,6 +37,11 @@ from importlib.resources import files
 from itertools import islice
 from typing import NamedTuple
 
+PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
+"""Alternatives of patterns, by what they tell."""
+ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items()}
+"""The same, ready to stand in a pattern."""
+
 MAX_FORMULA_CHARS = 800
 """The longest inline formula. Stops lines of opened formulas from being run through again and again."""
 
@@ -60,10 +65,7 @@ _TERM = rf"(?:[-+−±](?=[\d√π.$(])[ ]?)?[$€£¥￥]?{_ATOM}(?:[ ]?(?:[-+�
 _BRACKET = r"[(\[{][^()\[\]{}\n]{0,30}\d[^()\[\]{}\n]{0,60}[)\]}]"
 _RELATION = rf"(?<![^\W\d_])[A-Za-z][ ]?(?:[<>]=?|[≤≥≠∈])[ ]?(?:{_TERM}|{_BRACKET})"
 _LATEX = r"[^\s，。,]{0,40}\\(?:[A-Za-z]{2,20})[^\s，。]{0,200}"
-_COPULA = (
-    r"\b(?:is|are|was|were|equals?|be|becomes|es|son|est|sont|ist|sind|beträgt|sono|são|jest|wynosi|là|adalah)\b"
-    r"|(?<!\w)[éè](?!\w)|[=＝≈是为為得]|等于|равн?[оаы]?\b"
-)
+_COPULA = ANY_OF["copulas"]
 _TOKEN = re.compile(
     rf"(?P<bold>\*\*[^*\n]{{1,200}}\*\*)|(?P<copula>{_COPULA})|(?P<formula>{FORMULA})"
     rf"|(?P<plain>{_RELATION}|{_BRACKET}(?!\d)|{_LATEX}|{_TERM})"
@@ -85,11 +87,7 @@ _COMMAND = re.compile(r"\\(?:text|mathrm|textbf|mbox|begin|end)\{[a-z*]{0,12}|\\
 _FORMULA = re.compile(FORMULA)
 _WORD = re.compile(r"[^\W\d_一-鿿぀-ヿ가-힯]{3,}")
 _CJK_WORDS = re.compile(r"[一-鿿぀-ヿ가-힯]{4}")
-_PROSE = re.compile(
-    r"\b(?:is|are|was|were|the|an|for|so|of|we|it|to|in|has|have|there|equals|thus|hence|therefore)\b"
-    r"|[是为為]|等于|因此|所以|综上|[故则即]|[一总]共|共计|合计",
-    re.IGNORECASE,
-)
+_PROSE = re.compile(ANY_OF["prose_words"], re.IGNORECASE)
 _HAS_VALUE = re.compile(r"\d|\$|\\[A-Za-z(\[]")
 
 MAX_NUMBERS = 8
@@ -97,16 +95,11 @@ MAX_NUMBERS = 8
 _NOT = r"(?:\bnot|n['’]t|\bnever|\bcannot)"
 _MARKUP = r"[\s$\\(\[*_]{0,6}"
 """What may stand between a word and a formula."""
-PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
-"""Alternatives of patterns, by what they tell."""
 _NO_BOUND = re.compile(r"(?:\b(?:no|not|never|cannot)|n['’]t) (?:be )?(?:\w+ )?than\W*$", re.IGNORECASE)
 _CONDITIONAL = re.compile(
     r"\d\S{0,3} if\b[^.]*\d[^.]*\b(?:if|otherwise)\b|\b(?:answer|result|value) depends on\b", re.IGNORECASE
 )
-_RESIGNED = re.compile(
-    r"\bI(?: have|['’]ve)? (?:do not know|don['’]t know|give up|gave up|given up|no idea|no clue)\b|我(?:放弃|不知道)",
-    re.IGNORECASE,
-)
+_RESIGNED = re.compile(ANY_OF["resigned"], re.IGNORECASE)
 """A value behind one of these is a guess."""
 _VALUE_BEHIND = re.compile(r"[,;:，；：—]|\b(?:yet|but)\b")
 _DIGITS = rf"{_MARKUP}[-+−]?\d[\d.,/]{{0,20}}{_MARKUP}"
@@ -225,7 +218,7 @@ def _excerpt(sentence: str, first: _Token, last: _Token) -> str:
 
 def _any_of(name: str, behind: str = "") -> re.Pattern[str]:
     """Return a pattern that finds one of several alternatives."""
-    return re.compile(rf"(?:{'|'.join(PATTERNS[name])}){behind}", re.IGNORECASE | re.DOTALL)
+    return re.compile(rf"(?:{ANY_OF[name]}){behind}", re.IGNORECASE | re.DOTALL)
 
 
 _DENIED_BEFORE = _any_of("denied_before", behind=rf"{_MARKUP}$")

@@ -59,6 +59,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from truegold.verifiers.extract.stated_values import (
+    ANY_OF,
     FORMULA,
     MARKS,
     MAX_LINE_CHARS,
@@ -85,40 +86,24 @@ MAX_TEXT_WORDS = 5
 _CUT = re.compile(
     rf"(?P<formula>{FORMULA})|(?P<brace>[{{}}])"
     r"|(?P<end>[.?](?=[*_`\")\]]{0,3}(?:\s|$))|!(?=\s{1,3}[A-Z])|[。！؟।]|．(?=\s|$))"
-    r"|(?P<why>[,;]?\s{1,3}(?:because|since|as|which|so|when|where|if|given|assuming|but|rather|instead|due[ ]to"
-    r"|hence"
-    r"|thus|therefore|i\.e\.|that[ ]is|meaning|making|considering|weil|porque|parce|denn|puisque|так[ ]как)\b"
-    r"|,?\s{1,3}(?:and\s{1,3})?not(?=\s{1,3}[\d$\\])|,\s{1,3}(?:isn['’]t|right|correct|is[ ]it[ ]not)\b"
-    r"|\s?[（(](?:not|rather|instead|since|because|as|which|where|this|that|i\.e|由于|因为)"
-    r"|[，,；]\s?(?:因为|由于|所以|因此|其中|而)|\s[—–-]\s{1,3}(?=[A-Za-z]{3}))"
+    rf"|(?P<why>{ANY_OF['reasons']})"
 )
-_CONCLUDING = re.compile(
-    r"(?<=\s)(?:Therefore|Thus|Hence|Consequently|So),?(?=\s)|(?<=\s)(?:所以|因此|综上|故)(?=[^\s])"
-)
+_CONCLUDING = re.compile(ANY_OF["concluding_words"])
 """Words that begin a sentence also where no full stop ends the one before."""
-_POSTPOSED = re.compile(
-    r"\s?(?:です|である|となる|になる|[にと]なります|だ|입니다|이다|이에요|예요|है|हैं|হয়|ہے|است|['’]?d[ıiuü]r)[。.]?$"
-)
-_ABOUT = re.compile(
-    r"(?:(?:most )?(?:likely|probably)|approximately|about|around|roughly|exactly|simply|just|always|equal to"
-    r"|therefore|thus|then|also|约为?|大约)"
-    r"(?![a-z])[,\s]*"
-)
+_POSTPOSED = re.compile(rf"\s?(?:{ANY_OF['postposed_words']})[。.]?$")
+_ABOUT = re.compile(rf"(?:{ANY_OF['adverbs']})(?![a-z])[,\s]*")
 _BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗][\s.。]*")
 _DENIED_AT_ONCE = ("not ", "n't", "不")
 
 MAX_RETRACTION_CHARS = 400
 """Only so much behind an announcement is searched."""
-_STRONG, _WEAK = "|".join(PATTERNS["retracted"]), "|".join(PATTERNS["doubted"])
+_STRONG, _WEAK = ANY_OF["retracted"], ANY_OF["doubted"]
 _RETRACTION = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:(?P<strong>{_STRONG})|(?P<weak>{_WEAK}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
 )
 _IS_STRONG = re.compile(rf"(?:^|[\s,.;!])(?:{_STRONG})", re.IGNORECASE)
 _WITHDRAWN = re.compile(
-    r"[\s$.。\\)\]!,;]{0,12}(?:(?:no|wait|hmm+|oops|actually),? )?"
-    r"(?:scratch that|(?:that|this)(?:['’]s| is| was) (?:wrong|incorrect|not right)(?=\s*(?:[.!]|$|[,;]? (?:and"
-    r"|but) I))|不对|错了)",
-    re.IGNORECASE,
+    r"[\s$.。\\)\]!,;]{0,12}(?:(?:no|wait|hmm+|oops|actually),? )?(?:" + ANY_OF["withdrawn"] + ")", re.IGNORECASE
 )
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 """A word outside of commands: `12 than 11` is no value."""
@@ -149,17 +134,11 @@ _ENGLISH = re.compile(
     + _LINK
     + r"|\bAns(?:[.:]|[ ]?=)"
 )
-_CHINESE = re.compile(
-    r"答案(?:应该|应|即|就|便)?(?:是|为|為|选|[:：])[:：]?|(?:故|应|所以|因此|本题|此题)(?:本题|此题|答案)?应?选[择:：]?"
-    r"|(?:^|(?<=[\n。，,；】]))选[:：]?|答[:：]"
-)
+_CHINESE = re.compile(ANY_OF["chinese_announcements"])
 _WORDS = PATTERNS["answer_words"]
-_LINKS = (
-    r"[:：=]|—|–|は|(?:은|는|이)(?=[ ])|(?<=답)(?:은|는)|(?<![^\W\d_])(?:es|son|est|sont|ist|sind|lautet|beträgt|è|é"
-    r"|sono|são|to|brzmi|jest|är|er|je|on|ni|este|е|yra|là|adalah|ialah|είναι|היא|הוא|هو|هي|است|है|কি|будет|равен|является|คือ)(?![^\W\d_])"
-)
+_LINKS = ANY_OF["links"]
 _FOREIGN = re.compile(
-    rf"(?:{'|'.join(_WORDS)})[^\d$\\.。:：=\n*]{{0,30}}?(?:\*{{0,2}})(?:{_LINKS})"
+    rf"(?:{ANY_OF['answer_words']})[^\d$\\.。:：=\n*]{{0,30}}?(?:\*{{0,2}})(?:{_LINKS})"
     r"|(?:उत्तर|উত্তর|பதில்|விடை|సమాధానం|జవాబు|válasz|cevap|پاسخ|جواب|ответ)"
     r"(?=[ ](?:[\d$\\]|[A-H]\b))|답은|คำตอบ(?:ที่ถูกต้อง)?คือ",
     re.IGNORECASE,
@@ -172,27 +151,12 @@ _EMPTY = frozenset({"", "$$", "\\[", "\\(", "$"})
 MAX_TAIL_CHARS = 4_000
 """Only so much of the end is searched for the last line or the last displayed formula."""
 MAX_DISPLAY_LINES = 12
-_NOT_PROSE = re.compile(
-    r"```|\||#|import |from |print\(|return |\w{1,60}\s?=\s?\w{1,60}\(|\S{0,80}(?:Error|Exception)\b"
-)
-_UNFINISHED = re.compile(
-    r"(?:[,;:：，、；=+*/(（\[{<>^_\\-]|\b(?:and|or|the|a|an|of|to|is|are|was|with|by|for|from|in|on|at|so|if|that|we"
-    r"|we can|then|which|but|as|because))$"
-)
-_PLAN = re.compile(
-    r"(?:now,? |next,? |first,? |so,? )?(?:let['’]?s|let us|let me|we (?:need|can|will|must|have) )", re.IGNORECASE
-)
-_CONCLUDING_CLAUSE = re.compile(
-    r".*(?:[,;]\s(?:and\s)?(?:so|hence|thus|therefore|which means|i\.e\.|that is),?\s"
-    r"|[，,；;](?:(?:所以|因此|故|则|即|从而)|(?:一共|总共|共计?|合计)(?:有|是|为)?(?=\s?\d[^，,；;]*$)))(.+)$",
-    re.DOTALL,
-)
+_NOT_PROSE = re.compile(ANY_OF["not_prose"])
+_UNFINISHED = re.compile(f"(?:{ANY_OF['unfinished']})$")
+_PLAN = re.compile(f"(?:now,? |next,? |first,? |so,? )?(?:{ANY_OF['plans']})", re.IGNORECASE)
+_CONCLUDING_CLAUSE = re.compile(f".*(?:{ANY_OF['concluding_clauses']})(.+)$", re.DOTALL)
 _REASON = re.compile(r",?\s(?:since|because)\s|，?因[为為]", re.IGNORECASE)
-_NO_VALUE = re.compile(
-    r"(?:\b(?:no (?:(?:real|integer|positive|such|valid|other) )?solutions?|does not exist|is undefined)"
-    r"|[无無]解|不存在)[.。]?$",
-    re.IGNORECASE,
-)
+_NO_VALUE = re.compile(f"(?:{ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
 _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
 """Words to whoever grades the response are no answer."""
 
