@@ -33,8 +33,10 @@ for gold where a row has a solution only; that of other verifiers always gets a 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.resources import files
 from numbers import Number
 from typing import Any
 
@@ -53,21 +55,8 @@ _QUOTED_LIST = re.compile(rf"\s*\[\s*(?:{_QUOTED.pattern})(?:[\s,]\s*,?\s*(?:{_Q
 
 MAX_PLACEHOLDER_CHARS = 2_000
 """A longer gold says something."""
-_ELSEWHERE = re.compile(
-    r"(?:please\s+)?(?:see|refer\s+to)\s+(?:the\s+)?(?:\w+\s+)?(?:solutions?|above|below|explanation|figures?|pictures?|images?"
-    r"|diagrams?|graphs?|proof|text|attached|answer\b|notes?|back|book|page|appendix|table|work).*"
-    r"|(?:the\s+)?(?:answers?|graphs?|proofs?|solutions?)\s+(?:will\s+|may\s+|can\s+)?(?:var(?:y|ies)|differ|(?:is\s+|are\s+)?(?:omitted|missing|not\s+\w+|shown\s+\w+|left\s+to\s+.*)).*"
-    r"|(?:answer|solution)?\s*(?:is\s+)?(?:not\s+(?:given|available|provided|known|applicable)|omitted|missing|tbc|pending)"
-    r"|(?:答案)?(?:略|不唯一|暂无)|暂无答案|见(?:解析|解答|详解|答案|图|上|下).*|证明(?:略|见.*)",
-    re.IGNORECASE,
-)
-_NOTHING = re.compile(
-    r"n\.?\s*/\s*a\.?|n\.a\.|tb[dac]|to\s*do|nan|null|unknown|no\s+answer|none\s+given|blank|empty|(?:the\s+)?proof|q\.?e\.?d\.?"
-    r"|error|undefined\s+answer|x{3,}"
-    r"|[-–—_.…*?？\s\"'$]*|\(\s*\)|\{\s*\}|\[\s*\]|\\(?:boxed|text)\s*\{\s*\}|<[^<>]{0,20}>"
-    r"|(?:答案)?无|无答案",
-    re.IGNORECASE,
-)
+_PATTERNS = tomllib.loads(files(__package__).joinpath("placeholder_golds.toml").read_text(encoding="utf-8"))
+_ELSEWHERE, _NOTHING = (re.compile("|".join(_PATTERNS[name]), re.IGNORECASE) for name in ("elsewhere", "nothing"))
 _WRITTEN_NULL = "None"
 """Python's None turned into text; "none" in other spellings is a possible answer."""
 

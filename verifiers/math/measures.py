@@ -67,9 +67,7 @@ LABEL = Unit(mpq(1), ())
 _IDLE_NOUNS = WORDS["idle_nouns"]
 """Words behind a number that are no unit, known or unknown."""
 
-_MEASURE_WORDS = frozenset(
-    "个只本名人块张条件台辆支枝朵棵头匹套双对组次种位间层页颗粒瓶杯盒箱袋筐桶根把面艘架座所家班排行户份道题的多"
-)
+_MEASURE_WORDS = WORDS["measure_words"]
 """Chinese words between a number and what it counts, each of which may stand for another."""
 
 

@@ -48,6 +48,7 @@ from truegold.verifiers.math.reading.answers import Unread, other_readings, read
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of, normal, normal_gold, normal_text, same_but_for_looks
 from truegold.verifiers.math.tree import MAX_SHOWN_CHARS, BareList, Group, Node, Text, show, with_log_base_ten
+from truegold.verifiers.math.vocabulary import ANY_OF
 from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
@@ -92,35 +93,17 @@ MAX_HEAD_CHARS = 60
 MIN_PROSE_WORDS = 2
 MAX_CHOICE_CHARS = 400
 """Only the end of a long answer says what it commits to."""
-_CLAUSE_END = re.compile(
-    r"[.;,:，。；：！!?？()（）]|\b(?:because|since|so|therefore|thus|hence|but|which|although|donc|also|luego|daher|sondern|sino|mais|et)\b"
-    r"|因此|所以|因为|故",
-    re.IGNORECASE,
-)
-_DENIAL = re.compile(
-    r"\b(?:not|never|cannot|wrong|incorrect|except|neither|nor|non|pas|nicht|kein|не|nie)\b|n't\b|不|错|排除",
-    re.IGNORECASE,
-)
+_CLAUSE_END = re.compile(ANY_OF["clause_ends"], re.IGNORECASE)
+_DENIAL = re.compile(ANY_OF["denials"], re.IGNORECASE)
 _NAMED_LETTER = re.compile(r"(?<![\w'])(?:[B-HJ]|A(?!\s+[a-zà-ÿ]))(?![\w'])|(?<![\w'])A(?=\s+(?:is|works|are)\b)")
 """A letter that is no article and no pronoun."""
-_ANNOUNCING = re.compile(
-    r"\b(?:is|be|are|it's|that's|answers?|option|choice|correct|works|choose|pick|select|est|ist|lautet|es|é|è|sono|to|je)\b"
-    r"|[—–=选是为は]|은|는|ответ|هو|هي|उत्तर|উত্তর|cevap|yanıt",
-    re.IGNORECASE,
-)
+_ANNOUNCING = re.compile(ANY_OF["announcing_words"], re.IGNORECASE)
 _UNSURE_CHOICE = re.compile(r"\b(?:or|maybe|perhaps|possibly|either|both)\b|可能|或", re.IGNORECASE)
 RESPONSES = Policy(percent="either")
 """The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""
 _PERCENT = re.compile(r"percent|per cent|%|％|百分|procent|prozent|pourcent|porcent|процент", re.IGNORECASE)
-_ORDER = re.compile(
-    r"\b(?:arrange|order|sort|rank)\b(?=[^.?!]{0,200}\b(?:from|in|to|by)\b)|\b(?:ascending|descending)\b"
-    r"|\b(?:in|from) (?:\w+ ){0,2}(?:increasing|decreasing|least|greatest|smallest|largest|shortest|longest)\b"
-    r"|从[小大高低长短]到|按.{0,12}(?:顺序|排列)",
-    re.IGNORECASE,
-)
-_NO_ORDER = re.compile(
-    r"\border(?:ed)? (?:pairs?|triples?|quadruples?|tuples?|of)\b|\bin order (?:to|that|for)\b", re.IGNORECASE
-)
+_ORDER = re.compile(ANY_OF["orders"], re.IGNORECASE)
+_NO_ORDER = re.compile(ANY_OF["no_orders"], re.IGNORECASE)
 _RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
 
 

@@ -13,6 +13,9 @@ _TABLES = tomllib.loads(files(__package__).joinpath("vocabulary.toml").read_text
 
 WORDS: dict[str, frozenset[str]] = {name: frozenset(words.split()) for name, words in _TABLES["words"].items()}
 
+ANY_OF = {name: "|".join(alternatives) for name, alternatives in _TABLES["patterns"].items()}
+"""Alternatives of patterns, by what they tell."""
+
 
 def spellings(table: dict[str, str | list[str]]) -> dict[str, str]:
     """Return the meaning of each spelling that a table lists behind its meaning."""

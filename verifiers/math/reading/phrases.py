@@ -44,7 +44,7 @@ from __future__ import annotations
 import re
 
 from truegold.verifiers.math.measures import MULTIPLIERS, UNITS, unit_of
-from truegold.verifiers.math.vocabulary import BOUNDS
+from truegold.verifiers.math.vocabulary import ANY_OF, BOUNDS, WORDS
 from truegold.verifiers.written_numbers import (
     BELOW_HUNDRED,
     CHINESE_DIGITS,
@@ -67,11 +67,7 @@ _SEQUENCES = (tuple("123456789"), tuple("abcde"), ("i", "ii", "iii", "iv", "v"))
 
 MAX_PHRASE_CHARS = 120
 """Longer texts are sentences."""
-_MAY_HOLD = re.compile(
-    r"\b(?:and|not|nicht|pas)\b|^no es |\d\s?(?:h|hrs?|min)\s?\d"
-    r"|\b(?:dozen|hundred|[mb]illion|thousand|either|root|except|other than)\b|^(?:yes|no|half)\b| over ",
-    re.IGNORECASE,
-)
+_MAY_HOLD = re.compile(ANY_OF["phrase_marks"], re.IGNORECASE)
 _WRAPPED = re.compile(r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}")
 _N = r"-?\d[\d,]*(?:\.\d+)?"
 _TWO_MEASURES = re.compile(rf"({_N}) ?([a-z]{{1,10}}) and ({_N}) ?([a-z]{{1,10}})", re.IGNORECASE)
@@ -136,11 +132,7 @@ _DIGITS = "".join(CHINESE_DIGITS)
 _NUMERAL_CHARS = "".join((*CHINESE_DIGITS, *CHINESE_SCALES))
 _HAN = rf"[{_NUMERAL_CHARS}\d.]{{1,30}}(?:点[{_NUMERAL_CHARS}]{{1,20}})?"
 _ROOTED = rf"(?:{_HAN})?\s?(?:倍)?(?:的)?根号(?:下)?\s?(?:{_HAN})|{_HAN}|π|\\pi|[A-Za-z]"
-_MEASURE_CHARS = (
-    "个只本名人块张条件台辆支枝朵棵头匹套双对组次种位间层页颗粒瓶杯盒箱袋筐桶根把面艘架座所家班排行列户份道题盏片滴圈步岁天"
-    "周日月年倍项段节幅副顶栋幢株串束堆群捆批碗盘壶罐包元角分米克吨升度斤里亩斗尺寸秒时平立毫厘千公两"
-)
-_MEASURE = rf"(?:[{_MEASURE_CHARS}][一-鿿]{{0,5}})?"
+_MEASURE = rf"(?:[{''.join(sorted(WORDS['chinese_measures']))}][一-鿿]{{0,5}})?"
 _ALONE = re.compile(rf"(?:(?:一共|总共|大约|等于|共有|共|约|是|为|有|第)\s?)?(负)?({_HAN})({_MEASURE})")
 _UNIT_NUMERALS = frozenset(word for word in UNITS if word[0] in _NUMERAL_CHARS)
 _REMAINDER = re.compile(rf"([A-Za-z])?\s*除以\s*({_HAN})\s*[，,]?\s*余(?:数[是为]?)?\s*({_HAN})")
