@@ -29,12 +29,11 @@ def verified(verifier: str | None = None) -> Any:
                 truth = replace(truth, gold=list(target))
             question = truth.question(state.output.completion)
             (verdict,) = await asyncio.to_thread(judge.judge, [question])
-            details = {"reason": str(verdict.reason), "evidence": dict(verdict.evidence)}
+            reason = str(verdict.reason)
+            details = {"reason": reason, "evidence": dict(verdict.evidence)}
             if verdict.score is None:
-                return Score.unscored(answer=verdict.extracted, explanation=str(verdict.reason), metadata=details)
-            return Score(
-                value=verdict.score, answer=verdict.extracted, explanation=str(verdict.reason), metadata=details
-            )
+                return Score.unscored(answer=verdict.extracted, explanation=reason, metadata=details)
+            return Score(value=verdict.score, answer=verdict.extracted, explanation=reason, metadata=details)
 
         return score
 

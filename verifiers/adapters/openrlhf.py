@@ -30,10 +30,8 @@ def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence
     """Return the rewards of responses, as OpenRLHF's agents read them."""
     import torch
 
-    pairs = zip(queries, prompts, labels, strict=True)
-    verdicts = _SCORER.judge(
-        truth_of_label(label).question(response_in(query, prompt)) for query, prompt, label in pairs
-    )
+    rows = zip(queries, prompts, labels, strict=True)
+    verdicts = _SCORER.judge(truth_of_label(label).question(response_in(*texts)) for *texts, label in rows)
     rewards = torch.tensor([_SCORER.paid(verdict) for verdict in verdicts], dtype=torch.float)
     judged = torch.tensor([float(verdict.score is not None) for verdict in verdicts])
     masked = torch.full_like(judged, masked_share(verdicts))

@@ -156,10 +156,9 @@ def _committed_choice(response: str, multiple: bool) -> Committed | None:
     # Every letter that the line names counts, so that two of them are seen as two. What it names in order to deny, it
     # does not commit to.
     clauses = [clause for clause in _CLAUSE_END.split(line) if not _NEGATION.search(clause)]
-    named = [
-        name for clause in clauses for pattern in (_ENGLISH_NAME, _CHINESE_NAME) for name in pattern.findall(clause)
-    ]
-    if named:
+    if named := [
+        name for clause in clauses for names in (_ENGLISH_NAME, _CHINESE_NAME) for name in names.findall(clause)
+    ]:
         return Committed(", ".join(dict.fromkeys(named)), "option")
     instead = _INSTEAD.search(line)
     return Committed((instead[1] or instead[2]).strip(), "option") if instead else committed

@@ -104,16 +104,19 @@ class FormatVerifier(AnswerVerifier):
     version: str = "1"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
-        layout = _Layout.read(info)
+        tags = _read_tags(info)
+        opened, nothing_after = switch_option(info, "opened", False), switch_option(info, "nothing_after", False)
+        if opened and not tags:
+            raise BadOption("opened needs a tag that the prompt has opened")
+        answer = word_option(info, "answer", ANSWERS, "any")
+        weights = _read_weights(info, [*tags, *(part for part in PARTS if part != "end" or nothing_after)])
         if len(response) > MAX_RESPONSE_CHARS:
             evidence = {"chars": len(response), "limit": MAX_RESPONSE_CHARS}
             return Verdict(0.0, Reason.ANSWER_UNPARSED, None, evidence)
-        parts = _check_parts(response, layout)
-        weights = layout.weights or dict.fromkeys(parts, 1.0)
-        total = sum(weights.values())
-        score = sum(weight for part, weight in weights.items() if parts[part]) / total
-        if not layout.weights:
-            score = float(all(parts.values()))
+        parts = _check_parts(f"<{tags[0]}>{response}" if opened else response, tags, answer, nothing_after)
+        score = float(all(parts.values()))
+        if weights:
+            score = sum(weight for part, weight in weights.items() if parts[part]) / sum(weights.values())
         missing = [part for part, is_there in parts.items() if not is_there]
         return Verdict(min(1.0, score), reason_for_score(score), None, {"missing": missing, "parts": parts})
 
@@ -122,28 +125,12 @@ class FormatVerifier(AnswerVerifier):
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """How a response was asked to be laid out: the options of `info`, checked."""
-
-    tags: Sequence[str]
-    opened: bool
-    answer: str
-    nothing_after: bool
-    weights: Mapping[str, float]
-
-    @classmethod
-    def read(cls, info: Mapping[str, Any]) -> _Layout:
-        tags = texts_option(info, "tags", ("think",), MAX_TAGS, MAX_TAG_CHARS)
-        reserved = set(tags) & set(PARTS) - {ANSWER_TAG}
-        if reserved or len(set(tags)) != len(tags) or not all(_TAG_NAME.fullmatch(tag) for tag in tags):
-            raise BadOption(f"tags must be different names such as think, and none of {', '.join(PARTS)}")
-        opened, nothing_after = switch_option(info, "opened", False), switch_option(info, "nothing_after", False)
-        if opened and not tags:
-            raise BadOption("opened needs a tag that the prompt has opened")
-        answer = word_option(info, "answer", ANSWERS, "any")
-        parts = [*tags, *(part for part in PARTS if part != "end" or nothing_after)]
-        return cls(tags, opened, answer, nothing_after, _read_weights(info, parts))
+def _read_tags(info: Mapping[str, Any]) -> list[str]:
+    tags = texts_option(info, "tags", ("think",), MAX_TAGS, MAX_TAG_CHARS)
+    reserved = set(tags) & set(PARTS) - {ANSWER_TAG}
+    if reserved or len(set(tags)) != len(tags) or not all(_TAG_NAME.fullmatch(tag) for tag in tags):
+        raise BadOption(f"tags must be different names such as think, and none of {', '.join(PARTS)}")
+    return tags
 
 
 def _read_weights(info: Mapping[str, Any], parts: Sequence[str]) -> dict[str, float]:
@@ -156,27 +143,26 @@ def _read_weights(info: Mapping[str, Any], parts: Sequence[str]) -> dict[str, fl
     return weights
 
 
-def _check_parts(response: str, layout: _Layout) -> dict[str, bool]:
-    """Which parts are there, by name."""
-    text = f"<{layout.tags[0]}>{response}" if layout.opened else response
-    spans = {tag: _tag_span(text, tag) for tag in layout.tags}
+def _check_parts(text: str, tags: Sequence[str], answer: str, nothing_after: bool) -> dict[str, bool]:
+    """Tell which parts are there, by name."""
+    spans = {tag: _tag_span(text, tag) for tag in tags}
     present = {tag: span for tag, span in spans.items() if span is not None}
     starts, ends = [start for start, _ in present.values()], [end for _, end in present.values()]
     # An answer tag among the tags is the answer: what counts as behind the tags begins before it.
-    before_answer = [tag for tag in layout.tags if tag != ANSWER_TAG]
+    before_answer = [tag for tag in tags if tag != ANSWER_TAG]
     is_whole = all(tag in present for tag in before_answer)
     behind = text[max((present[tag][1] for tag in before_answer), default=0) :] if is_whole else ""
-    answers = _answer_spans(behind, layout.answer)
+    answers = _answer_spans(behind, answer)
     last = answers[-1] if answers else None
-    parts = {tag: tag in present and _has_content(text, tag, present[tag]) for tag in layout.tags}
+    parts = {tag: tag in present and _has_content(text, tag, present[tag]) for tag in tags}
     parts |= {
         "order": len(present) == len(spans) and all(end <= start for end, start in zip(ends, starts[1:], strict=False)),
         "start": not present or not text[: min(starts)].strip(),
         "answer": last is not None and bool(behind[last[0] : last[1]].strip()),
         "one_answer": len(answers) <= 1,
     }
-    if layout.nothing_after:
-        parts["end"] = last is not None and _is_closing(behind, last[1], layout.answer)
+    if nothing_after:
+        parts["end"] = last is not None and _is_closing(behind, last[1], answer)
     return parts
 
 

@@ -83,10 +83,8 @@ class HostileCase:
 
 def _build(pieces: Pieces) -> str:
     if isinstance(pieces, dict):
-        numbers = range(*pieces["range"])
-        return pieces["joint"].join(
-            pieces["each"].replace("<n>", f"{n}").replace("<next>", f"{n + 1}") for n in numbers
-        )
+        each, numbers = pieces["each"], range(*pieces["range"])
+        return pieces["joint"].join(each.replace("<n>", f"{n}").replace("<next>", f"{n + 1}") for n in numbers)
     if isinstance(pieces, list):
         times = pieces[-1] if isinstance(pieces[-1], int) else 1
         return "".join(_build(part) for part in pieces if not isinstance(part, int)) * times
@@ -98,7 +96,7 @@ def _read_data(name: str) -> str:
 
 
 HOSTILE = tuple(
-    HostileCase(*case) for cases in json.loads(_read_data("hostile_answers.json")).values() for case in cases
+    HostileCase(*case) for group in json.loads(_read_data("hostile_answers.json")).values() for case in group
 )
 _GAMING: dict[str, dict[str, str]] = tomllib.loads(_read_data("gaming_responses.toml"))
 

@@ -179,10 +179,8 @@ class AuditReport:
         if refused.share is None or paid.share is None:
             return None
         low, high = refused.interval
-        right_paid = 1 - refused.share
-        return Youden(
-            right_paid - paid.share, *difference_interval(right_paid, (1 - high, 1 - low), paid.share, paid.interval)
-        )
+        right = 1 - refused.share
+        return Youden(right - paid.share, *difference_interval(right, (1 - high, 1 - low), paid.share, paid.interval))
 
 
 def audit(

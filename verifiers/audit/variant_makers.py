@@ -145,9 +145,7 @@ def _spell_starred(form: forms.Sum) -> str | None:
 
 def _respell_entries(form: forms.Pair) -> list[str]:
     with_slashes = forms.point(entry.value if isinstance(entry, forms.Rational) else entry for entry in form.entries)
-    decimals = [
-        forms.exact_decimal(entry.value) if isinstance(entry, forms.Rational) else str(entry) for entry in form.entries
-    ]
+    decimals = [forms.exact_decimal(e.value) if isinstance(e, forms.Rational) else str(e) for e in form.entries]
     return [with_slashes, forms.point(decimals, ", ")] if all(decimals) else [with_slashes]
 
 
@@ -279,11 +277,8 @@ def _multiply_parts(form: forms.Rational) -> str:
 def _with_other_unit(form: forms.Quantity) -> str | None:
     if form.kind == "money":
         return f"{form.bare}\\text{{ euros}}"
-    return (
-        f"{form.bare}\\text{{ {forms.CONVERSIONS[form.unit][0]}}}{form.exponent}"
-        if form.unit in forms.CONVERSIONS
-        else None
-    )
+    unit, _ = forms.CONVERSIONS.get(form.unit, (None, 0))
+    return f"{form.bare}\\text{{ {unit}}}{form.exponent}" if unit else None
 
 
 def _with_other_last_digit(form: forms.BaseForm) -> str | None:

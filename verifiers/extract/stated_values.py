@@ -196,9 +196,9 @@ def _joined(sentence: str, values: list[_Token], index: int) -> tuple[int, int]:
     first = last = index
     while first > 0 and _JOINING.fullmatch(sentence[_end_with_unit(sentence, values[first - 1]) : values[first].start]):
         first -= 1
-    while last + 1 < len(values) and _JOINING.fullmatch(
-        sentence[_end_with_unit(sentence, values[last]) : values[last + 1].start]
-    ):
+    for value in values[index + 1 :]:
+        if not _JOINING.fullmatch(sentence[_end_with_unit(sentence, values[last]) : value.start]):
+            break
         last += 1
     return first, last
 

@@ -56,7 +56,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import TypeAlias
 
 from truegold.verifiers.extract.stated_values import (
     ANY_OF,
@@ -271,13 +271,9 @@ def _value_of(text: str) -> str | None:
     return stated(sentence) or sentence
 
 
-class Announcement(NamedTuple):
-    """An announced answer."""
-
-    answer: str
-    """What follows the announcement, on its line or on the next."""
-    sentence: str
-    """The announcement and its answer's sentence; empty where nothing in it can deny the answer."""
+Announcement: TypeAlias = tuple[str, str]
+"""What follows an announcement, on its line or on the next, and its sentence, which may deny the answer; empty where
+nothing in it can."""
 
 
 def announced(text: str) -> Iterator[Announcement]:
@@ -295,21 +291,21 @@ def announced(text: str) -> Iterator[Announcement]:
             last = max(matches, key=re.Match.end)
             answer = line[last.end() :].strip(_EMPHASIS + ":：")
             if answer in _EMPTY:
-                yield Announcement(_block_at(lines, index + 1), "")
+                yield _block_at(lines, index + 1), ""
             else:
                 yield from _on_line(line, last, answer)
         elif line.strip("#*_:：✅ \t").casefold() in _HEADINGS:
             # `**Final Answer**` as a heading has no colon.
-            yield Announcement(_block_at(lines, index + 1), "")
+            yield _block_at(lines, index + 1), ""
 
 
 def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcement]:
     """Yield what a line announces, unless it denies that, makes a condition of it, or puts it into another mouth."""
     before, statement = sentence_around(line, match.start())
     if (other := contrasted(statement)) is not None:
-        yield Announcement(other, "")
+        yield other, ""
     elif not (is_conditional(statement) or is_link_denied(match[0]) or is_attributed(before)):
-        yield Announcement(answer, statement)
+        yield answer, statement
 
 
 def after_a(line: str) -> str | None:

@@ -39,25 +39,20 @@ _OTHER_NAME = {
 def main() -> None:
     """Answer comparisons until the parent hangs up."""
     with Conversation() as conversation:
-        _serve(conversation)
-
-
-def _serve(conversation: Conversation) -> None:
-    try:
-        _warm_up()
-    except ImportError as error:
-        conversation.reply({"error": str(error)})
-        return
-    conversation.reply({"ready": True})
-    for request in conversation.requests():
-        copy = os.fork()
-        if copy == 0:
-            _compare_in_copy(conversation, request)
-        status = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
-        if status == -signal.SIGPROF:
-            conversation.reply({"reason": Reason.TIMEOUT, "evidence": {"cpu_s": request["cpu_s"]}})
-        elif status != 0:
-            conversation.reply({"reason": Reason.LIMIT, "evidence": {"error": _describe_end(status)}})
+        try:
+            _warm_up()
+        except ImportError as error:
+            conversation.reply({"error": str(error)})
+            return
+        conversation.reply({"ready": True})
+        for request in conversation.requests():
+            if (copy := os.fork()) == 0:
+                _compare_in_copy(conversation, request)
+            status = os.waitstatus_to_exitcode(os.waitpid(copy, 0)[1])
+            if status == -signal.SIGPROF:
+                conversation.reply({"reason": Reason.TIMEOUT, "evidence": {"cpu_s": request["cpu_s"]}})
+            elif status != 0:
+                conversation.reply({"reason": Reason.LIMIT, "evidence": {"error": _describe_end(status)}})
 
 
 def _compare_in_copy(conversation: Conversation, request: dict[str, Any]) -> NoReturn:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain
 from typing import TypeAlias, TypeVar
 
 from gmpy2 import mpfr, mpq, mpz
@@ -167,9 +168,7 @@ def _in_reals_or_complex(calculate: Callable[[bool], Calculated]) -> Calculated 
     return None
 
 
-@remembered(CACHED_VALUES)
-def _rational(node: Node) -> mpq | None:
-    return rational(node)
+_rational = remembered(CACHED_VALUES)(rational)
 
 
 @remembered(CACHED_VALUES)
@@ -218,9 +217,8 @@ def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | N
     if len(names) > MAX_VARIABLES:
         return None
     whole_names = _whole_names(gold, answer)
-    has_steps = any(
-        type(part) is FunctionCall and part.name in ("floor", "ceil") for node in (gold, answer) for part in walk(node)
-    )
+    parts = chain(walk(gold), walk(answer))
+    has_steps = any(type(part) is FunctionCall and part.name in ("floor", "ceil") for part in parts)
     for complex_ in (False, True):
         agreeing = 0
         for point in _points(names, whole_names, wide=has_steps):
@@ -253,21 +251,17 @@ def _points(names: frozenset[str], whole_names: frozenset[str], *, wide: bool = 
         yield point
 
 
-def _whole_names(*nodes: Node) -> frozenset[str]:
+def _whole_names(gold: Node, answer: Node) -> frozenset[str]:
     """Return the variables that have to be whole: in factorials, bounds of sums, powers of negative numbers."""
     names: set[str] = set()
-    for node in nodes:
-        for part in walk(node):
-            charge(2)
-            if isinstance(part, FunctionCall) and part.name in _OF_WHOLE_NUMBERS:
-                for arg in part.args:
-                    names |= symbols(arg)
-            elif isinstance(part, Big):
-                for bound in (part.low, part.high):
-                    if bound is not None:
-                        names |= symbols(bound)
-            elif isinstance(part, Pow) and (base := rational(part.base)) is not None and base < 0:
-                names |= symbols(part.exponent)
+    for part in chain(walk(gold), walk(answer)):
+        charge(2)
+        if isinstance(part, FunctionCall) and part.name in _OF_WHOLE_NUMBERS:
+            names.update(*map(symbols, part.args))
+        elif isinstance(part, Big):
+            names.update(*(symbols(bound) for bound in (part.low, part.high) if bound is not None))
+        elif isinstance(part, Pow) and (base := rational(part.base)) is not None and base < 0:
+            names |= symbols(part.exponent)
     return frozenset(names)
 
 

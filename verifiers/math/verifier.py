@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, ClassVar, TypeAlias
 
 from truegold.verifiers.extract import committed_answer
@@ -53,9 +53,7 @@ from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
-_UNSURE = re.compile(
-    r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.IGNORECASE
-)
+_UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.I)
 _ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
 """The forms of extraction that announce an answer; a sentence that happens to end with a number does not."""
 
@@ -212,15 +210,13 @@ def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
 
 
 def _compare_with_choice(letter: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
-    named = names_choice(
-        letter, answer_text, policy.options, lambda option, text: _same_as_option(option, text, policy)
-    )
+    named = names_choice(letter, answer_text, policy.options, partial(_same_as_option, policy))
     if named is None:
         return None
     return _verdict_of(Sameness(named, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
 
 
-def _same_as_option(option: str, answer_text: str, policy: Policy) -> bool:
+def _same_as_option(policy: Policy, option: str, answer_text: str) -> bool:
     """Compare two normal texts as they stand."""
     option_tree, answer_tree = read_gold(option, policy.mixed), read_text(answer_text, policy.mixed)
     if isinstance(option_tree, Unread) or isinstance(answer_tree, Unread):
@@ -287,7 +283,7 @@ def _compare_tree(
             "unread": answer_tree.why[:MAX_SHOWN_CHARS],
         }
         return Verdict(0.0, Reason.ANSWER_UNPARSED, extracted, evidence), True
-    verdict = _climb(gold_tree, answer_tree, gold_text, answer_text, extracted, policy)
+    verdict = _climb(gold_tree, answer_tree, (gold_text, answer_text), extracted, policy)
     has_words = "\\boxed" in answer_text or _holds_words(answer_tree)
     return verdict, has_words and not (isinstance(gold_tree, Text) and isinstance(answer_tree, Text))
 
@@ -298,9 +294,7 @@ def _holds_words(tree: Node) -> bool:
     return isinstance(tree, Text)
 
 
-def _climb(
-    gold_tree: Node, answer_tree: Node, gold_text: str, answer_text: str, extracted: str, policy: Policy
-) -> Verdict:
+def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted: str, policy: Policy) -> Verdict:
     """Compare two trees, and where they differ the other readings of their texts; ask sympy where nothing decides."""
     if policy.log == "ten":
         gold_tree, answer_tree = with_log_base_ten(gold_tree), with_log_base_ten(answer_tree)
@@ -308,7 +302,7 @@ def _climb(
     try:
         outcome = compare(gold_tree, answer_tree, policy)
         if not outcome.same:
-            for other_gold, other_answer in other_readings(gold_tree, answer_tree, gold_text, answer_text, policy):
+            for other_gold, other_answer in other_readings(gold_tree, answer_tree, *texts, policy):
                 other_outcome = compare(other_gold, other_answer, policy)
                 if other_outcome.same:
                     outcome, shown = other_outcome, (show(other_gold), show(other_answer))
@@ -326,10 +320,9 @@ def _climb(
 
 def _ask_sympy(gold_tree: Node, answer_tree: Node, extracted: str, shown: tuple[str, str]) -> Verdict:
     reply = worker.compare(gold_tree, answer_tree, worker.CPU_S + seconds_left())
+    score = {Reason.MATCH: 1.0, Reason.MISMATCH: 0.0}.get(reply.reason)
     evidence = {"rung": "symbolic", "gold": shown[0], "answer": shown[1], **reply.evidence}
-    if reply.reason is Reason.MATCH:
-        return Verdict(1.0, Reason.MATCH, extracted, evidence)
-    return Verdict(0.0 if reply.reason is Reason.MISMATCH else None, reply.reason, extracted, evidence)
+    return Verdict(score, reply.reason, extracted, evidence)
 
 
 def _verdict_of(outcome: Sameness, extracted: str, shown_gold: str, shown_answer: str) -> Verdict:

@@ -178,9 +178,8 @@ async def _test_program_stdio(desk: Desk, body: Mapping[str, Any]) -> dict[str, 
 
 async def _health(request: Request) -> Response:
     desk: Desk = request.app.state.desk
-    return JSONResponse(
-        {"status": "healthy", "waiting": desk.waiting, "queue": desk.settings.queue, "workers": desk.pids}
-    )
+    health = {"status": "healthy", "waiting": desk.waiting, "queue": desk.settings.queue, "workers": desk.pids}
+    return JSONResponse(health)
 
 
 async def _metrics(request: Request) -> Response:

@@ -132,14 +132,12 @@ class Desk:
         if self.waiting + count > self.settings.queue:
             self.metrics.refused += 1
             raise Full
-        self._change(count)
-
-    def _release(self, count: int, _: object) -> None:
-        self._change(-count)
-
-    def _change(self, count: int) -> None:
         with self.metrics.lock:
             self.waiting += count
+
+    def _release(self, count: int, _: object) -> None:
+        with self.metrics.lock:
+            self.waiting -= count
 
 
 def check_settings(settings: Settings, host: str) -> None:
@@ -198,9 +196,8 @@ class Metrics:
             lines.append("# TYPE truegold_request_seconds histogram")
             for path, total in sorted(counts.items()):
                 buckets = [(f"{bound:g}", self._buckets[path, bound]) for bound in BOUNDS_S] + [("+Inf", total)]
-                lines += [
-                    f'truegold_request_seconds_bucket{{path="{path}",le="{bound}"}} {count}' for bound, count in buckets
-                ]
+                for le, count in buckets:
+                    lines.append(f'truegold_request_seconds_bucket{{path="{path}",le="{le}"}} {count}')
                 lines.append(f'truegold_request_seconds_sum{{path="{path}"}} {self._seconds[path]:.6f}')
                 lines.append(f'truegold_request_seconds_count{{path="{path}"}} {total}')
             for name, value in {**gauges, "requests_refused_total": self.refused}.items():

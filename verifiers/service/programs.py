@@ -190,11 +190,8 @@ def stdio_runs(request: Mapping[str, Any], end: float) -> list[Callable[[], Prog
     source = text_field(request, "program")
     # Python wants imports from the future first.
     program = Program(PYTHON, source if "__future__" in source else _PRELUDE + source)
-    limits = Limits(cpu_s=time_limit(request))
-    return [
-        partial(_run_stdio, program, limits, _lines(test, "input"), _lines(test, "output"), end)
-        for test in _tests(request)
-    ]
+    run = partial(_run_stdio, program, Limits(cpu_s=time_limit(request)), end)
+    return [partial(run, _lines(test, "input"), _lines(test, "output")) for test in _tests(request)]
 
 
 def outcome_lists(outcomes: Sequence[ProgramOutcome]) -> dict[str, Any]:
@@ -213,7 +210,7 @@ def same_output(expected: str, printed: str) -> bool:
     return len(lines) == len(others) and all(map(_same_line, lines, others))
 
 
-def _run_stdio(program: Program, limits: Limits, stdin: str, expected: str, end: float) -> ProgramOutcome:
+def _run_stdio(program: Program, limits: Limits, end: float, stdin: str, expected: str) -> ProgramOutcome:
     if time.monotonic() > end:
         return 0, NEVER_RAN
     execution = Local().prepare(program, limits).run(stdin.encode("utf-8", "surrogatepass"))

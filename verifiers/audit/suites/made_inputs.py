@@ -287,11 +287,9 @@ def _vary_text(text: str, shape: Shape, rng: random.Random) -> str:
     return "".join(_edit(list(text), alphabet, _longest(shape), lambda char: rng.choice(alphabet), rng))
 
 
-def _edit(
-    elements: list[T], pool: Sequence[T], longest: int, vary_item: Callable[[T], T], rng: random.Random
-) -> list[T]:
+def _edit(elements: list[T], pool: Sequence[T], most: int, vary_item: Callable[[T], T], rng: random.Random) -> list[T]:
     """Return a list with an item dropped, doubled, moved, taken from elsewhere or varied, or the list reversed."""
-    edited, has_room = list(elements), len(elements) < longest
+    edited, has_room = list(elements), len(elements) < most
     index = rng.randrange(len(elements)) if elements else 0
     match rng.randrange(6):
         case 0 if elements:

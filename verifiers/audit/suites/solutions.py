@@ -267,9 +267,8 @@ def _accepts(tests: Stdio | Calls, candidate: CheckerCandidate, runs: Sequence[R
 def _look_right(tests: Stdio | Calls, runs: Sequence[Run], failing: Sequence[int], statement: Statement) -> bool:
     """Whether the failures look like other right answers: the text says so, or the outputs do."""
     # A case that takes too long says nothing of its answer; a crash says that the solution is wrong.
-    failures = [
-        (index, run[index]) for run in runs for index in failing if not run[index].passed and not run[index].timed_out
-    ]
+    attempts = [(index, run[index]) for run in runs for index in failing]
+    failures = [(index, attempt) for index, attempt in attempts if not (attempt.passed or attempt.timed_out)]
     if not failures or any(attempt.output is None or attempt.reason is not Reason.MISMATCH for _, attempt in failures):
         return False
     expected = _expected(tests)

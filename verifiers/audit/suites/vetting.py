@@ -135,8 +135,6 @@ def _run_steps(state: VetState, references: Sequence[str], wrong: Sequence[str],
 
 
 def _unreadable(message: str) -> Vetting:
-    unreadable = SuiteFinding(
-        VetReason.UNREADABLE, Severity.DROP, {"error": evidence_text(message)}, "correct the tests"
-    )
-    finding = missing_package(message) or unreadable
-    return Vetting(SuiteOutcome.DROP, [finding])
+    evidence = {"error": evidence_text(message)}
+    unreadable = SuiteFinding(VetReason.UNREADABLE, Severity.DROP, evidence, "correct the tests")
+    return Vetting(SuiteOutcome.DROP, [missing_package(message) or unreadable])

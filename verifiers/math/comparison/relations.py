@@ -165,20 +165,18 @@ def _difference(chain: Chain) -> Node:
     return Add((chain.parts[0], Mul((MINUS_ONE, chain.parts[1]))))
 
 
-def _same_inequality(
-    gold_difference: Node, gold_operator: str, answer_difference: Node, answer_operator: str
-) -> Sameness:
+def _same_inequality(gold: Node, gold_operator: str, answer: Node, answer_operator: str) -> Sameness:
     """Compare how two differences relate to 0: one must be a positive multiple of the other."""
     if gold_operator in _UPWARD:
-        gold_difference, gold_operator = Mul((MINUS_ONE, gold_difference)), _UPWARD[gold_operator]
+        gold, gold_operator = Mul((MINUS_ONE, gold)), _UPWARD[gold_operator]
     if answer_operator in _UPWARD:
-        answer_difference, answer_operator = Mul((MINUS_ONE, answer_difference)), _UPWARD[answer_operator]
+        answer, answer_operator = Mul((MINUS_ONE, answer)), _UPWARD[answer_operator]
     if gold_operator != answer_operator:
         return OTHER_STRUCTURE
-    outcome = proportional(gold_difference, answer_difference)
+    outcome = proportional(gold, answer)
     if not outcome.same or gold_operator == "!=":
         return outcome
-    return Sameness(sign_of_ratio(gold_difference, answer_difference) == 1, "sampled")
+    return Sameness(sign_of_ratio(gold, answer) == 1, "sampled")
 
 
 def _solves(solved: Chain, difference: Node) -> bool:

@@ -387,8 +387,9 @@ class _AnswerReader:
 
     def _read_wording(self, tokens: list[Lexeme]) -> Node:
         if (stated := stated_value(tokens)) is not None:
-            node = self._read_item(stated.tokens)
-            if not isinstance(node, stated.unless):
+            part, no_values = stated
+            node = self._read_item(part)
+            if not isinstance(node, no_values):
                 return node
         if (letters := _with_letters_apart(tokens)) is not None:
             try:
@@ -400,10 +401,8 @@ class _AnswerReader:
     def _read_repaired(self, tokens: list[Lexeme]) -> Node:
         """Read what stands behind an idle `=` or mark of a conclusion; read `2 3 5` as three numbers."""
         first = tokens[0]
-        idle = (first.kind == "rel" and first.text in ("=", "~")) or (
-            first.kind == "cmd" and first.text in _IDLE_COMMANDS
-        )
-        if idle and len(tokens) > 1:
+        is_idle = first.text in ("=", "~") if first.kind == "rel" else first.text in _IDLE_COMMANDS
+        if is_idle and first.kind in ("rel", "cmd") and len(tokens) > 1:
             return self._read_item(tokens[1:])
         if all(token.kind == "num" or token.text == "-" for token in tokens):
             starts = [i for i, token in enumerate(tokens) if i == 0 or _begins_number(tokens, i, token)]

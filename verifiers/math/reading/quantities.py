@@ -153,9 +153,8 @@ def read_clock_text(text: str) -> TimeOfDay | None:
     """Return the time of day that a normal text is as a whole."""
     if len(text) > MAX_CLOCK_CHARS or _TIME_LIKE.search(text) is None:
         return None
-    text = (
-        " ".join(_CLOCK_WRAPPING.sub(" ", text.replace("\\colon", ":")).split()).replace(" :", ":").replace(": ", ":")
-    )
+    text = " ".join(_CLOCK_WRAPPING.sub(" ", text.replace("\\colon", ":")).split())
+    text = text.replace(" :", ":").replace(": ", ":")
     if (named := _NAMED_TIMES.get(text.lower())) is not None:
         return TimeOfDay(named, "24")
     if (han := _HAN_CLOCK.fullmatch(text)) is not None and (han[1] or han[3] is None):
@@ -356,9 +355,8 @@ def _read_with_units(tokens: list[Lexeme], start: int, read_expression: ReadExpr
     """Read a value with its unit, or several that add up."""
     if (value := _read_value(tokens[:start], read_expression)) is None:
         return None
-    end = next(
-        (i for i in range(start, len(tokens)) if tokens[i].kind == "num" and not _in_exponent(tokens, i)), len(tokens)
-    )
+    numbers = (i for i in range(start, len(tokens)) if tokens[i].kind == "num" and not _in_exponent(tokens, i))
+    end = next(numbers, len(tokens))
     value, words = _with_multipliers(value, tokens[start:end])
     unit = spelled_unit(words) if words else None
     if end < len(tokens):

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from truegold.verifiers.math.measures import label_unit
 from truegold.verifiers.math.policy import UnreadableAnswer
@@ -245,33 +245,28 @@ def _label_name(tokens: list[Lexeme]) -> str:
     return " ".join(LABELS.get(word) or label_unit(word).label or word for word in words)
 
 
-class StatedValue(NamedTuple):
-    """The value that words speak of."""
-
-    tokens: list[Lexeme]
-    unless: tuple[type[Node], ...] = ()
-    """Tokens that read as one of these are no value after all."""
+StatedValue: TypeAlias = tuple[list[Lexeme], tuple[type[Node], ...]]
+"""The tokens of a value that words speak of; those that read as one of the types are no value after all."""
 
 
 def stated_value(tokens: list[Lexeme]) -> StatedValue | None:
     """Return the value that a sentence speaks of, where none of its words changes what the value means."""
-    if (remark := _before_remark(tokens)) is not None and _is_idle(tokens[len(remark.tokens) :]):
+    if (remark := _before_remark(tokens)) is not None and _is_idle(tokens[len(remark[0]) :]):
         return remark
-    if any(
-        token.kind == "word" and (token.text.lower() in WORDS["changing"] or "不" in token.text) for token in tokens
-    ):
+    words = [token.text.lower() for token in tokens if token.kind == "word"]
+    if any(word in WORDS["changing"] or "不" in word for word in words):
         return None
     verbs = [i for i, token in enumerate(tokens) if token.kind == "word" and token.text.lower() in _VERBS]
     if verbs and verbs[-1] + 1 < len(tokens):
         # Of `Anna is taller`, both sides of the verb count.
         start = verbs[-1] + 1 + (tokens[verbs[-1] + 1].text == ":" and verbs[-1] + 2 < len(tokens))
-        return StatedValue(tokens[start:], unless=(Text,))
+        return tokens[start:], (Text,)
     start = 0
     while start < len(tokens) and tokens[start].kind == "word" and tokens[start].text.lower() in _LEADING:
         start += 1
     if 0 < start < len(tokens):
         rest = tokens[start:]
-        return StatedValue(rest[1:] if rest[0].text == ":" and len(rest) > 1 else rest)
+        return (rest[1:] if rest[0].text == ":" and len(rest) > 1 else rest), ()
     return _before_remark(tokens) or _behind_label(tokens)
 
 
@@ -291,7 +286,7 @@ def _before_remark(tokens: list[Lexeme]) -> StatedValue | None:
         and any(is_word[start:])
         and not any(is_word[:start])
     ):
-        return StatedValue(tokens[:start])
+        return tokens[:start], ()
     return None
 
 
@@ -299,7 +294,7 @@ def _behind_label(tokens: list[Lexeme]) -> StatedValue | None:
     """Return the 3 of `the width = 3` and of `the width: 3`."""
     equals = next((i for i, token in enumerate(tokens) if token.text in ("=", ":")), 0)
     if equals and equals + 1 < len(tokens) and all(token.kind in ("word", "name") for token in tokens[:equals]):
-        return StatedValue(tokens[equals + 1 :], unless=(Text, Named))
+        return tokens[equals + 1 :], (Text, Named)
     return None
 
 
