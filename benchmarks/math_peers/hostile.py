@@ -3,7 +3,7 @@
     python -m math_peers.hostile             JSON: how many strings the catalogue holds, or why there is none
     python -m math_peers.hostile NUMBER      judges one string and prints what it cost
 
-The catalogue is the product's own (`truegold.verifiers.audit.attacks`). What counts begins after the imports, the
+The catalogue is the product's own (`truegold.verifiers.audit.made_answers`). What counts begins after the imports, the
 warm-up and the making of the two strings; memory is the growth of the process's peak. Linux only.
 """
 
@@ -90,7 +90,7 @@ def measure(case: Any) -> dict[str, Any]:
 def main() -> None:
     """Measure one case of the catalogue, or say how many there are."""
     try:
-        from truegold.verifiers.audit.attacks import HOSTILE
+        from truegold.verifiers.audit.made_answers import HOSTILE
     except ImportError as error:
         print(json.dumps({"missing": str(error)}))
         return

@@ -239,7 +239,7 @@ def serve_verifier(
 
     from truegold.verifiers import resolve
     from truegold.verifiers.service import Settings, make_app
-    from truegold.verifiers.service.desk import check_settings
+    from truegold.verifiers.service.app import check_settings
 
     token = token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get(TOKEN)
     if token_file is not None and not token:

@@ -24,7 +24,7 @@ import orjson
 from truegold.pipeline.sources.row_columns import needs_gold
 from truegold.pipeline.tables.rows import Row, dump_json
 from truegold.verifiers import Item, Verdict, gold_response, judges_solutions, resolve
-from truegold.verifiers.audit.attacks import gaming_cases
+from truegold.verifiers.audit.made_answers import gaming_cases
 from truegold.verifiers.audit.suites.strength import null_programs
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import Asserts, Suite, read_suite

@@ -19,7 +19,7 @@ from truegold.verifiers import ConfigError
 testclient = pytest.importorskip("starlette.testclient", reason="needs truegold[serve]")
 
 from truegold.verifiers.service import Settings, make_app  # noqa: E402
-from truegold.verifiers.service.desk import check_settings  # noqa: E402
+from truegold.verifiers.service.app import check_settings  # noqa: E402
 
 RIGHT = {"response": "so \\boxed{0.5}", "gold": "1/2"}
 

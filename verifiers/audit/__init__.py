@@ -8,11 +8,18 @@ gaming_cases(gold), HOSTILE         responses that must not pay, texts that must
 assert_contract("checks.py:mine")   the contract, as an assertion in the tests of your own verifier
 """
 
-from truegold.verifiers.audit.attacks import HOSTILE, GamingCase, HostileCase, gaming_cases
 from truegold.verifiers.audit.card import Card, as_json, markdown
 from truegold.verifiers.audit.contract import CheckResult, assert_contract, check
+from truegold.verifiers.audit.made_answers import (
+    HOSTILE,
+    GamingCase,
+    HostileCase,
+    Variant,
+    edits,
+    gaming_cases,
+    rewrites,
+)
 from truegold.verifiers.audit.measure import AuditReport, audit
-from truegold.verifiers.audit.variants import Variant, edits, rewrites
 
 __all__ = [
     "HOSTILE",

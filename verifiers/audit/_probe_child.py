@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from truegold.verifiers.audit.attacks import EXECUTED
+from truegold.verifiers.audit.made_answers import EXECUTED
 from truegold.verifiers.gold import gold_response
 from truegold.verifiers.registry import resolve
 from truegold.verifiers.running.item import Item

@@ -17,7 +17,7 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
-from truegold.verifiers.audit.attacks import HOSTILE
+from truegold.verifiers.audit.made_answers import HOSTILE
 from truegold.verifiers.audit.probe import (
     DEFAULT_CPU_S,
     DEFAULT_MEMORY_BYTES,

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from truegold.verifiers.audit.attacks import gaming_cases
 from truegold.verifiers.audit.form_reader import form_of
+from truegold.verifiers.audit.made_answers import edits, gaming_cases, rewrites
 from truegold.verifiers.audit.probe import (
     DEFAULT_CPU_S,
     DEFAULT_WALL_S,
@@ -31,7 +31,6 @@ from truegold.verifiers.audit.probe import (
     form_read_by,
     respond,
 )
-from truegold.verifiers.audit.variants import edits, rewrites
 from truegold.verifiers.rates import Rate, difference_interval
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verifier

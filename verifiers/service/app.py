@@ -9,17 +9,31 @@
 400: the request is wrong, and `error` says how. 401: the token is. 413: it is too large. 429: the queue is full; come
 again after `Retry-After` seconds. 503: the sandbox failed. A verdict that could not be given has score null, as
 everywhere.
+
+Behind the application stands the desk: a bounded queue before the processes that verify and the sandbox that runs
+programs. Nothing is lost when a process dies: the response that it was judging is judged again by its successor, and
+blamed when that one dies of it too. What does not fit into the queue is refused at once (`Full`), so that clients slow
+down; what is not judged by its deadline is answered with `timeout`, and leaves the queue when the work is done. What it
+counts is in Prometheus' text format:
+
+    truegold_verdicts_total{verifier="math",reason="match"} 4711
+    truegold_request_seconds_bucket{path="/verify",le="0.1"} 42
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hmac
 import json
+import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
@@ -27,16 +41,24 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from truegold.verifiers.registry import BUILT_IN
-from truegold.verifiers.running.item import Item, verdict_to_json
+from truegold.verifiers.running.batch import DEADLINE_S, TimeoutTally, VerifierPool
+from truegold.verifiers.running.item import Item, TimedVerdict, verdict_to_json
+from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError, TruegoldError
 from truegold.verifiers.sandbox.execution import SandboxError
 from truegold.verifiers.service import programs
-from truegold.verifiers.service.desk import Desk, Full, NeverFits, Settings
+from truegold.verifiers.verdict import Reason, Verdict
 
 RETRY_S = 1
 """When a client that was refused may come again."""
 
-Handler = Callable[[Desk, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+Handler: TypeAlias = "Callable[[Desk, Mapping[str, Any]], Awaitable[dict[str, Any]]]"
+
+T = TypeVar("T")
+CHUNK = 16
+"""Responses of one request that a process is handed at a time, so that a large request does not hold up all others."""
+BOUNDS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
+"""The upper ends of the histogram's buckets."""
 
 
 class _TooLarge(Exception):
@@ -192,3 +214,176 @@ async def _metrics(request: Request) -> Response:
 
 def _refusal(status: int, error: str) -> JSONResponse:
     return JSONResponse({"error": error}, status_code=status)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a service is told."""
+
+    token: str | None = None
+    """What clients have to send (`Authorization: Bearer TOKEN`); nothing where not given."""
+    workers: int = 0
+    """Processes that verify, and programs that run at a time; 0 takes one per core."""
+    queue: int = 4096
+    """Responses and programs that may wait or be judged at a time."""
+    max_bytes: int = 16 * 2**20
+    """A larger request is refused."""
+    max_responses: int = 1024
+    """A request with more responses is refused."""
+    deadline_s: float = DEADLINE_S
+    """Seconds for one verdict."""
+    request_s: float = 300.0
+    """Seconds for one request, the time in the queue included."""
+    verifiers: tuple[str, ...] = ()
+    """Verifiers beside the built-in ones that a request may name: import strings run code, so that each is listed."""
+
+
+class Full(Exception):
+    """The queue has no room for a request."""
+
+
+class NeverFits(ValueError):
+    """A request is larger than the queue: to come again would not help."""
+
+
+class Desk:
+    """Judges what requests ask for."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.metrics = Metrics()
+        self.waiting = 0
+        """Responses and programs in the queue or at work."""
+        self._workers = settings.workers or usable_cores()
+        self._pool = VerifierPool(self._workers, settings.deadline_s)
+        self._tally = TimeoutTally(1.0, settings.deadline_s)
+        self._programs = ThreadPoolExecutor(self._workers, thread_name_prefix="truegold-programs")
+
+    @property
+    def pids(self) -> list[int]:
+        """The process ids of the verifying processes that are running."""
+        return self._pool.pids
+
+    def allows(self, verifier: str) -> bool:
+        """Return whether a request may name this verifier."""
+        return verifier in BUILT_IN or verifier in self.settings.verifiers
+
+    async def judge(self, asked: Sequence[Item], deadline_s: float) -> list[TimedVerdict]:
+        """Return the verdicts in order, each with what it cost. Raises Full where the queue has no room."""
+        self._admit(len(asked))
+        end = time.monotonic() + deadline_s
+        chunks = [asked[start : start + CHUNK] for start in range(0, len(asked), CHUNK)]
+        futures = []
+        for chunk in chunks:
+            future = self._pool.submit(list(chunk), self._tally)
+            future.add_done_callback(partial(self._release, len(chunk)))
+            futures.append(asyncio.wrap_future(future))
+        verdicts: list[TimedVerdict] = []
+        for chunk, waited in zip(chunks, futures, strict=True):
+            try:
+                judged = await asyncio.wait_for(asyncio.shield(waited), max(end - time.monotonic(), 0.001))
+            except TimeoutError:
+                waited.add_done_callback(_forget)
+                late = Verdict(None, Reason.TIMEOUT, evidence={"request_s": deadline_s})
+                verdicts += [TimedVerdict(late, None)] * len(chunk)
+            else:
+                verdicts += judged
+        for item, timed in zip(asked, verdicts, strict=True):
+            self.metrics.count_verdict(item.verifier, timed.verdict)
+        return verdicts
+
+    async def run_programs(self, runs: Sequence[Callable[[], T]]) -> list[T]:
+        """Return what functions return that run a program each. Raises Full where the queue has no room."""
+        self._admit(len(runs))
+        futures = [self._programs.submit(run) for run in runs]
+        for future in futures:
+            future.add_done_callback(partial(self._release, 1))
+        return await asyncio.gather(*map(asyncio.wrap_future, futures))
+
+    def close(self) -> None:
+        """End the processes."""
+        self._pool.close()
+        self._programs.shutdown(wait=False, cancel_futures=True)
+
+    def _admit(self, count: int) -> None:
+        if count > self.settings.queue:
+            raise NeverFits(f"a request has at most {self.settings.queue} responses, as many as the queue holds")
+        if self.waiting + count > self.settings.queue:
+            self.metrics.refused += 1
+            raise Full
+        with self.metrics.lock:
+            self.waiting += count
+
+    def _release(self, count: int, _: object) -> None:
+        with self.metrics.lock:
+            self.waiting -= count
+
+
+def check_settings(settings: Settings, host: str) -> None:
+    """Raise ConfigError for a service that anybody in the network could use."""
+    if host not in ("127.0.0.1", "localhost", "::1") and not settings.token:
+        raise ConfigError(
+            f"A service on {host} without a token runs programs for everybody who reaches it.",
+            "Give it one: TRUEGOLD_SERVICE_TOKEN=... or --token-file FILE, or stay on 127.0.0.1.",
+        )
+
+
+def _forget(future: asyncio.Future[T]) -> None:
+    """Read a result that is not waited for any more, so that asyncio does not complain of it."""
+    if not future.cancelled():
+        future.exception()
+
+
+class Metrics:
+    """Counts since the service began."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.refused = 0
+        """Requests that found the queue full."""
+        self._verdicts: Counter[tuple[str, str]] = Counter()
+        self._requests: Counter[tuple[str, int]] = Counter()
+        self._buckets: Counter[tuple[str, float]] = Counter()
+        self._seconds: Counter[str] = Counter()
+
+    def count_verdict(self, verifier: str, verdict: Verdict) -> None:
+        """Count a verdict."""
+        with self.lock:
+            self._verdicts[verifier, str(verdict.reason)] += 1
+
+    def count_request(self, path: str, status: int, seconds: float) -> None:
+        """Count a request with its time."""
+        with self.lock:
+            self._requests[path, status] += 1
+            self._seconds[path] += seconds  # type: ignore[assignment]
+            for bound in BOUNDS_S:
+                self._buckets[path, bound] += seconds <= bound
+
+    def text(self, gauges: Mapping[str, float]) -> str:
+        """Return the metrics, with what is true at the moment as gauges."""
+        with self.lock:
+            lines = ["# TYPE truegold_verdicts_total counter"]
+            lines += [
+                f'truegold_verdicts_total{{verifier="{_quoted(verifier)}",reason="{reason}"}} {count}'
+                for (verifier, reason), count in sorted(self._verdicts.items())
+            ]
+            lines.append("# TYPE truegold_requests_total counter")
+            counts: Counter[str] = Counter()
+            for (path, status), count in sorted(self._requests.items()):
+                counts[path] += count
+                lines.append(f'truegold_requests_total{{path="{path}",status="{status}"}} {count}')
+            lines.append("# TYPE truegold_request_seconds histogram")
+            for path, total in sorted(counts.items()):
+                buckets = [(f"{bound:g}", self._buckets[path, bound]) for bound in BOUNDS_S] + [("+Inf", total)]
+                for le, count in buckets:
+                    lines.append(f'truegold_request_seconds_bucket{{path="{path}",le="{le}"}} {count}')
+                lines.append(f'truegold_request_seconds_sum{{path="{path}"}} {self._seconds[path]:.6f}')
+                lines.append(f'truegold_request_seconds_count{{path="{path}"}} {total}')
+            for name, value in {**gauges, "requests_refused_total": self.refused}.items():
+                kind = "counter" if name.endswith("_total") else "gauge"
+                lines += [f"# TYPE truegold_{name} {kind}", f"truegold_{name} {value:g}"]
+        return "\n".join(lines) + "\n"
+
+
+def _quoted(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

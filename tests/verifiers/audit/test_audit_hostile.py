@@ -9,7 +9,7 @@ import pytest
 
 from truegold.verifiers import equivalent
 from truegold.verifiers.audit import HOSTILE
-from truegold.verifiers.audit.attacks import EXECUTED, INJECTION
+from truegold.verifiers.audit.made_answers import EXECUTED, INJECTION
 
 MAX_CHARS = 2**21
 

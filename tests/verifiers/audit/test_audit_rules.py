@@ -9,7 +9,7 @@ import pytest
 
 from truegold.verifiers.audit import edits, gaming_cases, rewrites
 from truegold.verifiers.audit.gold_forms import Form
-from truegold.verifiers.audit.variants import (
+from truegold.verifiers.audit.made_answers import (
     EDITS,
     MAX_VARIANT_CHARS,
     REWRITES,

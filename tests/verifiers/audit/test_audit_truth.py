@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sympy.parsing.sympy_parser import implicit_multiplication_application, parse_expr, standard_transformations
 
 from truegold.verifiers.audit import edits, rewrites
-from truegold.verifiers.audit.variants import form_of, wrong_answer
+from truegold.verifiers.audit.made_answers import form_of, wrong_answer
 
 WORDS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 WRAPPERS = [

@@ -25,14 +25,14 @@ from collections.abc import Sequence
 from itertools import accumulate
 from typing import Any
 
-from truegold.verifiers.audit.suites.checker_choice import (
+from truegold.verifiers.audit.suites.known_cases import KnownCase, count_cases, tested_names
+from truegold.verifiers.audit.suites.solutions import (
     AnswersSign,
     are_all_alike,
     has_checker_program,
     needs_checker,
     requested_checker,
 )
-from truegold.verifiers.audit.suites.known_cases import KnownCase, count_cases, tested_names
 from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetState
 from truegold.verifiers.code.suite.reading import Calls, Stdio
 
