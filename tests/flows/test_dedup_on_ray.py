@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
-pytest.importorskip("prefect_ray", reason="needs the extra `ray`")
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.skipif(find_spec("prefect_ray") is None, reason="needs the extra `ray`"),
+]
 
 NAMES = ("Tom", "Ann", "Bela", "Chen", "Dora", "Emil", "Fumi", "Gus", "Hana", "Ivo")
 NOUNS = ("cars", "apples", "stamps", "marbles", "books", "coins", "shells", "pens", "cards", "buttons")
@@ -32,6 +36,7 @@ def problems() -> list[dict[str, str]]:
 
 RUN = """
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from truegold.flows.server import on_ray
 from truegold.pipeline.dedup.clusters import find_clusters

@@ -14,8 +14,10 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from tests.real.ranks_worker import Case
+from tests.real.ranks_worker import Case, train
 from truegold.pipeline.running.isolation import free_port
+from truegold.train.model import policy
+from truegold.train.model.distributed import init_distributed
 
 pytestmark = [pytest.mark.real, pytest.mark.filterwarnings("default")]
 
@@ -23,10 +25,10 @@ WORKER = Path(__file__).with_name("ranks_worker.py")
 HEADS = ("tied", "untied")
 
 
-def run(ranks: int, cases: Sequence[Case], folder: Path) -> None:
+def run_in_two_processes(cases: Sequence[Case], folder: Path) -> None:
     """Train `cases` one after the other in one group of processes, since starting them takes longer than training."""
-    port = str(free_port())
-    paths = folder / f"cases-of-{ranks}-{len(cases)}.json"
+    ranks, port = 2, str(free_port())
+    paths = folder / "cases.json"
     paths.write_text(json.dumps([asdict(case) for case in cases]))
     processes = [
         subprocess.Popen(
@@ -96,8 +98,12 @@ def trained(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Train
         one_rank[f"{head} alone"] = Case(str(model), out="", steps=2)
         two_ranks[head] = Case(str(model), out="", steps=2, zero_stage=3, logit_chunk=4 * 2048)
     two_ranks["resumed"] = replace(two_ranks["cut"], steps=tiny.steps)
-    for ranks, cases in ((1, one_rank), (2, two_ranks)):
-        run(ranks, [replace(case, out=str(folder / f"{name}.pt")) for name, case in cases.items()], folder)
+    run_in_two_processes([replace(case, out=str(folder / f"{name}.pt")) for name, case in two_ranks.items()], folder)
+    init_distributed()
+    usual_chunk = policy.LOGIT_CHUNK["cpu"]
+    for name, case in one_rank.items():
+        train(replace(case, out=str(folder / f"{name}.pt")))
+    policy.LOGIT_CHUNK["cpu"] = usual_chunk
     return Trained(folder)
 
 

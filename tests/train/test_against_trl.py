@@ -6,6 +6,7 @@ Both get the same log-probabilities of a random batch; only the model's forward 
 from __future__ import annotations
 
 from collections import defaultdict
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,9 +18,11 @@ from truegold.train.grpo.update import PreparedBatch, StepLoss
 from truegold.train.model.segment import Segment, collate
 from truegold.train.objective.weights import Totals, entropy_threshold
 
-trl_trainer = pytest.importorskip("trl.trainer.grpo_trainer", reason="TRL is not installed (extra `dev`)")
-
-pytestmark = pytest.mark.filterwarnings("default")
+# It is imported where it is used: three seconds, which every process that collects the tests would spend.
+pytestmark = [
+    pytest.mark.filterwarnings("default"),
+    pytest.mark.skipif(find_spec("trl") is None, reason="TRL is not installed (extra `dev`)"),
+]
 
 LENGTHS = [5, 1, 9, 7, 3, 9]
 LONGEST = 9
@@ -65,7 +68,9 @@ def truegold_loss(settings: dict[str, Any]) -> float:
 
 
 def trl_loss(**settings: Any) -> float:
-    trainer = trl_trainer.GRPOTrainer.__new__(trl_trainer.GRPOTrainer)
+    from trl.trainer import grpo_trainer
+
+    trainer = grpo_trainer.GRPOTrainer.__new__(grpo_trainer.GRPOTrainer)
     same = lambda values, **_: values  # noqa: E731
     arguments = {"delta": settings.pop("delta", None), "use_bias_correction_kl": False, "steps_per_generation": 1}
     attributes = {
