@@ -45,6 +45,7 @@ from truegold.pipeline.near.differences import Differences, compare_texts, count
 from truegold.pipeline.near.exact_copies import NO_GOLD
 from truegold.pipeline.near.golds import compare_golds
 from truegold.pipeline.near.measures import (
+    FITTED,
     Agreement,
     Comparer,
     Measures,
@@ -75,82 +76,11 @@ OTHER_SCORE = np.float32(-6)
 EXCUSED_WORDS = 2
 """Words that only one of two near copies has, which equal golds can excuse: one exchanged for another."""
 
-MOST_COUNTED: dict[str, int] = {
-    "numbers_exchanged": 2,
-    "numbers_added": 3,
-    "symbols_exchanged": 2,
-    "formulas_exchanged": 2,
-    "names_exchanged": 1,
-    "terms_exchanged": 3,
-    "terms_added": 3,
-    "terms_contrasted": 2,
-    "extremes_differ": 1,
-    "everyday_exchanged": 2,
-    "everyday_added": 3,
-    "asked_symbols_exchanged": 1,
-    "asked_terms_exchanged": 2,
-    "asked_given": 1,
-    "words_exchanged": 4,
-    "words_added": 6,
-    "drawing_differs": 1,
-    "units_differ": 1,
-    "directions_differ": 1,
-    "words": STORY_WORDS,
-}
+MOST_COUNTED: dict[str, int] = FITTED["most_counted"]
 """The most that each difference counts."""
-WEIGHTS = {
-    "story": 0.45,
-    "wordy": 1.87,
-    "order": 0.86,
-    "telling": 0.90,
-    "numbers_exchanged": -1.27,
-    "numbers_added": -1.23,
-    "symbols_exchanged": -0.70,
-    "formulas_exchanged": -4.38,
-    "names_exchanged": -4.44,
-    "terms_exchanged": -0.94,
-    "terms_exchanged*exercise": -0.41,
-    "terms_added*exercise": -1.38,
-    "terms_contrasted*exercise": -0.69,
-    "extremes_differ*exercise": -1.85,
-    "everyday_exchanged": -0.32,
-    "everyday_added": -0.31,
-    "asked_symbols_exchanged": -1.21,
-    "asked_terms_exchanged": -1.28,
-    "asked_terms_exchanged*exercise": -2.24,
-    "asked_given*exercise": -1.60,
-    "words_exchanged*exercise": -0.14,
-    "words_added": -0.08,
-    "drawing_differs": -4.82,
-    "units_differ": -2.92,
-    "directions_differ": -4.0,
-}
-BIAS = -1.09
-CONFLICT_WEIGHTS = {
-    **WEIGHTS,
-    "story": 0.37,
-    "wordy": 0.08,
-    "order": 0.93,
-    "telling": 0.74,
-    "numbers_exchanged": -0.92,
-    "numbers_added": -1.57,
-    "symbols_exchanged": -1.21,
-    "terms_exchanged": -0.55,
-    "terms_exchanged*exercise": -1.17,
-    "terms_added*exercise": -1.94,
-    "terms_contrasted*exercise": -1.73,
-    "extremes_differ*exercise": -0.97,
-    "everyday_exchanged": -0.62,
-    "everyday_added": 0.0,
-    "asked_symbols_exchanged": -2.52,
-    "asked_terms_exchanged": 0.0,
-    "asked_terms_exchanged*exercise": -0.27,
-    "asked_given*exercise": -0.84,
-    "words_exchanged*exercise": -0.05,
-}
-"""The weights for pairs whose golds differ, which are nearly all siblings: fitted on planted rewordings against pairs
-of one corpus whose golds differ. Differences that are too rare there to be fitted keep their weights."""
-CONFLICT_BIAS = -1.29
+WEIGHTS: dict[str, float] = FITTED["differences"]
+CONFLICT_WEIGHTS = WEIGHTS | FITTED["conflict"]
+"""The weights for pairs whose golds differ, which are nearly all siblings."""
 
 
 @dataclass(frozen=True)
@@ -381,12 +311,12 @@ def columns(differences: Sequence[Differences], measures: Measures, story: Float
     counts |= {"story": np.clip(story, -4, 8), "wordy": in_story, "order": measures.order}
     counts["telling"] = np.minimum(measures.telling, 3)
     in_exercise = {f"{name}*exercise": column * exercise for name, column in counts.items()}
-    return {name: (counts | in_exercise)[name] for name in WEIGHTS}
+    return {name: (counts | in_exercise)[name] for name in WEIGHTS if name != "bias"}
 
 
 def score_stories(differences: Sequence[Differences], measures: Measures, story: Floats, golds_differ: Marks) -> Floats:
     """Return the log-odds of pairs that are no near copies; `golds_differ` marks those with other weights."""
-    score = np.where(golds_differ, np.float32(CONFLICT_BIAS), np.float32(BIAS))
+    score = np.where(golds_differ, np.float32(CONFLICT_WEIGHTS["bias"]), np.float32(WEIGHTS["bias"]))
     for name, column in columns(differences, measures, story).items():
         score += np.where(golds_differ, np.float32(CONFLICT_WEIGHTS[name]), np.float32(WEIGHTS[name])) * column
     return score

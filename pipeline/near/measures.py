@@ -33,8 +33,11 @@ Tables show the measures of a pair as JSON (`describe_pairs`):
 
 from __future__ import annotations
 
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import IntEnum
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -50,26 +53,9 @@ from truegold.pipeline.text.quantities import SPELLING_MARGIN
 
 BATCH = 20_000
 """Pairs measured at a time: some 20 MB."""
-WEIGHTS = {
-    "words": 4.65,
-    "few_words": -14.56,
-    "evidence": 0.47,
-    "asked": 2.21,
-    "numbers": 2.51,
-    "telling": 5.69,
-    "words*numbers": 8.90,
-    "words*telling": -7.84,
-    "only_both": -2.11,
-    "only_one": -1.29,
-    "length": 7.14,
-    "contexts": -1.77,
-    "surface*only_one": -1.57,
-    "no_numbers": 0.58,
-    "log10_texts": -0.80,
-    "much_surface": -41.83,
-    "order": 2.62,
-}
-BIAS = -12.10
+FITTED: Mapping[str, dict[str, Any]] = tomllib.loads(files(__package__).joinpath("weights.toml").read_text("utf-8"))
+"""The weights of this score and of that of a close reading (`confirmation`), with their biases."""
+WEIGHTS: dict[str, float] = FITTED["measures"]
 FEW_WORDS = 0.35
 """Below this cosine each missing word counts again."""
 MUCH_SURFACE = 0.55
@@ -300,7 +286,7 @@ def same_story_score(measures: Measures, texts: int) -> Floats:
         "order": measures.order,
         "much_surface": np.maximum(measures.surface - MUCH_SURFACE, 0),
     }
-    base = BIAS + WEIGHTS["log10_texts"] * np.log10(np.clip(texts, *FITTED_TEXTS))
+    base = WEIGHTS["bias"] + WEIGHTS["log10_texts"] * np.log10(np.clip(texts, *FITTED_TEXTS))
     score = np.full(len(measures), base, dtype=np.float32)
     for name, column in columns.items():
         score += np.float32(WEIGHTS[name]) * column

@@ -14,27 +14,14 @@ from __future__ import annotations
 
 import hashlib
 import re
+import tomllib
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from importlib.resources import files
 from itertools import pairwise
 from typing import NamedTuple
 
-from truegold.pipeline.near.terms import (
-    ASKING,
-    CHINESE_TERM,
-    CHINESE_TERMS,
-    CHINESE_UNIT,
-    EVERYDAY_TERMS,
-    HARMLESS,
-    IDLE_CHARACTERS,
-    IDLE_IN_COPIES,
-    STOPWORDS,
-    SYNONYMS,
-    TERMS,
-    UNITS,
-    chinese_unit,
-    join_phrases,
-)
+from truegold.pipeline.near import terms
 from truegold.pipeline.near.tokens import CHINESE_NUMERALS, stem
 from truegold.pipeline.text.quantities import chinese_quantities, digits_quantity, words_quantities
 from truegold.verifiers.written_numbers import PYTHON_RUN
@@ -71,11 +58,11 @@ _ASKS = frozenset(
 )
 _CONDITIONS = frozenset("if given when assuming provided suppose knowing".split())
 _CLAUSE_STARTS = _ASKS | _CONDITIONS
-_IDLE_WORDS = HARMLESS | {"who", "whom", "whose", "degree", "degrees", "dollar", "dollars"}
-_IDLE_IN_COPIES = _IDLE_WORDS | IDLE_IN_COPIES
-_HARMLESS = _IDLE_WORDS | STOPWORDS | ASKING
+_IDLE_WORDS = terms.HARMLESS | {"who", "whom", "whose", "degree", "degrees", "dollar", "dollars"}
+_IDLE_IN_COPIES = _IDLE_WORDS | terms.IDLE_IN_COPIES
+_HARMLESS = _IDLE_WORDS | terms.STOPWORDS | terms.ASKING
 _QUANTITIES = {"digits": digits_quantity, "words": words_quantities, "chinese": chinese_quantities}
-_TERM_LIST = sorted(set(CHINESE_TERMS.values()))
+_TERM_LIST = sorted(set(terms.CHINESE_TERMS.values()))
 _TERM_NUMBERS = {term: position for position, term in enumerate(_TERM_LIST)}
 _DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|$)", re.DOTALL)
 _FORM_REQUEST = re.compile(
@@ -84,33 +71,8 @@ _FORM_REQUEST = re.compile(
     r"[^?]*?(?:[.](?=\s|$)|$)",
     re.IGNORECASE,
 )
-_ENDS_COMMAND = r"(?![a-zA-Z])"
-_COMMANDS = tuple(
-    (re.compile(pattern), replacement)
-    for pattern, replacement in (
-        (r"\\\$", " "),
-        (r"\\(?:begin|end)\s*\{\w+\*?\}(?:\s*\{[|clr ]+\})?|\\hline|(?<!\\)&|\\\\", " "),
-        (r"\\%", "%"),
-        (rf"\^\s*\{{?\s*\\circ\s*\}}?|\\degree{_ENDS_COMMAND}", " "),
-        (r"\\[dtc]frac", r"\\frac"),
-        (r"\\frac\s*(\d)\s*(\d)", r"\\frac{\1}{\2}"),
-        (
-            rf"\\(?:left|right|[bB]igg?|displaystyle|limits|q?quad|[lc]dots|dots[bmc]?){_ENDS_COMMAND}|\\[,;!: ]",
-            " ",
-        ),
-        (
-            r"\\(?:text|math(?:rm|bf|bb|cal)|text(?:bf|it)|operatorname|bold|bm|boldsymbol|vec|overline|mbox|rm|bf|it|cal)"
-            + _ENDS_COMMAND,
-            " ",
-        ),
-        (rf"\\(?:le|leq|leqslant){_ENDS_COMMAND}", "≤"),
-        (rf"\\(?:ge|geq|geqslant){_ENDS_COMMAND}", "≥"),
-        (rf"\\neq?{_ENDS_COMMAND}", "≠"),
-        (rf"\\(?:times|cdot|ast){_ENDS_COMMAND}", "*"),
-        (rf"\\div{_ENDS_COMMAND}", "/"),
-        (rf"\\pi{_ENDS_COMMAND}", "π"),
-    )
-)
+_LAYOUT_TABLE = tomllib.loads(files(__package__).joinpath("latex_layout.toml").read_text("utf-8"))
+_COMMANDS = [(re.compile(pattern), replacement) for pattern, replacement in _LAYOUT_TABLE["commands"]]
 _GROUPED = re.compile(r"(?<=\d)(?:,|\{,\})(?=\d{3}(?!\d))")
 _SIGNS = str.maketrans("×·÷−–—：∶﹕％°~", "**/---:::%  ")
 
@@ -200,7 +162,7 @@ class _Reader:
     def read(self, text: str, drawing: str) -> ReadText:
         last = 0
         whole = text
-        text = join_phrases(text)
+        text = terms.join_phrases(text)
         for match in _MATHEMATICS.finditer(text) if "$" in text or "\\" in text else ():
             inside = next(group for group in match.groups() if group is not None)
             if _is_prose(inside):
@@ -259,8 +221,8 @@ class _Reader:
                 self._formulas.append(compact)
         if self._is_chinese:
             text = text.replace("千克", "公斤")
-            text = CHINESE_UNIT.sub(lambda match: f" \\UNIT{chinese_unit(match[0])} ", text)
-            text = CHINESE_TERM.sub(lambda match: f" \\TERM{_TERM_NUMBERS[CHINESE_TERMS[match[0]]]} ", text)
+            text = terms.CHINESE_UNIT.sub(lambda match: f" \\UNIT{terms.chinese_unit(match[0])} ", text)
+            text = terms.CHINESE_TERM.sub(lambda match: f" \\TERM{_TERM_NUMBERS[terms.CHINESE_TERMS[match[0]]]} ", text)
         # Pieces of numbers that stand next to each other are left together ("two hundred").
         numeral: list[str] = []
         for piece in text.split():
@@ -370,7 +332,7 @@ def _part_tokens(kind: str, form: str) -> tuple[ReadToken, ...]:
         token = _command_token(form)
     elif kind == "term":
         token = ReadToken(Sort.TERM, _TERM_LIST[int(form)])
-    elif kind == "han" and form not in IDLE_CHARACTERS and form not in "几求":
+    elif kind == "han" and form not in terms.IDLE_CHARACTERS and form not in "几求":
         token = ReadToken(Sort.HAN, form)
     elif kind in ("unit", "operator"):
         token = ReadToken(Sort.UNIT if kind == "unit" else Sort.SYMBOL, form)
@@ -386,8 +348,8 @@ def _number_tokens(kind: str, form: str) -> tuple[ReadToken, ...]:
 
 def _command_token(form: str) -> ReadToken | None:
     name = form[1:].lower()
-    if name in TERMS:
-        return ReadToken(Sort.TERM, TERMS[name])
+    if name in terms.TERMS:
+        return ReadToken(Sort.TERM, terms.TERMS[name])
     return None if name in ("frac", "over") else ReadToken(Sort.SYMBOL, form)
 
 
@@ -397,10 +359,10 @@ def _word_token(form: str) -> ReadToken | None:
         return None if form in "aAI" else ReadToken(Sort.SYMBOL, form)
     if form.isupper() and form.isascii():
         return ReadToken(Sort.NAME, form)
-    for sort, forms in ((Sort.TERM, TERMS), (Sort.EVERYDAY, EVERYDAY_TERMS), (Sort.UNIT, UNITS)):
+    for sort, forms in ((Sort.TERM, terms.TERMS), (Sort.EVERYDAY, terms.EVERYDAY_TERMS), (Sort.UNIT, terms.UNITS)):
         if lower in forms:
             return ReadToken(sort, forms[lower])
-    return None if lower in _HARMLESS else ReadToken(Sort.WORD, stem(SYNONYMS.get(lower, lower)))
+    return None if lower in _HARMLESS else ReadToken(Sort.WORD, stem(terms.SYNONYMS.get(lower, lower)))
 
 
 def _small_words(kind: str, form: str) -> tuple[str, ...]:
