@@ -39,8 +39,7 @@ class Boilerplate:
         self._minimum = config.min_prompt_chars
         self._starts = [_compile(pattern, "boilerplate", "(?:{})") for pattern in config.boilerplate]
         self._ends = [_compile(pattern, "boilerplate_end", r"(?:{})\s*\Z") for pattern in config.boilerplate_end]
-        self._may_start = _glance(config.boilerplate, "(?:{})")
-        self._may_end = _glance(config.boilerplate_end, r"(?:{})\s*\z")
+        self._may_cut = _glance(config.boilerplate, config.boilerplate_end)
 
     def cut(self, text: str) -> str:
         """Return `text` without boilerplate, which is cut as long as there is some and enough of a prompt remains."""
@@ -50,15 +49,14 @@ class Boilerplate:
 
     def _cut_phrase(self, text: str) -> str | None:
         """Return `text` without the first phrase that fits, None where none does."""
-        starts, ends = self._starts, self._ends
-        if (text.isascii() and text.isprintable()) or not _UNKNOWN_TO_RE2.search(text):
-            starts = [] if self._may_start and not self._may_start.match(text) else starts
-            ends = [] if self._may_end and not self._may_end.search(text[-END_SPAN:]) else ends
-        for pattern in starts:
+        known_to_re2 = (text.isascii() and text.isprintable()) or not _UNKNOWN_TO_RE2.search(text)
+        if known_to_re2 and self._may_cut and not self._may_cut.search(text):
+            return None
+        for pattern in self._starts:
             match = pattern.match(text)
             if match and match.end() and len(rest := text[match.end() :].lstrip(" \t\n")) >= self._minimum:
                 return rest
-        for pattern in ends:
+        for pattern in self._ends:
             match = pattern.search(text, max(0, len(text) - END_SPAN))
             if match and match[0] and len(rest := text[: match.start()].rstrip(" \t\n")) >= self._minimum:
                 return rest
@@ -79,18 +77,19 @@ _LOOKAROUND = re.compile(r"\(\?<?[=!](?:[^()\[\]\\]|\\.|\[(?:[^\]\\]|\\.)+\]|\([
 _UNLIKE_RE2 = re.compile(r"(?<!\\)\$(?![^\[]*\])|\\[ABZbwW]|(?<!\[)\^")
 
 
-def _glance(patterns: Sequence[str], frame: str) -> re2.Pattern[str] | None:
+def _glance(starts: Sequence[str], ends: Sequence[str]) -> re2.Pattern[str] | None:
     """Return one pattern of RE2 that fits wherever any of several does, and perhaps elsewhere: it looks at all at once.
 
     It leaves out what they look around for. None where RE2 might read a pattern otherwise.
     """
-    bare = [_LOOKAROUND.sub("", pattern) for pattern in patterns]
+    bare = [_LOOKAROUND.sub("", pattern) for pattern in (*starts, *ends)]
     if any("(?" in part.replace("(?:", "") or _UNLIKE_RE2.search(part) for part in bare):
         return None
+    framed = [rf"\A(?:{part})" for part in bare[: len(starts)]] + [rf"(?:{part})\s*\z" for part in bare[len(starts) :]]
     options = re2.Options()
     options.case_sensitive, options.log_errors = False, False
     try:
-        return re2.compile(frame.replace("{}", "|".join(f"(?:{part})" for part in bare)), options)
+        return re2.compile("|".join(framed), options)
     except re2.error:
         return None
 
@@ -105,6 +104,7 @@ _FULL_WIDTH = {
     for first, last in ((0xFF10, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A))
     for code in range(first, last + 1)
 }
+_FULL_WIDTH_SIGN = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
 _EMPTY_LINES = re.compile(r"\n{3,}")
 
 # Zero-width (non-)joiners carry meaning between letters of Arabic, Indic and kindred scripts, and glue emoji together.
@@ -125,7 +125,9 @@ def unify_encoding(text: str) -> str:
     """Return the text in NFC, with ASCII for full-width letters and digits and without idle invisible characters."""
     if text.isascii():
         return text
-    text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text)).translate(_FULL_WIDTH)
+    text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
+    if _FULL_WIDTH_SIGN.search(text):
+        text = text.translate(_FULL_WIDTH)
     # An accent composes with its letter only when the invisible character between them is gone, so NFC comes again.
     return unicodedata.normalize("NFC", _STRAY_JOINER.sub("", text))
 

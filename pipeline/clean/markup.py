@@ -38,6 +38,9 @@ _DAMAGED = (
     (re.compile("\x0b(?=ec[{\\\\ ]|ee(?![a-z])|arnothing|arphi|arepsilon|artheta|dots|ert)"), r"\\v"),
 )
 
+_MAYBE_DAMAGED = re.compile("[\x07\x08\t\x0b\x0c\r]|\n(?=eq|otin|abla|geq|leq)")
+"""Every damaged command begins like this, and most texts of several lines have nothing of it."""
+
 MAX_CHARS = 100_000
 """Longer texts are left as they are: no problem is so long, and some patterns look a thousand characters ahead."""
 
@@ -64,7 +67,7 @@ _END_DOLLAR = re.compile(r"[.?!。？！]\s{0,5}\$\Z")
 
 def repair_commands(text: str) -> str:
     """Return the text with commands whose backslash and first letter became one escape, such as `\\t` of `\\times`."""
-    if text.isprintable():
+    if text.isprintable() or not _MAYBE_DAMAGED.search(text):
         return text
     for pattern, repaired in _DAMAGED:
         text = pattern.sub(repaired, text)
@@ -95,6 +98,9 @@ def _is_command(match: re.Match[str]) -> bool:
 def restore_backslashes(text: str) -> str:
     r"""Return the text with the backslash of `frac{1}{2}` and `sqrt{2}` inside of a formula."""
     if len(text) > MAX_CHARS or ("frac" not in text and "sqrt" not in text):
+        return text
+    fractions = text.count("\\frac") + text.count("\\dfrac") + text.count("\\tfrac")
+    if text.count("frac") == fractions and text.count("sqrt") == text.count("\\sqrt"):
         return text
     if DELIMITED.search(text):
         return DELIMITED.sub(lambda match: _LOST.sub(r"\\\g<0>", match[0]), text)
