@@ -36,8 +36,7 @@ from publishing import publish, say
 from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA
 from truegold.pipeline.report import open_page
 from truegold.pipeline.tables.ledger import DROPPED_SCHEMA, Ledger
-from truegold.pipeline.tables.profile import PROFILE_SCHEMA
-from truegold.pipeline.tables.rows import row_id, write_rows
+from truegold.pipeline.tables.rows import PROFILE_SCHEMA, row_id, write_rows
 
 FIRST = 30
 TRAIN_ROWS = 352

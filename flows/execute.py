@@ -26,7 +26,7 @@ from truegold.flows.console import Terminal, errors, print_line
 from truegold.flows.plan import GROUP_SIZE, report_stage
 from truegold.pipeline.config.sources import HubSource, SeveralSources
 from truegold.pipeline.config.stages import DecontaminateConfig, ReportConfig
-from truegold.pipeline.curation.early_checks import check_hub
+from truegold.pipeline.curation.plan import check_hub
 from truegold.pipeline.running.disk import DigestCache, disk_errors_reported, write_whole
 from truegold.pipeline.running.stage import (
     Output,

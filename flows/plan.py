@@ -18,8 +18,7 @@ from truegold.flows.config import RunConfig
 from truegold.pipeline.config.engines import ScriptedEngineConfig
 from truegold.pipeline.config.sources import DemoSource
 from truegold.pipeline.config.stages import ReportConfig
-from truegold.pipeline.curation.early_checks import resolve_stages
-from truegold.pipeline.curation.plan import DEMO_SFT_TEXTS, curation_stages, data_file, rows_of
+from truegold.pipeline.curation.plan import DEMO_SFT_TEXTS, curation_stages, data_file, resolve_stages, rows_of
 from truegold.pipeline.export import export
 from truegold.pipeline.profile import profile
 from truegold.pipeline.report import report

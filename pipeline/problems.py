@@ -48,8 +48,7 @@ from truegold.pipeline.sources.records import (
     check_readable,
     sample_values,
 )
-from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, make_builder
-from truegold.pipeline.sources.row_columns import with_row_columns
+from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, make_builder, with_row_columns
 from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import InputError, Item, judges_solutions, resolve
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds

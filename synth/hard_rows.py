@@ -16,8 +16,7 @@ import orjson
 
 from truegold.pipeline.profile.drawing import SampleRow
 from truegold.pipeline.rates.posterior import Beta
-from truegold.pipeline.tables.profile import ProfileRow
-from truegold.pipeline.tables.rows import Row, RowKey, read_rows, read_table, row_key
+from truegold.pipeline.tables.rows import ProfileRow, Row, RowKey, read_rows, read_table, row_key
 from truegold.pipeline.text.prose import language_of
 from truegold.synth.config import Language, SynthConfig
 from truegold.verifiers import judges_solutions, resolve

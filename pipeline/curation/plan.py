@@ -1,49 +1,288 @@
 """The stages that need no model, wired: from raw rows to rows that may be profiled. Nothing is run here.
 
 make_data -> ingest -> clean -> decontaminate -> dedup -> verify_gold -> vet_tests -> flag -> well_posed -> settle
+
+Everything that a configuration names is checked before the first stage runs:
+
+    columns: {gold: answr}                        train.jsonl has no column 'answr' (columns.gold). Did you mean ...?
+    verifier_args: {tolerence: 0.1}               data.verifier_args: math has no option 'tolerence'; ...
+    engine: {type: scripted, path: nothing.jsonl} profile: engine.path: nothing.jsonl does not exist.
+
+    flag: {advise_only: [prof]}                   no flag of curation has the reason 'prof'. Did you mean 'proof'?
+
+No hour is spent before such a line. This is the one module that reads data, columns and names of the hub while a run is
+planned: a file as far as `ingest` looks for its columns, a hub set (`check_hub`) before the first stage. A user's own
+detector may flag for any reason, so that with one all names are taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
-from truegold.pipeline.clean import clean
+from pydantic import BaseModel
+
+from truegold.pipeline.clean import Boilerplate, clean
+from truegold.pipeline.config.base import LaunchConfig
+from truegold.pipeline.config.engines import ScriptedEngineConfig, ServerEngineConfig
 from truegold.pipeline.config.sources import (
     Columns,
     DemoSource,
     FileSource,
     HubSource,
     ListedFile,
+    ListedHub,
     ListedSource,
     SeveralSources,
 )
 from truegold.pipeline.config.stages import (
+    AskedModelConfig,
+    CleanConfig,
     CurationConfig,
+    DecontaminateConfig,
     DedupConfig,
+    FlagConfig,
     SampleSource,
+    Step,
     SuspicionConfig,
+    VetTestsConfig,
     WellPosedConfig,
 )
-from truegold.pipeline.curation.early_checks import check_reasons, resolve_eval_sets, resolve_sources, resolve_stages
 from truegold.pipeline.decontaminate import decontaminate
+from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
+from truegold.pipeline.decontaminate.stage import problem_columns
 from truegold.pipeline.dedup import dedup
 from truegold.pipeline.demo import make_demo_data
 from truegold.pipeline.flag import flag
-from truegold.pipeline.flag.rules import detector_versions
+from truegold.pipeline.flag.rules import BUILT_IN, detector_versions
 from truegold.pipeline.flag.well_posed import well_posed
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.ingest.stage import SOURCES_FILE
 from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage
-from truegold.pipeline.sources.data_files import check_file
+from truegold.pipeline.sources.columns import compile_column
+from truegold.pipeline.sources.data_files import check_file, open_file
+from truegold.pipeline.sources.hub import open_hub
+from truegold.pipeline.sources.presets import check_columns, check_preset, choose_layout
+from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
 from truegold.pipeline.suspicion import suspect
 from truegold.pipeline.suspicion.stage import SampleFile
+from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, GOLD_REASONS, POSSIBLE_TRANSLATION
 from truegold.pipeline.verify import verify_gold
 from truegold.pipeline.verify.vet import vet_tests
-from truegold.verifiers import InputError
-from truegold.verifiers.user_code import source_digest, split_spelling
+from truegold.pipeline.verify.vet.suite_records import NOT_VETTED
+from truegold.verifiers import ConfigError, InputError, TruegoldError, fingerprint
+from truegold.verifiers.audit.suites.vet_state import VetReason
+from truegold.verifiers.registry import find_option_mistakes
+from truegold.verifiers.user_code import did_you_mean, load_object, source_digest, split_spelling
+
+CODE_VERIFIER = "code"
+NEVER_CODE = ("gsm8k", "math")
+"""The presets whose rows name another verifier."""
+
+Files = Mapping[str, Path | Output]
+
+
+def resolve_sources(source: FileSource | HubSource | SeveralSources, files: Files) -> bool:
+    """Check what sources name, and return whether any of them may hold programs with tests.
+
+    `files` are the inputs of `ingest`. Raises ConfigError for a preset, an extract, a verifier or an option of it that
+    does not exist, InputError for a column that is not in the file.
+    """
+    if not isinstance(source, SeveralSources):
+        return _resolve_source(source, files.get("data"), files.get("heldout"))
+    may_hold_code = False
+    for index, part in enumerate(source.sources):
+        with _source_named(part, index):
+            held = _resolve_source(part, files.get(f"data {index}"), files.get(f"heldout {index}"))
+        may_hold_code = may_hold_code or held
+    return may_hold_code
+
+
+def _resolve_source(config: FileSource | HubSource, data: Path | Output | None, heldout: Path | Output | None) -> bool:
+    check_preset(config.preset)
+    for field, spec in config.columns:
+        if spec is not None:
+            compile_column(spec, field)
+    if config.verifier is not None:
+        fingerprint(config.verifier)
+    verifier = config.verifier
+    filled = {field for field in ("verifier", "verifier_args") if getattr(config.columns, field) is not None}
+    if isinstance(data, Path) and isinstance(config, FileSource):
+        verifier, filled = _look_into(config, data, heldout if isinstance(heldout, Path) else None)
+    rows_differ = config.verifier is None and "verifier" in filled
+    if verifier is not None and config.verifier_args and not rows_differ:
+        _check_options(verifier, config, rows_may_add="verifier_args" in filled or config.columns.tests is not None)
+    return _may_hold_code(config, verifier, rows_differ)
+
+
+def _look_into(config: FileSource, data: Path, heldout: Path | None) -> tuple[str | None, set[str]]:
+    """Return the verifier of the file's rows, and which of `verifier` and `verifier_args` rows have of their own.
+
+    The verifier is None where the file has no record that can be read, which `ingest` explains.
+    """
+    opened = open_file(data, config.format, config.max_row_bytes)
+    samples = [record.values for record in look_ahead(islice(opened.records, LOOK_AHEAD), lambda reject: None)]
+    if not samples:
+        return config.verifier, set()
+    layout = choose_layout(config, opened.location, samples)
+    if heldout is not None:
+        held = open_file(heldout, config.format, config.max_row_bytes)
+        held_samples = [record.values for record in look_ahead(islice(held.records, LOOK_AHEAD), lambda reject: None)]
+        if held_samples:
+            check_columns(config, layout, held.location, held_samples)
+    specs = {"verifier": layout.columns.verifier, "verifier_args": layout.columns.verifier_args}
+    columns = {field: compile_column(spec, field) for field, spec in specs.items() if spec is not None}
+    filled = {field for field, column in columns.items() if any(column.text(values) for values in samples)}
+    return config.verifier or layout.verifier, filled
+
+
+def _may_hold_code(config: FileSource | HubSource, verifier: str | None, rows_differ: bool) -> bool:
+    """Say whether a source may hold programs: a hub set may where it has neither a preset nor a verifier."""
+    if config.verifier is not None:
+        return config.verifier == CODE_VERIFIER
+    if rows_differ or config.columns.tests is not None:
+        return True
+    if config.preset in NEVER_CODE:
+        return False
+    return isinstance(config, HubSource) or verifier in (CODE_VERIFIER, None)
+
+
+def _check_options(verifier: str, config: FileSource | HubSource, rows_may_add: bool) -> None:
+    mistakes = find_option_mistakes(verifier, config.verifier_args, complete=not rows_may_add)
+    if mistakes:
+        raise ConfigError(f"data.verifier_args: {' '.join(mistakes)}")
+
+
+def resolve_eval_sets(config: DecontaminateConfig) -> dict[str, Path | Output]:
+    """Return the files and folders of evaluation sets as inputs, so that a comparison is made again when they change.
+
+    Raises InputError for a set that does not exist, and for a column that is not in the first records of a file.
+    """
+    inputs: dict[str, Path | Output] = {}
+    for index, entry in enumerate(config.against):
+        check_preset(entry.preset)
+        if (path := find_local(entry.set)) is not None:
+            inputs[f"against {index}"] = path
+            if path.is_file():
+                next(read_eval_set(entry.set, problem_columns(entry)), None)
+    return inputs
+
+
+def check_hub(config: BaseModel) -> None:
+    """Open every set that a stage of this configuration will fetch from the hub, which planning leaves alone.
+
+    Raises InputError for what does not exist, SetupError where the hub cannot be reached, as the stage would.
+    """
+    match config:
+        case HubSource() as source:
+            open_hub(source)
+        case SeveralSources(sources=parts):
+            for index, part in enumerate(parts):
+                if isinstance(part, HubSource):
+                    with _source_named(part, index):
+                        open_hub(part)
+        case DecontaminateConfig(against=entries):
+            for entry in entries:
+                path = find_local(entry.set)
+                if path is None or path.is_dir():
+                    next(read_eval_set(entry.set, problem_columns(entry)), None)
+        case _:
+            pass
+
+
+@contextmanager
+def _source_named(part: FileSource | HubSource, index: int) -> Iterator[None]:
+    """Name one of several sources in errors about it."""
+    try:
+        yield
+    except TruegoldError as error:
+        if isinstance(part, ListedFile | ListedHub):
+            error.message = f"Source {part.label!r} (data.{index}): {error.message}"
+            error.args = (error.message,)
+        raise
+
+
+def resolve_stages(stages: Iterable[Stage]) -> None:
+    """Check the files, models, programs and patterns that the settings of stages name.
+
+    Raises ConfigError or InputError, which begins with the stage and the setting.
+    """
+    for stage in stages:
+        for path, section in _sections(stage.config, stage.name):
+            _check_section(path, section)
+
+
+def _sections(section: BaseModel, path: str) -> Iterator[tuple[str, BaseModel]]:
+    """Yield a section and all that stand in it, each with its place."""
+    yield path, section
+    for name in type(section).model_fields:
+        value = getattr(section, name)
+        for part in value if isinstance(value, tuple) else (value,):
+            if isinstance(part, BaseModel):
+                yield from _sections(part, f"{path}.{name}")
+
+
+def _check_section(path: str, section: BaseModel) -> None:
+    match section:
+        case ScriptedEngineConfig(path=script):
+            _check_named_file(f"{path}.path", script)
+        case LaunchConfig(hostfile=str(hosts)):
+            _check_named_file(f"{path}.hostfile", hosts)
+        case ServerEngineConfig(api_key_env=str(name)) if not os.environ.get(name):
+            raise ConfigError(
+                f"{path}.api_key_env: the environment variable {name} is not set.",
+                f"Set it to the server's key (export {name}=...), or leave the setting out.",
+            )
+        case AskedModelConfig() if not isinstance(section.engine, ScriptedEngineConfig):
+            if section.model is None:
+                raise ConfigError(f"{path} names no model.", f"Name its folder: {path}.model.")
+            if not Path(section.model).expanduser().is_dir():
+                raise InputError(
+                    f"{path}.model: {section.model} is no folder with a checkpoint.", "Download the model, and name it."
+                )
+        case VetTestsConfig(python=str(python)) if shutil.which(python) is None:
+            raise ConfigError(
+                f"{path}.python: {python} is no program.", "Name an interpreter, such as /usr/bin/python3."
+            )
+        case DedupConfig(embedder=str(embedder)) if (spelling := split_spelling(embedder)) is not None:
+            load_object(*spelling, f"encoder {embedder!r}")
+        case CleanConfig():
+            Boilerplate(section)
+        case _:
+            pass
+
+
+def _check_named_file(setting: str, name: str) -> None:
+    try:
+        check_file(Path(name))
+    except InputError as error:
+        raise InputError(f"{setting}: {error.message}", error.hint) from None
+
+
+EARLIER_REASONS = (CONFLICTING_LABELS, POSSIBLE_TRANSLATION, *GOLD_REASONS, NOT_VETTED, *map(str, VetReason))
+"""The reasons of the stages before `flag`, whose flags it gathers."""
+
+
+def check_reasons(config: FlagConfig) -> None:
+    """Raise ConfigError for a reason in `advise_only` that no flag can have."""
+    known = {*BUILT_IN, *EARLIER_REASONS}
+    has_own = any(name not in BUILT_IN for name in config.detectors or ())
+    for reason in config.advise_only:
+        if reason in set(Step):
+            raise ConfigError(
+                f"flag.advise_only: {reason} is a language model's word, which only advises as it is.",
+                "flag.model.blocks names those that hold rows back.",
+            )
+        if reason not in known and not has_own:
+            hint = did_you_mean(reason, known) or f"There are: {', '.join(sorted(known))}."
+            raise ConfigError(f"flag.advise_only: no flag of curation has the reason {reason!r}.", hint)
+
 
 DEMO_COLUMNS = Columns.model_validate({"prompt": "question", "gold": "answer", "solution": "solution"})
 DEMO_SFT_TEXTS = Output("make_data", "sft.jsonl")
@@ -54,7 +293,7 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
     """Return the stages in their order.
 
     Raises InputError or ConfigError for anything that the configuration names and that is not there: files, columns,
-    rules, verifiers and their options (`truegold.pipeline.curation.early_checks`).
+    rules, verifiers and their options (`truegold.pipeline.curation.plan`).
     """
     stages, source, files = _source(config)
     may_hold_code = resolve_sources(source, files)

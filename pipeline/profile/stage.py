@@ -40,10 +40,11 @@ from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_f
 from truegold.pipeline.suspicion.answer_classes import Sample, differ_for_certain, key_of
 from truegold.pipeline.suspicion.stage import score_rows
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
-from truegold.pipeline.tables.profile import PROFILE_SCHEMA, ProfileRow
 from truegold.pipeline.tables.reasons import SUSPECT_GOLD
 from truegold.pipeline.tables.rows import (
+    PROFILE_SCHEMA,
     ROW_SCHEMA,
+    ProfileRow,
     Row,
     TableWriter,
     count_rows,

@@ -21,9 +21,8 @@ from typing import TypedDict
 from truegold.pipeline.config.stages import QUOTA_COLUMNS, SelectConfig
 from truegold.pipeline.rates.posterior import Beta
 from truegold.pipeline.tables.ledger import FlagRecord
-from truegold.pipeline.tables.profile import ProfileRow
 from truegold.pipeline.tables.reasons import DropReason
-from truegold.pipeline.tables.rows import KEY, Row, RowKey, RowReference, read_table, row_key
+from truegold.pipeline.tables.rows import KEY, ProfileRow, Row, RowKey, RowReference, read_table, row_key
 from truegold.verifiers import InputError
 
 

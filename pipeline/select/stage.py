@@ -30,9 +30,8 @@ from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.select.candidates import Candidate, Judgement, known_pass_rate, remedy_for_none, teaching_facts
 from truegold.pipeline.select.choice import Choice, choose
 from truegold.pipeline.tables.ledger import Ledger
-from truegold.pipeline.tables.profile import ProfileRow
 from truegold.pipeline.tables.reasons import DropReason
-from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, read_rows, row_key, write_rows
+from truegold.pipeline.tables.rows import ROW_SCHEMA, ProfileRow, Row, TableWriter, read_rows, row_key, write_rows
 from truegold.verifiers import InputError
 
 SELECTED_SCHEMA = pa.schema(

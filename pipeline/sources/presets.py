@@ -50,7 +50,7 @@ from truegold.pipeline.sources.presets_code import (
 )
 from truegold.pipeline.sources.provenance import exported
 from truegold.pipeline.sources.records import Unusable
-from truegold.pipeline.sources.row_columns import judged_without_gold, with_row_columns
+from truegold.pipeline.sources.row_builder import judged_without_gold, with_row_columns
 from truegold.verifiers import ConfigError, InputError
 from truegold.verifiers.user_code import did_you_mean
 

@@ -206,7 +206,7 @@ def test_what_is_on_the_hub_is_looked_up_before_the_first_stage(settings: dict[s
 
 
 def test_nothing_is_looked_up_for_stages_that_have_run(monkeypatch: pytest.MonkeyPatch, project: Path) -> None:
-    monkeypatch.setattr("truegold.pipeline.curation.early_checks.open_hub", lambda source: pytest.fail("asked the hub"))
+    monkeypatch.setattr("truegold.pipeline.curation.plan.open_hub", lambda source: pytest.fail("asked the hub"))
     monkeypatch.setattr(
         "truegold.flows.execute.with_states", lambda stages, run_dir: [(stage, True) for stage in stages]
     )

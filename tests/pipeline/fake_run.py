@@ -17,9 +17,8 @@ import pyarrow as pa
 from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, Ledger
-from truegold.pipeline.tables.profile import PROFILE_SCHEMA
 from truegold.pipeline.tables.reasons import SUSPICION_SCHEMA
-from truegold.pipeline.tables.rows import dump_json, row_id, write_rows
+from truegold.pipeline.tables.rows import PROFILE_SCHEMA, dump_json, row_id, write_rows
 
 PAYLOAD = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"
 LATEX = r"Find \(\frac{1}{2}+\sqrt{3}\) and \[\notacommand{x}\] for $x_1$, \href{javascript:alert(3)}{y}."

@@ -10,8 +10,10 @@ from collections import Counter
 import pytest
 
 from truegold.pipeline.config.sources import DemoSource
-from truegold.pipeline.demo.defects import COPIES, DECOY, FRESH
 from truegold.pipeline.demo.problems import (
+    COPIES,
+    DECOY,
+    FRESH,
     LARGEST_VALUE,
     PEOPLE,
     STORIES,

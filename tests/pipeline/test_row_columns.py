@@ -13,8 +13,8 @@ from ingest_files import Notes, read_file, reject_of, row_of, write_lines
 
 from truegold import pipeline
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.curation.early_checks import resolve_sources
 from truegold.pipeline.curation.gate import GateOptions, gate
+from truegold.pipeline.curation.plan import resolve_sources
 from truegold.pipeline.export import convert as conversion
 from truegold.pipeline.export.formats import FORMATS
 from truegold.pipeline.ingest.stage import ingest

@@ -19,9 +19,8 @@ from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.select.stage import select
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, flag_record
-from truegold.pipeline.tables.profile import PROFILE_SCHEMA
 from truegold.pipeline.tables.reasons import SUSPICION_SCHEMA
-from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, write_rows
+from truegold.pipeline.tables.rows import PROFILE_SCHEMA, ROW_SCHEMA, Row, write_rows
 from truegold.verifiers import InputError
 
 PRIOR = Beta(1.0, 1.0)

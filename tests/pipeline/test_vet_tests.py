@@ -10,7 +10,7 @@ import pytest
 
 from truegold.pipeline.config.sources import Columns, FileSource, HubSource
 from truegold.pipeline.config.stages import VetTestsConfig
-from truegold.pipeline.curation.early_checks import resolve_sources
+from truegold.pipeline.curation.plan import resolve_sources
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA

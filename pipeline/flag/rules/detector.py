@@ -37,7 +37,7 @@ class Finding:
     """A code that reports count by."""
     confidence: float = 0.5
     """The author's estimate, in [0, 1], of how often such a finding is right; built-in rules have it measured
-    (`truegold.pipeline.tables.measured_flags`)."""
+    (`truegold.pipeline.tables.ledger`)."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
     """Facts that a reviewer needs to see; JSON-able."""
     suggestion: str | None = None

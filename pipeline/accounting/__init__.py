@@ -1,1 +1,0 @@
-"""Counts of where every row of a run went."""
