@@ -62,7 +62,6 @@ def dedup(
     from truegold.pipeline.dedup.clusters import find_clusters
     from truegold.pipeline.near.related_pairs import ShardRunner, run_in_threads
     from truegold.pipeline.problems import ProblemColumns, describe_reading
-    from truegold.pipeline.running.disk import disk_errors_reported
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
     run_shards: ShardRunner = run_in_threads
@@ -103,7 +102,6 @@ def decontaminate(
     from truegold.pipeline.decontaminate.matches import find_leaks_in_file
     from truegold.pipeline.engines.text_vectors import load_text_encoder
     from truegold.pipeline.problems import ProblemColumns, describe_reading
-    from truegold.pipeline.running.disk import disk_errors_reported
 
     columns = ProblemColumns(prompt_column, gold_column, id_column)
     against_columns = ProblemColumns(
@@ -264,7 +262,6 @@ def rescore(
     from truegold.pipeline.rescore import rescore as judge_again
     from truegold.pipeline.rescore.rollout_report import describe, write_report
     from truegold.pipeline.review.reviewed_run import decided_rows
-    from truegold.pipeline.running.disk import disk_errors_reported
 
     if decisions is not None and data is None:
         raise ConfigError("--decisions needs the set that they are about.", "Name it: --data SET.")

@@ -23,7 +23,7 @@ from typing import Annotated
 import typer
 
 from truegold.flows.console import Terminal, errors, output, print_line
-from truegold.pipeline.running.disk import disk_errors_reported
+from truegold.pipeline.running.disk import disk_errors_reported, write_whole
 from truegold.verifiers import ConfigError, InputError
 
 
@@ -45,7 +45,6 @@ def report(
     """Write the report on the finished stages of a run, or a page that compares two runs."""
     if compare:
         from truegold.pipeline.report.run_diff import diff_page
-        from truegold.pipeline.running.disk import write_whole
 
         if len(runs) != 2:
             raise ConfigError(f"--compare takes two runs, not {len(runs)}.", "truegold report --compare runs/a runs/b")
@@ -66,7 +65,6 @@ def report(
 
 def _share(run_dir: Path, target: Path, texts: str) -> None:
     from truegold.pipeline.report.sharing import SharedTexts, shared_page
-    from truegold.pipeline.running.disk import write_whole
 
     if texts not in set(SharedTexts):
         raise ConfigError(f"--texts {texts}: the texts of rows are left out (`none`) or `redacted`.")
@@ -97,8 +95,6 @@ def diff(
     examples: Annotated[int, typer.Option(min=0, help="Ids named for each kind of change.")] = 5,
 ) -> None:
     """Tell what changed between two runs, and why: rows, texts, flags, pass rates, settings."""
-    from dataclasses import asdict
-
     from truegold.pipeline.report.run_diff import diff_lines, diff_runs
 
     difference = diff_runs(run_a, run_b, examples)

@@ -21,7 +21,6 @@ import secrets
 import socket
 import subprocess
 import webbrowser
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -74,11 +73,12 @@ def review(
     require("starlette")
     require("uvicorn")
     from truegold.pipeline.review.app import ReviewSession
+    from truegold.pipeline.review.review_measures import status_lines
     from truegold.pipeline.review.reviewed_run import ReviewedRun
 
     run = ReviewedRun.open(run_dir, decisions)
     if status:
-        for line in _status_lines(run):
+        for line in status_lines(run):
             print_line(line)
         return
     name = reviewer or default_reviewer()
@@ -190,13 +190,6 @@ def _page(session: ReviewSession, token: str, guidelines: str | None) -> str:
     queue = session.queue
     settings = ReviewSettings(session.reviewer, token, guidelines, queue.blind, queue.keys, queue.drawn)
     return open_page(session.run.run_dir, settings)
-
-
-def _status_lines(run: ReviewedRun) -> Iterator[str]:
-    """Yield what was decided and what still waits."""
-    from truegold.pipeline.review.review_measures import status_lines
-
-    yield from status_lines(run)
 
 
 RUNS = Path("runs")

@@ -16,10 +16,10 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import click
 import typer
 
 from truegold.flows.cli.options import (
@@ -33,6 +33,7 @@ from truegold.flows.cli.options import (
     VerifierColumn,
 )
 from truegold.flows.console import Terminal, errors, print_line
+from truegold.pipeline.running.disk import disk_errors_reported, refuse_input, write_whole
 from truegold.verifiers import ConfigError, InputError
 from truegold.verifiers.running.batch import DEADLINE_S
 
@@ -75,27 +76,26 @@ def gate(
     from truegold.pipeline.curation.gate import gate as run_gate
     from truegold.pipeline.curation.gate import junit as as_junit
     from truegold.pipeline.curation.gate import sarif as as_sarif
-    from truegold.pipeline.running.disk import refuse_input, write_whole
+
+    columns = {"prompt": prompt_column, "gold": gold_column, "verifier": verifier_column}
 
     def check_of(name: str) -> Check:
         if name not in list(Check):
             raise ConfigError(f"There is no check {name!r}.", f"There are: {', '.join(Check)}.")
         return Check(name)
 
-    columns = {"prompt": prompt_column, "gold": gold_column, "verifier": verifier_column}
-    source = FileSource(
-        path=str(data),
-        preset=preset,
-        verifier=verifier,
-        last_turn_only=last_turn_only,
-        columns=Columns.model_validate({role: column for role, column in columns.items() if column}),
-    )
     options = GateOptions(
         fail_on=[check_of(name.strip()) for name in (fail_on or "").split(",") if name.strip()],
         against=against or (),
         card=card,
         max_share={check_of(name): share for name, share in map(_parse_share, max_ or ())},
-        source=source,
+        source=FileSource(
+            path=str(data),
+            preset=preset,
+            verifier=verifier,
+            last_turn_only=last_turn_only,
+            columns=Columns.model_validate(columns),
+        ),
         workers=workers,
         deadline_s=deadline_s,
     )
@@ -133,17 +133,8 @@ def _parse_share(text: str) -> tuple[str, float]:
     return name, share
 
 
-class FormatName(StrEnum):
-    """The formats of trainers, by the names of `pipeline.export.formats`."""
-
-    TRL = "trl"
-    VERL = "verl"
-    OPENRLHF = "openrlhf"
-    OPEN_INSTRUCT = "open-instruct"
-    VERIFIERS = "verifiers"
-    INSPECT = "inspect"
-    NEMO_GYM = "nemo-gym"
-    HF = "hf"
+FORMAT_NAMES = ("trl", "verl", "openrlhf", "open-instruct", "verifiers", "inspect", "nemo-gym", "hf")
+"""The formats of trainers, by the names of `pipeline.export.formats`, whose import takes a second."""
 
 
 def export(
@@ -151,7 +142,10 @@ def export(
         Path,
         typer.Argument(help="A run's folder, an exported set, or a file: JSONL, Parquet, CSV.", show_default=False),
     ],
-    form: Annotated[FormatName, typer.Option("--format", help="Who is to read it.", show_default=False)],
+    form: Annotated[
+        str,
+        typer.Option("--format", help="Who is to read it.", click_type=click.Choice(FORMAT_NAMES), show_default=False),
+    ],
     out: Annotated[
         Path | None, typer.Option(help="The folder to write; none to --check a file as it is.", show_default=False)
     ] = None,
@@ -173,7 +167,6 @@ def export(
     from truegold.pipeline.config.sources import Columns, FileSource
     from truegold.pipeline.export import convert as conversion
     from truegold.pipeline.export.formats import FORMATS
-    from truegold.pipeline.running.disk import disk_errors_reported
     from truegold.pipeline.sources.records import describe_rejects
 
     target = FORMATS[form]
@@ -189,7 +182,7 @@ def export(
             last_turn_only=last_turn_only,
             license=license_,
             origin=origin,
-            columns=Columns.model_validate({role: column for role, column in named.items() if column}),
+            columns=Columns.model_validate(named),
         )
         with disk_errors_reported(out), Terminal(errors).stage("export") as terminal:
             written = conversion.convert(data, target, out, terminal, source, system)

@@ -17,6 +17,7 @@ from typing import Annotated, Any
 import typer
 
 from truegold.flows.console import Terminal, errors, print_line
+from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.verifiers import ConfigError, InputError, TruegoldError, Verifier, available, fingerprint, resolve
 from truegold.verifiers.extras import require
 from truegold.verifiers.rates import Rate
@@ -73,9 +74,7 @@ def check(
     from truegold.verifiers.audit import check as run_check
     from truegold.verifiers.audit.contract import find_unchecked
 
-    info = _parse_arguments(args)
-    if mistakes := find_option_mistakes(name, info):
-        raise ConfigError(f"--args: {' '.join(mistakes)}", f"truegold verifiers show {name} describes them.")
+    info = _read_options(name, args)
     checked = run_check(name, golds=gold or (), info=info, cpu_s=cpu_s)
     marks = {True: "ok", False: "FAILED", None: "skipped"}
     for line in checked:
@@ -115,14 +114,11 @@ def audit_(
     import datetime
 
     from truegold.pipeline.problems import read_golds
-    from truegold.pipeline.running.disk import disk_errors_reported
     from truegold.verifiers.audit import Card, as_json, audit, check, markdown
     from truegold.verifiers.audit.card import summary_lines
     from truegold.verifiers.audit.contract import find_unchecked
 
-    verifier, info = resolve(name), _parse_arguments(args)
-    if mistakes := find_option_mistakes(name, info):
-        raise ConfigError(f"--args: {' '.join(mistakes)}", f"truegold verifiers show {name} describes them.")
+    verifier, info = resolve(name), _read_options(name, args)
     skipped: dict[str, int] = {}
 
     def report_skipped(row: str, reason: str) -> None:
@@ -181,13 +177,16 @@ def _exceeded(option: str, most: float | None, rates: Mapping[str, Rate]) -> Ite
             yield f"{option}: {name}: {100 * rate.share:.2f} % are more than {100 * most:g} %"
 
 
-def _parse_arguments(text: str) -> dict[str, Any]:
+def _read_options(name: str, text: str) -> dict[str, Any]:
+    """Return the verifier's options out of `--args`."""
     try:
         info = json.loads(text)
     except ValueError as error:
         raise ConfigError(f"--args is not JSON: {error}.", """Such as --args '{"decimals": 2}'.""") from error
     if not isinstance(info, dict):
         raise ConfigError(f"--args is no JSON object: {text[:40]}.", """Such as --args '{"decimals": 2}'.""")
+    if mistakes := find_option_mistakes(name, info):
+        raise ConfigError(f"--args: {' '.join(mistakes)}", f"truegold verifiers show {name} describes them.")
     return info
 
 
@@ -237,7 +236,6 @@ def serve_verifier(
         require(package)
     import uvicorn
 
-    from truegold.verifiers import resolve
     from truegold.verifiers.service import Settings, make_app
     from truegold.verifiers.service.app import check_settings
 

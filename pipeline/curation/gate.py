@@ -46,7 +46,7 @@ from truegold.pipeline.flag import flag
 from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.records import describe_reasons
-from truegold.pipeline.sources.row_builder import needs_gold
+from truegold.pipeline.sources.row_builder import MEASURES, needs_gold
 from truegold.pipeline.tables.ledger import FLAGS_FILE
 from truegold.pipeline.tables.rows import Row, count_rows, dump_json, read_rows, write_rows
 from truegold.pipeline.text.shown_text import visible
@@ -89,8 +89,6 @@ NOTHING = ("", "I do not know.", "\\boxed{}")
 NO_PROGRAM = ("", "```python\npass\n```")
 HACKING_PROGRAMS = ("exit", "equal", "success")
 """Null programs whose names have one of these words attack the tests rather than solve nothing."""
-MEASURES = ("format", "length")
-"""Verifiers that do not judge what an answer says."""
 
 
 @dataclass(frozen=True, slots=True)

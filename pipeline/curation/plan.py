@@ -20,7 +20,6 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -36,7 +35,6 @@ from truegold.pipeline.config.sources import (
     FileSource,
     HubSource,
     ListedFile,
-    ListedHub,
     ListedSource,
     SeveralSources,
 )
@@ -68,7 +66,7 @@ from truegold.pipeline.running.stage import Output, Stage, plan_stage
 from truegold.pipeline.sources.columns import compile_column
 from truegold.pipeline.sources.data_files import check_file, open_file
 from truegold.pipeline.sources.hub import open_hub
-from truegold.pipeline.sources.presets import check_columns, check_preset, choose_layout
+from truegold.pipeline.sources.presets import check_columns, check_preset, check_spelling, choose_layout, source_named
 from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
 from truegold.pipeline.suspicion import suspect
 from truegold.pipeline.suspicion.stage import SampleFile
@@ -76,7 +74,7 @@ from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, GOLD_REASONS, P
 from truegold.pipeline.verify import verify_gold
 from truegold.pipeline.verify.vet import vet_tests
 from truegold.pipeline.verify.vet.suite_records import NOT_VETTED
-from truegold.verifiers import ConfigError, InputError, TruegoldError, fingerprint
+from truegold.verifiers import ConfigError, InputError, fingerprint
 from truegold.verifiers.audit.suites.vet_state import VetReason
 from truegold.verifiers.registry import find_option_mistakes
 from truegold.verifiers.user_code import did_you_mean, load_object, source_digest, split_spelling
@@ -98,17 +96,14 @@ def resolve_sources(source: FileSource | HubSource | SeveralSources, files: File
         return _resolve_source(source, files.get("data"), files.get("heldout"))
     may_hold_code = False
     for index, part in enumerate(source.sources):
-        with _source_named(part, index):
+        with source_named(part, f" (data.{index})"):
             held = _resolve_source(part, files.get(f"data {index}"), files.get(f"heldout {index}"))
         may_hold_code = may_hold_code or held
     return may_hold_code
 
 
 def _resolve_source(config: FileSource | HubSource, data: Path | Output | None, heldout: Path | Output | None) -> bool:
-    check_preset(config.preset)
-    for field, spec in config.columns:
-        if spec is not None:
-            compile_column(spec, field)
+    check_spelling(config)
     if config.verifier is not None:
         fingerprint(config.verifier)
     verifier = config.verifier
@@ -185,7 +180,7 @@ def check_hub(config: BaseModel) -> None:
         case SeveralSources(sources=parts):
             for index, part in enumerate(parts):
                 if isinstance(part, HubSource):
-                    with _source_named(part, index):
+                    with source_named(part, f" (data.{index})"):
                         open_hub(part)
         case DecontaminateConfig(against=entries):
             for entry in entries:
@@ -194,18 +189,6 @@ def check_hub(config: BaseModel) -> None:
                     next(read_eval_set(entry.set, problem_columns(entry)), None)
         case _:
             pass
-
-
-@contextmanager
-def _source_named(part: FileSource | HubSource, index: int) -> Iterator[None]:
-    """Name one of several sources in errors about it."""
-    try:
-        yield
-    except TruegoldError as error:
-        if isinstance(part, ListedFile | ListedHub):
-            error.message = f"Source {part.label!r} (data.{index}): {error.message}"
-            error.args = (error.message,)
-        raise
 
 
 def resolve_stages(stages: Iterable[Stage]) -> None:
@@ -417,12 +400,10 @@ def _listed_files(sources: Sequence[ListedSource]) -> dict[str, Path | Output]:
     files: dict[str, Path | Output] = {}
     for index, source in enumerate(sources):
         if isinstance(source, ListedFile):
-            try:
+            with source_named(source, f" (data.{index})"):
                 files[f"data {index}"] = data_file(source.path)
                 if source.heldout_path:
                     files[f"heldout {index}"] = data_file(source.heldout_path)
-            except InputError as error:
-                raise InputError(f"Source {source.label!r} (data.{index}): {error.message}", error.hint) from None
     return files
 
 

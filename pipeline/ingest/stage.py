@@ -20,8 +20,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from array import array
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -41,10 +40,10 @@ from truegold.pipeline.config.sources import (
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.sources.columns import Layout, compile_column
+from truegold.pipeline.sources.columns import Layout
 from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.hub import open_hub
-from truegold.pipeline.sources.presets import check_columns, check_preset, choose_layout
+from truegold.pipeline.sources.presets import check_columns, check_spelling, choose_layout, source_named
 from truegold.pipeline.sources.records import (
     REJECT,
     REJECTS_FILE,
@@ -58,7 +57,7 @@ from truegold.pipeline.sources.records import (
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, heldout_hash, make_builder
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, read_rows
-from truegold.verifiers import InputError, TruegoldError
+from truegold.verifiers import InputError
 
 ROWS_FILE = "rows.parquet"
 SOURCES_FILE = "sources.json"
@@ -80,7 +79,7 @@ def ingest(
         for part, sources in opened:
             reader = _Reader(part, rows, rejects, ids, warnings, progress)
             layout: Layout | None = None
-            with _source_named(part):
+            with source_named(part):
                 for index, source in enumerate(sources):
                     layout = reader.read(source, layout, all_heldout=index > 0)
     if isinstance(config, SeveralSources):
@@ -101,13 +100,10 @@ def _open_all(
     parts = config.sources if isinstance(config, SeveralSources) else (config,)
     opened: list[tuple[FileSource | HubSource, list[Source]]] = []
     for part in parts:
-        with _source_named(part):
-            check_preset(part.preset)
-            for field, spec in part.columns:
-                if spec is not None:
-                    compile_column(spec, field)
+        with source_named(part):
+            check_spelling(part)
     for index, part in enumerate(parts):
-        with _source_named(part):
+        with source_named(part):
             if not isinstance(part, ListedFile | ListedHub):
                 opened.append((part, _open_sources(inputs, part)))
                 continue
@@ -119,18 +115,6 @@ def _open_all(
             # Each source has its share to the row, which is known when all of it has been read.
             opened.append((part.model_copy(update={"heldout": 0.0}), sources))
     return opened
-
-
-@contextmanager
-def _source_named(part: FileSource | HubSource) -> Iterator[None]:
-    """Name one of several sources in errors about it."""
-    try:
-        yield
-    except TruegoldError as error:
-        if isinstance(part, ListedFile | ListedHub):
-            error.message = f"Source {part.label!r}: {error.message}"
-            error.args = (error.message,)
-        raise
 
 
 def _open_sources(inputs: Mapping[str, Path], config: FileSource | HubSource) -> list[Source]:

@@ -16,10 +16,11 @@ reads is read by all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Iterator, Set
+from contextlib import contextmanager
 from dataclasses import replace
 
-from truegold.pipeline.config.sources import Columns, ColumnSpec, SourceConfig
+from truegold.pipeline.config.sources import Columns, ColumnSpec, ListedFile, ListedHub, SourceConfig
 from truegold.pipeline.sources.code_tests import looks_like_tests
 from truegold.pipeline.sources.columns import (
     CHOICE_COLUMNS,
@@ -33,6 +34,7 @@ from truegold.pipeline.sources.columns import (
     Values,
     boxed_gold_spec,
     column_paths,
+    compile_column,
     describe_columns,
     find_column,
     gold_spec,
@@ -51,7 +53,7 @@ from truegold.pipeline.sources.presets_code import (
 from truegold.pipeline.sources.provenance import exported
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.sources.row_builder import judged_without_gold, with_row_columns
-from truegold.verifiers import ConfigError, InputError
+from truegold.verifiers import ConfigError, InputError, TruegoldError
 from truegold.verifiers.user_code import did_you_mean
 
 
@@ -230,6 +232,26 @@ def check_preset(name: str | None) -> None:
         raise ConfigError(
             f"There is no preset {name!r}.", f"{near + ' ' if near else ''}There are: {', '.join(PRESETS)}."
         )
+
+
+def check_spelling(config: SourceConfig) -> None:
+    """Raise ConfigError for a preset or an extract that does not exist, without a look at the data."""
+    check_preset(config.preset)
+    for field, spec in config.columns:
+        if spec is not None:
+            compile_column(spec, field)
+
+
+@contextmanager
+def source_named(part: SourceConfig, place: str = "") -> Iterator[None]:
+    """Name one of several sources, and its place in the configuration, in errors about it."""
+    try:
+        yield
+    except TruegoldError as error:
+        if isinstance(part, ListedFile | ListedHub):
+            error.message = f"Source {part.label!r}{place}: {error.message}"
+            error.args = (error.message,)
+        raise
 
 
 def layout_of_preset(name: str, samples: Samples, location: str, taken: Set[str] = frozenset()) -> Layout:
