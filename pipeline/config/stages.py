@@ -394,16 +394,8 @@ class TargetName(StrEnum):
 
 TARGETS: Mapping[TargetName, tuple[TargetBand, ...]] = {
     TargetName.BALANCED: tuple(TargetBand(up_to=quarter / 4, share=1 / 4) for quarter in range(1, 5)),
-    TargetName.OPEN_R1: (
-        TargetBand(up_to=0.1, share=0),
-        TargetBand(up_to=0.6),
-        TargetBand(up_to=1, share=0),
-    ),
-    TargetName.SKYWORK: (
-        TargetBand(up_to=1 / 16, share=0),
-        TargetBand(up_to=15 / 16),
-        TargetBand(up_to=1, share=0),
-    ),
+    TargetName.OPEN_R1: (TargetBand(up_to=0.1, share=0), TargetBand(up_to=0.6), TargetBand(up_to=1, share=0)),
+    TargetName.SKYWORK: (TargetBand(up_to=1 / 16, share=0), TargetBand(up_to=15 / 16), TargetBand(up_to=1, share=0)),
     TargetName.CURRICULUM: tuple(TargetBand(up_to=third / 3, share=1 / 3) for third in range(1, 4)),
 }
 

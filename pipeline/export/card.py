@@ -25,8 +25,15 @@ import polars as pl
 import pyarrow as pa
 import yaml
 
-from truegold.pipeline.accounting.accounting import SourceAccount, count_by_source, count_rows_by_end, describe_losses
-from truegold.pipeline.accounting.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
+from truegold.pipeline.accounting import (
+    LabelErrors,
+    SourceAccount,
+    count_by_source,
+    count_rows_by_end,
+    describe_losses,
+    estimate_from_reviews,
+    estimate_from_suspicion,
+)
 from truegold.pipeline.config.stages import ExportConfig
 from truegold.pipeline.running.disk import digest_json
 from truegold.pipeline.sources.provenance import provenance_of

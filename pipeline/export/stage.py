@@ -21,7 +21,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from truegold.pipeline.accounting.accounting import describe_losses
+from truegold.pipeline.accounting import describe_losses
 from truegold.pipeline.config.stages import ExportConfig
 from truegold.pipeline.export.card import (
     COUNTED,

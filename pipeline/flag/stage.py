@@ -24,7 +24,7 @@ from typing import Any
 
 from truegold.pipeline.config.stages import FlagConfig
 from truegold.pipeline.flag.rules import BUILT_IN, Detector, Finding, load_detectors
-from truegold.pipeline.running.progress import Progress, track
+from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.row_workers import map_rows
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record, measured_flag
@@ -57,7 +57,7 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
             for record in read_table(path, FlagRecord):
                 write_flag(record)
         flagged_rows = map_rows(read_rows(inputs["rows"]), total, partial(_flagger, config.detectors), config.workers)
-        for row, (records, failures) in track(flagged_rows, progress, "flag", total):
+        for row, (records, failures) in paced(flagged_rows, progress, "flag", total):
             for name, message in failures:
                 if name not in errors:
                     progress.note(f"Detector {name} failed on {row['source']}:{row['source_row']} ({message}).")

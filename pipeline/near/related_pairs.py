@@ -42,7 +42,7 @@ from truegold.pipeline.near.arrays import (
 )
 from truegold.pipeline.near.features import STRONG, Features, stable_hashes
 from truegold.pipeline.near.measures import BATCH, Comparer, Relation, may_relate, relate
-from truegold.pipeline.running.progress import NullProgress, Progress, track
+from truegold.pipeline.running.progress import NullProgress, Progress, paced
 
 RAREST = 7
 """Features of a text that keys are made of: 7 make 21 keys."""
@@ -153,7 +153,7 @@ def find_links(
     - `split`: with it only pairs whose rows have different numbers in it are compared
     """
     searcher = Searcher(find_candidates(features, split, progress), comparer, texts or len(features))
-    return join_links(track(run_shards(searcher), progress, "comparing", searcher.shards))
+    return join_links(paced(run_shards(searcher), progress, "comparing", searcher.shards))
 
 
 def find_candidates(features: Features, split: Ints | None, progress: Progress) -> Pairs:
@@ -172,7 +172,7 @@ def find_candidates(features: Features, split: Ints | None, progress: Progress) 
         keys, positions = shard_keys(columns, quantity_at, shard, shards)
         return bucket_pairs(keys, row_at[positions], quantity_at[positions], split)
 
-    parts = list(track(map_in_threads(shard_pairs, range(shards)), progress, "pairing", shards))
+    parts = list(paced(map_in_threads(shard_pairs, range(shards)), progress, "pairing", shards))
     return sort_distinct(np.concatenate(parts))
 
 

@@ -27,7 +27,7 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from truegold.pipeline.accounting.accounting import Passage
+from truegold.pipeline.accounting import Passage
 from truegold.pipeline.report.pass_rates import Distribution
 from truegold.pipeline.report.row_cards import say_value
 from truegold.pipeline.report.sections import Sections, gather_run

@@ -24,7 +24,7 @@ from typing import Any
 import orjson
 import polars as pl
 
-from truegold.pipeline.accounting.accounting import count_rejects
+from truegold.pipeline.accounting import count_rejects
 from truegold.pipeline.report.render import PAGE, render_plain
 from truegold.pipeline.running.stage_table import ROW_STAGES
 from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE

@@ -15,8 +15,15 @@ from typing import Any
 import orjson
 import polars as pl
 
-from truegold.pipeline.accounting.accounting import Account, SourceAccount, count_by_source, count_rows_by_end
-from truegold.pipeline.accounting.label_errors import LabelErrors, estimate_from_reviews, estimate_from_suspicion
+from truegold.pipeline.accounting import (
+    Account,
+    LabelErrors,
+    SourceAccount,
+    count_by_source,
+    count_rows_by_end,
+    estimate_from_reviews,
+    estimate_from_suspicion,
+)
 from truegold.pipeline.config.stages import ReportConfig
 from truegold.pipeline.demo.planted_scores import score_planted
 from truegold.pipeline.report.filter_effects import (

@@ -40,7 +40,7 @@ from truegold.pipeline.review.consensus import (
 from truegold.pipeline.review.decisions import DecisionKind, Decisions, load_decisions
 from truegold.pipeline.review.gold_reading import with_gold
 from truegold.pipeline.review.review_measures import FlagPrecision, measure_agreement, measure_flags
-from truegold.pipeline.running.progress import Progress, track
+from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
@@ -88,7 +88,7 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
         TableWriter(out_dir / "rows.parquet", ROW_SCHEMA) as cleared,
         TableWriter(out_dir / DECIDED_FILE, DECIDED_SCHEMA) as decided,
     ):
-        for row in track(read_rows(inputs["rows"]), progress, "settle", total):
+        for row in paced(read_rows(inputs["rows"]), progress, "settle", total):
             key = row_key(row)
             standing = review.standings.get(key, UNDECIDED)
             reasons = blocking.get(key, [])

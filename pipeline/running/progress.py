@@ -78,14 +78,6 @@ def relay(lines: Iterable[str], progress: Progress) -> None:
             calls[call](*args)
 
 
-def track(iterable: Iterable[T], progress: Progress, label: str, total: int | None = None) -> Iterator[T]:
-    """Yield the elements of `iterable`, advancing `progress` by one after each."""
-    progress.start(label, total)
-    for element in iterable:
-        yield element
-        progress.advance()
-
-
 def paced(iterable: Iterable[T], progress: Progress, label: str, total: int | None = None) -> Iterator[T]:
     """Yield the elements of `iterable`, and report them to `progress` in lumps, at most ten times a second."""
     progress.start(label, total)

@@ -189,15 +189,6 @@ def load_record(folder: Path) -> dict[str, Any] | None:
     return record
 
 
-def load_result(folder: Path) -> StageResult | None:
-    """Return the result that a finished stage left in its folder, or None where there is none."""
-    record = load_record(folder)
-    if record is None:
-        return None
-    report = StageReport(**record["report"])
-    return StageResult(record["name"], folder, record["key"], report, record["seconds"], cached=True)
-
-
 def resolve_inputs(stage: Stage, run_dir: Path) -> dict[str, Path]:
     """Return the path of each input."""
     return {
@@ -274,12 +265,6 @@ def _output_digest(run_dir: Path, source: Output) -> str:
     return digest_json(digests)
 
 
-def load_function(spec: str) -> Callable[..., StageReport]:
-    """Return the function that `package.module:name` spells."""
-    function: Callable[..., StageReport] = pkgutil.resolve_name(spec)
-    return function
-
-
 def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progress) -> StageResult:
     """Return the stage's finished folder, from the cache where its key is known, else by running it.
 
@@ -304,7 +289,8 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
         report_fields = call_isolated(stage.fn, inputs, stage.config, partial, progress, log, stage.launch, scratch)
         report = StageReport(**report_fields)
     else:
-        report = load_function(stage.fn)(inputs, stage.config, partial, progress)
+        function: Callable[..., StageReport] = pkgutil.resolve_name(stage.fn)
+        report = function(inputs, stage.config, partial, progress)
     seconds = time.monotonic() - started
     shutil.rmtree(partial / SCRATCH, ignore_errors=True)
     _write_record(stage, key, partial, report, seconds)
@@ -326,7 +312,8 @@ def _current_result(final: Path, key: str) -> StageResult | None:
     record = load_record(final)
     if record is None or record["key"] != key or not _is_intact(final, record):
         return None
-    return load_result(final)
+    report = StageReport(**record["report"])
+    return StageResult(record["name"], final, record["key"], report, record["seconds"], cached=True)
 
 
 def _write_record(stage: Stage, key: str, folder: Path, report: StageReport, seconds: float) -> None:

@@ -1,4 +1,4 @@
-"""The stages of a run in their order: the phase that each belongs to, and whether the run's rows pass through it.
+"""The stages of a run: the phase that each belongs to, and those that the run's rows pass through, in their order.
 
 What a stage does, its version and how it is run stand beside its function (`stage_function`); which configuration and
 inputs it gets is decided where a run is planned.
@@ -6,7 +6,6 @@ inputs it gets is decided where a run is planned.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 
@@ -21,48 +20,24 @@ class Phase(StrEnum):
     REPORT = "report"
 
 
-@dataclass(frozen=True, slots=True)
-class StageEntry:
-    """One line of the table."""
+CURATION_ROW_STAGES = ("clean", "decontaminate", "dedup", "verify_gold", "vet_tests", "flag", "well_posed", "settle")
+"""The stages of curation that the rows of `ingest` pass through. Each writes rows.parquet, and what it drops is in its
+dropped.parquet."""
 
-    name: str
-    phase: Phase
-    passes_rows: bool = False
-    """Whether the rows that `ingest` has made pass through on their way to selection: it writes rows.parquet, and what
-    it drops is in its dropped.parquet."""
-
-
-STAGES = (
-    StageEntry("make_data", Phase.CURATE),
-    StageEntry("ingest", Phase.CURATE),
-    StageEntry("clean", Phase.CURATE, passes_rows=True),
-    StageEntry("decontaminate", Phase.CURATE, passes_rows=True),
-    StageEntry("dedup", Phase.CURATE, passes_rows=True),
-    StageEntry("verify_gold", Phase.CURATE, passes_rows=True),
-    StageEntry("vet_tests", Phase.CURATE, passes_rows=True),
-    StageEntry("flag", Phase.CURATE, passes_rows=True),
-    StageEntry("well_posed", Phase.CURATE, passes_rows=True),
-    StageEntry("settle", Phase.CURATE, passes_rows=True),
-    StageEntry("model", Phase.PROFILE),
-    StageEntry("sft", Phase.PROFILE),
-    StageEntry("profile", Phase.PROFILE, passes_rows=True),
-    StageEntry("select", Phase.SELECT),
-    StageEntry("take_rows", Phase.SELECT),
-    StageEntry("export", Phase.CURATE),
-    StageEntry("synth", Phase.SYNTH),
-    StageEntry("distill", Phase.TRAIN),
-    StageEntry("train", Phase.TRAIN),
-    StageEntry("profile_after", Phase.TRAIN),
-    StageEntry("report", Phase.REPORT),
-)
-
-ROW_STAGES = tuple(entry.name for entry in STAGES if entry.passes_rows)
+ROW_STAGES = (*CURATION_ROW_STAGES, "profile")
 """The stages that rows pass through from ingest to selection, whichever of them a run has."""
 
-CURATION_ROW_STAGES = tuple(entry.name for entry in STAGES if entry.passes_rows and entry.phase is Phase.CURATE)
-"""Those of them that need no model."""
+PHASES = {
+    **dict.fromkeys(("make_data", "ingest", *CURATION_ROW_STAGES, "export"), Phase.CURATE),
+    **dict.fromkeys(("model", "sft", "profile"), Phase.PROFILE),
+    **dict.fromkeys(("select", "take_rows"), Phase.SELECT),
+    "synth": Phase.SYNTH,
+    **dict.fromkeys(("distill", "train", "profile_after"), Phase.TRAIN),
+    "report": Phase.REPORT,
+}
+"""The phase that each stage belongs to."""
 
 
 def phase_of(stage: str) -> Phase:
     """Return the phase that the stage of this name belongs to."""
-    return next(entry.phase for entry in STAGES if entry.name == stage)
+    return PHASES[stage]

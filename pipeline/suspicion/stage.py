@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.config.stages import SuspicionConfig
-from truegold.pipeline.running.progress import Progress, track
+from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.columns import NAMES, text_of
 from truegold.pipeline.sources.data_files import open_file
@@ -53,7 +53,7 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
         SampleFile(inputs[f"samples {index}"], source.system, source.step) for index, source in enumerate(config.files)
     ]
     in_files = chain.from_iterable(read_samples(file, counts) for file in files)
-    samples: Iterator[Sample] = iter(track(in_files, progress, "reading samples")) if files else iter(())
+    samples: Iterator[Sample] = iter(paced(in_files, progress, "reading samples")) if files else iter(())
     tiers, facts = score_rows(inputs["rows"], samples, config.workers, out_dir, by_source_id=True)
     if counts["read"] and facts["samples_of_unknown_rows"] + counts["rejected"] >= counts["read"]:
         names = ", ".join(str(file.path) for file in files)

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from truegold.pipeline.accounting.label_errors import estimate_from_reviews, estimate_from_suspicion
+from truegold.pipeline.accounting import estimate_from_reviews, estimate_from_suspicion
 from truegold.verifiers import InputError
 
 PROBLEMS = [

@@ -16,8 +16,7 @@ from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA
 from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, dump_json, read_rows, row_id, write_rows
 from truegold.pipeline.verify.vet import stage
-from truegold.pipeline.verify.vet.stage import programs_of, vet_tests
-from truegold.pipeline.verify.vet.suite_records import Finished, markdown, summary_lines
+from truegold.pipeline.verify.vet.stage import Finished, markdown, programs_of, summary_lines, vet_tests
 from truegold.verifiers.sandbox import Tier, possible_tiers
 from truegold.verifiers.sandbox.execution import SandboxError
 

@@ -1,0 +1,257 @@
+"""Accounts for every row of a run, by the tables themselves and not by what the stages say about it.
+
+    records read  =  rejects by reason  +  drops by stage and reason  +  selected  +  held out  +  reserve
+
+Every stage must have let pass or dropped each row that came in. One that has not is a bug of truegold, and raises. The
+same sum is taken source by source, in the order of the data:
+
+    maths    1,000 records = 12 rejected + 188 dropped + 700 selected + 100 held out
+    scraped    400 records = 400 dropped (390 exact_duplicate by dedup): nothing of it is left
+
+How many labels of the curated set are wrong is estimated with an interval. `suspicion.parquet` gives rows a probability
+s that the label is at fault: the expected share is the mean of s over the n rows that have one. If the rows' faults are
+independent given s, their number is Poisson-binomial with variance sum s (1 - s) (Wang 1993, "On the number of
+successes in independent trials"), and the interval is mean +- 1.96 sqrt(sum s (1 - s)) / n, cut at 0 and 1. It says
+nothing about how well s is calibrated.
+
+Where there is none, reviewers tell: the share of rows that they corrected or threw out of those they looked at and that
+had no flag, with Wilson's interval. Rows that a flag held back are left out: they are not in the set, unless a reviewer
+kept them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+import polars as pl
+
+from truegold.pipeline.running.stage_table import ROW_STAGES
+from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
+from truegold.pipeline.tables.reasons import DropReason
+from truegold.pipeline.tables.run_files import RunFiles
+from truegold.verifiers import InputError
+from truegold.verifiers.rates import Z_95, wilson_interval
+
+
+@dataclass(frozen=True)
+class Passage:
+    """How many rows went through one stage."""
+
+    stage: str
+    rows_in: int
+    rows_out: int
+    lost: Mapping[str, int]
+    """The rows that did not go on, by reason."""
+
+
+@dataclass(frozen=True)
+class RowEnd:
+    """Where rows ended, and how many."""
+
+    kind: str
+    """`reject`, `drop`, `reserve`, `heldout`, `selected` or `left`."""
+    stage: str
+    reason: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Account:
+    """The whole sum: `records_in` equals the sum over `ends`."""
+
+    records_in: int
+    passages: tuple[Passage, ...]
+    ends: tuple[RowEnd, ...]
+
+    def total(self, kind: str) -> int:
+        """Return the rows that ended in this way."""
+        return sum(end.rows for end in self.ends if end.kind == kind)
+
+
+@dataclass(frozen=True)
+class SourceAccount:
+    """The records of one source; `records` is the sum of the other counts."""
+
+    source: str
+    records: int
+    rejected: int
+    dropped: int
+    """The rows that a stage dropped, or that selection left in reserve."""
+    left: int
+    """The training rows at the end: those selected, or what a shorter run has left."""
+    heldout: int
+    losses: tuple[tuple[str, str, int], ...]
+    """(stage, reason, rows) of what did not reach the end, the largest first."""
+
+
+def count_rows_by_end(files: RunFiles) -> Account:
+    """Count where every record of the run ended. Raises RuntimeError naming the first stage that does not add up."""
+    rejects = count_rejects(files.path("ingest", "rejects.jsonl"))
+    records_in = int(files.records["ingest"]["report"]["rows_in"])
+    passages = [_checked(Passage("ingest", records_in, files.count("ingest", "rows.parquet"), rejects))]
+    for stage in ROW_STAGES:
+        if stage in files:
+            passages.append(_passage(files, stage, passages[-1].rows_out, files.count(stage, "rows.parquet")))
+    if "select" in files:
+        selected, heldout = files.count("select", "selected.parquet"), files.count("select", "heldout.parquet")
+        passages.append(_passage(files, "select", passages[-1].rows_out, selected + heldout))
+        reserve = passages[-1].lost.get(DropReason.IN_RESERVE, 0)
+        if (waiting := files.count("select", "reserve.parquet")) != reserve:
+            raise _does_not_add_up(
+                "select", f"{reserve:,} rows dropped as {DropReason.IN_RESERVE}, {waiting:,} in the reserve"
+            )
+        left = [RowEnd("heldout", "select", "held out", heldout), RowEnd("selected", "select", "selected", selected)]
+    else:
+        left = [RowEnd("left", passages[-1].stage, "left", passages[-1].rows_out)]
+    if "profile_after" in files:
+        after = files.count("select", "after.parquet"), files.count("profile_after", "rows.parquet")
+        _passage(files, "profile_after", *after)
+    losses = [
+        RowEnd(_kind(passage.stage, reason), passage.stage, reason, rows)
+        for passage in passages
+        for reason, rows in passage.lost.items()
+    ]
+    account = Account(records_in, tuple(passages), (*losses, *left))
+    if (total := sum(end.rows for end in account.ends)) != records_in:
+        raise _does_not_add_up("the run", f"{records_in:,} records came in, {total:,} ended somewhere")
+    return account
+
+
+def count_rejects(path: Path | None) -> dict[str, int]:
+    """Return the number of rejected records by reason; none where there is no such file."""
+    return dict(sorted(Counter(reject["reason"] for reject in _read_rejects(path)).items()))
+
+
+def _read_rejects(path: Path | None) -> Iterator[Mapping[str, str]]:
+    """Yield the rejected records one by one, since each has its whole line."""
+    if path is not None:
+        with path.open("rb") as lines:
+            yield from map(orjson.loads, lines)
+
+
+def _passage(files: RunFiles, stage: str, rows_in: int, rows_out: int) -> Passage:
+    dropped = _counts(files.table(stage, DROPPED_FILE), "drop_reason")
+    ledger = files.table(stage, LEDGER_FILE)
+    recorded = _counts(None if ledger is None else ledger.filter(pl.col("action") == "drop"), "reason")
+    if dropped != recorded:
+        raise _does_not_add_up(stage, f"its ledger records the drops {recorded}, its dropped rows are {dropped}")
+    return _checked(Passage(stage, rows_in, rows_out, dropped))
+
+
+def _checked(passage: Passage) -> Passage:
+    lost = sum(passage.lost.values())
+    if passage.rows_in != passage.rows_out + lost:
+        sums = f"{passage.rows_in:,} rows came in, {passage.rows_out:,} went on and {lost:,} were dropped"
+        raise _does_not_add_up(passage.stage, sums)
+    return passage
+
+
+def _does_not_add_up(stage: str, sums: str) -> RuntimeError:
+    return RuntimeError(f"The rows of stage {stage!r} do not add up: {sums}. This is a bug in truegold.")
+
+
+def _counts(table: pl.LazyFrame | None, column: str) -> dict[str, int]:
+    if table is None:
+        return {}
+    counted = table.group_by(column).agg(pl.len()).sort(column).collect(engine="streaming")
+    return {str(reason): int(count) for reason, count in counted.iter_rows()}
+
+
+def _kind(stage: str, reason: str) -> str:
+    if stage == "ingest":
+        return "reject"
+    return "reserve" if (stage, reason) == ("select", DropReason.IN_RESERVE) else "drop"
+
+
+def count_by_source(files: RunFiles) -> tuple[SourceAccount, ...]:
+    """Return the account of every source; none where all rows are of one, of which the whole sum tells."""
+    names = list(files.records["ingest"]["report"]["facts"].get("sources", ()))
+    if len(names) < 2:
+        return ()
+    losses: dict[str, Counter[tuple[str, str]]] = {name: Counter() for name in names}
+    for reject in _read_rejects(files.path("ingest", "rejects.jsonl")):
+        losses[reject["source"]]["ingest", reject["reason"]] += 1
+    stages = [stage for stage in (*ROW_STAGES, "select") if stage in files]
+    for stage, dropped in files.tables(DROPPED_FILE, stages):
+        counted = dropped.group_by("source", "drop_reason").agg(pl.len()).collect(engine="streaming")
+        for source, reason, rows in counted.iter_rows():
+            losses[source][stage, str(reason)] += rows
+    ends: Counter[tuple[str, bool]] = Counter()
+    for table in files.end_tables().values():
+        counted = table.group_by("source", pl.col("split") == "heldout").agg(pl.len()).collect(engine="streaming")
+        for source, is_heldout, rows in counted.iter_rows():
+            ends[source, is_heldout] += rows
+    return tuple(_account(name, losses[name], ends[name, False], ends[name, True]) for name in names)
+
+
+def _account(name: str, losses: Counter[tuple[str, str]], left: int, heldout: int) -> SourceAccount:
+    rejected = sum(rows for (stage, _), rows in losses.items() if stage == "ingest")
+    ordered = sorted(losses.items(), key=lambda entry: (-entry[1], entry[0]))
+    return SourceAccount(
+        name,
+        records=losses.total() + left + heldout,
+        rejected=rejected,
+        dropped=losses.total() - rejected,
+        left=left,
+        heldout=heldout,
+        losses=tuple((stage, reason, rows) for (stage, reason), rows in ordered),
+    )
+
+
+def describe_losses(account: SourceAccount, shown: int = 3) -> str:
+    """Say in a few words why records of a source did not reach the end."""
+    return ", ".join(f"{rows:,} {reason} ({stage})" for stage, reason, rows in account.losses[:shown])
+
+
+@dataclass(frozen=True)
+class LabelErrors:
+    """The estimated share of wrong labels."""
+
+    method: str
+    known: int
+    """The rows that it rests on."""
+    rate: float | None = None
+    """None, like the ends of its interval, where nothing is known."""
+    low: float | None = None
+    high: float | None = None
+
+
+NOT_ESTIMATED = LabelErrors("not estimated", 0)
+
+
+def estimate_from_suspicion(suspicion: Path, rows: list[Path]) -> LabelErrors:
+    """Return the expected share over the exported rows that have a suspicion. InputError where a column is missing."""
+    table = pl.scan_parquet(suspicion)
+    columns = set(table.collect_schema().names())
+    if missing := {"suspicion", "source", "source_row"} - columns:
+        raise InputError(
+            f"{suspicion} has no column {', '.join(sorted(missing))}.", "Give a suspicion.parquet of `truegold flag`."
+        )
+    keys = pl.concat([pl.scan_parquet(path).select("source", "source_row") for path in rows])
+    known = table.filter(pl.col("suspicion").is_not_null()).join(keys, on=["source", "source_row"], how="semi")
+    share = pl.col("suspicion")
+    moments = known.select(pl.len(), share.mean().alias("mean"), (share * (1 - share)).sum().alias("variance"))
+    n, mean, variance = moments.collect(engine="streaming").row(0)
+    if not n:
+        return NOT_ESTIMATED
+    margin = Z_95 * math.sqrt(variance) / n
+    return LabelErrors("suspicions from samples", n, mean, max(0.0, mean - margin), min(1.0, mean + margin))
+
+
+def estimate_from_reviews(ledger: pl.LazyFrame | None) -> LabelErrors:
+    """Return the share that reviewers found wrong of the rows without a flag, by the ledger of `settle`."""
+    if ledger is None:
+        return NOT_ESTIMATED
+    decisions = ledger.filter(pl.col("reason").is_in(["reviewer_keep", "reviewer_fix", "reviewer_drop"]))
+    unflagged = decisions.filter(pl.col("evidence").str.json_path_match("$.flags[0]").is_null())
+    wrong = pl.col("reason") != "reviewer_keep"
+    count, faulty = unflagged.select(pl.len(), wrong.sum().alias("wrong")).collect(engine="streaming").row(0)
+    if not count:
+        return NOT_ESTIMATED
+    low, high = wilson_interval(faulty, count)
+    return LabelErrors("reviewers' decisions on rows without a flag", count, faulty / count, low, high)
