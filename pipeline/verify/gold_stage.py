@@ -72,7 +72,7 @@ MAX_CHARS = 2_000
 MAX_PHRASE_WORDS = 6
 """A phrase of more words is not repeated word for word."""
 MAX_STATEMENT_CHARS = 200
-"""A longer gold is a solution, whatever stands in it."""
+"""A longer gold is a solution rather than an answer."""
 MAX_STATEMENT_FORMULAS = 2
 MAX_PHRASE_HAN = 25
 """The same in Chinese characters."""

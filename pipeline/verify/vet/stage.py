@@ -337,7 +337,7 @@ def _shorten(evidence: Any) -> str:
 
 
 def _as_code(text: str) -> str:
-    """Return the text as code in Markdown, whatever is in it."""
+    """Return any text as code in Markdown."""
     line = " ".join(text.split())
     return f"`` {line.replace('``', '` `')} ``"
 
