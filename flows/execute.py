@@ -224,7 +224,8 @@ def check_remote(stages: Sequence[Stage], run_dir: Path) -> None:
 
     Raises InputError for what does not exist, SetupError where the hub cannot be reached, as the stage would.
     """
-    if not any(_fetches(stage) for stage in stages):
+    fetching = HubSource | SeveralSources | DecontaminateConfig | PathModel
+    if not any(isinstance(stage.config, fetching) for stage in stages):
         return
     for stage, is_cached in with_states(stages, run_dir):
         if is_cached:
@@ -233,7 +234,3 @@ def check_remote(stages: Sequence[Stage], run_dir: Path) -> None:
             look_up(stage.config)
         else:
             check_hub(stage.config)
-
-
-def _fetches(stage: Stage) -> bool:
-    return isinstance(stage.config, HubSource | SeveralSources | DecontaminateConfig | PathModel)

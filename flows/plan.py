@@ -70,7 +70,8 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
         if Phase.TRAIN in phases:
             stages.append(_plan_turns(config, config.train, config.train.turns))
     elif Phase.PROFILE in phases and has_engine:
-        stages += _plan_profiling(config)
+        profiling = _plan_profile("profile", config, rows_of("settle"), _current_model(config))
+        stages += [*_plan_cold_start(config), profiling]
         if Phase.SELECT in phases:
             stages.append(_plan_selection(config))
         stages.append(_plan_export(config, stages))
@@ -84,10 +85,6 @@ def plan(config: RunConfig, until: Phase = Phase.REPORT) -> list[Stage]:
     group_size = config.train.group_size if config.train is not None else GROUP_SIZE
     stages.append(report_stage(config.name, [stage.name for stage in stages], group_size))
     return stages
-
-
-def _plan_profiling(config: RunConfig) -> list[Stage]:
-    return [*_plan_cold_start(config), _plan_profile("profile", config, rows_of("settle"), _current_model(config))]
 
 
 def _plan_cold_start(config: RunConfig) -> list[Stage]:

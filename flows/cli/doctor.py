@@ -9,8 +9,10 @@ import platform
 import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 
 from truegold.flows.console import print_line
@@ -34,21 +36,7 @@ class MachineFact:
         return LOSSES.get(self.name.strip(), "Some commands will stop with a line that names it.")
 
 
-LOSSES = {
-    "Python": "truegold needs 3.11 or newer.",
-    "disk": "Runs keep every stage's tables, and checkpoints take gigabytes.",
-    "C compiler": "DeepSpeed cannot build its operators, so that training does not start.",
-    "torch": "Nothing that trains works; curation, verification and profiling by a server do.",
-    "vLLM": "No model can be sampled in this process; a served one can (engine.type: server).",
-    "DeepSpeed": "SFT and GRPO do not start.",
-    "transformers": "No checkpoint or tokenizer can be read, so that nothing is profiled or trained.",
-    "tensorboard": "Training curves are not written for TensorBoard; the report has them all the same.",
-    "torchvision": "transformers cannot be imported beside it.",
-    "sandbox": "Programs are not run, so that code rows cannot be judged; mathematics and the rest can.",
-    "not usable": "Programs in that language cannot be judged.",
-    "Prefect": "Runs need --engine local.",
-    "Prefect server": "Runs cannot report to the server of PREFECT_API_URL; unset it to have one started for each run.",
-}
+LOSSES: dict[str, str] = tomllib.loads(files(__package__).joinpath("doctor_losses.toml").read_text("utf-8"))
 """What is lost where a line of the report is not good."""
 
 

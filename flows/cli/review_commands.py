@@ -58,8 +58,7 @@ def review(
         str | None, typer.Option("--second", metavar="REVIEWER", help="Read blindly what this reviewer has decided.")
     ] = None,
     guidelines: Annotated[
-        Path | None,
-        typer.Option(help="A text shown beside the rows; the decisions' guidelines.md if not given."),
+        Path | None, typer.Option(help="A text shown beside the rows; the decisions' guidelines.md if not given.")
     ] = None,
     decisions: DecisionsFolder = None,
     host: Annotated[str, typer.Option(help="The address to listen on; 127.0.0.1 is open to nobody else.")] = LOOPBACK[
@@ -131,8 +130,7 @@ def _listen(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise SetupError(
-            f"Port {port} of {host} cannot be had: {error.strerror}.",
-            "--port 0 takes a free one.",
+            f"Port {port} of {host} cannot be had: {error.strerror}.", "--port 0 takes a free one."
         ) from None
     listener.listen(128)
     return listener

@@ -232,11 +232,6 @@ STARTER = DEMO.with_name("starter.yaml.txt")
 """The configuration that `truegold init` writes: short, commented, and valid with its names filled in."""
 
 
-def run_name(path: Path) -> str:
-    """Return a name for the run of a configuration file: its own, without what a folder's name should not have."""
-    return re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._") or "run"
-
-
 def init(
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("truegold.yaml"),
     data: Annotated[str, typer.Option(help="The data file.")] = "train.jsonl",
@@ -245,8 +240,10 @@ def init(
     """Write a commented starter configuration."""
     if path.exists():
         raise ConfigError(f"{path} exists already.", "Give another name.")
-    # JSON's texts are YAML's as well, whatever is in them.
-    name, data_text, model_text = (json.dumps(text, ensure_ascii=False) for text in (run_name(path), data, model))
+    # The run is called like the file, without what a folder's name should not have.
+    run_name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._") or "run"
+    # JSON's texts are YAML's as well.
+    name, data_text, model_text = (json.dumps(text, ensure_ascii=False) for text in (run_name, data, model))
     path.write_text(
         STARTER.read_text(encoding="utf-8").format(file=path, name=name, data=data_text, model=model_text),
         encoding="utf-8",

@@ -82,7 +82,7 @@ def gate(
     def check_of(name: str) -> Check:
         if name not in list(Check):
             raise ConfigError(f"There is no check {name!r}.", f"There are: {', '.join(Check)}.")
-        return Check(name)
+        return Check[name.upper()]
 
     options = GateOptions(
         fail_on=[check_of(name.strip()) for name in (fail_on or "").split(",") if name.strip()],
@@ -226,8 +226,7 @@ def vet(
     mutants: Annotated[int | None, typer.Option(min=0, help="Faults planted in each worked solution.")] = None,
     runs: Annotated[int | None, typer.Option(min=1, help="Runs of each worked solution.")] = None,
     set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="FIELD=VALUE", help="A setting of vet_tests, or data.FIELD."),
+        list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="A setting of vet_tests, or data.FIELD.")
     ] = None,
 ) -> None:
     """Vet the tests of every problem in a file."""

@@ -228,10 +228,7 @@ DataConfig = Annotated[
     | Annotated[HubSource, Tag("hf")]
     | Annotated[DemoSource, Tag("demo")]
     | Annotated[
-        tuple[ListedSource, ...],
-        Field(min_length=1, max_length=MAX_SOURCES),
-        AfterValidator(_check_sources),
-        Tag(LIST),
+        tuple[ListedSource, ...], Field(min_length=1, max_length=MAX_SOURCES), AfterValidator(_check_sources), Tag(LIST)
     ],
     by_type("file"),
 ]

@@ -54,11 +54,7 @@ from truegold.pipeline.config.stages import CurationConfig, FlagConfig, ReportCo
 from truegold.pipeline.curation.plan import curation_stages, flagging_stages, last_flagging
 from truegold.pipeline.decontaminate.matches import find_leaks_in_file
 from truegold.pipeline.dedup.clusters import find_clusters
-from truegold.pipeline.problems import (
-    BATCH_ROWS,
-    ProblemColumns,
-    guess_columns_with_options,
-)
+from truegold.pipeline.problems import BATCH_ROWS, ProblemColumns, guess_columns_with_options
 from truegold.pipeline.report import report
 from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.progress import NullProgress

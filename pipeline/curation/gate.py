@@ -62,28 +62,25 @@ from truegold.verifiers.running.batch import DEADLINE_S
 class Check(StrEnum):
     """What a gate may fail on."""
 
-    GOLD = "gold"
-    EMPTY = "empty"
-    NULL = "null"
-    SKIPPED = "skipped"
-    HACK = "hack"
-    UNUSABLE = "unusable"
-    LEAK = "leak"
-    FLAGS = "flags"
-    CARD = "card"
+    description: str
+    """What a violation of it is, in a sentence."""
+
+    GOLD = "gold", "Gold does not earn the full score from its own verifier."
+    EMPTY = "empty", "An answer that says nothing is paid."
+    NULL = "null", "A program that solves nothing passes the tests."
+    SKIPPED = "skipped", "The tests test nothing."
+    HACK = "hack", "A response that is known to game verifiers is paid."
+    UNUSABLE = "unusable", "A record cannot become a row."
+    LEAK = "leak", "A row stands in an evaluation set."
+    FLAGS = "flags", "A rule would hold the row back for review."
+    CARD = "card", "There is no card, or none that states a licence."
+
+    def __new__(cls, name: str, description: str) -> Check:
+        check = str.__new__(cls, name)
+        check._value_, check.description = name, description
+        return check
 
 
-DESCRIPTIONS = {
-    Check.GOLD: "Gold does not earn the full score from its own verifier.",
-    Check.EMPTY: "An answer that says nothing is paid.",
-    Check.NULL: "A program that solves nothing passes the tests.",
-    Check.SKIPPED: "The tests test nothing.",
-    Check.HACK: "A response that is known to game verifiers is paid.",
-    Check.UNUSABLE: "A record cannot become a row.",
-    Check.LEAK: "A row stands in an evaluation set.",
-    Check.FLAGS: "A rule would hold the row back for review.",
-    Check.CARD: "There is no card, or none that states a licence.",
-}
 NOTHING = ("", "I do not know.", "\\boxed{}")
 """Answers that say nothing."""
 NO_PROGRAM = ("", "```python\npass\n```")
@@ -200,17 +197,13 @@ def _why_empty(suite: Suite) -> str | None:
         return None
     if isinstance(suite.tests, Asserts):
         has_checks = any(isinstance(node, ast.Assert | ast.Raise | ast.With) for node in ast.walk(tree))
-        calls = any("assert" in _called(node).lower() for node in ast.walk(tree) if isinstance(node, ast.Call))
-        return None if has_checks or calls else "nothing is asserted"
+        called = (ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
+        return None if has_checks or any("assert" in name.lower() for name in called) else "nothing is asserted"
     has_tests = any(
         isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
         for node in ast.walk(tree)
     )
     return None if has_tests else "there is no test method"
-
-
-def _called(call: ast.Call) -> str:
-    return ast.unparse(call.func)
 
 
 HACKED_ROWS = 300
@@ -268,7 +261,7 @@ class Gated:
     def tally(self, check: Check) -> str:
         """Return how often a check is violated, in words: `36 of 57 records: 30 gold_not_text, 6 system_message`."""
         if check is not Check.UNUSABLE:
-            return f"{self.count(check):,} of {self.judged(check):,} rows: {DESCRIPTIONS[check]}"
+            return f"{self.count(check):,} of {self.judged(check):,} rows: {check.description}"
         return f"{self.count(check):,} of {self.judged(check):,} records: {describe_reasons(self.rejected)}"
 
     @property
@@ -428,7 +421,7 @@ def sarif(gated: Gated) -> dict[str, Any]:
                     "driver": {
                         "name": "truegold gate",
                         "rules": [
-                            {"id": str(check), "shortDescription": {"text": DESCRIPTIONS[check]}} for check in order
+                            {"id": str(check), "shortDescription": {"text": check.description}} for check in order
                         ],
                     }
                 },

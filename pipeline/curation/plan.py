@@ -112,7 +112,9 @@ def _resolve_source(config: FileSource | HubSource, data: Path | Output | None, 
         verifier, filled = _look_into(config, data, heldout if isinstance(heldout, Path) else None)
     rows_differ = config.verifier is None and "verifier" in filled
     if verifier is not None and config.verifier_args and not rows_differ:
-        _check_options(verifier, config, rows_may_add="verifier_args" in filled or config.columns.tests is not None)
+        is_whole = "verifier_args" not in filled and config.columns.tests is None
+        if mistakes := find_option_mistakes(verifier, config.verifier_args, complete=is_whole):
+            raise ConfigError(f"data.verifier_args: {' '.join(mistakes)}")
     return _may_hold_code(config, verifier, rows_differ)
 
 
@@ -146,12 +148,6 @@ def _may_hold_code(config: FileSource | HubSource, verifier: str | None, rows_di
     if config.preset in NEVER_CODE:
         return False
     return isinstance(config, HubSource) or verifier in (CODE_VERIFIER, None)
-
-
-def _check_options(verifier: str, config: FileSource | HubSource, rows_may_add: bool) -> None:
-    mistakes = find_option_mistakes(verifier, config.verifier_args, complete=not rows_may_add)
-    if mistakes:
-        raise ConfigError(f"data.verifier_args: {' '.join(mistakes)}")
 
 
 def resolve_eval_sets(config: DecontaminateConfig) -> dict[str, Path | Output]:
@@ -280,10 +276,7 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
     """
     stages, source, files = _source(config)
     may_hold_code = resolve_sources(source, files)
-    stages += [
-        plan_stage("ingest", ingest, source, files),
-        plan_stage("clean", clean, config.clean, rows_of("ingest")),
-    ]
+    stages += [plan_stage("ingest", ingest, source, files), plan_stage("clean", clean, config.clean, rows_of("ingest"))]
     if config.decontaminate is not None:
         inputs = rows_of("clean") | resolve_eval_sets(config.decontaminate)
         stages.append(plan_stage("decontaminate", decontaminate, config.decontaminate, inputs))

@@ -29,14 +29,7 @@ from types import TracebackType
 import numpy as np
 import orjson
 
-from truegold.pipeline.config.sources import (
-    FileSource,
-    HubSource,
-    ListedFile,
-    ListedHub,
-    SeveralSources,
-    heldout_label,
-)
+from truegold.pipeline.config.sources import FileSource, HubSource, ListedFile, ListedHub, SeveralSources, heldout_label
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function

@@ -199,7 +199,7 @@ class DigestCache:
             return str(known[3])
         digest = digest_file(path, sample_large=sample_large)
         self._known[name] = [*stamp, digest]
-        self._save()
+        write_whole(self._path, json.dumps(self._known).encode())
         return digest
 
     def path(self, path: Path) -> str:
@@ -208,6 +208,3 @@ class DigestCache:
             return self.file(path)
         files = sorted(p for p in path.rglob("*") if p.is_file())
         return digest_json([[str(p.relative_to(path)), self.file(p, sample_large=True)] for p in files])
-
-    def _save(self) -> None:
-        write_whole(self._path, json.dumps(self._known).encode())

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import IO, Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -67,15 +67,10 @@ class PipeProgress:
 
 def relay(lines: Iterable[str], progress: Progress) -> None:
     """Replay what a `PipeProgress` wrote; a line cut short by a dying writer is left out."""
-    calls: dict[str, Callable[..., None]] = {
-        "start": progress.start,
-        "advance": progress.advance,
-        "note": progress.note,
-    }
     for line in lines:
         if line.endswith("\n"):
             call, *args = json.loads(line)
-            calls[call](*args)
+            getattr(progress, call)(*args)
 
 
 def paced(iterable: Iterable[T], progress: Progress, label: str, total: int | None = None) -> Iterator[T]:

@@ -56,7 +56,10 @@ def looks_like_tests(value: object) -> bool:
         pairs = (("inputs", "outputs"), ("input", "output"))
         has_lists = any(all(isinstance(tests.get(name), list) for name in pair) for pair in pairs)
         return _is_ready(tests) or "functional" in tests or has_lists
-    return isinstance(tests, list) and bool(tests) and (_are_cases(tests) or _are_asserts(tests))
+    if not isinstance(tests, list) or not tests:
+        return False
+    are_cases = all(isinstance(case, Mapping) and {"input", "output"} <= case.keys() for case in tests)
+    return are_cases or all(isinstance(line, str) and line.lstrip().startswith("assert") for line in tests)
 
 
 def read_tests(value: Any, column: str, name: str | None = None, hints: Iterable[str | None] = ()) -> Arguments:
@@ -74,7 +77,8 @@ def read_tests(value: Any, column: str, name: str | None = None, hints: Iterable
         if isinstance(tests, Mapping) and _is_ready(tests):
             read_suite(tests)
             return dict(tests)
-        normal_tests, _ = normal_form({"tests": tests, "fn_name": name, "starter_code": _class_text(hints)})
+        in_class = next((text for text in hints if text and "class Solution" in text), None)
+        normal_tests, _ = normal_form({"tests": tests, "fn_name": name, "starter_code": in_class})
     except BadSuite as error:
         raise _unreadable(column, str(error)) from None
     except RecursionError:
@@ -164,19 +168,6 @@ def _exact(value: Any, column: str, depth: int = 0) -> Any:
 def _is_ready(tests: Mapping[str, Any]) -> bool:
     """Say whether these are the verifier's arguments already."""
     return tests.get("type") in FORMS
-
-
-def _class_text(hints: Iterable[str | None]) -> str | None:
-    """Return the first of the texts that has a `class Solution`."""
-    return next((text for text in hints if text and "class Solution" in text), None)
-
-
-def _are_cases(tests: list[Any]) -> bool:
-    return all(isinstance(case, Mapping) and {"input", "output"} <= case.keys() for case in tests)
-
-
-def _are_asserts(tests: list[Any]) -> bool:
-    return all(isinstance(line, str) and line.lstrip().startswith("assert") for line in tests)
 
 
 def _missing(column: str) -> Unusable:

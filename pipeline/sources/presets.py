@@ -217,10 +217,7 @@ PRESETS: dict[str, tuple[Callable[[Set[str], Samples], Layout | None], str]] = {
     "gsm8k": (gsm8k, "question, answer"),
     "math": (math, "problem, and answer or a solution with \\boxed{}"),
     "trl": (trl, "prompt, and ground_truth, answer, ... or solution"),
-    "generic": (
-        generic,
-        f"one of {', '.join(NAMES['prompt'])}, and one of {', '.join(NAMES['gold'])}, solution",
-    ),
+    "generic": (generic, f"one of {', '.join(NAMES['prompt'])}, and one of {', '.join(NAMES['gold'])}, solution"),
 }
 """Each preset with the columns it needs, in words; the order is that of the automatic choice."""
 

@@ -138,7 +138,7 @@ def sample_values(records: Iterable[Record | Reject]) -> list[Mapping[str, Any]]
 
 REMEDIES = {
     "unknown_verifier": "Name another column: --set data.columns.verifier=COLUMN, or --verifier-column COLUMN; or the "
-    "verifier of all rows: --set data.verifier=NAME, or --verifier NAME.",
+    "verifier of all rows: --set data.verifier=NAME, or --verifier NAME."
 }
 """What to do where no record can be used, by the reason of the first, where its detail does not say it."""
 

@@ -478,8 +478,7 @@ def tests_column(values: Values, arguments: Mapping[str, Any], taken: Set[str]) 
         if name not in taken and not _is_no_test(values.get(name, MISSING)):
             return name
     raise Unusable(
-        "missing_tests",
-        f"the verifier code needs tests: in verifier_args, or in a column {', '.join(TESTS_COLUMNS)}",
+        "missing_tests", f"the verifier code needs tests: in verifier_args, or in a column {', '.join(TESTS_COLUMNS)}"
     )
 
 

@@ -371,7 +371,8 @@ def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path,
         return _nothing_to_vet(inputs, out_dir, total)
     (out_dir / SCRATCH).mkdir(exist_ok=True)
     with ExitStack() as stack:
-        output = _Output(out_dir, _flags_by_row(inputs), stack)
+        earlier = group_by_row(read_table(inputs["flags"], FlagRecord)) if "flags" in inputs else {}
+        output = _Output(out_dir, earlier, stack)
         finished = stack.enter_context(Finished(out_dir / SCRATCH / "vetted.jsonl"))
         rows = paced(read_rows(path), progress, "vetting tests", total)
         for row, record in _vet_rows(rows, config, finished):
@@ -396,10 +397,6 @@ def _nothing_to_vet(inputs: Mapping[str, Path], out_dir: Path, total: int) -> St
     return StageReport(total, total)
 
 
-def _flags_by_row(inputs: Mapping[str, Path]) -> dict[RowKey, list[FlagRecord]]:
-    return group_by_row(read_table(inputs["flags"], FlagRecord)) if "flags" in inputs else {}
-
-
 Pending = tuple[Row, "Future[dict[str, Any]] | dict[str, Any] | None"]
 
 
@@ -408,7 +405,8 @@ def _vet_rows(
 ) -> Iterator[tuple[Row, dict[str, Any] | None]]:
     """Yield each row, in order, with its record; None for rows that are not looked at."""
     workers = config.workers or usable_cores()
-    options = _options(config)
+    shared = config.model_dump(include={field.name for field in dataclasses.fields(VetOptions)} - {"python"})
+    options = VetOptions(**shared, python=config.python or sys.executable)
     pool = ThreadPoolExecutor(workers, thread_name_prefix="vet")
     pending: deque[Pending] = deque()
     try:
@@ -470,11 +468,6 @@ def _programs(value: Any) -> list[str]:
 def _first_distinct(programs: list[str], limit: int) -> tuple[str, ...]:
     bare = (worked_program(text).strip("\n") for text in programs if text.strip())
     return tuple(dict.fromkeys(bare))[:limit]
-
-
-def _options(config: VetTestsConfig) -> VetOptions:
-    shared = config.model_dump(include={field.name for field in dataclasses.fields(VetOptions)} - {"python"})
-    return VetOptions(**shared, python=config.python or sys.executable)
 
 
 class _Output:
