@@ -16,10 +16,10 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import click
 import typer
 
 from truegold.flows.cli.options import (
@@ -133,7 +133,9 @@ def _parse_share(text: str) -> tuple[str, float]:
     return name, share
 
 
-FORMAT_NAMES = ("trl", "verl", "openrlhf", "open-instruct", "verifiers", "inspect", "nemo-gym", "hf")
+FormatName = StrEnum(
+    "FormatName", ["trl", "verl", "openrlhf", "open-instruct", "verifiers", "inspect", "nemo-gym", "hf"]
+)
 """The formats of trainers, by the names of `pipeline.export.formats`, whose import takes a second."""
 
 
@@ -142,10 +144,7 @@ def export(
         Path,
         typer.Argument(help="A run's folder, an exported set, or a file: JSONL, Parquet, CSV.", show_default=False),
     ],
-    form: Annotated[
-        str,
-        typer.Option("--format", help="Who is to read it.", click_type=click.Choice(FORMAT_NAMES), show_default=False),
-    ],
+    form: Annotated[FormatName, typer.Option("--format", help="Who is to read it.", show_default=False)],
     out: Annotated[
         Path | None, typer.Option(help="The folder to write; none to --check a file as it is.", show_default=False)
     ] = None,
