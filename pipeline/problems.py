@@ -48,7 +48,7 @@ from truegold.pipeline.sources.records import (
     check_readable,
     sample_values,
 )
-from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, make_builder, with_row_columns
+from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, with_row_columns
 from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import InputError, Item, judges_solutions, resolve
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
@@ -372,4 +372,4 @@ def make_item_reader(
     config = FileSource(path=source.location, columns=Columns(gold=layout.columns.gold if named.gold else None))
     columns = with_row_columns(layout.columns.model_copy(update=free), config, layout.uses)
     layout = replace(layout, columns=columns, verifier=verifier or layout.verifier)
-    return ItemReader(make_builder(config, layout, source.name, RowWarnings(), gold_required=False), Column(response))
+    return ItemReader(RowBuilder(config, layout, source.name, RowWarnings(), gold_required=False), Column(response))

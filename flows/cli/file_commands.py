@@ -27,6 +27,7 @@ command ends with a summary, which is kept in report.md.
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -72,12 +73,8 @@ def dedup(
     with disk_errors_reported(out), Terminal(errors).stage("dedup") as terminal:
         terminal.note(describe_reading(data, columns))
         counts = find_clusters(data, out.absolute(), columns, template_cap, terminal, run_shards)
-    lines = [f"The problems of {data} were compared with each other."]
-    report = write_summary(
-        out, f"Duplicates in {data.name}", lines, {"Counts": (("what", "rows"), list(counts.items()))}
-    )
-    print_line(f"clusters: {out / 'clusters.parquet'}\nflags: {out / 'flags.parquet'}\nreport: {report}")
-    _print_split(data, out)
+    line = f"The problems of {data} were compared with each other."
+    _print_outcome(data, out, ("clusters", "flags"), f"Duplicates in {data.name}", line, counts)
 
 
 def decontaminate(
@@ -111,17 +108,19 @@ def decontaminate(
         terminal.note(describe_reading(data, columns))
         encoder = None if embedder is None else load_text_encoder(embedder)
         counts = find_leaks_in_file(data, dict.fromkeys(against, against_columns), out, columns, terminal, encoder)
-    lines = [f"The problems of {data} were looked for in {', '.join(against)}."]
-    report = write_summary(out, f"Leaks in {data.name}", lines, {"Counts": (("what", "rows"), list(counts.items()))})
-    print_line(f"matches: {out / 'matches.parquet'}\nreport: {report}")
-    _print_split(data, out)
+    line = f"The problems of {data} were looked for in {', '.join(against)}."
+    _print_outcome(data, out, ("matches",), f"Leaks in {data.name}", line, counts)
 
 
-def _print_split(data: Path, out: Path) -> None:
-    """Say where the records that stay and those that go are written."""
+def _print_outcome(
+    data: Path, out: Path, tables: tuple[str, ...], title: str, line: str, counts: Mapping[str, int]
+) -> None:
+    """Write the summary, and say where it is, the tables, the records that stay and those that go."""
     from truegold.pipeline.sources.data_files import split_names
 
+    report = write_summary(out, title, [line], {"Counts": (("what", "rows"), list(counts.items()))})
     kept, dropped = split_names(data, out)
+    print_line("".join(f"{name}: {out / name}.parquet\n" for name in tables) + f"report: {report}")
     print_line(f"kept: {kept}\ndropped: {dropped}")
 
 

@@ -47,7 +47,7 @@ from truegold.pipeline.sources.records import (
     look_ahead,
     nothing_usable,
 )
-from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, heldout_hash, make_builder
+from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, heldout_hash
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, read_rows
 from truegold.verifiers import InputError
@@ -176,7 +176,7 @@ class _Reader:
             layout = choose_layout(self.config, source.location, samples)
         else:
             check_columns(self.config, layout, source.location, samples)
-        builder = make_builder(self.config, layout, source.name, self.warnings, all_heldout=all_heldout)
+        builder = RowBuilder(self.config, layout, source.name, self.warnings, all_heldout=all_heldout)
         for record in itertools.chain(ahead, records):
             self._write_row(record, builder, source)
         if self.rows.rows == rows_before:

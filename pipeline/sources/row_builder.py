@@ -236,8 +236,6 @@ class RowBuilder:
 
     config: SourceConfig
     layout: Layout
-    columns: Mapping[str, Column]
-    """The layout's columns by their fields, made ready."""
     source: str
     """The source's name, which its rows carry."""
     warnings: RowWarnings
@@ -246,6 +244,11 @@ class RowBuilder:
     """Whether every row is set aside, rather than a share."""
     gold_required: bool = True
     """Whether a record without the gold that its verifier needs is rejected."""
+
+    @cached_property
+    def columns(self) -> Mapping[str, Column]:
+        """The layout's columns by their fields, made ready."""
+        return {field: compile_column(spec, field) for field, spec in self.layout.columns if spec is not None}
 
     def build(self, record: Record) -> Row:
         """Return the row of a record; raise `Unusable` where none can be made."""
@@ -431,20 +434,6 @@ class RowBuilder:
                 meta[column.root] = {key: item for key, item in struct.items() if key != inner}
         source_id = self._optional(values, "id")
         return meta if source_id is None else {**meta, "source_id": source_id}
-
-
-def make_builder(
-    config: SourceConfig,
-    layout: Layout,
-    source: str,
-    warnings: RowWarnings,
-    *,
-    all_heldout: bool = False,
-    gold_required: bool = True,
-) -> RowBuilder:
-    """Return a builder of rows for a source of this layout and name."""
-    columns = {field: compile_column(spec, field) for field, spec in layout.columns if spec is not None}
-    return RowBuilder(config, layout, columns, source, warnings, all_heldout, gold_required)
 
 
 def _describe_absence(column: str, value: Any) -> str:
