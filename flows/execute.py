@@ -102,8 +102,7 @@ def all_cached(stages: Sequence[Stage], run_dir: Path) -> list[StageResult] | No
     digests = DigestCache(run_dir / ".digests.json")
     finished = []
     for stage in stages:
-        result = cached_result(stage, run_dir, digests)
-        if result is None:
+        if (result := cached_result(stage, run_dir, digests)) is None:
             return None
         finished.append(result)
     return finished

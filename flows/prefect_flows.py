@@ -214,8 +214,7 @@ def _flow(config: RunConfig, until: Phase) -> Path:
 def _publish_traces(name: str, run_dir: Path, called: Sequence[Stage], earlier_report: int | None) -> None:
     """Leave what a failed run has left: the alarms where it was its training that failed, and the report where it wrote
     one. Those of an earlier run say nothing of it."""
-    training = next((stage for stage in called if stage.name == TRAIN), None)
-    if training is not None:
+    if (training := next((stage for stage in called if stage.name == TRAIN), None)) is not None:
         _publish_alarms(name, work_folder(training, run_dir, DigestCache(run_dir / ".digests.json")))
     if _report_time(run_dir) != earlier_report:
         _publish_report(name, run_dir)
@@ -231,8 +230,7 @@ def _publish_alarms(name: str, training: Path | None) -> None:
     """Leave in Prefect what the guards of the training in that folder did, if they did anything."""
     alarms = [] if training is None else read_whole_lines(training / ALARMS)
     columns = ("step", "guard", "action", "metric", "value", "causes", "remedy")
-    table = [{column: alarm[column] for column in columns} for alarm in alarms]
-    if table:
+    if table := [{column: alarm[column] for column in columns} for alarm in alarms]:
         create_table_artifact(table, key=f"{_slug(name)}-alarms", description="Guards of the training")
 
 

@@ -64,8 +64,7 @@ def prefect_api() -> Iterator[str]:
     require("prefect")
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
-    configured_url = os.environ.get("PREFECT_API_URL")
-    if configured_url:
+    if configured_url := os.environ.get("PREFECT_API_URL"):
         if not answers(configured_url):
             raise SetupError(
                 f"PREFECT_API_URL is {configured_url}, and nothing answers there.",

@@ -361,8 +361,7 @@ def make_item_reader(
     taken = [
         spec.column for spec in (layout.columns.prompt, layout.columns.gold, layout.columns.id) if spec is not None
     ]
-    response = named.response or find_column("response", samples, exclude=taken)
-    if response is None:
+    if (response := named.response or find_column("response", samples, exclude=taken)) is None:
         raise InputError(
             f"{source.location} has no response column ({', '.join(NAMES['response'])}); "
             f"it has: {describe_columns(samples)}.",

@@ -85,8 +85,7 @@ def _memory() -> str:
 
 
 def _gpu() -> Iterator[MachineFact]:
-    tool = shutil.which("nvidia-smi")
-    if tool is None:
+    if (tool := shutil.which("nvidia-smi")) is None:
         yield MachineFact("GPU", None, "none (everything also runs on the CPU, more slowly)")
         return
     query = [tool, "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
@@ -118,8 +117,7 @@ def _packages() -> Iterator[MachineFact]:
 
 
 def _deepspeed() -> tuple[bool, str]:
-    version = _imported_version("deepspeed")
-    if version is None:
+    if (version := _imported_version("deepspeed")) is None:
         return False, "missing"
     from deepspeed.accelerator import get_accelerator
 
@@ -145,8 +143,7 @@ def _prefect() -> Iterator[MachineFact]:
 
     version = _installed_version("prefect")
     yield MachineFact("Prefect", version is not None, version or "missing", "pip install truegold")
-    url = os.environ.get("PREFECT_API_URL")
-    if url is None:
+    if (url := os.environ.get("PREFECT_API_URL")) is None:
         detail = f"started for each run; past runs: PREFECT_HOME={prefect_home()} prefect server start"
         yield MachineFact("Prefect server", None, detail)
         return

@@ -137,8 +137,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _token() -> str:
-    token = os.environ.get(TOKEN)
-    if token is None:
+    if (token := os.environ.get(TOKEN)) is None:
         return secrets.token_urlsafe(24)
     if len(token) < MIN_TOKEN or not token.isascii() or not token.isprintable():
         raise ConfigError(

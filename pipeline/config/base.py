@@ -55,8 +55,7 @@ class StageConfig(BaseModel):
     def _refuse_what_cannot_be(cls, values: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
         """Refuse what has moved, one error each, beside whatever else is wrong with the section; and any integer that
         no table holds."""
-        huge = _find_huge_number(values)
-        if huge is not None:
+        if (huge := _find_huge_number(values)) is not None:
             raise ValueError(f"{huge} is a number of more than 64 bits, which no setting needs")
         old_names = [name for name in cls.moved if isinstance(values, dict) and name in values]
         if not old_names:

@@ -129,8 +129,7 @@ def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
     arguments: dict[str, Any] = orjson.loads(row["verifier_args"] or "{}")
     alone = dump_json({name: value for name, value in arguments.items() if name != OTHER_GOLDS})
     if judges_solutions(verifier):
-        perfect = gold_response(verifier, row["gold"], row["solution"])
-        if perfect is not None:
+        if (perfect := gold_response(verifier, row["gold"], row["solution"])) is not None:
             yield _ask(row, Check.GOLD, "the worked solution", perfect)
         for text in NO_PROGRAM:
             yield _ask(row, Check.EMPTY, "an empty program", text)
@@ -138,8 +137,7 @@ def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
         return
     golds = all_golds(row["gold"], arguments)
     for gold in golds:
-        response = gold_response(verifier, gold, row["solution"])
-        if response is not None:
+        if (response := gold_response(verifier, gold, row["solution"])) is not None:
             yield Question(
                 Check.GOLD, f"gold {gold!r:.60}", Item(response, gold, row["verifier"], alone, row["prompt"])
             )
@@ -277,8 +275,7 @@ def gate(data: Path, options: GateOptions, progress: Progress) -> Gated:
         folder = Path(scratch)
         rows = _read(data, options, folder, gated, progress)
         gated.rows = count_rows(rows)
-        asked_checks = {Check.GOLD, Check.EMPTY, Check.NULL, Check.HACK} & set(gated.checks)
-        if asked_checks:
+        if asked_checks := {Check.GOLD, Check.EMPTY, Check.NULL, Check.HACK} & set(gated.checks):
             _ask_verifiers(rows, options, asked_checks, gated, progress)
         if Check.SKIPPED in gated.checks:
             for row in read_rows(rows):

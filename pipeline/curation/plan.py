@@ -313,8 +313,7 @@ def _deduplicate(config: DedupConfig, inputs: dict[str, Path | Output]) -> Stage
     """Plan deduplication; an encoder is an input, or its code a version, so that it is made again with another one."""
     extra: dict[str, str] = {}
     if config.embedder is not None:
-        spelling = split_spelling(config.embedder)
-        if spelling is not None:
+        if (spelling := split_spelling(config.embedder)) is not None:
             extra["embedder"] = source_digest(spelling[0], f"encoder {config.embedder!r}")
         elif Path(config.embedder).is_dir():
             inputs = {**inputs, "embedder": Path(config.embedder)}

@@ -52,8 +52,7 @@ def score_planted(files: RunFiles) -> Fields | None:
 
     None where nothing says what was planted. Shares are None where there is nothing to divide by.
     """
-    kinds = _planted_kinds(files)
-    if kinds is None:
+    if (kinds := _planted_kinds(files)) is None:
         return None
     hits = _find_hits(files, kinds)
     selected, late_flags = files.table("select", "selected.parquet"), files.table("profile_after", FLAGS_FILE)
@@ -76,8 +75,7 @@ def score_planted(files: RunFiles) -> Fields | None:
 
 def _planted_kinds(files: RunFiles) -> pl.DataFrame | None:
     """Return SOURCE_KEY and planted kind of every ingested row."""
-    rows = files.table("ingest", "rows.parquet")
-    if rows is None:
+    if (rows := files.table("ingest", "rows.parquet")) is None:
         return None
     marked = pl.col("meta").str.contains('"planted":', literal=True)
     if not rows.select(marked.any()).collect(engine="streaming").item():

@@ -169,8 +169,7 @@ class _Reader:
         records = paced(limited, self.progress, f"reading {source.name}", total)
         # Rejects are written at once, since there may be any number of them before the first record.
         ahead = look_ahead(records, partial(self.rejects.write, source))
-        samples = [record.values for record in ahead]
-        if not samples:
+        if not (samples := [record.values for record in ahead]):
             raise self._nothing_usable(source)
         if layout is None:
             layout = choose_layout(self.config, source.location, samples)

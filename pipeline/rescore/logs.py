@@ -101,8 +101,7 @@ def _natural_order(path: Path) -> list[Any]:
 def _read_file(path: Path, reward: str | None) -> Iterator[LoggedRollout]:
     source = open_file(path, "auto", MAX_ROW_BYTES)
     ahead = list(islice(source.records, LOOK_AHEAD))
-    samples = sample_values(ahead)
-    if not samples:
+    if not (samples := sample_values(ahead)):
         raise InputError(f"{path} has no record that can be read.")
     read = _reader_of(samples, path, reward)
     for record in chain(ahead, source.records):

@@ -120,8 +120,7 @@ class KnownRows:
 
     def decision_on(self, rollout: LoggedRollout) -> DecidedRow | None:
         """Return what was decided about a rollout's row; each row is asked about once."""
-        row = self.row_of(rollout)
-        if row is None:
+        if (row := self.row_of(rollout)) is None:
             return None
         if row["id"] not in self._decisions:
             self._decisions[row["id"]] = self._decide(row)
@@ -132,8 +131,7 @@ class KnownRows:
 
         `verifier` judges in place of the row's own, with its arguments, where it is another one.
         """
-        row = self.row_of(rollout)
-        if row is not None:
+        if (row := self.row_of(rollout)) is not None:
             return _item_of(row, rollout, verifier or row["verifier"])
         if rollout.gold is None and rollout.verifier is None:
             return None

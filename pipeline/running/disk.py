@@ -71,8 +71,7 @@ def disk_errors_reported(folder: Path) -> Iterator[None]:
         raise
     except Exception as error:
         for cause, is_stated in _causes(error):
-            explained = _describe(cause, folder, is_stated)
-            if explained is not None:
+            if (explained := _describe(cause, folder, is_stated)) is not None:
                 raise explained from error
         raise
 

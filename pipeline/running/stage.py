@@ -248,8 +248,7 @@ def _verifier_fingerprints(stage: Stage, run_dir: Path) -> dict[str, str]:
 
 
 def _output_digest(run_dir: Path, source: Output) -> str:
-    record = load_record(run_dir / source.stage)
-    if record is None:
+    if (record := load_record(run_dir / source.stage)) is None:
         raise ConfigError(f"stage {source.stage!r} has not been run in {run_dir}.", "Run the earlier stages first.")
     if source.name == RECORD:
         # The stage as a whole is meant: everything but the times in its record.
@@ -274,8 +273,7 @@ def run_stage(stage: Stage, run_dir: Path, digests: DigestCache, progress: Progr
     final = run_dir / stage.name
     partial = work_folder(stage, run_dir, digests)
     _restore(run_dir, stage.name, key, partial)
-    cached = _current_result(final, key)
-    if cached is not None:
+    if (cached := _current_result(final, key)) is not None:
         return cached
 
     partial.mkdir(parents=True, exist_ok=True)
@@ -368,8 +366,7 @@ def _set_aside(run_dir: Path, name: str) -> None:
     final = run_dir / name
     if not final.exists():
         return
-    record = load_record(final)
-    if record is None:
+    if (record := load_record(final)) is None:
         raise ConfigError(
             f"{final} is in the way: it is not a folder that a truegold stage made.", "Move it, or choose another name."
         )

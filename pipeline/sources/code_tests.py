@@ -68,8 +68,7 @@ def read_tests(value: Any, column: str, name: str | None = None, hints: Iterable
     `name` is that of the function, where the tests do not name it; `hints` are texts that show whether it is a method
     of `class Solution`. Raises Unusable where there are no tests, or none that can be read.
     """
-    tests = parse_tests(value, column)
-    if not tests:
+    if not (tests := parse_tests(value, column)):
         raise _missing(column)
     if not isinstance(tests, Mapping | list):
         raise _unreadable(column, f"holds a {type(tests).__name__}, not tests")
@@ -90,8 +89,7 @@ def _arguments(normal_tests: Mapping[str, Any], tests: Any, column: str) -> Argu
     arguments = {key: normal_tests[key] for key in _KEPT if normal_tests.get(key)}
     if normal_tests["type"] in ("asserts", "unittest"):
         return _code_arguments(arguments)
-    cases = normal_tests["cases"]
-    if not cases:
+    if not (cases := normal_tests["cases"]):
         raise _missing(column)
     if normal_tests["type"] == "stdio":
         return arguments | {"cases": [_stdio_case(case, column, position) for position, case in enumerate(cases, 1)]}
@@ -111,8 +109,7 @@ def parse_tests(value: Any, column: str) -> Any:
 
 
 def _code_arguments(arguments: Arguments) -> Arguments:
-    call = _CHECK_CALL.search(arguments["code"])
-    if call is not None:
+    if (call := _CHECK_CALL.search(arguments["code"])) is not None:
         arguments |= {"entry_point": call[1], "code": arguments["code"][: call.start()].rstrip()}
     return _with_prelude(arguments)
 

@@ -52,8 +52,7 @@ def read_prompt(value: Any) -> tuple[Any, int]:
     Of a conversation it is the last user message, its parts joined; where no one is called user, the last message that
     is not by a system or an assistant.
     """
-    messages = messages_of(value)
-    if not messages:
+    if not (messages := messages_of(value)):
         return value, 0
     asked = _position_of_question(messages)
     return None if asked is None else _text_in(messages[asked].get("content")), len(messages)
@@ -115,8 +114,7 @@ def _role(message: Message) -> str:
 
 
 def _position_of_question(messages: Sequence[Message]) -> int | None:
-    users = [position for position, message in enumerate(messages) if _role(message) == "user"]
-    if users:
+    if users := [position for position, message in enumerate(messages) if _role(message) == "user"]:
         return users[-1]
     others = [position for position, message in enumerate(messages) if _role(message) not in _ANSWERING]
     return others[-1] if others else None

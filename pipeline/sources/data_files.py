@@ -104,8 +104,7 @@ def _suffix_of(path: Path) -> str:
 
 def form_by_suffix(path: Path) -> str:
     """Return the format that a file's name says: jsonl, parquet or csv; raise InputError where it says none."""
-    form = SUFFIXES.get(_suffix_of(path))
-    if form is None:
+    if (form := SUFFIXES.get(_suffix_of(path))) is None:
         raise InputError(f"{path}: its name does not say its format.", "Set format: to one of jsonl, parquet, csv.")
     return form
 
@@ -203,8 +202,7 @@ def _read_header(path: Path, reader: Iterator[list[str]], lines: _Lines) -> list
     if not all(map(is_utf8, header)):
         raise InputError(f"{path}: its header (line {lines.line_number}) is not UTF-8.", "Convert the file with iconv.")
     header = [name.strip() for name in header]
-    repeated = sorted({name for name in header if header.count(name) > 1})
-    if repeated:
+    if repeated := sorted({name for name in header if header.count(name) > 1}):
         raise InputError(f"{path}: its header names {repeated[0]!r} more than once.", "Give every column its own name.")
     return header
 

@@ -33,8 +33,7 @@ def open_hub(config: HubSource) -> Source:
     Raises InputError for a dataset or split that does not exist, SetupError without `datasets` or without a network.
     """
     folder = Path(config.name).expanduser()
-    local = folder.is_dir()
-    if not local:
+    if not (local := folder.is_dir()):
         _check_name(config.name, folder)
     datasets = _import_datasets()
     try:

@@ -151,8 +151,7 @@ def accepted(columns: Set[str], samples: Samples) -> Layout | None:
         return None
     lists_alone = Columns.model_validate({"prompt": prompt, "golds": golds})
     # A `label` may be a class of the record.
-    gold = find_column("gold", samples, exclude=(prompt, "label"))
-    if gold is None:
+    if (gold := find_column("gold", samples, exclude=(prompt, "label"))) is None:
         return Layout(lists_alone)
     columns_with_gold = _prompt_and_gold(prompt, gold, samples).columns
     return Layout(columns_with_gold.model_copy(update={"golds": lists_alone.golds}))
@@ -240,13 +239,13 @@ def check_spelling(config: SourceConfig) -> None:
 
 
 @contextmanager
-def source_named(part: SourceConfig, place: str = "") -> Iterator[None]:
-    """Name one of several sources, and its place in the configuration, in errors about it."""
+def source_named(part: SourceConfig, location: str = "") -> Iterator[None]:
+    """Name one of several sources, and its location in the configuration, in errors about it."""
     try:
         yield
     except TruegoldError as error:
         if isinstance(part, ListedFile | ListedHub):
-            error.message = f"Source {part.label!r}{place}: {error.message}"
+            error.message = f"Source {part.label!r}{location}: {error.message}"
             error.args = (error.message,)
         raise
 
@@ -259,8 +258,7 @@ def layout_of_preset(name: str, samples: Samples, location: str, taken: Set[str]
     """
     check_preset(name)
     fits, shape = PRESETS[name]
-    layout = fits(_column_names(samples) | taken, samples)
-    if layout is None:
+    if (layout := fits(_column_names(samples) | taken, samples)) is None:
         raise InputError(f"{location} does not have the columns of preset {name}: {shape}.", _list_columns(samples))
     return layout
 
@@ -271,8 +269,7 @@ def guess_layout(samples: Samples) -> Layout:
     A question whose answer options stand in a column of their own is a prompt here: it can be compared and judged,
     though not trained on (`choose_layout`).
     """
-    layout = _first_preset(_column_names(samples), samples)
-    if layout is None:
+    if (layout := _first_preset(_column_names(samples), samples)) is None:
         gold = find_column("gold", samples)
         spec = None if gold is None else gold_spec(gold, samples)
         layout = Layout(Columns(prompt=_spec(find_column("prompt", samples)), gold=spec))

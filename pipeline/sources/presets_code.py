@@ -94,12 +94,10 @@ def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
         return None
 
     def derive(values: Values) -> Derived:
-        tests = texts_of(values.get("test_list"))
-        if not tests:
+        if not (tests := texts_of(values.get("test_list"))):
             raise Unusable("missing_tests", "column 'test_list' is empty")
         setup = texts_of(values.get("test_imports")) + texts_of(values.get("test_setup_code"))
-        prompt = text_of(values.get(text.column))
-        if prompt:
+        if prompt := text_of(values.get(text.column)):
             prompt = f"{prompt}\n\nYour code should pass this test:\n\n{tests[0]}"
         code = text_of(values.get("test")) or "\n".join([*setup, *tests])
         return Derived({"type": "asserts", "code": code}, prompt=prompt)
@@ -153,8 +151,7 @@ def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
     itself has the problem in `description` and tests in `public_tests`, `private_tests` and `generated_tests`; the
     first of its solutions in Python 3 is taken. The `checker` of CodeContests+, a program, becomes the tests' checker.
     """
-    problem = _first_column(columns, "problem", "description", "question")
-    if problem is None:
+    if (problem := _first_column(columns, "problem", "description", "question")) is None:
         return None
     if {"public_tests", "private_tests"} <= columns:
         uses = {*_TEST_PARTS, *_USED_WITH_TESTS}
@@ -286,8 +283,7 @@ def solution_of(values: Values, *columns: str) -> str | None:
             value = programs_in_python3(value)
         if isinstance(value, list):
             value = next((text for text in value if text_of(text)), None)
-        text = text_of(value)
-        if text is not None:
+        if (text := text_of(value)) is not None:
             fenced = _FENCED.fullmatch(text)
             return fenced[1] if fenced and "```" not in fenced[1] else text
     return None
@@ -311,8 +307,7 @@ def with_starter(values: Values, column: str) -> str | None:
 
 def required_text(values: Values, column: str) -> str:
     """Return the text of a column that tests need; raise Unusable where it is empty."""
-    text = text_of(values.get(column))
-    if text is None:
+    if (text := text_of(values.get(column))) is None:
         raise Unusable("missing_tests", f"column {column!r} is empty")
     return text
 

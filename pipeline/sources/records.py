@@ -189,8 +189,7 @@ def first_rejects(paths: Iterable[Path]) -> list[dict[str, Any]]:
 
 def describe_rejects(rejected: Mapping[str, int], records: int, first: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the lines; none where nothing was rejected. `rejected` has the rejects by reason, the records are all."""
-    total = sum(rejected.values())
-    if not total:
+    if not (total := sum(rejected.values())):
         return []
     return [f"{total:,} of {records:,} records rejected: {describe_reasons(rejected)}", *map(_describe_reject, first)]
 

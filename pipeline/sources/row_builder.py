@@ -351,13 +351,10 @@ class RowBuilder:
         content, messages = read_prompt(column(values))
         if isinstance(content, list | Mapping) and content:
             raise Unusable("prompt_not_text", _describe_structure(column, content))
-        text = text_of(content)
-        if text is None:
+        if (text := text_of(content)) is None:
             raise Unusable("missing_prompt", _describe_absence(column.name, column(values)))
-        if column.extract is not None:
-            text = column.extract(text)
-            if text is None:
-                raise Unusable("prompt_not_found", f"the extract of column {column.name!r} finds nothing")
+        if column.extract is not None and (text := column.extract(text)) is None:
+            raise Unusable("prompt_not_found", f"the extract of column {column.name!r} finds nothing")
         return text, messages
 
     def _lost(self, values: Mapping[str, Any]) -> Mapping[str, str]:

@@ -121,8 +121,7 @@ class RunFiles:
 
     def _with_effect(self, flags: pl.LazyFrame, stage: str) -> pl.LazyFrame:
         """Return flags on which `stage` acts, blocking only where it held their row back; as they are before it ran."""
-        dropped = self.table(stage, DROPPED_FILE)
-        if dropped is None:
+        if (dropped := self.table(stage, DROPPED_FILE)) is None:
             return flags if stage not in self else flags.with_columns(blocks=pl.lit(value=False))
         held = dropped.filter(pl.col("drop_reason").is_in(HELD_REASONS)).select(KEY).unique()
         held = held.with_columns(is_held=pl.lit(value=True))
@@ -179,8 +178,7 @@ def open_finished(run_dir: Path) -> RunFiles:
 
 def check_intact(folder: Path) -> None:
     """Raise InputError where a finished stage's record, or a file that it names, is not as it was written."""
-    record = load_record(folder)
-    if record is None:
+    if (record := load_record(folder)) is None:
         raise InputError(f"{folder / RECORD} is damaged.", f"Delete {folder}. {MADE_ANEW}")
     for name, entry in record.get("outputs", {}).items():
         path = folder / name

@@ -323,8 +323,7 @@ class _Queue:
     def _responses(self, row: Row, why: str | None) -> Iterator[tuple[_Role, str]]:
         verifier = self._resolve(row)
         gold, solution = row["gold"], row["solution"]
-        response = gold_response(verifier, gold, solution)
-        if response is None:
+        if (response := gold_response(verifier, gold, solution)) is None:
             return
         yield _Role.GOLD, response
         if gold is None or judges_solutions(verifier):

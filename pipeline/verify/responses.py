@@ -128,8 +128,7 @@ def _output_form(target: Path) -> str:
     """Return the format that the end of a name stands for. Raises ConfigError where it stands for none."""
     if target.is_dir():
         raise ConfigError(f"{target} is a folder.", f"Name a file in it: {target / 'verdicts.parquet'}.")
-    form = SUFFIXES.get(target.suffix.lower())
-    if form is None:
+    if (form := SUFFIXES.get(target.suffix.lower())) is None:
         raise ConfigError(f"{target}: its name does not say a format.", "End it in .parquet, .jsonl or .csv.")
     return form
 

@@ -185,8 +185,7 @@ class Finished:
 
     def get(self, row: Row) -> dict[str, Any] | None:
         """Return the row's record where an earlier run left one, else None."""
-        offset = self._offsets.get(row_key(row))
-        if offset is None:
+        if (offset := self._offsets.get(row_key(row))) is None:
             return None
         self._records.seek(offset)
         record: dict[str, Any] = orjson.loads(self._records.readline())
@@ -243,8 +242,7 @@ def summary_lines(suites: Sequence[SuiteRow]) -> list[str]:
     reasons = Counter(reason for suite in suites for reason in suite["reasons"])
     lines = [f"{len(suites):,} suites: " + ", ".join(f"{count:,} {name}" for name, count in outcomes.most_common())]
     lines += [f"{count:>8,}  {reason}" for reason, count in reasons.most_common()]
-    weakest = _weakest(suites)
-    if weakest:
+    if weakest := _weakest(suites):
         lines.append("the weakest:")
         lines += [f"  {_location(suite):<32} {_strength(suite)}" for suite in weakest]
     return lines
@@ -265,8 +263,7 @@ def _markdown(title: str, suites: Sequence[SuiteRow]) -> Iterator[str]:
     yield f"# Test suites of {_escape(title)}\n"
     yield from _count_table("outcome", Counter(suite["outcome"] for suite in suites))
     yield from _count_table("reason", Counter(reason for suite in suites for reason in suite["reasons"]))
-    rates = [suite["kill_rate"] for suite in suites if suite["kill_rate"] is not None]
-    if rates:
+    if rates := [suite["kill_rate"] for suite in suites if suite["kill_rate"] is not None]:
         mutants = sum(suite["mutants"] for suite in suites if suite["kill_rate"] is not None)
         mean = 100 * sum(rates) / len(rates)
         yield f"{mutants:,} faults were planted in {len(rates):,} worked solutions. On average a suite catches"
@@ -532,8 +529,7 @@ class _Output:
         self._ledger.drop(row, first["reason"], **evidence)
 
     def _repair(self, row: Row, record: Mapping[str, Any]) -> Row:
-        after = record["repaired"]
-        if after is None:
+        if (after := record["repaired"]) is None:
             return row
         before = row["verifier_args"]
         for finding in record["findings"]:
