@@ -25,15 +25,9 @@ async def verify_fields(body: Mapping[str, Any]) -> dict[str, Any]:
     question = truth_of({**metadata, **body}, body.get("question")).question(response_text(body.get("response") or {}))
     (verdict,) = await asyncio.to_thread(_SCORER.judge, [question])
     logged = record_of(verdict)
-    return {
-        **body,
-        "reward": logged["score"],
-        "library_reward": logged["score"],
-        "extracted_answer": verdict.extracted,
-        "judged": verdict.score is not None,
-        "masked": logged["masked"],
-        "reason": logged["reason"],
-    }
+    rewards = {"reward": logged["score"], "library_reward": logged["score"], "extracted_answer": verdict.extracted}
+    judged = {"judged": verdict.score is not None, "masked": logged["masked"], "reason": logged["reason"]}
+    return {**body, **rewards, **judged}
 
 
 def response_text(response: Mapping[str, Any]) -> str:

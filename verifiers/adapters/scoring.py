@@ -56,13 +56,9 @@ def truth_of(columns: Mapping[str, Any], problem: str | None = None) -> RowTruth
         columns, names = json.loads(carried), ("gold",)
     gold = next((columns[name] for name in names if columns.get(name) is not None), None)
     arguments = columns.get("verifier_args") or "{}"
+    arguments = arguments if isinstance(arguments, str) else json.dumps(arguments)
     verifier = columns.get("verifier") or "math"
-    return RowTruth(
-        quoted_list(gold) or gold if verifier in OF_VALUES else gold,
-        verifier,
-        arguments if isinstance(arguments, str) else json.dumps(arguments),
-        problem,
-    )
+    return RowTruth(quoted_list(gold) or gold if verifier in OF_VALUES else gold, verifier, arguments, problem)
 
 
 def truth_of_label(label: Any, problem: str | None = None) -> RowTruth:
@@ -132,13 +128,9 @@ class Scorer:
 
 def record_of(verdict: Verdict) -> dict[str, float | str]:
     """Return what trainers log of a verdict: the same keys for every sample, and no None among the values."""
-    return {
-        "score": 0.0 if verdict.score is None else verdict.score,
-        "judged": float(verdict.score is not None),
-        "masked": float(verdict.score is None),
-        "reason": str(verdict.reason),
-        "extracted": verdict.extracted or "",
-    }
+    is_judged = verdict.score is not None
+    numbers = {"score": verdict.score or 0.0, "judged": float(is_judged), "masked": float(not is_judged)}
+    return {**numbers, "reason": str(verdict.reason), "extracted": verdict.extracted or ""}
 
 
 def masked_share(verdicts: Sequence[Verdict]) -> float:

@@ -48,12 +48,10 @@ class TruegoldReward:
         by_row = {name: columns[name] for name in columns.keys() & TRUTH_COLUMNS}
         for name, values in {"prompts": prompts, **by_row}.items():
             _check_length(name, values, len(completions))
-        questions = [
-            truth_of({name: values[index] for name, values in by_row.items()}, _problem(prompts[index])).question(
-                last_text(completion)
-            )
-            for index, completion in enumerate(completions)
-        ]
+        questions = []
+        for index, completion in enumerate(completions):
+            truth = truth_of({name: values[index] for name, values in by_row.items()}, _problem(prompts[index]))
+            questions.append(truth.question(last_text(completion)))
         verdicts = self.scorer.judge(questions)
         if log_extra is not None:
             log_extra("truegold_reason", [str(verdict.reason) for verdict in verdicts])

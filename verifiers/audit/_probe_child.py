@@ -109,15 +109,10 @@ def _judge(verifier: Verifier, row: Item) -> dict[str, Any]:
         return observed | {"failure": "ran the answer as code"}
     if not isinstance(verdict, Verdict):
         return observed | {"failure": f"returned {type(verdict).__name__}, not a Verdict"}
-    weakness, is_error = verdict.evidence.get("weakness"), verdict.reason is Reason.VERIFIER_ERROR
-    return {
-        "score": verdict.score,
-        "reason": verdict.reason,
-        "extracted": verdict.extracted,
-        "failure": f"raised {verdict.evidence.get('error')}" if is_error else None,
-        "not_json": _not_json(verdict),
-        "weakness": weakness if isinstance(weakness, str) else None,
-    }
+    failure = f"raised {verdict.evidence.get('error')}" if verdict.reason is Reason.VERIFIER_ERROR else None
+    observed = {"score": verdict.score, "reason": verdict.reason, "extracted": verdict.extracted, "failure": failure}
+    weakness = verdict.evidence.get("weakness")
+    return observed | {"not_json": _not_json(verdict), "weakness": weakness if isinstance(weakness, str) else None}
 
 
 def _not_json(verdict: Verdict) -> str | None:

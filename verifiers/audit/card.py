@@ -54,25 +54,14 @@ class Card:
 def as_json(card: Card) -> dict[str, Any]:
     """Everything that the card knows, ready for JSON."""
     report, youden = card.report, card.report.youden
+    verifier = {"name": report.name, "version": report.version, "fingerprint": card.fingerprint}
+    golds = {"given": report.gold_count, "distinct": report.distinct_count, "audited": report.audited}
+    data = {"name": card.data, **{f"golds_{name}": count for name, count in golds.items()}, "seed": report.seed}
     return {
         "card_format": CARD_FORMAT,
-        "verifier": {
-            "name": report.name,
-            "version": report.version,
-            "fingerprint": card.fingerprint,
-            "description": card.description,
-            "info": dict(report.info),
-        },
+        "verifier": {**verifier, "description": card.description, "info": dict(report.info)},
         "date": card.date,
-        "data": {
-            "name": card.data,
-            "golds_given": report.gold_count,
-            "golds_distinct": report.distinct_count,
-            "golds_audited": report.audited,
-            "seed": report.seed,
-            "skipped": dict(card.skipped or {}),
-            "kinds": report.kinds,
-        },
+        "data": {**data, "skipped": dict(card.skipped or {}), "kinds": report.kinds},
         "response_form": report.response_form,
         "summary": {name: _rate_json(rate) for name, rate in _summary(report)},
         "youden": None if youden is None else {**asdict(youden), "meaning": youden.meaning},

@@ -152,16 +152,9 @@ def _rule(row: dict[str, Any]) -> Rule:
     makers: list[str | Maker] = list(row.get("templates", ()))
     makers += [_respell(*row["respell"])] if "respell" in row else []
     makers += [MAKERS[row["name"]]] if row["name"] in MAKERS else []
-    gold, variant = row["example"]
-    return Rule(
-        row["name"],
-        (gold, variant),
-        _expand(row["kinds"]),
-        row["description"],
-        tuple(makers),
-        attrgetter(row["needs"]) if "needs" in row else CONDITIONS.get(row["name"]),
-        row.get("policy", False),
-    )
+    when = attrgetter(row["needs"]) if "needs" in row else CONDITIONS.get(row["name"])
+    name, (gold, variant), policy = row["name"], row["example"], row.get("policy", False)
+    return Rule(name, (gold, variant), _expand(row["kinds"]), row["description"], tuple(makers), when, policy)
 
 
 _TABLES = tomllib.loads(files(__package__).joinpath("variant_rules.toml").read_text(encoding="utf-8"))

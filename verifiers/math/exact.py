@@ -143,11 +143,9 @@ def _rational_root(base: mpq, exponent: mpq) -> mpq | None:
         return mpq(0) if not base and exponent > 0 else None
     numerator, numerator_is_exact = gmpy2.iroot(base.numerator, degree)
     denominator, denominator_is_exact = gmpy2.iroot(base.denominator, degree)
-    return (
-        _power(mpq(numerator, denominator), mpq(exponent.numerator))
-        if numerator_is_exact and denominator_is_exact
-        else None
-    )
+    if not (numerator_is_exact and denominator_is_exact):
+        return None
+    return _power(mpq(numerator, denominator), mpq(exponent.numerator))
 
 
 def _call(node: FunctionCall) -> mpq | None:

@@ -276,12 +276,8 @@ def _compare_tree(
     if isinstance(answer_tree, Unread):
         if answer_tree.too_large:
             return _limit("answer", extracted, answer_tree.why), len(answer_text) > MAX_CHARS
-        evidence = {
-            "rung": "read",
-            "gold": show(gold_tree),
-            "answer": answer_text[:MAX_SHOWN_CHARS],
-            "unread": answer_tree.why[:MAX_SHOWN_CHARS],
-        }
+        shown_answer, why = answer_text[:MAX_SHOWN_CHARS], answer_tree.why[:MAX_SHOWN_CHARS]
+        evidence = {"rung": "read", "gold": show(gold_tree), "answer": shown_answer, "unread": why}
         return Verdict(0.0, Reason.ANSWER_UNPARSED, extracted, evidence), True
     verdict = _climb(gold_tree, answer_tree, (gold_text, answer_text), extracted, policy)
     has_words = "\\boxed" in answer_text or _holds_words(answer_tree)

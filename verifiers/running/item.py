@@ -120,12 +120,8 @@ def _unjudgeable(error: str) -> Verdict:
 
 def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
     """Return the verdict as an object that `json` can write, where its evidence is one."""
-    return {
-        "score": verdict.score,
-        "reason": verdict.reason,
-        "extracted": verdict.extracted,
-        "evidence": dict(verdict.evidence),
-    }
+    fields = {"score": verdict.score, "reason": verdict.reason, "extracted": verdict.extracted}
+    return {**fields, "evidence": dict(verdict.evidence)}
 
 
 def verdict_from_json(fields: Mapping[str, Any]) -> Verdict:

@@ -363,10 +363,8 @@ class Metrics:
         """Return the metrics, with what is true at the moment as gauges."""
         with self.lock:
             lines = ["# TYPE truegold_verdicts_total counter"]
-            lines += [
-                f'truegold_verdicts_total{{verifier="{_quoted(verifier)}",reason="{reason}"}} {count}'
-                for (verifier, reason), count in sorted(self._verdicts.items())
-            ]
+            for (verifier, reason), count in sorted(self._verdicts.items()):
+                lines.append(f'truegold_verdicts_total{{verifier="{_quoted(verifier)}",reason="{reason}"}} {count}')
             lines.append("# TYPE truegold_requests_total counter")
             counts: Counter[str] = Counter()
             for (path, status), count in sorted(self._requests.items()):

@@ -102,12 +102,9 @@ def _read_program(request: Mapping[str, Any]) -> tuple[Program, Limits, str]:
     stdin = request.get("stdin") or ""
     if not isinstance(stdin, str):
         raise BadRequest("stdin is a text")
+    run_s, compile_s = (seconds_field(request, f"{name}_timeout", 10.0) for name in ("run", "compile"))
     try:
-        limits = Limits(
-            cpu_s=seconds_field(request, "run_timeout", 10.0),
-            memory_mb=memory_mb if memory_mb > 0 else MEMORY_MB,
-            compile_cpu_s=seconds_field(request, "compile_timeout", 10.0),
-        )
+        limits = Limits(cpu_s=run_s, memory_mb=memory_mb if memory_mb > 0 else MEMORY_MB, compile_cpu_s=compile_s)
     except ValueError as error:
         raise BadRequest(str(error)) from None
     return program, limits, stdin
@@ -131,14 +128,9 @@ def seconds_field(request: Mapping[str, Any], name: str, default: float) -> floa
 
 
 def _answer(status: str, compiled: Execution | None, execution: Execution | None) -> dict[str, Any]:
-    return {
-        "status": status,
-        "message": "",
-        "compile_result": None if compiled is None else _command_result(compiled),
-        "run_result": None if execution is None else _command_result(execution),
-        "executor_pod_name": None,
-        "files": {},
-    }
+    ended = {"compile_result": compiled, "run_result": execution}
+    shown = {name: None if end is None else _command_result(end) for name, end in ended.items()}
+    return {"status": status, "message": "", **shown, "executor_pod_name": None, "files": {}}
 
 
 def _command_result(execution: Execution) -> dict[str, Any]:
@@ -171,10 +163,8 @@ def assert_tests(request: Mapping[str, Any]) -> list[Item]:
     limits = {"cpu_s": time_limit(request)}
     fence = "~~~~" if "```" in program else "```"
     response = f"{fence}python\n{program}\n{fence}"
-    return [
-        Item(response, None, "code", json.dumps({"tests": {"type": "asserts", "code": test}, "limits": limits}))
-        for test in tests
-    ]
+    suites = [{"tests": {"type": "asserts", "code": test}, "limits": limits} for test in tests]
+    return [Item(response, None, "code", json.dumps(suite)) for suite in suites]
 
 
 def outcome_of(timed: TimedVerdict, limit_s: float) -> ProgramOutcome:

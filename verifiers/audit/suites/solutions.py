@@ -498,9 +498,9 @@ def _lines(text: str) -> list[Line]:
 
 
 def _are_texts_alike(left: Sequence[Line], right: Sequence[Line], constructs: bool) -> bool:
-    if [len(line) for line in left] == [len(line) for line in right] and all(
-        _are_lines_alike(*pair, constructs) for pair in zip(left, right, strict=True) if pair[0] != pair[1]
-    ):
+    has_same_shape = [len(line) for line in left] == [len(line) for line in right]
+    differing = [pair for pair in zip(left, right, strict=False) if pair[0] != pair[1]]
+    if has_same_shape and all(_are_lines_alike(*pair, constructs) for pair in differing):
         return True
     if _are_reordered(left, right):
         return True

@@ -103,11 +103,8 @@ _CLOSE = re.compile(r"\babs\(|isclose|allclose|AlmostEqual|round\(")
 def find_paid_nulls(state: VetState) -> list[str]:
     """Return the names of the null programs that pass."""
     bench, limits, order = state.bench(), _faulty_limits(state), _cheapest_first(state)
-    paid = [
-        program.name
-        for program in null_programs(state.suite, state.prompt)
-        if bench.first_failure(program.source, limits, order, language=PYTHON) is None
-    ]
+    nulls = null_programs(state.suite, state.prompt)
+    paid = [null.name for null in nulls if bench.first_failure(null.source, limits, order, PYTHON) is None]
     if paid:
         state.report(VetReason.PAID_NULL, Severity.DROP, {"programs": paid}, "add cases that they fail")
     return paid

@@ -296,9 +296,8 @@ def _find_whole(text: str, needle: str, start: int) -> int:
         end = start + len(needle)
         # A point before a digit continues a number such as 1.5, and is no full stop.
         has_decimals = text[end : end + 1] == "." and text[end + 1 : end + 2].isdigit()
-        if not has_decimals and not (
-            _are_one_word(needle[0], text[start - 1 : start]) or _are_one_word(needle[-1], text[end : end + 1])
-        ):
+        is_part = _are_one_word(needle[0], text[start - 1 : start]) or _are_one_word(needle[-1], text[end : end + 1])
+        if not (has_decimals or is_part):
             return start
         start = text.find(needle, start + 1)
     return -1

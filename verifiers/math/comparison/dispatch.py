@@ -439,11 +439,8 @@ def _worked_out(node: Node) -> Node:
         return _multiplied(node, [_worked_out(factor) for factor in node.factors])
     if isinstance(node, Pow) and isinstance(node.exponent, Sym) and node.exponent.name in ("T", "t"):
         rows = _cells(node.base)
-        return (
-            Matrix(tuple(zip(*rows, strict=True)))
-            if rows is not None and len({len(row) for row in rows}) == 1
-            else node
-        )
+        if rows is not None and len({len(row) for row in rows}) == 1:
+            return Matrix(tuple(zip(*rows, strict=True)))
     return node
 
 

@@ -146,11 +146,8 @@ def same_lists(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness | N
     if len(gold_elements) != len(answer_elements) and (_is_set(gold) or _is_set(answer)):
         gold_elements, answer_elements = _distinct(comparer, gold_elements), _distinct(comparer, answer_elements)
     if len(gold_elements) != len(answer_elements):
-        hedged = len(gold_elements) < len(answer_elements) and all(
-            any(comparer.same(gold_element, answer_element).same for answer_element in answer_elements)
-            for gold_element in gold_elements
-        )
-        return Sameness(False, "structure", hedged=hedged)
+        holds = (any(comparer.same(part, other).same for other in answer_elements) for part in gold_elements)
+        return Sameness(False, "structure", hedged=len(gold_elements) < len(answer_elements) and all(holds))
     order = comparer.policy.order
     if order == "auto":
         order = "ordered" if ordered or _is_tuple(gold) or _is_tuple(answer) else "unordered"

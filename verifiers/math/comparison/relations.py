@@ -128,12 +128,11 @@ def same_throughout(comparer: TreeComparer, gold: Node, answer: Node) -> Samenes
     if "~" in answer.operators and set(answer.operators) <= {"=", "~"}:
         parts = parts[: answer.operators.index("~") + 1]
         approximations = answer.parts[len(parts) :]
-        if any(is_approximately(parts[-1], part) is False for part in approximations) and not (
-            len(parts) == 1 and isinstance(parts[0], Sym)
-        ):
+        is_label = len(parts) == 1 and isinstance(parts[0], Sym)
+        if any(is_approximately(parts[-1], part) is False for part in approximations) and not is_label:
             # 5 \\approx 6 says two things.
             return Sameness(False, "structure", hedged=any(comparer.same(gold, part).same for part in answer.parts))
-        if len(parts) == 1 and isinstance(parts[0], Sym):
+        if is_label:
             parts = list(answer.parts[1:])
         return comparer.same(gold, parts[0] if len(parts) == 1 else Chain(tuple(parts), ("=",) * (len(parts) - 1)))
     if set(answer.operators) != {"="}:

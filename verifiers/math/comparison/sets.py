@@ -236,11 +236,8 @@ def _solved_absolute(inside: Node, operator: str, bound: Node, name: str) -> lis
 def _coefficients(node: Node, name: str) -> tuple[mpq, mpq, mpq]:
     """Return c, b and a of ax^2 + bx + c. Raises NoSet for what is no such polynomial."""
     for part in walk(node):
-        is_whole_power = (
-            isinstance(part, Pow)
-            and (exponent := rational(part.exponent)) is not None
-            and ((exponent.denominator == 1 and 0 <= exponent <= MAX_EXPONENT) or not symbols(part))
-        )
+        exponent = rational(part.exponent) if isinstance(part, Pow) else None
+        is_whole_power = exponent is not None and (exponent in range(MAX_EXPONENT + 1) or not symbols(part))
         if not (isinstance(part, (Num, Add, Mul)) or is_whole_power or (isinstance(part, Sym) and part.name == name)):
             raise NoSet
     values = [rational(substituted(node, {name: Num(mpq(point))})) for point in (0, 1, -1, 2, 3, -5)]
@@ -411,11 +408,7 @@ def _pieces_of_conditions(node: BareList) -> list[Piece]:
     return shared if shared or node.joined == "and" else functools.reduce(union, parts)
 
 
-_OPERATIONS: dict[str, Callable[[list[Piece], list[Piece]], list[Piece]]] = {
-    "cup": union,
-    "cap": common,
-    "minus": without,
-}
+_OPERATIONS = {"cup": union, "cap": common, "minus": without}
 
 
 def same_sets(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:

@@ -106,7 +106,7 @@ _MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
 _BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
 MAX_ITEMS = 100
 """The longest list. Stops an answer that lists every number there is."""
-MAX_LETTERS_OF_PRODUCT = 3
+MAX_PRODUCT_CHARS = 3
 """A longer run of letters among formulas is a word."""
 MAX_LABEL_TOKENS = 12
 """What stands before the `=` of a quantity is no longer."""
@@ -189,13 +189,8 @@ def _read_one(before: list[Lexeme], behind: list[Lexeme], read_expression: ReadE
     label = ""
     relations = [i for i, token in enumerate(before) if token.kind == "rel"]
     if relations:
-        head = before[: relations[0]]
-        if (
-            len(relations) > 1
-            or before[relations[0]].text not in ("==", "=")
-            or len(head) != 1
-            or head[0].kind != "name"
-        ):
+        head, relation = before[: relations[0]], before[relations[0]].text
+        if len(relations) > 1 or relation not in ("==", "=") or [token.kind for token in head] != ["name"]:
             return None
         label, before = head[0].text, before[relations[0] + 1 :]
     parts = [part for chunk in split_at(before, ",") for part in split_at(chunk, "or")]
@@ -296,12 +291,8 @@ class _AnswerReader:
         has_modulus = ("cmd" in kinds or "word" in kinds) and not _MODULUS_MARKS.isdisjoint(map(text_of, tokens))
         if has_modulus and (congruences := read_congruences(tokens, self._read_expression)) is not None:
             return congruences
-        if (
-            len(tokens) > 2
-            and tokens[1][:2] == ("word", "in")
-            and tokens[0].kind == "name"
-            and tokens[2].kind in ("open", "cmd")
-        ):
+        is_element = len(tokens) > 2 and tokens[1][:2] == ("word", "in") and tokens[0].kind == "name"
+        if is_element and tokens[2].kind in ("open", "cmd"):
             tokens = [tokens[0], Lexeme("rel", "in", True), *tokens[2:]]
         if "rel" in kinds:
             tokens, remark = without_remark(conclusion(tokens))
@@ -426,10 +417,7 @@ def _with_letters_apart(tokens: list[Lexeme]) -> list[Lexeme] | None:
         if token.kind not in _WORDED:
             letters.append(token)
         elif (
-            token.kind == "word"
-            and not token.spaced
-            and len(token.text) <= MAX_LETTERS_OF_PRODUCT
-            and token.text.isascii()
+            token.kind == "word" and not token.spaced and len(token.text) <= MAX_PRODUCT_CHARS and token.text.isascii()
         ):
             letters.extend(Lexeme("name", letter, False) for letter in token.text)
         else:
@@ -506,11 +494,8 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
     may_count = "C" in text or "P" in text
     if may_count and isinstance(other_side, VALUES) and (counted := with_calls_as_counts(text)) != text:
         yield from _try_reading(counted, Notation(mixed_numbers=mixed_numbers))
-    if (
-        "e" in text
-        and _SCIENTIFIC.search(text)
-        and any(isinstance(part, Const) and part.name == "e" for part in walk(other_side))
-    ):
+    may_add = "e" in text and _SCIENTIFIC.search(text) is not None
+    if may_add and any(isinstance(part, Const) and part.name == "e" for part in walk(other_side)):
         yield from _try_reading(_SCIENTIFIC.sub(r"\1 e \2", text), Notation(mixed_numbers=mixed_numbers))
     if text.endswith(")") and (repeating := _REPEATING_BLOCK.fullmatch(text)) is not None:
         yield from _try_reading(rf"{repeating[1]}\overline{{{repeating[2]}}}", Notation(mixed_numbers=mixed_numbers))

@@ -219,14 +219,8 @@ def _label_end(tokens: list[Lexeme]) -> tuple[int, int] | None:
         if words and (is_verb or (token.kind == "op" and token.text == ":")) and index + 1 < len(tokens):
             is_plain = token.text == "=" and not has_word
             return None if is_plain else (index, index + 1)
-        if (
-            token.kind == "num"
-            and words
-            and has_word
-            and not (index + 1 < len(tokens) and tokens[index + 1].text == ":")
-        ):
-            return index, index
-        if token.kind == "open" and token.text == "(" and words and has_word:
+        is_number = token.kind == "num" and not (index + 1 < len(tokens) and tokens[index + 1].text == ":")
+        if has_word and (is_number or (token.kind == "open" and token.text == "(")):
             return index, index
         if token.kind == "op" and token.text == "-" and words:
             index += 1
@@ -279,13 +273,8 @@ def _before_remark(tokens: list[Lexeme]) -> StatedValue | None:
     """Return the 5 of `5 (since it is odd)`."""
     start = next((i for i, token in enumerate(tokens) if token.kind == "open" and token.text == "("), 0)
     is_word = [token.kind == "word" for token in tokens]
-    if (
-        start
-        and tokens[start - 1].kind not in ("func", "op")
-        and tokens[-1].kind == "close"
-        and any(is_word[start:])
-        and not any(is_word[:start])
-    ):
+    is_remark = start > 0 and tokens[-1].kind == "close" and any(is_word[start:]) and not any(is_word[:start])
+    if is_remark and tokens[start - 1].kind not in ("func", "op"):
         return tokens[:start], ()
     return None
 
