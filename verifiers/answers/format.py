@@ -162,7 +162,8 @@ def _check_parts(text: str, tags: Sequence[str], answer: str, nothing_after: boo
         "one_answer": len(answers) <= 1,
     }
     if nothing_after:
-        parts["end"] = last is not None and _is_closing(behind, last[1], answer)
+        rest = behind[last[1] :].removeprefix(f"</{ANSWER_TAG}>") if last is not None else ""
+        parts["end"] = last is not None and (answer == "text" or _CLOSING.fullmatch(rest) is not None)
     return parts
 
 
@@ -219,11 +220,6 @@ def _box_spans(text: str) -> list[Span]:
         elif mark.endswith("{") and len(mark) > 2:
             open_braces.append(token.end())
     return spans
-
-
-def _is_closing(text: str, end: int, kind: str) -> bool:
-    rest = text[end:].removeprefix(f"</{ANSWER_TAG}>")
-    return kind == "text" or _CLOSING.fullmatch(rest) is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -173,10 +173,6 @@ def _prepare(session: _Session, golds: Sequence[str]) -> None:
     session.refuses = not all(observed.paid for observed in session.first[len(right) :])
 
 
-def _gold_passes(session: _Session) -> Iterator[str] | None:
-    return iter(session.failures) if session.golds or session.failures else None
-
-
 def _tells_apart(session: _Session) -> Iterator[str] | None:
     """None for one that pays for any gold but not for every form or length, and for one that declines to judge."""
     if not session.refuses:
@@ -254,7 +250,7 @@ def _stands_hostile(as_gold: bool, session: _Session) -> Iterator[str]:
 
 
 _CHECKS: dict[str, Callable[[_Session], Iterator[str] | None]] = {
-    "gold passes itself": _gold_passes,
+    "gold passes itself": lambda session: iter(session.failures) if session.golds or session.failures else None,
     TELLS_APART: _tells_apart,
     "returns a verdict": partial(_describe_faults, attrgetter("failure")),
     DETERMINISTIC: _deterministic,

@@ -241,12 +241,9 @@ def with_plain_marks(text: str) -> str:
     text = _SECTION.sub("\n", text)
     text = _WITH_VALUE.sub(lambda match: _ANSWER_LINE + match[1], text)
     text = _EASTERN_MARK.sub(_ANSWER_LINE, text)
-    return _CLOSING.sub("\n", _LINE_MARK.sub(_as_answer_line, text))
-
-
-def _as_answer_line(match: re.Match[str]) -> str:
     # `<answer>` is a tag, which is read as one.
-    return match[0] if "<" in match[0] and match[0].isascii() else _ANSWER_LINE
+    text = _LINE_MARK.sub(lambda match: match[0] if "<" in match[0] and match[0].isascii() else _ANSWER_LINE, text)
+    return _CLOSING.sub("\n", text)
 
 
 class Boxed(NamedTuple):
@@ -378,8 +375,10 @@ def committed_answer(response: str, *, several: bool = False) -> Committed | Non
         if committed := _declared(part, several):
             return committed
     for part in parts:
-        if boxed(part, several=several) is None and (committed := _concluded(part)):
-            return committed
+        if boxed(part, several=several) is None:
+            committed = _committed(last_expression(part), "last_line") or _committed(conclusion(part), "conclusion")
+            if committed is not None:
+                return committed
     return None
 
 
@@ -451,10 +450,6 @@ def _bare(part: str) -> Committed | None:
     if len(text) > MAX_BARE_CHARS or "\n" in text or denies_a_number(text) or not is_expression(text, MAX_BARE_WORDS):
         return None
     return _committed(text, "whole_response")
-
-
-def _concluded(part: str) -> Committed | None:
-    return _committed(last_expression(part), "last_line") or _committed(conclusion(part), "conclusion")
 
 
 def _committed(answer: str | None, form: str) -> Committed | None:

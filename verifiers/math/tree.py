@@ -516,10 +516,6 @@ def _show_chain(node: Chain) -> str:
     return " ".join(words)
 
 
-def _show_list(node: BareList) -> str:
-    return _show_all(node.elements, f"{node.joined} " if node.joined in ",;" else f" {node.joined} ")
-
-
 def _show_product(factors: tuple[Node, ...]) -> str:
     """Show a*b/c rather than a*b*c^(-1)."""
     text = ""
@@ -558,7 +554,7 @@ _SHOWN: dict[type[Node], Callable[[Any], str]] = {
     Big: _show_big,
     Sign: lambda node: "∓" if node.flipped else "±",
     Measure: lambda node: f"{_show(node.value)} {node.unit}",
-    BareList: _show_list,
+    BareList: lambda node: _show_all(node.elements, f"{node.joined} " if node.joined in ",;" else f" {node.joined} "),
     Group: lambda node: f"{node.opening}{_show_all(node.elements)}{node.closing}",
     Matrix: lambda node: f"[{'; '.join(map(_show_all, node.rows))}]",
     Chain: _show_chain,

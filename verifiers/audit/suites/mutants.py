@@ -40,31 +40,13 @@ MAX_SHOWN = 160
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 _BOUNDARY: dict[type[ast.cmpop], tuple[str, ...]] = {
-    ast.Lt: ("<=", ">="),
-    ast.LtE: ("<", ">"),
-    ast.Gt: (">=", "<="),
-    ast.GtE: (">", "<"),
-    ast.Eq: ("!=",),
-    ast.NotEq: ("==",),
-    ast.In: ("not in",),
-    ast.NotIn: ("in",),
-    ast.Is: ("is not",),
-    ast.IsNot: ("is",),
-}
+    ast.Lt: ("<=", ">="), ast.LtE: ("<", ">"), ast.Gt: (">=", "<="), ast.GtE: (">", "<"), ast.Eq: ("!=",),
+    ast.NotEq: ("==",), ast.In: ("not in",), ast.NotIn: ("in",), ast.Is: ("is not",), ast.IsNot: ("is",),
+}  # fmt: skip
 _ARITHMETIC: dict[type[ast.operator], str] = {
-    ast.Add: "-",
-    ast.Sub: "+",
-    ast.Mult: "+",
-    ast.Div: "*",
-    ast.FloorDiv: "*",
-    ast.Mod: "//",
-    ast.Pow: "*",
-    ast.BitAnd: "|",
-    ast.BitOr: "&",
-    ast.BitXor: "|",
-    ast.LShift: ">>",
-    ast.RShift: "<<",
-}
+    ast.Add: "-", ast.Sub: "+", ast.Mult: "+", ast.Div: "*", ast.FloorDiv: "*", ast.Mod: "//", ast.Pow: "*",
+    ast.BitAnd: "|", ast.BitOr: "&", ast.BitXor: "|", ast.LShift: ">>", ast.RShift: "<<",
+}  # fmt: skip
 _TWINS = {"min": "max", "max": "min", "any": "all", "all": "any"}
 _BOILERPLATE = {"FastIO", "IOWrapper"}
 _ATOMS = (ast.Name, ast.Constant, ast.Call, ast.Attribute, ast.Subscript, ast.List, ast.Dict, ast.Set, ast.ListComp)

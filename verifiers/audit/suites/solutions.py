@@ -34,8 +34,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from truegold.verifiers.audit.suites.trials import CaseAttempt, Trial
 from truegold.verifiers.audit.suites.vet_state import Severity, Spec, SuiteFinding, VetReason, VetState, evidence_text
@@ -249,7 +248,7 @@ def _diagnose_cases(tests: Stdio | Calls, runs: Sequence[Run], failing: list[int
         evidence["checker"] = diagnosis.checker
         diagnosis.findings.append(SuiteFinding(better.reason, Severity.REPAIR, evidence))
     elif not has_program and _look_right(tests, runs, failing, statement):
-        diagnosis.findings.append(needs_checker(AnswersSign.OUTPUTS, evidence, statement))
+        diagnosis.findings.append(needs_checker("outputs", evidence, statement))
     elif _are_flaky(runs, failing):
         diagnosis.without |= set(failing)
         diagnosis.findings.append(SuiteFinding(VetReason.FLAKY, Severity.REPAIR, evidence))
@@ -456,23 +455,17 @@ def _unordered_unit(outputs: Sequence[str]) -> str | None:
     return None
 
 
-class AnswersSign(StrEnum):
-    """The sign by which several right answers were recognised."""
-
-    TEXT = "text"
-    """The problem's text says so."""
-    OUTPUTS = "outputs"
-    """The worked solution answers otherwise, in the shape of an answer."""
-    SAME_INPUT = "same_input"
-    """Two cases with the same input have such outputs."""
+AnswersSign: TypeAlias = Literal["text", "outputs", "same_input"]
+"""The sign of several right answers: the problem's text says so, the worked solution answers otherwise in the shape of
+an answer, or two cases with the same input have such outputs."""
 
 
 def needs_checker(sign: AnswersSign, evidence: dict[str, Any], statement: Statement) -> SuiteFinding:
     """Return the finding that several answers are right; the problem's text, where it says so, is the better sign."""
     if statement.several_answers is not None:
-        sign = AnswersSign.TEXT
+        sign = "text"
     sentence = statement.several_answers or statement.any_order or statement.constructs
-    evidence = {"sign": str(sign), "said": sentence, **evidence}
+    evidence = {"sign": sign, "said": sentence, **evidence}
     suggestion = "write a checker program and set tests.checker to it"
     return SuiteFinding(VetReason.NEEDS_CHECKER, Severity.DROP, evidence, suggestion)
 

@@ -149,7 +149,11 @@ def share_as_known(state: VetState, programs: Sequence[str], are_right: bool) ->
 def _report_weakness(state: VetState, kills: Kills) -> None:
     if kills.rate is None or kills.mutants < MIN_MUTANTS or kills.doubted_rate >= state.options.min_kill_rate:
         return
-    survivors = [_show_survivor(mutant, kills.witnesses.get(mutant)) for mutant in kills.survivors[:SHOWN_SURVIVORS]]
+    survivors: list[Any] = []
+    for mutant in kills.survivors[:SHOWN_SURVIVORS]:
+        witness = kills.witnesses.get(mutant)
+        shown = mutant.description if witness is None else {"fault": mutant.description, **asdict(witness)}
+        survivors.append(shown)
     rates = {"rate": round(kills.rate, 4), "interval": [round(bound, 4) for bound in kills.interval or ()]}
     left_out = {"equivalent": kills.equivalent, "undecided": kills.undecided}
     evidence = {**rates, "mutants": kills.mutants, **left_out, "survivors": survivors}
@@ -157,11 +161,6 @@ def _report_weakness(state: VetState, kills: Kills) -> None:
     if not kills.witnesses:
         suggestion = "add cases that catch the survivors, unless they do what the solution does"
     state.report(VetReason.WEAK, Severity.FLAG, evidence, suggestion)
-
-
-def _show_survivor(mutant: Mutant, witness: Witness | None) -> Any:
-    """Return what evidence says of a survivor: its change, and what shows that it is wrong."""
-    return mutant.description if witness is None else {"fault": mutant.description, **asdict(witness)}
 
 
 def _faulty_limits(state: VetState) -> Limits:
@@ -384,13 +383,9 @@ class _Comparison:
                 differing.append(index)
             if isinstance(outcome, NotReturned):
                 break  # It ended the process: what stands behind it was not run.
-        return sorted(differing, key=lambda index: self._oddity(arguments[index]))[:MAX_CONFIRMED]
-
-    def _oddity(self, arguments: Arguments) -> tuple[int, int]:
-        """Return how much shorter than all those seen an input is, and its length: what a problem allows is likelier to
-        be as long as its tests have it, and a reader likes it short."""
-        length = len(repr(arguments))
-        return max(self.shortest - length, 0), length
+        # What a problem allows is likelier to be as long as its tests have it, and a reader likes it short.
+        lengths = [len(repr(each)) for each in arguments]
+        return sorted(differing, key=lambda n: (max(self.shortest - lengths[n], 0), lengths[n]))[:MAX_CONFIRMED]
 
     def confirm(self, program: str, index: int) -> Witness | None:
         """Run one input as a case of its own: a witness where the solution passes and the program does not."""

@@ -27,7 +27,6 @@ from typing import Any
 
 from truegold.verifiers.audit.suites.known_cases import KnownCase, count_cases, tested_names
 from truegold.verifiers.audit.suites.solutions import (
-    AnswersSign,
     are_all_alike,
     has_checker_program,
     needs_checker,
@@ -77,7 +76,7 @@ def check_texts(state: VetState) -> None:
         contradictory = []  # A checker program takes two right answers to one input.
     elif are_all_alike(rival_outputs(state.known), state.statement.constructs is not None):
         evidence = {"cases": contradictory[:SHOWN_CASES]}
-        state.findings.append(needs_checker(AnswersSign.SAME_INPUT, evidence, state.statement))
+        state.findings.append(needs_checker("same_input", evidence, state.statement))
         return
     cut_off = find_cut_off(tests)
     for reason, severity, cases in (
@@ -90,7 +89,7 @@ def check_texts(state: VetState) -> None:
             state.report(reason, severity, {"cases": cases[:SHOWN_CASES], "count": len(cases)})
     state.repair(without={*contradictory, *cut_off})
     if not has_program and state.statement.several_answers is not None:
-        state.findings.append(needs_checker(AnswersSign.TEXT, {}, state.statement))
+        state.findings.append(needs_checker("text", {}, state.statement))
     elif not has_program:
         checker, findings = requested_checker(tests, state.statement)
         state.findings += findings
@@ -131,7 +130,7 @@ def _report_free_answers(state: VetState) -> None:
     """Flag test code where several answers are right: whether it takes them all, only a person can see."""
     several, order = state.statement.several_answers, state.statement.order_of_output
     if several is not None:
-        evidence = {"sign": str(AnswersSign.TEXT), "said": several}
+        evidence = {"sign": "text", "said": several}
         state.report(VetReason.NEEDS_CHECKER, Severity.FLAG, evidence, _CHECK_TEST_CODE)
     elif order is not None:
         state.report(VetReason.ANY_ORDER, Severity.FLAG, {"said": order}, _CHECK_TEST_CODE)

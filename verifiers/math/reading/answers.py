@@ -348,7 +348,10 @@ class _AnswerReader:
         if not has_words or all(len(t.text) == 1 and t.text.isascii() for t in tokens if t.kind == "word"):
             try:
                 node = as_measure(self._read_expression(tokens))
-                return _or_clock(node, tokens) if type(node) is Ratio else node
+                if isinstance(node, Ratio):
+                    # 4:30 may be a time of day instead.
+                    return Ratio(node.parts, read_clock_text(spelled_out(tokens)))
+                return node
             except UnreadableAnswer:
                 if (quantity := read_quantity(tokens, self._read_expression)) is not None:
                     return quantity
@@ -401,11 +404,6 @@ class _AnswerReader:
             if len(parts) > 1 and all(part[-1].kind == "num" and len(part) <= 2 for part in parts):
                 return BareList(tuple(map(self._read_expression, parts)))
         return as_measure(self._read_expression(tokens))
-
-
-def _or_clock(ratio: Ratio, tokens: list[Lexeme]) -> Ratio:
-    """Return a ratio with the time of day that it may be instead."""
-    return Ratio(ratio.parts, read_clock_text(spelled_out(tokens)))
 
 
 def _with_letters_apart(tokens: list[Lexeme]) -> list[Lexeme] | None:

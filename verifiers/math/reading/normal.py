@@ -275,7 +275,8 @@ def normal(text: str) -> str:
             text = pattern.sub(repaired, text)
         text = "".join(c if c.isprintable() or c.isspace() else " " for c in text)
     if "\\\\" in text:
-        text = _DOUBLED.sub(_with_single_backslash, text)
+        # `\\frac` was escaped twice; `\\x` may begin a row.
+        text = _DOUBLED.sub(lambda m: "\\" if m[1] in COMMANDS else m[0], text)
     if "<" in text or "&" in text:
         for pattern, plain in _HTML:
             text = pattern.sub(plain, text)
@@ -365,11 +366,6 @@ def _strip(text: str) -> str:
     if text and text[0] in _MAY_START and not (text[0] == "\\" and text[1:2].isalpha()):
         text = _STARTING.sub("", text).strip()
     return text
-
-
-def _with_single_backslash(match: re.Match[str]) -> str:
-    r"""Return one backslash for the two of `\\frac`, which was escaped twice; `\\x` may begin a row."""
-    return "\\" if match.group(1) in COMMANDS else match.group()
 
 
 def _in_ascii(text: str) -> str:
