@@ -64,7 +64,7 @@ def in_batches(rows: Rows) -> Seen:
     from code_environments import seen_of
 
     from truegold.verifiers import verify_batch
-    from truegold.verifiers.running.item import Item
+    from truegold.verifiers.running.batch import Item
 
     rows_to_judge = [Item(row["response"], None, SPELLING, json.dumps(row["info"])) for row in rows]
     verdicts = verify_batch(rows_to_judge, workers=WORKERS, chunk=16, item_deadline_s=300.0)

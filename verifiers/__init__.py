@@ -11,8 +11,7 @@ from truegold.verifiers.gold import gold_response, judges_solutions
 from truegold.verifiers.math import MathVerifier, equivalent
 from truegold.verifiers.registry import available, fingerprint, resolve, verify
 from truegold.verifiers.reward import Reward, Term, compose
-from truegold.verifiers.running.batch import BatchVerifier, verify_batch
-from truegold.verifiers.running.item import Item
+from truegold.verifiers.running.batch import BatchVerifier, Item, verify_batch
 from truegold.verifiers.sandbox.errors import ConfigError, GuardError, InputError, SetupError, TruegoldError
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 

@@ -115,7 +115,7 @@ def audit_(
 
     from truegold.pipeline.problems import read_golds
     from truegold.verifiers.audit import Card, as_json, audit, check, markdown
-    from truegold.verifiers.audit.card import summary_lines
+    from truegold.verifiers.audit.audit_report import summary_lines
     from truegold.verifiers.audit.contract import find_unchecked
 
     verifier, info = resolve(name), _read_options(name, args)

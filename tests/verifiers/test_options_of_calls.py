@@ -15,7 +15,7 @@ import pytest
 import truegold.verifiers as tv
 from truegold.verifiers.adapters.trl import TruegoldReward
 from truegold.verifiers.registry import unknown_option
-from truegold.verifiers.running.item import ResolvedVerifiers
+from truegold.verifiers.running.batch import ResolvedVerifiers
 
 MISTAKES: dict[str, tuple[str, dict[str, Any], str]] = {
     "a letter left out": ("numeric", {"rel_tl": 0.1}, "numeric has no option 'rel_tl'; .*Did you mean 'rel_tol'"),

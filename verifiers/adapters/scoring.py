@@ -18,8 +18,15 @@ from typing import Any
 
 from truegold.verifiers.gold import OF_VALUES, quoted_list
 from truegold.verifiers.registry import BUILT_IN, resolve
-from truegold.verifiers.running.batch import DEADLINE_S, MAX_TIMEOUTS, SMALL_BATCH, BatchVerifier, TimeoutTally
-from truegold.verifiers.running.item import Item, ResolvedVerifiers
+from truegold.verifiers.running.batch import (
+    DEADLINE_S,
+    MAX_TIMEOUTS,
+    SMALL_BATCH,
+    BatchVerifier,
+    Item,
+    ResolvedVerifiers,
+    TimeoutTally,
+)
 from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verdict

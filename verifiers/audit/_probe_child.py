@@ -23,7 +23,7 @@ from typing import Any
 from truegold.verifiers.audit.made_answers import EXECUTED
 from truegold.verifiers.gold import gold_response
 from truegold.verifiers.registry import resolve
-from truegold.verifiers.running.item import Item
+from truegold.verifiers.running.batch import Item
 from truegold.verifiers.sandbox.child_process import Conversation, limit_memory
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 

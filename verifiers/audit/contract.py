@@ -5,7 +5,7 @@
     works in asyncio         evidence is JSON          stands a missing gold     stands hostile answers and golds
 
 Everything is tried in separate processes, so that a hang or a crash is a finding. `ok` is None where a check could not
-be made. Whether verdicts are right is for `measure.py`; what only another machine would show is not covered.
+be made. Whether verdicts are right is for `audit_report.py`; what only another machine would show is not covered.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from truegold.verifiers.audit.probe import (
     load,
     respond,
 )
-from truegold.verifiers.running.item import Item
+from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verifier
 
 STANDARD_GOLDS = ("42", "-7", "3.5", "\\frac{1}{2}", "(1,2)", "x^2+1", "B", "\\text{even}", "Paris")

@@ -21,7 +21,7 @@ from dataclasses import astuple, dataclass
 from typing import Any, Self
 
 from truegold.verifiers.registry import resolve
-from truegold.verifiers.running.item import Item
+from truegold.verifiers.running.batch import Item
 from truegold.verifiers.sandbox.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.verdict import Reason, Verifier

@@ -1,11 +1,13 @@
 """Verdicts on many rows, from several processes: `verify_batch`, `verify_batch_timed` for what each row cost, and
 `BatchVerifier` for batch after batch by the same processes; `verify_one` for a single row.
 
-Verdicts come out in the order of the rows, while rows are still being read: no more than a few chunks are held. In
-child processes, a verifier that crashes the interpreter (memory, a signal, `os._exit`) or overruns its deadline costs
-its own row only: that row gets score None and says why, all others are judged. A few rows, or all with `workers=1`, are
-judged in the calling process where truegold's own verifiers judge them, since these bound what they do; a verifier of
-the user's gets a process even for one row, because a deadline can only be kept from outside.
+An `Item` is one row with its response, and `ResolvedVerifiers.judge` goes from one item to one verdict, in the caller's
+process and in the child processes alike. Verdicts come out in the order of the rows, while rows are still being read:
+no more than a few chunks are held. In child processes, a verifier that crashes the interpreter (memory, a signal,
+`os._exit`) or overruns its deadline costs its own row only: that row gets score None and says why, all others are
+judged. A few rows, or all with `workers=1`, are judged in the calling process where truegold's own verifiers judge
+them, since these bound what they do; a verifier of the user's gets a process even for one row, because a deadline can
+only be kept from outside.
 
 A batch whose verifier mostly hangs is stopped (`TimeoutTally`):
 
@@ -17,20 +19,21 @@ the first 8 rows of two problems all hang     ->  GuardError at the 8th: waiting
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import queue
 import sys
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Generator, Iterable, Iterator, Sized
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import astuple, dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from truegold.verifiers.registry import BUILT_IN
-from truegold.verifiers.running.item import Item, ResolvedVerifiers, TimedVerdict, verdict_from_json
+from truegold.verifiers.gold import BadGold, gold_and_arguments, golds_in, judge_any, judges_solutions
+from truegold.verifiers.registry import BUILT_IN, check_options, resolve, unknown_option
 from truegold.verifiers.sandbox.child_process import (
     ChildDied,
     ChildProcess,
@@ -39,32 +42,143 @@ from truegold.verifiers.sandbox.child_process import (
     usable_cores,
 )
 from truegold.verifiers.sandbox.errors import ERROR_TYPES, ConfigError, GuardError, SetupError, TruegoldError
-from truegold.verifiers.verdict import Reason, Verdict
+from truegold.verifiers.sandbox.pool import last_run
+from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 SMALL_BATCH = 64
 """Below this many rows, starting processes costs more than it saves."""
-
 LOOK_AHEAD = 2
 """Chunks held for each process: one is being judged, one waits."""
-
 START_S = 120.0
 """Seconds that a new process may need to start on a busy machine. No row's deadline runs meanwhile."""
-
 DEADLINE_S = 60.0
 """Seconds for one verdict, by default; verifiers of truegold's own, which bound their work, never get less."""
-
 MAX_TIMEOUTS = 0.1
 """The share of verdicts that may hit their deadline before a run is stopped, by default."""
 HANGING = 8
 """A verifier that has given none of so many verdicts, on more than one problem, hangs."""
 MIN_ROWS = 64
 """A share of fewer rows says little."""
-
 _CHILD_MODULE = "truegold.verifiers.running.batch_child"
 _STARTS = 3
 """A process may be killed while it starts, where memory is short; one that never starts is the machine's fault."""
 _ATTEMPTS = 2
 """A process may die of what earlier rows left behind. A row is blamed when a fresh process dies of it as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One response to judge, with everything that its verifier needs."""
+
+    response: str
+    """What is judged, as the model wrote it."""
+    gold: Any
+    """The reference answer, or a list of accepted ones, whose first stays here (`golds_in`); None for verifiers
+    that need none."""
+    verifier: str = "math"
+    """The verifier's name or import string."""
+    verifier_args: Any = "{}"
+    """A JSON object, which the verifier gets as `info`. A mapping is written as one, and its options are checked."""
+    problem: str | None = None
+    """The question, for verifiers that look at it."""
+    unread_gold: str | None = None
+    """Why what was handed over as gold is none; None where it is one."""
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError where a mapping has options that the verifier does not have."""
+        if isinstance(self.verifier_args, Mapping):
+            check_options(self.verifier, self.verifier_args)
+            object.__setattr__(self, "verifier_args", json.dumps(dict(self.verifier_args)))
+        if self.gold is not None and type(self.gold) is not str:
+            self._read_gold()
+
+    def _read_gold(self) -> None:
+        try:
+            golds = golds_in(self.gold)
+        except BadGold as error:
+            golds = []
+            object.__setattr__(self, "unread_gold", str(error))
+        gold, verifier_args = _gold_and_arguments(golds, self.verifier, self.verifier_args)
+        object.__setattr__(self, "gold", gold)
+        object.__setattr__(self, "verifier_args", verifier_args)
+
+
+class TimedVerdict(NamedTuple):
+    """A verdict and what it cost, which is no part of it: equal rows have equal verdicts and different costs."""
+
+    verdict: Verdict
+    cpu_ms: float | None
+    """CPU milliseconds of the thread that judged, without those of processes that the verifier itself started;
+    None where the judging process died or was killed."""
+    program_s: float | None = None
+    """Seconds of CPU time and waiting of the last program that ran here; None where none did."""
+
+
+class ResolvedVerifiers:
+    """The verifiers of a batch, each resolved once."""
+
+    def __init__(self) -> None:
+        self._by_name: dict[str, Verifier] = {}
+
+    def resolve(self, name: str) -> Verifier:
+        """Return the verifier that `name` spells. Raises ConfigError where there is none."""
+        if name not in self._by_name:
+            self._by_name[name] = resolve(name)
+        return self._by_name[name]
+
+    def judge(self, item: Item) -> TimedVerdict:
+        """Return the verdict on an item; a field of another type than its own leaves it without a score."""
+        # Importing the verifier comes before the clock starts, because it is not this item's cost.
+        verifier = self.resolve(item.verifier)
+        last_run.own_s = None
+        start = time.thread_time()
+        verdict = _judge(verifier, item)
+        return TimedVerdict(verdict, (time.thread_time() - start) * 1000, last_run.own_s)
+
+
+def _judge(verifier: Verifier, item: Item) -> Verdict:
+    response: object = item.response
+    if not isinstance(response, str):
+        return _unjudgeable(f"response is a text; this is {type(response).__name__} {response!r:.60}")
+    if item.unread_gold is not None and not judges_solutions(verifier):
+        return Verdict(None, Reason.GOLD_UNPARSED, evidence={"error": item.unread_gold})
+    try:
+        info = json.loads(item.verifier_args)
+    except (ValueError, RecursionError) as error:
+        return _unjudgeable(f"verifier_args is not a JSON object: {error}")
+    if not isinstance(info, dict):
+        return _unjudgeable(f"verifier_args is not a JSON object: it is {item.verifier_args[:40]}")
+    if info and (mistake := unknown_option(verifier, info)) is not None:
+        return _unjudgeable(mistake)
+    return judge_any(verifier, response, item.gold, item.problem, info)
+
+
+def _gold_and_arguments(golds: list[str], verifier: str, verifier_args: str) -> tuple[str | None, str]:
+    """Return the gold of a row and its arguments as JSON; what is no object of JSON stays, which is told later."""
+    if len(golds) > 1:
+        try:
+            arguments = json.loads(verifier_args)
+        except (ValueError, RecursionError):
+            arguments = None
+        if isinstance(arguments, dict):
+            gold, arguments = gold_and_arguments(golds, verifier, arguments)
+            return gold, json.dumps(arguments)
+    return next(iter(golds), None), verifier_args
+
+
+def _unjudgeable(error: str) -> Verdict:
+    return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": error})
+
+
+def verdict_to_json(verdict: Verdict) -> dict[str, Any]:
+    """Return the verdict as an object that `json` can write, where its evidence is one."""
+    fields = {"score": verdict.score, "reason": verdict.reason, "extracted": verdict.extracted}
+    return {**fields, "evidence": dict(verdict.evidence)}
+
+
+def verdict_from_json(fields: Mapping[str, Any]) -> Verdict:
+    """Return the verdict that `verdict_to_json` turned into `fields`."""
+    return Verdict(fields["score"], Reason(fields["reason"]), fields["extracted"], fields["evidence"])
 
 
 def verify_batch(

@@ -12,7 +12,7 @@ import sys
 import traceback
 from typing import Any
 
-from truegold.verifiers.running.item import Item, ResolvedVerifiers, verdict_to_json
+from truegold.verifiers.running.batch import Item, ResolvedVerifiers, verdict_to_json
 from truegold.verifiers.sandbox.child_process import Conversation
 from truegold.verifiers.sandbox.errors import TruegoldError
 

@@ -41,8 +41,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from truegold.verifiers.registry import BUILT_IN
-from truegold.verifiers.running.batch import DEADLINE_S, TimeoutTally, VerifierPool
-from truegold.verifiers.running.item import Item, TimedVerdict, verdict_to_json
+from truegold.verifiers.running.batch import DEADLINE_S, Item, TimedVerdict, TimeoutTally, VerifierPool, verdict_to_json
 from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError, TruegoldError
 from truegold.verifiers.sandbox.execution import SandboxError

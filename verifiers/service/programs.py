@@ -38,7 +38,7 @@ from decimal import Decimal, InvalidOperation
 from functools import partial
 from typing import Any
 
-from truegold.verifiers.running.item import Item, TimedVerdict
+from truegold.verifiers.running.batch import Item, TimedVerdict
 from truegold.verifiers.sandbox.execution import Execution, Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import CPU_S_BOUNDS, Limits
