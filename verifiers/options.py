@@ -74,15 +74,13 @@ def text_option(info: Mapping[str, Any], key: str, max_chars: int) -> str | None
     raise _wrong_option(key, f"a text of at most {max_chars} characters", value)
 
 
-def texts_option(
-    info: Mapping[str, Any], key: str, default: Sequence[str], max_texts: int, max_chars: int
-) -> list[str]:
+def texts_option(info: Mapping[str, Any], key: str, default: Sequence[str], most: int, max_chars: int) -> list[str]:
     """Return a list of texts. None in `info` is as good as an empty list."""
     value = info.get(key, default) or ()
-    is_list = isinstance(value, list | tuple) and len(value) <= max_texts
+    is_list = isinstance(value, list | tuple) and len(value) <= most
     if is_list and all(isinstance(entry, str) and len(entry) <= max_chars for entry in value):
         return list(value)
-    raise _wrong_option(key, f"a list of at most {max_texts} texts of at most {max_chars} characters", value)
+    raise _wrong_option(key, f"a list of at most {most} texts of at most {max_chars} characters", value)
 
 
 def _wrong_option(key: str, expected: str, value: object) -> BadOption:

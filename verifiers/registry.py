@@ -224,7 +224,10 @@ def _find_source(name: str) -> tuple[str, str]:
     if name in (points := _entry_points()):
         return points[name].module, points[name].attr
     if (parts := split_spelling(name)) is None:
-        raise _unknown_verifier(name)
+        raise ConfigError(
+            f"there is no verifier {name!r}; known are {', '.join(available())}.",
+            did_you_mean(name, available()) or "One of your own: my_pkg.module:object or path/to/file.py:object.",
+        )
     return parts
 
 
@@ -251,10 +254,3 @@ def _make_verifier(loaded: object, attribute: str, name: str) -> Verifier:
             "It needs name, version and __call__(response, gold, *, problem, info), or be a function with @verifier.",
         )
     return loaded
-
-
-def _unknown_verifier(name: str) -> ConfigError:
-    return ConfigError(
-        f"there is no verifier {name!r}; known are {', '.join(available())}.",
-        did_you_mean(name, available()) or "One of your own: my_pkg.module:object or path/to/file.py:object.",
-    )

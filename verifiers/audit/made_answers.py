@@ -224,9 +224,7 @@ def _read_data(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-HOSTILE = tuple(
-    HostileCase(*case) for group in json.loads(_read_data("hostile_answers.json")).values() for case in group
-)
+HOSTILE = tuple(HostileCase(*row) for rows in json.loads(_read_data("hostile_answers.json")).values() for row in rows)
 _GAMING: dict[str, dict[str, str]] = tomllib.loads(_read_data("gaming_responses.toml"))
 
 

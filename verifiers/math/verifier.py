@@ -138,7 +138,9 @@ def compare_texts(answer: str, gold: str | None, policy: Policy, *, boxed: bool 
 def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
     with StepBudget():
         try:
-            return _compare(answer, gold, policy, boxed)
+            gold_text, answer_text = normal_gold(gold), normal_text(answer)
+            verdict = _compare_unread(answer_text, gold_text, answer, gold, policy)
+            return verdict if verdict is not None else _compare_read(answer_text, gold_text, answer, policy, boxed)
         except Spent:
             side = "gold" if _is_too_dear(gold, policy) else "answer"
             return _limit(side, answer, f"more work than the {MAX_STEPS} steps of a verdict", rung="budget")
@@ -147,12 +149,6 @@ def _compare_within_budget(answer: str, gold: str, policy: Policy, boxed: bool) 
         except Exception as error:
             # A fault of this code is not to end a training run, and the answer has not earned anything by it.
             return Verdict(None, Reason.VERIFIER_ERROR, answer, {"error": f"{type(error).__name__}: {error}"})
-
-
-def _compare(answer: str, gold: str, policy: Policy, boxed: bool) -> Verdict:
-    gold_text, answer_text = normal_gold(gold), normal_text(answer)
-    verdict = _compare_unread(answer_text, gold_text, answer, gold, policy)
-    return verdict if verdict is not None else _compare_read(answer_text, gold_text, answer, policy, boxed)
 
 
 def _is_too_dear(gold: str, policy: Policy) -> bool:
@@ -268,20 +264,18 @@ def _committed_part(answer: str, gold_tree: Node, boxed: bool) -> str | None:
     return normal_text(committed.text)
 
 
-def _compare_tree(
-    gold_tree: Node, answer_text: str, gold_text: str, extracted: str, policy: Policy
-) -> tuple[Verdict, bool]:
+def _compare_tree(gold: Node, answer_text: str, gold_text: str, extracted: str, policy: Policy) -> tuple[Verdict, bool]:
     """Return the verdict on one text, and whether that text may be prose around a formula."""
     answer_tree = read_text(answer_text, policy.mixed)
     if isinstance(answer_tree, Unread):
         if answer_tree.too_large:
             return _limit("answer", extracted, answer_tree.why), len(answer_text) > MAX_CHARS
         shown_answer, why = answer_text[:MAX_SHOWN_CHARS], answer_tree.why[:MAX_SHOWN_CHARS]
-        evidence = {"rung": "read", "gold": show(gold_tree), "answer": shown_answer, "unread": why}
+        evidence = {"rung": "read", "gold": show(gold), "answer": shown_answer, "unread": why}
         return Verdict(0.0, Reason.ANSWER_UNPARSED, extracted, evidence), True
-    verdict = _climb(gold_tree, answer_tree, (gold_text, answer_text), extracted, policy)
+    verdict = _climb(gold, answer_tree, (gold_text, answer_text), extracted, policy)
     has_words = "\\boxed" in answer_text or _holds_words(answer_tree)
-    return verdict, has_words and not (isinstance(gold_tree, Text) and isinstance(answer_tree, Text))
+    return verdict, has_words and not (isinstance(gold, Text) and isinstance(answer_tree, Text))
 
 
 def _holds_words(tree: Node) -> bool:

@@ -26,11 +26,8 @@ DEADLINE_S = 10.0
 """What one verdict may take, unless `deadline_s` says otherwise: Math-Verify's own are 5 s for each part."""
 MAX_CHARS = 1_000_000
 """A longer text is refused before it is sent."""
-_worker = ChildWorker(
-    "truegold.verifiers.math_verify._child",
-    "Math-Verify's process",
-    ("The verifier math_verify needs the package math-verify", "pip install 'truegold[math-verify]'"),
-)
+_NEEDS = ("The verifier math_verify needs the package math-verify", "pip install 'truegold[math-verify]'")
+_worker = ChildWorker("truegold.verifiers.math_verify._child", "Math-Verify's process", _NEEDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +57,7 @@ class MathVerifyVerifier(AnswerVerifier):
 def _ask(gold: str, response: str, deadline_s: float) -> Verdict:
     """Return the verdict. Raises SetupError where Math-Verify is not installed or its child does not start."""
     if _worker.child is None and find_spec("math_verify") is None:
-        raise SetupError(
-            "The verifier math_verify needs the package math-verify.", "pip install 'truegold[math-verify]'"
-        )
+        raise SetupError(f"{_NEEDS[0]}.", _NEEDS[1])
     try:
         reply = _worker.ask({"gold": gold, "response": response}, deadline_s)
     except DeadlinePassed:

@@ -142,7 +142,7 @@ def test_the_verifier_card_counts_weak_verdicts(tmp_path, monkeypatch: pytest.Mo
     (tmp_path / "weak_verifier.py").write_text(WEAK_VERIFIER)
     report = audit(f"{tmp_path / 'weak_verifier.py'}:Weak", ["5", "1/2"])
     assert report.weaknesses["it believes what it is told"] >= 2
-    shown = audit_report.as_json(card.Card(report, [], "weak@1", "golds", "2026-01-31"))
+    shown = audit_report.as_json(audit_report.Card(report, [], "weak@1", "golds", "2026-01-31"))
     assert shown["weaknesses"] == dict(report.weaknesses)
     assert any("weak: it believes" in limit for limit in shown["limits"])
 

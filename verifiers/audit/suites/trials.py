@@ -138,9 +138,7 @@ class Bench:
         attempts = [_printed_attempt(result, execution) for result, execution in pairs]
         return Trial(attempts, total, *_cpu_times(recorder.executions), judged.isolation)
 
-    def first_failure(
-        self, source: str, limits: Limits, order: Sequence[int], language: str | None = None
-    ) -> int | None:
+    def first_failure(self, source: str, limits: Limits, order: list[int], language: str | None = None) -> int | None:
         """Return the first case that the program fails, None where it passes all. order: of all the cases."""
         trial = self.run(source, 0, limits, order, language)
         if trial.passed:

@@ -106,7 +106,7 @@ _MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
 _BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
 MAX_ITEMS = 100
 """The longest list. Stops an answer that lists every number there is."""
-MAX_PRODUCT_CHARS = 3
+MAX_PRODUCT = 3
 """A longer run of letters among formulas is a word."""
 MAX_LABEL_TOKENS = 12
 """What stands before the `=` of a quantity is no longer."""
@@ -414,9 +414,7 @@ def _with_letters_apart(tokens: list[Lexeme]) -> list[Lexeme] | None:
     for token in tokens:
         if token.kind not in _WORDED:
             letters.append(token)
-        elif (
-            token.kind == "word" and not token.spaced and len(token.text) <= MAX_PRODUCT_CHARS and token.text.isascii()
-        ):
+        elif token.kind == "word" and not token.spaced and len(token.text) <= MAX_PRODUCT and token.text.isascii():
             letters.extend(Lexeme("name", letter, False) for letter in token.text)
         else:
             return None

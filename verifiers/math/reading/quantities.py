@@ -65,10 +65,9 @@ _HAN_DATE = re.compile(
     rf"(?:(\d{{4}}|[零〇一二三四五六七八九]{{4}})年)?(?:({_HAN_NUMBER})月)?(?:({_HAN_NUMBER})[日号])?\s?(?:[(（]?(?:星期|周|礼拜)([一二三四五六日天\d])[)）]?)?"
 )
 _HAN_MARK = re.compile(r"月.{1,3}[日号]|年.{1,3}月|星期.|周[一二三四五六日]|礼拜.")
-_MAY_NAME = re.compile(
-    rf"\d{{4}}-\d\d-\d\d|[月期周拜]|\b(?:{'|'.join(name[:3] for name in (*MONTHS, *WEEKDAYS))})", re.IGNORECASE
-)
-_BEGINNINGS = frozenset({name[:3] for name in (*MONTHS, *WEEKDAYS)} | {"on ", "in ", "the"})
+_SHORT_NAMES = [name[:3] for name in (*MONTHS, *WEEKDAYS)]
+_MAY_NAME = re.compile(rf"\d{{4}}-\d\d-\d\d|[月期周拜]|\b(?:{'|'.join(_SHORT_NAMES)})", re.IGNORECASE)
+_BEGINNINGS = frozenset({*_SHORT_NAMES, "on ", "in ", "the"})
 MAX_DATE_CHARS = 60
 """Longer texts are no day."""
 

@@ -233,9 +233,8 @@ def _text_of(value: Any, depth: int) -> str:
     if isinstance(value, dict):
         return _answer_of(value, depth + 1) or ""
     if isinstance(value, list):
-        texts = [_text_of(part, depth) for part in value]
         return ", ".join(
-            f"({text})" if isinstance(part, list) else text for part, text in zip(value, texts, strict=True)
+            f"({_text_of(part, depth)})" if isinstance(part, list) else _text_of(part, depth) for part in value
         )
     return "" if value is None else str(value)
 
