@@ -242,11 +242,11 @@ def _diagnose_cases(tests: Stdio | Calls, runs: Sequence[Run], failing: list[int
     if not failing:
         return diagnosis
     evidence = _show_cases(runs, failing, _expected(tests))
-    has_program = has_checker_program(tests)
+    has_program = has_own_checker(tests)
     if not has_program and (better := _better_checker(tests, runs, failing, statement)) is not None:
-        diagnosis.checker = dict(better.checker)
+        reason, diagnosis.checker = better[0], dict(better[1])
         evidence["checker"] = diagnosis.checker
-        diagnosis.findings.append(SuiteFinding(better.reason, Severity.REPAIR, evidence))
+        diagnosis.findings.append(SuiteFinding(reason, Severity.REPAIR, evidence))
     elif not has_program and _look_right(tests, runs, failing, statement):
         diagnosis.findings.append(needs_checker("outputs", evidence, statement))
     elif _are_flaky(runs, failing):
@@ -271,20 +271,20 @@ def missing_package(message: str) -> SuiteFinding | None:
 
 def _better_checker(
     tests: Stdio | Calls, runs: Sequence[Run], failing: Sequence[int], statement: Statement
-) -> CheckerCandidate | None:
+) -> tuple[VetReason, Spec] | None:
     """Return the first checker that accepts every output of every run, where that checker can be right."""
     if statement.several_answers is not None or any(run[index].output is None for run in runs for index in failing):
         return None
     varies = any(repr(run[index].output) != repr(runs[0][index].output) for run in runs for index in failing)
-    for candidate in candidate_checkers(tests, statement):
+    for reason, checker, is_sure in candidate_checkers(tests, statement):
         # An order that changes from run to run cannot be what a right solution is asked for.
-        if (candidate.sure or varies) and _accepts(tests, candidate, runs, failing):
-            return candidate
+        if (is_sure or varies) and _accepts(tests, checker, runs, failing):
+            return reason, checker
     return None
 
 
-def _accepts(tests: Stdio | Calls, candidate: CheckerCandidate, runs: Sequence[Run], failing: Sequence[int]) -> bool:
-    differs: Any = checker_of(candidate.checker) if isinstance(tests, Stdio) else call_checker_of(candidate.checker)
+def _accepts(tests: Stdio | Calls, checker: Spec, runs: Sequence[Run], failing: Sequence[int]) -> bool:
+    differs: Any = checker_of(checker) if isinstance(tests, Stdio) else call_checker_of(checker)
     expected = _expected(tests)
     return all(differs(expected[index], run[index].output) is None for run in runs for index in failing)
 
@@ -339,18 +339,12 @@ def _show_cases(runs: Sequence[Run], cases: Sequence[int], expected: Sequence[An
     return {"count": len(cases), "of": len(runs[0]), "cases": entries}
 
 
-@dataclass(frozen=True, slots=True)
-class CheckerCandidate:
-    """A checker to try on a worked solution that fails."""
-
-    reason: VetReason
-    """What is wrong with the tests if the solution passes with it."""
-    checker: Spec
-    sure: bool
-    """Whether the pass alone shows that the checker is right."""
+CheckerCandidate: TypeAlias = tuple[VetReason, Spec, bool]
+"""A checker to try on a worked solution that fails: what is wrong with the tests if the solution passes with it, the
+checker, and whether the pass alone shows that the checker is right."""
 
 
-def has_checker_program(tests: object) -> bool:
+def has_own_checker(tests: object) -> bool:
     """Whether a checker program, testlib's or another, or an interactor judges the outputs."""
     if getattr(tests, "interactor", None) is not None:
         return True
@@ -364,20 +358,20 @@ def candidate_checkers(tests: Stdio | Calls, statement: Statement) -> Iterator[C
     is_order_free = statement.any_order is not None
     if isinstance(tests, Calls):
         tolerance = max(statement.tolerance or LOOSE, DEFAULT_TOLERANCE)
-        yield CheckerCandidate(VetReason.TOLERANCE, {**spec, "abs_tol": tolerance, "rel_tol": tolerance}, True)
-        yield CheckerCandidate(VetReason.ANY_ORDER, {**spec, "unordered": True}, is_order_free)
+        yield VetReason.TOLERANCE, {**spec, "abs_tol": tolerance, "rel_tol": tolerance}, True
+        yield VetReason.ANY_ORDER, {**spec, "unordered": True}, is_order_free
         return
     if spec["type"] not in ("tokens", "floats"):
         # Tokens leave free the blanks at the ends of lines, and how many there are between words.
         spec = {"type": "tokens", **{key: value for key, value in spec.items() if key == "case_sensitive"}}
-        yield CheckerCandidate(VetReason.TOLERANCE, spec, False)
+        yield VetReason.TOLERANCE, spec, False
     tolerance = max(statement.tolerance or DEFAULT_TOLERANCE, DEFAULT_TOLERANCE)
     for size in (tolerance, LOOSE) if statement.tolerance is None else (tolerance,):
         floats = {**spec, "type": "floats", "abs_tol": size, "rel_tol": size}
-        yield CheckerCandidate(VetReason.TOLERANCE, floats, True)
-    yield CheckerCandidate(VetReason.CASE, {**spec, "case_sensitive": False}, True)
+        yield VetReason.TOLERANCE, floats, True
+    yield VetReason.CASE, {**spec, "case_sensitive": False}, True
     for unit in ("tokens_in_line", "lines", "tokens"):
-        yield CheckerCandidate(VetReason.ANY_ORDER, {**spec, "unordered": unit}, is_order_free)
+        yield VetReason.ANY_ORDER, {**spec, "unordered": unit}, is_order_free
 
 
 def checker_spec(tests: Stdio | Calls) -> dict[str, Any]:

@@ -26,12 +26,7 @@ from itertools import accumulate
 from typing import Any
 
 from truegold.verifiers.audit.suites.known_cases import KnownCase, count_cases, tested_names
-from truegold.verifiers.audit.suites.solutions import (
-    are_all_alike,
-    has_checker_program,
-    needs_checker,
-    requested_checker,
-)
+from truegold.verifiers.audit.suites.solutions import are_all_alike, has_own_checker, needs_checker, requested_checker
 from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetState
 from truegold.verifiers.code.suite.reading import Calls, Stdio
 
@@ -70,7 +65,7 @@ def check_texts(state: VetState) -> None:
         return
     if state.cases < state.options.min_cases:
         state.report(VetReason.TOO_FEW, Severity.FLAG, {"cases": state.cases}, "add cases")
-    has_program = has_checker_program(tests)
+    has_program = has_own_checker(tests)
     contradictory = find_contradictions(state.known)
     if has_program:
         contradictory = []  # A checker program takes two right answers to one input.

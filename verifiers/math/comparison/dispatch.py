@@ -33,7 +33,7 @@ from collections.abc import Iterator, Sequence
 from gmpy2 import mpq
 
 from truegold.verifiers.math.comparison.lists import (
-    TreeComparer,
+    Comparison,
     is_list,
     is_repeated_list,
     looks_like_set,
@@ -195,7 +195,7 @@ def _with_signs_chosen(node: Node, plus: Iterator[bool]) -> Node:
     return mapped(node, choose)
 
 
-def conditions_agree(comparer: TreeComparer, gold: Node, answer: Node) -> bool:
+def conditions_agree(comparer: Comparison, gold: Node, answer: Node) -> bool:
     """Compare what both sides say of their letters; what only one side says is understood."""
     if not isinstance(gold, Family) or not isinstance(answer, Family):
         return True

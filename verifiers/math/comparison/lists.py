@@ -35,13 +35,13 @@ from truegold.verifiers.math.tree import (
 _LABEL_STEM = re.compile(r"[^_(]*")
 _MIN_WORD = 3
 """A label with so many letters is a word, and two different words are two different things."""
-REVERSED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
+TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 """Each relation, read from right to left."""
 _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
 _CHOICE_LETTERS = "ABCDEFGH"
 
 
-class TreeComparer(Protocol):
+class Comparison(Protocol):
     """Compares two trees under one policy. Shapes hold shapes, so their parts come back to `same`."""
 
     @property
@@ -130,7 +130,7 @@ def _labels_differ(gold_labels: list[str | None], answer_labels: list[str | None
     return len({match.group() for label in labels if (match := _LABEL_STEM.match(str(label)))}) > 1
 
 
-def same_lists(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness | None:
+def same_lists(comparer: Comparison, gold: Node, answer: Node) -> Sameness | None:
     """Compare lists and finite sets; None where a side is a set of numbers rather than a list."""
     if _holds_conditions(gold) or _holds_conditions(answer):
         return None
@@ -157,7 +157,7 @@ def same_lists(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness | N
     return OPEN if outcome.same and not surely else outcome
 
 
-def _same_set_and_tuple(comparer: TreeComparer, gold_elements: list[Node], answer_elements: list[Node]) -> Sameness:
+def _same_set_and_tuple(comparer: Comparison, gold_elements: list[Node], answer_elements: list[Node]) -> Sameness:
     """Compare a set with a tuple: nothing is concluded where they list the same in the same order."""
     if len(gold_elements) != len(answer_elements):
         return OTHER_STRUCTURE
@@ -165,7 +165,7 @@ def _same_set_and_tuple(comparer: TreeComparer, gold_elements: list[Node], answe
     return OPEN if outcome.same else outcome
 
 
-def elementwise(comparer: TreeComparer, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Sameness:
+def elementwise(comparer: Comparison, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Sameness:
     """Compare part by part; there are as many on either side."""
     rung = "structure"
     for gold_part, answer_part in zip(gold_parts, answer_parts, strict=True):
@@ -176,7 +176,7 @@ def elementwise(comparer: TreeComparer, gold_parts: Sequence[Node], answer_parts
     return Sameness(True, rung)
 
 
-def matched(comparer: TreeComparer, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Sameness:
+def matched(comparer: Comparison, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Sameness:
     """Compare in any order; each part of gold takes one of the answer's away."""
     unmatched = list(answer_parts)
     undecided = False
@@ -192,7 +192,7 @@ def matched(comparer: TreeComparer, gold_parts: Sequence[Node], answer_parts: Se
     return SAME_STRUCTURE
 
 
-def same_ordered(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:
+def same_ordered(comparer: Comparison, gold: Node, answer: Node) -> Sameness:
     """Compare tuples, vectors and matrices."""
     if isinstance(gold, Matrix) and isinstance(answer, Matrix):
         if gold.bars == answer.bars and [len(row) for row in gold.rows] == [len(row) for row in answer.rows]:
@@ -259,7 +259,7 @@ def _choices(node: Node) -> list[Node] | None:
     return None
 
 
-def _distinct(comparer: TreeComparer, elements: list[Node]) -> list[Node]:
+def _distinct(comparer: Comparison, elements: list[Node]) -> list[Node]:
     kept: list[Node] = []
     for element in elements:
         if not any(comparer.same(other, element).same for other in kept):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.comparison.lists import REVERSED, TreeComparer, aligned, elementwise, named_elements
+from truegold.verifiers.math.comparison.lists import TURNED, Comparison, aligned, elementwise, named_elements
 from truegold.verifiers.math.comparison.single_values import is_approximately
 from truegold.verifiers.math.identity import proportional, same_value, sign_of_ratio
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, Sameness
@@ -41,7 +41,7 @@ from truegold.verifiers.math.tree import (
 _UPWARD = {">": "<", ">=": "<="}
 
 
-def same_relations(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:
+def same_relations(comparer: Comparison, gold: Node, answer: Node) -> Sameness:
     """Compare two sides of which at least one is a relation. Raises TooLarge."""
     if (named := _same_named(comparer, gold, answer)) is not None:
         return named
@@ -67,7 +67,7 @@ def same_relations(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness
     return same_throughout(comparer, gold, answer)
 
 
-def _same_named(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness | None:
+def _same_named(comparer: Comparison, gold: Node, answer: Node) -> Sameness | None:
     """Compare (x, y) = (2, 5) with y = 5, x = 2 written alike, and x = y = z = 1 with a tuple."""
     gold_parts, answer_parts = _named(gold), _named(answer)
     if gold_parts is None and answer_parts is None:
@@ -93,7 +93,7 @@ def _with_argument_of_gold(gold: Chain, answer: Chain, answer_value: Node) -> No
     return renamed(answer_value, {answer_argument: gold_argument})
 
 
-def _same_stated(comparer: TreeComparer, gold: Chain, stated_value: Node, answer: Node) -> Sameness:
+def _same_stated(comparer: Comparison, gold: Chain, stated_value: Node, answer: Node) -> Sameness:
     r"""Compare a bare value with `AB \cdot CD = 3`; `12/x` with `xy = 12`."""
     if labelled(gold)[0] is None and _is_solution(gold, answer):
         return Sameness(True, "sampled")
@@ -120,7 +120,7 @@ def _value_of_expression(gold: Chain, answer: Node) -> Node | None:
     return gold.parts[1] if len(constant_sides) == 1 and is_expression else None
 
 
-def same_throughout(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:
+def same_throughout(comparer: Comparison, gold: Node, answer: Node) -> Sameness:
     """Compare a gold that is no relation with each part of the answer; behind ~, parts are only near it."""
     if not isinstance(answer, Chain) or isinstance(gold, Chain):
         return OTHER_STRUCTURE
@@ -143,7 +143,7 @@ def same_throughout(comparer: TreeComparer, gold: Node, answer: Node) -> Samenes
     return Sameness(False, "structure", hedged=any(outcome.same for outcome in outcomes))
 
 
-def _same_equation(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:
+def _same_equation(comparer: Comparison, gold: Node, answer: Node) -> Sameness:
     assert isinstance(gold, Chain) and isinstance(answer, Chain)
     single = len(gold.operators) == len(answer.operators) == 1
     if not single or not all(isinstance(part, VALUES) for part in (*gold.parts, *answer.parts)):
@@ -196,10 +196,10 @@ def _is_straight(expression: Node, name: str, start: int, step: int) -> bool:
     return same_value(Add((low, Mul((Num(mpq(-2)), middle)), high)), ZERO).same is True
 
 
-def _same_chain(comparer: TreeComparer, gold: Chain, answer: Chain) -> Sameness:
+def _same_chain(comparer: Comparison, gold: Chain, answer: Chain) -> Sameness:
     """Compare 1 < x < 2 as it is written, or from right to left."""
     if gold.operators == answer.operators:
         return elementwise(comparer, gold.parts, answer.parts)
-    if [REVERSED.get(operator) for operator in reversed(answer.operators)] == list(gold.operators):
+    if [TURNED.get(operator) for operator in reversed(answer.operators)] == list(gold.operators):
         return elementwise(comparer, gold.parts, answer.parts[::-1])
     return OTHER_STRUCTURE

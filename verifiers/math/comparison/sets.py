@@ -18,14 +18,7 @@ from typing import TypeAlias
 
 from gmpy2 import is_square, isqrt, mpfr, mpq
 
-from truegold.verifiers.math.comparison.lists import (
-    REVERSED,
-    TreeComparer,
-    elementwise,
-    is_infinite,
-    matched,
-    same_ordered,
-)
+from truegold.verifiers.math.comparison.lists import TURNED, Comparison, elementwise, is_infinite, matched, same_ordered
 from truegold.verifiers.math.comparison.relations import same_relations
 from truegold.verifiers.math.comparison.single_values import same_values
 from truegold.verifiers.math.exact import rational
@@ -338,7 +331,7 @@ def _pieces_of_group(node: Group) -> list[Piece]:
 def _pieces_of_chain(node: Chain) -> list[Piece]:
     if node.operators == ("in",):
         return _pieces(node.parts[1])
-    if any(operator not in REVERSED for operator in node.operators):
+    if any(operator not in TURNED for operator in node.operators):
         raise NoSet
     try:
         subject = _subject_index(node)
@@ -350,7 +343,7 @@ def _pieces_of_chain(node: Chain) -> list[Piece]:
             raise NoSet
         bound = node.parts[index + 1] if index == subject else node.parts[index]
         bound = bound.value if isinstance(bound, Measure) else bound
-        pieces = common(pieces, _half_line(operator if index == subject else REVERSED[operator], bound))
+        pieces = common(pieces, _half_line(operator if index == subject else TURNED[operator], bound))
     return pieces
 
 
@@ -411,7 +404,7 @@ def _pieces_of_conditions(node: BareList) -> list[Piece]:
 _OPERATIONS = {"cup": union, "cap": common, "minus": without}
 
 
-def same_sets(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:
+def same_sets(comparer: Comparison, gold: Node, answer: Node) -> Sameness:
     """Compare two sides of which at least one is a set of numbers or a condition. Raises TooLarge."""
     answer_set = Group("{", "}", (answer,)) if isinstance(answer, VALUES) else answer
     try:
@@ -437,7 +430,7 @@ def _coordinate(node: Node) -> str | None:
     return names[0] if len(names) == 1 and names[0] in COORDINATES else None
 
 
-def _same_as_written(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:  # noqa: PLR0911, one for each shape
+def _same_as_written(comparer: Comparison, gold: Node, answer: Node) -> Sameness:  # noqa: PLR0911, one for each shape
     if isinstance(gold, SetOps) and isinstance(answer, SetOps) and gold.operator == answer.operator:
         if len(gold.parts) != len(answer.parts):
             return UNDECIDED
@@ -455,7 +448,7 @@ def _same_as_written(comparer: TreeComparer, gold: Node, answer: Node) -> Samene
     return OTHER_STRUCTURE
 
 
-def _same_conditions(comparer: TreeComparer, gold: Node, answer: Node) -> Sameness:
+def _same_conditions(comparer: Comparison, gold: Node, answer: Node) -> Sameness:
     """Compare relations; of `x \\in S` against a set, compare the S."""
     if not (isinstance(gold, Chain) and isinstance(answer, Chain)):
         if isinstance(gold, Chain) and gold.operators == ("in",):

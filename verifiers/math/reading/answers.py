@@ -31,17 +31,7 @@ from gmpy2 import mpq
 
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math.policy import CACHED_READINGS, Policy, TooLarge, UnreadableAnswer, charge, remembered
-from truegold.verifiers.math.reading.lexer import (
-    NESTING,
-    USUAL,
-    Lexeme,
-    Notation,
-    kind_of,
-    lex,
-    nesting,
-    split_at,
-    text_of,
-)
+from truegold.verifiers.math.reading.lexer import NESTING, USUAL, Lexeme, Notation, kind_of, lex, split_at, text_of
 from truegold.verifiers.math.reading.normal import normal_text, with_calls_as_counts
 from truegold.verifiers.math.reading.operands import ExpressionReader
 from truegold.verifiers.math.reading.quantities import (
@@ -176,7 +166,7 @@ def _end_of_modulus(tokens: list[Lexeme], index: int) -> int:
     while end < len(tokens):
         if depth == 0 and tokens[end].kind in ("sep", "gap"):
             break
-        depth += nesting(tokens[end])
+        depth += NESTING.get(tokens[end][0], 0)
         end += 1
     return end
 
