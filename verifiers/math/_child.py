@@ -13,6 +13,7 @@ import signal
 from pathlib import Path
 from typing import Any, NoReturn
 
+from truegold.verifiers.math.vocabulary import SYMPY_NAMES, WORDS
 from truegold.verifiers.sandbox.child_process import Conversation, die_with_parent, limit_memory
 from truegold.verifiers.verdict import Reason
 
@@ -24,16 +25,6 @@ PROBE_DIGITS = 40
 
 MAX_SHOWN_CHARS = 200
 _EXIT_EXHAUSTED = 3
-_SAME_NAME = {
-    "sin", "cos", "tan", "cot", "sec", "csc", "sinh", "cosh", "tanh", "coth", "sech", "csch", "exp", "factorial",
-    "factorial2", "floor", "gcd", "lcm",
-}  # fmt: skip
-_OTHER_NAME = {
-    "arcsin": "asin", "arccos": "acos", "arctan": "atan", "arccot": "acot", "arcsec": "asec", "arccsc": "acsc",
-    "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh", "ln": "log", "log": "log", "abs": "Abs",
-    "ceil": "ceiling", "sgn": "sign", "Re": "re", "Im": "im", "max": "Max", "min": "Min", "binom": "binomial",
-    "root": "root",
-}  # fmt: skip
 
 
 def main() -> None:
@@ -146,9 +137,9 @@ def _build_call(name: str, args: list[Any]) -> Any:
 
     if name == "degree":
         return args[0] * sympy.pi / 180
-    if name not in _SAME_NAME and name not in _OTHER_NAME:
+    if name not in WORDS["sympy"] and name not in SYMPY_NAMES:
         raise ValueError(f"no function {name}")
-    return getattr(sympy, _OTHER_NAME.get(name, name))(*args)
+    return getattr(sympy, SYMPY_NAMES.get(name, name))(*args)
 
 
 def _build_big(kind: str, variable: str, low: list[Any] | None, high: list[Any] | None, body: list[Any]) -> Any:

@@ -48,7 +48,7 @@ from truegold.verifiers.math.reading.answers import Unread, other_readings, read
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of, normal, normal_gold, normal_text, same_but_for_looks
 from truegold.verifiers.math.tree import MAX_SHOWN_CHARS, BareList, Group, Node, Text, show, with_log_base_ten
-from truegold.verifiers.math.vocabulary import ANY_OF
+from truegold.verifiers.math.vocabulary import ANY_OF, PLAIN_COMMANDS
 from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
@@ -69,11 +69,6 @@ SHOWN_PLACEHOLDER = 60
 _NO_GOLD: Any = object()
 """The default of `gold`, which may be None: a row without gold gets a verdict that says so."""
 
-_SPELT = {
-    **dict.fromkeys(("\\dfrac", "\\tfrac"), "\\frac"), **dict.fromkeys(("\\geqslant", "\\geq"), "\\ge"),
-    **dict.fromkeys(("\\leqslant", "\\leq"), "\\le"), "\\neq": "\\ne",
-    **dict.fromkeys(("\\left", "\\right", "\\text", "\\mathrm"), ""),
-}  # fmt: skip
 _RESPELT = re.compile(r"\\[A-Za-z]+")
 _LONE_CHARACTER = re.compile(r"\{(\w)\}")
 _TEXT_COMMAND = r"\\(?:text|mathrm|textbf|mathbf)\s*\{"
@@ -250,7 +245,9 @@ def _compare_with_unread_gold(refused: Unread, answer_text: str, gold_text: str,
 
 def _loose_key(text: str) -> str:
     """Return a key that two spellings of a statement share, such as one with quantifiers that is not read."""
-    text = _RESPELT.sub(lambda match: _SPELT.get(match[0], match[0]), _LONE_CHARACTER.sub(r"\1", text[:MAX_CHARS]))
+    text = _RESPELT.sub(
+        lambda match: PLAIN_COMMANDS.get(match[0], match[0]), _LONE_CHARACTER.sub(r"\1", text[:MAX_CHARS])
+    )
     return "".join(c for c in text.casefold() if c.isalnum() or c in "+-=<>^_()[]{}|/*!")[:MAX_CHARS]
 
 

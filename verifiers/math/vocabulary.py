@@ -82,3 +82,5 @@ MONTHS, WEEKDAYS = _TABLES["words"]["months"].split(), _TABLES["words"]["weekday
 DAMAGED: dict[str, str] = _TABLES["damaged"]
 """Patterns of what a letter of a command has become, by the letter."""
 HTML: dict[str, str] = _TABLES["html"]
+SYMPY_NAMES, INVERSES = spellings(_TABLES["sympy_names"]), spellings(_TABLES["inverses"])
+HALVES_OF_CLOCK, PLAIN_COMMANDS = spellings(_TABLES["halves_of_clock"]), spellings(_TABLES["plain_commands"])

@@ -42,7 +42,7 @@ from truegold.verifiers.math.tree import (
     Text,
     product_of,
 )
-from truegold.verifiers.math.vocabulary import LINE_ENVIRONMENTS, MATRIX_ENVIRONMENTS
+from truegold.verifiers.math.vocabulary import INVERSES, LINE_ENVIRONMENTS, MATRIX_ENVIRONMENTS
 
 APPLIED = frozenset("fghFGH")
 """Letters that are functions where a bracket follows."""
@@ -52,10 +52,6 @@ _MAX_SUBSCRIPT_DIGITS = 2
 
 _CLOSING = {"(": ")", "[": "]", "]": "[", "{": "}", "<": ">"}
 _NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals", "C": "complexes"}
-_INVERSES = {
-    "sin": "arcsin", "cos": "arccos", "tan": "arctan", "cot": "arccot", "sec": "arcsec", "csc": "arccsc",
-    "sinh": "arcsinh", "cosh": "arccosh", "tanh": "arctanh",
-}  # fmt: skip
 _MAX_ARGUMENTS = 100
 _ARITIES = {
     **dict.fromkeys(("binom", "comb", "perm"), (2, 2)),
@@ -424,8 +420,8 @@ def read_function(reader: Grammar, name: str) -> Node:
             exponent = reader.read_script()
         elif reader.take_if("op", "_"):
             base = reader.read_script()
-    if isinstance(exponent, Num) and exponent.value == -1 and name in _INVERSES:
-        name, exponent = _INVERSES[name], None
+    if isinstance(exponent, Num) and exponent.value == -1 and name in INVERSES:
+        name, exponent = INVERSES[name], None
     call = _apply(name, base, _read_function_arguments(reader))
     return call if exponent is None else Pow(call, exponent)
 

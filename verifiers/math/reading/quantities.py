@@ -42,7 +42,7 @@ from truegold.verifiers.math.measures import (
 from truegold.verifiers.math.policy import UnreadableAnswer
 from truegold.verifiers.math.reading.lexer import Lexeme
 from truegold.verifiers.math.tree import VALUES, Day, Measure, Node, Num, Sym, TimeOfDay, as_measure, scaled
-from truegold.verifiers.math.vocabulary import HALVES_OF_DAY, MONTHS, WEEKDAYS, WORDS
+from truegold.verifiers.math.vocabulary import HALVES_OF_CLOCK, HALVES_OF_DAY, MONTHS, WEEKDAYS, WORDS
 from truegold.verifiers.written_numbers import BELOW_HUNDRED, chinese_integer, number_in_words
 
 _MONTH_NUMBERS = {name: i for i, name in enumerate(MONTHS, 1)} | {name[:3]: i for i, name in enumerate(MONTHS, 1)}
@@ -72,10 +72,6 @@ MAX_DATE_CHARS = 60
 """Longer texts are no day."""
 
 _TEXT = r"\\(?:text|mathrm|textrm|mbox)\s*\{"
-_HALVES = {
-    "am": "am", "pm": "pm", "inthemorning": "am", "intheafternoon": "pm", "intheevening": "pm", "atnight": "pm",
-    "noon": "noon", "midnight": "midnight",
-}  # fmt: skip
 _CLOCK_WRAPPING = re.compile(rf"{_TEXT}|[{{}}~]|\\[ ,;:!]")
 _CLOCK = re.compile(
     r"(?:(?:at|exactly|approximately|about)\s+)?(\d{1,2})\s*(?::\s*(\d{2}))?\s*(?::\s*(\d{2}))?"
@@ -161,7 +157,7 @@ def read_clock_text(text: str) -> TimeOfDay | None:
     if (match := _CLOCK.fullmatch(text)) is None or _CLOCK_MARK.search(text) is None:
         return None
     hour, minute = int(match[1]), int(match[2] or 0)
-    half = _HALVES.get("".join(c for c in (match[4] or "").lower() if c.isalpha()), "")
+    half = HALVES_OF_CLOCK.get("".join(c for c in (match[4] or "").lower() if c.isalpha()), "")
     if int(match[3] or 0) != 0:
         return None
     return _clock(hour, minute, half, written_with_zero=match[1].startswith("0"))
