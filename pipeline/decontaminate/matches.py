@@ -146,12 +146,7 @@ def find_matches(
 
 
 def _find_pairs(
-    corpus: Corpus,
-    comparer: Comparer,
-    grams: GramIndex,
-    item_texts: int,
-    progress: Progress,
-    encoder: Encoder | None,
+    corpus: Corpus, comparer: Comparer, grams: GramIndex, item_texts: int, progress: Progress, encoder: Encoder | None
 ) -> pl.DataFrame:
     """Return all matching pairs of a text of the data and an item's text, each with the first kind that fits.
 

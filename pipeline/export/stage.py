@@ -23,15 +23,7 @@ import pyarrow.parquet as pq
 
 from truegold.pipeline.accounting import describe_losses
 from truegold.pipeline.config.stages import ExportConfig
-from truegold.pipeline.export.card import (
-    COUNTED,
-    RowCounts,
-    SplitFile,
-    count_row,
-    gather_card,
-    reasons_by_row,
-    render,
-)
+from truegold.pipeline.export.card import COUNTED, RowCounts, SplitFile, count_row, gather_card, reasons_by_row, render
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import RECORD, StageReport, stage_function
 from truegold.pipeline.sources.provenance import provenance_of_row

@@ -25,12 +25,7 @@ import polars as pl
 from truegold.pipeline.near.arrays import Codes, Growing, Ints, Marks
 from truegold.pipeline.near.exact_copies import change_marked
 from truegold.pipeline.near.terms import STOPWORDS
-from truegold.pipeline.text.quantities import (
-    Quantity,
-    chinese_quantities,
-    digits_quantity,
-    words_quantities,
-)
+from truegold.pipeline.text.quantities import Quantity, chinese_quantities, digits_quantity, words_quantities
 from truegold.verifiers.written_numbers import NUMBER_WORDS, RUN, RUN_WITH_SPACE
 
 MAX_CHARS = 20_000

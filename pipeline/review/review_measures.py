@@ -125,9 +125,7 @@ class FlagPrecision:
 
 
 def measure_flags(
-    flags: Iterable[FlagRecord],
-    decisions: Mapping[RowKey, AgreedDecision],
-    conflicts: Iterable[Sequence[RowKey]] = (),
+    flags: Iterable[FlagRecord], decisions: Mapping[RowKey, AgreedDecision], conflicts: Iterable[Sequence[RowKey]] = ()
 ) -> list[FlagPrecision]:
     """Return the precision of each reason that decided rows carry, in the order of the reasons.
 

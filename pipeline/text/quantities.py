@@ -18,13 +18,7 @@ import re
 from fractions import Fraction
 from typing import NamedTuple
 
-from truegold.verifiers.written_numbers import (
-    CHINESE_SCALES,
-    COMMON_PERCENTAGES,
-    SCALES,
-    chinese_decimal,
-    read_run,
-)
+from truegold.verifiers.written_numbers import CHINESE_SCALES, COMMON_PERCENTAGES, SCALES, chinese_decimal, read_run
 
 MAX_DIGITS = 40
 """Longer digit strings are compared as text: they are data such as encoded messages, not quantities."""
