@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -28,15 +27,8 @@ BATCH_ROWS = 1_000
 """Rows that are hashed at a time."""
 
 
-class _Waiting(NamedTuple):
-    """A row that waits to be hashed."""
-
-    prompt: str
-    tests: str | None
-    gold: str | None
-    solution_chars: int
-    is_heldout: bool
-    rank: int
+_Waiting = tuple[str, str | None, str | None, int, bool, int]
+"""A row that waits to be hashed: prompt, tests, gold, characters of the solution, whether it is held out, and rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +63,7 @@ class CopyTable:
         tests = _digest(row["verifier_args"]) if row["domain"] == "code" else None
         is_heldout = row["split"] == "heldout"
         gold = accepted_text(row["gold"], row["verifier_args"])
-        self._waiting.append(_Waiting(row["prompt"], tests, gold, len(row["solution"] or ""), is_heldout, rank))
+        self._waiting.append((row["prompt"], tests, gold, len(row["solution"] or ""), is_heldout, rank))
         if len(self._waiting) == BATCH_ROWS:
             self._hash_batch()
 

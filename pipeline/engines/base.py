@@ -132,6 +132,12 @@ def hand_out(prompts: Sequence[Sequence[int]], seeds: Sequence[int], max_model_l
     return take
 
 
+def collect(stream: Iterator[tuple[Request, Completion]], count: int) -> list[Completion]:
+    """Return the completions of so many requests of `hand_out`, in order."""
+    completions = {request.sample: completion for request, completion in stream}
+    return [completions[index] for index in range(count)]
+
+
 def sample_seed(*parts: object) -> int:
     """Return a 31-bit seed from what identifies one sample, such as (run seed, step, row id, sample number)."""
     text = "\x1f".join(str(part) for part in parts)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.config.engines import VllmEngineConfig
-from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, hand_out
+from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, collect, hand_out
 from truegold.verifiers import SetupError
 
 WORK_S = 0.25
@@ -111,8 +111,7 @@ class RayEngine:
     ) -> list[Completion]:
         """Sample as `Engine.generate` says."""
         take = hand_out(prompts, seeds, self.max_model_len)
-        completions = {request.sample: completion for request, completion in self.stream(take, sampling)}
-        return [completions[index] for index in range(len(prompts))]
+        return collect(self.stream(take, sampling), len(prompts))
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
         """Sample as `Engine.stream` says."""

@@ -27,7 +27,16 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from truegold.pipeline.config.engines import ServerEngineConfig
-from truegold.pipeline.engines.base import LOOP, POLL_S, Completion, Request, SamplingParams, TakeRequests, hand_out
+from truegold.pipeline.engines.base import (
+    LOOP,
+    POLL_S,
+    Completion,
+    Request,
+    SamplingParams,
+    TakeRequests,
+    collect,
+    hand_out,
+)
 from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.pipeline.engines.server_client import (
     CompletionRequest,
@@ -400,10 +409,7 @@ class ServerEngine:
         """Sample as `Engine.generate` says; each prompt may have its own sampling parameters."""
         prompt_sampling = [sampling] * len(prompts) if isinstance(sampling, SamplingParams) else sampling
         take = hand_out(prompts, seeds, self.max_model_len)
-        completions: dict[int, Completion] = {}
-        for request, completion in self._stream(take, lambda request: prompt_sampling[request.sample]):
-            completions[request.sample] = completion
-        return [completions[index] for index in range(len(prompts))]
+        return collect(self._stream(take, lambda request: prompt_sampling[request.sample]), len(prompts))
 
     def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
         """Sample as `Engine.stream` says, with as many requests on the way as the servers take."""

@@ -241,20 +241,12 @@ GROUPS_SHOWN = 20
 
 
 @dataclass(frozen=True)
-class RewardPair:
-    """One group of problems as profiled, and as selected where a selection was made."""
-
-    profiled: RewardRatio
-    selected: RewardRatio | None
-
-
-@dataclass(frozen=True)
 class Rewards:
     """The rewards to expect of groups of `group_size` samples."""
 
     group_size: int
     ratios: tuple[RewardRatio, ...]
-    pairs: tuple[RewardPair, ...]
+    shown: tuple[RewardRatio, ...]
     """The rows of the page's table: all problems, then by source, domain and verifier where there are several."""
 
 
@@ -269,15 +261,11 @@ def measure_rewards(files: RunFiles, group_size: int) -> Rewards | None:
     if "train" in files:
         group_size = int(files.records["train"].get("config", {}).get("group_size", group_size))
     ratios = measure_reward_ratios(profile, rows, files.table("select", "selected.parquet"), group_size)
-    return Rewards(group_size, tuple(ratios), tuple(_pairs(ratios))) if ratios else None
+    return Rewards(group_size, tuple(ratios), tuple(_shown(ratios))) if ratios else None
 
 
-def _pairs(ratios: list[RewardRatio]) -> list[RewardPair]:
-    selected = {(ratio.by, ratio.name): ratio for ratio in ratios if ratio.when == "selected"}
-    profiled = [ratio for ratio in ratios if ratio.when == "profiled"]
-    pairs = []
-    for by in dict.fromkeys(ratio.by for ratio in profiled):
-        alike = [ratio for ratio in profiled if ratio.by == by]
-        if by == EVERYTHING or len(alike) > 1:
-            pairs += [RewardPair(ratio, selected.get((by, ratio.name))) for ratio in alike[:GROUPS_SHOWN]]
-    return pairs
+def _shown(ratios: list[RewardRatio]) -> Iterator[RewardRatio]:
+    for by in dict.fromkeys(ratio.by for ratio in ratios):
+        names = list(dict.fromkeys(ratio.name for ratio in ratios if ratio.by == by))
+        if by == EVERYTHING or len(names) > 1:
+            yield from (ratio for ratio in ratios if ratio.by == by and ratio.name in names[:GROUPS_SHOWN])

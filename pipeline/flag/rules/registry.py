@@ -10,50 +10,44 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, cast
 
-from truegold.pipeline.flag.rules.answer_leaks import answer_in_prompt, solution_in_prompt
-from truegold.pipeline.flag.rules.detector import Detector
-from truegold.pipeline.flag.rules.incomplete_prompts import gap_in_text, missing_figure, no_question, truncated_text
-from truegold.pipeline.flag.rules.quantities import fractional_count, missing_quantity, negative_count, unit_mismatch
-from truegold.pipeline.flag.rules.question_kinds import choice_remnant, multi_part, proof, yes_no_answer
-from truegold.pipeline.flag.rules.stray_text import (
-    foreign_fragment,
-    foreign_instruction,
-    garbled_number,
-    generator_talk,
-    lost_number,
-    mojibake,
-    repeated_text,
+from truegold.pipeline.flag.rules import (
+    answer_leaks,
+    incomplete_prompts,
+    quantities,
+    question_kinds,
+    stray_text,
+    worked_solutions,
 )
-from truegold.pipeline.flag.rules.worked_solutions import arithmetic_error, gold_slip
+from truegold.pipeline.flag.rules.detector import Detector
 from truegold.verifiers import ConfigError
 from truegold.verifiers.user_code import did_you_mean, load_object, source_digest, split_spelling
 
 BUILT_IN: dict[str, Detector] = {
     rule.name: rule
     for rule in (
-        truncated_text,
-        multi_part,
-        proof,
-        missing_figure,
-        choice_remnant,
-        yes_no_answer,
-        answer_in_prompt,
-        solution_in_prompt,
-        mojibake,
-        foreign_fragment,
-        garbled_number,
-        lost_number,
-        gap_in_text,
-        gold_slip,
-        fractional_count,
-        missing_quantity,
-        generator_talk,
-        repeated_text,
-        foreign_instruction,
-        no_question,
-        negative_count,
-        arithmetic_error,
-        unit_mismatch,
+        incomplete_prompts.truncated_text,
+        question_kinds.multi_part,
+        question_kinds.proof,
+        incomplete_prompts.missing_figure,
+        question_kinds.choice_remnant,
+        question_kinds.yes_no_answer,
+        answer_leaks.answer_in_prompt,
+        answer_leaks.solution_in_prompt,
+        stray_text.mojibake,
+        stray_text.foreign_fragment,
+        stray_text.garbled_number,
+        stray_text.lost_number,
+        incomplete_prompts.gap_in_text,
+        worked_solutions.gold_slip,
+        quantities.fractional_count,
+        quantities.missing_quantity,
+        stray_text.generator_talk,
+        stray_text.repeated_text,
+        stray_text.foreign_instruction,
+        incomplete_prompts.no_question,
+        quantities.negative_count,
+        worked_solutions.arithmetic_error,
+        quantities.unit_mismatch,
     )
 }
 
