@@ -17,7 +17,8 @@ import code_traces
 from code_judging import Outcome, judge_all, verifier
 from code_rows import Json, Record, Row
 
-from truegold.verifiers.sandbox import Kind, Tier, possible_tiers, sandbox
+from truegold.verifiers.sandbox import Tier, possible_tiers, sandbox
+from truegold.verifiers.sandbox.pool import Kind
 
 Say = Callable[[str], None]
 

@@ -18,9 +18,10 @@ from code_plain import script
 from code_rows import Row
 
 from truegold.verifiers.code.verifier import CodeVerifier
-from truegold.verifiers.sandbox import Local, Tier
+from truegold.verifiers.sandbox import Tier
 from truegold.verifiers.sandbox.execution import Program, SandboxError
 from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import Local
 
 SHOWN_CHARS = 160
 ONE_PROGRAM = Limits(cpu_s=60.0, memory_mb=4096)

@@ -125,7 +125,8 @@ def _deepspeed() -> tuple[bool, str]:
 
 
 def _sandbox() -> Iterator[MachineFact]:
-    from truegold.verifiers.sandbox import Tier, closed_languages, possible_tiers, summarize_languages
+    from truegold.verifiers.sandbox import Tier, possible_tiers
+    from truegold.verifiers.sandbox.local import closed_languages, summarize_languages
 
     tiers = possible_tiers()
     chosen = next((tier for tier in (Tier.FULL, Tier.CONTAINER) if tiers[tier] is None), None)

@@ -48,14 +48,8 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice, zip_longest
 
-from truegold.verifiers.code.outcomes import (
-    BadSuite,
-    checker_options,
-    require,
-    require_files,
-    require_switch,
-    require_tolerance,
-)
+from truegold.verifiers.code import outcomes
+from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.sandbox.languages import language_name
 
@@ -126,7 +120,7 @@ def read_spec(spec: object, field: str) -> tuple[str, dict[str, Json]]:
 
     Programs are accepted here: only running one tells whether it is a checker.
     """
-    kind, options = checker_options(spec, field, _PRESETS, "tokens")
+    kind, options = outcomes.checker_options(spec, field, _PRESETS, "tokens")
     known = _OPTIONS.get(kind, _TOKEN_OPTIONS)
     for key, value in options.items():
         if key not in known:
@@ -141,22 +135,22 @@ def read_spec(spec: object, field: str) -> tuple[str, dict[str, Json]]:
 def _check_option(key: str, value: Json, field: str) -> None:
     match key:
         case "case_sensitive":
-            require_switch(value, field)
+            outcomes.require_switch(value, field)
         case "unordered":
-            require(value is None or value in UNORDERED, field, f"one of {', '.join(UNORDERED)}", value)
+            outcomes.require(value is None or value in UNORDERED, field, f"one of {', '.join(UNORDERED)}", value)
         case "code":
             fits = isinstance(value, str) and 0 < len(value) <= MAX_CHECKER_CHARS
-            require(fits, field, f"a program of at most {MAX_CHECKER_CHARS} characters", value)
+            outcomes.require(fits, field, f"a program of at most {MAX_CHECKER_CHARS} characters", value)
         case "files":
-            require_files(value, field)
+            outcomes.require_files(value, field)
         case "full_points":
-            require_tolerance(value, field)
-            require(value > 0, field, "a number above 0", value)
+            outcomes.require_tolerance(value, field)
+            outcomes.require(value > 0, field, "a number above 0", value)
         case "language":
             fits = isinstance(value, str) and language_name(value) != ""
-            require(fits, field, "the name of a programming language", value)
+            outcomes.require(fits, field, "the name of a programming language", value)
         case _:
-            require_tolerance(value, field)
+            outcomes.require_tolerance(value, field)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,15 +55,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from truegold.verifiers.code.python_source import (
-    MAX_PROGRAM_CHARS,
-    PythonSource,
-    continue_stub,
-    error_line,
-    parse,
-    read_source,
-    top_level,
-)
+from truegold.verifiers.code import python_source
+from truegold.verifiers.code.python_source import MAX_PROGRAM_CHARS, PythonSource, continue_stub, parse, read_source
 from truegold.verifiers.extract.committed import PLAIN_END, SPECIAL_END, final_part
 from truegold.verifiers.sandbox.languages import language_name
 
@@ -146,7 +139,7 @@ def callable_in(code: str, entry_point: str) -> str:
     if "." in entry_point or "(" in entry_point or "Solution" not in code:
         return entry_point
     tree = parse(code)
-    names = top_level(tree) if tree else set()
+    names = python_source.top_level(tree) if tree else set()
     is_method = entry_point not in names and f"Solution.{entry_point}" in names
     return f"Solution().{entry_point}" if is_method else entry_point
 
@@ -382,7 +375,7 @@ def _cuts(code: str) -> Iterator[str]:
     """Yield the code, what stands before the line that the parser stumbles over, and that less its last statement."""
     for _ in range(MAX_CUTS):
         yield code
-        line = error_line(code)
+        line = python_source.error_line(code)
         if not line:
             return
         lines = code.split("\n")[: line - 1]

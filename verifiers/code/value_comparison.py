@@ -34,14 +34,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from truegold.verifiers.code.outcomes import (
-    SHOWN_VALUE_CHARS,
-    BadSuite,
-    checker_options,
-    require_switch,
-    require_tolerance,
-    shown,
-)
+from truegold.verifiers.code import outcomes
+from truegold.verifiers.code.outcomes import SHOWN_VALUE_CHARS, BadSuite, shown
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
 
 MAX_REASON_CHARS = 200
@@ -72,12 +66,12 @@ def call_checker_of(spec: str | Mapping[str, Value] | None = None) -> ValueCheck
 
 def read_call_spec(spec: object, field: str) -> dict[str, Value]:
     """Return the options of a checker. Raises `BadSuite` where spec is none. field: how messages name it."""
-    _, options = checker_options(spec, field, _PRESETS, "values")
+    _, options = outcomes.checker_options(spec, field, _PRESETS, "values")
     for key, value in options.items():
         if key in _SWITCHES:
-            require_switch(value, f"{field}.{key}")
+            outcomes.require_switch(value, f"{field}.{key}")
         elif key in _TOLERANCES:
-            require_tolerance(value, f"{field}.{key}")
+            outcomes.require_tolerance(value, f"{field}.{key}")
         else:
             raise BadSuite(f"{field}.{str(key)[:60]} is no option; there are {', '.join(_TOLERANCES + _SWITCHES)}")
     return options

@@ -35,17 +35,8 @@ from truegold.verifiers.code.protocols.python_tests import TestedProgram, judge_
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.python_source import stub_names
 from truegold.verifiers.code.response_program import Extracted, callable_in, extract_code, worked_program
-from truegold.verifiers.code.suite.reading import (
-    SUITE_OPTIONS,
-    Asserts,
-    Calls,
-    Inserted,
-    Stdio,
-    Suite,
-    UnitTest,
-    check_options,
-    read_suite,
-)
+from truegold.verifiers.code.suite import reading
+from truegold.verifiers.code.suite.reading import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
 from truegold.verifiers.code.suite.statement import allowed_error
 from truegold.verifiers.code.suite.unrun import missing_package
 from truegold.verifiers.options import BadOption, bad_option_verdict, word_option
@@ -78,7 +69,7 @@ class CodeVerifier:
     version: str = "8"
 
     judges_solutions = True
-    options = ("reward", "stop", "tests", *SUITE_OPTIONS)
+    options = ("reward", "stop", "tests", *reading.SUITE_OPTIONS)
 
     def __post_init__(self) -> None:
         """Raise ConfigError for a setting that means nothing."""
@@ -95,7 +86,7 @@ class CodeVerifier:
         self._setting(info, "reward", REWARDS)
         self._setting(info, "stop", STOPS)
         try:
-            check_options(info)
+            reading.check_options(info)
         except BadSuite as error:
             raise BadOption(str(error)) from error
 
@@ -103,7 +94,7 @@ class CodeVerifier:
         self, response: str, gold: str | None = None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
     ) -> Verdict:
         try:
-            suite = read_suite(info)
+            suite = reading.read_suite(info)
             _check_imports(suite, self.python)
             reward = self._setting(info, "reward", REWARDS)
             run_all = reward == "pass_rate" or self._setting(info, "stop", STOPS) == "never"
@@ -188,10 +179,8 @@ def _run(suite: Suite, code: str, stub: str, backend: Backend, run_all: bool) ->
     if tests.entry_point:
         # A response may have put the function into a class.
         tests = replace(tests, entry_point=callable_in(code, tests.entry_point))
-    source = TestedProgram(code, prelude)
-    if isinstance(tests, Calls):
-        return judge_calls(tests, source, backend.local, suite.limits, run_all)
-    return judge_code(tests, source, backend.local, suite.limits, run_all)
+    source = TestedProgram(code, prelude, backend.local, suite.limits)
+    return judge_calls(tests, source, run_all) if isinstance(tests, Calls) else judge_code(tests, source, run_all)
 
 
 def _entry_point(suite: Suite) -> str | None:

@@ -9,30 +9,7 @@ It knows no verdicts and can be used alone. `run_program` says what it protects 
 
 from truegold.verifiers.sandbox.execution import Execution, Job, Tier
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox.local import (
-    Local,
-    Ready,
-    closed_languages,
-    installed_languages,
-    run_program,
-    summarize_languages,
-)
-from truegold.verifiers.sandbox.pool import Kind, Sandbox, close_all, possible_tiers, sandbox
+from truegold.verifiers.sandbox.local import run_program
+from truegold.verifiers.sandbox.pool import Sandbox, close_all, possible_tiers, sandbox
 
-__all__ = [
-    "Execution",
-    "Job",
-    "Kind",
-    "Limits",
-    "Local",
-    "Ready",
-    "Sandbox",
-    "Tier",
-    "close_all",
-    "closed_languages",
-    "installed_languages",
-    "possible_tiers",
-    "run_program",
-    "sandbox",
-    "summarize_languages",
-]
+__all__ = ["Execution", "Job", "Limits", "Sandbox", "Tier", "close_all", "possible_tiers", "run_program", "sandbox"]

@@ -24,7 +24,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import IO, Any, BinaryIO, Self, TypeVar
+from typing import Any, BinaryIO, Self, TypeVar
 
 T = TypeVar("T")
 
@@ -59,7 +59,8 @@ class ChildProcess:
                 bufsize=0,
             )
         )
-        self._in, self._out = _pipe(self._process.stdin), _pipe(self._process.stdout)
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._in, self._out = self._process.stdin, self._process.stdout
         os.set_blocking(self._in.fileno(), False)
         os.set_blocking(self._out.fileno(), False)
         _LIVE.add(self)
@@ -148,11 +149,6 @@ def describe_start(module: str, error: ChildDied | DeadlinePassed) -> str:
         return waited
     lines = done.stderr.strip().splitlines()
     return f"{waited}: {lines[-1]}" if done.returncode and lines else waited
-
-
-def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    assert stream is not None  # Popen makes the pipes that it is asked for.
-    return stream
 
 
 _LIVE: weakref.WeakSet[ChildProcess] = weakref.WeakSet()

@@ -28,7 +28,7 @@ from truegold.verifiers.sandbox.execution import Execution, Job, Prepared, Progr
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import COMPILE_MEMORY_MB, COMPILE_OUTPUT_MB, Limits
 from truegold.verifiers.sandbox.pool import Kind, Sandbox, sandbox, warm_modules
-from truegold.verifiers.sandbox.toolchains import LANGUAGES, available_toolchains
+from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, available_toolchains
 
 PYTHON = "python"
 
@@ -175,7 +175,7 @@ class Local:
 
         What it compiles to is kept for the next verdict.
         """
-        return self._prepare(program, limits, arguments, is_script=True)
+        return self._prepare(program, limits, arguments)
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:
         """Make a program ready that talks to another one (`Ready.converse`).
@@ -187,13 +187,9 @@ class Local:
         return self._prepare(program, limits)
 
     def _prepare(
-        self,
-        program: Program,
-        limits: Limits,
-        arguments: Sequence[str] = (),
-        is_script: bool = False,
-        reads_stdin_file: bool = False,
+        self, program: Program, limits: Limits, arguments: Sequence[str] = (), reads_stdin_file: bool = False
     ) -> Ready:
+        is_script = bool(arguments)
         if program.language == PYTHON:
             warm = warm_modules(program.source)
             if not (program.files or is_script or reads_stdin_file):
@@ -228,7 +224,7 @@ class Local:
             compiled, binaries = compile_program(kind, program.language, tuple(argv), tuple(files.items()), limits)
             files = binaries if is_script else {**binaries, **program.files}
         run = [*language.command(toolchain.run, program.source, limits), *arguments]
-        pack = partial(_native_payload, run, toolchain.environment, program.reads_once)
+        pack = partial(_native_payload, run, toolchain, program.reads_once)
         return Ready(box, Job("native", b"", limits, native=True), pack, files, compiled, reads_stdin_file)
 
 
@@ -247,10 +243,7 @@ class Ready:
 
     def run(self, stdin: bytes) -> Execution:
         """Run it on an input."""
-        if self.reads_stdin_file:
-            job = self._job_with({STDIN_FILE: stdin})
-        else:
-            job = self._packed_job()
+        job = self._job_with({STDIN_FILE: stdin}) if self.reads_stdin_file else self._packed_job()
         return self._ended(self.box.run(dataclasses.replace(job, stdin=stdin)))
 
     def run_with(self, files: Mapping[str, bytes]) -> Execution:
@@ -320,7 +313,7 @@ def _compile_once(
     """Compile, and return what became of that with the files that it made. Raises SandboxError."""
     toolchain = LANGUAGES[language].toolchain()
     assert toolchain is not None
-    payload = _native_payload(list(argv), toolchain.environment, False, dict(files), toolchain.made)
+    payload = _native_payload(list(argv), toolchain, False, dict(files), toolchain.made)
     compile_limits = dataclasses.replace(
         limits,
         cpu_s=limits.compile_cpu_s,
@@ -339,17 +332,18 @@ def _compile_once(
 
 
 def _native_payload(
-    argv: list[str],
-    environment: Mapping[str, str],
-    pipes_stdin: bool,
-    files: Mapping[str, bytes],
-    collect: Sequence[str],
+    argv: list[str], toolchain: Toolchain, pipes_stdin: bool, files: Mapping[str, bytes], collect: Sequence[str]
 ) -> bytes:
     """Pack what the role `native` reads: a line of JSON, then the files' contents one after the other."""
     head = {
         "files": [[name, len(content)] for name, content in files.items()],
         "argv": argv,
-        "env": {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8", **environment},
+        "env": {
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "LANG": "C.UTF-8",
+            "LC_ALL": "C.UTF-8",
+            **toolchain.environment,
+        },
         "collect": list(collect),
         "pipes_stdin": pipes_stdin,
     }

@@ -27,7 +27,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,6 +37,7 @@ from typing import TypedDict
 from truegold.verifiers.sandbox.child_process import in_spawner_thread, usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.sandbox.execution import Execution, Job, MachineBusy, ProgramEnd, SandboxError, Tier
+from truegold.verifiers.sandbox.inside.confine.supervise import JobLimits, JobReport
 from truegold.verifiers.sandbox.inside.confine.view import empty_folder
 from truegold.verifiers.sandbox.inside.preload import LOADED_WHEN_NAMED, PACKAGES, PLAIN
 from truegold.verifiers.sandbox.limits import BOX_MB, IDLE_S, MB
@@ -109,17 +110,6 @@ _ENDS = {
     "files": ProgramEnd.OUTPUT_LIMIT,
     "tasks": ProgramEnd.MEMORY_LIMIT,
 }
-
-
-class JobReport(TypedDict):
-    """What a zygote says of a job that has ended."""
-
-    ended_by: str | None
-    code: int
-    cpu_s: float
-    wall_s: float
-    idle_s: float
-    peak_mb: float
 
 
 class ZygoteReply(TypedDict, total=False):
@@ -401,7 +391,7 @@ class ZygoteClient:
 
 def describe_job(job: Job) -> dict[str, object]:
     """Return what the zygote is told about a job; its payload and streams go as files."""
-    limits: Mapping[str, float] = {
+    limits: JobLimits = {
         "cpu_s": job.limits.cpu_s,
         "idle_s": IDLE_S,
         "memory_bytes": int(job.limits.memory_mb * MB),
@@ -422,10 +412,8 @@ def _execution(job: Job, report: JobReport, descriptors: Sequence[int]) -> Execu
     code, max_bytes = report["code"], int(job.limits.output_mb * MB)
     end = _ENDS.get(report["ended_by"] or "", ProgramEnd.SIGNALLED if code < 0 else ProgramEnd.EXITED)
     # The signal for too much output does not end the first process of a pid namespace, so sizes are looked at as well.
-    if (
-        end in {ProgramEnd.EXITED, ProgramEnd.SIGNALLED}
-        and max(os.fstat(stdout).st_size, os.fstat(stderr).st_size) >= max_bytes
-    ):
+    longest = max(os.fstat(stdout).st_size, os.fstat(stderr).st_size)
+    if end in {ProgramEnd.EXITED, ProgramEnd.SIGNALLED} and longest >= max_bytes:
         end = ProgramEnd.OUTPUT_LIMIT
     return Execution(
         end=end,

@@ -19,7 +19,7 @@ Trouble with the service (it is away, overloaded, wrongly set up, or answers non
 that names its address without credentials; no verdict follows from it.
 
 A request is repeated, with growing and jittered pauses, after refused connections, statuses 429 (not before its
-Retry-After) and 5xx, and replies in which the caller sees a fault of the service. It is not repeated after a time-out,
+Retry-After) and 5xx, and replies whose `status` is neither Success nor Failed. It is not repeated after a time-out,
 since the service is still at work on the first request and a second one would add to its load, nor after other statuses
 of 4xx (`RequestRefused`), redirects, and replies that are not JSON.
 

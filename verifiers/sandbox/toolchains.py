@@ -20,9 +20,11 @@ import shutil
 import subprocess
 import tempfile
 import time
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
+from importlib.resources import files
 from pathlib import Path
 
 from truegold.verifiers.sandbox.languages import CPP_EDITIONS, DEFAULT_CPP, JAVA_EDITIONS, without_package
@@ -197,7 +199,9 @@ def _java_version(machine: str) -> int:
     return int(version[1]) if version else 0
 
 
-_NODE_ARGUMENTS = ("--max-old-space-size={memory}", "--stack-size=50000")
+_INTERPRETED = tomllib.loads(files(__package__).joinpath("interpreters.toml").read_text(encoding="utf-8")).items()
+"""The languages whose programs are run by one command."""
+
 LANGUAGES = {
     language.name: language
     for language in (
@@ -211,16 +215,10 @@ LANGUAGES = {
         Language("pypy", "main.py", partial(_python, "3", "pypy3", "pypy"), "pypy3"),
         Language("rust", "main.rs", _rust, "rustc"),
         Language("go", "main.go", _go, "golang-go"),
-        Language("javascript", "main.js", partial(_script, "node", *_NODE_ARGUMENTS), "nodejs"),
-        Language("bash", "main.sh", partial(_script, "bash"), "bash"),
-        Language("perl", "main.pl", partial(_script, "perl"), "perl"),
-        Language("ruby", "main.rb", partial(_script, "ruby"), "ruby"),
-        Language(
-            "php", "main.php", partial(_script, "php", "-d", "zend.assertions=1", "-d", "assert.exception=1"), "php-cli"
+        *(
+            Language(name, row["file"], partial(_script, *row["command"].split()), row["package"])
+            for name, row in _INTERPRETED
         ),
-        Language("lua", "main.lua", partial(_script, "lua"), "lua5.4"),
-        Language("julia", "main.jl", partial(_script, "julia"), "julia"),
-        Language("r", "main.R", partial(_script, "Rscript"), "r-base-core"),
     )
 }
 
@@ -265,7 +263,8 @@ _DONE = "truegold-done"
 
 def go_cache_folder(version: str) -> Path | None:
     """Return the folder for a version of Go, empty as long as `fill` was not called; None where none can be made."""
-    base = FOLDER_FOR_ALL if os.geteuid() == 0 else _users_folder()
+    users_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    base = FOLDER_FOR_ALL if os.geteuid() == 0 else users_folder
     folder = base / "truegold" / f"go-{version}"
     try:
         folder.mkdir(mode=0o755, parents=True, exist_ok=True)
@@ -315,7 +314,3 @@ def _compile(tool: str, environment: Mapping[str, str]) -> bool:
             if build.returncode == 0 and len(packages) > 1:
                 break
     return compiled
-
-
-def _users_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")

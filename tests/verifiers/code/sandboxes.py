@@ -7,9 +7,10 @@ from functools import cache
 
 import pytest
 
-from truegold.verifiers.sandbox import Job, Kind, Sandbox, Tier, possible_tiers, sandbox
+from truegold.verifiers.sandbox import Job, Sandbox, Tier, possible_tiers, sandbox
 from truegold.verifiers.sandbox.execution import Execution
 from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.pool import Kind
 
 ENTER_NAMESPACES = """
 import ctypes, os

@@ -29,7 +29,8 @@ import pytest
 from sandboxes import box_of
 
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.sandbox import Kind, Sandbox, Tier, sandbox
+from truegold.verifiers.sandbox import Sandbox, Tier, sandbox
+from truegold.verifiers.sandbox.pool import Kind
 
 ROWS = {
     row["id"]: row

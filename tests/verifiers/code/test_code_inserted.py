@@ -6,7 +6,8 @@ from sandboxes import box_of
 from truegold.verifiers.audit import audit, audit_report
 from truegold.verifiers.code.protocols.inserted import INNER_FILE, put_harness_around
 from truegold.verifiers.code.verifier import CodeVerifier
-from truegold.verifiers.sandbox import Tier, installed_languages
+from truegold.verifiers.sandbox import Tier
+from truegold.verifiers.sandbox.local import installed_languages
 from truegold.verifiers.verdict import Verdict
 
 PYTHON_TESTS = "#<INSERT>\nassert add(1, 2) == 3\n"

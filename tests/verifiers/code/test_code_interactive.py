@@ -5,7 +5,8 @@ from testlib_programs import BISECT, BISECT_CPP, BOTH_TIERS, GUESSES, NEEDS_CPP,
 
 from truegold.verifiers import Reason
 from truegold.verifiers.audit.suites import VetOptions, VetReason, vet
-from truegold.verifiers.sandbox import Tier, installed_languages
+from truegold.verifiers.sandbox import Tier
+from truegold.verifiers.sandbox.local import installed_languages
 
 LIMITS = {"cpu_s": 1.0}
 PYTHON_INTERACTOR = """

@@ -23,7 +23,8 @@ from truegold.verifiers.code.drivers import CallTarget, Signature, compose, sign
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import read_suite
 from truegold.verifiers.code.value_comparison import to_nodes, to_values
-from truegold.verifiers.sandbox import Tier, installed_languages
+from truegold.verifiers.sandbox import Tier
+from truegold.verifiers.sandbox.local import installed_languages
 
 
 def judge(language: str, program: str, tests: object, tier: Tier = Tier.FULL, **info: object) -> Verdict:

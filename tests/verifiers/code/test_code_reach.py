@@ -8,8 +8,8 @@ from sandboxes import box_of
 
 from truegold.verifiers import Reason
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.sandbox import Tier, closed_languages, toolchains
-from truegold.verifiers.sandbox.local import closed_folder
+from truegold.verifiers.sandbox import Tier, toolchains
+from truegold.verifiers.sandbox.local import closed_folder, closed_languages
 
 STDIO = {"type": "stdio", "cases": [{"input": "", "output": "7"}]}
 

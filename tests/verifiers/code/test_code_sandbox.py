@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 from sandboxes import run
 
-from truegold.verifiers.sandbox import Sandbox, installed_languages, run_program
+from truegold.verifiers.sandbox import Sandbox, run_program
 from truegold.verifiers.sandbox.execution import ProgramEnd
 from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import installed_languages
 
 BENIGN = {
     "input and exit": "print(sum(int(input()) for _ in range(2))); exit()",

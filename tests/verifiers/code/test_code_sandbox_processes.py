@@ -16,10 +16,10 @@ import pytest
 from sandboxes import LIMITS, box_of, run
 
 from truegold.verifiers.code.verifier import CodeVerifier
-from truegold.verifiers.sandbox import Job, Kind, Sandbox, Tier, sandbox
+from truegold.verifiers.sandbox import Job, Sandbox, Tier, sandbox
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.sandbox.execution import ProgramEnd, SandboxError
-from truegold.verifiers.sandbox.pool import WorkFolder, describe_job, remove_abandoned
+from truegold.verifiers.sandbox.pool import Kind, WorkFolder, describe_job, remove_abandoned
 
 
 def test_threads_asking_at_once_get_their_own_answers(box: Sandbox) -> None:
@@ -144,7 +144,8 @@ def test_a_killed_parent_leaves_no_sandbox_behind(box: Sandbox, tmp_path: Path) 
     script = f"""
 import sys, threading, time
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox import Job, Kind, Tier, sandbox
+from truegold.verifiers.sandbox import Job, Tier, sandbox
+from truegold.verifiers.sandbox.pool import Kind
 box = sandbox(Kind(Tier({str(box.tier)!r})))
 box.run(Job("main", b"print(1)", Limits()))
 threading.Thread(target=box.run, args=(Job("main", b"while True: pass", Limits(cpu_s=60)),), daemon=True).start()
@@ -226,7 +227,8 @@ import os, sys
 if os.getuid() == 0:
     os.setgroups([]); os.setgid(1000); os.setuid(1000)
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox import Job, Kind, Tier, sandbox
+from truegold.verifiers.sandbox import Job, Tier, sandbox
+from truegold.verifiers.sandbox.pool import Kind
 for tier in (Tier.FULL, Tier.CONTAINER):
     box = sandbox(Kind(tier))
     print(box.tier, box.run(Job("main", b"print(int(input()) + 1)", Limits(), b"6")).stdout)

@@ -14,6 +14,7 @@ from codec_trips import same, travelled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from truegold.verifiers.sandbox.inside.wire import encoding
 from truegold.verifiers.sandbox.inside.wire.decoding import MAX_COMPARED, MAX_RANGE, decode
 from truegold.verifiers.sandbox.inside.wire.encoding import MAX_DEPTH, MAX_ITERATED, encode
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Opaque, ResultTooLarge, Undecodable
@@ -127,9 +128,10 @@ def test_an_endless_iterator_is_too_large() -> None:
     ],
     ids=["list", "text", "bytes", "nested", "integer", "dict", "doubling"],
 )
-def test_large_values_are_noticed_before_they_are_built(value: object) -> None:
+def test_large_values_are_noticed_before_they_are_built(value: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "MAX_ENCODED", 2**20)
     with pytest.raises(ResultTooLarge):
-        encode(value, limit=2**20)
+        encode(value)
 
 
 def nested(depth: int) -> list[Any]:

@@ -5,7 +5,8 @@ from sandboxes import box_of
 
 from truegold.verifiers import Verdict
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.sandbox import Tier, installed_languages
+from truegold.verifiers.sandbox import Tier
+from truegold.verifiers.sandbox.local import installed_languages
 
 BOTH_TIERS = pytest.mark.parametrize("tier", [Tier.FULL, pytest.param(Tier.CONTAINER, marks=pytest.mark.long_table)])
 NEEDS_CPP = pytest.mark.skipif("cpp" not in installed_languages(), reason="g++ is not installed (apt: g++)")

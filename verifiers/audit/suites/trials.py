@@ -32,9 +32,10 @@ from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.python_source import stub_names
 from truegold.verifiers.code.suite.reading import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of
-from truegold.verifiers.sandbox import Job, Local, Ready, Sandbox, Tier
+from truegold.verifiers.sandbox import Job, Sandbox, Tier
 from truegold.verifiers.sandbox.execution import Execution, Program
 from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import Local, Ready
 from truegold.verifiers.verdict import Reason
 
 PYTHON = "python"
@@ -128,7 +129,7 @@ class Bench:
             elif isinstance(tests, Inserted):
                 judged = judge_inserted(tests, source, self.suite.language, recorder, limits)
             else:
-                judged = judge_code(tests, _source(tests, source), watched, limits, order is None)
+                judged = judge_code(tests, _source(tests, source, watched, limits), order is None)
         except NotCompiled as error:
             return Trial((), total, error=str(error))
         if not isinstance(tests, Stdio):
@@ -163,7 +164,7 @@ class Bench:
         order = _shuffled_indexes(len(lowered.calls), seed)
         calls = [lowered.calls[index] for index in order]
         jobs = [(call.function, list(call.args), dict(call.kwargs)) for call in calls]
-        made = make_calls(_source(tests, program), jobs, tests.codecs, self._watched(), limits)
+        made = make_calls(_source(tests, program, self._watched(), limits), jobs, tests.codecs)
         outcomes = _unshuffle(made.outcomes, order)
         attempts = []
         for check in lowered.checks:
@@ -180,7 +181,7 @@ class Bench:
         tests = self.suite.tests
         assert isinstance(tests, Calls | Asserts | UnitTest)
         calls: list[CallArguments] = [(name, list(arguments), {}) for arguments in inputs]
-        return make_calls(_source(tests, program), calls, tests.codecs, self._plain(hash_seed), limits)
+        return make_calls(_source(tests, program, self._plain(hash_seed), limits), calls, tests.codecs)
 
     def _plain(self, hash_seed: int = 0) -> Local:
         return Local(self._local.requested_tier, self._local.python, hash_seed)
@@ -191,11 +192,11 @@ class Bench:
     def _run_calls(self, tests: Calls, program: str, watched: WatchedLocal, limits: Limits) -> Trial:
         if tests.signature is not None or tests.in_place >= 0:
             # The result is not simply what the function returns.
-            judged = judge_calls(tests, _source(tests, program), watched, limits, run_all=True)
+            judged = judge_calls(tests, _source(tests, program, watched, limits), run_all=True)
             return _trial_of(judged, watched.executions)
         differs = call_checker_of(tests.checker)
         jobs = [(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
-        made = make_calls(_source(tests, program), jobs, tests.codecs, watched, limits)
+        made = make_calls(_source(tests, program, watched, limits), jobs, tests.codecs)
         attempts = []
         for case, outcome in zip(tests.cases, made.outcomes, strict=True):
             if (failure := failed_call(outcome, made)) is not None:
@@ -207,11 +208,12 @@ class Bench:
         return Trial(attempts, len(tests.cases), *_cpu_times(watched.executions), error=made.load_error)
 
 
-def _source(tests: Calls | Asserts | UnitTest, program: str) -> TestedProgram:
-    if not (stub := getattr(tests, "stub", "")):
-        return TestedProgram(program, tests.prelude)
-    entry_point = (tests.entry_point or "").partition(".")[0].removesuffix("()")
-    return TestedProgram(program, f"{tests.prelude}\n{stub_names(stub, entry_point)}")
+def _source(tests: Calls | Asserts | UnitTest, program: str, local: Local, limits: Limits) -> TestedProgram:
+    prelude = tests.prelude
+    if stub := getattr(tests, "stub", ""):
+        entry_point = (tests.entry_point or "").partition(".")[0].removesuffix("()")
+        prelude = f"{prelude}\n{stub_names(stub, entry_point)}"
+    return TestedProgram(program, prelude, local, limits)
 
 
 def _trial_of(judged: Judged, executions: Sequence[Execution]) -> Trial:

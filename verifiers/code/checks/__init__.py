@@ -2,6 +2,6 @@
 
 lowering       reads statements, and tells what the names in them stand for
 expressions    reads expressions into terms, and keeps the calls that they make
-terms          evaluates terms over the results of calls, within a budget
-operations     are the operators, functions and methods that terms use, with bounds
+functions      are the functions and methods that terms use, with bounds
+terms          evaluates terms over the results of calls, within bounds and a budget
 """

@@ -24,9 +24,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from truegold.verifiers.code.checks import operations
+from truegold.verifiers.code.checks import functions
 from truegold.verifiers.code.checks import terms as algebra
-from truegold.verifiers.code.checks.operations import BINARY, COMPARE, FUNCTIONS, MATH, UNARY, iterate
+from truegold.verifiers.code.checks.functions import FUNCTIONS, MATH
 from truegold.verifiers.code.checks.terms import OPEN, SCALARS, CannotLower, Needs, ResultTerm, SolutionCall
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
 
@@ -174,7 +174,9 @@ class Expressions:
         if name == "map" and len(node.args) == 2 and isinstance(node.args[0], ast.Name):
             inner = node.args[0].id
             if inner in FUNCTIONS and inner not in self.scope and not self._is_shadowed(inner):
-                return algebra.apply(lambda value: map(FUNCTIONS[inner], iterate(value)), [self.term(node.args[1])])
+                return algebra.apply(
+                    lambda value: map(FUNCTIONS[inner], algebra.iterate(value)), [self.term(node.args[1])]
+                )
         if name not in FUNCTIONS:
             raise CannotLower(f"a call of {name}")
         return self._apply(name, FUNCTIONS[name], node)
@@ -190,11 +192,11 @@ class Expressions:
             raise CannotLower("a method of an object of the solution")
         name = func.attr
         terms = [self.term(func.value), *map(self.term, node.args)]
-        return algebra.apply(lambda *values: operations.call_method(name, *values), terms, _charge_of(name))
+        return algebra.apply(lambda *values: functions.call_method(name, *values), terms, _charge_of(name))
 
     def _apply(self, name: str, function: Callable[..., Value], node: ast.Call) -> ResultTerm:
         keywords = [keyword.arg for keyword in node.keywords]
-        if not set(keywords) <= operations.KEYWORDS.get(name, frozenset()):
+        if not set(keywords) <= functions.KEYWORDS.get(name, frozenset()):
             raise CannotLower(f"{name} with these keywords")
         count = len(node.args)
         terms = [*map(self.term, node.args), *(self.term(keyword.value) for keyword in node.keywords)]
@@ -208,7 +210,7 @@ class Expressions:
     def _types(self, node: ast.expr) -> tuple[type, ...]:
         names = node.elts if isinstance(node, ast.Tuple) else [node]
         kinds = [
-            operations.TYPES.get(each.id) for each in names if isinstance(each, ast.Name) and each.id not in self.scope
+            functions.TYPES.get(each.id) for each in names if isinstance(each, ast.Name) and each.id not in self.scope
         ]
         if len(kinds) != len(names) or None in kinds:
             raise CannotLower("isinstance of an unknown type")
@@ -262,7 +264,7 @@ class Expressions:
             by_identity = isinstance(op, ast.Is | ast.IsNot)
             if by_identity and not any(side.value is each for side in (left, right) for each in _SINGLETONS):
                 raise CannotLower("identity of what has no identity here")
-        compares = [COMPARE[type(op)] for op in node.ops]
+        compares = [algebra.COMPARE[type(op)] for op in node.ops]
         if len(compares) == 1:
             is_search = isinstance(node.ops[0], ast.In | ast.NotIn)
             return algebra.apply(compares[0], terms, _charge_search if is_search else algebra.charge_all)
@@ -278,17 +280,17 @@ class Expressions:
         with self._maybe_skipped():
             body, other = self.term(node.body), self.term(node.orelse)
         return algebra.fold(
-            lambda frame: body.run(frame) if operations.truth(test.run(frame)) else other.run(frame),
+            lambda frame: body.run(frame) if algebra.truth(test.run(frame)) else other.run(frame),
             test.needs | body.needs | other.needs,
         )
 
     def _subscript(self, node: ast.Subscript) -> ResultTerm:
         if not isinstance(node.slice, ast.Slice):
-            return algebra.apply(operations.item_of, [self.term(node.value), self.term(node.slice)], _charge_index)
+            return algebra.apply(algebra.item_of, [self.term(node.value), self.term(node.slice)], _charge_index)
         bounds = (node.slice.lower, node.slice.upper, node.slice.step)
         terms = [algebra.constant(None) if bound is None else self.term(bound) for bound in bounds]
         terms = [self.term(node.value), *terms]
-        return algebra.apply(lambda value, *limits: operations.item_of(value, slice(*limits)), terms, _charge_step)
+        return algebra.apply(lambda value, *limits: algebra.item_of(value, slice(*limits)), terms, _charge_step)
 
     def _display(self, node: ast.List | ast.Tuple | ast.Set) -> ResultTerm:
         build = _DISPLAYS[type(node)]
@@ -324,10 +326,10 @@ class Expressions:
 
     def _operation(self, node: ast.BinOp | ast.UnaryOp) -> ResultTerm:
         if isinstance(node, ast.UnaryOp):
-            return algebra.apply(UNARY[type(node.op)], [self.term(node.operand)])
-        if type(node.op) not in BINARY:
+            return algebra.apply(algebra.UNARY[type(node.op)], [self.term(node.operand)])
+        if type(node.op) not in algebra.BINARY:
             raise CannotLower(f"the operator {type(node.op).__name__}")
-        return algebra.apply(BINARY[type(node.op)], [self.term(node.left), self.term(node.right)])
+        return algebra.apply(algebra.BINARY[type(node.op)], [self.term(node.left), self.term(node.right)])
 
     @contextmanager
     def _maybe_skipped(self, uncertain: bool = True) -> Iterator[None]:
@@ -356,13 +358,13 @@ def _charge_search(work: algebra.Work, values: Sequence[Value]) -> None:
 
 
 def _charge_of(name: str) -> algebra.Charge:
-    return _charge_step if name in operations.CONSTANT_TIME else algebra.charge_all
+    return _charge_step if name in functions.CONSTANT_TIME else algebra.charge_all
 
 
 _DISPLAYS: Mapping[type[ast.expr], Callable[[tuple[Value, ...]], Value]] = {
     ast.List: list,
     ast.Tuple: tuple,
-    ast.Set: lambda values: set(operations.check_keys([*values])),
+    ast.Set: lambda values: set(algebra.check_keys([*values])),
 }
 _READERS: Mapping[type[ast.expr], Callable[[Expressions, Value], ResultTerm]] = {
     ast.Name: Expressions._name,

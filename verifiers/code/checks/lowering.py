@@ -40,27 +40,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from truegold.verifiers.code.checks.expressions import (
-    UNUSABLE,
-    Constant,
-    Expressions,
-    MathName,
-    Returned,
-    Scope,
-    SolutionFunction,
-    names_of,
-)
-from truegold.verifiers.code.checks.operations import MATH, Undecidable, iterate, truth
-from truegold.verifiers.code.checks.terms import (
-    OPEN,
-    CannotLower,
-    Frame,
-    Lowered,
-    ResultCheck,
-    ResultTerm,
-    bind,
-    is_data,
-)
+from truegold.verifiers.code.checks import expressions, terms
+from truegold.verifiers.code.checks.expressions import Constant, Expressions, MathName, Returned, SolutionFunction
+from truegold.verifiers.code.checks.functions import MATH
+from truegold.verifiers.code.checks.terms import OPEN, CannotLower, Lowered, ResultCheck, ResultTerm, Undecidable
 from truegold.verifiers.code.python_source import parse, stub_names, top_level
 from truegold.verifiers.sandbox.inside.test_code.library_functions import called_names, library_names
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
@@ -115,7 +98,7 @@ class _Statements:
         self._depth = 0
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> expressions.Scope:
         return self.expressions.scope
 
     def read_module(self, tree: ast.Module) -> None:
@@ -162,7 +145,7 @@ class _Statements:
         before = len(self.expressions.calls)
         term = self.expressions.test(test)
         # An assertion such as `assert True` says nothing about a solution.
-        if term.value is OPEN or not truth(term.value):
+        if term.value is OPEN or not terms.truth(term.value):
             self._add(node, before, term)
 
     def _add(self, node: ast.stmt | ast.expr, before: int, term: ResultTerm | None) -> None:
@@ -236,10 +219,10 @@ class _Statements:
 
     def _bind(self, target: ast.expr, value: Value) -> None:
         bound: dict[str, Value] = {}
-        if names_of(target) is None:
+        if expressions.names_of(target) is None:
             raise CannotLower("an assignment to more than names")
         try:
-            bind(target, value, bound)
+            terms.bind(target, value, bound)
         except (Undecidable, TypeError, ValueError) as error:
             raise CannotLower("an unusual assignment") from error
         self.scope.update({name: Constant(part) for name, part in bound.items()})
@@ -249,10 +232,10 @@ class _Statements:
         if term.needs:
             raise CannotLower("a loop over what depends on a result")
         try:
-            rounds = list(iterate(term.run(Frame(()))))
+            rounds = list(terms.iterate(term.run(terms.Frame(()))))
         except (Undecidable, TypeError, ValueError) as error:
             raise CannotLower("a loop over what is no list") from error
-        if not is_data(rounds):
+        if not terms.is_data(rounds):
             raise CannotLower("a loop over what is no data")
         for item in rounds:
             self._bind(node.target, item)
@@ -264,7 +247,7 @@ class _Statements:
             if alias.name in SOLUTION_MODULES or module not in HARMLESS:
                 raise CannotLower(f"the import of {alias.name}")
             bound = alias.asname or module
-            self.scope[bound] = MathName("") if alias.name == "math" else UNUSABLE
+            self.scope[bound] = MathName("") if alias.name == "math" else expressions.UNUSABLE
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         for alias in node.names:
@@ -274,7 +257,7 @@ class _Statements:
             elif node.module in HARMLESS:
                 for each in star_names(node.module or "") if alias.name == "*" else [alias.name]:
                     known = node.module == "math" and each in MATH
-                    self.scope[each if alias.name == "*" else bound] = MathName(each) if known else UNUSABLE
+                    self.scope[each if alias.name == "*" else bound] = MathName(each) if known else expressions.UNUSABLE
             else:
                 raise CannotLower(f"the import of {node.module}")
 

@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from truegold.verifiers.code.drivers import driver_file
@@ -28,6 +29,7 @@ from truegold.verifiers.code.outcomes import ONE_PROCESS, Judged, failed_case, f
 from truegold.verifiers.code.protocols.stdio import prepare
 from truegold.verifiers.code.suite.reading import Inserted
 from truegold.verifiers.sandbox.execution import Execution, Job, Program
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.sandbox.inside.wire.json_lines import to_json
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import Limits
@@ -103,7 +105,7 @@ class Harness:
 
 def put_harness_around(code: str, language: str, word: str) -> Harness:
     """Return a test program with its harness. language: its usual name; word: what to print where stdin has no room."""
-    if _LEAVES_BY_ITSELF.get(language, _NEVER).search(code):
+    if (leaves := _HARNESS["leaves_by_itself"].get(language)) and re.search(leaves, code, re.MULTILINE):
         # Node's own `console.assert` prints a line and goes on.
         lead = driver_file("console_assert.js") if language == "javascript" else ""
         return Harness(lead + code, weakness=NO_END, has_end=False)
@@ -112,14 +114,14 @@ def put_harness_around(code: str, language: str, word: str) -> Harness:
         runner = driver_file("harness.js" if language == "javascript" else "harness.pl").replace("FILE", name)
         runner = runner.replace("CONSOLE_ASSERT", driver_file("console_assert.js"))
         return Harness(runner, {name: code.encode("utf-8", "surrogatepass")})
-    if language in _LAST_LINES:
-        return Harness(code + _LAST_LINES[language].format(word=word), weakness=IN_SOURCE)
+    if last_line := _HARNESS["last_line"].get(language):
+        return Harness(f"{code}\n{last_line.replace('{word}', word)}\n", weakness=IN_SOURCE)
     variable = f"w{os.urandom(NAME_BYTES).hex()}"
     if language == "bash":
         lines = f"IFS= read -r {variable}\n", f'\nprintf "\\n%s\\n" "${variable}"\n'
         return Harness(lines[0] + code + lines[1], weakness=IN_VARIABLE)
-    if language in _IN_MAIN:
-        return _IN_MAIN[language](code, variable)
+    if language in ("c", "cpp", "java", "rust"):
+        return _in_main(code, language, variable)
     return Harness(code, weakness=NO_END, has_end=False)
 
 
@@ -129,44 +131,18 @@ def lines_after_solution(language: str) -> str:
     return "" if suffix is None else "\n" + driver_file(f"after_solution.{suffix}")
 
 
-def _around_c(code: str, variable: str) -> Harness:
-    # Nothing of the program runs before functions of this priority but others of it, in order.
-    read = f"if (!fgets({variable}, sizeof {variable}, stdin)) {variable}[0] = 0;"
-    start = f"__attribute__((constructor(101))) static void {variable}_(void) {{ {read} }}"
-    lead = f"#include <stdio.h>\nstatic char {variable}[64];\n{start}\n"
-    return _in_main(code, lead, "", f'printf("\\n%s", {variable});')
-
-
-def _around_java(code: str, variable: str) -> Harness:
-    stream = "new java.io.BufferedReader(new java.io.InputStreamReader(java.lang.System.in))"
-    first = (
-        f"final java.lang.String {variable}; try {{ {variable} = {stream}.readLine(); }}"
-        f" catch (java.io.IOException {variable}_) {{ throw new java.lang.RuntimeException({variable}_); }}"
-    )
-    harness = _in_main(code, "", first, f'java.lang.System.out.println("\\n" + {variable});')
-    return Harness(harness.source, weakness=None if harness.has_end else NO_END, has_end=harness.has_end)
-
-
-def _around_rust(code: str, variable: str) -> Harness:
-    first = (
-        f"let mut {variable} = ::std::string::String::new(); ::std::io::stdin().read_line(&mut {variable}).unwrap();"
-    )
-    return _in_main(code, "", first, f'::std::println!("\\n{{}}", {variable}.trim());')
-
-
-def _in_main(code: str, lead: str, first: str, last: str) -> Harness:
+def _in_main(code: str, language: str, variable: str) -> Harness:
     """Put statements at the start and the end of the main function, where its body is the last there is."""
+    family = "cpp" if language == "c" else language
+    parts = {name: text.replace("VARIABLE", variable) for name, text in _HARNESS["in_main"][family].items()}
     start, end = _MAIN.search(code), _END_OF_MAIN.search(code)
-    if start is None or end is None or start.end() > end.start():
+    body = code[start.end() : end.start()] if start and end else ""
+    if start is None or end is None or start.end() > end.start() or body.count("{") != body.count("}"):
         return Harness(code, weakness=NO_END, has_end=False)
-    body = code[start.end() : end.start()]
-    if body.count("{") != body.count("}"):
-        return Harness(code, weakness=NO_END, has_end=False)
-    head = f"{lead}{code[: start.end()]} {first} "
-    return Harness(f"{head}{body} {last} {code[end.start() :]}", weakness=IN_MEMORY)
+    source = f"{parts['lead']}{code[: start.end()]} {parts['first']} {body} {parts['last']} {code[end.start() :]}"
+    return Harness(source, weakness=None if language == "java" else IN_MEMORY)
 
 
-_NEVER = re.compile(r"(?!)")
 _MAIN = re.compile(
     r"\bmain\s*\([^(){}]*\)\s*(?:(?:throws|->)\s*[\w.,\s<>()]+?)?\{(?!.*\bmain\s*\([^(){}]*\)\s*[{t-])", re.DOTALL
 )
@@ -174,22 +150,4 @@ _MAIN = re.compile(
 
 _END_OF_MAIN = re.compile(r"(?:return\s*(?:0|EXIT_SUCCESS)?\s*;\s*)?\}(?:\s*\})?\s*;?\s*\Z")
 
-_LEAVES_BY_ITSELF = {
-    "bash": re.compile(r"^[ \t]*exit(?:[ \t]+0)?[ \t]*;?\s*\Z", re.MULTILINE),
-    "javascript": re.compile(r"\bprocess\s*\.\s*exit\s*\(\s*0?\s*\)"),
-    "perl": re.compile(r"^[ \t]*exit\b[ \t(]*0?[ \t)]*;?\s*\Z", re.MULTILINE),
-}
-"""Tests that end the program by themselves have no end that could be printed at."""
-
-_LAST_LINES = {
-    "julia": '\nprintln("\\n{word}")\n',
-    "php": '\necho "\\n{word}\\n";\n',
-    "r": '\ncat("\\n{word}\\n")\n',
-}
-
-_IN_MAIN: Mapping[str, Callable[[str, str], Harness]] = {
-    "c": _around_c,
-    "cpp": _around_c,
-    "java": _around_java,
-    "rust": _around_rust,
-}
+_HARNESS: Mapping[str, Mapping[str, Json]] = tomllib.loads(driver_file("harness.toml"))

@@ -8,7 +8,7 @@ outside. They come as lines of JSON, which are trusted for nothing but the value
 built-in types. An object that defines `__eq__` comes as the data under it, or as nothing. Where the expected results
 are known (`ExpectedResults`) and what came reads the same, nothing is taken apart; otherwise plain lines are read
 together, and others one by one. They may be built to exhaust memory: 64 MB can be 64 million empty lines, or lines of
-ten million lists, which is seconds and gigabytes once read (`PartsBudget`).
+ten million lists, which is seconds and gigabytes once read (`lines`).
 
 Test code is run in one of these ways, in order of preference:
 
@@ -85,12 +85,14 @@ CallArguments = tuple[str, list[object], dict[str, object]]
 
 @dataclass(frozen=True, slots=True)
 class TestedProgram:
-    """A Python program with its prelude, which is run before it in its namespace."""
+    """A Python program, and how it is run."""
 
     program: str
     """What the response gave."""
-    prelude: str = ""
-    """Imports, classes and helpers that the problem provides."""
+    prelude: str
+    """Imports, classes and helpers that the problem provides; they are run before it in its namespace."""
+    local: Local
+    limits: Limits
 
     def fields(self) -> dict[str, str]:
         """Return what a job's request says of it."""
@@ -137,7 +139,7 @@ class _NeedsRunning(Exception):
     """Only Python itself can tell whether a check holds of a value, such as one of the length of an object."""
 
 
-def judge_calls(tests: Calls, source: TestedProgram, local: Local, limits: Limits, run_all: bool) -> Judged:
+def judge_calls(tests: Calls, source: TestedProgram, run_all: bool) -> Judged:
     """Call the entry point for every case and compare what it returns with what is expected."""
     signature, returned_argument = tests.signature or Signature(), tests.returned_argument
     has_nodes = any((*signature.params, signature.returns))
@@ -151,7 +153,7 @@ def judge_calls(tests: Calls, source: TestedProgram, local: Local, limits: Limit
         arguments = [(tests.entry_point, list(case.args), dict(case.kwargs)) for case in tests.cases]
         request = _calls_request(arguments, tests.codecs, returned_argument)
     expected = ExpectedResults([case.expected for case in tests.cases]) if tests.plain_expected else None
-    returned = _run_calls(source, request, len(tests.cases), tests.codecs, local, limits, expected)
+    returned = _run_calls(source, request, len(tests.cases), tests.codecs, expected)
     if has_nodes:
         returned = replace(returned, outcomes=[_values_of(outcome, signature) for outcome in returned.outcomes])
     return judge_outcomes(tests, returned, run_all)
@@ -177,11 +179,9 @@ def judge_outcomes(tests: Calls, returned: CallOutcomes, run_all: bool) -> Judge
     return Judged(case_results, len(tests.cases), sum(case.weight for case in tests.cases), method="calls")
 
 
-def make_calls(
-    source: TestedProgram, calls: Sequence[CallArguments], codecs: Codecs, local: Local, limits: Limits
-) -> CallOutcomes:
+def make_calls(source: TestedProgram, calls: Sequence[CallArguments], codecs: Codecs) -> CallOutcomes:
     """Run the program and make the calls, in order, in one process."""
-    return _run_calls(source, _calls_request(calls, codecs), len(calls), codecs, local, limits)
+    return _run_calls(source, _calls_request(calls, codecs), len(calls), codecs)
 
 
 def failed_call(outcome: object, calls: CallOutcomes) -> Failure | None:
@@ -226,19 +226,13 @@ def _calls_request(calls: Sequence[CallArguments], codecs: Codecs, returned_argu
 
 
 def _run_calls(
-    source: TestedProgram,
-    request: bytes,
-    call_count: int,
-    codecs: Codecs,
-    local: Local,
-    limits: Limits,
-    expected: ExpectedResults | None = None,
+    source: TestedProgram, request: bytes, call_count: int, codecs: Codecs, expected: ExpectedResults | None = None
 ) -> CallOutcomes:
     """Run the program and make the calls of a request. Expected results, where they are known, have to find room."""
     payload = to_json(source.fields())[:-1] + b"," + request[1:]
     result_bytes = expected.max_bytes if expected else 0
-    execution = local.sandbox().run(Job("calls", payload, limits, warm=source.warm, result_bytes=result_bytes))
-    return read_results(execution, call_count, codecs, limits, expected)
+    job = Job("calls", payload, source.limits, warm=source.warm, result_bytes=result_bytes)
+    return read_results(source.local.sandbox().run(job), call_count, codecs, source.limits, expected)
 
 
 def read_results(
@@ -251,13 +245,13 @@ def read_results(
     if returned is not None:
         return CallOutcomes(returned, failure)
     max_bytes = max(limits.output_mb * MB, BOX_MB * MB, expected.max_bytes if expected else 0)
-    budget = PartsBudget(max(MAX_PARTS, expected.max_parts if expected else 0))
+    max_parts = max(MAX_PARTS, expected.max_parts if expected else 0)
     load_error: str | None = None
     values: list[object] = []
-    for line in lines(execution.result):
+    for line in lines(execution.result, max_parts):
         if len(values) == call_count:
             break
-        if not budget.spend(line):
+        if line is None:
             failure = failure or (Reason.LIMIT, "its results are larger than the limit")
             break
         if len(line) > max_line:
@@ -307,26 +301,18 @@ def _read_together(
     return values if len(values) == call_count else None
 
 
-def lines(result: bytes) -> Iterator[bytes]:
-    """Yield the complete lines that are not empty, without a list of all of them.
+def lines(result: bytes, max_parts: int) -> Iterator[bytes | None]:
+    """Yield the complete lines that are not empty, and None as the last one where they hold more parts than may be.
 
-    What stands behind the last end of a line was cut off, and is left out.
+    There is no list of all of them. What stands behind the last end of a line was cut off, and is left out.
     """
     for line in _LINE.finditer(result):
         if line.end() < len(result):
+            max_parts -= _count_parts(line[0])
+            if max_parts < 0:
+                yield None
+                return
             yield line[0]
-
-
-class PartsBudget:
-    """Bounds what lines may be made of, all of them together."""
-
-    def __init__(self, max_parts: int) -> None:
-        self._left = max_parts
-
-    def spend(self, line: bytes) -> bool:
-        """Count a line's parts, and return whether they are still within the bound."""
-        self._left -= _count_parts(line)
-        return self._left >= 0
 
 
 def _count_parts(line: bytes) -> int:
@@ -335,31 +321,29 @@ def _count_parts(line: bytes) -> int:
     return containers + line.count(b",") + len(line) // BYTES_A_PART + 1
 
 
-def judge_code(tests: Asserts | UnitTest, source: TestedProgram, local: Local, limits: Limits, run_all: bool) -> Judged:
+def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> Judged:
     """Run test code against the program."""
     if isinstance(tests, Asserts) and (tests.codecs or not compares_objects(tests.code)):
         lowered = lower(tests.code, tests.entry_point, tests.prelude, tests.stub)
         if isinstance(lowered, Lowered):
             try:
-                return _judge_lowered(lowered, source, tests.codecs, local, limits, run_all)
+                return _judge_lowered(lowered, source, tests.codecs, run_all)
             except _NeedsRunning:
                 # What the program returned brought this about: it must not bring it into one process with the tests.
-                judged = _run_in_two_processes(tests, source, local, limits, run_all)
+                judged = _run_in_two_processes(tests, source, run_all)
                 case = failed_case(1.0, error="what it returned cannot be passed on")
                 return judged or Judged([case], 1, 1.0, method=TWO_PROCESSES)
     if needs_one_process(tests.code) is None:
-        judged = _run_in_two_processes(tests, source, local, limits, run_all)
+        judged = _run_in_two_processes(tests, source, run_all)
         if judged is not None:
             return judged
-    return _run_in_one_process(tests, source, local, limits, run_all)
+    return _run_in_one_process(tests, source, run_all)
 
 
-def _judge_lowered(
-    lowered: Lowered, source: TestedProgram, codecs: Codecs, local: Local, limits: Limits, run_all: bool
-) -> Judged:
+def _judge_lowered(lowered: Lowered, source: TestedProgram, codecs: Codecs, run_all: bool) -> Judged:
     """Make the calls of assertions and check what they returned. Raises `_NeedsRunning`."""
     request = _lowered_request(lowered) if not codecs else _calls_request(_calls_of(lowered), codecs)
-    returned = _run_calls(source, request, len(lowered.calls), codecs, local, limits)
+    returned = _run_calls(source, request, len(lowered.calls), codecs)
     case_results: list[CaseResult] = []
     work = Work()
     for check in lowered.checks:
@@ -402,13 +386,11 @@ def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bo
     }
 
 
-def _run_in_two_processes(
-    tests: Asserts | UnitTest, source: TestedProgram, local: Local, limits: Limits, run_all: bool
-) -> Judged | None:
+def _run_in_two_processes(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> Judged | None:
     """Run tests in one process, the solution in another. None where the suite turns out to need a single one."""
-    serve = Job("serve", to_json({**source.fields(), "codecs": tests.codecs}), limits, warm=source.warm)
-    test = Job("tests", to_json(_tests_request(tests, source, run_all)), limits, warm=warm_modules(tests.code))
-    solution, tester = local.sandbox().run_pair(serve, test)
+    serve = Job("serve", to_json({**source.fields(), "codecs": tests.codecs}), source.limits, warm=source.warm)
+    test = Job("tests", to_json(_tests_request(tests, source, run_all)), source.limits, warm=warm_modules(tests.code))
+    solution, tester = source.local.sandbox().run_pair(serve, test)
     messages = list(_messages(tester))
     if any("cannot_isolate" in message for message in messages):
         return None
@@ -420,13 +402,11 @@ def _run_in_two_processes(
     return _judge_messages(messages, failure or outcomes.failed_end(tester), tester)
 
 
-def _run_in_one_process(
-    tests: Asserts | UnitTest, source: TestedProgram, local: Local, limits: Limits, run_all: bool
-) -> Judged:
+def _run_in_one_process(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> Judged:
     nonce = os.urandom(NONCE_BYTES).hex()
     request = {**_tests_request(tests, source, run_all), "program": source.program, "nonce": nonce}
     warm = tuple(sorted({*source.warm, *warm_modules(tests.code)}))
-    execution = local.sandbox().run(Job("one_process", to_json(request), limits, warm=warm))
+    execution = source.local.sandbox().run(Job("one_process", to_json(request), source.limits, warm=warm))
     messages = list(_messages(execution))
     is_complete = any(message.get("nonce") == nonce for message in messages)
     judged = _judge_messages(messages, outcomes.failed_end(execution), execution, outcomes.ONE_PROCESS)
@@ -442,9 +422,8 @@ _Message = dict[str, Json]
 
 def _messages(execution: Execution) -> Iterator[_Message]:
     """Yield what the tests reported."""
-    budget = PartsBudget(MAX_MESSAGE_PARTS)
-    for line in lines(execution.result):
-        if not budget.spend(line):
+    for line in lines(execution.result, MAX_MESSAGE_PARTS):
+        if line is None:
             break
         try:
             message = from_json(line)

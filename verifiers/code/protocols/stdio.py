@@ -306,8 +306,8 @@ class _ProgramChecker:
             raise NotRun("checker", error) from error
 
     def _call_check(self, texts: Sequence[str]) -> Opinion:
-        source = TestedProgram(self._program.code)
-        calls = make_calls(source, [("check", list(texts), {})], {}, self._local, PROGRAM_LIMITS)
+        source = TestedProgram(self._program.code, "", self._local, PROGRAM_LIMITS)
+        calls = make_calls(source, [("check", list(texts), {})], {})
         accepted = calls.outcomes[0]
         failure = failed_call(accepted, calls)
         if failure is not None:

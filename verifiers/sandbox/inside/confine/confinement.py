@@ -31,6 +31,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from . import kernel, seccomp, view
+from .supervise import JobLimits
 
 MAX_OPEN_FILES = 256
 """Stops a program that opens files until the machine has none left."""
@@ -69,13 +70,17 @@ class Confinement(NamedTuple):
     """The user that jobs become instead of root."""
     shared_user: bool = False
     """Whether jobs run as an ordinary user, who has other processes."""
+    proc: int | None = None
+    """A /proc that shows the processes of jobs."""
+    pid_namespace: int | None = None
+    """The pid namespace in which those of jobs are made."""
 
     @property
     def native(self) -> bool:
         """Whether programs that start others can be held: the kernel has to count their tasks."""
         return self.counts_tasks or self.user is not None or self.shared_user
 
-    def steps(self, seat: int, limits: Mapping[str, Any], native: bool) -> list[Step]:
+    def steps(self, seat: int, limits: JobLimits, native: bool) -> list[Step]:
         """Return the calls that lock a process in, up to the filter."""
         if self.tier == "full":
             # Two jobs at once must not meet in one box, and native ones fill theirs anyway.
@@ -118,7 +123,7 @@ def _count_tasks(uid: int) -> int:
     return total
 
 
-def set_limits(limits: Mapping[str, Any], task_limit: int | None, native: bool, hard: bool = False) -> None:
+def set_limits(limits: JobLimits, task_limit: int | None, native: bool, hard: bool = False) -> None:
     """Set the resource limits of this process, which those it forks inherit. The supervisor watches CPU time.
 
     hard: whether they can never be raised again, which only a process that is about to run the program may want.
@@ -169,10 +174,6 @@ FIRST_HIGH_DESCRIPTOR = 20
 """The sandbox's own descriptors are from here on; what comes for a job lies below, what a job sees below 5."""
 
 
-Entered = tuple[Confinement, int | None, int | None]
-"""What is prepared for jobs, a /proc that shows their processes, and a pid namespace to make theirs in."""
-
-
 class NotPossible(Exception):
     """This machine does not give the tier; the text says which step failed."""
 
@@ -184,12 +185,12 @@ def die_with(parent: int) -> None:
         os._exit(1)
 
 
-def enter_tier(control: socket.socket, options: dict[str, Any]) -> Entered:
+def enter_tier(control: socket.socket, options: dict[str, Any]) -> Confinement:
     """Enter the tier of the options. Raises NotPossible and OSError where this machine does not give it."""
     return {"full": _enter_full, "container": _enter_container, "weak": _enter_weak}[options["tier"]](control, options)
 
 
-def _enter_full(control: socket.socket, options: dict[str, Any]) -> Entered:
+def _enter_full(control: socket.socket, options: dict[str, Any]) -> Confinement:
     """Enter the tier `full`: namespaces of its own, in which a program finds the interpreter and a box."""
     _check_filter_possible()
     parent = os.getppid()
@@ -217,11 +218,13 @@ def _enter_full(control: socket.socket, options: dict[str, Any]) -> Entered:
     kernel.drop_capability_bounds()
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     rulesets = _make_rulesets([*map(view.inner_path, paths), *view.MADE_UP_PATHS], view.BOX_PARENT)
-    confinement = Confinement("full", rulesets, box_links=view.temporary_links(paths), counts_tasks=True)
-    return confinement, inner_proc, pid_namespace
+    links = view.temporary_links(paths)
+    return Confinement(
+        "full", rulesets, box_links=links, counts_tasks=True, proc=inner_proc, pid_namespace=pid_namespace
+    )
 
 
-def _enter_container(control: socket.socket, options: dict[str, Any]) -> Entered:
+def _enter_container(control: socket.socket, options: dict[str, Any]) -> Confinement:
     """Enter the tier `container`: Landlock and seccomp, and a user that nobody else is."""
     _check_filter_possible()
     if kernel.landlock_version() == 0:
@@ -233,14 +236,14 @@ def _enter_container(control: socket.socket, options: dict[str, Any]) -> Entered
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     rulesets = tuple(ruleset for box in boxes for ruleset in _make_rulesets(paths, box))
-    return Confinement("container", rulesets, boxes=boxes, user=user, shared_user=os.geteuid() != 0), proc, None
+    return Confinement("container", rulesets, boxes=boxes, user=user, shared_user=os.geteuid() != 0, proc=proc)
 
 
-def _enter_weak(control: socket.socket, options: dict[str, Any]) -> Entered:
+def _enter_weak(control: socket.socket, options: dict[str, Any]) -> Confinement:
     """Enter the tier `weak`: resource limits only."""
     kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
     proc = move_high(os.open("/proc", os.O_RDONLY | os.O_DIRECTORY))
-    return Confinement("weak", boxes=tuple(options["boxes"]), shared_user=os.geteuid() != 0), proc, None
+    return Confinement("weak", boxes=tuple(options["boxes"]), shared_user=os.geteuid() != 0, proc=proc)
 
 
 def _check_filter_possible() -> None:

@@ -13,8 +13,8 @@ import resource
 import select
 import signal
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TypedDict
 
 TICK_S = 0.02
 """How often limits are looked at once a job has run for as long."""
@@ -42,10 +42,32 @@ ENDLESS = 2**50
 PAGE_BYTES = resource.getpagesize()
 
 
+class JobLimits(TypedDict):
+    """What a job may use (`sandbox/limits.py`)."""
+
+    cpu_s: float
+    idle_s: float
+    memory_bytes: int
+    output_bytes: int
+    files_bytes: int
+    threads: int
+
+
+class JobReport(TypedDict):
+    """How a job ended, and what it used."""
+
+    ended_by: str | None
+    code: int
+    cpu_s: float
+    wall_s: float
+    idle_s: float
+    peak_mb: float
+
+
 class Watched:
     """One process under watch, and what became of it."""
 
-    def __init__(self, pid: int, limits: Mapping[str, Any], native: bool = False) -> None:
+    def __init__(self, pid: int, limits: JobLimits, native: bool = False) -> None:
         self.pid = pid
         self.limits = limits
         self.native = native
@@ -57,7 +79,7 @@ class Watched:
         """How long no process of the request could run."""
         self.ended_by: str | None = None
         """Why it was ended from here: cpu, wall, busy, memory, tasks, files or partner."""
-        self.report: dict[str, Any] | None = None
+        self.report: JobReport | None = None
         """What became of it; None while it runs."""
 
     @property

@@ -82,8 +82,7 @@ def main(options: dict[str, Any], roles_of: Callable[[str], Roles]) -> None:
     _silence()
     die_with(os.getppid())
     try:
-        confinement, proc, pid_namespace = enter_tier(control, options)
-        Zygote(control, confinement, roles, proc, pid_namespace).serve()
+        Zygote(control, enter_tier(control, options), roles).serve()
     except (NotPossible, OSError) as error:
         control.sendall(json.dumps({"failed": str(error)}).encode() + b"\n")
     except Exception:
@@ -112,22 +111,13 @@ def _silence() -> None:
 class Zygote:
     """Serves requests until the socket closes."""
 
-    def __init__(
-        self,
-        control: socket.socket,
-        confinement: Confinement,
-        roles: Roles,
-        proc: int | None,
-        pid_namespace: int | None,
-    ) -> None:
+    def __init__(self, control: socket.socket, confinement: Confinement, roles: Roles) -> None:
         self._roles = roles
         self._control = control
         self._confinement = confinement
-        self._pid_namespace = pid_namespace
-        """To come back to before each job's pid namespace is made."""
         alone = confinement.tier == "full"
         self._box = view.SharedBox(confinement.box_links) if alone else None
-        self._supervisor = supervise.Supervisor(proc, confinement.boxes, groups=not alone)
+        self._supervisor = supervise.Supervisor(confinement.proc, confinement.boxes, groups=not alone)
         self._steps: dict[tuple[Any, ...], tuple[list[Step], Filter | None]] = {}
         self._limited: tuple[Any, ...] = ()
         self._unlocked = mmap.mmap(-1, mmap.PAGESIZE)
@@ -205,9 +195,9 @@ class Zygote:
         if self._box is not None and seat == 0 and not native:
             self._box.make_ready(job["limits"]["files_bytes"])
         role, size = self._roles[job["role"]], job["payload_bytes"]
-        if self._pid_namespace is not None:
+        if self._confinement.pid_namespace is not None:
             # The next process forked becomes the first of a new pid namespace, and takes all others of it along.
-            kernel.setns(self._pid_namespace, kernel.CLONE_NEWPID)
+            kernel.setns(self._confinement.pid_namespace, kernel.CLONE_NEWPID)
             kernel.unshare(kernel.CLONE_NEWPID)
         self._unlocked[seat] = 1
         pid = kernel.fork()

@@ -161,12 +161,9 @@ class _Server:
                 if kind == "value":
                     return self._handles.decode(rest[0])
                 if kind == "raise":
-                    raise self._decode_exception(*rest)
+                    error_class, args = map(self._handles.decode, rest)
+                    raise error_class(*args)
                 self.answer([kind, *rest])
-
-    def _decode_exception(self, kind: Json, args: Json) -> BaseException:
-        error: BaseException = self._handles.decode(kind)(*self._handles.decode(args))
-        return error
 
     def _encode_error(self, error: BaseException) -> Json:
         """Return an exception for the test code: its class, its message, its arguments and its attributes."""

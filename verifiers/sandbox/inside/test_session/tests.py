@@ -34,14 +34,8 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 from ..program import PRELUDE_FILE, describe_error, run_source
-from ..test_code.library_functions import (
-    SOLUTION_FOLDERS,
-    called_names,
-    is_solution_module,
-    library_function,
-    library_names,
-    may_use_numpy,
-)
+from ..test_code import library_functions
+from ..test_code.library_functions import SOLUTION_FOLDERS, is_solution_module
 from ..test_code.statements import Plan, plan_units
 from ..test_code.test_run import FILE, Report, run_code, seed_randomness
 from ..wire.foreign_values import Value
@@ -64,7 +58,7 @@ def run_tests(payload: bytes) -> None:
         write_result({"bad_suite": describe_error(error)[:2]})
         return
     uses_numpy = "numpy" in request["code"] or "numpy" in request["prelude"] or "np." in request["code"]
-    uses_numpy = uses_numpy or request.get("numpy", False) or may_use_numpy(request["code"])
+    uses_numpy = uses_numpy or request.get("numpy", False) or library_functions.may_use_numpy(request["code"])
     session = Session(module.__dict__, request["codecs"], uses_numpy, ArgumentUse(plan.tree, FILE))
     report = Report(session, request["stop_first"])
     try:
@@ -88,7 +82,8 @@ def _run_against_solution(
     entry_point = request["entry_point"]
     names = SolutionNames(session, plan.tree, entry_point)
     namespace["__builtins__"] = names
-    SolutionFinder(names, session, entry_point).install()
+    # It is asked last, so that an installed module goes by its own name.
+    sys.meta_path.append(SolutionFinder(names, session, entry_point))
     candidate = None
     if entry_point:
         try:
@@ -115,7 +110,7 @@ class SolutionNames(dict[str, Value]):
         super().__init__(vars(builtins))
         self._session = session
         self._modules = _names_of_modules(tree)
-        self._library = library_names(tree, entry_point)
+        self._library = library_functions.library_names(tree, entry_point)
         for name in tested_builtins(tree, entry_point):
             self.pop(name, None)
 
@@ -132,7 +127,7 @@ class SolutionNames(dict[str, Value]):
                 return module
         if name in self._library:
             try:
-                self[name] = library_function(name)
+                self[name] = library_functions.library_function(name)
                 return self[name]
             except LookupError:
                 pass
@@ -175,7 +170,7 @@ def _may_be_imported(name: str, names: SolutionNames) -> bool:
 
 
 class SolutionFinder(MetaPathFinder, Loader):
-    """Finds the solution as a module. It is asked last, so that an installed module goes by its own name."""
+    """Finds the solution as a module."""
 
     def __init__(self, names: SolutionNames, session: Session, entry_point: str | None) -> None:
         self._names = names
@@ -197,16 +192,12 @@ class SolutionFinder(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Do nothing: the program runs in the other process."""
 
-    def install(self) -> None:
-        """Let `import` ask this finder after all others."""
-        sys.meta_path.append(self)
-
 
 def tested_builtins(tree: ast.Module, entry_point: str | None) -> set[str]:
     """Return the built-in names that stand for a function of the solution."""
     if entry_point is not None:
         return {entry_point} & vars(builtins).keys()
-    called = [set(called_names(node)) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    called = [set(library_functions.called_names(node)) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
     if not called or any(names - vars(builtins).keys() for names in called):
         return set()
     innermost = [_innermost_names(node) for node in ast.walk(tree) if isinstance(node, ast.Assert)]

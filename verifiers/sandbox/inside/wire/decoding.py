@@ -17,18 +17,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from .encoding import MAX_INT_BITS
-from .foreign_values import (
-    ARRAY_TYPES,
-    KNOWN_CODECS,
-    Array,
-    Codecs,
-    Instance,
-    Iterated,
-    Json,
-    Opaque,
-    Undecodable,
-    Value,
-)
+from .foreign_values import KNOWN_CODECS, Array, Codecs, Instance, Iterated, Json, Opaque, Undecodable, Value
 
 MAX_NESTED = 120
 """How deep containers may nest. Stops nesting that overflows the stack here."""
@@ -281,7 +270,7 @@ def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
     """Return numpy's array, or an `Array` in its place. Raises `Undecodable`."""
     dtype, shape, flat = data["dtype"], data["shape"], decoder.decode_items(data["v"], depth)
     longest = max(MAX_EMPTY, len(flat))
-    known = dtype in ARRAY_TYPES and len(shape) <= MAX_AXES
+    known = dtype in Array.DTYPES and len(shape) <= MAX_AXES
     if not known or not all(type(size) is int and 0 <= size <= longest for size in shape):
         raise Undecodable("an array of an unknown kind")
     if math.prod(shape) != len(flat) or math.prod(filter(None, shape)) > max(MAX_EMPTY, len(flat)):
@@ -296,7 +285,7 @@ def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
 def _decode_scalar(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
     """Return numpy's number, or a plain one in its place. Raises `Undecodable`."""
     item = decoder.decode_part(data["v"], depth + 1)
-    if data["dtype"] not in ARRAY_TYPES or type(item) not in (bool, int, float, complex, str):
+    if data["dtype"] not in Array.DTYPES or type(item) not in (bool, int, float, complex, str):
         raise Undecodable("a number of an unknown kind")
     numpy = decoder.numpy_module()
     return item if numpy is None else numpy.dtype(data["dtype"]).type(item)

@@ -18,18 +18,7 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from .foreign_values import (
-    ARRAY_TYPES,
-    KNOWN_CODECS,
-    Array,
-    Codecs,
-    Instance,
-    Iterated,
-    Json,
-    Opaque,
-    ResultTooLarge,
-    Value,
-)
+from .foreign_values import KNOWN_CODECS, Array, Codecs, Instance, Iterated, Json, Opaque, ResultTooLarge, Value
 
 MAX_DEPTH = 100
 """How deep containers may nest; deeper ones are opaque. Stops nesting that overflows the stack of a JSON reader."""
@@ -59,15 +48,9 @@ class Encoder:
     whether every mutable object gets an index in the order in which it is met, and is kept in `tracked`.
     """
 
-    def __init__(
-        self,
-        codecs: Codecs | None = None,
-        limit: int = MAX_ENCODED,
-        known: dict[int, int] | None = None,
-        track: bool = False,
-    ) -> None:
+    def __init__(self, codecs: Codecs | None = None, known: dict[int, int] | None = None, track: bool = False) -> None:
         self._codecs = {**KNOWN_CODECS, **codecs} if codecs else KNOWN_CODECS
-        self._left = limit
+        self._left = MAX_ENCODED
         self._known = {} if track else known
         self._track = track
         self.tracked: list[object] = []
@@ -233,13 +216,13 @@ class Encoder:
         return {"$": "dict", "v": self.encode_pairs(value.items(), depth)}
 
 
-def encode(value: object, codecs: Codecs | None = None, limit: int = MAX_ENCODED) -> Json:
+def encode(value: object, codecs: Codecs | None = None) -> Json:
     """Return what `to_json` can write. Raises `ResultTooLarge`; what has no form becomes opaque."""
     if value is None or type(value) is bool:
         return value
     if type(value) is int and -JSON_INT < value < JSON_INT:
         return value
-    return Encoder(codecs, limit).encode(value)
+    return Encoder(codecs).encode(value)
 
 
 def _is_encodable(text: str) -> bool:
@@ -330,7 +313,7 @@ def _encode_tuple_subclass(encoder: Encoder, value: tuple[object, ...], depth: i
 def _encode_numpy(encoder: Encoder, value: Value, numpy: Value, depth: int) -> Json:
     """Return the JSON of an array or a number of numpy."""
     name = "str" if value.dtype.kind == "U" else value.dtype.name
-    if name not in ARRAY_TYPES:
+    if name not in Array.DTYPES:
         return encoder.encode_foreign(value, depth)
     if isinstance(value, numpy.generic):
         return {"$": "scalar", "dtype": name, "v": encoder.encode_part(value.item(), depth + 1)}

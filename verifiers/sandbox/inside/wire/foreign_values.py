@@ -27,10 +27,6 @@ Codecs = Mapping[str, Sequence[str]]
 KNOWN_CODECS: Codecs = {"ListNode": ("val", "next"), "TreeNode": ("val", "left", "right")}
 """Classes that problem collections take for granted."""
 
-_SIZED = {"int": (8, 16, 32, 64), "uint": (8, 16, 32, 64), "float": (16, 32, 64), "complex": (64, 128)}
-ARRAY_TYPES = frozenset({"bool", "str", *(f"{kind}{bits}" for kind, sizes in _SIZED.items() for bits in sizes)})
-"""numpy's names for the items of arrays that cross the border. Those of objects, dates and records do not."""
-
 
 class Undecodable(ValueError):
     """The data is not what the encoder makes: forged, cut or too large."""
@@ -80,6 +76,12 @@ class Array:
     """An array of numpy's."""
 
     __slots__ = ("dtype", "elements", "shape")
+
+    DTYPES = frozenset(
+        "bool str int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64"
+        " complex128".split()
+    )
+    """numpy's names for the items of arrays that cross the border. Those of objects, dates and records do not."""
 
     def __init__(self, dtype: str, shape: tuple[int, ...], elements: Any) -> None:
         self.dtype = dtype
