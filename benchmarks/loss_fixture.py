@@ -30,12 +30,13 @@ from truegold.train.config.objective import Aggregation
 from truegold.train.objective.advantages import advantages, walder_rewards
 from truegold.train.objective.losses import cispo, gspo, gspo_token, kl_estimate, ppo_clip, topr
 from truegold.train.objective.weights import (
-    aggregate,
+    Totals,
     distillation_weights,
     engine_weights,
     entropy_threshold,
     off_policy_sequence_mask,
     shaped_imitation,
+    token_weights,
     top_entropy_mask,
 )
 from truegold.verifiers.answers.format import punishment
@@ -96,7 +97,7 @@ class Fixture:
         """Return the aggregated loss of that name."""
         stem, *numbers = _stem_and_numbers(name)
         values, kind = LOSSES[stem](self, numbers)
-        return aggregate(values, self.mask, kind, int(numbers[-1]) if kind == "constant" else None)
+        return self.aggregate(values, kind, int(numbers[-1]) if kind == "constant" else None)
 
     def compute_corrected_loss(self, name: str) -> Tensor:
         """Return PPO's loss with the correction of that name."""
@@ -104,7 +105,12 @@ class Fixture:
         kind = {"seq_tis": "sequence_tis", "seq_mis": "sequence_mask"}.get(stem, stem)
         low, high = (0.0, *numbers) if len(numbers) == 1 else numbers
         weights = engine_weights(self.old, self.rollout, self.mask, kind, high, low)  # type: ignore[arg-type]
-        return aggregate(ppo_clip(*self.policy, CLIP_LOW, CLIP_HIGH).loss * weights, self.mask, "token")
+        return self.aggregate(ppo_clip(*self.policy, CLIP_LOW, CLIP_HIGH).loss * weights, "token")
+
+    def aggregate(self, values: Tensor, kind: Aggregation, constant: int | None = None) -> Tensor:
+        """Return the token losses of the batch, which is in one piece, as a scalar."""
+        totals = Totals(float(self.mask.sum()), float((self.mask.sum(1) > 0).sum()))
+        return (values.where(self.mask > 0, 0) * token_weights(self.mask, kind, totals, constant)).sum()
 
     def compute_mask(self, name: str) -> Tensor:
         """Return the mask of that name."""

@@ -48,14 +48,22 @@ class Tally:
         self.tokens += attempt.tokens
 
 
-@dataclass(frozen=True)
+@dataclass
 class PlannedAttempt:
-    """An attempt to make."""
+    """An attempt to make, and what its round prepares for it."""
 
     hard: HardRow
     strategy: Strategy
     parent: Attempt | None
     """The failed attempt that it goes on from."""
+    feedback: str = ""
+    reflection: str | None = None
+    reflection_tokens: int = 0
+    context: str = ""
+    prompt: tuple[int, ...] = ()
+    """What is sampled from."""
+    values: dict[str, str] = field(default_factory=dict)
+    """What its templates are filled with."""
 
 
 @dataclass

@@ -81,11 +81,5 @@ class SynthConfig(VerdictConfig):
 
     def sampling_settings(self, temperature: float, max_tokens: int) -> dict[str, Any]:
         """Return the settings that decide a sample, as the profile has them."""
-        return {
-            "temperature": temperature,
-            "top_p": 1.0,
-            "max_tokens": max_tokens,
-            "seed": self.seed,
-            "logprobs": True,
-            "stop_loops": True,
-        }
+        settings = {"temperature": temperature, "top_p": 1.0, "max_tokens": max_tokens, "seed": self.seed}
+        return {**settings, "logprobs": True, "stop_loops": True}

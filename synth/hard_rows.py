@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import orjson
 
 from truegold.pipeline.profile.drawing import SampleRow
 from truegold.pipeline.rates.posterior import Beta
+from truegold.pipeline.tables.reasons import SuspicionRow
 from truegold.pipeline.tables.rows import ProfileRow, Row, RowKey, read_rows, read_table, row_key
 from truegold.pipeline.text.prose import language_of
 from truegold.synth.config import Language, SynthConfig
@@ -120,20 +121,13 @@ class HardRow:
         return sum(attempt.kept for attempt in self.attempts)
 
 
-class _Suspicion(TypedDict):
-    row_id: str
-    source: str
-    source_row: int
-    suspicion: float | None
-
-
 def read_hard_rows(inputs: Mapping[str, Path], config: SynthConfig) -> list[HardRow]:
     """Return the rows that lack positives, in the order of their tables: those of `hard`, and those of `selected` and
     `reserve` that never passed, with failed samples of the profile's `samples`."""
     profile = {row_key(summary): summary for summary in read_table(inputs["profile"], ProfileRow)}
     suspicion = {
         (record["row_id"], record["source"], record["source_row"]): record["suspicion"] or 0.0
-        for record in read_table(inputs["suspicion"], _Suspicion, list(_Suspicion.__annotations__))
+        for record in read_table(inputs["suspicion"], SuspicionRow, ["row_id", "source", "source_row", "suspicion"])
     }
     rows: dict[RowKey, HardRow] = {}
     for origin, row in _candidates(inputs, profile):

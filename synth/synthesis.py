@@ -40,21 +40,6 @@ from truegold.synth.records import weigh
 from truegold.synth.strategies import fill
 
 
-@dataclass
-class _Trial:
-    """An attempt of the round that is under way."""
-
-    action: PlannedAttempt
-    feedback: str = ""
-    reflection: str | None = None
-    reflection_tokens: int = 0
-    context: str = ""
-    prompt: tuple[int, ...] = ()
-    """What is sampled from."""
-    values: dict[str, str] = field(default_factory=dict)
-    """What its templates are filled with."""
-
-
 class Synthesis:
     """Attempts at rows, within a budget."""
 
@@ -75,9 +60,9 @@ class Synthesis:
     def run(self, progress: Progress) -> None:
         """Make all rounds; the attempts are with their rows then."""
         progress.start("synthesis", self._config.budget_tokens)
-        while actions := self.budget.choose(self._rows, self._impossible):
+        while round_attempts := self.budget.choose(self._rows, self._impossible):
             before = self.budget.spent
-            for hard, attempt in self._round(actions):
+            for hard, attempt in self._round(round_attempts):
                 hard.attempts.append(attempt)
                 self.budget.record(hard, attempt)
             positives = sum(hard.positives for hard in self._rows)
@@ -89,33 +74,34 @@ class Synthesis:
             self._bare[hard.index] = tuple(self._sampler.source.encoder.encode(hard.row["prompt"]))
         return self._bare[hard.index]
 
-    def _round(self, actions: Sequence[PlannedAttempt]) -> list[tuple[HardRow, Attempt]]:
-        trials = [self._prepare(action) for action in actions]
-        self._reflect([trial for trial in trials if trial.action.strategy.reflection])
-        possible = [trial for trial in trials if self._fill_context(trial)]
-        made: list[tuple[_Trial, Attempt]] = []
+    def _round(self, round_attempts: Sequence[PlannedAttempt]) -> list[tuple[HardRow, Attempt]]:
+        for planned in round_attempts:
+            self._prepare(planned)
+        self._reflect([planned for planned in round_attempts if planned.strategy.reflection])
+        possible = [planned for planned in round_attempts if self._fill_context(planned)]
+        made: list[tuple[PlannedAttempt, Attempt]] = []
         for hot in (False, True):
-            chosen = [trial for trial in possible if trial.action.strategy.hot is hot]
+            chosen = [planned for planned in possible if planned.strategy.hot is hot]
             temperature = self._config.hot_temperature if hot else self._config.temperature
             asks: list[Ask] = [
-                (trial.action.hard, trial.prompt, 0 if trial.context else FIRST_BARE_SAMPLE) for trial in chosen
+                (planned.hard, planned.prompt, 0 if planned.context else FIRST_BARE_SAMPLE) for planned in chosen
             ]
             answers = self._sampler.sample(asks, temperature, self._config.max_tokens, judged=True) if asks else []
-            for trial, answer in zip(chosen, answers, strict=True):
-                made.append((trial, self._as_attempt(trial, answer, temperature)))
-        right = [(trial, attempt) for trial, attempt in made if attempt.passed]
-        self._score([(trial, attempt) for trial, attempt in right if attempt.context])
-        for trial, attempt in right:
-            self._decide(trial.action.hard, attempt)
-        return [(trial.action.hard, attempt) for trial, attempt in made]
+            for planned, answer in zip(chosen, answers, strict=True):
+                made.append((planned, self._as_attempt(planned, answer, temperature)))
+        right = [(planned, attempt) for planned, attempt in made if attempt.passed]
+        self._score([(planned, attempt) for planned, attempt in right if attempt.context])
+        for planned, attempt in right:
+            self._decide(planned.hard, attempt)
+        return [(planned.hard, attempt) for planned, attempt in made]
 
-    def _prepare(self, action: PlannedAttempt) -> _Trial:
-        hard, parent = action.hard, action.parent
-        trial = _Trial(action)
-        trial.values = {"problem": hard.row["prompt"], "gold": hard.row["gold"] or "", "reflection": ""}
+    def _prepare(self, planned: PlannedAttempt) -> None:
+        """Set what an attempt's templates are filled with."""
+        hard, parent = planned.hard, planned.parent
+        planned.values = {"problem": hard.row["prompt"], "gold": hard.row["gold"] or "", "reflection": ""}
         if parent is not None:
             parent.uses += 1
-            trial.feedback = describe_verdict(
+            planned.feedback = describe_verdict(
                 parent.reason,
                 parent.extracted,
                 parent.evidence,
@@ -126,52 +112,49 @@ class Synthesis:
             shown = parent.completion.strip()[-self._config.attempt_chars :]
             if hard.is_program and parent.extracted:
                 shown = parent.extracted.strip()
-            trial.values |= {"attempt": shown, "feedback": trial.feedback}
-        return trial
+            planned.values |= {"attempt": shown, "feedback": planned.feedback}
 
-    def _reflect(self, trials: Sequence[_Trial]) -> None:
+    def _reflect(self, attempts: Sequence[PlannedAttempt]) -> None:
         """Have reflections written for attempts that begin with one."""
         asks: list[Ask] = []
         asking = []
-        for trial in trials:
-            hard = trial.action.hard
-            text = fill(trial.action.strategy.reflection[hard.language], trial.values)
+        for planned in attempts:
+            hard = planned.hard
+            text = fill(planned.strategy.reflection[hard.language], planned.values)
             prompt = tuple(self._reflector.source.encoder.encode(text))
             if self._reflector.has_room(prompt):
                 asks.append((hard, prompt, 0))
-                asking.append(trial)
+                asking.append(planned)
         if not asks:
             return
         answers = self._reflector.sample(asks, self._config.temperature, self._config.reflection_tokens, judged=False)
-        for trial, answer in zip(asking, answers, strict=True):
-            trial.reflection = answer.text.strip()
-            trial.reflection_tokens = len(answer.completion.token_ids)
-            trial.values["reflection"] = trial.reflection
+        for planned, answer in zip(asking, answers, strict=True):
+            planned.reflection = answer.text.strip()
+            planned.reflection_tokens = len(answer.completion.token_ids)
+            planned.values["reflection"] = planned.reflection
 
-    def _fill_context(self, trial: _Trial) -> bool:
+    def _fill_context(self, planned: PlannedAttempt) -> bool:
         """Set an attempt's prompt, and return whether it leaves the model room."""
-        action = trial.action
-        templates = action.strategy.answer
-        trial.context = fill(templates[action.hard.language], trial.values) if templates else ""
-        is_reflected = not action.strategy.reflection or trial.reflection is not None
-        prompt = self.bare_prompt(action.hard)
-        if trial.context:
-            prompt = tuple(self._sampler.source.encoder.encode(trial.context))
-        trial.prompt = prompt
+        templates = planned.strategy.answer
+        planned.context = fill(templates[planned.hard.language], planned.values) if templates else ""
+        is_reflected = not planned.strategy.reflection or planned.reflection is not None
+        prompt = self.bare_prompt(planned.hard)
+        if planned.context:
+            prompt = tuple(self._sampler.source.encoder.encode(planned.context))
+        planned.prompt = prompt
         if is_reflected and self._sampler.has_room(prompt):
             return True
-        self._impossible.setdefault(action.hard.index, set()).add(action.strategy.name)
+        self._impossible.setdefault(planned.hard.index, set()).add(planned.strategy.name)
         return False
 
-    def _as_attempt(self, trial: _Trial, answer: SampledAnswer, temperature: float) -> Attempt:
-        action, verdict = trial.action, answer.verdict
+    def _as_attempt(self, planned: PlannedAttempt, answer: SampledAnswer, temperature: float) -> Attempt:
+        verdict, hard, shown = answer.verdict, planned.hard, planned.strategy.placeholders
         assert verdict is not None
-        hard, shown = action.hard, action.strategy.placeholders
-        guidance = [text for text in (trial.feedback, trial.reflection) if text]
-        if action.strategy.uses_gold:
+        guidance = [text for text in (planned.feedback, planned.reflection) if text]
+        if planned.strategy.uses_gold:
             guidance.append(hard.row["gold"] or "")
         return Attempt(
-            strategy=action.strategy.name,
+            strategy=planned.strategy.name,
             completion=answer.text,
             token_ids=answer.completion.token_ids,
             is_cut=answer.completion.finish_reason != "stop",
@@ -180,14 +163,14 @@ class Synthesis:
             extracted=verdict["extracted"],
             evidence=orjson.loads(verdict["evidence"]),
             temperature=temperature,
-            parent=action.parent,
+            parent=planned.parent,
             ordinal=len(hard.attempts),
-            context=trial.context,
+            context=planned.context,
             guidance="\n".join(guidance),
-            reflection=trial.reflection,
-            feedback=trial.feedback if "feedback" in shown else None,
+            reflection=planned.reflection,
+            feedback=planned.feedback if "feedback" in shown else None,
             logprobs=answer.completion.logprobs,
-            tokens=len(answer.completion.token_ids) + trial.reflection_tokens,
+            tokens=len(answer.completion.token_ids) + planned.reflection_tokens,
         )
 
     def _decide(self, hard: HardRow, attempt: Attempt) -> None:
@@ -197,12 +180,7 @@ class Synthesis:
         parent = attempt.parent
         sources = Sources(hard.row["prompt"], attempt.guidance, parent.completion if parent is not None else "")
         report = check_output(
-            attempt.completion,
-            sources,
-            attempt.extracted,
-            weights,
-            self._config.guards,
-            is_program=hard.is_program,
+            attempt.completion, sources, attempt.extracted, weights, self._config.guards, is_program=hard.is_program
         )
         attempt.leaks = {**report.measures, "weights": [weights.token, weights.sequence, weights.geometric]}
         reasons = list(report.reasons)
@@ -212,17 +190,17 @@ class Synthesis:
         attempt.dropped = reasons[0] if reasons else None
         attempt.kept = not reasons
 
-    def _score(self, right: Sequence[tuple[_Trial, Attempt]]) -> None:
+    def _score(self, right: Sequence[tuple[PlannedAttempt, Attempt]]) -> None:
         """Find out how probable right attempts are behind the bare prompt, and with their context, at temperature 1."""
         if not right:
             return
         outputs = [attempt.token_ids for _, attempt in right]
-        bare = self._sampler.score([self.bare_prompt(trial.action.hard) for trial, _ in right], outputs)
+        bare = self._sampler.score([self.bare_prompt(planned.hard) for planned, _ in right], outputs)
         for (_, attempt), logprobs in zip(right, bare, strict=True):
             attempt.bare_logprobs, attempt.conditioned_logprobs = logprobs, attempt.logprobs
-        other_scale = [(trial, attempt) for trial, attempt in right if attempt.temperature != 1.0]
+        other_scale = [(planned, attempt) for planned, attempt in right if attempt.temperature != 1.0]
         conditioned = self._sampler.score(
-            [trial.prompt for trial, _ in other_scale], [attempt.token_ids for _, attempt in other_scale]
+            [planned.prompt for planned, _ in other_scale], [attempt.token_ids for _, attempt in other_scale]
         )
         for (_, attempt), logprobs in zip(other_scale, conditioned, strict=True):
             attempt.conditioned_logprobs = logprobs

@@ -61,7 +61,7 @@ def truegold_loss(settings: dict[str, Any]) -> float:
         return [values[i, :length] for i, length in enumerate(LENGTHS)]
 
     prepared = PreparedBatch(threshold, rows(OLD), rows(REFERENCE) if config.kl.weight else None)
-    loss = StepLoss(config, MAX_TOKENS, Totals.from_mask(MASK), ADVANTAGES, prepared)
+    loss = StepLoss(config, MAX_TOKENS, Totals(float(MASK.sum()), len(MASK)), ADVANTAGES, prepared)
     # Whatever stands on padding must not count.
     junk = torch.where(MASK > 0, CURRENT, 123.0)
     return float(loss(junk, ENTROPY, batch, list(range(len(LENGTHS))))[0])

@@ -18,7 +18,6 @@ from truegold.train.config.objective import Aggregation, Correction, CovarianceC
 from truegold.train.objective.losses import LOSSES, cispo, gspo, gspo_token, kl_estimate, kl_penalty, ppo_clip, topr
 from truegold.train.objective.weights import (
     Totals,
-    aggregate,
     choose_covariant,
     covariances,
     distillation_weights,
@@ -35,6 +34,13 @@ from truegold.train.objective.weights import (
 )
 
 ROOT = Path(__file__).parents[2]
+
+
+def aggregate(values: Tensor, mask: Tensor, kind: Aggregation, constant: int | None = None) -> Tensor:
+    """Return the token losses of a batch in one piece as a scalar."""
+    weights = token_weights(mask, kind, Totals(float(mask.sum()), len(mask)), constant)
+    return (values.where(mask > 0, 0) * weights).sum()
+
 
 MASK = torch.tensor([[1, 1, 1, 1], [1, 1, 0, 0], [1, 0, 0, 0]], dtype=torch.float64)
 ADVANTAGES = torch.tensor([1.5, -0.5, -2.0], dtype=torch.float64)
@@ -174,7 +180,7 @@ def test_ratios_beyond_all_bounds_stay_finite(name: str) -> None:
 def test_a_batch_cut_into_pieces_weighs_the_same(kind: str) -> None:
     values, _ = random_policies(1)
     whole = aggregate(values, MASK, kind, 9)  # type: ignore[arg-type]
-    totals = Totals.from_mask(MASK)
+    totals = Totals(float(MASK.sum()), len(MASK))
     parts = [
         (values[[row]] * token_weights(MASK[[row]], kind, totals, 9)).sum()  # type: ignore[arg-type]
         for row in range(3)

@@ -30,13 +30,7 @@ from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import AsynchronousConfig, GrpoConfig
 from truegold.train.grpo.feed import Draw, Feed
-from truegold.train.grpo.groups import (
-    CompletionScore,
-    CountMissing,
-    RequestedGroup,
-    SampledGroups,
-    StepCompletion,
-)
+from truegold.train.grpo.groups import CompletionScore, CountMissing, RequestedGroup, SampledGroups, StepCompletion
 from truegold.train.model.distributed import from_first_rank, rank, scattered, world_size
 from truegold.train.rollout.rollout import RolloutSampler
 from truegold.train.rollout.sampler_child import Usage
@@ -187,11 +181,6 @@ class Pipeline:
         assert self.config.asynchronous is not None
         return self.config.asynchronous
 
-    @property
-    def capacity(self) -> int:
-        """How many groups may be asked for and not taken."""
-        return self.settings.groups_ahead(self.config.steps, self.config.prompts_per_step)
-
     def begin(self) -> None:
         """Start to sample in the background."""
         self.sampler.start(self.sampling, in_flight=self.settings.in_flight)
@@ -199,7 +188,8 @@ class Pipeline:
 
     def fill(self) -> None:
         """Ask for as many groups as may be asked for."""
-        missing = self.capacity - len(self.asked) - len(self.ready)
+        ahead = self.settings.groups_ahead(self.config.steps, self.config.prompts_per_step)
+        missing = ahead - len(self.asked) - len(self.ready)
         if missing <= 0:
             return
         self.drawn.append(missing)

@@ -42,14 +42,7 @@ from truegold.train.model.segment import Segment
 from truegold.train.rollout.rollout import engine_deaths_reported
 from truegold.train.rollout.sampler_child import Usage
 from truegold.train.rollout.samplers import SamplerPool
-from truegold.train.turns.episodes import (
-    FAILURES,
-    Ending,
-    EnvironmentFaults,
-    Episode,
-    EpisodeRunner,
-    make_runner,
-)
+from truegold.train.turns.episodes import Ending, EnvironmentFaults, Episode, EpisodeRunner, make_runner
 from truegold.train.turns.template import TurnTemplate
 from truegold.verifiers import Reason, Verdict, compose
 
@@ -206,7 +199,7 @@ def make_dialogue_groups(plain: SampledGroups, turns: TurnsConfig, out_dir: Path
 
 
 MISTAKES = {Ending.DEADLINE: Reason.TIMEOUT, Ending.REPLY: Reason.LIMIT, Ending.ERROR: Reason.VERIFIER_ERROR}
-"""Why an episode that its environment has spoilt could not be judged."""
+"""Endings that are the environment's fault, and why such an episode could not be judged."""
 
 
 def score_episodes(
@@ -253,8 +246,7 @@ def _verdict(episode: Episode) -> Verdict:
     """Return the verdict that the end of an episode is."""
     ending = episode.ending
     evidence: dict[str, Any] = {"ending": str(ending), "turns": episode.turns}
-    if ending in FAILURES:
-        assert ending is not None
+    if ending in MISTAKES:
         return Verdict(None, MISTAKES[ending], None, {**evidence, "error": episode.error})
     if ending is not Ending.DONE or episode.score is None:
         return Verdict(0.0, Reason.NO_ANSWER, None, evidence)
@@ -310,8 +302,11 @@ def episode_metrics(
     dialogues = [episode.dialogue for episode in episodes if episode.dialogue is not None]
     breaks = Counter(reason for dialogue in dialogues for reason in dialogue.breaks)
     turns = sum(dialogue.turns for dialogue in dialogues)
+    # Of recorded environments: the steps that were answered as it was recorded.
+    steps = {name: sum(episode.step_counts.get(name, 0) for episode in episodes) for name in ("recorded", "missed")}
+    answered = sum(steps.values())
     return {
-        **_mock_metrics(episodes),
+        **({"mock_real_steps": steps["recorded"] / answered} if answered else {}),
         **{f"ending/{ending.value}": endings[ending] / count for ending in Ending},
         "turns": turns / count,
         "segments": sum(len(dialogue.segments) for dialogue in dialogues) / count,
@@ -321,12 +316,3 @@ def episode_metrics(
         "close_errors": float(faults.close_errors),
         "environment_wait": waited_share,
     }
-
-
-def _mock_metrics(episodes: Sequence[Episode]) -> dict[str, float]:
-    """Return the share of steps that recorded environments answered as it was recorded; nothing of other ones."""
-    steps: Counter[str] = Counter()
-    for episode in episodes:
-        steps.update(episode.step_counts)
-    answered = steps["recorded"] + steps["missed"]
-    return {"mock_real_steps": steps["recorded"] / answered} if answered else {}

@@ -65,14 +65,7 @@ class Feed:
     """The stream of rows, and where it is."""
 
     def __init__(
-        self,
-        rows: Sequence[Row],
-        reserve: Sequence[Row],
-        config: FeedConfig,
-        *,
-        group_size: int,
-        steps: int,
-        seed: int,
+        self, rows: Sequence[Row], reserve: Sequence[Row], config: FeedConfig, *, group_size: int, steps: int, seed: int
     ) -> None:
         """Begin at the first step. rows: not empty; steps: those of the whole training."""
         self._pool = [*rows, *reserve]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import tomllib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
@@ -42,7 +43,10 @@ def examine_log(path: Path) -> Iterator[str]:
         worst = diagnose(alarms)
         yield f"what went wrong: {worst.line()}"
         yield f"what to do: {worst.remedy}"
-        yield from _other_lines(alarms, worst)
+        for guard, count in Counter(alarm.guard for alarm in alarms).items():
+            if guard != worst.guard:
+                first_alarm = next(alarm for alarm in alarms if alarm.guard == guard)
+                yield f"  {first_alarm.line()} ({count} times)"
     elif stop is None:
         yield "no guard fires."
     moved = find_shifts(log.lines)[:SHOWN_SHIFTS]
@@ -71,16 +75,6 @@ def diagnose(alarms: list[Alarm]) -> Alarm:
     """Return the alarm that says what went wrong: the first that asks for more than a warning, else the first."""
     serious = [alarm for alarm in alarms if SEVERITY[alarm.action] > SEVERITY["warn"]]
     return (serious or alarms)[0]
-
-
-def _other_lines(alarms: list[Alarm], worst: Alarm) -> Iterator[str]:
-    """Yield a line for each other guard that fires, with its first step."""
-    by_guard: dict[str, list[Alarm]] = {}
-    for alarm in alarms:
-        by_guard.setdefault(alarm.guard, []).append(alarm)
-    for guard, its_alarms in by_guard.items():
-        if guard != worst.guard:
-            yield f"  {its_alarms[0].line()} ({len(its_alarms)} times)"
 
 
 ALARMS = "alarms.jsonl"

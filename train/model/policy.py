@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -198,12 +199,9 @@ class FrozenPolicy:
 
     def logprobs(self, segments: Sequence[Segment]) -> list[Tensor]:
         """Return log-probabilities as `TrainingEngine.logprobs` does; ranks need not call it together."""
+        layouts = [list(chain(*rows)) for rows in micro_batches(segments, self._max_tokens)]
         batches = (
-            (
-                [index for row in layout for index in row],
-                collate([[segments[index] for index in row] for row in layout], pad_id=0).to(self._device),
-            )
-            for layout in micro_batches(segments, self._max_tokens)
+            (layout, collate([[segments[index]] for index in layout], pad_id=0).to(self._device)) for layout in layouts
         )
         return [logprobs for logprobs, _ in measure(self._policy, segments, batches)]
 
@@ -334,9 +332,7 @@ TokenLogprobs = Callable[[LogitPath, Sequence[Sequence[int]]], Sequence[Tensor]]
 
 
 @torch.no_grad()
-def choose_path(
-    causal_lm: Any, logprobs: Callable[[LogitPath, Sequence[Sequence[int]]], Sequence[Tensor]]
-) -> LogitPath:
+def choose_path(causal_lm: Any, logprobs: TokenLogprobs) -> LogitPath:
     """Return the path whose log-probabilities are the model's own, on a few tokens.
 
     Raises SetupError, with the architecture's name, where none is.

@@ -22,6 +22,8 @@ PerToken = Float[Tensor, "batch seq"]
 """A number for each output token of a batch's completions, right-padded."""
 TokenMask = Bool[Tensor, "batch seq"]
 PerCompletion = Float[Tensor, " batch"]
+Advantages = PerCompletion | PerToken
+"""Of completions, or of their tokens."""
 CompletionMask = Bool[Tensor, " batch"]
 GroupIndex = Int[Tensor, " batch"]
 """Equal for the completions of a group."""

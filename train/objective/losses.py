@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from truegold.train.config.objective import KlEstimator
-from truegold.train.objective import PerCompletion, PerToken, TokenMask
+from truegold.train.objective import Advantages, PerToken, TokenMask
 
 MAX_LOG_RATIO = 20.0
 """Log-ratios are cut here before exp: 5e8 is clipped by every objective, and infinity times 0 would be NaN."""
@@ -36,7 +36,7 @@ class TokenLoss:
 def ppo_clip(
     current: PerToken,
     old: PerToken,
-    advantages: PerCompletion | PerToken,
+    advantages: Advantages,
     mask: PerToken,
     low: float = 0.2,
     high: float = 0.28,
@@ -51,12 +51,7 @@ def ppo_clip(
 
 
 def gspo(
-    current: PerToken,
-    old: PerToken,
-    advantages: PerCompletion | PerToken,
-    mask: PerToken,
-    low: float = 3e-4,
-    high: float = 4e-4,
+    current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, low: float = 3e-4, high: float = 4e-4
 ) -> TokenLoss:
     """Apply PPO's clip to the sequence ratio s = exp(mean over tokens of current - old), the same at every token.
 
@@ -67,12 +62,7 @@ def gspo(
 
 
 def gspo_token(
-    current: PerToken,
-    old: PerToken,
-    advantages: PerCompletion | PerToken,
-    mask: PerToken,
-    low: float = 3e-4,
-    high: float = 4e-4,
+    current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, low: float = 3e-4, high: float = 4e-4
 ) -> TokenLoss:
     """Return GSPO's loss with a gradient that reaches each token by itself: s_t = sg[s] exp(current - sg[current]).
 
@@ -83,9 +73,7 @@ def gspo_token(
     return _clipped(sequence * torch.exp(current - current.detach()), advantages, low, high)
 
 
-def cispo(
-    current: PerToken, old: PerToken, advantages: PerCompletion | PerToken, mask: PerToken, is_max: float = 5.0
-) -> TokenLoss:
+def cispo(current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, is_max: float = 5.0) -> TokenLoss:
     """Return -sg[min(rho, is_max)] A log p: every token keeps its gradient, with a bounded weight.
 
     CISPO, MiniMax-M1, arXiv 2506.13585. is_max is the ratio itself, not 1 + something; ScaleRL (arXiv
@@ -97,7 +85,7 @@ def cispo(
     return TokenLoss(loss, torch.zeros_like(over), over, ratio)
 
 
-def topr(current: PerToken, old: PerToken, advantages: PerCompletion | PerToken, mask: PerToken) -> TokenLoss:
+def topr(current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken) -> TokenLoss:
     """Return -A log p where A > 0, and -sg[clip(rho, 0, 1)] A log p where A < 0.
 
     What is unlikely already is pushed down no further. Tapered off-policy REINFORCE, arXiv 2503.14286, token by token
@@ -130,13 +118,11 @@ def _mean_log_ratio(current: PerToken, old: PerToken, mask: PerToken) -> Tensor:
     return log_ratio.sum(1, keepdim=True) / mask.sum(1, keepdim=True).clamp(min=1)
 
 
-def _per_token(advantages: PerCompletion | PerToken, like: PerToken) -> PerToken:
+def _per_token(advantages: Advantages, like: PerToken) -> PerToken:
     return (advantages.unsqueeze(1) if advantages.dim() == 1 else advantages).expand_as(like)
 
 
-def _clipped(
-    ratio: PerToken, advantages: PerCompletion | PerToken, low: float, high: float, dual: float | None = None
-) -> TokenLoss:
+def _clipped(ratio: PerToken, advantages: Advantages, low: float, high: float, dual: float | None = None) -> TokenLoss:
     advantage = _per_token(advantages, ratio)
     loss = -torch.minimum(ratio * advantage, ratio.clamp(1.0 - low, 1.0 + high) * advantage)
     too_low = (ratio < 1.0 - low) & (advantage < 0)

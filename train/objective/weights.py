@@ -31,12 +31,7 @@ FEW_LENGTHS = 8
 
 @torch.no_grad()
 def engine_weights(
-    old: PerToken,
-    rollout: PerToken,
-    mask: PerToken,
-    kind: Correction,
-    high: float,
-    low: float = 0.0,
+    old: PerToken, rollout: PerToken, mask: PerToken, kind: Correction, high: float, low: float = 0.0
 ) -> PerToken:
     """Return weights for what the sampling and the training engine disagree on, kappa = exp(old - rollout).
 
@@ -180,12 +175,6 @@ class Totals:
     sequences: float
     """Completions that have any token."""
 
-    @staticmethod
-    def from_mask(mask: PerToken) -> Totals:
-        """Return the totals of a batch in one piece."""
-        lengths = mask.sum(1)
-        return Totals(float(lengths.sum()), float((lengths > 0).sum()))
-
 
 def token_weights(
     mask: PerToken,
@@ -213,16 +202,6 @@ def token_weights(
     if not constant:
         raise ValueError("the aggregation `constant` needs its length")
     return mask / (constant * max(totals.sequences, 1.0))
-
-
-def aggregate(values: PerToken, mask: PerToken, kind: Aggregation, constant: int | None = None) -> Tensor:
-    """Aggregate the token losses of a batch in one piece to a scalar.
-
-    A training step goes through its batch in parts and weighs each by `token_weights`; this is for a batch in
-    one piece, as `benchmarks/loss_fixture.py` compares it with the reference values.
-    """
-    weights = token_weights(mask, kind, Totals.from_mask(mask), constant)
-    return (values.where(mask > 0, 0) * weights).sum()
 
 
 # Training on the bare prompt x what was sampled with more in the context, y ~ p(. | x, c). Three log-probabilities of

@@ -65,12 +65,7 @@ class RolloutSampler:
     """The version of the weights that the sampling engine has."""
 
     def sample(
-        self,
-        rows: Sequence[Row],
-        sampling: Sequence[SamplingParams],
-        step: int,
-        groups: Sequence[int],
-        size: int,
+        self, rows: Sequence[Row], sampling: Sequence[SamplingParams], step: int, groups: Sequence[int], size: int
     ) -> tuple[list[tuple[int, ...]], list[list[Completion]]]:
         """Return each row's prompt ids and its group of completions, by the row's sampling, in order.
 

@@ -49,7 +49,12 @@ class SamplerPool:
         """What holds the folder."""
         room = 0
         if rank() == 0:
-            self._folder, self._lock = _weights_folder(weights_dir)
+            if weights_dir is None:
+                self._folder, self._lock = claim_folder()
+            else:
+                self._folder = Path(weights_dir).resolve() / "samplers"
+                # What a training that was killed has left there.
+                shutil.rmtree(self._folder, ignore_errors=True)
             self.samplers = [Sampler(setup) for setup in setups]
             room = min(sampler.await_ready() for sampler in self.samplers)
         self.max_model_len: int = from_first_rank(room)
@@ -216,16 +221,6 @@ class SamplerPool:
             answers.append(None if call is None else sampler.answer())
             sampler.resume()
         return answers
-
-
-def _weights_folder(weights_dir: str | None) -> tuple[Path, int | None]:
-    """Return the folder that weights pass through, and what holds it."""
-    if weights_dir is None:
-        return claim_folder()
-    folder = Path(weights_dir).resolve() / "samplers"
-    # What a training that was killed has left there.
-    shutil.rmtree(folder, ignore_errors=True)
-    return folder, None
 
 
 def _mean(tensors: Sequence[Tensor]) -> Tensor:

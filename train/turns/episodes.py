@@ -51,10 +51,6 @@ class Ending(StrEnum):
     """Its environment answered at too great length."""
 
 
-FAILURES = frozenset({Ending.DEADLINE, Ending.ERROR, Ending.REPLY})
-"""Endings that are the environment's fault: such an episode is not judged."""
-
-
 @dataclass
 class Episode:
     """One episode, while it goes on and after it."""
@@ -140,7 +136,7 @@ class EpisodeRunner:
 
         for request, completion in self.engine.stream(take, sampling):
             played.take_up(request.sample, completion, version)
-        self.waited_share = played.waited_share
+        self.waited_share = played.clock.waited_share
         played.close()
         return episodes
 
@@ -209,7 +205,7 @@ class OpenEpisodes:
     def __init__(self, runner: EpisodeRunner) -> None:
         self._runner = runner
         self._calls = EnvironmentCalls(runner.config.deadline_s)
-        self._clock = _SamplerClock()
+        self.clock = _SamplerClock()
         self._open: dict[int, tuple[Episode, Sequence[object]]] = {}
         """Those that go on, with what decides their seeds."""
         self._ready: deque[int] = deque()
@@ -219,11 +215,6 @@ class OpenEpisodes:
     def __len__(self) -> int:
         """Return how many go on."""
         return len(self._open)
-
-    @property
-    def waited_share(self) -> float:
-        """The share of the time so far in which nothing was to be sampled."""
-        return self._clock.waited_share
 
     def open(self, key: int, episode: Episode, seeded_by: Sequence[object]) -> None:
         """Begin an episode."""
@@ -235,7 +226,7 @@ class OpenEpisodes:
         """Take up what environments have answered, and return at most so many turns that are sampled next; the `sample`
         of each is its episode's key."""
         # Where nothing is being sampled, the engine would look again only after a pause.
-        for answer in self._take_answers(0.0 if self._clock.in_flight or self._ready else POLL_S):
+        for answer in self._take_answers(0.0 if self.clock.in_flight or self._ready else POLL_S):
             if not isinstance(answer.key, int):
                 continue
             if self._runner.take_up(self._open[answer.key][0], answer):
@@ -243,7 +234,7 @@ class OpenEpisodes:
             else:
                 self._end(answer.key)
         if self._ready:
-            self._clock.end_waiting()
+            self.clock.end_waiting()
         requests: list[Request] = []
         while self._ready and len(requests) < count:
             key = self._ready.popleft()
@@ -252,12 +243,12 @@ class OpenEpisodes:
                 requests.append(request)
             else:
                 self._end(key)
-        self._clock.hand_out(len(requests))
+        self.clock.hand_out(len(requests))
         return requests
 
     def take_up(self, key: int, completion: Completion, version: int, stretches: Stretches = ()) -> None:
         """Take up a sampled turn and ask the environment what follows."""
-        self._clock.in_flight -= 1
+        self.clock.in_flight -= 1
         episode, _ = self._open[key]
         assert episode.dialogue is not None
         assert episode.environment is not None

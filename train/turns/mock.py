@@ -31,6 +31,7 @@ from truegold.train.turns.environment import (
     Environment,
     Message,
     Reply,
+    close_environment,
     read_answer,
     read_opening,
     read_tools,
@@ -109,9 +110,7 @@ class Recorder:
         try:
             self._write()
         finally:
-            close = getattr(self._environment, "close", None)
-            if close is not None:
-                await _value(close())
+            await _value(close_environment(self._environment))
 
     def _write(self) -> None:
         record, self._record = self._record, {}

@@ -12,8 +12,10 @@ from __future__ import annotations
 import json
 import math
 import re
+import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
@@ -23,6 +25,10 @@ from truegold.train.turns.template import THINK_END, THINK_START, TurnTemplate
 from truegold.verifiers import SetupError
 from truegold.verifiers.answers.format import KNOWN_PAIRS
 
+ADVICE: Mapping[str, str] = tomllib.loads(
+    files("truegold.train.turns").joinpath("template_advice.toml").read_text("utf-8")
+)
+"""What training has to respect, by what a template does."""
 STATED = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
 """What of generation_config.json tells how its makers sample."""
 POSITIONS = "max_position_embeddings"
@@ -85,25 +91,17 @@ class TemplateProfile:
     def advice(self) -> list[str]:
         """Return what training has to respect, a sentence each."""
         temperature = self.stated_sampling.get("temperature", 1.0)
-        sentences = {
-            "A dialogue without a system message is refused: set chat.system.": self.needs_system,
-            "Earlier thoughts are dropped from the prompt: every turn is a segment of its own, as train.turns has it; "
-            "a text with all thoughts in one sequence teaches contexts that never come.": self.keeps_thoughts is False,
-            "Thoughts are dropped at each tool call too, so that segments are as short as a call.": (
-                self.keeps_thoughts_in_tool_loops is False
-            ),
-            "Even a plain answer is written otherwise once a question follows: no turn extends another.": (
-                not self.keeps_turns
-            ),
-            "Completions begin within a thought: examples must not open it again.": self.opens_thought,
-            "Encode the template's text without special tokens; truegold does.": self.doubles_bos,
-            "No pair of think tags is a token each: a new pair has to be learned letter by letter.": (
-                self.think_tags is None
-            ),
-            f"It is sampled at temperature {temperature:g}; rollouts are at 1 all the same (train.sampling), and "
-            "evaluation as stated (train.evaluation).": temperature != 1.0,
+        conditions = {
+            "needs_system": self.needs_system,
+            "drops_thoughts": self.keeps_thoughts is False,
+            "drops_thoughts_in_tool_loops": self.keeps_thoughts_in_tool_loops is False,
+            "rewrites_turns": not self.keeps_turns,
+            "opens_thought": self.opens_thought,
+            "doubles_bos": self.doubles_bos,
+            "has_no_think_tags": self.think_tags is None,
+            "other_temperature": temperature != 1.0,
         }
-        return [sentence for sentence, applies in sentences.items() if applies]
+        return [ADVICE[name].format(temperature=temperature) for name, applies in conditions.items() if applies]
 
 
 def profile_template(template: TurnTemplate, model: Path) -> TemplateProfile:
