@@ -14,7 +14,7 @@ import math
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -65,22 +65,19 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
     model = inputs.get("model")
     source = sample_source(config.engine, config.chat, model)
     budget = TokenBudget(config, strategies)
-    with closing(RoundSampler(source, config.engine, config, model, folders, progress)) as sampler:
-        reflector = sampler
-        if config.reflector is not None:
-            asked = config.reflector
+    with ExitStack() as engines:
+        sampler = reflector = RoundSampler(source, config.engine, config, model, folders, progress)
+        engines.enter_context(closing(sampler))
+        if (asked := config.reflector) is not None:
             path = None if asked.model is None else Path(asked.model)
             other = sample_source(asked.engine, asked.chat, path)
             reflector = RoundSampler(other, asked.engine, config, path, folders, progress)
-        try:
-            synthesis = Synthesis(rows, config, sampler, reflector, budget)
-            synthesis.run(progress)
-            _bound_shares(rows, config)
-            progress.start("writing the tables")
-            _write_tables(rows, {strategy.name: strategy for strategy in strategies}, synthesis, out_dir)
-        finally:
-            if reflector is not sampler:
-                reflector.close()
+            engines.enter_context(closing(reflector))
+        synthesis = Synthesis(rows, config, sampler, reflector, budget)
+        synthesis.run(progress)
+        _bound_shares(rows, config)
+        progress.start("writing the tables")
+        _write_tables(rows, {strategy.name: strategy for strategy in strategies}, synthesis, out_dir)
         sampling = sampler.facts
     rescued = [hard for hard in rows if hard.origin == "hard" and hard.positives]
     selected = map(_selected_record, rescued)

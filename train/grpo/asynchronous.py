@@ -84,8 +84,7 @@ class AsynchronousGroups:
     def finish(self, entered: Collection[int], version: int, step: int) -> dict[str, float]:
         """Have it written down what came of the step's groups, and return what is measured of them."""
         measured = self.pipeline.finish(entered, version, step) if self.pipeline is not None else {}
-        metrics: dict[str, float] = from_first_rank(measured)
-        return {**self.answers.finish(entered, version, step), **metrics}
+        return {**self.answers.finish(entered, version, step), **from_first_rank(measured)}
 
     def evaluate(
         self, rows: Sequence[Row], positions: Sequence[int], samples: int, sampling: SamplingParams
@@ -106,8 +105,7 @@ class AsynchronousGroups:
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps."""
-        kept: dict[str, Any] = from_first_rank(self.pipeline.state() if self.pipeline is not None else {})
-        return kept
+        return from_first_rank(self.pipeline.state() if self.pipeline is not None else {})
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a checkpoint."""
@@ -122,7 +120,7 @@ class AsynchronousGroups:
 
     def _follow(self) -> None:
         """Draw from the feeds of other ranks what rank 0 has drawn from its own."""
-        drawn: list[int] = from_first_rank(self.pipeline.drawn if self.pipeline is not None else [])
+        drawn = from_first_rank(self.pipeline.drawn if self.pipeline is not None else [])
         if self.pipeline is not None:
             self.pipeline.drawn = []
             return
@@ -204,7 +202,10 @@ class Pipeline:
         while len(taken) < count:
             self._take_up(self.sampler.poll())
             self._drop_stale(version, step)
-            taken += self._choose(count - len(taken), version)
+            if self.settings.order == "fresh":
+                self.ready.sort(key=lambda group: (group.staleness(version), group.key))
+            missing = count - len(taken)
+            taken, self.ready = [*taken, *self.ready[:missing]], self.ready[missing:]
             self.fill()
             if len(taken) < count:
                 self._take_up(self.sampler.poll(None))
@@ -287,13 +288,6 @@ class Pipeline:
             group.done[index] = done
             if len(group.done) == size:
                 self.ready.append(self.asked.pop(key))
-
-    def _choose(self, count: int, version: int) -> list[RequestedGroup]:
-        """Take groups out of the buffer."""
-        if self.settings.order == "fresh":
-            self.ready.sort(key=lambda group: (group.staleness(version), group.key))
-        chosen, self.ready = self.ready[:count], self.ready[count:]
-        return chosen
 
     def _drop_stale(self, version: int, step: int) -> None:
         bound = min(self.settings.max_staleness, version - self.oldest_version)

@@ -425,8 +425,7 @@ class Canaries:
             each = min(CANARIES // 2, len(right), len(wrong))
             self.completions = right[:each] + wrong[:each]
             self.judgements = [_judgement(done.score) for done in self.completions]
-        share: float | None = from_first_rank(changed)
-        return share
+        return from_first_rank(changed)
 
 
 def _judgement(score: CompletionScore) -> Judgement:

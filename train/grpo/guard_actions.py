@@ -169,8 +169,7 @@ class Responder:
 
     def _observe(self, step: int, metrics: Metrics) -> None:
         self._observed |= set(metrics)
-        alarms: list[Alarm] = gathered(self.watch.observe(step, metrics))[0]
-        self._pending += alarms
+        self._pending += gathered(self.watch.observe(step, metrics))[0]
 
     def _escalate(self, action: Action) -> Action:
         """Return the action, or a harder one where it has been taken often enough."""

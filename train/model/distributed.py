@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import torch
 import torch.distributed as dist
@@ -28,6 +28,7 @@ from truegold.pipeline.running.isolation import free_port
 from truegold.train.config.models import OptimizerConfig
 from truegold.verifiers import SetupError
 
+Value = TypeVar("Value")
 Note = Callable[[str], None]
 """Takes a line for the user."""
 
@@ -106,7 +107,7 @@ def all_max(value: float) -> float:
     return _reduce([value], "MAX")[0]
 
 
-def gathered(value: Any) -> list[Any]:
+def gathered(value: Value) -> list[Value]:
     """Return every rank's value, by rank; it has to be picklable, and small."""
     if dist.get_world_size() == 1:
         return [value]
@@ -115,7 +116,7 @@ def gathered(value: Any) -> list[Any]:
     return values
 
 
-def from_first_rank(value: Any) -> Any:
+def from_first_rank(value: Value) -> Value:
     """Return rank 0's value on every rank; it has to be picklable."""
     if dist.get_world_size() == 1:
         return value
@@ -124,13 +125,14 @@ def from_first_rank(value: Any) -> Any:
     return values[0]
 
 
-def scattered(values: Sequence[Any]) -> Any:
+def scattered(values: Sequence[Value]) -> Value:
     """Return this rank's of rank 0's values, of which it has one for each rank; they have to be picklable."""
     if dist.get_world_size() == 1:
         return values[0]
     share: list[Any] = [None]
     dist.scatter_object_list(share, list(values) if dist.get_rank() == 0 else None, src=0)
-    return share[0]
+    own: Value = share[0]
+    return own
 
 
 def _reduce(values: Sequence[float], operation: str) -> list[float]:

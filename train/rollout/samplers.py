@@ -67,19 +67,17 @@ class SamplerPool:
         """Sample one completion for each prompt of this rank, in order; what runs in the background pauses."""
         check_room(prompts, self.max_model_len)
         local = list(zip(map(tuple, prompts), sampling, seeds, strict=True))
-        completions: list[Completion] = self._spread(
+        return self._spread(
             local, lambda asked: asked[0], lambda part: ("generate", *map(list, zip(*part, strict=True)))
         )
-        return completions
 
     def run(
         self, episodes: Sequence[Episode], sampling: SamplingParams, seeded_by: Sequence[object], version: int
     ) -> list[Episode]:
         """Bring this rank's episodes to their end, as `EpisodeRunner.run` does; the background pauses."""
-        played: list[Episode] = self._spread(
+        return self._spread(
             episodes, lambda episode: episode.group, lambda part: ("run", part, sampling, tuple(seeded_by), version)
         )
-        return played
 
     def update_weights(self, named_tensors: Iterator[tuple[str, Tensor]], version: int) -> None:
         """Send new weights; in the background they are loaded when it is their time, else before this returns."""
@@ -110,15 +108,12 @@ class SamplerPool:
     def head_logits(self, hidden: Tensor) -> Tensor | None:
         """Return the logits [N, V] of the output heads for hidden states [N, H], their mean where those differ."""
         logits = self._ask_all("head_logits", hidden.detach().cpu())
-        mean: Tensor | None = from_first_rank(_mean(logits) if logits and logits[0] is not None else None)
-        return mean
+        return from_first_rank(_mean(logits) if logits and logits[0] is not None else None)
 
     def vectors(self) -> dict[str, Tensor]:
         """Return the one-dimensional weights by their Hugging Face names, their mean where samplers differ."""
         vectors: list[Mapping[str, Tensor]] = self._ask_all("vectors")
-        means = {name: _mean([each[name] for each in vectors]) for name in (vectors[0] if vectors else ())}
-        shared: dict[str, Tensor] = from_first_rank(means)
-        return shared
+        return from_first_rank({name: _mean([each[name] for each in vectors]) for name in (vectors or [{}])[0]})
 
     def close(self) -> None:
         """End the samplers, and remove weights that they have not read."""
@@ -189,7 +184,7 @@ class SamplerPool:
         if not requests:
             return []
         if not self.samplers:
-            return list(scattered(()))
+            return scattered(())
         parts: list[list[int]] = [[] for _ in self.samplers]
         owners: dict[object, int] = {}
         for index, request in enumerate(requests):
@@ -200,8 +195,7 @@ class SamplerPool:
             for index, answer in zip(part, part_answers or (), strict=True):
                 in_order[index] = answer
         ends = list(accumulate(len(asked) for asked in by_rank))
-        answers = scattered([in_order[end - len(asked) : end] for end, asked in zip(ends, by_rank, strict=True)])
-        return list(answers)
+        return scattered([in_order[end - len(asked) : end] for end, asked in zip(ends, by_rank, strict=True)])
 
     def _ask_all(self, *call: Any) -> list[Any]:
         """Return every sampler's answer; none on other ranks than the first."""
