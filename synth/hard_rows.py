@@ -82,14 +82,8 @@ class Attempt:
 
     def chain(self) -> list[dict[str, Any]]:
         """Return it and what it goes on from, the first one first, as the records have it."""
-        link = {
-            "strategy": self.strategy,
-            "completion": self.completion,
-            "extracted": self.extracted,
-            "reason": self.reason,
-            "feedback": self.feedback,
-            "reflection": self.reflection,
-        }
+        columns = ("strategy", "completion", "extracted", "reason", "feedback", "reflection")
+        link = {name: getattr(self, name) for name in columns}
         return [*(self.parent.chain() if self.parent is not None else []), link]
 
 

@@ -9,8 +9,6 @@ from pydantic import AfterValidator, Field, model_validator
 
 from truegold.pipeline.config.base import StageConfig
 
-Credit = Literal["equal", "turn", "discounted"]
-
 RESERVED = frozenset(
     "add_generation_prompt chat_template continue_final_message conversation max_length messages padding "
     "return_assistant_tokens_mask return_dict return_tensors tokenize tokenizer_kwargs tools truncation".split()
@@ -80,7 +78,7 @@ class TurnsConfig(StageConfig):
     """Arguments of the chat template, such as `enable_thinking`."""
     reminder: ReminderConfig = ReminderConfig()
     """What each prompt repeats."""
-    credit: Credit = "equal"
+    credit: Literal["equal", "turn", "discounted"] = "equal"
     """Which turns the reward of an episode is for. equal: the advantage of the episode, for all of its tokens. turn:
     each turn earns its own score, the last one also the episode's. discounted: each turn earns its own score and what
     comes after it, times `discount` for each turn in between. The turns of one number are compared with each other."""

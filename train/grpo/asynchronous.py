@@ -239,14 +239,8 @@ class Pipeline:
         """Write down how groups have ended."""
         with (self.out_dir / LEDGER).open("a", encoding="utf-8") as ledger:
             for group in groups:
-                record = {
-                    "group": group.key,
-                    "id": group.row["id"],
-                    "event": event,
-                    "step": step,
-                    "staleness": group.staleness(version),
-                }
-                ledger.write(json.dumps(record) + "\n")
+                record = {"group": group.key, "id": group.row["id"], "event": event, "step": step}
+                ledger.write(json.dumps({**record, "staleness": group.staleness(version)}) + "\n")
 
     def state(self) -> dict[str, Any]:
         """Return what a checkpoint keeps: the groups that have not ended, in the order in which they were asked for."""

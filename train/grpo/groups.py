@@ -490,7 +490,12 @@ def write_completions(
 def _record(
     step: int, completion: StepCompletion, segment: Segment, terms: Sequence[Term], encoder: PromptEncoder
 ) -> dict[str, Any]:
-    row, correct = completion.row, completion.score.correct
+    row, score, correct = completion.row, completion.score, completion.score.correct
+    # {"length": {"score": 0.25, "reason": "partial", "added": -0.75}, ...}
+    term_scores = {
+        term.name: {"score": verdict.score, "reason": verdict.reason, "added": score.reward.parts[term.name]}
+        for term, verdict in zip(terms, score.verdicts, strict=True)
+    }
     return {
         "step": step,
         "id": row["id"],
@@ -509,16 +514,8 @@ def _record(
         "score": correct.score,
         "reason": str(correct.reason),
         "extracted": correct.extracted,
-        "reward": completion.score.reward.value,
-        "reward_terms": dump_json(_term_scores(completion.score, terms)),
+        "reward": score.reward.value,
+        "reward_terms": dump_json(term_scores),
         "advantage": completion.advantage,
         "trained": completion.trained,
-    }
-
-
-def _term_scores(score: CompletionScore, terms: Sequence[Term]) -> dict[str, Any]:
-    """Return what a completion's table keeps: {"length": {"score": 0.25, "reason": "partial", "added": -0.75}, ...}."""
-    return {
-        term.name: {"score": verdict.score, "reason": verdict.reason, "added": score.reward.parts[term.name]}
-        for term, verdict in zip(terms, score.verdicts, strict=True)
     }

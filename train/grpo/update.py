@@ -308,7 +308,9 @@ class StepLoss:
         if self.is_distilled is not None and self.is_distilled[indices].any():
             joined = self.is_distilled[indices].to(mask).unsqueeze(1)
             sampled = mask * (1 - joined)
-            token_loss, factors = self._distil(current, old, batch, advantages, joined, token_loss, factors)
+            if config.distilled.weight == "shaped":
+                token_loss = torch.where(joined > 0, objective.shaped_imitation(current, advantages), token_loss)
+            factors = torch.where(joined > 0, self._distilled_factors(old, batch), factors)
         if self.prepared.covariant is not None:
             covariant = _pad_rows(self.prepared.covariant, indices, detached)
             if config.covariance.kind == "clip":
@@ -344,27 +346,16 @@ class StepLoss:
             reported["teacher_gap"] = ((detached - teacher).nan_to_num() * sampled).sum()
         return loss, reported
 
-    def _distil(
-        self,
-        current: Tensor,
-        old: Tensor,
-        batch: SegmentBatch,
-        advantages: Tensor,
-        joined: Tensor,
-        token_loss: Tensor,
-        factors: Tensor,
-    ) -> tuple[Tensor, Tensor]:
-        """Return losses and factors with those of distilled segments, by their own weights, in place.
+    def _distilled_factors(self, old: Tensor, batch: SegmentBatch) -> Tensor:
+        """Return the factors of distilled segments, by their own weights.
 
         `old` is this engine's, on the bare prompt; the batch's rollout log-probabilities are the sampler's, with the
-        context. joined: [B, 1], 1 for distilled ones.
+        context.
         """
-        config = self.config.distilled
-        if config.weight == "shaped":
-            token_loss = torch.where(joined > 0, objective.shaped_imitation(current, advantages), token_loss)
-            return token_loss, torch.where(joined > 0, batch.mask, factors)
-        weights = objective.distillation_weights(old, batch.rollout_logprobs, batch.mask, config.weight, config.cap)
-        return token_loss, torch.where(joined > 0, weights * batch.mask, factors)
+        kind, cap = self.config.distilled.weight, self.config.distilled.cap
+        if kind == "shaped":
+            return batch.mask
+        return objective.distillation_weights(old, batch.rollout_logprobs, batch.mask, kind, cap) * batch.mask
 
     def _staleness_by_token(self, like: Tensor, indices: list[int]) -> Tensor:
         """Return by how many versions the weights that sampled each token are older than those in training, [B, T]."""

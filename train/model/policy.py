@@ -341,38 +341,27 @@ def choose_path(causal_lm: Any, logprobs: TokenLogprobs) -> LogitPath:
     was_training = causal_lm.training
     causal_lm.eval()
     try:
-        return _choose(causal_lm, logprobs)
+        vocabulary = causal_lm.get_input_embeddings().weight.shape[0]
+        generator = torch.Generator().manual_seed(0)
+        sequences = [torch.randint(vocabulary, (length,), generator=generator).tolist() for length in LENGTHS]
+        reference = [_own_logprobs(causal_lm, ids) for ids in sequences]
+        plain, full = PlainPath(causal_lm), OwnPath(causal_lm)
+        smallest = math.inf
+        paths: list[LogitPath] = [plain, full] if _agree_on_large_logits(plain, full, causal_lm) else [full]
+        for path in paths:
+            pairs = zip(logprobs(path, sequences), reference, strict=True)
+            distance = float(torch.cat([row.cpu() - reference_row for row, reference_row in pairs]).abs().mean())
+            if distance <= MAX_ERROR[causal_lm.dtype]:
+                return path
+            smallest = min(smallest, distance)
+        reason = f"log-probabilities from its hidden states are {smallest:.2g} nats from those of its own forward pass"
     except (RuntimeError, TypeError, AttributeError, KeyError, IndexError) as error:
         reason = f"its decoder and output head cannot be called apart ({str(error).strip().splitlines()[0]})"
-    except _Differ as error:
-        reason = f"log-probabilities from its hidden states are {error} from those of its own forward pass"
     finally:
         causal_lm.train(was_training)
     raise SetupError(
         f"{name} cannot be trained: {reason}.", "Take a model of another architecture, or report this one."
     )
-
-
-class _Differ(Exception):
-    """No path leads to the model's own log-probabilities; it says by how much."""
-
-
-def _choose(causal_lm: Any, logprobs: TokenLogprobs) -> LogitPath:
-    vocabulary = causal_lm.get_input_embeddings().weight.shape[0]
-    generator = torch.Generator().manual_seed(0)
-    sequences = [torch.randint(vocabulary, (length,), generator=generator).tolist() for length in LENGTHS]
-    reference = [_own_logprobs(causal_lm, ids) for ids in sequences]
-    plain, full = PlainPath(causal_lm), OwnPath(causal_lm)
-    smallest = math.inf
-    paths: list[LogitPath] = [plain, full] if _agree_on_large_logits(plain, full, causal_lm) else [full]
-    for path in paths:
-        measured = logprobs(path, sequences)
-        pairs = zip(measured, reference, strict=True)
-        error = float(torch.cat([row.cpu() - reference_row for row, reference_row in pairs]).abs().mean())
-        if error <= MAX_ERROR[causal_lm.dtype]:
-            return path
-        smallest = min(smallest, error)
-    raise _Differ(f"{smallest:.2g} nats")
 
 
 def decoder_of(causal_lm: Any) -> nn.Module:

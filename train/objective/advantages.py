@@ -26,27 +26,22 @@ CHEN_EPSILON = 1e-6
 class Groups:
     """Sums over groups of completions of one prompt, of the completions that could be judged."""
 
-    rewards: PerCompletion
-    """0 where unjudged."""
-    judged: CompletionMask
-    right: CompletionMask
-    """Judged, and right."""
-    index: GroupIndex
-    """The position of each completion's group among all groups."""
-    judged_count: PerGroup
-    """How many completions of each group were judged."""
-
     def __init__(self, rewards: PerCompletion, groups: GroupIndex, right: CompletionMask | None = None) -> None:
         """rewards: NaN where a completion could not be judged. groups: equal within a group. right: whether each is
         right; where left out, those with a reward above 1/2."""
         if rewards.shape != groups.shape or rewards.dim() != 1:
             raise ValueError(f"rewards {tuple(rewards.shape)} and groups {tuple(groups.shape)} must both be [B]")
-        self.judged = ~rewards.isnan()
-        self.rewards = torch.where(self.judged, rewards, 0)
-        self.right = (self.rewards > 0.5 if right is None else right) & self.judged
-        names, self.index = torch.unique(groups, return_inverse=True)
+        self.judged: CompletionMask = ~rewards.isnan()
+        self.rewards: PerCompletion = torch.where(self.judged, rewards, 0)
+        """0 where unjudged."""
+        self.right: CompletionMask = (self.rewards > 0.5 if right is None else right) & self.judged
+        """Judged, and right."""
+        names, index = torch.unique(groups, return_inverse=True)
+        self.index: GroupIndex = index
+        """The position of each completion's group among all groups."""
         self._count = len(names)
-        self.judged_count = self.sum(torch.ones_like(self.rewards))
+        self.judged_count: PerGroup = self.sum(torch.ones_like(self.rewards))
+        """How many completions of each group were judged."""
 
     def sum(self, values: PerCompletion) -> PerGroup:
         """Sum up each group's judged completions."""

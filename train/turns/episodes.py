@@ -283,8 +283,8 @@ class OpenEpisodes:
         answers = self._calls.take_answers(wait_s)
         self._runner.faults += EnvironmentFaults(self._calls.lost_threads - lost_threads)
         for answer in answers:
-            if isinstance(answer.key, _Closing) and answer.error is not None:
-                what = f"{answer.key.row['id']}: {answer.error}"
+            if isinstance(answer.key, tuple) and answer.error is not None:
+                what = f"{answer.key[0]}: {answer.error}"
                 self._runner.faults += EnvironmentFaults(close_errors=1, first_close_error=what)
         return answers
 
@@ -294,14 +294,8 @@ class OpenEpisodes:
         self._ended.append((key, episode))
         assert episode.environment is not None
         episode.step_counts = episode.environment.step_counts
-        self._calls.start(_Closing(episode.row), episode.environment.close)
-
-
-@dataclass(frozen=True, eq=False)
-class _Closing:
-    """The key of a call that closes the environment of a row's episode."""
-
-    row: Row
+        # The call has another key than those that the episode itself waited for.
+        self._calls.start((episode.row["id"], key), episode.environment.close)
 
 
 def make_runner(

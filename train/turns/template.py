@@ -189,7 +189,8 @@ def _split_calls(text: str) -> tuple[str, _Calls]:
     A start tag behind which there is no end tag begins no call, as where somebody speaks of it or was cut off.
     """
     start, end, read = _CALL_START, _CALL_END, _read_tagged_call
-    if _begins_earlier(text, _SECTION_START, _CALL_START):
+    section, call = text.find(_SECTION_START), text.find(_CALL_START)
+    if section >= 0 and (call < 0 or section < call):
         start, end, read = _SECTION_START, _SECTION_END, _read_section
     last_end = text.rfind(end)
     calls: _Calls = []
@@ -205,11 +206,6 @@ def _split_calls(text: str) -> tuple[str, _Calls]:
     if not calls:
         return text, []
     return "".join([*rest, text[position:]]).strip("\n"), calls
-
-
-def _begins_earlier(text: str, tag: str, other: str) -> bool:
-    position, other_position = text.find(tag), text.find(other)
-    return position >= 0 and (other_position < 0 or position < other_position)
 
 
 def _read_tagged_call(text: str, position: int) -> tuple[_Calls, int] | None:
