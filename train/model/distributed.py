@@ -131,8 +131,8 @@ def scattered(values: Sequence[Value]) -> Value:
         return values[0]
     share: list[Any] = [None]
     dist.scatter_object_list(share, list(values) if dist.get_rank() == 0 else None, src=0)
-    own: Value = share[0]
-    return own
+    scattered_value: Value = share[0]
+    return scattered_value
 
 
 def _reduce(values: Sequence[float], operation: str) -> list[float]:
