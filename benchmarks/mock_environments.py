@@ -61,7 +61,8 @@ def play(model: Path, recording: Path, episodes: int, *, is_recorded: bool) -> d
     from truegold.pipeline.config.engines import ChatConfig, VllmEngineConfig
     from truegold.pipeline.engines.base import SamplingParams
     from truegold.pipeline.engines.chat import load_encoder
-    from truegold.pipeline.engines.vllm_local import VllmEngine, release_cache
+    from truegold.pipeline.engines.cpu_memory import release_cache
+    from truegold.pipeline.engines.vllm_local import VllmEngine
     from truegold.train.config.turns import TurnsConfig
     from truegold.train.turns.episodes import Episode, EpisodeRunner
     from truegold.train.turns.mock import MockEnvironment

@@ -32,7 +32,7 @@ from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.profile import sample_store
 from truegold.pipeline.profile import stage as profile_stage
 from truegold.pipeline.profile.sample_store import prompt_key
-from truegold.pipeline.profile.schedule import decide
+from truegold.pipeline.profile.stopping_rule import decide
 from truegold.pipeline.rates.posterior import fit_prior
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.tables.rows import read_rows, write_rows

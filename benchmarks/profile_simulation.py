@@ -33,7 +33,8 @@ from typing import Any
 import numpy as np
 from publishing import publish, say
 
-from truegold.pipeline.profile.schedule import BOUNDS, PILOT_ROWS, PassRateBand, SampledRow, Schedule, decide
+from truegold.pipeline.profile.schedule import PILOT_ROWS, SampledRow, Schedule
+from truegold.pipeline.profile.stopping_rule import BOUNDS, PassRateBand, decide
 from truegold.pipeline.rates.posterior import Prior, expected_shares, fit_prior
 from truegold.verifiers import equivalent
 

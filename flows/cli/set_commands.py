@@ -72,10 +72,11 @@ def gate(
 ) -> None:
     """Check a data set as code is checked: exit code 8 where a check fails."""
     from truegold.pipeline.config.sources import Columns, FileSource
-    from truegold.pipeline.curation.gate import Check, GateOptions
+    from truegold.pipeline.curation.gate import GateOptions
     from truegold.pipeline.curation.gate import gate as run_gate
     from truegold.pipeline.curation.gate import junit as as_junit
     from truegold.pipeline.curation.gate import sarif as as_sarif
+    from truegold.pipeline.curation.gate_questions import Check
 
     columns = {"prompt": prompt_column, "gold": gold_column, "verifier": verifier_column}
 

@@ -21,14 +21,11 @@ card        a card is attached, and it states a licence
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from enum import StrEnum
 from itertools import tee
 from pathlib import Path
 from typing import Any
@@ -40,169 +37,25 @@ import yaml
 
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.config.stages import FlagConfig
+from truegold.pipeline.curation.gate_questions import (
+    Check,
+    Question,
+    Violation,
+    is_sampled,
+    questions_of,
+    why_nothing_is_tested,
+)
 from truegold.pipeline.decontaminate.matches import find_leaks_in_file
 from truegold.pipeline.export.convert import read_tables, rejects_of, tables_of
 from truegold.pipeline.flag import flag
 from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.records import describe_reasons
-from truegold.pipeline.sources.row_builder import MEASURES, needs_gold
 from truegold.pipeline.tables.ledger import FLAGS_FILE
-from truegold.pipeline.tables.rows import Row, count_rows, dump_json, read_rows, write_rows
+from truegold.pipeline.tables.rows import Row, count_rows, read_rows, write_rows
 from truegold.pipeline.text.shown_text import visible
-from truegold.verifiers import Item, Verdict, gold_response, judges_solutions, resolve, verify_batch
-from truegold.verifiers.audit.made_answers import gaming_cases
-from truegold.verifiers.audit.suites.strength import null_programs
-from truegold.verifiers.code.outcomes import BadSuite
-from truegold.verifiers.code.suite.reading import Asserts, Suite, read_suite
-from truegold.verifiers.gold import OTHER_GOLDS, all_golds
+from truegold.verifiers import Item, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S
-
-
-class Check(StrEnum):
-    """What a gate may fail on."""
-
-    description: str
-    """What a violation of it is, in a sentence."""
-
-    GOLD = "gold", "Gold does not earn the full score from its own verifier."
-    EMPTY = "empty", "An answer that says nothing is paid."
-    NULL = "null", "A program that solves nothing passes the tests."
-    SKIPPED = "skipped", "The tests test nothing."
-    HACK = "hack", "A response that is known to game verifiers is paid."
-    UNUSABLE = "unusable", "A record cannot become a row."
-    LEAK = "leak", "A row stands in an evaluation set."
-    FLAGS = "flags", "A rule would hold the row back for review."
-    CARD = "card", "There is no card, or none that states a licence."
-
-    def __new__(cls, name: str, description: str) -> Check:
-        check = str.__new__(cls, name)
-        check._value_, check.description = name, description
-        return check
-
-
-NOTHING = ("", "I do not know.", "\\boxed{}")
-"""Answers that say nothing."""
-NO_PROGRAM = ("", "```python\npass\n```")
-HACKING_PROGRAMS = ("exit", "equal", "success")
-"""Null programs whose names have one of these words attack the tests rather than solve nothing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """What one row, or the whole set, does that a check forbids."""
-
-    check: Check
-    row: int | None
-    """The row's number in its file; None for the whole set."""
-    source: str
-    message: str
-    """What is wrong, in a line."""
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A response whose verdict a check looks at."""
-
-    check: Check
-    name: str
-    """What the response is."""
-    item: Item
-
-    def violation(self, row: Row, verdict: Verdict) -> Violation | None:
-        """Return what the verdict says against the row; None where the check holds."""
-        if self.check is Check.GOLD:
-            if verdict.passed:
-                return None
-            outcome = "cannot be judged" if verdict.score is None else f"earns {verdict.score:g}"
-            detail = verdict.evidence.get("error") or verdict.reason
-            return Violation(self.check, row["source_row"], row["source"], f"{self.name} {outcome}: {detail}"[:300])
-        if not verdict.score:
-            return None
-        text = f"{self.name} earns {verdict.score:g} ({verdict.reason})"
-        return Violation(self.check, row["source_row"], row["source"], text[:300])
-
-
-def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
-    """Yield what is asked about a row; `hacks`: whether gaming responses are tried on it too."""
-    verifier = resolve(row["verifier"])
-    arguments: dict[str, Any] = orjson.loads(row["verifier_args"] or "{}")
-    alone = dump_json({name: value for name, value in arguments.items() if name != OTHER_GOLDS})
-    if judges_solutions(verifier):
-        if (perfect := gold_response(verifier, row["gold"], row["solution"])) is not None:
-            yield _ask(row, Check.GOLD, "the worked solution", perfect)
-        for text in NO_PROGRAM:
-            yield _ask(row, Check.EMPTY, "an empty program", text)
-        yield from _null_programs(row, arguments, hacks)
-        return
-    golds = all_golds(row["gold"], arguments)
-    for gold in golds:
-        if (response := gold_response(verifier, gold, row["solution"])) is not None:
-            yield Question(
-                Check.GOLD, f"gold {gold!r:.60}", Item(response, gold, row["verifier"], alone, row["prompt"])
-            )
-    if not golds and needs_gold(row["verifier"], arguments):
-        yield _ask(row, Check.GOLD, "no gold", "")
-    if row["verifier"] in MEASURES:
-        return
-    for text in NOTHING:
-        yield _ask(row, Check.EMPTY, f"the answer {text!r}", text)
-    for case in gaming_cases(golds[0], row["prompt"]) if hacks and golds else ():
-        # What says nothing at all was asked about already, and a longer text may quote the gold of a word problem.
-        if case.response.strip():
-            yield _ask(row, Check.HACK, f"{case.name} ({case.response[:60]!r})", case.response)
-
-
-def _null_programs(row: Row, arguments: Mapping[str, Any], hacks: bool) -> Iterator[Question]:
-    try:
-        suite = read_suite(arguments)
-    except BadSuite:
-        return
-    for program in null_programs(suite, row["prompt"]):
-        is_hack = any(word in program.name for word in HACKING_PROGRAMS)
-        if hacks or not is_hack:
-            check = Check.HACK if is_hack else Check.NULL
-            yield _ask(row, check, f"a program that does this: {program.name}", f"```python\n{program.source}\n```")
-
-
-def _ask(row: Row, check: Check, name: str, response: str) -> Question:
-    return Question(check, name, Item(response, row["gold"], row["verifier"], row["verifier_args"], row["prompt"]))
-
-
-def is_sampled(row: Row, share: float) -> bool:
-    """Return whether gaming responses are tried on a row: the same rows every time, by the hash of their ids."""
-    return int(hashlib.sha256(row["id"].encode()).hexdigest()[:8], 16) < share * 2**32
-
-
-def why_nothing_is_tested(row: Row) -> str | None:
-    """Return why the tests of a program test nothing, as far as their text shows; None where they test something."""
-    if not judges_solutions(resolve(row["verifier"])):
-        return None
-    try:
-        suite = read_suite(orjson.loads(row["verifier_args"] or "{}"))
-    except BadSuite as error:
-        return f"they judge nothing: {error}"[:300]
-    return _why_empty(suite)
-
-
-def _why_empty(suite: Suite) -> str | None:
-    code = getattr(suite.tests, "code", None)
-    if code is None or suite.language != "python":
-        return "there are no cases" if not getattr(suite.tests, "cases", (None,)) else None
-    try:
-        tree = ast.parse(code)
-    except SyntaxError:
-        return None
-    if isinstance(suite.tests, Asserts):
-        has_checks = any(isinstance(node, ast.Assert | ast.Raise | ast.With) for node in ast.walk(tree))
-        called = (ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
-        return None if has_checks or any("assert" in name.lower() for name in called) else "nothing is asserted"
-    has_tests = any(
-        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
-        for node in ast.walk(tree)
-    )
-    return None if has_tests else "there is no test method"
-
 
 HACKED_ROWS = 300
 """Gaming responses, some forty a row, are tried on about so many rows of a larger set."""

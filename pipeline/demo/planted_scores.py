@@ -17,7 +17,7 @@ from collections.abc import Mapping
 import orjson
 import polars as pl
 
-from truegold.pipeline.demo.problems import DECOY
+from truegold.pipeline.demo.planted_rows import DECOY
 from truegold.pipeline.running.stage_table import CURATION_ROW_STAGES
 from truegold.pipeline.tables.ledger import FLAGS_FILE, LEDGER_FILE
 from truegold.pipeline.tables.run_files import HELD_REASONS, SOURCE_KEY, Fields, RunFiles

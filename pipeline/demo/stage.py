@@ -23,21 +23,23 @@ from pathlib import Path
 import orjson
 
 from truegold.pipeline.config.sources import DemoSource
-from truegold.pipeline.demo.problems import (
+from truegold.pipeline.demo.planted_rows import (
     COPIES,
     FRESH,
-    PERSON_STORIES,
-    STORIES,
-    Pools,
     RawRow,
     ToldProblem,
     clean_row,
     conflicting_pair,
+    wrong_gold,
+)
+from truegold.pipeline.demo.problems import (
+    PERSON_STORIES,
+    STORIES,
+    Pools,
     make_pools,
     pick_telling,
     tell,
     wrong_by_a_little,
-    wrong_gold,
 )
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function

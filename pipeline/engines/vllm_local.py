@@ -3,23 +3,16 @@ between steps.
 
 The engine runs in this one process (`VLLM_ENABLE_V1_MULTIPROCESSING=0`), so that new weights are handed over as tensors
 and a killed run leaves no engine process behind. Stages that use it run isolated, because an engine gives its memory
-back only at exit.
-
-On CPU memory goes back to the system between rollouts: that of this process, and what vLLM's CPU build holds. `discard`
-and `trim` need Linux with glibc; elsewhere they do nothing. `release_cache` and `release_weights` are run inside a vLLM
-worker, by `collective_rpc`.
+back only at exit; on CPU some of it goes back between rollouts (`cpu_memory`).
 """
 
 from __future__ import annotations
 
-import ctypes
 import gc
-import mmap
 import os
-import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +27,11 @@ from truegold.pipeline.engines.base import (
     TakeRequests,
     check_room,
 )
+from truegold.pipeline.engines.cpu_memory import lazy_zeros, release_cache, release_weights, trim
 from truegold.verifiers import SetupError
 
 if TYPE_CHECKING:
     import torch
-    from torch import Tensor
 
 
 CPU_BATCHED_TOKENS = 8192
@@ -277,78 +270,3 @@ def _completion(request_output: Any) -> Completion:
     prompt_steps = (request_output.prompt_logprobs or ())[1:]
     prompt_logprobs = tuple(step[token].logprob for step, token in zip(prompt_steps, prompt, strict=bool(prompt_steps)))
     return Completion(token_ids, logprobs, FINISH_REASONS.get(output.finish_reason, "abort"), prompt_logprobs)
-
-
-LARGE = 2**20
-"""Tensors of so many bytes and more have their pages given back."""
-
-
-def discard(address: int, size: int) -> None:
-    """Give back the whole pages of [address, address + size), which read as zeros afterwards.
-
-    They must be anonymous memory that is no longer needed.
-    """
-    start = -(-address // mmap.PAGESIZE) * mmap.PAGESIZE
-    length = (address + size - start) // mmap.PAGESIZE * mmap.PAGESIZE
-    if sys.platform == "linux" and length > 0:
-        ctypes.CDLL(None).madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), mmap.MADV_DONTNEED)
-
-
-def trim() -> None:
-    """Give back what was freed and is still held for later allocations."""
-    release = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
-    if release is not None:
-        release(0)
-
-
-@contextmanager
-def lazy_zeros() -> Iterator[None]:
-    """Let torch make large buffers of zero bytes, as vLLM makes its key-value cache, of pages that come into being when
-    they are first used. `torch.zeros` writes every one of them, and loading would need the memory of the whole cache.
-    """
-    import torch
-
-    zeros = torch.zeros
-
-    def lazily(*shape: Any, dtype: Any = None, device: Any = None, **others: Any) -> Tensor:
-        is_buffer = len(shape) == 1 and isinstance(shape[0], int) and shape[0] >= LARGE and not others
-        if is_buffer and dtype is torch.int8 and torch.device(device or "cpu").type == "cpu":
-            pages = mmap.mmap(-1, shape[0], flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-            return torch.frombuffer(pages, dtype=torch.int8)
-        return zeros(*shape, dtype=dtype, device=device, **others)
-
-    torch.zeros = lazily
-    try:
-        yield
-    finally:
-        torch.zeros = zeros
-
-
-def release_cache(worker: Any) -> None:
-    """Empty the worker's key-value cache."""
-    _discard_tensors(worker.model_runner.kv_caches)
-
-
-def release_weights(worker: Any) -> None:
-    """Drop the worker's weights: `reload_weights` has to follow before anything is generated, and brings all back.
-
-    Linear layers hold theirs in the closure that multiplies by them, packed; what is left in tensors is written over in
-    place when it is reloaded.
-    """
-    model = worker.get_model()
-    for module in model.modules():
-        if hasattr(module, "cpu_linear"):
-            module.cpu_linear = _raise_asleep
-    _discard_tensors(model.parameters())
-
-
-def _discard_tensors(tensors: Iterable[Tensor]) -> None:
-    # Several tensors may share one storage, which is discarded once.
-    storages = {(storage.data_ptr(), storage.nbytes()) for storage in (tensor.untyped_storage() for tensor in tensors)}
-    for address, size in storages:
-        if size >= LARGE:
-            discard(address, size)
-
-
-def _raise_asleep(*_: Any) -> Any:
-    raise RuntimeError("The engine sleeps: it has no weights until update_weights.")

@@ -38,16 +38,9 @@ from truegold.pipeline.engines.base import (
     hand_out,
 )
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.engines.server_client import (
-    CompletionRequest,
-    Failure,
-    ProbeAnswer,
-    Server,
-    State,
-    Unsound,
-    find_largest_agreement,
-    make_probe,
-)
+from truegold.pipeline.engines.server_client import Server, State
+from truegold.pipeline.engines.server_replies import CompletionRequest, Failure, Unsound
+from truegold.pipeline.engines.weight_probes import ProbeAnswer, find_largest_agreement, make_probe
 from truegold.verifiers import SetupError
 
 LOOK_EVERY_S = 10.0

@@ -32,7 +32,8 @@ from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, ProfileSamples, SampleRow, SamplingCost
 from truegold.pipeline.profile.judging import load_judge
 from truegold.pipeline.profile.sample_store import RecordLog, SampleStore, sample_source, sampling_identity
-from truegold.pipeline.profile.schedule import PassRateBand, Schedule, decide
+from truegold.pipeline.profile.schedule import Schedule
+from truegold.pipeline.profile.stopping_rule import PassRateBand, decide
 from truegold.pipeline.rates.lengths import propose_max_tokens, right_tokens
 from truegold.pipeline.rates.posterior import PassRates, Prior, fit_prior
 from truegold.pipeline.running.progress import Progress, paced

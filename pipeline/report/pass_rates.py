@@ -1,25 +1,20 @@
-"""Pass rates of a run's problems before and after training, and the rewards that training will see.
+"""Pass rates of a run's problems before and after training.
 
 The mean is over problems; where they got different numbers of samples, over the means of their posteriors. Its
 interval is Wilson's at the effective number of samples: the samples of one problem resemble each other, so that eight
 of them say less than eight problems would (Kish's design effect).
 
-    gsm8k.jsonl   rows 900   ones .62   dead .06   saturated .21   informative .73     groups of 8 samples
-
-What to expect of a group of further samples is read from each problem's posterior (`rates.posterior`). A selection by
-observed pass rate is read with the prior of the rows that it was selected from: its pass rates go back towards the mean
-on the next samples. Samples that could not be judged carry no reward; their share stands beside.
+    Held-out problems   100 problems   800 samples   mean .41   95 % from .36 to .46   never 12   always 3
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import polars as pl
 
-from truegold.pipeline.rates.posterior import Prior, expected_shares, fit_prior
 from truegold.pipeline.tables.rows import KEY
 from truegold.pipeline.tables.run_files import RunFiles
 from truegold.verifiers.rates import Z_95, wilson_interval
@@ -140,132 +135,3 @@ def _bars(profile: pl.LazyFrame, steps: int) -> tuple[int, ...]:
     judged = profile.filter(rate.is_not_null()).select(bar_index)
     counts = dict(judged.group_by("bar").agg(pl.len()).collect(engine="streaming").iter_rows())
     return tuple(int(counts.get(bar, 0)) for bar in range(steps + 1))
-
-
-BY = ("source", "domain", "verifier")
-EVERYTHING = "all"
-MIN_ROWS = 50
-"""A group of fewer problems is read with the prior of all: two numbers cannot be learnt from ten."""
-
-
-@dataclass(frozen=True)
-class RewardRatio:
-    """The rewards to expect of one group of problems. Shares are None where nothing was judged."""
-
-    by: str
-    """What the problems have in common: `source`, `domain` or `verifier`; `all` for all problems."""
-    name: str
-    """Which source, domain or verifier."""
-    when: str
-    """`profiled`, before selection, or `selected`, after it."""
-    rows: int
-    judged_rows: int
-    """The rows with a judged sample."""
-    unjudged: float | None
-    """The share of all samples that could not be judged."""
-    ones: float | None
-    zeros: float | None
-    """The shares of judged rewards, which add up to 1."""
-    dead: float | None
-    saturated: float | None
-    informative: float | None
-    """The shares of training groups that are all wrong, all right or neither, which add up to 1."""
-    group_size: int
-    prior_a: float | None
-    prior_b: float | None
-    """The Beta distribution with the mean and variance of the pass rates that these problems are taken to have."""
-
-
-def measure_reward_ratios(
-    profile: pl.LazyFrame, rows: pl.LazyFrame, selected: pl.LazyFrame | None, group_size: int
-) -> list[RewardRatio]:
-    """Return the ratios of a profile's training rows: of all of them, then by each of BY, largest group first.
-
-    `rows` are the profiled rows, `selected` those that were chosen, None where nothing has been selected.
-    """
-    counts = profile.filter(pl.col("split") != "heldout").select(*KEY, "n", "judged", "passes")
-    table = counts.join(rows.select(*KEY, "domain", "verifier"), on=KEY)
-    if selected is not None:
-        chosen = selected.select(KEY).with_columns(selected=pl.lit(True))
-        table = table.join(chosen, on=KEY, how="left").with_columns(pl.col("selected").fill_null(False))
-    else:
-        table = table.with_columns(selected=pl.lit(False))
-    counted = table.group_by(*BY, "selected", "n", "judged", "passes").agg(pl.len().alias("rows"))
-    cells = counted.collect(engine="streaming")
-    if not cells.height:
-        return []
-    overall = fit_prior(_counts(cells))
-    ratios = list(_before_and_after(EVERYTHING, EVERYTHING, cells, overall, group_size, selected is not None))
-    for by in BY:
-        sizes = cells.group_by(by).agg(pl.col("rows").sum()).sort(["rows", by], descending=[True, False])
-        for name in sizes[by]:
-            group = cells.filter(pl.col(by) == name)
-            judged = group.filter(pl.col("judged") > 0)["rows"].sum()
-            prior = fit_prior(_counts(group)) if judged >= MIN_ROWS else overall
-            ratios += _before_and_after(by, name, group, prior, group_size, selected is not None)
-    return ratios
-
-
-def _counts(cells: pl.DataFrame) -> dict[tuple[int, int], int]:
-    judged = cells.filter(pl.col("judged") > 0).group_by("judged", "passes").agg(pl.col("rows").sum())
-    return {(n, c): rows for n, c, rows in judged.sort("judged", "passes").iter_rows()}
-
-
-def _before_and_after(
-    by: str, name: str, cells: pl.DataFrame, prior: Prior | None, group_size: int, was_selected: bool
-) -> Iterator[RewardRatio]:
-    yield _ratio(by, name, "profiled", cells, prior, group_size)
-    chosen = cells.filter(pl.col("selected"))
-    if was_selected:
-        yield _ratio(by, name, "selected", chosen, prior, group_size)
-
-
-def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, prior: Prior | None, group_size: int) -> RewardRatio:
-    counts = _counts(cells)
-    rows, judged_rows = int(cells["rows"].sum()), sum(counts.values())
-    samples = int((cells["rows"] * cells["n"]).sum())
-    judged = int((cells["rows"] * cells["judged"]).sum())
-    unjudged = (samples - judged) / samples if samples else None
-    if prior is None or not counts:
-        nothing = (None,) * 5
-        return RewardRatio(by, name, when, rows, judged_rows, unjudged, *nothing, group_size, None, None)
-    ones, dead, saturated = expected_shares(counts, prior, group_size)
-    informative = max(0.0, 1 - dead - saturated)
-    shares = (ones, 1 - ones, dead, saturated, informative)
-    alike = prior.after(0, 0)
-    return RewardRatio(by, name, when, rows, judged_rows, unjudged, *shares, group_size, alike.a, alike.b)
-
-
-GROUPS_SHOWN = 20
-"""The most sources, domains and verifiers that the page shows; the table has all of them."""
-
-
-@dataclass(frozen=True)
-class Rewards:
-    """The rewards to expect of groups of `group_size` samples."""
-
-    group_size: int
-    ratios: tuple[RewardRatio, ...]
-    shown: tuple[RewardRatio, ...]
-    """The rows of the page's table: all problems, then by source, domain and verifier where there are several."""
-
-
-def measure_rewards(files: RunFiles, group_size: int) -> Rewards | None:
-    """Return the rewards to expect, None where the run has no pass rates.
-
-    A run that has trained is read with its own group size.
-    """
-    profile, rows = files.table("profile", "profile.parquet"), files.table("profile", "rows.parquet")
-    if profile is None or rows is None:
-        return None
-    if "train" in files:
-        group_size = int(files.records["train"].get("config", {}).get("group_size", group_size))
-    ratios = measure_reward_ratios(profile, rows, files.table("select", "selected.parquet"), group_size)
-    return Rewards(group_size, tuple(ratios), tuple(_shown(ratios))) if ratios else None
-
-
-def _shown(ratios: list[RewardRatio]) -> Iterator[RewardRatio]:
-    for by in dict.fromkeys(ratio.by for ratio in ratios):
-        names = list(dict.fromkeys(ratio.name for ratio in ratios if ratio.by == by))
-        if by == EVERYTHING or len(names) > 1:
-            yield from (ratio for ratio in ratios if ratio.by == by and ratio.name in names[:GROUPS_SHOWN])

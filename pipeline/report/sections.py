@@ -35,14 +35,8 @@ from truegold.pipeline.report.filter_effects import (
     measure_filter_shifts,
 )
 from truegold.pipeline.report.page_rows import PageRows, gather_page_rows
-from truegold.pipeline.report.pass_rates import (
-    HELDOUT,
-    Distribution,
-    ProblemGroup,
-    Rewards,
-    measure_pass_rates,
-    measure_rewards,
-)
+from truegold.pipeline.report.pass_rates import HELDOUT, Distribution, ProblemGroup, measure_pass_rates
+from truegold.pipeline.report.reward_ratios import Rewards, measure_rewards
 from truegold.pipeline.report.training import Training, pack_completions, read_training
 from truegold.pipeline.running.stage import RECORD
 from truegold.pipeline.tables.ledger import LEDGER_FILE

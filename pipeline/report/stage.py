@@ -14,8 +14,8 @@ from pathlib import Path
 import orjson
 
 from truegold.pipeline.config.stages import ReportConfig
-from truegold.pipeline.report.pass_rates import RewardRatio
 from truegold.pipeline.report.render import render
+from truegold.pipeline.report.reward_ratios import RewardRatio
 from truegold.pipeline.report.sections import gather, summarise
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function

@@ -1,6 +1,6 @@
 r"""Stage `verify_gold`: every gold must be an answer that its own verifier can pay, and that its own solution gives.
 
-    gold "\\frac{1}{2}"                          the response "\\boxed{\\frac{1}{2}}" scores 1.0: no flag
+    gold "\frac{1}{2}"                           the response "\boxed{\frac{1}{2}}" scores 1.0: no flag
     gold "see picture"                           gold_unmatchable  {"why": "placeholder"}
     gold "Recall that proj ...", verifier math   gold_unmatchable  {"why": "prose"}
     gold "l99", solution "... #### 299"          solution_contradicts_gold  {"extracted": "299", "form": "hashes"}
@@ -12,25 +12,12 @@ Three questions are put to the row's verifier, each as a response that it judges
   so its solution is judged.
 - *Another answer.* Gold is equal to itself even where the verifier understands nothing of it. Where it cannot tell gold
   from an answer that is plainly another, no answer in other words can ever be paid: `gold_unmatchable`, `why`
-  "unreadable". Golds that are no answers are told by their words, unless a formula in them is accepted.
+  "unreadable". Golds that are no answers are told by their words (`gold_words`), unless a formula in them is accepted.
 - *The worked solution.* Where it commits to an answer (a box, "####", "the answer is ...") that scores 0:
   `solution_contradicts_gold`, with that answer as suggestion.
 
 Input: `rows`, which go on unchanged. A row of which no perfect response can be made, such as code without a solution,
 is counted as `skip:no_gold_response`.
-
-Golds that no right answer can ever match are told from gold and problem alone:
-
-    "How many moves are needed?"   gold "see picture"                                          placeholder
-    "How many moves are needed?"   gold "Tom"                                                  words
-    "Is the matrix invertible?"    gold "Yes, since its determinant is 3, and hence ..."       prose
-    "How many apples are left?"    gold "l99", "1S"                                            garbled
-    "How many apples are left?"    gold "2 8", "4,0"                                           several_numbers
-    "How many apples are left?"    gold "twelve or so??"                                       question
-    "Which day is it?"             gold "Tuesday", "the day before", "星期二"        None: right answers say so
-
-A gold equal to itself proves nothing: every sentence is. Names, choices, yes and no, and short phrases are words that
-a right answer does use; a sentence is not, because nobody would write it the same way.
 """
 
 from __future__ import annotations
@@ -52,7 +39,7 @@ from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.columns import boxed_spans
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, measured_flag
 from truegold.pipeline.tables.rows import Row, RowReference, TableWriter, count_rows, dump_json, read_rows
-from truegold.pipeline.text.gold_types import truth_of
+from truegold.pipeline.verify.gold_words import shorter_answers, unmatchable_because
 from truegold.verifiers import (
     ConfigError,
     Item,
@@ -64,113 +51,7 @@ from truegold.verifiers import (
     resolve,
     verify_batch,
 )
-from truegold.verifiers.extract import committed_answer
-from truegold.verifiers.gold import OTHER_GOLDS, is_placeholder, mistake_in_golds
-
-MAX_CHARS = 2_000
-"""The part of a gold that is read."""
-MAX_PHRASE_WORDS = 6
-"""A phrase of more words is not repeated word for word."""
-MAX_STATEMENT_CHARS = 200
-"""A longer gold is a solution rather than an answer."""
-MAX_STATEMENT_FORMULAS = 2
-MAX_PHRASE_HAN = 25
-"""The same in Chinese characters."""
-
-_FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\\begin\{(\w+)\}.*?\\end\{\1\}", re.DOTALL)
-_MARKUP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit|mbox)\s*|\\[A-Za-z]+|[{}$]")
-_WORD = re.compile(r"[A-Za-z][a-z'’]+")
-_HAN = re.compile(r"[一-鿿]")
-_PREDICATE = re.compile(
-    r"\b(?:is|are|was|were|be|been|has|have|had|does|do|did|can|cannot|will|would|must|should|may|let|means?|implies|gives?"
-    r"|follows?|exists?|shows?|equals?|becomes?|recall|since|because|therefore|thus|hence|suppose|assume|note|we|it|they|this"
-    r"|that|which|so|then|if)\b",
-    re.IGNORECASE,
-)
-_ARGUES = re.compile(r"因为|所以|因此|证明|由于|根据|故选|解[:：]|[。；].*[。；]", re.DOTALL)
-_DERIVES = re.compile(
-    r"\bwe\b|\bfirst\b|\bsince\b|\bthen\b|\bso\b|\b\w+ing\b[^.]{0,40},|<<|=[^=]*=[^=]*=", re.IGNORECASE
-)
-"""A step of a solution: what stands in it is not yet the answer."""
-_NO_VALUE = re.compile(
-    r"none|no\s+(?:real\s+)?solutions?|(?:no|zero|infinite(?:ly\s+many)?|countless|all|any)\b.*|undefined|does\s+not\s+exist|dne"
-    r"|cannot\s+be\s+.*|not\s+.*|impossible|insufficient.*|无数.*|无穷.*|无解|不能.*|一样.*|同样.*",
-    re.IGNORECASE,
-)
-_WHOLE_NUMBER_WORDS = re.compile(
-    r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty"
-    r"|seventy|eighty|ninety|hundred|thousand|million|dozen|half|third|quarter|once|twice|thrice|single|both)\b"
-    r"|[零一二两三四五六七八九十百千万亿半]",
-    re.IGNORECASE,
-)
-_COUNT_ASKED = re.compile(r"\bhow\s+(?:many|much|old|far|long|tall|fast|heavy)\b|多少|几(?!何)", re.IGNORECASE)
-_GARBLED = re.compile(r"-?\$?(?=[\d.,lIOoSBZ|]*\d)(?=[\d.,]*[lIOoSBZ|])[\d.,lIOoSBZ|]{2,12}")
-_SEVERAL_NUMBERS = re.compile(r"-?\d+\s+\d+|-?\d{1,3},\d{1,2}")
-_ASKS_SEVERAL = re.compile(
-    r"\b(?:and|both|each|they|are\s+(?:the|their)|respectively|list|pair|values|solutions)\b|、|和|各|分别",
-    re.IGNORECASE,
-)
-
-
-def shorter_answers(gold: str) -> list[str]:
-    """Return the formulas of a prose gold and the answer that it commits to: a right answer may be one of them."""
-    formulas = [match[0].strip("$ \n") for match in _FORMULA.finditer(gold)]
-    if len(gold) > MAX_STATEMENT_CHARS or len(formulas) > MAX_STATEMENT_FORMULAS or _DERIVES.search(gold):
-        return []
-    committed = committed_answer(gold)
-    answers = [*formulas[:1], *formulas[-1:], *([committed.text] if committed else [])]
-    return [answer for answer in dict.fromkeys(answers) if answer and not _is_prose(answer)]
-
-
-def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911, one for each fault
-    """Return what keeps every right answer from matching `gold`, or None."""
-    text = gold.strip()[:MAX_CHARS]
-    if is_placeholder(text):
-        return "placeholder"
-    if truth_of(text) is not None:
-        return None
-    if _is_prose(text):
-        return "prose"
-    if text.endswith(("?", "？")):
-        return "question"
-    if (letters := set(re.findall(r"[A-Za-z|]", text))) and _GARBLED.fullmatch(text) and not _names(problem, letters):
-        return "garbled"
-    if not _asks_one_count(problem):
-        return None
-    if _SEVERAL_NUMBERS.fullmatch(text):
-        return "several_numbers"
-    return "words" if _names_no_value(text) else None
-
-
-def _is_prose(text: str) -> bool:
-    """Whether a gold is sentences, which a right answer would put in other words."""
-    plain = _MARKUP.sub(" ", _FORMULA.sub(" ⟦⟧ ", text))
-    han = len(_HAN.findall(plain))
-    if han > MAX_PHRASE_HAN or (han > MAX_PHRASE_WORDS and _ARGUES.search(plain)):
-        return True
-    words = len(_WORD.findall(plain))
-    return words > MAX_PHRASE_WORDS or (words >= MAX_PHRASE_WORDS // 2 + 1 and bool(_PREDICATE.search(plain)))
-
-
-def _names(problem: str, letters: set[str]) -> bool:
-    """Whether the problem has one of the letters as a symbol, or as the unit of a number."""
-    return any(re.search(rf"(?<![A-Za-z]){re.escape(letter)}(?![a-z])", problem) for letter in letters)
-
-
-def _asks_one_count(problem: str) -> bool:
-    """Whether the last sentence of the problem asks for one amount."""
-    asked = re.split(r"(?<=[.?!。？！])\s*", problem.strip())
-    last = next((sentence for sentence in reversed(asked) if _COUNT_ASKED.search(sentence)), "")
-    return bool(last) and not _ASKS_SEVERAL.search(last)
-
-
-def _names_no_value(text: str) -> bool:
-    """Whether a gold is words without any amount in them."""
-    plain = _MARKUP.sub(" ", text).strip()
-    has_value = bool(re.search(r"\d|\\(?:pi|frac|sqrt|infty)|∞|π", text) or _WHOLE_NUMBER_WORDS.search(plain))
-    is_words = bool(re.fullmatch(r"(?:[A-Za-z][a-z'’-]{2,}\s*){1,6}[.]?|[一-鿿]{2,}", plain))
-    return is_words and not has_value and not _NO_VALUE.fullmatch(plain)
-
+from truegold.verifiers.gold import OTHER_GOLDS, mistake_in_golds
 
 ROWS_FILE = "rows.parquet"
 TEXT_CHARS = 500

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from truegold.pipeline.profile.schedule import FURTHER_SAMPLES, PassRateBand, allocate, decide
+from truegold.pipeline.profile.stopping_rule import FURTHER_SAMPLES, PassRateBand, allocate, decide
 from truegold.pipeline.rates.posterior import Beta, fit_prior
 
 PROBLEMS = 20_000

@@ -10,10 +10,8 @@ from collections import Counter
 import pytest
 
 from truegold.pipeline.config.sources import DemoSource
+from truegold.pipeline.demo.planted_rows import COPIES, DECOY, FRESH
 from truegold.pipeline.demo.problems import (
-    COPIES,
-    DECOY,
-    FRESH,
     LARGEST_VALUE,
     PEOPLE,
     STORIES,

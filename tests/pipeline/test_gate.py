@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from truegold.flows.cli.app import app
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.curation.gate import Check, Gated, GateOptions, gate, junit, sarif, why_nothing_is_tested
+from truegold.pipeline.curation.gate import Gated, GateOptions, gate, junit, sarif
+from truegold.pipeline.curation.gate_questions import Check, why_nothing_is_tested
 from truegold.pipeline.running.progress import NullProgress
 
 SUMS = [

@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from truegold.pipeline.engines.vllm_local import discard, lazy_zeros  # noqa: E402
+from truegold.pipeline.engines.cpu_memory import discard, lazy_zeros  # noqa: E402
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
 

@@ -7,7 +7,7 @@ import math
 import polars as pl
 import pytest
 
-from truegold.pipeline.report.pass_rates import measure_reward_ratios
+from truegold.pipeline.report.reward_ratios import measure_reward_ratios
 
 
 def tables(entries):

@@ -23,7 +23,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from truegold.pipeline.engines.vllm_local import trim
+from truegold.pipeline.engines.cpu_memory import trim
 from truegold.pipeline.running.disk import write_whole
 from truegold.train.config.models import LoraConfig, OptimizerConfig
 from truegold.train.model.distributed import (

@@ -1,0 +1,188 @@
+"""Makes the rows of the demo: clean ones, copies of them, and one kind of row for each defect.
+
+Most makers of defects take a fresh problem. `truncated` turns the row
+
+    {"question": "Tom has 12 apples. He buys 9 more. How many apples does Tom have now?", "answer": "21", ...}
+    into
+    {"question": "Tom has 12 apples. He buys 9 more. How many apples does", "answer": "21", ..., "planted": "truncated"}
+
+A maker of copies (`COPIES`) takes a clean row and returns a second one that repeats it. One kind of row, the decoy, has
+no defect. Only the report reads `planted`, to score the detectors (`planted_scores`); no detector does.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from truegold.pipeline.demo.problems import (
+    PERSON_STORIES,
+    STORY_TEXTS,
+    Problem,
+    Telling,
+    pick_telling,
+    tell,
+    tell_events,
+    wrong_by_a_little,
+)
+
+RawRow = dict[str, str | None]
+
+DECOY = "format_variant_gold"
+"""The kind of a right gold that is written otherwise. A detector that flags it is wrong."""
+
+
+@dataclass(frozen=True)
+class ToldProblem:
+    """A problem as it was told, so that it can be told again."""
+
+    problem: Problem
+    telling: Telling
+
+
+Maker = Callable[[ToldProblem, random.Random], RawRow]
+
+
+def clean_row(item: ToldProblem) -> RawRow:
+    """Return the row of a problem without a defect."""
+    return {
+        "question": tell(item.problem, item.telling),
+        "solution": item.problem.working(),
+        "answer": str(item.problem.answer),
+        "planted": None,
+    }
+
+
+def _plant(item: ToldProblem, kind: str, **changed: str) -> RawRow:
+    return {**clean_row(item), **changed, "planted": kind}
+
+
+# Copies of a clean row.
+
+
+def exact_duplicate(item: ToldProblem, rng: random.Random) -> RawRow:
+    """Repeat the row as it is."""
+    return _plant(item, "exact_duplicate")
+
+
+_FULL_WIDTH = str.maketrans("0123456789", "０１２３４５６７８９")
+
+
+def format_duplicate(item: ToldProblem, rng: random.Random) -> RawRow:
+    """Repeat the text with other spaces, letters or line ends."""
+    text = str(clean_row(item)["question"])
+    variant = rng.choice(
+        [
+            text.replace(". ", ".  ").replace("How", " How") + " \n",
+            f"Question: {text}",
+            text.translate(_FULL_WIDTH),
+            text.replace(". ", ".\r\n"),
+            text.replace(" ", " \u200b", 2),
+            text.upper(),
+        ]
+    )
+    return _plant(item, "format_duplicate", question=variant)
+
+
+def rephrased(item: ToldProblem, rng: random.Random) -> RawRow:
+    """Tell the same person, things and numbers in another story."""
+    others = [story for story in PERSON_STORIES if story is not item.telling.story]
+    telling = Telling(rng.choice(others), item.telling.person, item.telling.things)
+    return _plant(ToldProblem(item.problem, telling), "rephrased")
+
+
+COPIES: Mapping[str, Maker] = {maker.__name__: maker for maker in (exact_duplicate, format_duplicate, rephrased)}
+
+# Defects of a fresh problem.
+
+
+def wrong_gold(item: ToldProblem, rng: random.Random, *, solution_agrees: bool) -> RawRow:
+    """Give a wrong answer; the worked solution is right, or agrees with the answer."""
+    wrong = wrong_by_a_little(item.problem.answer, rng)
+    solution = item.problem.working(wrong if solution_agrees else None)
+    return _plant(item, "wrong_gold", answer=str(wrong), solution=solution)
+
+
+def conflicting_pair(item: ToldProblem, rng: random.Random) -> tuple[RawRow, RawRow]:
+    """Give the same prompt two answers, each with its solution; both are marked, as no rule can tell which is right."""
+    wrong = wrong_by_a_little(item.problem.answer, rng)
+    right = _plant(item, "conflicting_label")
+    return right, _plant(item, "conflicting_label", answer=str(wrong), solution=item.problem.working(wrong))
+
+
+def ambiguous(item: ToldProblem, rng: random.Random) -> RawRow:
+    """Ask for a share that is no whole number: is it 4, 4.5 or 5?"""
+    total, parts = rng.choice([(total, parts) for parts in (2, 4, 5) for total in range(5, 30) if total % parts])
+    person = item.telling.person
+    question = rng.choice(STORY_TEXTS["sharing"]).format(
+        name=person.name, He=person.pronoun.capitalize(), things=item.telling.things, total=total, parts=parts
+    )
+    answer = f"{total / parts:g}"
+    solution = f"{total}/{parts}={answer} \\boxed{{{answer}}}"
+    return _plant(item, "ambiguous", question=question[0].upper() + question[1:], answer=answer, solution=solution)
+
+
+def unanswerable(item: ToldProblem, rng: random.Random) -> RawRow:
+    """Leave out a number that the question needs."""
+    hidden_index = rng.randrange(len(item.problem.numbers))
+    vague = {hidden_index: rng.choice(("some", "a few", "several"))}
+    question = ". ".join(part[0].upper() + part[1:] for part in tell(item.problem, item.telling, vague).split(". "))
+    return _plant(item, "unanswerable", question=question)
+
+
+def truncated(item: ToldProblem, rng: random.Random) -> RawRow:
+    """Cut the question in the middle of a sentence, after its seventh word and before the last two."""
+    words = tell(item.problem, item.telling).split()
+    lengths = [length for length in range(7, len(words) - 2) if words[length - 1][-1] not in ".?"]
+    return _plant(item, "truncated", question=" ".join(words[: rng.choice(lengths)]))
+
+
+def multi_part(item: ToldProblem, rng: random.Random) -> RawRow:
+    """Ask a second question after the first."""
+    second_question = rng.choice(
+        (
+            "And how many were there at first?",
+            "How many would there be with 3 more?",
+            "How many are missing to make 40?",
+        )
+    )
+    return _plant(item, "multi_part", question=f"{tell(item.problem, item.telling)} {second_question}")
+
+
+def missing_figure(item: ToldProblem, rng: random.Random) -> RawRow:
+    """Leave the first number to a figure that is not there."""
+    telling = pick_telling(rng, PERSON_STORIES[:1])
+    question = rng.choice(STORY_TEXTS["figures"]).format(
+        name=telling.person.name,
+        He=telling.person.pronoun.capitalize(),
+        things=telling.things,
+        events=tell_events(item.problem, telling.story),
+    )
+    return _plant(item, "missing_figure", question=question)
+
+
+def proof(item: ToldProblem, rng: random.Random) -> RawRow:
+    """Ask for a proof instead of an answer."""
+    first, *rest = item.problem.numbers
+    terms = str(first) + "".join(f"{sign}{term}" for sign, term in zip(item.problem.operations, rest, strict=True))
+    parity = "odd" if item.problem.answer % 2 else "even"
+    claim = rng.choice((f"Prove that {terms} is {parity}.", f"Show that the value of {terms} is {parity}."))
+    return _plant(item, "proof", question=claim)
+
+
+def unparsable_gold(item: ToldProblem, rng: random.Random) -> RawRow:
+    """Give a gold that says no answer."""
+    golds = ("see solution", "twelve or so??", "N/A", "answers will vary", f"about {item.problem.answer} I think??")
+    return _plant(item, "unparsable_gold", answer=rng.choice(golds))
+
+
+def format_variant_gold(item: ToldProblem, rng: random.Random) -> RawRow:
+    """Write the right answer otherwise, which is no defect."""
+    right = item.problem.answer
+    answers = (f"{right}.0", f"{right} {item.telling.things}", f"${right}$", f"{right}.")
+    return _plant(item, DECOY, answer=rng.choice(answers))
+
+
+_DEFECTS = (ambiguous, unanswerable, truncated, multi_part, missing_figure, proof, unparsable_gold, format_variant_gold)
+FRESH: Mapping[str, Maker] = {maker.__name__: maker for maker in _DEFECTS}

@@ -1,0 +1,91 @@
+"""Gives memory back to the system where vLLM runs on CPU: this process's, and that of vLLM's CPU build.
+
+`discard` and `trim` need Linux with glibc; elsewhere they do nothing. `release_cache` and `release_weights` run inside
+a vLLM worker, through `collective_rpc`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+LARGE = 2**20
+"""Tensors of so many bytes and more have their pages given back."""
+
+
+def discard(address: int, size: int) -> None:
+    """Give back the whole pages of [address, address + size), which read as zeros afterwards.
+
+    They must be anonymous memory that is no longer needed.
+    """
+    start = -(-address // mmap.PAGESIZE) * mmap.PAGESIZE
+    length = (address + size - start) // mmap.PAGESIZE * mmap.PAGESIZE
+    if sys.platform == "linux" and length > 0:
+        ctypes.CDLL(None).madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), mmap.MADV_DONTNEED)
+
+
+def trim() -> None:
+    """Give back what was freed and is still held for later allocations."""
+    release = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if release is not None:
+        release(0)
+
+
+@contextmanager
+def lazy_zeros() -> Iterator[None]:
+    """Let torch make large buffers of zero bytes, as vLLM makes its key-value cache, of pages that come into being when
+    they are first used. `torch.zeros` writes every one of them, and loading would need the memory of the whole cache.
+    """
+    import torch
+
+    zeros = torch.zeros
+
+    def lazily(*shape: Any, dtype: Any = None, device: Any = None, **others: Any) -> Tensor:
+        is_buffer = len(shape) == 1 and isinstance(shape[0], int) and shape[0] >= LARGE and not others
+        if is_buffer and dtype is torch.int8 and torch.device(device or "cpu").type == "cpu":
+            pages = mmap.mmap(-1, shape[0], flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+            return torch.frombuffer(pages, dtype=torch.int8)
+        return zeros(*shape, dtype=dtype, device=device, **others)
+
+    torch.zeros = lazily
+    try:
+        yield
+    finally:
+        torch.zeros = zeros
+
+
+def release_cache(worker: Any) -> None:
+    """Empty the worker's key-value cache."""
+    _discard_tensors(worker.model_runner.kv_caches)
+
+
+def release_weights(worker: Any) -> None:
+    """Drop the worker's weights: `reload_weights` has to follow before anything is generated, and brings all back.
+
+    Linear layers hold theirs in the closure that multiplies by them, packed; what is left in tensors is written over in
+    place when it is reloaded.
+    """
+    model = worker.get_model()
+    for module in model.modules():
+        if hasattr(module, "cpu_linear"):
+            module.cpu_linear = _raise_asleep
+    _discard_tensors(model.parameters())
+
+
+def _discard_tensors(tensors: Iterable[Tensor]) -> None:
+    # Several tensors may share one storage, which is discarded once.
+    storages = {(storage.data_ptr(), storage.nbytes()) for storage in (tensor.untyped_storage() for tensor in tensors)}
+    for address, size in storages:
+        if size >= LARGE:
+            discard(address, size)
+
+
+def _raise_asleep(*_: Any) -> Any:
+    raise RuntimeError("The engine sleeps: it has no weights until update_weights.")

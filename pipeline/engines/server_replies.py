@@ -1,0 +1,235 @@
+"""Reads what a vLLM server replies, and says what is unsound in it.
+
+    {"model": "m", "choices": [{"token_ids": [9, 4], "text": "5", "finish_reason": "stop", ...}], ...}  ->  Completion
+    {"error": {"message": "CUDA error"}}    with status 200                                             ->  Unsound
+    {"model": "m", "choices": [{"token_ids": [9, 4], "text": "lorem ipsum", ...}]}                      ->  Unsound
+
+Every reply is checked, because nothing later would notice a wrong one: a completion whose tokens are not those of the
+model would be judged and trained on.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from typing import Any
+
+from truegold.pipeline.engines.base import FINISH_REASONS, Completion
+from truegold.pipeline.engines.chat import PromptEncoder
+
+LIKE_ENOUGH = 0.8
+"""The server decodes token by token and the tokenizer all at once, which can differ where bytes are no valid text.
+Texts are compared without white space, and taken for the same where so much of their beginnings is."""
+COMPARED_CHARS = 1000
+QUOTED_CHARS = 200
+"""So much of a reply is quoted: a server may write megabytes where a word belongs."""
+
+LOWEST_LOGPROB, HIGHEST_LOGPROB = -3.4e38, 1e-3
+"""The lowest that 32 bits hold, and the most that rounding may add to 0."""
+
+GIVEN_UP = ("abort", "error")
+"""Finish reasons of requests that the server did not finish; another try may."""
+
+
+class Unsound(Exception):
+    """A reply after which a server is not used any more; the message says what is wrong with it."""
+
+
+class Failure(Exception):
+    """A request that failed, and may succeed later or elsewhere."""
+
+    def __init__(self, reason: str, *, overload: bool = False) -> None:
+        super().__init__(reason)
+        self.overload = overload
+        """Whether the server was asked too much."""
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """A completion that a server is asked for."""
+
+    prompt: tuple[int, ...]
+    max_tokens: int
+    logprobs: bool
+    prompt_logprobs: bool = False
+    """Whether the server has to give those of the prompt's tokens."""
+    stop_token_ids: tuple[int, ...] = ()
+    """The tokens that it is asked to end at."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The other settings of the request, by vLLM's names."""
+    model: str = ""
+    """The model's name on the server that is asked."""
+
+    def body(self) -> dict[str, Any]:
+        """Return what is sent."""
+        return {
+            "model": self.model,
+            "prompt": list(self.prompt),
+            "max_tokens": self.max_tokens,
+            "stop_token_ids": list(self.stop_token_ids),
+            **self.settings,
+            "logprobs": 0 if self.logprobs else None,
+            **({"prompt_logprobs": 0} if self.prompt_logprobs else {}),
+            "return_token_ids": True,
+        }
+
+
+def read_reply(
+    content: bytes, request: CompletionRequest, encoder: PromptEncoder | None
+) -> tuple[Completion, dict[str, Any]]:
+    """Return the completion and the choice that it was read from.
+
+    Without an encoder it is not checked whether the model has such tokens, and whether they are those of the text.
+    """
+    reply = read_json(content)
+    choice = _only_choice(reply, request.model)
+    if choice.get("finish_reason") in GIVEN_UP:
+        raise Failure(f"the request ended with {choice['finish_reason']}")
+    token_ids = _token_ids(choice, encoder)
+    _check_prompt(reply, choice, request)
+    _check_end(reply, choice, token_ids, request.max_tokens)
+    if encoder is not None:
+        _check_text(choice.get("text"), token_ids, encoder)
+        if choice["finish_reason"] == "stop" and request.stop_token_ids:
+            _check_last(choice, token_ids[-1], request.stop_token_ids, encoder)
+    logprobs = _logprobs(choice, len(token_ids)) if request.logprobs else ()
+    prompt_logprobs: tuple[float, ...] = ()
+    if request.prompt_logprobs:
+        prompt_logprobs = read_prompt_logprobs(choice.get("prompt_logprobs"), request.prompt)
+        if len(prompt_logprobs) != len(request.prompt) - 1:
+            raise Unsound("its reply has no log-probabilities of the prompt")
+    return Completion(token_ids, logprobs, FINISH_REASONS[choice["finish_reason"]], prompt_logprobs), choice
+
+
+def read_json(content: bytes) -> dict[str, Any]:
+    """Return the object that the reply is."""
+    try:
+        reply = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise Unsound(f"its reply is no JSON: {content[:80]!r}") from error
+    if not isinstance(reply, dict):
+        raise Unsound(f"its reply is no object: {content[:80]!r}")
+    if reply.get("error") is not None or reply.get("object") == "error":
+        raise Unsound(f"it reports an error as a success: {json.dumps(reply.get('error', reply))[:200]}")
+    return reply
+
+
+def _only_choice(reply: dict[str, Any], model: str) -> dict[str, Any]:
+    if reply.get("model") != model:
+        raise Unsound(f"it answers as the model {quoted(reply.get('model'))}, not {model!r}")
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
+        raise Unsound("its reply has not one choice")
+    return choices[0]
+
+
+def _token_ids(choice: dict[str, Any], encoder: PromptEncoder | None) -> tuple[int, ...]:
+    token_ids = choice.get("token_ids")
+    if token_ids is None:
+        raise Unsound("its reply has no token ids: truegold needs vLLM 0.11 or newer there")
+    if not isinstance(token_ids, list) or not token_ids or any(type(token) is not int for token in token_ids):
+        raise Unsound("the token ids of its reply are no list of integers")
+    vocabulary = encoder.vocabulary if encoder is not None else math.inf
+    outside = [token for token in token_ids if not 0 <= token < vocabulary]
+    if outside:
+        raise Unsound(f"it returns the token id {outside[0]}; the model has {vocabulary}")
+    return tuple(token_ids)
+
+
+def _check_prompt(reply: dict[str, Any], choice: dict[str, Any], request: CompletionRequest) -> None:
+    """Raise where the server has answered another prompt, or does not say which."""
+    prompt = choice.get("prompt_token_ids", reply.get("prompt_token_ids"))
+    tokens = _usage(reply, "prompt_tokens")
+    if prompt is None and tokens is None:
+        raise Unsound("its reply has neither prompt_token_ids nor usage")
+    if prompt is not None and prompt != list(request.prompt):
+        raise Unsound("it has answered another prompt than it was sent")
+    if tokens is not None and tokens != len(request.prompt):
+        raise Unsound(f"it has read {tokens} tokens of a prompt that has {len(request.prompt)}")
+
+
+def _check_end(reply: dict[str, Any], choice: dict[str, Any], token_ids: Sequence[int], max_tokens: int) -> None:
+    """Raise where a completion is longer than asked for, or was cut shorter."""
+    reason, tokens = choice.get("finish_reason"), _usage(reply, "completion_tokens")
+    if not isinstance(reason, str) or reason not in FINISH_REASONS:
+        raise Unsound(f"its reply ends for the reason {quoted(reason)}")
+    if len(token_ids) > max_tokens or (reason == "length" and len(token_ids) < max_tokens):
+        raise Unsound(
+            f"its reply ends for the reason {reason!r} after {len(token_ids)} tokens; asked were {max_tokens}"
+        )
+    if tokens is not None and tokens != len(token_ids):
+        raise Unsound(f"it counts {tokens} tokens and returns {len(token_ids)}")
+
+
+def _check_last(choice: dict[str, Any], token: int, stop_token_ids: Sequence[int], encoder: PromptEncoder) -> None:
+    """Raise where a completion that is said to have ended by itself ends with a word: it was cut off."""
+    # The server's settings may name further ends of a text, which it then gives as the reason; and the model's own end
+    # may be another than those that were asked for. No text is decoded of that.
+    is_named = type(choice.get("stop_reason")) is int and choice["stop_reason"] == token
+    if token not in stop_token_ids and not is_named and encoder.decode((token,)):
+        raise Unsound(f"it says that its completion has ended by itself, after the token {encoder.decode((token,))!r}")
+
+
+def quoted(value: object) -> str:
+    """Return what a server wrote as it may stand in a message and in a report."""
+    return repr(value)[:QUOTED_CHARS]
+
+
+def _usage(reply: dict[str, Any], name: str) -> int | None:
+    usage = reply.get("usage")
+    count = usage.get(name) if isinstance(usage, dict) else None
+    if count is not None and type(count) is not int:
+        raise Unsound(f"its usage has {quoted(count)} for {name}")
+    return count
+
+
+def _check_text(text: object, token_ids: Sequence[int], encoder: PromptEncoder) -> None:
+    if not isinstance(text, str):
+        raise Unsound("its reply has no text")
+    received = _bare(text)
+    # The token that ended the completion is left out of the server's text, even where it is no special one.
+    decoded = [_bare(encoder.decode(ids)) for ids in (token_ids, token_ids[:-1])]
+    if received not in decoded:
+        start, other = received[:COMPARED_CHARS], decoded[0][:COMPARED_CHARS]
+        if SequenceMatcher(None, start, other, autojunk=False).ratio() < LIKE_ENOUGH:
+            raise Unsound(f"its token ids do not decode to its text: {decoded[0][:40]!r}, {text[:40]!r}")
+
+
+def _bare(text: str) -> str:
+    """Return a text without white space and without what stands for bytes that are none."""
+    return "".join(text.replace("\ufffd", "").split())
+
+
+def _logprobs(choice: dict[str, Any], count: int) -> tuple[float, ...]:
+    entry = choice.get("logprobs")
+    logprobs = entry.get("token_logprobs") if isinstance(entry, dict) else None
+    if not isinstance(logprobs, list) or len(logprobs) != count:
+        raise Unsound("its reply has not one log-probability for each token")
+    if not all(is_logprob(value) for value in logprobs):
+        raise Unsound("its reply has log-probabilities that are none")
+    return tuple(float(value) for value in logprobs)
+
+
+def read_prompt_logprobs(values: Any, prompt: Sequence[int]) -> tuple[float, ...]:
+    """Return the log-probability of each token of the prompt but the first; none where the server gives none."""
+    if values is None:
+        return ()
+    if not isinstance(values, list) or len(values) != len(prompt):
+        raise Unsound("its log-probabilities are not those of the prompt")
+    logprobs = []
+    for token, entry in zip(prompt[1:], values[1:], strict=True):
+        known = entry.get(str(token)) if isinstance(entry, dict) else None
+        logprob: Any = known.get("logprob") if isinstance(known, dict) else None
+        if not is_logprob(logprob):
+            raise Unsound("its log-probabilities are not those of the prompt")
+        logprobs.append(float(logprob))
+    return tuple(logprobs)
+
+
+def is_logprob(value: object) -> bool:
+    """Return whether the value can be a log-probability, rounding allowed for."""
+    # Integers of any length are compared, and would not convert. No comparison holds for what is no number.
+    return type(value) in (int, float) and LOWEST_LOGPROB <= value <= HIGHEST_LOGPROB  # type: ignore[operator]
