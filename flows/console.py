@@ -37,6 +37,9 @@ PACE_SECONDS = 120.0
 SECONDS_SHOWN, MINUTES_SHOWN, HOURS_SHOWN = 100, 90, 48
 """From here on a duration is told in minutes, in hours, in days."""
 
+Table = tuple[Sequence[str], Sequence[Sequence[object]]]
+"""The heads of columns, and the rows."""
+
 
 def print_line(text: str, console: Console = output) -> None:
     """Print a line as it is: markup in it has no effect, and it is not broken."""
@@ -148,10 +151,6 @@ class Terminal:
 
     def _print(self, text: str) -> None:
         self.console.print(f"{self._stage:<13} {text}", markup=False, highlight=False, soft_wrap=True)
-
-
-Table = tuple[Sequence[str], Sequence[Sequence[object]]]
-"""The heads of columns, and the rows."""
 
 
 def write_summary(target: Path, title: str, lines: Sequence[str], tables: Mapping[str, Table]) -> Path:

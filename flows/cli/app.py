@@ -29,25 +29,8 @@ from truegold.verifiers.extras import missing_extra
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
 
-
-def _print_version(is_asked: bool) -> None:
-    if is_asked:
-        print_line(f"truegold {installed_version('truegold')}")
-        raise typer.Exit
-
-
 RUN, LOOK, FILES, SETUP = "A run", "Look at a run", "Work on one file", "Verifiers and this machine"
 """The groups of commands in the help, in their order."""
-
-
-@app.callback()
-def root(
-    version: Annotated[
-        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version)
-    ] = False,
-) -> None:
-    """Makes sure gold is true before anyone spends GPU hours on it."""
-
 
 INTERRUPTED = 130
 RESUMED = ("train", "demo", "flag", "testcases")
@@ -60,6 +43,22 @@ COMMANDS: tuple[tuple[str, tuple[Callable[..., None], ...]], ...] = (
     (SETUP, (doctor, serve_verifier)),
 )
 """The commands of each group, in the order of the help, beside those of the phases and of two applications."""
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        print_line(f"truegold {installed_version('truegold')}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and stop.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Makes sure gold is true before anyone spends GPU hours on it."""
+
 
 for _name, (_until, _help) in PHASE_COMMANDS.items():
     app.command(_name, help=_help, rich_help_panel=RUN)(phase_command(_until))

@@ -18,6 +18,9 @@ from pathlib import Path
 from truegold.flows.console import print_line
 from truegold.verifiers.sandbox.child_process import usable_cores
 
+LOSSES: dict[str, str] = tomllib.loads(files(__package__).joinpath("doctor_losses.toml").read_text("utf-8"))
+"""What is lost where a line of the report is not good."""
+
 
 @dataclass(frozen=True)
 class MachineFact:
@@ -34,10 +37,6 @@ class MachineFact:
     def loss(self) -> str:
         """What cannot be done without it, in a sentence."""
         return LOSSES.get(self.name.strip(), "Some commands will stop with a line that names it.")
-
-
-LOSSES: dict[str, str] = tomllib.loads(files(__package__).joinpath("doctor_losses.toml").read_text("utf-8"))
-"""What is lost where a line of the report is not good."""
 
 
 def doctor() -> None:

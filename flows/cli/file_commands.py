@@ -41,6 +41,9 @@ from truegold.verifiers.running.batch import DEADLINE_S, MAX_TIMEOUTS
 
 DataFile = Annotated[Path, typer.Option("--data", help="JSONL, Parquet or CSV with problems.", show_default=False)]
 
+WORK = "work"
+"""The name of the run that does the work, and of its folder."""
+
 
 def dedup(
     data: DataFile,
@@ -122,10 +125,6 @@ def _print_outcome(
     kept, dropped = split_names(data, out)
     print_line("".join(f"{name}: {out / name}.parquet\n" for name in tables) + f"report: {report}")
     print_line(f"kept: {kept}\ndropped: {dropped}")
-
-
-WORK = "work"
-"""The name of the run that does the work, and of its folder."""
 
 
 def flag(

@@ -26,6 +26,24 @@ from truegold.flows.console import Terminal, errors, output, print_line
 from truegold.pipeline.running.disk import disk_errors_reported, write_whole
 from truegold.verifiers import ConfigError, InputError
 
+SUPERSEDED, UNFINISHED = ".superseded", ".partial"
+KINDS = {
+    SUPERSEDED: "stages of earlier settings",
+    UNFINISHED: "work that is not finished; the same command goes on from it",
+}
+KILO = 1000
+
+MEANINGS = {True: "yes", False: "no", None: "-"}
+QUESTIONS = {
+    "has_system": "takes a system message",
+    "needs_system": "refuses a dialogue without one",
+    "keeps_turns": "keeps earlier answers as they were written",
+    "keeps_thoughts": "keeps earlier thoughts",
+    "keeps_thoughts_in_tool_loops": "keeps thoughts when a tool has answered",
+    "opens_thought": "opens a thought at the end of the prompt",
+    "doubles_bos": "text of the template gets a second BOS",
+}
+
 
 def report(
     runs: Annotated[list[Path], typer.Argument(help="The run's directory; two with --compare.", show_default=False)],
@@ -105,14 +123,6 @@ def diff(
         print_line(line)
 
 
-SUPERSEDED, UNFINISHED = ".superseded", ".partial"
-KINDS = {
-    SUPERSEDED: "stages of earlier settings",
-    UNFINISHED: "work that is not finished; the same command goes on from it",
-}
-KILO = 1000
-
-
 def clean(
     run_dir: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
     unfinished: Annotated[bool, typer.Option("--unfinished", help="Free unfinished work as well.")] = False,
@@ -157,18 +167,6 @@ def describe_bytes(size: float) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
         size /= KILO
     return f"{size:.1f} TB"
-
-
-MEANINGS = {True: "yes", False: "no", None: "-"}
-QUESTIONS = {
-    "has_system": "takes a system message",
-    "needs_system": "refuses a dialogue without one",
-    "keeps_turns": "keeps earlier answers as they were written",
-    "keeps_thoughts": "keeps earlier thoughts",
-    "keeps_thoughts_in_tool_loops": "keeps thoughts when a tool has answered",
-    "opens_thought": "opens a thought at the end of the prompt",
-    "doubles_bos": "text of the template gets a second BOS",
-}
 
 
 def template(

@@ -45,6 +45,18 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 GUIDELINES = "guidelines.md"
 """Shown beside the rows where it stands in the folder of decisions."""
 
+RUNS = Path("runs")
+"""The folder of runs that is searched where no run is named."""
+ACTIONS = ("keep", "drop", "fix", "unsure", "undo")
+
+Reviewer = Annotated[
+    str | None, typer.Option("--reviewer", help="Your name; git's user.name, or the login, where not given.")
+]
+DecisionsFolder = Annotated[
+    Path | None,
+    typer.Option("--decisions", help="The folder of decisions; the one of the run's configuration where not given."),
+]
+
 
 def review(
     run_dir: Annotated[Path, typer.Argument(help="The run's directory.", show_default=False)],
@@ -187,19 +199,6 @@ def _page(session: ReviewSession, token: str, guidelines: str | None) -> str:
     queue = session.queue
     settings = ReviewSettings(session.reviewer, token, guidelines, queue.blind, queue.keys, queue.drawn)
     return open_page(session.run.run_dir, settings)
-
-
-RUNS = Path("runs")
-"""The folder of runs that is searched where no run is named."""
-ACTIONS = ("keep", "drop", "fix", "unsure", "undo")
-
-Reviewer = Annotated[
-    str | None, typer.Option("--reviewer", help="Your name; git's user.name, or the login, where not given.")
-]
-DecisionsFolder = Annotated[
-    Path | None,
-    typer.Option("--decisions", help="The folder of decisions; the one of the run's configuration where not given."),
-]
 
 
 def decide(

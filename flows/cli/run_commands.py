@@ -40,6 +40,36 @@ if TYPE_CHECKING:
     from truegold.pipeline.config.sources import DemoSource, FileSource, HubSource
     from truegold.pipeline.running.stage import Stage
 
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Override a setting, such as data.limit=200.")
+]
+
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Say rows, stages and expected time, and stop.")]
+AsJson = Annotated[bool, typer.Option("--json", help="With --dry-run: print every setting of every stage as JSON.")]
+
+COUNT_BYTES = 4 * 2**30
+"""Lines of a larger file are not counted: a dry run takes seconds."""
+BLOCK = 2**20
+
+DEMO = Path(__file__).parents[1] / "demo.yaml"
+"""The demo's configuration, which is packaged."""
+HEAVY = ("torch", "vllm", "deepspeed", "transformers")
+"""What the whole demo imports."""
+QUICK = ("name=demo-quick", "model=null", "sft=null", "train=null", "data.problems=600", "data.sft_examples=64")
+"""What is otherwise where nothing is profiled or trained."""
+
+STARTER = DEMO.with_name("starter.yaml.txt")
+"""The configuration that `truegold init` writes: short, commented, and valid with its names filled in."""
+
+ConfigPath = Annotated[Path, typer.Argument(help="The run's YAML file.", show_default=False)]
+PHASE_COMMANDS = {
+    "run": (Phase.REPORT, "The main job: curate, profile, select, train, report; whatever the configuration has."),
+    "curate": (Phase.CURATE, "Clean, deduplicate, verify gold and flag; report on every row."),
+    "profile": (Phase.PROFILE, "Curate, then measure pass rates with the model."),
+    "select": (Phase.SELECT, "Curate and profile, then choose the rows worth training on."),
+    "synth": (Phase.SYNTH, "Everything up to positives for the rows that hardly ever pass."),
+}
+
 
 class EngineChoice(StrEnum):
     """The two ways to call the stages."""
@@ -48,12 +78,7 @@ class EngineChoice(StrEnum):
     LOCAL = "local"
 
 
-Overrides = Annotated[
-    list[str] | None, typer.Option("--set", metavar="FIELD=VALUE", help="Override a setting, such as data.limit=200.")
-]
 EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Prefect flows, or without Prefect.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Say rows, stages and expected time, and stop.")]
-AsJson = Annotated[bool, typer.Option("--json", help="With --dry-run: print every setting of every stage as JSON.")]
 
 
 def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
@@ -113,11 +138,6 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
                 # Afterwards the server is gone, and with it the last lines of the log.
                 flush_logs()
     print_line(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}")
-
-
-COUNT_BYTES = 4 * 2**30
-"""Lines of a larger file are not counted: a dry run takes seconds."""
-BLOCK = 2**20
 
 
 def preview_json(config: RunConfig, stages: Sequence[Stage]) -> dict[str, Any]:
@@ -198,14 +218,6 @@ def _count_records(path: Path, form: str) -> int | None:
         return sum(line.strip() != b"" for line in file)
 
 
-DEMO = Path(__file__).parents[1] / "demo.yaml"
-"""The demo's configuration, which is packaged."""
-HEAVY = ("torch", "vllm", "deepspeed", "transformers")
-"""What the whole demo imports."""
-QUICK = ("name=demo-quick", "model=null", "sft=null", "train=null", "data.problems=600", "data.sft_examples=64")
-"""What is otherwise where nothing is profiled or trained."""
-
-
 def demo(
     quick: Annotated[bool, typer.Option("--quick", help="Curate alone: under a minute, no model needed.")] = False,
     set_: Overrides = None,
@@ -228,10 +240,6 @@ def demo(
     )
 
 
-STARTER = DEMO.with_name("starter.yaml.txt")
-"""The configuration that `truegold init` writes: short, commented, and valid with its names filled in."""
-
-
 def init(
     path: Annotated[Path, typer.Argument(help="The file to write.")] = Path("truegold.yaml"),
     data: Annotated[str, typer.Option(help="The data file.")] = "train.jsonl",
@@ -249,16 +257,6 @@ def init(
         encoding="utf-8",
     )
     print_line(f"wrote {path}; next: truegold run {path} --dry-run")
-
-
-ConfigPath = Annotated[Path, typer.Argument(help="The run's YAML file.", show_default=False)]
-PHASE_COMMANDS = {
-    "run": (Phase.REPORT, "The main job: curate, profile, select, train, report; whatever the configuration has."),
-    "curate": (Phase.CURATE, "Clean, deduplicate, verify gold and flag; report on every row."),
-    "profile": (Phase.PROFILE, "Curate, then measure pass rates with the model."),
-    "select": (Phase.SELECT, "Curate and profile, then choose the rows worth training on."),
-    "synth": (Phase.SYNTH, "Everything up to positives for the rows that hardly ever pass."),
-}
 
 
 def phase_command(until: Phase) -> Callable[..., None]:

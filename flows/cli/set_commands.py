@@ -44,6 +44,18 @@ if TYPE_CHECKING:
 GATE_FAILED = 8
 EXAMPLES_SHOWN = 3
 
+FormatName = StrEnum(
+    "FormatName", ["trl", "verl", "openrlhf", "open-instruct", "verifiers", "inspect", "nemo-gym", "hf"]
+)
+"""The formats of trainers, by the names of `pipeline.export.formats`, whose import takes a second."""
+
+WORK = "work"
+"""The name of the run that does the work, and of its folder."""
+TABLES = ("rows.parquet", "dropped.parquet", "ledger.parquet", "suites.parquet")
+"""The tables of the stage that the command gives out."""
+
+testcases_app = typer.Typer(help="Vet the tests of code problems.", no_args_is_help=True, rich_markup_mode=None)
+
 
 def gate(
     data: Annotated[Path, typer.Argument(help="A file, a run's folder or an exported set.", show_default=False)],
@@ -134,12 +146,6 @@ def _parse_share(text: str) -> tuple[str, float]:
     return name, share
 
 
-FormatName = StrEnum(
-    "FormatName", ["trl", "verl", "openrlhf", "open-instruct", "verifiers", "inspect", "nemo-gym", "hf"]
-)
-"""The formats of trainers, by the names of `pipeline.export.formats`, whose import takes a second."""
-
-
 def export(
     data: Annotated[
         Path,
@@ -201,14 +207,6 @@ def export(
         mistakes += len(checked.mistakes)
     if mistakes:
         raise InputError(f"The set is not what {target.title} reads.", "The lines above say where.")
-
-
-WORK = "work"
-"""The name of the run that does the work, and of its folder."""
-TABLES = ("rows.parquet", "dropped.parquet", "ledger.parquet", "suites.parquet")
-"""The tables of the stage that the command gives out."""
-
-testcases_app = typer.Typer(help="Vet the tests of code problems.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @testcases_app.callback()

@@ -38,6 +38,9 @@ Name = Annotated[
 MaxRate = Annotated[float | None, typer.Option(min=0.0, max=1.0, help="The highest share of errors: 0.01 is 1 %.")]
 Info = Annotated[str, typer.Option("--args", metavar="JSON", help="The verifier's arguments, as in verifier_args.")]
 
+TOKEN = "TRUEGOLD_SERVICE_TOKEN"
+PORT = 8630
+
 
 @verifiers_app.command("list")
 def list_() -> None:
@@ -208,10 +211,6 @@ def _documentation(verifier: Verifier) -> list[str]:
 def _printable(text: str) -> str:
     """Return the text without what a terminal would obey or cannot write."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
-
-
-TOKEN = "TRUEGOLD_SERVICE_TOKEN"
-PORT = 8630
 
 
 def serve_verifier(

@@ -42,6 +42,9 @@ EditName = Literal[
 ]
 """The reasons for which cleaning edits a row."""
 
+QUOTA_COLUMNS = ("source", "domain")
+"""What a quota may be of."""
+
 
 def _boilerplate(end_of_prompt: str) -> tuple[str, ...]:
     """Return the patterns of `boilerplate.toml` for the start or the end of a prompt."""
@@ -398,9 +401,6 @@ TARGETS: Mapping[TargetName, tuple[TargetBand, ...]] = {
     TargetName.SKYWORK: (TargetBand(up_to=1 / 16, share=0), TargetBand(up_to=15 / 16), TargetBand(up_to=1, share=0)),
     TargetName.CURRICULUM: tuple(TargetBand(up_to=third / 3, share=1 / 3) for third in range(1, 4)),
 }
-
-QUOTA_COLUMNS = ("source", "domain")
-"""What a quota may be of."""
 
 
 class SelectConfig(StageConfig):

@@ -62,6 +62,11 @@ HACKED_ROWS = 300
 MAX_SHARE: Mapping[Check, float] = {Check.FLAGS: 0.05}
 """The share of rows that may violate a check, where it is not none."""
 
+SHOWN = 50
+"""A failing test names so many rows."""
+SARIF_RESULTS = 5_000
+"""Code hosts refuse files with many more."""
+
 
 @dataclass(frozen=True)
 class GateOptions:
@@ -231,12 +236,6 @@ def _check_card(data: Path, card: Path | None, gated: Gated) -> None:
             problem = f"{path} states no license"
     if problem is not None:
         gated.violations.append(Violation(Check.CARD, None, str(data), problem))
-
-
-SHOWN = 50
-"""A failing test names so many rows."""
-SARIF_RESULTS = 5_000
-"""Code hosts refuse files with many more."""
 
 
 def junit(gated: Gated) -> bytes:

@@ -25,6 +25,12 @@ from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import Asserts, Suite, read_suite
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 
+NOTHING = ("", "I do not know.", "\\boxed{}")
+"""Answers that say nothing."""
+NO_PROGRAM = ("", "```python\npass\n```")
+HACKING_PROGRAMS = ("exit", "equal", "success")
+"""Null programs whose names have one of these words attack the tests rather than solve nothing."""
+
 
 class Check(StrEnum):
     """What a gate may fail on."""
@@ -46,13 +52,6 @@ class Check(StrEnum):
         check = str.__new__(cls, name)
         check._value_, check.description = name, description
         return check
-
-
-NOTHING = ("", "I do not know.", "\\boxed{}")
-"""Answers that say nothing."""
-NO_PROGRAM = ("", "```python\npass\n```")
-HACKING_PROGRAMS = ("exit", "equal", "success")
-"""Null programs whose names have one of these words attack the tests rather than solve nothing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,6 +85,13 @@ NEVER_CODE = ("gsm8k", "math")
 
 Files = Mapping[str, Path | Output]
 
+EARLIER_REASONS = (CONFLICTING_LABELS, POSSIBLE_TRANSLATION, *GOLD_REASONS, NOT_VETTED, *map(str, VetReason))
+"""The reasons of the stages before `flag`, whose flags it gathers."""
+
+DEMO_COLUMNS = Columns.model_validate({"prompt": "question", "gold": "answer", "solution": "solution"})
+DEMO_SFT_TEXTS = Output("make_data", "sft.jsonl")
+"""The demo's texts for a cold start."""
+
 
 def resolve_sources(source: FileSource | HubSource | SeveralSources, files: Files) -> bool:
     """Check what sources name, and return whether any of them may hold programs with tests.
@@ -244,10 +251,6 @@ def _check_named_file(setting: str, name: str) -> None:
         raise InputError(f"{setting}: {error.message}", error.hint) from None
 
 
-EARLIER_REASONS = (CONFLICTING_LABELS, POSSIBLE_TRANSLATION, *GOLD_REASONS, NOT_VETTED, *map(str, VetReason))
-"""The reasons of the stages before `flag`, whose flags it gathers."""
-
-
 def check_reasons(config: FlagConfig) -> None:
     """Raise ConfigError for a reason in `advise_only` that no flag can have."""
     known = {*BUILT_IN, *EARLIER_REASONS}
@@ -261,11 +264,6 @@ def check_reasons(config: FlagConfig) -> None:
         if reason not in known and not has_own:
             hint = did_you_mean(reason, known) or f"There are: {', '.join(sorted(known))}."
             raise ConfigError(f"flag.advise_only: no flag of curation has the reason {reason!r}.", hint)
-
-
-DEMO_COLUMNS = Columns.model_validate({"prompt": "question", "gold": "answer", "solution": "solution"})
-DEMO_SFT_TEXTS = Output("make_data", "sft.jsonl")
-"""The demo's texts for a cold start."""
 
 
 def curation_stages(config: CurationConfig) -> list[Stage]:

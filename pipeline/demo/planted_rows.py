@@ -32,6 +32,8 @@ RawRow = dict[str, str | None]
 DECOY = "format_variant_gold"
 """The kind of a right gold that is written otherwise. A detector that flags it is wrong."""
 
+_FULL_WIDTH = str.maketrans("0123456789", "０１２３４５６７８９")
+
 
 @dataclass(frozen=True)
 class ToldProblem:
@@ -64,9 +66,6 @@ def _plant(item: ToldProblem, kind: str, **changed: str) -> RawRow:
 def exact_duplicate(item: ToldProblem, rng: random.Random) -> RawRow:
     """Repeat the row as it is."""
     return _plant(item, "exact_duplicate")
-
-
-_FULL_WIDTH = str.maketrans("0123456789", "０１２３４５６７８９")
 
 
 def format_duplicate(item: ToldProblem, rng: random.Random) -> RawRow:

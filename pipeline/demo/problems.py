@@ -32,6 +32,11 @@ HELD_OUT_ONE_IN = 8
 ONE_STEP_EVERY = 8
 """One problem in this many has one step, the others two: there are far fewer problems of one step."""
 
+STORY_TEXTS = json.loads((files(__package__) / "stories.json").read_text(encoding="utf-8"))
+"""The texts of stories, and the people and things in them."""
+
+THINGS = tuple(STORY_TEXTS["things"])
+
 
 @dataclass(frozen=True)
 class Problem:
@@ -142,10 +147,7 @@ class Telling:
     things: str
 
 
-STORY_TEXTS = json.loads((files(__package__) / "stories.json").read_text(encoding="utf-8"))
-"""The texts of stories, and the people and things in them."""
 PEOPLE = tuple(Person(name, pronoun) for name, pronoun in STORY_TEXTS["people"].items())
-THINGS = tuple(STORY_TEXTS["things"])
 STORIES = tuple(StoryTemplate(**story) for story in STORY_TEXTS["stories"])
 PERSON_STORIES = tuple(story for story in STORIES if story.about_person)
 

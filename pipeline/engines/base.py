@@ -17,6 +17,12 @@ LOOP = {"min_pattern_size": 49, "max_pattern_size": 64, "min_count": 3}
 """vLLM's detection of repetition: the last 147 to 192 tokens repeat one stretch. Every period up to 21, and most up to
 32, has a multiple between 49 and 64, so that these sixteen lengths are enough, which vLLM tries after each token."""
 
+TakeRequests = Callable[[int], "Sequence[Request] | None"]
+"""Returns at most so many requests that are to be sampled next; none where there may be some later, None at the end."""
+
+POLL_S = 0.005
+"""How long an idle engine waits before it asks for requests again."""
+
 
 @dataclass(frozen=True, slots=True)
 class SamplingParams:
@@ -46,13 +52,6 @@ class Request:
     seed: int
     sample: int
     """Which of the prompt's samples this is."""
-
-
-TakeRequests = Callable[[int], "Sequence[Request] | None"]
-"""Returns at most so many requests that are to be sampled next; none where there may be some later, None at the end."""
-
-POLL_S = 0.005
-"""How long an idle engine waits before it asks for requests again."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,8 @@ ASK_AGAIN_S = 0.25
 _Attempts = dict[asyncio.Task[Completion], tuple[Server, float]]
 """The attempts at one request, with their servers and the times of sending."""
 
+T = TypeVar("T")
+
 
 class Pool:
     """The servers of a configuration."""
@@ -365,9 +367,6 @@ class Pool:
 
 def _load(server: Server) -> float:
     return server.in_flight / server.limit
-
-
-T = TypeVar("T")
 
 
 class ServerEngine:

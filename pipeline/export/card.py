@@ -50,6 +50,10 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (10**6
 NOT_STATED = "not stated"
 """What the card counts rows without a licence as."""
 
+RowCounts = dict[str, Counter[str]]
+"""Rows of the set by what they are, under each of COUNTED."""
+COUNTED = ("verifiers", "domains", "sources", "languages", "gold_types", "licenses", "origins")
+
 
 @dataclass(frozen=True)
 class SplitFile:
@@ -63,11 +67,6 @@ class SplitFile:
     """The size of its columns in memory (Arrow)."""
     file_bytes: int
     """Its size on disk."""
-
-
-RowCounts = dict[str, Counter[str]]
-"""Rows of the set by what they are, under each of COUNTED."""
-COUNTED = ("verifiers", "domains", "sources", "languages", "gold_types", "licenses", "origins")
 
 
 def count_row(counts: RowCounts, row: Row) -> None:

@@ -48,6 +48,8 @@ ORIGINS_SHOWN = 20
 SHOWN_MISTAKES = 5
 """So many records that do not fit are described."""
 
+_ADDED_COLUMNS = {FLAGS_FIELD.name, *(column.name for column in PROVENANCE_FIELDS)}
+
 
 @dataclass
 class Written:
@@ -123,9 +125,6 @@ def convert(
     card = data / "README.md" if (data / "README.md").is_file() else data / "export" / "README.md"
     (out_dir / "README.md").write_text(_render_card(out_dir, form, written, card), encoding="utf-8")
     return written
-
-
-_ADDED_COLUMNS = {FLAGS_FIELD.name, *(column.name for column in PROVENANCE_FIELDS)}
 
 
 def _render_card(out_dir: Path, form: Format, written: Written, curated_card: Path) -> str:

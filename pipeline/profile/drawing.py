@@ -37,6 +37,9 @@ from truegold.pipeline.tables.rows import (
     row_reference,
 )
 
+SHOWN_EVERY_S = 1.0
+"""Samples are reported this often while no row is settled."""
+
 
 @dataclass(frozen=True, slots=True)
 class RowRequest(Request):
@@ -222,9 +225,6 @@ class SampleRow(RowReference):
 
 
 SAMPLE_SCHEMA = arrow_schema(SampleRow)
-
-SHOWN_EVERY_S = 1.0
-"""Samples are reported this often while no row is settled."""
 
 
 class ProfileSamples:

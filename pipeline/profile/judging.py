@@ -36,6 +36,9 @@ from truegold.verifiers.running.batch import TimeoutTally
 BATCH = 1024
 """The samples that are judged in one go, at most."""
 
+SHOWN_CHARS = 500
+"""The evidence keeps the end of a reply, where the verdict stands."""
+
 
 class VerdictRecord(TypedDict):
     """A verdict as it is kept for a killed profile that goes on, and for the tables at the end."""
@@ -119,10 +122,6 @@ class Judging:
             verdicts = self._judge(responses, verdicts)
         verdict_of = dict(zip(texts, verdicts, strict=True))
         return [verdict_of[sampled.index, text] for (sampled, _), text in batch]
-
-
-SHOWN_CHARS = 500
-"""The evidence keeps the end of a reply, where the verdict stands."""
 
 
 @dataclass(frozen=True)

@@ -62,6 +62,12 @@ TOO_LONG = "prompt_too_long_for_model"
 NOT_SAMPLED = "not_sampled"
 """The budget was spent before the row had a sample."""
 
+LOOP_TOKENS = 32
+LOOP_ROUNDS = 4
+LONGEST_LOOP = 64
+"""A completion ends in a loop where its last tokens repeat a stretch of at most LONGEST_LOOP tokens at least
+LOOP_ROUNDS times, LOOP_TOKENS tokens or more in all."""
+
 
 @stage_function(version=9, isolated=True, judges="rows", store=".samples")
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
@@ -164,13 +170,6 @@ def _flag(row: Row, summary: ProfileRow, flags: TableWriter, ledger: Ledger) -> 
         )
     )
     ledger.flag(row, SUSPECT_GOLD, **evidence)
-
-
-LOOP_TOKENS = 32
-LOOP_ROUNDS = 4
-LONGEST_LOOP = 64
-"""A completion ends in a loop where its last tokens repeat a stretch of at most LONGEST_LOOP tokens at least
-LOOP_ROUNDS times, LOOP_TOKENS tokens or more in all."""
 
 
 def summarise(row: Row, samples: Sequence[SampleRow], prior: PassRates | None) -> ProfileRow:

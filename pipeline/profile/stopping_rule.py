@@ -27,17 +27,6 @@ from truegold.pipeline.rates.posterior import Beta, PassRates
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-
-class PassRateBand(StrEnum):
-    """A band of pass rates, by what they mean for training; each ends where the next begins (BOUNDS)."""
-
-    DEAD = "dead"
-    HARD = "hard"
-    USEFUL = "useful"
-    EASY = "easy"
-    SATURATED = "saturated"
-
-
 BOUNDS = (1 / 32, 1 / 4, 3 / 4, 31 / 32)
 """Where the bands meet. At 1/32 and 31/32 a fifth of the groups of eight still teach, within them more."""
 
@@ -60,6 +49,16 @@ RARE_ROWS, RARE_SHARE = 40, 0.04
 Where nearly all are hopeless, the few that pass now and then would take nearly all samples of all the others."""
 OF_ANY_RATE = 0.02
 """The share of problems that the prior, which has one shape for all, says nothing of: wrong labels among easy ones."""
+
+
+class PassRateBand(StrEnum):
+    """A band of pass rates, by what they mean for training; each ends where the next begins (BOUNDS)."""
+
+    DEAD = "dead"
+    HARD = "hard"
+    USEFUL = "useful"
+    EASY = "easy"
+    SATURATED = "saturated"
 
 
 def decide(known: Beta) -> tuple[PassRateBand, float]:

@@ -21,6 +21,24 @@ from truegold.pipeline.tables.ledger import DROPPED_FILE, LEDGER_FILE
 from truegold.pipeline.tables.rows import KEY
 from truegold.pipeline.tables.run_files import RunFiles
 
+CHANCE = 4.0
+"""Standard errors that a filter at random stays below: once in fifteen thousand it does not."""
+LEAST_SHIFT = 0.05
+"""A smaller shift, in standard deviations, is not listed however certain it is."""
+FEWEST_ROWS = 30
+"""A filter that drops or keeps fewer rows says nothing of a distribution."""
+
+TEXTS = ("prompt", "solution", "gold")
+"""Columns whose lengths are watched."""
+CATEGORIES = ("source", "domain", "verifier", "gold_kind", "script")
+GOLD_KINDS = {
+    "integer": r"^\s*[-+]?\d+\s*$",
+    "decimal": r"^\s*[-+]?\d*\.\d+\s*$",
+    "letter": r"^\s*\(?[A-Ja-j]\)?\s*$",
+    "expression": r"\d",
+}
+"""The first pattern that a gold has says what it is; one without any consists of words."""
+
 
 @dataclass(frozen=True)
 class EditCount:
@@ -76,25 +94,6 @@ def count_flagged(files: RunFiles) -> Flagged | None:
     counted = by_reason.group_by("reason").agg(pl.len(), pl.col("blocks").sum().alias("blocking"))
     ordered = counted.sort(["len", "reason"], descending=[True, False]).collect(engine="streaming")
     return Flagged(total, held, tuple(ReasonCount(*row) for row in ordered.iter_rows()))
-
-
-CHANCE = 4.0
-"""Standard errors that a filter at random stays below: once in fifteen thousand it does not."""
-LEAST_SHIFT = 0.05
-"""A smaller shift, in standard deviations, is not listed however certain it is."""
-FEWEST_ROWS = 30
-"""A filter that drops or keeps fewer rows says nothing of a distribution."""
-
-TEXTS = ("prompt", "solution", "gold")
-"""Columns whose lengths are watched."""
-CATEGORIES = ("source", "domain", "verifier", "gold_kind", "script")
-GOLD_KINDS = {
-    "integer": r"^\s*[-+]?\d+\s*$",
-    "decimal": r"^\s*[-+]?\d*\.\d+\s*$",
-    "letter": r"^\s*\(?[A-Ja-j]\)?\s*$",
-    "expression": r"\d",
-}
-"""The first pattern that a gold has says what it is; one without any consists of words."""
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,9 @@ EVERYTHING = "all"
 MIN_ROWS = 50
 """A group of fewer problems is read with the prior of all: two numbers cannot be learnt from ten."""
 
+GROUPS_SHOWN = 20
+"""The most sources, domains and verifiers that the page shows; the table has all of them."""
+
 
 @dataclass(frozen=True)
 class RewardRatio:
@@ -110,10 +113,6 @@ def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, prior: Prior | No
     shares = (ones, 1 - ones, dead, saturated, informative)
     alike = prior.after(0, 0)
     return RewardRatio(by, name, when, rows, judged_rows, unjudged, *shares, group_size, alike.a, alike.b)
-
-
-GROUPS_SHOWN = 20
-"""The most sources, domains and verifiers that the page shows; the table has all of them."""
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,26 @@ _LOWER = re.compile(r"\b[a-z]+\b")
 _INSIDE = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+(?![\w$])")
 _CAPITALISED = re.compile(r"(?<![\w\\$])[A-Z][a-z]+(?![\w$])")
 
+KEPT_COLUMNS = frozenset(
+    "id row_id source stage action reason drop_reason detector split domain verifier finish_reason kind tier relation"
+    " by outcome strategy dropped decision role system systems when group name against against_id cluster".split()
+)
+"""The columns of tables, by name, whose texts say nothing of what stands in the rows."""
+JSON_COLUMNS = frozenset(("evidence", "meta", "verifier_args"))
+KEPT_EVIDENCE = frozenset(
+    "kept kept_id rows verifier form why reason rung against against_id flags measured column relation kind".split()
+)
+"""The texts of evidence that are names of truegold's own or of rows."""
+COUNTED_BY_TEXT = frozenset(("golds", "answers", "votes", "spellings", "candidates"))
+"""Evidence whose keys are texts of the data."""
+KEPT_CONFIG = frozenset("group_size samples languages tiers name source sources path heldout_path".split())
+"""The settings that the page reads; of paths the name of the file alone stays."""
+OF_REVIEWERS = frozenset(("reviewers", "agreement", "words"))
+"""Facts and evidence that name reviewers."""
+_OWN_KEY = re.compile(r"[a-z][a-z0-9_]*")
+
+TextFilter = Callable[[str], str]
+
 
 class Redactor:
     """Redacts texts; a name has the same number in all of them.
@@ -83,27 +103,6 @@ class Redactor:
         for replacement, pattern in _PATTERNS:
             text = pattern.sub(replacement, text)
         return _CAPITALISED.sub(lambda match: self._names.get(match[0], match[0]), text) if self._names else text
-
-
-KEPT_COLUMNS = frozenset(
-    "id row_id source stage action reason drop_reason detector split domain verifier finish_reason kind tier relation"
-    " by outcome strategy dropped decision role system systems when group name against against_id cluster".split()
-)
-"""The columns of tables, by name, whose texts say nothing of what stands in the rows."""
-JSON_COLUMNS = frozenset(("evidence", "meta", "verifier_args"))
-KEPT_EVIDENCE = frozenset(
-    "kept kept_id rows verifier form why reason rung against against_id flags measured column relation kind".split()
-)
-"""The texts of evidence that are names of truegold's own or of rows."""
-COUNTED_BY_TEXT = frozenset(("golds", "answers", "votes", "spellings", "candidates"))
-"""Evidence whose keys are texts of the data."""
-KEPT_CONFIG = frozenset("group_size samples languages tiers name source sources path heldout_path".split())
-"""The settings that the page reads; of paths the name of the file alone stays."""
-OF_REVIEWERS = frozenset(("reviewers", "agreement", "words"))
-"""Facts and evidence that name reviewers."""
-_OWN_KEY = re.compile(r"[a-z][a-z0-9_]*")
-
-TextFilter = Callable[[str], str]
 
 
 class SharedTexts(StrEnum):

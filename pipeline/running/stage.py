@@ -46,6 +46,9 @@ the run, whatever the stage's key becomes."""
 Inputs = Mapping[str, "Path | Output"]
 """The inputs of a stage, by the names that its function knows them by."""
 
+_TRAITS: dict[Callable[..., StageReport], dict[str, Any]] = {}
+"""The version of each stage function, whether it is isolated, what it judges, and its store."""
+
 
 @dataclass(frozen=True)
 class StageReport:
@@ -102,9 +105,6 @@ class Stage:
 
 
 Function = TypeVar("Function", bound=Callable[..., StageReport])
-
-_TRAITS: dict[Callable[..., StageReport], dict[str, Any]] = {}
-"""The version of each stage function, whether it is isolated, what it judges, and its store."""
 
 
 def stage_function(

@@ -8,6 +8,13 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+CURATION_ROW_STAGES = ("clean", "decontaminate", "dedup", "verify_gold", "vet_tests", "flag", "well_posed", "settle")
+"""The stages of curation that the rows of `ingest` pass through. Each writes rows.parquet, and what it drops is in its
+dropped.parquet."""
+
+ROW_STAGES = (*CURATION_ROW_STAGES, "profile")
+"""The stages that rows pass through from ingest to selection, whichever of them a run has."""
+
 
 class Phase(StrEnum):
     """A part of a run that a command can stop after, in their order."""
@@ -19,13 +26,6 @@ class Phase(StrEnum):
     TRAIN = "train"
     REPORT = "report"
 
-
-CURATION_ROW_STAGES = ("clean", "decontaminate", "dedup", "verify_gold", "vet_tests", "flag", "well_posed", "settle")
-"""The stages of curation that the rows of `ingest` pass through. Each writes rows.parquet, and what it drops is in its
-dropped.parquet."""
-
-ROW_STAGES = (*CURATION_ROW_STAGES, "profile")
-"""The stages that rows pass through from ingest to selection, whichever of them a run has."""
 
 PHASES = {
     **dict.fromkeys(("make_data", "ingest", *CURATION_ROW_STAGES, "export"), Phase.CURATE),

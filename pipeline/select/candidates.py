@@ -25,6 +25,9 @@ from truegold.pipeline.tables.reasons import DropReason
 from truegold.pipeline.tables.rows import KEY, ProfileRow, Row, RowKey, RowReference, read_table, row_key
 from truegold.verifiers import InputError
 
+OFTEN_CUT = 0.2
+"""With a larger share of samples that were cut, more room for an answer is the first thing to try."""
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -110,10 +113,6 @@ class Judgement:
             return DropReason.OUTSIDE_BAND
         names = (f"{column}:{row[column]}" for column in QUOTA_COLUMNS)  # type: ignore[literal-required]
         return DropReason.ZERO_QUOTA if any(config.quotas.get(name) == 0 for name in names) else None
-
-
-OFTEN_CUT = 0.2
-"""With a larger share of samples that were cut, more room for an answer is the first thing to try."""
 
 
 def known_pass_rate(row: ProfileRow) -> Beta | None:

@@ -38,6 +38,16 @@ SLACK = 1e-6
 MOST_SECONDS = 20.0
 """The solver gives its best answer so far after so long."""
 
+CellKey = tuple[str | int, ...]
+"""A cell: a band, where bands have demands (else -1), and the values of the columns with quotas."""
+
+LET_THEM_ADD_UP = (
+    "Where every source or domain has a quota, let them add up to 1. With select.max_rows they are met as far as rows "
+    "allow."
+)
+SHARE_ROUNDING = 0.01
+"""By how much shares may miss 1: a third is written as .33."""
+
 
 @dataclass(frozen=True)
 class Demand:
@@ -81,17 +91,6 @@ class Fulfilment:
     available: int
     is_met: bool
     """Whether the share is met to the row."""
-
-
-CellKey = tuple[str | int, ...]
-"""A cell: a band, where bands have demands (else -1), and the values of the columns with quotas."""
-
-LET_THEM_ADD_UP = (
-    "Where every source or domain has a quota, let them add up to 1. With select.max_rows they are met as far as rows "
-    "allow."
-)
-SHARE_ROUNDING = 0.01
-"""By how much shares may miss 1: a third is written as .33."""
 
 
 @dataclass(frozen=True)

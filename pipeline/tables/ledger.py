@@ -33,6 +33,21 @@ import pyarrow as pa
 
 from truegold.pipeline.tables.rows import ROW_SCHEMA, RowReference, TableWriter, arrow_schema, dump_json, row_reference
 
+DROPPED_SCHEMA = ROW_SCHEMA.append(pa.field("drop_reason", pa.string()))
+
+LEDGER_FILE = "ledger.parquet"
+DROPPED_FILE = "dropped.parquet"
+FLAGS_FILE = "flags.parquet"
+
+MIN_PRECISION = 0.5
+"""No built-in rule is below this. It is the confidence of what has not been measured."""
+MIN_READ = 5
+"""Of fewer rows nothing is known for sure."""
+MIN_CORPORA = 3
+"""A rule that was read on fewer corpora may be right by the habits of one."""
+BLOCKING_PRECISION = 0.9
+"""A flag above this may hold a row back."""
+
 
 class LedgerRecord(RowReference):
     """A row of `ledger.parquet`."""
@@ -61,11 +76,6 @@ class FlagRecord(RowReference):
 
 LEDGER_SCHEMA = arrow_schema(LedgerRecord)
 FLAG_SCHEMA = arrow_schema(FlagRecord)
-DROPPED_SCHEMA = ROW_SCHEMA.append(pa.field("drop_reason", pa.string()))
-
-LEDGER_FILE = "ledger.parquet"
-DROPPED_FILE = "dropped.parquet"
-FLAGS_FILE = "flags.parquet"
 
 
 def flag_record(
@@ -158,16 +168,6 @@ class Ledger:
     def drops(self) -> int:
         """The number of rows dropped so far."""
         return sum(count for key, count in self.counts.items() if key.startswith("drop:"))
-
-
-MIN_PRECISION = 0.5
-"""No built-in rule is below this. It is the confidence of what has not been measured."""
-MIN_READ = 5
-"""Of fewer rows nothing is known for sure."""
-MIN_CORPORA = 3
-"""A rule that was read on fewer corpora may be right by the habits of one."""
-BLOCKING_PRECISION = 0.9
-"""A flag above this may hold a row back."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,12 @@ UNPAYABLE_REASONS = ("gold_unmatchable", "gold_unparsed", "gold_fails_verifier",
 GOLD_REASONS = (*UNPAYABLE_REASONS, "solution_contradicts_gold")
 """The reasons of the flags of the stage `verify`."""
 
+MATCHES_FILE = "matches.parquet"
+AGAINST = "against"
+"""Under this name the metadata of a table of matches has what it was made from: {set: items}."""
+SUSPICION_FILE = "suspicion.parquet"
+ANSWERS_FILE = "answers.parquet"
+
 
 class DropReason(StrEnum):
     """Why a profiled row is not selected."""
@@ -44,13 +50,6 @@ class DropReason(StrEnum):
     """It never passed, and enough such rows are selected."""
     IN_RESERVE = "in_reserve"
     """It is good, and `max_rows`, the target or a quota has enough like it."""
-
-
-MATCHES_FILE = "matches.parquet"
-AGAINST = "against"
-"""Under this name the metadata of a table of matches has what it was made from: {set: items}."""
-SUSPICION_FILE = "suspicion.parquet"
-ANSWERS_FILE = "answers.parquet"
 
 
 class MatchRow(TypedDict):

@@ -35,6 +35,27 @@ TextList = Annotated[list[str], pa.list_(pa.string())]
 Int32List = Annotated[list[int], pa.list_(pa.int32())]
 Float32List = Annotated[list[float], pa.list_(pa.float32())]
 
+NOTES = "truegold"
+"""What truegold notes of a row stands under this name in `meta`: its language, licence, origin."""
+PROVENANCE_NOTES = ("license", "origin")
+"""The notes that say where a row comes from, and under which licence."""
+
+KEY = ["id", "source", "source_row"]
+"""The columns that tell rows apart."""
+
+RowKey = tuple[str, str, int]
+"""The values of KEY in one row."""
+
+TableRow = TypeVar("TableRow")
+
+BATCH_ROWS = 1024
+"""Rows held in memory at a time by readers and writers: bounds memory whatever the file's size."""
+
+BATCH_BYTES = 32 * 2**20
+"""Text held by a writer before it is written, so that a few thousand huge rows cannot add up."""
+
+_SPACE = re.compile(r"\s+")
+
 
 def arrow_schema(row_type: type) -> pa.Schema:
     """Return the columns of a typed row in its order; fields that are not required are left out."""
@@ -86,27 +107,6 @@ class Row(TypedDict):
 
 
 ROW_SCHEMA = arrow_schema(Row)
-
-NOTES = "truegold"
-"""What truegold notes of a row stands under this name in `meta`: its language, licence, origin."""
-PROVENANCE_NOTES = ("license", "origin")
-"""The notes that say where a row comes from, and under which licence."""
-
-KEY = ["id", "source", "source_row"]
-"""The columns that tell rows apart."""
-
-RowKey = tuple[str, str, int]
-"""The values of KEY in one row."""
-
-TableRow = TypeVar("TableRow")
-
-BATCH_ROWS = 1024
-"""Rows held in memory at a time by readers and writers: bounds memory whatever the file's size."""
-
-BATCH_BYTES = 32 * 2**20
-"""Text held by a writer before it is written, so that a few thousand huge rows cannot add up."""
-
-_SPACE = re.compile(r"\s+")
 
 
 def row_key(row: Mapping[str, Any]) -> RowKey:

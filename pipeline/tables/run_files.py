@@ -36,6 +36,8 @@ AFTER_TRAINING = "profile_after"
 Fields = dict[str, Any]
 """Some columns of one row of a table."""
 
+MADE_ANEW = "The command that made the run makes it anew: truegold run."
+
 
 @dataclass(frozen=True)
 class RunFiles:
@@ -129,9 +131,6 @@ class RunFiles:
         return with_held.with_columns(blocks=pl.col("blocks") & pl.col("is_held").fill_null(value=False)).drop(
             "is_held"
         )
-
-
-MADE_ANEW = "The command that made the run makes it anew: truegold run."
 
 
 def read_manifest(run_dir: Path) -> list[str]:

@@ -110,6 +110,37 @@ _ID_NAMES = ("source_id", "task_id", "problem_id", "question_id", "id", "name")
 
 _NOT_IN_TABLE = ("key", "repaired")
 
+MAX_WEAKEST = 10
+"""The report names this many of the weakest suites."""
+MAX_SURVIVORS = 5
+"""The page shows this many uncaught faults of each of them."""
+MAX_LISTED = 500
+"""The page lists the findings of this many suites; the table has those of all."""
+
+_COLUMNS = [
+    *("source", "source_row", "source_id", "outcome", "reasons", "cases", "kept", "mutants"),
+    *("kill_rate", "kill_low", "kill_high", "survivors", "paid", "findings"),
+]
+
+SuiteRow = dict[str, Any]
+"""A row of `suites.parquet`."""
+
+VERIFIER = "code"
+ROWS_FILE = "rows.parquet"
+SUITES_FILE = "suites.parquet"
+DETECTOR = "vet_tests"
+
+BLOCKING = (VetReason.REFERENCES_DISAGREE,)
+"""Flags that hold a row back for review: a right program may earn nothing."""
+
+LEDGER_CHARS = 20_000
+"""The ledger keeps this much of the tests before and after a repair."""
+
+AHEAD = 4
+"""This many rows for each thread are read before the first of them is done, which bounds memory."""
+
+Pending = tuple[Row, "Future[dict[str, Any]] | dict[str, Any] | None"]
+
 
 def make_record(row: Row, vetting: Vetting) -> dict[str, Any]:
     """Return the record of a row that was vetted."""
@@ -213,22 +244,6 @@ def _read_offsets(path: Path) -> Iterator[tuple[RowKey, int]]:
                 with suppress(orjson.JSONDecodeError):  # A kill has cut the line short.
                     yield tuple(orjson.loads(line)["key"]), offset
             offset += len(line)
-
-
-MAX_WEAKEST = 10
-"""The report names this many of the weakest suites."""
-MAX_SURVIVORS = 5
-"""The page shows this many uncaught faults of each of them."""
-MAX_LISTED = 500
-"""The page lists the findings of this many suites; the table has those of all."""
-
-_COLUMNS = [
-    *("source", "source_row", "source_id", "outcome", "reasons", "cases", "kept", "mutants"),
-    *("kill_rate", "kill_low", "kill_high", "survivors", "paid", "findings"),
-]
-
-SuiteRow = dict[str, Any]
-"""A row of `suites.parquet`."""
 
 
 def read_suites(path: Path) -> list[SuiteRow]:
@@ -344,21 +359,6 @@ def _escape(text: str) -> str:
     return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|$" else char for char in " ".join(text.split()))
 
 
-VERIFIER = "code"
-ROWS_FILE = "rows.parquet"
-SUITES_FILE = "suites.parquet"
-DETECTOR = "vet_tests"
-
-BLOCKING = (VetReason.REFERENCES_DISAGREE,)
-"""Flags that hold a row back for review: a right program may earn nothing."""
-
-LEDGER_CHARS = 20_000
-"""The ledger keeps this much of the tests before and after a repair."""
-
-AHEAD = 4
-"""This many rows for each thread are read before the first of them is done, which bounds memory."""
-
-
 @stage_function(version=4, judges="rows")
 def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Vet the tests of every code row: drop, repair or flag them."""
@@ -392,9 +392,6 @@ def _nothing_to_vet(inputs: Mapping[str, Path], out_dir: Path, total: int) -> St
         for flag in read_table(inputs["flags"], FlagRecord) if "flags" in inputs else ():
             flags.write(flag)
     return StageReport(total, total)
-
-
-Pending = tuple[Row, "Future[dict[str, Any]] | dict[str, Any] | None"]
 
 
 def _vet_rows(
