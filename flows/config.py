@@ -71,6 +71,12 @@ class RunConfig(CurationConfig):
 
     @model_validator(mode="after")
     def _parts_fit_together(self) -> RunConfig:
+        self._check_sources()
+        self._check_models()
+        self._check_training_engine()
+        return self
+
+    def _check_sources(self) -> None:
         by_source = {name: share for name, share in self.selection.quotas.items() if name.startswith("source:")}
         sources = self.data if isinstance(self.data, tuple) else (self.data,)
         labels = [f"source:{source.label}" for source in sources if not isinstance(source, DemoSource)]
@@ -78,6 +84,9 @@ class RunConfig(CurationConfig):
             raise ValueError(f"select.quotas names {unknown[0]}; the sources are {', '.join(labels)}")
         if (total := sum(by_source.values())) > 1 + ROUNDING:
             raise ValueError(f"the shares of the sources in data and select.quotas add up to {total:g}, more than 1")
+
+    def _check_models(self) -> None:
+        """Raise where a stage is asked for that has no model or no texts to work on, or does not go with another."""
         if self.model is None and (self.sft or self.train):
             raise ValueError("sft and train need a model: set model.path")
         if self.synth and self.train and self.train.turns is not None:
@@ -86,23 +95,24 @@ class RunConfig(CurationConfig):
             raise ValueError("synth needs a model: set model.path")
         if self.distill and (self.synth is None or self.distill.data):
             raise ValueError("distill is SFT on the positives of synth: set synth, and leave distill.data out")
-        if isinstance(self.model, TinyModel) and self.sft is None:
-            raise ValueError("a tiny model knows nothing before its cold start: set sft")
-        if (
-            isinstance(self.model, TinyModel)
-            and not isinstance(self.data, DemoSource)
-            and not (self.sft and self.sft.data)
-        ):
-            raise ValueError("a tiny model learns its vocabulary from SFT texts: set sft.data")
-        train_engine = self.train.engine if self.train and "engine" in self.train.model_fields_set else self.engine
-        if self.train and not isinstance(train_engine, VllmEngineConfig | ServerEngineConfig):
+        if isinstance(self.model, TinyModel):
+            if self.sft is None:
+                raise ValueError("a tiny model knows nothing before its cold start: set sft")
+            if not self.sft.data and not isinstance(self.data, DemoSource):
+                raise ValueError("a tiny model learns its vocabulary from SFT texts: set sft.data")
+
+    def _check_training_engine(self) -> None:
+        if self.train is None:
+            return
+        engine = self.train.engine if "engine" in self.train.model_fields_set else self.engine
+        takes_weights = isinstance(engine, VllmEngineConfig | ServerEngineConfig)
+        if not takes_weights:
             raise ValueError("train needs an engine that takes weights: set train.engine.type to vllm or server")
-        if self.train and isinstance(train_engine, ServerEngineConfig) and train_engine.weights_dir is None:
+        if isinstance(engine, ServerEngineConfig) and engine.weights_dir is None:
             raise ValueError(
                 "train needs engine.weights_dir, a folder that the trainer and the server both see, or an engine of "
                 "its own: set train.engine.type to vllm"
             )
-        return self
 
     @property
     def selection(self) -> SelectConfig:
@@ -119,6 +129,10 @@ class RunConfig(CurationConfig):
         shared: dict[str, Any] = {"chat": self.chat, "engine": self.engine}
         if self.train is not None:
             shared["group_size"] = self.train.group_size
+        further: dict[str, dict[str, Any]] = {
+            "select": {"may_be_empty": self.synth is not None},
+            "synth": {"max_tokens": self.profile.max_tokens},
+        }
         sections: dict[str, StageConfig | None] = {
             "sft": self.sft,
             "profile": self.profile,
@@ -131,21 +145,13 @@ class RunConfig(CurationConfig):
         for name, section in sections.items():
             if section is None:
                 continue
-            further: dict[str, dict[str, Any]] = {
-                "select": {"may_be_empty": self.synth is not None},
-                "synth": {"max_tokens": self.profile.max_tokens},
-            }
             settings = {**shared, **further.get(name, {})}
             unset = type(section).model_fields.keys() - section.model_fields_set
             filled = {field: value for field, value in settings.items() if field in unset}
             changes[name] = section.model_copy(update=filled)
-        if self.train is not None and self.distill is not None:
-            # The profile's pass rates are those of the model before its SFT on positives.
-            training = changes["train"]
-            assert isinstance(training, GrpoConfig)
-            off = tuple(dict.fromkeys((*training.guards.off, "profile")))
-            guards = training.guards.model_copy(update={"off": off})
-            changes["train"] = training.model_copy(update={"guards": guards})
+        training = changes.get("train")
+        if isinstance(training, GrpoConfig) and self.distill is not None:
+            changes["train"] = _without_profile_guard(training)
         return self.model_copy(update={**changes, "decisions": self._decisions_folder()})
 
     def _decisions_folder(self) -> str | None:
@@ -160,10 +166,16 @@ class RunConfig(CurationConfig):
         return Path(self.runs_dir) / self.name
 
 
+def _without_profile_guard(training: GrpoConfig) -> GrpoConfig:
+    """Return the training without the guard `profile`: `distill` has changed the model since it was profiled."""
+    off = tuple(dict.fromkeys((*training.guards.off, "profile")))
+    return training.model_copy(update={"guards": training.guards.model_copy(update={"off": off})})
+
+
 def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bool = False) -> RunConfig:
     """Read a YAML file, apply `a.b=value` overrides (values are YAML), and validate.
 
-    `last_turn_only` sets that of every source.
+    With `last_turn_only` every source gets that setting.
 
     Raises ConfigError with one line a mistake, naming the field and, for an unknown one, what was probably meant.
     """
@@ -248,6 +260,7 @@ def validate_config(values: Any, label: str) -> RunConfig:
 
 
 def _apply_override(values: dict[str, Any], override: str) -> None:
+    """Set one value in place: `data.0.limit=200` sets `limit` of the first entry of the list `data`."""
     path, separator, text = override.partition("=")
     if not separator:
         raise ConfigError(f"--set {override}: expected FIELD=VALUE.", "Such as --set data.limit=200.")

@@ -1,8 +1,14 @@
 """Commands on verifiers: `truegold verifiers list`, `show`, `check` and `audit`, and `truegold serve-verifier`.
 
-Exit code 6 says that the verifier breaks a line of its contract, 7 that it errs more often than `--max-fp` or
-`--max-fn` allow. A single line without meaning for a verifier is not broken; where no gold answer fits, so that nothing
-was judged, the check ends with 2. `serve-verifier` gives verdicts and runs programs over HTTP.
+The exit code of `check` and `audit` tells how the verifier keeps its contract:
+
+    6   a line of the contract is broken
+    6   `audit` could not check some lines, because no gold answer of the data earns the full score
+    2   `check` could not check some lines, because the verifier judges none of the answers that it was tried on
+    7   `audit` measured more errors than `--max-fp` or `--max-fn` allow
+
+A line that has no meaning for a verifier is skipped, which changes no exit code. `serve-verifier` gives verdicts and
+runs programs over HTTP.
 """
 
 from __future__ import annotations
@@ -10,9 +16,9 @@ from __future__ import annotations
 import inspect
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,6 +29,9 @@ from truegold.verifiers.extras import require
 from truegold.verifiers.rates import Rate
 from truegold.verifiers.registry import find_option_mistakes
 from truegold.verifiers.running.batch import DEADLINE_S
+
+if TYPE_CHECKING:
+    from truegold.verifiers.audit.contract import CheckResult
 
 BROKEN_CONTRACT = 6
 TOO_MANY_ERRORS = 7
@@ -36,9 +45,12 @@ Name = Annotated[
     typer.Argument(help="A name, or an import string: pkg.module:object, path/to/file.py:object.", show_default=False),
 ]
 MaxRate = Annotated[float | None, typer.Option(min=0.0, max=1.0, help="The highest share of errors: 0.01 is 1 %.")]
-Info = Annotated[str, typer.Option("--args", metavar="JSON", help="The verifier's arguments, as in verifier_args.")]
+OptionsJson = Annotated[
+    str, typer.Option("--args", metavar="JSON", help="The verifier's arguments, as in verifier_args.")
+]
 
 TOKEN = "TRUEGOLD_SERVICE_TOKEN"
+"""The environment variable with the token that clients of the service send."""
 PORT = 8630
 
 
@@ -70,15 +82,15 @@ def show(name: Name) -> None:
 def check(
     name: Name,
     gold: Annotated[list[str] | None, typer.Option(help="A gold answer it is made for; may be repeated.")] = None,
-    args: Info = "{}",
+    options_json: OptionsJson = "{}",
     cpu_s: Annotated[float, typer.Option(min=0.01, help="CPU seconds that one verdict may take.")] = 1.0,
 ) -> None:
     """Try every line of a verifier's contract; exit code 6 where one is broken."""
     from truegold.verifiers.audit import check as run_check
     from truegold.verifiers.audit.contract import find_unchecked
 
-    info = _read_options(name, args)
-    checked = run_check(name, golds=gold or (), info=info, cpu_s=cpu_s)
+    options = _read_options(name, options_json)
+    checked = run_check(name, golds=gold or (), info=options, cpu_s=cpu_s)
     marks = {True: "ok", False: "FAILED", None: "skipped"}
     for line in checked:
         detail = "" if line.ok else f"  {line.detail}"
@@ -105,23 +117,22 @@ def audit_(
     output_dir: Annotated[Path, typer.Option("--output", help="Where the verifier card is written.")] = Path(),
     limit: Annotated[int, typer.Option(min=1, help="Of more distinct golds so many are drawn.")] = 500,
     seed: Annotated[int, typer.Option(help="Which golds are drawn.")] = 0,
-    args: Info = "{}",
+    options_json: OptionsJson = "{}",
     max_fp: MaxRate = None,
     max_fn: MaxRate = None,
 ) -> None:
     """Measure a verifier's errors on your gold answers and write its card.
 
-    Exit code 6 where its contract is broken, 7 where wrong answers or gaming are paid more often than --max-fp, or
-    golds or right answers refused more often than --max-fn.
+    Exit code 6 where its contract is broken or could not be checked, 7 where wrong answers or gaming are paid more
+    often than --max-fp, or golds or right answers refused more often than --max-fn.
     """
     import datetime
 
     from truegold.pipeline.problems import read_golds
     from truegold.verifiers.audit import Card, as_json, audit, check, markdown
     from truegold.verifiers.audit.audit_report import summary_lines
-    from truegold.verifiers.audit.contract import find_unchecked
 
-    verifier, info = resolve(name), _read_options(name, args)
+    verifier, options = resolve(name), _read_options(name, options_json)
     skipped: dict[str, int] = {}
 
     def report_skipped(row: str, reason: str) -> None:
@@ -136,9 +147,9 @@ def audit_(
         raise InputError(f"{data}: no row has a gold answer.", "Name the column: --gold-column COLUMN")
     with disk_errors_reported(output_dir), Terminal(errors).stage("audit") as terminal:
         terminal.start("measuring", min(limit, len(set(golds))))
-        report = audit(name, golds, info=info, limit=limit, seed=seed, on_gold=terminal.advance)
+        report = audit(name, golds, info=options, limit=limit, seed=seed, on_gold=terminal.advance)
         terminal.start("checking the contract")
-        checked = check(name, golds=report.passing, info=info)
+        checked = check(name, golds=report.passing, info=options)
         today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
         card = Card(report, checked, fingerprint(name), data.name, today, _first_line(verifier), skipped)
         output_dir.mkdir(parents=True, exist_ok=True)
@@ -146,14 +157,8 @@ def audit_(
         (output_dir / "verifier_card.json").write_text(json.dumps(as_json(card), indent=1) + "\n", encoding="utf-8")
     for line in summary_lines(report):
         print_line(line)
-    broken = [line.name for line in checked if line.ok is False]
-    unchecked = find_unchecked(checked)
-    kept = (
-        f"NOT CHECKED: {len(unchecked)} of {len(checked)} lines, for want of a gold that passes"
-        if unchecked
-        else "kept"
-    )
-    print_line(f"contract: {'BROKEN: ' + ', '.join(broken) if broken else kept}")
+    is_kept, outcome = _judge_contract(checked)
+    print_line(f"contract: {outcome}")
     print_line(f"card: {output_dir / 'verifier_card.md'}")
     exceeded = [
         *_exceeded("--max-fp", max_fp, {"wrong answers accepted": report.false_positives, "gaming paid": report.gamed}),
@@ -163,10 +168,22 @@ def audit_(
     ]
     for line in exceeded:
         print_line(line, errors)
-    if broken or unchecked:
+    if not is_kept:
         raise typer.Exit(BROKEN_CONTRACT)
     if exceeded:
         raise typer.Exit(TOO_MANY_ERRORS)
+
+
+def _judge_contract(checked: Sequence[CheckResult]) -> tuple[bool, str]:
+    """Return whether all lines of the contract were checked and hold, and what is printed about them."""
+    from truegold.verifiers.audit.contract import find_unchecked
+
+    broken = [line.name for line in checked if line.ok is False]
+    if broken:
+        return False, f"BROKEN: {', '.join(broken)}"
+    if unchecked := find_unchecked(checked):
+        return False, f"NOT CHECKED: {len(unchecked)} of {len(checked)} lines, for want of a gold that passes"
+    return True, "kept"
 
 
 def _exceeded(option: str, most: float | None, rates: Mapping[str, Rate]) -> Iterator[str]:
@@ -183,14 +200,14 @@ def _exceeded(option: str, most: float | None, rates: Mapping[str, Rate]) -> Ite
 def _read_options(name: str, text: str) -> dict[str, Any]:
     """Return the verifier's options out of `--args`."""
     try:
-        info = json.loads(text)
+        options = json.loads(text)
     except ValueError as error:
         raise ConfigError(f"--args is not JSON: {error}.", """Such as --args '{"decimals": 2}'.""") from error
-    if not isinstance(info, dict):
+    if not isinstance(options, dict):
         raise ConfigError(f"--args is no JSON object: {text[:40]}.", """Such as --args '{"decimals": 2}'.""")
-    if mistakes := find_option_mistakes(name, info):
+    if mistakes := find_option_mistakes(name, options):
         raise ConfigError(f"--args: {' '.join(mistakes)}", f"truegold verifiers show {name} describes them.")
-    return info
+    return options
 
 
 def _first_line(verifier: Verifier) -> str:

@@ -11,6 +11,7 @@ process, even if that is killed. The requests of an engine that is lost go to th
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,8 @@ WORK_S = 0.25
 """How long an engine samples before it hands over what is finished and takes new requests."""
 HANDFUL = 16
 """The requests that an engine gets at a time, before it is the next one's turn."""
+QUEUED_PER_SEQUENCE = 2
+"""An engine holds this many requests for each sequence that it decodes at once, so that it never waits for new ones."""
 
 
 class Replica:
@@ -70,8 +73,8 @@ class _Worker:
     running: dict[int, Request] = field(default_factory=dict)
     completions: int = 0
     tokens: int = 0
-    why: str | None = None
-    """Why it is lost."""
+    lost_because: str | None = None
+    """The reason for which it is lost; None while it works."""
 
 
 class RayEngine:
@@ -87,9 +90,12 @@ class RayEngine:
             ) from error
         self._ray: Any = ray
         self.max_model_len = config.max_model_len
-        self._max_num_seqs = config.max_num_seqs
-        self._numbered = 0
+        self._most_requests = QUEUED_PER_SEQUENCE * config.max_num_seqs
+        """The requests that one engine may hold."""
+        self._next_index = 0
+        """The number of the next request that is handed out."""
         self._joined = ray.is_initialized()
+        """Whether Ray was running before, and goes on after this engine."""
         if not self._joined:
             try:
                 ray.init(address=config.ray_address, log_to_driver=False, include_dashboard=False)
@@ -141,8 +147,13 @@ class RayEngine:
         """Return what each engine has done."""
         return {
             "engines": [
-                {"engine": w.name, "completions": w.completions, "tokens": w.tokens, "lost": w.why}
-                for w in self._workers
+                {
+                    "engine": worker.name,
+                    "completions": worker.completions,
+                    "tokens": worker.tokens,
+                    "lost": worker.lost_because,
+                }
+                for worker in self._workers
             ]
         }
 
@@ -156,49 +167,58 @@ class RayEngine:
     def _hand_out(
         self, take: TakeRequests, sampling: SamplingParams, working: dict[Any, _Worker], orphans: list[Request]
     ) -> bool:
-        """Give requests to the workers that are waiting, in turn, so that few requests are spread as well; return
+        """Give requests to the idle workers, a handful in turn, so that a few requests are spread as well; return
         whether no further ones will come."""
         busy = {worker.name for worker in working.values()}
-        idle = [worker for worker in self._workers if worker.why is None and worker.name not in busy]
+        idle = [worker for worker in self._workers if worker.lost_because is None and worker.name not in busy]
         batches: dict[str, list[tuple[int, Request]]] = {worker.name: [] for worker in idle}
-        hungry, ended = list(idle), False
-        while hungry:
-            worker = hungry.pop(0)
-            count = min(HANDFUL, 2 * self._max_num_seqs - len(worker.running))
+        turns, ended = deque(idle), False
+        while turns:
+            worker = turns.popleft()
+            count = min(HANDFUL, self._most_requests - len(worker.running))
             requests = [orphans.pop() for _ in range(min(count, len(orphans)))]
-            taken = take(count - len(requests)) if len(requests) < count else []
-            ended = ended or taken is None
-            requests += taken or ()
+            if len(requests) < count:
+                taken = take(count - len(requests))
+                ended = ended or taken is None
+                requests += taken or []
             for request in requests:
-                worker.running[self._numbered] = request
-                batches[worker.name].append((self._numbered, request))
-                self._numbered += 1
+                worker.running[self._next_index] = request
+                batches[worker.name].append((self._next_index, request))
+                self._next_index += 1
             if requests:
-                hungry.append(worker)
+                turns.append(worker)
         for worker in idle:
             if worker.running:
-                working[worker.actor.work.remote(_bare(batches[worker.name]), sampling)] = worker
+                working[worker.actor.work.remote(_strip(batches[worker.name]), sampling)] = worker
         return ended
 
     def _lose(self, worker: _Worker, error: Exception) -> list[Request]:
         """Note that an engine is lost, and return the requests that it had."""
-        worker.why = str(error).strip().splitlines()[-1][:300]
-        if all(other.why is not None for other in self._workers):
+        worker.lost_because = str(error).strip().splitlines()[-1][:300]
+        if all(other.lost_because is not None for other in self._workers):
             raise SetupError(
-                f"All vLLM engines are lost; the last for {worker.why}.", "Finished samples are kept: run again."
+                f"All vLLM engines are lost; the last for {worker.lost_because}.",
+                "Finished samples are kept: run again.",
             ) from error
         requests = list(worker.running.values())
         worker.running.clear()
         return requests
 
 
-def _bare(numbered: Sequence[tuple[int, Request]]) -> list[tuple[int, Request]]:
-    """Return the requests without what their makers have added to them, which need not travel."""
+def _strip(numbered: Sequence[tuple[int, Request]]) -> list[tuple[int, Request]]:
+    """Return plain requests to send: subclasses of Request carry data of the caller's that the engine does not need.
+
+    The number stands for the sample, so that no two requests of an engine are equal: they are the keys of
+    `Replica._outstanding`.
+    """
     return [(index, Request(request.prompt, request.seed, index)) for index, request in numbered]
 
 
 def _resources(cluster: dict[str, float], config: VllmEngineConfig) -> dict[str, Any]:
-    """Return what an actor asks Ray for; raises SetupError where the cluster does not have it for all."""
+    """Return the options of an actor: its GPUs or, on a cluster without any, its CPUs.
+
+    Raises SetupError where the cluster has too few for all engines.
+    """
     gpus, engines = int(cluster.get("GPU", 0)), config.data_parallel_size
     if not gpus and config.tensor_parallel_size == 1:
         return {"num_cpus": min(1.0, cluster.get("CPU", 1.0) / engines)}

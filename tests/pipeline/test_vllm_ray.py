@@ -66,7 +66,7 @@ class Reference(tuple[Any, Any]):
 
 def engine_on(*actors: FakeActor) -> RayEngine:
     engine = RayEngine.__new__(RayEngine)
-    engine._ray, engine.max_model_len, engine._max_num_seqs, engine._numbered = FakeRay(), 64, 4, 0
+    engine._ray, engine.max_model_len, engine._most_requests, engine._next_index = FakeRay(), 64, 8, 0
     engine._workers = [_Worker(f"engine {index}", actor) for index, actor in enumerate(actors)]
     for actor in actors:
         remote = actor.remote
