@@ -38,8 +38,9 @@ from truegold.synth.records import (
     AttemptRow,
     DistilledRow,
 )
+from truegold.synth.round_sampler import RoundSampler
 from truegold.synth.strategies import Strategy, load_strategy
-from truegold.synth.synthesis import RoundSampler, Synthesis
+from truegold.synth.synthesis import Synthesis
 
 EXAMPLES = 5
 """Positives that the report shows, at most."""

@@ -9,27 +9,10 @@ hard row, a failed sample "9+4=12 \\boxed{12}"
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from pathlib import Path
 
 import orjson
 
-from truegold.pipeline.config.engines import EngineConfig
-from truegold.pipeline.engines.base import Completion, SamplingParams, score
-from truegold.pipeline.profile.drawing import Drawing
-from truegold.pipeline.profile.judging import Judging, VerdictRecord
-from truegold.pipeline.profile.sample_store import (
-    CompletionSource,
-    RecordLog,
-    SampleStore,
-    prompt_key,
-    sampling_identity,
-)
-from truegold.pipeline.profile.schedule import Draw, SampledRow
-from truegold.pipeline.running.disk import digest_json
 from truegold.pipeline.running.progress import Progress
 from truegold.synth.budget import PlannedAttempt, TokenBudget
 from truegold.synth.config import SynthConfig
@@ -37,7 +20,12 @@ from truegold.synth.feedback import describe_verdict
 from truegold.synth.hard_rows import Attempt, HardRow
 from truegold.synth.leaks import LeakReason, Sources, check_output, is_near_copy
 from truegold.synth.records import weigh
+from truegold.synth.round_sampler import Ask, RoundSampler, SampledAnswer
 from truegold.synth.strategies import fill
+
+FIRST_BARE_SAMPLE = 10_000
+"""The number of the first sample of a bare prompt here. The profile numbers its samples of the same prompt from 0, and
+the two must not be taken for each other where they have the same settings."""
 
 
 class Synthesis:
@@ -51,14 +39,16 @@ class Synthesis:
         reflector: RoundSampler,
         budget: TokenBudget,
     ) -> None:
-        """`reflector` writes the reflections; it may be `sampler` itself."""
+        """reflector: writes the reflections; it may be `sampler` itself."""
         self._rows, self._config, self._sampler, self._reflector = rows, config, sampler, reflector
-        self._bare: dict[int, tuple[int, ...]] = {}
+        self._bare_prompts: dict[int, tuple[int, ...]] = {}
+        """By row."""
         self._impossible: dict[int, set[str]] = {}
+        """By row, the strategies whose prompt leaves the model no room."""
         self.budget = budget
 
     def run(self, progress: Progress) -> None:
-        """Make all rounds; the attempts are with their rows then."""
+        """Make rounds until the budget is spent. The attempts are added to their rows."""
         progress.start("synthesis", self._config.budget_tokens)
         while round_attempts := self.budget.choose(self._rows, self._impossible):
             before = self.budget.spent
@@ -70,11 +60,12 @@ class Synthesis:
 
     def bare_prompt(self, hard: HardRow) -> tuple[int, ...]:
         """Return the ids of a row's prompt without any context."""
-        if hard.index not in self._bare:
-            self._bare[hard.index] = tuple(self._sampler.source.encoder.encode(hard.row["prompt"]))
-        return self._bare[hard.index]
+        if hard.index not in self._bare_prompts:
+            self._bare_prompts[hard.index] = tuple(self._sampler.source.encoder.encode(hard.row["prompt"]))
+        return self._bare_prompts[hard.index]
 
     def _round(self, round_attempts: Sequence[PlannedAttempt]) -> list[tuple[HardRow, Attempt]]:
+        """Make the attempts of a round, and return those for which there was room, with their rows."""
         for planned in round_attempts:
             self._prepare(planned)
         self._reflect([planned for planned in round_attempts if planned.strategy.reflection])
@@ -96,7 +87,7 @@ class Synthesis:
         return [(planned.hard, attempt) for planned, attempt in made]
 
     def _prepare(self, planned: PlannedAttempt) -> None:
-        """Set what an attempt's templates are filled with."""
+        """Set the values that fill the placeholders of an attempt's templates."""
         hard, parent = planned.hard, planned.parent
         planned.values = {"problem": hard.row["prompt"], "gold": hard.row["gold"] or "", "reflection": ""}
         if parent is not None:
@@ -115,7 +106,7 @@ class Synthesis:
             planned.values |= {"attempt": shown, "feedback": planned.feedback}
 
     def _reflect(self, attempts: Sequence[PlannedAttempt]) -> None:
-        """Have reflections written for attempts that begin with one."""
+        """Have reflections written for attempts whose strategy begins with one, where the prompt leaves room."""
         asks: list[Ask] = []
         asking = []
         for planned in attempts:
@@ -134,7 +125,8 @@ class Synthesis:
             planned.values["reflection"] = planned.reflection
 
     def _fill_context(self, planned: PlannedAttempt) -> bool:
-        """Set an attempt's prompt, and return whether it leaves the model room."""
+        """Set an attempt's prompt, and return whether the attempt can be made: it cannot where the prompt leaves the
+        model no room, or where the reflection is missing because its own prompt left none."""
         templates = planned.strategy.answer
         planned.context = fill(templates[planned.hard.language], planned.values) if templates else ""
         is_reflected = not planned.strategy.reflection or planned.reflection is not None
@@ -148,6 +140,7 @@ class Synthesis:
         return False
 
     def _as_attempt(self, planned: PlannedAttempt, answer: SampledAnswer, temperature: float) -> Attempt:
+        """Return the attempt that a sampled answer is."""
         verdict, hard, shown = answer.verdict, planned.hard, planned.strategy.placeholders
         assert verdict is not None
         guidance = [text for text in (planned.feedback, planned.reflection) if text]
@@ -174,7 +167,7 @@ class Synthesis:
         )
 
     def _decide(self, hard: HardRow, attempt: Attempt) -> None:
-        """Decide whether a right attempt is a positive, and why it is none."""
+        """Decide whether a right attempt is kept as a positive, and note why where it is not."""
         size = min(len(attempt.bare_logprobs), len(attempt.conditioned_logprobs))
         weights = weigh(attempt.bare_logprobs[:size], attempt.conditioned_logprobs[:size])
         parent = attempt.parent
@@ -191,7 +184,7 @@ class Synthesis:
         attempt.kept = not reasons
 
     def _score(self, right: Sequence[tuple[PlannedAttempt, Attempt]]) -> None:
-        """Find out how probable right attempts are behind the bare prompt, and with their context, at temperature 1."""
+        """Set the log-probabilities of right attempts at temperature 1, behind the bare prompt and with the context."""
         if not right:
             return
         outputs = [attempt.token_ids for _, attempt in right]
@@ -204,138 +197,3 @@ class Synthesis:
         )
         for (_, attempt), logprobs in zip(other_scale, conditioned, strict=True):
             attempt.conditioned_logprobs = logprobs
-
-
-FIRST_BARE_SAMPLE = 10_000
-"""The numbers of further samples of bare prompts: the profile's, which may have the same settings, are below."""
-
-
-Ask = tuple[HardRow, tuple[int, ...], int]
-"""A completion that a round needs: the row that it answers, its prompt, and the number from which the samples of that
-prompt count."""
-
-
-@dataclass(frozen=True)
-class SampledAnswer:
-    """What came."""
-
-    completion: Completion
-    text: str
-    verdict: VerdictRecord | None
-    """None where the round is not judged."""
-
-
-@dataclass
-class _Round:
-    """The plan of a round's draws (`DrawPlan`)."""
-
-    waiting: Sequence[Draw]
-    total: int
-    verdicts: dict[tuple[str, int], VerdictRecord | None] = field(default_factory=dict)
-    """By prompt and sample."""
-
-    @property
-    def finished(self) -> bool:
-        """Whether every completion has come."""
-        return len(self.verdicts) == self.total
-
-    def draws(self, count: int) -> list[Draw]:
-        """Return at most `count` samples to draw next."""
-        draws, self.waiting = self.waiting[:count], self.waiting[count:]
-        return list(draws)
-
-    def spend(self, tokens: int) -> None:
-        """Do nothing: a round's tokens were planned for."""
-
-    def record(self, draw: Draw, verdict: VerdictRecord | None) -> None:
-        """Keep a verdict."""
-        sampled, sample = draw
-        self.verdicts[sampled.prompt_key, sample] = verdict
-
-
-class RoundSampler:
-    """Draws the completions of rounds from one model."""
-
-    def __init__(
-        self,
-        source: CompletionSource,
-        engine: EngineConfig,
-        config: SynthConfig,
-        model: Path | None,
-        folders: tuple[Path, Path],
-        progress: Progress,
-    ) -> None:
-        """`folders` are that of the samples, which stay for the run, and that of scratch files."""
-        self.source, self._engine_config, self._config, self._model = source, engine, config, model
-        self._samples, self._scratch = folders
-        self._drawing = Drawing(source, config.seed, progress)
-        self._stores: dict[str, SampleStore] = {}
-        self._numbers: defaultdict[tuple[str, str], int] = defaultdict(int)
-        """How many samples of a prompt were asked for, by store and prompt."""
-        self._scores: dict[str, tuple[float, ...]] = {}
-        self._score_log = RecordLog(self._scratch / f"scores-{digest_json([str(model), engine.model_dump()])[:8]}")
-        for _, record in self._score_log.scan():
-            self._scores[record["key"]] = tuple(record["logprobs"])
-        self._open = ExitStack()
-        self._open.callback(self._score_log.close)
-        self._open.callback(self._drawing.close)
-
-    @property
-    def facts(self) -> dict[str, object]:
-        """What the samples of this process cost."""
-        cost = self._drawing.cost
-        pace = round(cost.tokens_per_second, 1) if cost.seconds else None
-        counts = {"drawn": cost.drawn, "kept": cost.kept, "tokens": cost.tokens}
-        return {**counts, "seconds": round(cost.seconds, 1), "tokens_per_s": pace}
-
-    def has_room(self, prompt: Sequence[int]) -> bool:
-        """Return whether a prompt leaves the model room to answer."""
-        return len(prompt) < self.source.max_model_len
-
-    def sample(self, asks: Sequence[Ask], temperature: float, max_tokens: int, *, judged: bool) -> list[SampledAnswer]:
-        """Return an answer to each, in order."""
-        settings = self._config.sampling_settings(temperature, max_tokens)
-        store, store_name = self._store(settings)
-        draws = []
-        for hard, prompt, first in asks:
-            key = prompt_key(prompt)
-            draws.append((SampledRow(hard.row, hard.index, prompt, key), first + self._numbers[store_name, key]))
-            self._numbers[store_name, key] += 1
-        plan = _Round(draws, len(draws))
-        stops = self.source.encoder.stop_token_ids
-        sampling = SamplingParams(temperature, 1.0, max_tokens, stops, logprobs=True, stop_loops=True)
-        judging = Judging(self._config, self._config.workers) if judged else None
-        try:
-            self._drawing.run(plan, store, judging, sampling)
-        finally:
-            if judging is not None:
-                judging.close()
-        answers = []
-        for sampled, sample in draws:
-            completion = store.read(sampled.prompt_key, sample)
-            text = self._drawing.decode(completion.token_ids)
-            answers.append(SampledAnswer(completion, text, plan.verdicts[sampled.prompt_key, sample]))
-        return answers
-
-    def score(self, prompts: Sequence[tuple[int, ...]], outputs: Sequence[tuple[int, ...]]) -> list[tuple[float, ...]]:
-        """Return the log-probabilities of outputs behind prompts at temperature 1, each computed once."""
-        keys = [f"{prompt_key(prompt)}-{prompt_key(output)}" for prompt, output in zip(prompts, outputs, strict=True)]
-        missing = [index for index, key in enumerate(keys) if key not in self._scores]
-        if missing:
-            scored = score(self._drawing.engine, [prompts[i] for i in missing], [outputs[i] for i in missing])
-            for index, logprobs in zip(missing, scored, strict=True):
-                self._scores[keys[index]] = logprobs
-                self._score_log.append({"key": keys[index], "logprobs": list(logprobs)})
-        return [self._scores[key] for key in keys]
-
-    def close(self) -> None:
-        """Give back the engine and close all files."""
-        self._open.close()
-
-    def _store(self, settings: dict[str, object]) -> tuple[SampleStore, str]:
-        name = digest_json(settings)
-        if name not in self._stores:
-            identity = sampling_identity(settings, self._engine_config, self.source, self._model, self._scratch)
-            self._stores[name] = SampleStore(self._samples, identity)
-            self._open.callback(self._stores[name].close)
-        return self._stores[name], name

@@ -23,8 +23,9 @@ from truegold.pipeline.tables.rows import write_rows
 from truegold.synth.records import DISTILLED_SCHEMA
 from truegold.train.config.models import SftConfig
 from truegold.train.config.objective import DistilledConfig, MaskConfig, ObjectiveConfig
-from truegold.train.grpo.distilled import Distilled, join, load_distilled, relative_advantage, self_teachers
+from truegold.train.grpo.distilled import Distilled, join, load_distilled, relative_advantage
 from truegold.train.grpo.groups import StepCompletion
+from truegold.train.grpo.self_distillation import self_teachers
 from truegold.train.grpo.update import PreparedBatch, StepLoss, WeighedBatch
 from truegold.train.model.segment import DistilledPositive, Segment, collate
 from truegold.train.objective.losses import ppo_clip
@@ -307,13 +308,18 @@ def test_training_knows_of_synthesis_its_record_and_nothing_else() -> None:
 # The policy as its own teacher.
 
 
+def right_group(encoder: ByteEncoder, texts: str, right: set[int]) -> list[StepCompletion]:
+    """Return a group of completions of a letter each, those at the positions `right` being right."""
+    group = []
+    for index, text in enumerate(texts):
+        segment = Segment((1,), tuple(encoder.encode_completion(text)), right=index in right, reward=0.0, group=4)
+        group.append(StepCompletion(make_row(1), segment, cast("Any", None)))
+    return group
+
+
 def test_a_completion_is_judged_by_the_policy_that_sees_another_right_one_of_its_group() -> None:
     encoder = ByteEncoder(ChatConfig())
-    texts = {0: "a", 1: "b", 2: "c", 3: "d"}
-    group = []
-    for index, text in texts.items():
-        segment = Segment((1,), tuple(encoder.encode_completion(text)), right=index in (1, 2), reward=0.0, group=4)
-        group.append(StepCompletion(make_row(1), segment, cast("Any", SimpleNamespace())))
+    group = right_group(encoder, "abcd", {1, 2})
     lonely = completion(1, True, group=5)
     teachers = self_teachers([*group, lonely], encoder, "{prompt} | {solution}", longest=1000)
     shown = [None if each is None else encoder.decode(each.prompt_ids).rpartition("| ")[2] for each in teachers]
@@ -323,6 +329,14 @@ def test_a_completion_is_judged_by_the_policy_that_sees_another_right_one_of_its
     prompt = make_row(1)["prompt"]
     assert encoder.decode(teachers[0].prompt_ids) == f"{prompt} | b"
     assert self_teachers(group, encoder, "{prompt} | {solution}", longest=len(prompt)) == [None] * 4
+
+
+def test_completions_that_are_equal_are_told_apart_by_their_positions() -> None:
+    encoder = ByteEncoder(ChatConfig())
+    group = right_group(encoder, "aab", {0, 1, 2})
+    assert group[0] == group[1]
+    teachers = self_teachers(group, encoder, "{solution}", longest=1000)
+    assert [encoder.decode(teacher.prompt_ids) for teacher in teachers if teacher is not None] == ["a", "b", "a"]
 
 
 def test_a_template_without_the_solution_is_refused() -> None:

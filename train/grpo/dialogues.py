@@ -34,6 +34,7 @@ from truegold.train.grpo.groups import (
     RequestedGroup,
     SampledGroups,
     StepCompletion,
+    compose_score,
     score_group,
 )
 from truegold.train.grpo.update import WeighedBatch
@@ -44,7 +45,7 @@ from truegold.train.rollout.sampler_child import Usage
 from truegold.train.rollout.samplers import SamplerPool
 from truegold.train.turns.episodes import Ending, EnvironmentFaults, Episode, EpisodeRunner, make_runner
 from truegold.train.turns.template import TurnTemplate
-from truegold.verifiers import Reason, Verdict, compose
+from truegold.verifiers import Reason, Verdict
 
 _LOG = logging.getLogger(__name__)
 
@@ -222,23 +223,22 @@ def _completion(
 ) -> StepCompletion:
     verdict = _verdict(episode) if verdict is None else verdict
     # With turns there is no other term than correctness (`GrpoConfig`).
-    composed = compose(reward.composition, (verdict,), reward.clip)
+    score = compose_score(reward.composition, (verdict,), reward.clip)
+    total = score.reward.value
     segments = [] if episode.dialogue is None else [held.to_segment(temperature) for held in episode.dialogue.segments]
     parts = [
-        replace(segment, reward=composed.value, right=verdict.passed, group=episode.group)
+        replace(segment, reward=total, right=verdict.passed, group=episode.group)
         for segment in segments
         if segment.output_ids
     ]
-    total = composed.value
     if turns.credit != "equal":
-        earned = turn_rewards(episode, composed.value, turns)
+        earned = turn_rewards(episode, total, turns)
         parts = [replace(part, reward=earned[part.turn]) for part in parts]
         judged = [reward for reward in earned if reward is not None]
         if judged:
             total = judged[0] if turns.credit == "discounted" else sum(judged)
     whole = replace(_whole(parts, episode, temperature), reward=total, right=verdict.passed, group=episode.group)
     assert episode.ending is not None
-    score = CompletionScore(composed, (verdict,), verdict)
     return StepCompletion(episode.row, whole, score, parts=tuple(parts), ending=episode.ending.value)
 
 

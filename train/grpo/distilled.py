@@ -1,12 +1,12 @@
 """Distilled positives as off-policy members of groups: right completions that the policy would hardly sample itself.
 
-    group of 8, all wrong, and one distilled positive of its row
-    mean and spread of the 8:  0, 0   ->  its advantage is max_advantage; those of the 8 stay what they are, 0
-    pass rate by the posterior: .02   ->  times lambda = strength (1 - .02 / zero_at)
+    a group of 8, all wrong, and one distilled positive of its row
+    mean and spread of the 8 are 0 and 0        the positive's advantage is max_advantage; those of the 8 stay 0
+    the row's expected pass rate is .02         that advantage times lambda = strength (1 - .02 / zero_at)
 
 The mean and the spread are those of the sampled members alone (LUFFY, arXiv 2504.14945): with the positive among them a
 group that is all wrong would push its own samples down for something that the policy did not do. lambda falls to 0 as
-the posterior of the row's pass rate rises to `zero_at`: a policy that succeeds by itself is taught by its own samples.
+the row's expected pass rate rises to `zero_at`: a policy that succeeds by itself is taught by its own samples.
 """
 
 from __future__ import annotations
@@ -46,26 +46,28 @@ class Distilled:
 
     def __init__(self, positives: Sequence[DistilledPositive], config: DistilledConfig) -> None:
         self._config = config
-        self._of_row: dict[RowKey, list[DistilledPositive]] = {}
+        self._by_row: dict[RowKey, list[DistilledPositive]] = {}
         for positive in positives:
-            self._of_row.setdefault(positive.key, []).append(positive)
+            self._by_row.setdefault(positive.key, []).append(positive)
 
     def members(
         self, completions: Sequence[StepCompletion], pass_rates: Mapping[int, float], step: int
     ) -> list[Member]:
-        """Return what joins the groups of these completions, which are whole.
+        """Return the positives that join the groups of these completions, with their advantages.
 
-        pass_rates: the posterior means of the groups' rows, by group.
+        completions: whole groups. pass_rates: the expected pass rates of their rows, by group.
         """
         members = []
         for group in group_completions(completions):
+            positives = self._by_row.get(row_key(group[0].row))
+            if positives is None:
+                continue
             index = group[0].segment.group
-            positives = self._of_row.get(row_key(group[0].row), [])
             strength = self.strength(pass_rates[index])
             advantage = relative_advantage([done.segment for done in group], self._config.max_advantage)
-            if not positives or not strength or not advantage:
+            if not strength or not advantage:
                 continue
-            # Those of a row take turns.
+            # The positives of a row take turns: step 0 has the first ones, step 1 begins with the second.
             for turn in range(min(self._config.per_group, len(positives))):
                 positive = positives[(step + turn) % len(positives)]
                 segment = replace(positive.segment, group=index)
@@ -77,23 +79,24 @@ class Distilled:
         return self._config.strength * max(0.0, 1 - pass_rate / self._config.zero_at)
 
 
-def relative_advantage(sampled: Sequence[Segment], most: float) -> float:
-    """Return how much better a right completion is than a group's sampled ones, (1 - mean) / (spread + 1e-4), at most
-    `most`. Members that could not be judged are left out; 0 where there is nothing left to compare with."""
+def relative_advantage(sampled: Sequence[Segment], max_advantage: float) -> float:
+    """Return how much better a right completion is than a group's sampled ones, (1 - mean) / (spread + 1e-4), bounded
+    by `max_advantage`. Members that could not be judged are left out; 0 where none is left."""
     right = [float(segment.right) for segment in sampled if segment.reward is not None]
     if not right:
         return 0.0
     spread = stdev(right) if len(right) > 1 else 0.0
-    return min((1 - fmean(right)) / (spread + SPREAD_FLOOR), most)
+    return min((1 - fmean(right)) / (spread + SPREAD_FLOOR), max_advantage)
 
 
 def load_distilled(
     path: Path | None, encoder: PromptEncoder, rows: Sequence[Row], objective: ObjectiveConfig
 ) -> tuple[Distilled | None, dict[str, int]]:
-    """Return the positives of the rows that are trained on, and how many are left out by reason; none without a table.
+    """Return the positives of the rows that are trained on, and counts of those that are left out, by reason; None
+    where there is no table (`path`).
 
-    A positive whose prompt's ids are not those that training samples from belongs to another chat template, and would
-    teach that.
+    A positive is left out, too, where its prompt has other token ids than training samples from: it was made with
+    another chat template, and would teach that one.
     """
     if path is None:
         return None, {}
@@ -114,9 +117,9 @@ def load_distilled(
 def join(
     segments: Sequence[Segment], weighed: WeighedBatch, members: Sequence[Member]
 ) -> tuple[list[Segment], WeighedBatch]:
-    """Return a batch with its off-policy members behind the others, whose advantages stay as they are.
+    """Return a batch with the positives appended; the advantages of the sampled segments stay as they are.
 
-    A member counts as a sequence of its own, also where the others are parts of episodes.
+    A positive counts as a sequence of its own, also where the sampled segments are parts of episodes.
     """
     joined = torch.zeros(len(segments) + len(members), dtype=torch.bool)
     joined[len(segments) :] = True
@@ -127,36 +130,3 @@ def join(
         tokens = torch.tensor([float(member.segment.sampled_tokens) for member in members])
         batch = replace(batch, episode_tokens=torch.cat([weighed.episode_tokens, tokens]))
     return [*segments, *(member.segment for member in members)], batch
-
-
-def self_teachers(
-    completions: Sequence[StepCompletion], encoder: PromptEncoder, template: str, longest: int
-) -> list[Segment | None]:
-    """Return for each completion the same output behind the prompt of the policy as its own teacher, in order: one that
-    shows another completion which is right.
-
-        a group of 4, the second and the third right
-        completion 0 is judged by the policy that sees completion 1, completion 1 by the one that sees 2, 2 by 1, 3 by 1
-
-    How far the policy is from that teacher is added to the loss (`objective.self_distillation`), token by token, so
-    that also within a wrong completion it is told where it went wrong. A teacher is None where no other completion of
-    the group is right, and where prompt and output would have more than `longest` tokens. The completions of a group
-    are on one rank.
-    """
-    teachers: dict[int, Segment] = {}
-    for group in group_completions(completions):
-        right = [member for member in group if member.segment.right]
-        prompts: dict[int, tuple[int, ...]] = {}
-        for position, member in enumerate(group):
-            shown = next((other for other in right if group.index(other) > position), None)
-            shown = shown or next((other for other in right if other is not member), None)
-            if shown is None:
-                continue
-            if id(shown) not in prompts:
-                solution = encoder.decode(shown.segment.output_ids)
-                question = template.replace("{prompt}", member.row["prompt"]).replace("{solution}", solution)
-                prompts[id(shown)] = tuple(encoder.encode(question))
-            teacher = replace(member.segment, prompt_ids=prompts[id(shown)])
-            if teacher.length <= longest:
-                teachers[id(member)] = teacher
-    return [teachers.get(id(completion)) for completion in completions]

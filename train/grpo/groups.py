@@ -128,17 +128,22 @@ class CompletionScorer:
             for term in terms
         ]
         verdicts = list(self._batches.verify(questions))
-        correctness = [term.verifier for term in terms].index(None)
-        scores = []
-        for start in range(0, len(verdicts), len(terms)):
-            term_verdicts = tuple(verdicts[start : start + len(terms)])
-            reward = compose(terms, term_verdicts, clip)
-            scores.append(CompletionScore(reward, term_verdicts, term_verdicts[correctness]))
-        return scores
+        return [
+            compose_score(terms, tuple(verdicts[start : start + len(terms)]), clip)
+            for start in range(0, len(verdicts), len(terms))
+        ]
 
     def close(self) -> None:
         """End the processes."""
         self._batches.close()
+
+
+def compose_score(
+    terms: Sequence[Term], verdicts: tuple[Verdict, ...], clip: tuple[float, float] | None
+) -> CompletionScore:
+    """Return a completion's score from a verdict for each term, of which the one without a verifier is correctness."""
+    correctness = [term.verifier for term in terms].index(None)
+    return CompletionScore(compose(terms, verdicts, clip), verdicts, verdicts[correctness])
 
 
 def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:

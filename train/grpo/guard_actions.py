@@ -1,24 +1,26 @@
-"""Acts where a guard fires: a step is left out, the rate is halved, the run returns to a healthy checkpoint, or
-it stops. Every action is written to alarms.jsonl with its evidence, and the batches behind it to quarantine/.
+"""Acts where a guard fires: a step is left out, the rate is halved, the run rolls back to a healthy checkpoint, or
+it pauses or stops. Every action is written to alarms.jsonl with its evidence, and completions of the steps behind it
+are copied to quarantine/.
 
-A run that returns takes weights and optimizer of the checkpoint and goes on with the next rows, at a lower rate. Steps
-are counted on, and so is the data: the same weights do not meet the same batch again.
+A run that rolls back takes weights and optimizer of the checkpoint, divides its rate by 4, and goes on with the next
+step number and the next rows: the same weights do not meet the same batch again.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from truegold.pipeline.report.training import ENDINGS
 from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.pipeline.running.progress import Progress
 from truegold.train.grpo.batch_metrics import Metrics
 from truegold.train.grpo.step import Trainer
+from truegold.train.guards.checkpoint_choice import healthy_checkpoint, kept_checkpoints
 from truegold.train.guards.doctor import ALARMS
 from truegold.train.guards.table import NOT_THE_POLICY, SEVERITY, Action, derived_metrics
 from truegold.train.guards.watch import Alarm, GuardWatch, Series
@@ -29,11 +31,12 @@ from truegold.verifiers import GuardError
 QUARANTINE = "quarantine"
 """In the stage's folder: the completions of the batches behind alarms."""
 MOST_SKIPS = 3
-"""Steps that are left out before leaving out is taken not to help."""
+"""Once so many steps were left out, the next alarm that asks for it rolls the run back instead."""
 ROLL_BACK_RATE = 4
-"""The rate is divided by this at each return: three of them make up for a rate a hundred times too high nearly."""
+"""Each roll back divides the rate by this: three of them nearly make up for a rate a hundred times too high."""
 SAMPLED = ("pass_rate", "truncated", "repetition", "foreign_script", "idle", "not_finite")
-"""What is measured of a batch with the weights that it came from: straight after a return it is what those had."""
+"""Metrics of what the sampler wrote in a step. At the first step after a roll back the sampler has the checkpoint's
+weights, so that their values should be what they were when the checkpoint was new."""
 HELDOUT = "heldout_pass_rate"
 HELDOUT_ERROR = "heldout_error"
 CHANGES: dict[Action, str] = {
@@ -41,9 +44,9 @@ CHANGES: dict[Action, str] = {
     "halve_rate": "The learning rate is {rate_factor:g} of the schedule's from now on.",
     "roll_back": "The weights are those of step {returned_to} again, and the rate {rate_factor:g} of the schedule's.",
 }
-"""What the reader is told at once; what ends the run is told as its error."""
+"""Told while the run goes on, with the alarm's line; `pause` and `stop` are told by the error that ends the run."""
 HEALED = 50
-"""After so many steps without an alarm, the run may return as often again."""
+"""After so many steps without an alarm, earlier roll backs and left-out steps no longer count."""
 
 
 class Responder:
@@ -63,28 +66,32 @@ class Responder:
             off |= {"reward_sign", "reward_blind", "update_sign", "nothing_teaches"}
         self.watch = GuardWatch(off)
         self._pending: list[Alarm] = []
+        """Alarms of the present step that nothing was done about yet."""
         self._observed: set[str] = set()
+        """Metrics of the present step that were given to the guards."""
         self._counts = {"roll_back": 0, "skip_step": 0}
+        """How often each was done since the run healed last."""
         self._last_alarm = -HEALED
+        """The step of the last alarm."""
         self._heldout: dict[int, tuple[float, float]] = {}
-        """The held-out pass rates of the weights in force and of those before them, by their steps, each with its
-        standard error."""
+        """Held-out pass rates with their standard errors, by step; those of weights that were rolled back are gone."""
         self._best: tuple[int, float] | None = None
+        """The step and the held-out pass rate of the best checkpoint."""
         self._sampled: dict[int, dict[str, float]] = {}
-        """What the weights of checkpoints, and the present ones, were measured to do first, by their steps."""
-        self._returned: tuple[int, int, str] | None = None
-        """The step after which the run returned last, that of the checkpoint, and the metric that was wrong."""
+        """The metrics `SAMPLED` of the steps that began with the weights of a checkpoint, by step."""
+        self._rolled_back: tuple[int, int, str] | None = None
+        """Of the last roll back: the step after which it was, the step of the checkpoint, and the alarm's metric."""
         trainer.may_train = self.may_train
         if rank() == 0:
             path = self._folder / ALARMS
-            # Steps are taken again from here on, so that their alarms may come again. What has ended the run before
-            # stays, and is its end no more.
+            # Alarms of the steps that are now taken again are dropped, since they may fire again. An alarm that ended
+            # the run stays, with a note that the run has gone on since.
             kept = [line for line in read_whole_lines(path) if line["step"] < first_step or line["action"] in ENDINGS]
             resumed = [{"resumed_at": first_step, **line} if line["action"] in ENDINGS else line for line in kept]
             write_whole(path, "".join(json.dumps(line) + "\n" for line in resumed).encode())
 
     def evaluated(self, step: int, metrics: Metrics) -> None:
-        """Keep the best checkpoint: take in an evaluation of the weights that step `step` begins with."""
+        """Take in an evaluation of the weights that step `step` begins with, and save them if they are the best."""
         self._observe(step, metrics)
         rate = metrics.get(HELDOUT)
         if rate is None or any(alarm.metric == HELDOUT for alarm in self._pending):
@@ -96,7 +103,8 @@ class Responder:
                 self.save(step)
 
     def may_train(self, step: int, metrics: Metrics) -> bool:
-        """Say whether a batch may be trained on, by what is known before; the alarms are answered after the step."""
+        """Say whether a batch may be trained on, by the metrics that are known before the update. Alarms are kept, and
+        acted on after the step (`respond`)."""
         self._observe(step, metrics)
         return all(SEVERITY[alarm.action] < SEVERITY["skip_step"] for alarm in self._pending)
 
@@ -112,7 +120,7 @@ class Responder:
             return
         self._last_alarm = step
         hardest = max(alarms, key=lambda alarm: SEVERITY[alarm.action])
-        worst = self._look_elsewhere(hardest)
+        worst = self._rule_out_policy(hardest)
         action = self._escalate(worst.action)
         for alarm in alarms:
             if alarm is not hardest:
@@ -120,22 +128,25 @@ class Responder:
         self._act(step, worst, action)
 
     def finish(self, step: int, metrics: Metrics) -> None:
-        """Take in the last evaluation: what is exported must not be dead. Where it is, or where a guard has begun to
-        see it die, the weights are those of the best or of the last healthy checkpoint. A held-out pass rate of these
-        weights that has not fallen tells more than the last batches of the weights before them."""
+        """Take in the last evaluation, and roll back where the last weights are dead: they would be exported.
+
+        They are where the evaluation raises a hard alarm. Without an evaluation, a guard that would have raised one had
+        the run gone on (`unfinished`) is enough. With one it is not: the evaluation measures the last weights
+        themselves, while the last batches were sampled by weights before them.
+        """
         self.evaluated(step, metrics)
         alarms, self._pending = self._pending, []
-        may_return = "roll_back" not in self._trainer.config.guards.off
-        begun = [] if metrics.get(HELDOUT) is not None else self.watch.unfinished(step)
-        for alarm in alarms or begun:
-            if may_return and SEVERITY[alarm.action] >= SEVERITY["roll_back"]:
+        may_roll_back = "roll_back" not in self._trainer.config.guards.off
+        unfinished = [] if metrics.get(HELDOUT) is not None else self.watch.unfinished(step)
+        for alarm in alarms or unfinished:
+            if may_roll_back and SEVERITY[alarm.action] >= SEVERITY["roll_back"]:
                 self._act(step, alarm, "roll_back")
                 return
         for alarm in alarms:
             self._log(alarm, "warn", {})
 
     def save(self, step: int) -> None:
-        """Write a checkpoint, and drop those that nobody would return to."""
+        """Write a checkpoint, and drop those that no roll back would take (`kept_checkpoints`)."""
         steps = {*checkpoint_steps(self._checkpoints), step}
         kept = kept_checkpoints(steps, step, self._best[0] if self._best else None)
         self._sampled = {taken: values for taken, values in self._sampled.items() if taken in kept or taken >= step - 1}
@@ -152,98 +163,116 @@ class Responder:
             "heldout": {str(evaluated): list(measured) for evaluated, measured in self._heldout.items()},
             "best": self._best,
             "sampled": {str(step): values for step, values in self._sampled.items()},
-            "returned": self._returned,
+            "returned": self._rolled_back,
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from a checkpoint's state."""
         self.watch.restore(state["watch"])
-        # Whoever has changed the rate since has taken over from the guards.
+        # A rate that the user has changed since takes the place of what the guards have made of the old one.
         if state["lr"] == self._trainer.config.optimizer.lr:
             self._engine.rate_factor = state["rate_factor"]
         self._counts, self._last_alarm = dict(state["counts"]), state["last_alarm"]
         self._heldout = {int(evaluated): (rate, error) for evaluated, (rate, error) in state["heldout"].items()}
         self._best = None if state["best"] is None else tuple(state["best"])
         self._sampled = {int(step): values for step, values in state["sampled"].items()}
-        self._returned = None if state["returned"] is None else tuple(state["returned"])
+        self._rolled_back = None if state["returned"] is None else tuple(state["returned"])
 
     def _observe(self, step: int, metrics: Metrics) -> None:
+        """Give metrics to the guards; the alarms of the first rank are everybody's."""
         self._observed |= set(metrics)
         self._pending += gathered(self.watch.observe(step, metrics))[0]
 
     def _escalate(self, action: Action) -> Action:
-        """Return the action, or a harder one where it has been taken often enough."""
+        """Return the action, or the next harder one where it has been taken as often as it may; a warning in place of
+        one that is switched off."""
         if action == "skip_step" and self._counts["skip_step"] >= MOST_SKIPS:
             action = "roll_back"
         if action == "roll_back" and self._counts["roll_back"] >= self._trainer.config.guards.roll_backs:
             action = "stop"
         return "warn" if action in self._trainer.config.guards.off else action
 
-    def _look_elsewhere(self, alarm: Alarm) -> Alarm:
-        """Return the alarm that stops the run where healthy weights are as wrong straight after a return to them: then
-        it is not the policy that has changed."""
-        if self._returned is None or alarm.metric not in SAMPLED or alarm.action not in ("roll_back", "skip_step"):
+    def _rule_out_policy(self, alarm: Alarm) -> Alarm:
+        """Return an alarm that stops the run where healthy weights are as wrong straight after a roll back to them as
+        the later ones were: then something else than the policy has changed. Else return the alarm itself."""
+        if self._rolled_back is None or alarm.action not in ("roll_back", "skip_step"):
             return alarm
-        returned, target, metric = self._returned
-        known = self._sampled.get(target, {}).get(alarm.metric)
-        is_down = alarm.value < alarm.threshold
-        was_healthy = known is not None and (known >= alarm.threshold if is_down else known <= alarm.threshold)
-        is_the_same = alarm.metric == metric and alarm.since == returned + 1
-        if not (is_the_same and was_healthy) or NOT_THE_POLICY in self._trainer.config.guards.off:
+        rolled_back, target, metric = self._rolled_back
+        came_back_at_once = alarm.metric == metric and alarm.since == rolled_back + 1
+        is_off = NOT_THE_POLICY in self._trainer.config.guards.off
+        if not came_back_at_once or not self._was_healthy(target, alarm) or is_off:
             return alarm
         causes = (
-            f"not the policy: its weights of step {target} had {known:.3g}, and are as wrong as the later ones "
-            "straight after the return to them; golds, prompts, the verifier, the sampling engine, or completions that "
-            "belong to other prompts have changed"
+            f"not the policy: its weights of step {target} had {self._sampled[target][metric]:.3g}, and are as wrong "
+            "as the later ones straight after the return to them; golds, prompts, the verifier, the sampling engine, "
+            "or completions that belong to other prompts have changed"
         )
         remedy = "Compare completions/ of these steps with those before: prompt, gold, completion and verdict."
         return replace(alarm, guard=NOT_THE_POLICY, action="stop", causes=causes, remedy=remedy)
 
+    def _was_healthy(self, step: int, alarm: Alarm) -> bool:
+        """Say whether the alarm's metric was within its bound at a step; False where that is not known."""
+        value = self._sampled.get(step, {}).get(alarm.metric)
+        if value is None:
+            return False
+        is_too_low = alarm.value < alarm.threshold
+        return value >= alarm.threshold if is_too_low else value <= alarm.threshold
+
     def _act(self, step: int, alarm: Alarm, action: Action) -> None:
+        """Do what an alarm asks for, and log it. Raises GuardError for `pause` and `stop`."""
         if action in self._counts:
             self._counts[action] += 1
         if action == "warn":
             self._log(alarm, action, {})
             return
         evidence: dict[str, Any] = {"quarantined": self._quarantine(alarm)}
-        if action == "halve_rate":
+        if action == "pause":
+            self._pause(step, alarm, evidence)
+        elif action == "stop":
+            self._stop(alarm, evidence)
+        elif action == "halve_rate":
             self._engine.rate_factor /= 2
         elif action == "roll_back":
-            evidence["returned_to"] = self._return(step, alarm)
-        elif action == "pause":
-            self.save(step + 1)
-        elif action == "stop":
-            evidence["returned_to"] = self._last_healthy(alarm)
-        self._log(alarm, action, {**evidence, "rate_factor": self._engine.rate_factor})
-        if action == "pause":
-            raise GuardError(f"{alarm.line()} The run is paused; the same command goes on.", alarm.remedy, alarm.guard)
-        if action == "stop":
-            if evidence["returned_to"] is not None:
-                self._engine.return_to(self._checkpoints, evidence["returned_to"])
-            raise GuardError(f"{alarm.line()} The run has stopped.", alarm.remedy, alarm.guard)
+            evidence["returned_to"] = self._roll_back(step, alarm)
+        self._log_change(alarm, action, evidence)
+
+    def _pause(self, step: int, alarm: Alarm, evidence: Mapping[str, Any]) -> NoReturn:
+        """Write a checkpoint and end the run. Raises GuardError."""
+        self.save(step + 1)
+        self._log_change(alarm, "pause", evidence)
+        raise GuardError(f"{alarm.line()} The run is paused; the same command goes on.", alarm.remedy, alarm.guard)
+
+    def _stop(self, alarm: Alarm, evidence: Mapping[str, Any]) -> NoReturn:
+        """End the run at its last healthy checkpoint. Raises GuardError."""
+        target = self._last_healthy(alarm)
+        self._log_change(alarm, "stop", {**evidence, "returned_to": target})
+        if target is not None:
+            self._engine.return_to(self._checkpoints, target)
+        raise GuardError(f"{alarm.line()} The run has stopped.", alarm.remedy, alarm.guard)
 
     def _last_healthy(self, alarm: Alarm) -> int | None:
-        """Return the step of the checkpoint to return to: the best one where the held-out pass rate is what fell."""
+        """Return the step of the checkpoint to roll back to: the best one where the held-out pass rate has fallen, else
+        the newest one from before the trouble; None where there is none."""
         if alarm.metric == HELDOUT and self._best is not None:
             return self._best[0]
         return healthy_checkpoint(checkpoint_steps(self._checkpoints), alarm.since)
 
-    def _return(self, step: int, alarm: Alarm) -> int | None:
-        """Return to the last healthy checkpoint, at a lower rate."""
+    def _roll_back(self, step: int, alarm: Alarm) -> int | None:
+        """Go back to the last healthy checkpoint, at a lower rate, and return its step; None where there is none."""
         target = self._last_healthy(alarm)
         if target is None:
             return None
         barrier()
         state = self._engine.return_to(self._checkpoints, target)
-        # The discarded policy's groups say nothing of this one; the rows go on where they are.
+        # What the discarded policy has shown of rows is forgotten; the stream of rows goes on where it is.
         self._trainer.feed.unlearn(state)
         self._engine.rate_factor /= ROLL_BACK_RATE
         self._trainer.version += 1
         self._trainer.groups.forget_before(self._trainer.version)
         self._trainer.update_sampler()
         self.watch.start_over()
-        self._returned = (step, target, alarm.metric)
-        # What has been discarded is no measure of what comes.
+        self._rolled_back = (step, target, alarm.metric)
+        # Evaluations of discarded weights are no baseline for those to come.
         self._heldout = {evaluated: rate for evaluated, rate in self._heldout.items() if evaluated <= target}
         self.watch.series[HELDOUT] = Series()
         for rate, error in self._heldout.values():
@@ -256,7 +285,7 @@ class Responder:
         return target
 
     def _quarantine(self, alarm: Alarm) -> list[str]:
-        """Copy the completions of an alarm's steps aside."""
+        """Copy the completions of an alarm's steps to quarantine/, and return the paths of the copies."""
         names = []
         if rank() == 0:
             folder = self._folder / QUARANTINE
@@ -267,40 +296,15 @@ class Responder:
                     names.append(f"{QUARANTINE}/{path.name}")
         return names
 
+    def _log_change(self, alarm: Alarm, action: Action, evidence: Mapping[str, Any]) -> None:
+        """Log an action that is more than a warning, with the rate that the run has now."""
+        self._log(alarm, action, {**evidence, "rate_factor": self._engine.rate_factor})
+
     def _log(self, alarm: Alarm, action: Action, evidence: Mapping[str, Any]) -> None:
+        """Write an alarm and what was done to alarms.jsonl, and tell the user of a change."""
         if rank() != 0:
             return
         with (self._folder / ALARMS).open("a") as log:
             log.write(json.dumps({**asdict(alarm), "action": action, **evidence}) + "\n")
         if action in CHANGES:
             self._progress.note(f"{alarm.line()} {CHANGES[action].format(**evidence)}")
-
-
-NEWEST = 2
-"""A kill while one is written leaves the one before."""
-SETTLED = 8
-"""A checkpoint is trusted once so many steps after it have raised no alarm: guards need some steps to fire."""
-MARGIN = 3
-"""What a guard notices may have begun so many steps before."""
-
-
-def kept_checkpoints(steps: Collection[int], now: int, best: int | None) -> set[int]:
-    """Return which of the checkpoints, by their steps, to keep at step `now`.
-
-    Kept are the newest two, the best by held-out pass rate, the newest one that has settled, and the oldest that has
-    not, which is the next to settle.
-    """
-    ordered = sorted(steps)
-    settled = [step for step in ordered if step <= now - SETTLED]
-    unsettled = [step for step in ordered if step > now - SETTLED]
-    return {*ordered[-NEWEST:], *settled[-1:], *unsettled[:1], *(step for step in ordered if step == best)}
-
-
-def healthy_checkpoint(steps: Collection[int], since: int) -> int | None:
-    """Return the newest checkpoint from before what a guard noticed first at step `since`; the oldest where all are
-    later; None where there is none."""
-    ordered = sorted(steps)
-    before = [step for step in ordered if step <= since - MARGIN]
-    if before:
-        return before[-1]
-    return ordered[0] if ordered else None

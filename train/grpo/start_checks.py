@@ -31,7 +31,8 @@ from truegold.train.config.grpo import EvaluationConfig, GrpoConfig, SamplingCon
 from truegold.train.guards.table import PROMPTS
 from truegold.train.turns.environment import Message
 from truegold.train.turns.template import TurnTemplate
-from truegold.train.turns.template_profile import choose_opening, find_thoughts, unread_arguments
+from truegold.train.turns.template_arguments import unread_arguments
+from truegold.train.turns.template_profile import choose_opening, find_thoughts
 from truegold.verifiers import ConfigError, GuardError, InputError
 from truegold.verifiers.answers.format import KNOWN_PAIRS, tag_tokens
 from truegold.verifiers.user_code import close_match

@@ -25,7 +25,7 @@ from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.asynchronous import AsynchronousGroups, make_asynchronous_groups
 from truegold.train.grpo.batch_metrics import Metrics, group_completions, mean_metrics, measure_batch
 from truegold.train.grpo.dialogues import make_dialogue_groups
-from truegold.train.grpo.distilled import Distilled, Member, join, self_teachers
+from truegold.train.grpo.distilled import Distilled, Member, join
 from truegold.train.grpo.feed import Feed, GroupScore
 from truegold.train.grpo.groups import (
     Canaries,
@@ -36,6 +36,7 @@ from truegold.train.grpo.groups import (
     count_missing_groups,
     write_completions,
 )
+from truegold.train.grpo.self_distillation import self_teachers
 from truegold.train.grpo.start_checks import COMPARED, check_prompts_have_stayed, digest_prompts
 from truegold.train.grpo.update import Updater, WeighedBatch, weigh_segments
 from truegold.train.model.distributed import all_sum, gathered, rank, world_size

@@ -19,7 +19,7 @@ from truegold.train.model.policy import FrozenPolicy
 from truegold.train.model.segment import Segment, SegmentBatch
 from truegold.train.objective import weights as objective
 from truegold.train.objective.advantages import advantages
-from truegold.train.objective.losses import LOSSES, TokenLoss, kl_penalty
+from truegold.train.objective.losses import GSPO_BOUNDS, LOSSES, PPO_BOUNDS, TokenLoss, kl_penalty
 from truegold.train.objective.weights import Totals
 from truegold.verifiers import ConfigError
 
@@ -40,7 +40,7 @@ class WeighedBatch:
     distilled: Tensor | None = None
     """[N] bool: which segments no rollout of this step has sampled (`distilled`); None for none."""
     teachers: Sequence[Segment | None] = ()
-    """Each segment's output behind the prompt of the policy as its own teacher (`self_teacher`); empty for none."""
+    """Each segment's output behind the prompt of the policy as its own teacher (`self_teachers`); empty for none."""
     episode_tokens: Tensor | None = None
     """[N]: the tokens of the episode that a segment is of, where episodes count as sequences; else None."""
     episodes: int = 0
@@ -233,10 +233,6 @@ def resolve_loss(config: ObjectiveConfig, model_config: object) -> ObjectiveConf
         raise ConfigError(
             f"This model is a mixture of experts, for which train.objective.loss is gspo: {mistakes}."
         ) from error
-
-
-PPO_BOUNDS, GSPO_BOUNDS = (0.2, 0.28), (3e-4, 4e-4)
-"""The bounds of `objective.clip` where they are left out. Losses without a clip are measured by PPO's."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Policy losses, token by token, and the KL penalty.
 
 All losses take advantages of completions, or of their tokens, and return a `TokenLoss`. Throughout, rho =
-exp(current - old). Nothing is aggregated here, and padding holds any value: `weights.token_weights` are 0 there.
+exp(current - old). Nothing is added up here. On padding a loss may have any value, since the token weights
+(`weights.token_weights`) are 0 there.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from truegold.train.objective import Advantages, PerToken, TokenMask
 
 MAX_LOG_RATIO = 20.0
 """Log-ratios are cut here before exp: 5e8 is clipped by every objective, and infinity times 0 would be NaN."""
+PPO_BOUNDS, GSPO_BOUNDS = (0.2, 0.28), (3e-4, 4e-4)
+"""How far the ratio may be below and above 1 where `objective.clip` leaves the bounds out."""
 
 
 @dataclass(frozen=True)
 class TokenLoss:
-    """The loss of each token, and where the ratio was out of bounds: the clips of PPO and GSPO took the gradient away,
-    cispo and topr bounded its weight."""
+    """The loss of each token, and where the ratio was out of bounds. There PPO and GSPO have no gradient; cispo and
+    topr have one whose weight is bounded."""
 
     loss: PerToken
     clipped_low: TokenMask
@@ -38,8 +41,8 @@ def ppo_clip(
     old: PerToken,
     advantages: Advantages,
     mask: PerToken,
-    low: float = 0.2,
-    high: float = 0.28,
+    low: float = PPO_BOUNDS[0],
+    high: float = PPO_BOUNDS[1],
     dual: float | None = None,
 ) -> TokenLoss:
     """Return -min(rho A, clip(rho, 1 - low, 1 + high) A).
@@ -51,7 +54,12 @@ def ppo_clip(
 
 
 def gspo(
-    current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, low: float = 3e-4, high: float = 4e-4
+    current: PerToken,
+    old: PerToken,
+    advantages: Advantages,
+    mask: PerToken,
+    low: float = GSPO_BOUNDS[0],
+    high: float = GSPO_BOUNDS[1],
 ) -> TokenLoss:
     """Apply PPO's clip to the sequence ratio s = exp(mean over tokens of current - old), the same at every token.
 
@@ -62,7 +70,12 @@ def gspo(
 
 
 def gspo_token(
-    current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, low: float = 3e-4, high: float = 4e-4
+    current: PerToken,
+    old: PerToken,
+    advantages: Advantages,
+    mask: PerToken,
+    low: float = GSPO_BOUNDS[0],
+    high: float = GSPO_BOUNDS[1],
 ) -> TokenLoss:
     """Return GSPO's loss with a gradient that reaches each token by itself: s_t = sg[s] exp(current - sg[current]).
 

@@ -22,6 +22,7 @@ from torch import Tensor
 
 from truegold.train.config.objective import Aggregation, Correction, CovarianceConfig, DistillationWeight
 from truegold.train.objective import AllTokens, CompletionMask, PerCompletion, PerToken, TokenMask
+from truegold.train.objective.losses import PPO_BOUNDS
 
 MAX_LOG = 80.0
 """Log-ratios are cut here before exp, since exp of more is beyond float32; every range ends far below."""
@@ -320,7 +321,7 @@ class Mismatch:
     """How many tokens were compared."""
 
 
-OUTSIDE = (0.8, 1.28)
+UNCLIPPED = (1 - PPO_BOUNDS[0], 1 + PPO_BOUNDS[1])
 """The range of exp(delta) that PPO's clip leaves alone by default: a token outside of it would be clipped before any
 update."""
 
@@ -335,7 +336,7 @@ def mismatch_sums(sampler: PerToken, trainer: PerToken, mask: PerToken, is_fresh
         "mismatch_fresh": (delta.abs() * mask * is_fresh).sum(),
         "fresh_tokens": (mask * is_fresh).sum(),
         "mismatch_k3": ((torch.expm1(delta) - delta) * mask).sum(),
-        "mismatch_outside": (((ratio < OUTSIDE[0]) | (ratio > OUTSIDE[1])) * mask).sum(),
+        "mismatch_outside": (((ratio < UNCLIPPED[0]) | (ratio > UNCLIPPED[1])) * mask).sum(),
     }
 
 

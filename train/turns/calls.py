@@ -1,9 +1,16 @@
 """Calls into environments, many at once: each has a deadline, and none can hold up the others.
 
-A plain function runs in a thread, a coroutine on one event loop. While a function waits for something, another thread
-stands in for its own, so that those that wait behind it need not wait for its deadline. A function that never returns
-cannot be ended: its thread is given up, a daemon that dies with the process. An event loop goes on whatever a coroutine
-raises in it, since the others run there too.
+    calls = EnvironmentCalls(deadline_s=30)
+    calls.start("episode 7", environment.step, completion)
+    calls.take_answers(wait_s=1.0)     [Answer("episode 7", value=Reply(...))], or [] where nothing has ended yet
+
+A plain function runs in a thread, and a coroutine on one event loop.
+
+- A function that waits keeps its thread busy. While other calls are queued, a stand-in thread is started for it, so
+  that they need not wait for its deadline.
+- A function that never returns cannot be ended. Its thread is given up: a daemon, it dies with the process.
+- A coroutine that blocks the event loop blocks all coroutines. The loop is given up, and later ones run on a new one.
+- The event loop goes on after any error of a coroutine, since other coroutines run there too.
 """
 
 from __future__ import annotations
@@ -27,13 +34,15 @@ STAND_IN_S = 0.1
 GATHER_S = 0.0005
 """Answers that come within so many seconds of each other are taken together."""
 BLOCKED_S = 1.0
-"""An event loop that has not come round for so long is blocked by a coroutine that waits without awaiting."""
+"""An event loop that has not answered for so many seconds is blocked by a coroutine that waits without awaiting."""
 MOST_THREADS = 512
-"""No more stand-ins are started beyond so many threads, those aside that were given up."""
+"""Stand-ins are started up to so many threads, not counting those that were given up."""
 MOST_ALIVE = 4096
-"""Threads that a process may have here, those that were given up among them. In a long run whose environments hang now
-and then they would take all that the machine has, and whatever needs a thread next would fail without saying why."""
+"""Threads that a process may have here, counting those that were given up. Without a limit a long run whose
+environments hang now and then would use up the threads of the machine, and an unrelated part of it would fail."""
 THREAD_NAME = "truegold-environments"
+LONGEST_ERROR = 500
+"""Characters of an error's text that are kept: an environment may raise a whole page."""
 
 
 class AnswerError(TypeError):
@@ -42,35 +51,42 @@ class AnswerError(TypeError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a call."""
+    """The value or the error of one call."""
 
     key: Hashable
+    """The call's, as it was started with."""
     value: Any = None
+    """What it has returned; None where there is an `error`."""
     error: str | None = None
-    """What it raised, with its kind; `deadline` where it had none of its seconds left."""
+    """What it has raised, such as "ValueError: no such tool", or "no answer within 30 s"."""
     is_late: bool = False
+    """Whether its deadline has passed."""
 
 
 @dataclass
 class _Call:
+    """A call from its start until it is answered and its thread is free."""
+
     key: Hashable
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     read: Callable[[Any], Any]
     started: float | None = None
+    """When a thread took it from the queue, by `time.monotonic`; None while it is queued."""
     is_over: bool = False
+    """Whether its answer was handed out; one that comes later is dropped."""
     has_stand_in: bool = False
-    """Whether another thread has taken the place of the one that calls."""
+    """Whether a stand-in was started, so that its own thread has to end once it returns."""
     has_returned: bool = False
-    """Whether its thread has come back from it."""
+    """Whether its thread has come back from the function."""
     is_lost: bool = False
     """Whether its thread was given up."""
     future: Any = None
-    """The coroutine's, where it is one."""
+    """By which a coroutine on the event loop is cancelled; None for a plain function."""
 
 
 class EnvironmentCalls:
-    """Starts calls and hands out what came of them, in the order in which they end. Used from one thread."""
+    """Starts calls and hands out their answers, in the order in which they end. Used from one thread."""
 
     def __init__(self, deadline_s: float, threads: int = THREADS) -> None:
         self._deadline_s = deadline_s
@@ -78,17 +94,21 @@ class EnvironmentCalls:
         self._answers: queue.SimpleQueue[tuple[_Call, Answer]] = queue.SimpleQueue()
         self._running: dict[Hashable, _Call] = {}
         self._threads = 0
-        """Those that were not given up."""
+        """Threads that take calls, without those that were given up."""
         self._threads_lock = threading.Lock()
-        """Guards `_threads`, and which thread a call has."""
+        """Guards `_threads`, and what calls note of their threads."""
         self._is_closed = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
+        """The event loop of new coroutines, made for the first one."""
         self._loops: list[asyncio.AbstractEventLoop] = []
-        """The present event loop, and those that were given up."""
+        """All event loops that were made, those that were given up among them."""
+        self._loop_lock = threading.Lock()
+        """Guards `_loop`, which several threads may need at once for the first time."""
         self._beat_asked: float | None = None
-        """When the event loop was asked for a sign of life that has not come."""
+        """When the event loop was asked for a sign of life; None once it has given it."""
         self.lost_threads = 0
-        """Threads that were given up, since what they call does not return."""
+        """Threads that were given up since a function does not return, and those of event loops that were given up
+        since a coroutine blocks them."""
         with self._threads_lock:
             if sum(self._start_thread() for _ in range(threads)) == 0:
                 raise self._no_thread_error()
@@ -107,18 +127,18 @@ class EnvironmentCalls:
     ) -> None:
         """Start a call; its answer has this key.
 
-        read: makes the answer's value of what the function returns or, where that is awaitable, of what that yields.
-        It is part of the call, since what it reads may be code of the function's author.
+        read: makes the answer's value from what the function returns; of a coroutine, from its result. It runs within
+        the call, with its deadline, since it may enter the environment author's code.
         """
         call = _Call(key, function, arguments, read)
         self._running[key] = call
         self._waiting.put(call)
 
     def take_answers(self, wait_s: float = 0.0) -> list[Answer]:
-        """Return what has ended since the last time, and every call whose deadline has passed.
+        """Return the answers of calls that have ended since the last time, or whose deadline has passed.
 
-        wait_s: how long to wait for an answer where there is none yet. Those that come right behind it come along.
-        Raises SetupError where so many calls have never returned that there is no thread for others.
+        wait_s: how long to wait for a first answer. Answers within `GATHER_S` of it are taken with it. Raises
+        SetupError where so many calls have never returned that there is no thread for others.
         """
         answers = self._take_ended(wait_s)
         now = time.monotonic()
@@ -139,7 +159,7 @@ class EnvironmentCalls:
         return answers
 
     def _take_ended(self, wait_s: float) -> list[Answer]:
-        """Return what has ended since the last time."""
+        """Return the answers of calls that have ended since the last time."""
         answers: list[Answer] = []
         until = time.monotonic() + wait_s
         while True:
@@ -156,7 +176,7 @@ class EnvironmentCalls:
         return answers
 
     def close(self) -> None:
-        """End the threads that still answer."""
+        """End the threads that are free and the event loops."""
         self._is_closed.set()
         for _ in range(self._threads):
             self._waiting.put(None)
@@ -166,7 +186,7 @@ class EnvironmentCalls:
                 loop.call_soon_threadsafe(loop.stop)
 
     def _give_up(self, call: _Call) -> None:
-        """Give up the thread of a call that does not return; another one takes its place."""
+        """Give up the thread of a call that does not return, and start another one unless it has a stand-in."""
         with self._threads_lock:
             if call.has_returned:
                 return
@@ -178,7 +198,7 @@ class EnvironmentCalls:
             call.has_stand_in = True
 
     def _stand_in(self, now: float) -> None:
-        """Start a thread in the place of each that waits for something, as far as calls are queued."""
+        """Start stand-ins for threads that wait, no more than there are calls in the queue."""
         with self._threads_lock:
             queued = min(self._waiting.qsize(), MOST_THREADS - self._threads)
             if queued <= 0:
@@ -197,7 +217,7 @@ class EnvironmentCalls:
 
     def _check_loop(self, now: float) -> None:
         """Give up an event loop that a coroutine blocks, so that later coroutines run on another one."""
-        with _LOOP_LOCK:
+        with self._loop_lock:
             if self._loop is None or self._loop.is_closed():
                 return
             if self._beat_asked is None:
@@ -208,15 +228,17 @@ class EnvironmentCalls:
                 self.lost_threads += 1
 
     def _beat(self) -> None:
+        """Give a sign of life; runs on the event loop."""
         self._beat_asked = None
 
     def _end(self, call: _Call, answer: Answer) -> Answer:
+        """Return the answer of a call, which is pending no more."""
         call.is_over = True
         del self._running[call.key]
         return answer
 
     def _start_thread(self) -> bool:
-        """Start another thread, and return whether it could be started. The caller holds the lock."""
+        """Start another thread, and return whether it could be started. The caller holds `_threads_lock`."""
         if sum(thread.name == THREAD_NAME for thread in threading.enumerate()) >= MOST_ALIVE:
             return False
         try:
@@ -228,6 +250,7 @@ class EnvironmentCalls:
         return True
 
     def _work(self) -> None:
+        """Run calls of the queue one after the other, until a stand-in has taken over or the queue is closed."""
         while (call := self._waiting.get()) is not None:
             call.started = time.monotonic()
             try:
@@ -257,44 +280,39 @@ class EnvironmentCalls:
             self._answers.put((call, answer))
 
         if self._is_closed.is_set():
-            # A function that nobody waits for any more has still to end what it began.
+            # Nobody waits for the answer any more, and the event loop has ended; the coroutine still has to clean up.
             asyncio.run(run())
         else:
             call.future = asyncio.run_coroutine_threadsafe(run(), self._event_loop())
 
     def _event_loop(self) -> asyncio.AbstractEventLoop:
-        with _LOOP_LOCK:
+        """Return the event loop of new coroutines; make it where there is none, or where the last one has closed."""
+        with self._loop_lock:
             if self._loop is None or self._loop.is_closed():
                 self._loop = asyncio.new_event_loop()
                 self._loops.append(self._loop)
-                threading.Thread(target=_run, args=(self._loop, self._is_closed), name=THREAD_NAME, daemon=True).start()
+                arguments = (self._loop, self._is_closed)
+                threading.Thread(target=_run_loop, args=arguments, name=THREAD_NAME, daemon=True).start()
             return self._loop
 
 
-_LOOP_LOCK = threading.Lock()
-
-
-def _run(loop: asyncio.AbstractEventLoop, is_closed: threading.Event) -> None:
+def _run_loop(loop: asyncio.AbstractEventLoop, is_closed: threading.Event) -> None:
     """Run an event loop until its calls are closed."""
     while not (is_closed.is_set() or loop.is_closed()):
-        # A task that raises SystemExit or KeyboardInterrupt ends `run_forever` by it, and so does whoever stops the
-        # loop; all other tasks are still to be run.
+        # A coroutine that raises SystemExit or KeyboardInterrupt ends `run_forever`, and so does one that stops the
+        # loop; all others still have to be run.
         with suppress(BaseException):
             loop.run_forever()
     loop.close()
 
 
 def describe_error(error: BaseException) -> str:
-    """Return what went wrong in a line that can be written anywhere."""
+    """Return an error as one line that can be written anywhere, such as "ValueError: no such tool"."""
     try:
         text = " ".join(str(error).split())[:LONGEST_ERROR].encode("utf-8", "backslashreplace").decode()
     except BaseException:
         text = "its message cannot be read"
     if isinstance(error, AnswerError | TruegoldError):
-        # These were written here, and say all.
+        # These messages are truegold's own, and need no kind in front.
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-LONGEST_ERROR = 500
-"""Characters of an error's text that are kept: an environment may raise a whole page."""

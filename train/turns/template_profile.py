@@ -2,23 +2,23 @@
 
     truegold template MODEL
 
-tries the template on small dialogues, so that it need not be known: whether earlier thoughts stay, whether they survive
-a tool call, whether a turn is, as it was held, the beginning of the next prompt, whether the prompt opens a thought.
-It looks into the vocabulary for think tags of one token, and at the sampling that the checkpoint states.
+No list of known templates is needed: each is tried on small dialogues. Do the thoughts of earlier turns stay? Do they
+stay while a tool is called? Does the next prompt begin with the last turn exactly as it was written? Does the prompt
+open a thought? The profile also names the think tags that are one token each, and the sampling that the checkpoint
+states.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from truegold.train.turns.environment import Message
 from truegold.train.turns.template import THINK_END, THINK_START, TurnTemplate
@@ -29,14 +29,16 @@ ADVICE: Mapping[str, str] = tomllib.loads(
     files("truegold.train.turns").joinpath("template_advice.toml").read_text("utf-8")
 )
 """What training has to respect, by what a template does."""
-STATED = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
-"""What of generation_config.json tells how its makers sample."""
+STATED_SAMPLING = ("temperature", "top_p", "top_k", "min_p", "repetition_penalty")
+"""The settings of generation_config.json by which a checkpoint's makers say how it is sampled."""
 POSITIONS = "max_position_embeddings"
-THOUGHT, ANSWER = "quietly so", "It is seven."
+"""The setting of config.json that is the longest context."""
+THOUGHT = "quietly so"
+"""The thought of the dialogues that a template is tried on: it was kept where a rendered text has these words."""
+ANSWER = "It is seven."
+"""The answer behind that thought."""
 QUESTION: list[Message] = [{"role": "user", "content": "What is 3+4?"}]
 SYSTEM: Message = {"role": "system", "content": "Be brief."}
-_GENERATION_TAG = re.compile(r"\{%[-+]?\s*(?:end)?generation\s*[-+]?%\}")
-"""Tags of transformers' own, which mark what the assistant wrote and show nothing."""
 
 
 class Render(Protocol):
@@ -49,15 +51,16 @@ class Render(Protocol):
 
 @dataclass(frozen=True)
 class Thoughts:
-    """What becomes of a thought, in the spelling that a template knows."""
+    """What a template does to the thought of an earlier turn."""
 
     is_in_content: bool
-    """Whether it stands between tags in the content, and not in a field of its own (`reasoning_content`)."""
+    """Whether the thought was passed between think tags in the message's content, and not in the field
+    `reasoning_content`, which this template does not know."""
     after_question: bool
     """Whether it is still there when another question follows."""
     after_tool: bool | None
-    """Whether it is still there when its own tool call is answered; None where the template shows neither the call nor
-    what was said beside it."""
+    """Whether it is still there when the turn's tool call is answered; None where the template shows neither the call
+    nor the answer beside it."""
     shows_calls: bool
     """Whether the template shows tool calls."""
 
@@ -73,7 +76,8 @@ class TemplateProfile:
     keeps_turns: bool
     """Whether an answer without a thought stays as it was written when a question follows."""
     keeps_thoughts: bool | None
-    """Whether its thought does too; None where the template has no room for thoughts."""
+    """Whether the thought of an answer stays when a question follows; None where the template does not tell thoughts
+    from other content."""
     keeps_thoughts_in_tool_loops: bool | None
     """Whether the thought before a tool call is still there when the tool has answered; None where the template has no
     tools or no thoughts."""
@@ -82,9 +86,9 @@ class TemplateProfile:
     doubles_bos: bool
     """Whether text of the template gets a second BOS from the tokenizer."""
     think_tags: tuple[str, str] | None
-    """The pair of tags that are a token each, the model's own before others."""
+    """The first pair of known think tags that are one token each; a pair that the template itself uses comes first."""
     stated_sampling: dict[str, float]
-    """How the checkpoint's makers say that it is sampled."""
+    """The settings of `STATED_SAMPLING` that generation_config.json has."""
     max_positions: int | None
     """The longest context that the model was made for."""
 
@@ -116,17 +120,13 @@ def profile_template(template: TurnTemplate, model: Path) -> TemplateProfile:
             return None
 
     opening = choose_opening(render) or QUESTION
-    # Where the template refuses both openings, this says why.
+    # Raises ConfigError with the template's own reason where it refuses both openings.
     template.encode(opening)
     prompt = template.render(opening)
-    chat_template = str(template.tokenizer.chat_template)
     thoughts = find_thoughts(render, opening)
     if thoughts is not None and thoughts.is_in_content and thoughts.after_question:
-        # It shows content as it is, and has no room of its own for thoughts.
+        # The template copied content, tags and all. It would do so with any text, and knows nothing of thoughts.
         thoughts = None
-    counts = {tag: len(template.tokenizer(tag, add_special_tokens=False)["input_ids"]) for tag in chain(*KNOWN_PAIRS)}
-    tags = [pair for pair in KNOWN_PAIRS if all(counts[tag] == 1 for tag in pair)]
-    used = [pair for pair in tags if pair[0] in chat_template or pair[1] in chat_template]
     following = render([*opening, {"role": "assistant", "content": ANSWER}, *QUESTION])
     stop, bos = template.decode(template.stop_token_ids[:1]), template.tokenizer.bos_token_id
     longest = _stated_numbers(model / "config.json", (POSITIONS,)).get(POSITIONS)
@@ -138,15 +138,25 @@ def profile_template(template: TurnTemplate, model: Path) -> TemplateProfile:
         keeps_thoughts_in_tool_loops=thoughts.after_tool if thoughts is not None and thoughts.shows_calls else None,
         opens_thought=prompt.rstrip().endswith(tuple(start for start, _ in KNOWN_PAIRS)),
         doubles_bos=bos is not None and list(template.tokenizer(prompt)["input_ids"][:2]) == [bos, bos],
-        think_tags=next(iter([*used, *tags]), None),
-        stated_sampling=_stated_numbers(model / "generation_config.json", STATED),
+        think_tags=_think_tags(template),
+        stated_sampling=_stated_numbers(model / "generation_config.json", STATED_SAMPLING),
         max_positions=None if longest is None else int(longest),
     )
 
 
+def _think_tags(template: TurnTemplate) -> tuple[str, str] | None:
+    """Return the first known pair of think tags that are one token each, a pair that the template uses before others;
+    None where there is no such pair."""
+    chat_template = str(template.tokenizer.chat_template)
+    counts = {tag: len(template.tokenizer(tag, add_special_tokens=False)["input_ids"]) for tag in chain(*KNOWN_PAIRS)}
+    pairs = [pair for pair in KNOWN_PAIRS if all(counts[tag] == 1 for tag in pair)]
+    used = [pair for pair in pairs if pair[0] in chat_template or pair[1] in chat_template]
+    return next(iter([*used, *pairs]), None)
+
+
 def choose_opening(render: Render) -> list[Message] | None:
-    """Return the shortest beginning of a dialogue that a template takes: a question, or one behind a system message;
-    None where it refuses both."""
+    """Return the shortest beginning of a dialogue that a template takes: a question, or a system message and a
+    question; None where it refuses both."""
     for opening in (QUESTION, [SYSTEM, *QUESTION]):
         if render(opening) is not None:
             return list(opening)
@@ -154,8 +164,11 @@ def choose_opening(render: Render) -> list[Message] | None:
 
 
 def find_thoughts(render: Render, opening: Sequence[Message]) -> Thoughts | None:
-    """Return what a template does to thoughts: those in a field of their own, or else those between tags in the
-    content, as DeepSeek-R1's knows them. None where it shows no answer at all."""
+    """Return what a template does to thoughts.
+
+    They are passed in the field `reasoning_content` where the template shows that, and otherwise between think tags in
+    the content, which DeepSeek-R1's template cuts out. None where the template does not show answers at all.
+    """
     in_field = {"role": "assistant", "content": ANSWER, "reasoning_content": THOUGHT}
     text = render([*opening, in_field], generates=False)
     if text is not None and THOUGHT in text:
@@ -167,12 +180,13 @@ def find_thoughts(render: Render, opening: Sequence[Message]) -> Thoughts | None
 def _follow_thought(
     render: Render, opening: Sequence[Message], turn: Message, *, is_in_content: bool
 ) -> Thoughts | None:
-    """Return what becomes of a turn's thought, None where the turn itself is not there when a question follows."""
+    """Return what a template does to the thought of `turn`. None where thoughts are in the content, and the answer
+    beside the thought is gone, too, when a question follows."""
     after_question = render([*opening, turn, *QUESTION])
     if is_in_content and (after_question is None or ANSWER not in after_question):
         return None
     after_tool, shows_calls = None, False
-    # Some templates take arguments as an object, some as its text.
+    # Some templates take a call's arguments as an object, some as the JSON text of one.
     for arguments in ({"what": "cup"}, '{"what": "cup"}'):
         call = {"id": "functions.look:0", "type": "function", "function": {"name": "look", "arguments": arguments}}
         answer = {"role": "tool", "content": "red", "tool_call_id": call["id"], "name": "look"}
@@ -183,30 +197,11 @@ def _follow_thought(
         if shows_calls:
             break
     is_kept = after_question is not None and THOUGHT in after_question
-    return Thoughts(is_in_content, is_kept, after_tool, shows_calls)
-
-
-def unread_arguments(tokenizer: Any, arguments: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return those arguments that a tokenizer's chat template reads nowhere, each with the names that it does read;
-    nothing where it cannot be told."""
-    from jinja2 import TemplateError, nodes
-    from jinja2.ext import loopcontrols
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-
-    template = tokenizer.chat_template
-    sources: Iterable[str] = template.values() if isinstance(template, dict) else [template]
-    environment = ImmutableSandboxedEnvironment(extensions=[loopcontrols])
-    try:
-        trees = [environment.parse(_GENERATION_TAG.sub("", source)) for source in sources]
-    except (TemplateError, TypeError):
-        # A tag of somebody's own, or no template.
-        return {}
-    names = sorted({name.name for tree in trees for name in tree.find_all(nodes.Name) if name.ctx == "load"})
-    return {name: names for name in arguments if name not in names}
+    return Thoughts(is_in_content=is_in_content, after_question=is_kept, after_tool=after_tool, shows_calls=shows_calls)
 
 
 def _stated_numbers(path: Path, names: Sequence[str]) -> dict[str, float]:
-    """Return those of a file's settings that are numbers, also where they are written as text."""
+    """Return those of the named settings in a JSON file that are numbers; {"top_p": "0.9"} counts as one, too."""
     try:
         settings = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     except (OSError, ValueError) as error:
