@@ -19,7 +19,7 @@ from typing import Any
 
 from truegold.pipeline.clean.stage import Cleaner
 from truegold.pipeline.config.sources import Columns, ColumnSpec, FileSource
-from truegold.pipeline.near.exact_copies import join_golds
+from truegold.pipeline.near.gold_keys import join_golds
 from truegold.pipeline.sources.columns import (
     CHOICE_COLUMNS,
     MISSING,

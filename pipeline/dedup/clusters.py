@@ -39,7 +39,7 @@ from truegold.pipeline.near.arrays import Ints, Marks, map_in_threads, read_ahea
 from truegold.pipeline.near.confirmation import confirm_star_links
 from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.duplicates import Duplicates, find_duplicates
-from truegold.pipeline.near.exact_copies import shown_gold
+from truegold.pipeline.near.gold_keys import shown_gold
 from truegold.pipeline.near.measures import Comparer, Relation, describe_pairs
 from truegold.pipeline.near.related_pairs import ShardRunner, find_links, run_in_threads
 from truegold.pipeline.problems import ProblemColumns, read_problems

@@ -18,8 +18,10 @@ import numpy as np
 import polars as pl
 
 from truegold.pipeline.near.arrays import Growing, Hashes, Ints, repeat_over_runs, run_starts
-from truegold.pipeline.near.exact_copies import accepted_text, gold_keys, row_quality, tidy_prompts, writable
+from truegold.pipeline.near.exact_copies import tidy_prompts
+from truegold.pipeline.near.gold_keys import accepted_text, gold_column, gold_keys
 from truegold.pipeline.near.golds import best_of_each_gold, fill_missing_golds, unify_golds
+from truegold.pipeline.near.row_quality import row_quality
 from truegold.pipeline.tables.rows import Row
 
 KEY_COLUMNS = ["prompt", "gold", "solution", "domain", "verifier_args", "split"]
@@ -77,14 +79,14 @@ class CopyTable:
         self._prompt.extend(prompts.keys(tests, case_sensitive=self._case_sensitive))
         self._is_empty.extend(~prompts.filled)
         self._gold.extend(gold)
-        self._golds.append(pl.Series(list(map(writable, golds)), dtype=pl.String))
+        self._golds.append(gold_column(golds))
         self._quality.extend(
             row_quality(gold, solutions, prompts.complete, heldout, ranks if self._has_ranks else None)
         )
         self._waiting = []
 
     def resolve(self) -> ExactCopies:
-        """Keep the best of copies (`exact_copies.row_quality`), and of equally good ones the first."""
+        """Keep the best of copies (`row_quality`), and of equally good ones the first."""
         self._hash_batch()
         # The sort is stable, so that of equally good rows the first is the best.
         best_first = np.argsort(-self._quality.array, kind="stable")

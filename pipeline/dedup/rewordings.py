@@ -12,7 +12,7 @@ Where a run has several sources, the one that the configuration lists first is t
     maths.parquet:3   "What is 6*7?"  gold 42   stays     flag conflicting_labels, for advice
     scraped.jsonl:9   "What is 6*7?"  gold 48   goes      drop conflict_with_better_source
 
-Of duplicates the better source's row stays (`near.exact_copies.row_quality`). Of copies with golds that differ it does
+Of duplicates the better source's row stays (`near.row_quality`). Of copies with golds that differ it does
 too (`overrule`): the source that is listed first is trusted more; a training row that contradicts a held-out one leaves
 as `leaked_heldout`. Where the better source contradicts itself, its rows are held for review as ever. Rewordings with
 other golds are mostly siblings that read alike, so that both stay.
@@ -39,7 +39,7 @@ from truegold.pipeline.near.confirmation import Cuts, confirm_star_links
 from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.duplicates import Duplicates, find_duplicates
 from truegold.pipeline.near.embedding import Translations, add_proposed_links, find_translations, propose
-from truegold.pipeline.near.exact_copies import accepted_text
+from truegold.pipeline.near.gold_keys import accepted_text
 from truegold.pipeline.near.measures import Comparer, Relation, describe_pairs
 from truegold.pipeline.near.related_pairs import find_links
 from truegold.pipeline.running.progress import Progress

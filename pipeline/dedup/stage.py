@@ -38,7 +38,7 @@ from truegold.pipeline.dedup.rewordings import (
     read_heldout,
     read_ranks,
 )
-from truegold.pipeline.near.exact_copies import gold_key
+from truegold.pipeline.near.gold_keys import gold_key
 from truegold.pipeline.near.measures import Relation
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function

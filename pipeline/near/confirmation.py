@@ -42,7 +42,7 @@ import numpy.typing as npt
 from truegold.pipeline.near.arrays import Floats, Ints, Marks
 from truegold.pipeline.near.corpus import Corpus, text_ranks
 from truegold.pipeline.near.differences import Differences, compare_texts, count_changed_words
-from truegold.pipeline.near.exact_copies import NO_GOLD
+from truegold.pipeline.near.gold_keys import NO_GOLD
 from truegold.pipeline.near.golds import compare_golds
 from truegold.pipeline.near.measures import (
     FITTED,

@@ -21,8 +21,10 @@ import numpy as np
 import polars as pl
 
 from truegold.pipeline.near.arrays import Floats, Growing, Hashes, Ints
-from truegold.pipeline.near.exact_copies import NO_GOLD, gold_keys, row_quality, tidy_prompts, writable
+from truegold.pipeline.near.exact_copies import tidy_prompts
 from truegold.pipeline.near.features import FeatureBuilder, Features, Listener
+from truegold.pipeline.near.gold_keys import NO_GOLD, gold_column, gold_keys
+from truegold.pipeline.near.row_quality import row_quality
 from truegold.pipeline.near.tokens import MAX_CHARS, lower_texts
 
 HELD_CHARS = 6_000
@@ -94,7 +96,7 @@ class CorpusBuilder:
         gold = gold_keys(golds)
         self._text.append(text)
         self._gold.append(gold)
-        self._golds.append(pl.Series([writable(gold_text) for gold_text in golds], dtype=pl.String))
+        self._golds.append(gold_column(golds))
         self._quality.append(row_quality(gold, solutions, tidied.complete, preferred, ranks))
 
     def _number_texts(self, keys: Hashes) -> Ints:

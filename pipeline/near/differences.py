@@ -1,25 +1,19 @@
 """Counts what differs between two texts that have been read: what only one has, asks for, or moves the other way.
 
-The directions of amounts are part of it: what is bought or found comes in, what is sold, lost or given away goes out.
-
-    "A shop has 16 coins. It sells 10 and loses 4."            10 out, 4 out
-    "A shop has 16 eggs. It gets 10 more and buys 4 more."     10 in, 4 in       another problem
-    "Zoe has 9 pens. She buys 11 more."                         9 held, 11 in
-
-An amount has a direction where it follows the verb, but for a few words. Verbs that say neither, such as "takes", are
-not read; nor is "gives", which a rewording exchanges for "receives", or money, which goes the other way. The two texts
-of a rewording exchange "buys" for "gets", and hardly ever "buys" for "sells".
+"Tom has 3 pens and buys 4. How many has he?"
+"Ann has 3 pens and loses 4 caps. How many has she?"
+words_exchanged 2 (tom, buy / ann, lose)    words_added 1 (cap)    directions_differ
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import TypeVar
 
-from truegold.pipeline.near.problem_text import ReadText, Sort
+from truegold.pipeline.near.directions import directions_differ, read_directions
+from truegold.pipeline.near.pieces import ReadKind
+from truegold.pipeline.near.problem_text import ReadText
 from truegold.pipeline.near.terms import FAMILIES
 
 Item = TypeVar("Item")
@@ -27,10 +21,18 @@ Item = TypeVar("Item")
 EXTREMES = frozenset(["least", "greatest", "最大", "最小"])
 CHARACTERS_PER_WORD = 3
 """So many Chinese characters tell about as much as a word."""
-_ASKABLE = (Sort.SYMBOL, Sort.TERM, Sort.WORD, Sort.HAN)
+_ASKABLE = (ReadKind.SYMBOL, ReadKind.TERM, ReadKind.WORD, ReadKind.HAN)
 _NONE: set[str] = set()
-_TERMS = (Sort.TERM, Sort.EVERYDAY)
-_COUNTED = (Sort.QUANTITY, Sort.SYMBOL, Sort.TERM, Sort.EVERYDAY, Sort.WORD, Sort.HAN, Sort.NAME)
+_TERMS = (ReadKind.TERM, ReadKind.EVERYDAY)
+_COUNTED = (
+    ReadKind.QUANTITY,
+    ReadKind.SYMBOL,
+    ReadKind.TERM,
+    ReadKind.EVERYDAY,
+    ReadKind.WORD,
+    ReadKind.HAN,
+    ReadKind.NAME,
+)
 
 
 Differences = Mapping[str, int]
@@ -44,48 +46,28 @@ Differences = Mapping[str, int]
 - `directions_differ`: whether an amount comes in according to one text and goes out according to the other
 - `words`: the words of the text with fewer of them: many in stories, few in exercises
 """
-_IN = (
-    r"gets?|got|gotten|buys?|buying|bought|finds?|finding|found|receives?|receiving|received|earns?|earning|earned|wins?"
-    r"|winning|won|gains?|gaining|gained|collects?|collecting|collected|acquires?|acquired|purchases?|purchased"
-)
-_OUT = (
-    r"sells?|selling|sold|loses?|losing|lost|(?:gives?|giving|gave|given) away|donates?|donating|donated|eats?|eating"
-    r"|ate|eaten|throws?|threw|discards?|discarded|removes?|removed|(?:gets?|got) rid of|(?:takes?|took) (?:out|away)"
-)
-_HELD = r"has|have|had|(?:starts?|started|begins?|began) with|there (?:are|were|is|was)"
-_CHINESE_IN = r"买来|买进|又买|买了|得到|收到|捡到|获得|运来|运进"
-_CHINESE_OUT = r"卖出|卖掉|卖了|丢了|丢掉|送给|送走|用去|用了|吃了|吃掉|运走|运出|借出"
-_EVENT = re.compile(
-    rf"\b(?P<out>{_OUT})\b|\b(?P<in>{_IN})\b(?!\s+(?:on|off|up|out|to)\b)|\b(?P<held>{_HELD})\b"
-    rf"|(?P<han_in>{_CHINESE_IN})|(?P<han_out>{_CHINESE_OUT})|(?P<end>[.?!;,。！？；，](?!\d))",
-    re.IGNORECASE,
-)
-_AMOUNT = re.compile(r"(?<![A-Za-z\d.$¥])\d[\d,]*(?:\.\d+)?(?![A-Za-z\d/])")
-_DIRECTION = {"in": 1, "han_in": 1, "out": -1, "han_out": -1, "held": 0}
-MAX_DISTANCE = 30
-"""How many characters may stand between a verb and its amount: "sells each of them 4"."""
-LONGEST_VERB = 20
-"""No verb has more characters."""
 
 
 def compare_texts(left: ReadText, right: ReadText) -> Differences:
     """Return the differences between two texts."""
-    counts = {sort: _count_missing(left.forms, right.forms, sort) for sort in _COUNTED}
-    asked = {sort: _count_missing(left.asked_forms, right.asked_forms, sort) for sort in (Sort.SYMBOL, Sort.TERM)}
+    counts = {kind: _count_missing(left.forms, right.forms, kind) for kind in _COUNTED}
+    asked = {
+        kind: _count_missing(left.asked_forms, right.asked_forms, kind) for kind in (ReadKind.SYMBOL, ReadKind.TERM)
+    }
     formulas = (
         sum(formula not in right.mathematics for formula in left.formulas),
         sum(formula not in left.mathematics for formula in right.formulas),
     )
     both_sides = {
-        "numbers": counts[Sort.QUANTITY],
-        "symbols": counts[Sort.SYMBOL],
+        "numbers": counts[ReadKind.QUANTITY],
+        "symbols": counts[ReadKind.SYMBOL],
         "formulas": formulas,
-        "terms": counts[Sort.TERM],
-        "everyday": counts[Sort.EVERYDAY],
-        "words": tuple(map(sum, zip(counts[Sort.WORD], counts[Sort.HAN], strict=True))),
-        "names": counts[Sort.NAME],
-        "asked_symbols": asked[Sort.SYMBOL],
-        "asked_terms": asked[Sort.TERM],
+        "terms": counts[ReadKind.TERM],
+        "everyday": counts[ReadKind.EVERYDAY],
+        "words": tuple(map(sum, zip(counts[ReadKind.WORD], counts[ReadKind.HAN], strict=True))),
+        "names": counts[ReadKind.NAME],
+        "asked_symbols": asked[ReadKind.SYMBOL],
+        "asked_terms": asked[ReadKind.TERM],
     }
     return {
         **{f"{name}_exchanged": min(sides) for name, sides in both_sides.items()},
@@ -95,14 +77,14 @@ def compare_texts(left: ReadText, right: ReadText) -> Differences:
         "asked_given": _gives(left, right) and _gives(right, left),
         "drawing_differs": left.drawing != right.drawing,
         "units_differ": _count_units(left) != _count_units(right),
-        "directions_differ": differ(directions(left.text), directions(right.text)),
+        "directions_differ": directions_differ(read_directions(left.text), read_directions(right.text)),
         "words": min(_count_words(left), _count_words(right)),
     }
 
 
-def _count_missing(left: dict[str, set[str]], right: dict[str, set[str]], sort: str) -> tuple[int, int]:
-    """Return how many distinct forms of a sort only the left and only the right text has."""
-    here, there = left.get(sort, _NONE), right.get(sort, _NONE)
+def _count_missing(left: dict[str, set[str]], right: dict[str, set[str]], kind: str) -> tuple[int, int]:
+    """Return how many distinct forms of a kind only the left and only the right text has."""
+    here, there = left.get(kind, _NONE), right.get(kind, _NONE)
     return len(here - there), len(there - here)
 
 
@@ -114,7 +96,7 @@ def count_changed_words(left: ReadText, right: ReadText) -> int:
     """
     changed = _changes(left.tokens, right.tokens)
     if (
-        any(token.sort not in (Sort.WORD, Sort.HAN) for token in changed)
+        any(token.kind not in (ReadKind.WORD, ReadKind.HAN) for token in changed)
         or sorted(left.formulas) != sorted(right.formulas)
         or left.drawing != right.drawing
     ):
@@ -135,54 +117,30 @@ def _changes(left: Iterable[Item], right: Iterable[Item]) -> Counter[Item]:
 
 def _gives(left: ReadText, right: ReadText) -> bool:
     """Whether the right text has among what is given something that only the left one asks for."""
-    for sort in _ASKABLE:
-        only_asked = left.asked_forms.get(sort, _NONE) - right.asked_forms.get(sort, _NONE)
-        if not only_asked.isdisjoint(right.forms.get(sort, _NONE)):
+    for kind in _ASKABLE:
+        only_asked = left.asked_forms.get(kind, _NONE) - right.asked_forms.get(kind, _NONE)
+        if not only_asked.isdisjoint(right.forms.get(kind, _NONE)):
             return True
     return False
 
 
 def _count_contrasts(left: ReadText, right: ReadText) -> int:
     families: tuple[set[int], set[int]] = (set(), set())
-    for sort in _TERMS:
-        here, there = left.forms.get(sort, _NONE), right.forms.get(sort, _NONE)
+    for kind in _TERMS:
+        here, there = left.forms.get(kind, _NONE), right.forms.get(kind, _NONE)
         families[0].update([FAMILIES[term] for term in here - there])
         families[1].update([FAMILIES[term] for term in there - here])
     return len(families[0] & families[1])
 
 
 def _extremes(text: ReadText) -> set[str]:
-    return text.forms.get(Sort.TERM, _NONE) & EXTREMES
+    return text.forms.get(ReadKind.TERM, _NONE) & EXTREMES
 
 
 def _count_words(text: ReadText) -> int:
-    sorts = Counter(token.sort for token in text.tokens)
-    return sorts[Sort.WORD] + sorts[Sort.EVERYDAY] + sorts[Sort.HAN] // CHARACTERS_PER_WORD
+    kinds = Counter(token.kind for token in text.tokens)
+    return kinds[ReadKind.WORD] + kinds[ReadKind.EVERYDAY] + kinds[ReadKind.HAN] // CHARACTERS_PER_WORD
 
 
 def _count_units(text: ReadText) -> int:
-    return max(1, len(text.forms.get(Sort.UNIT, _NONE)))
-
-
-@lru_cache(2**14)
-def directions(text: str) -> dict[str, int]:
-    """Return the amounts of which each mention goes the same way: 1 for in, -1 for out, 0 for held from the start."""
-    seen: dict[str, set[int]] = {}
-    last = 0
-    for amount in _AMOUNT.finditer(text):
-        start = amount.start()
-        events = list(_EVENT.finditer(text, max(last, start - MAX_DISTANCE - LONGEST_VERB), start))
-        event = events[-1] if events else None
-        last = amount.end()
-        if event is not None and event.lastgroup != "end" and start - event.end() <= MAX_DISTANCE:
-            seen.setdefault(amount[0].replace(",", ""), set()).add(_DIRECTION[str(event.lastgroup)])
-    return {amount: min(ways) for amount, ways in seen.items() if len(ways) == 1}
-
-
-def differ(left: dict[str, int], right: dict[str, int]) -> bool:
-    """Return whether an amount comes in according to one text and goes out according to the other, or two amounts have
-    exchanged places: what one text starts with moves in the other, and the other way round."""
-    pairs = {(direction, right[amount]) for amount, direction in left.items() if amount in right}
-    starts_here = any(here == 0 != there for here, there in pairs)
-    starts_there = any(there == 0 != here for here, there in pairs)
-    return any(here * there < 0 for here, there in pairs) or (starts_here and starts_there)
+    return max(1, len(text.forms.get(ReadKind.UNIT, _NONE)))

@@ -1,9 +1,9 @@
 """Adds pairs that an encoder finds close together: more candidates for the same close reading, which decides as ever.
 
-What shares no two rare words (other names and other things at once) is no candidate otherwise. An encoder is asked for
-nothing else: it puts "even" and "odd" close together, and a problem beside its renumbered instance.
+Two texts that share no two rare words, since names and things are both others, are no candidates otherwise. An encoder
+only proposes: it puts "even" and "odd" close together, and a problem beside its renumbered instance.
 
-Of a Chinese problem and one in another language no word says that they are one; the numbers and the question do:
+A Chinese problem and one in another language share no words; their numbers and questions say whether they are one:
 
     "Paul has 52 marbles. His friend gave him 28. Then he lost 1/4 of them. How many are left?"
     "保罗有52颗弹珠，朋友又给了他28颗，后来他丢了四分之一。还剩多少颗？"     a translation
@@ -27,18 +27,22 @@ import numpy.typing as npt
 from truegold.pipeline.near.arrays import Floats, Ints, Marks, pack_pairs, unpack_pairs
 from truegold.pipeline.near.corpus import Corpus
 from truegold.pipeline.near.measures import Comparer, Relation, is_near_copy, relate
-from truegold.pipeline.near.problem_text import ReadText, Sort, holds_chinese, read_text
+from truegold.pipeline.near.pieces import ReadKind
+from truegold.pipeline.near.problem_text import ReadText, holds_chinese, read_text
 from truegold.pipeline.near.related_pairs import Links, join_links
 
 NEIGHBOURS = 3
 """Texts of the data that are compared with each item."""
+BATCH = 1_000
+"""Texts whose neighbours are searched at a time."""
 Encoder = Callable[[Sequence[str]], Floats]
 """Makes a vector of length 1 of each text."""
 MIN_COMMON_NUMBERS = 2
 """Fewer numbers in common are met by accident."""
 MAX_ONE_SIDED = 1
-"""So many numbers may be words on one side: `twice`, 一共."""
+"""So many numbers may be words on one side: `half`, 一半."""
 _QUESTION = re.compile(r"[^.!?。！？]*[?？]|[^.!?。！？]+[.。]?\s*$")
+"""A sentence that ends in a question mark, or the last one: "Find the area."."""
 _ASKED: Mapping[str, Mapping[str, list[str]]] = tomllib.loads(
     files(__package__).joinpath("asked_quantities.toml").read_text("utf-8")
 )
@@ -90,14 +94,15 @@ def add_proposed_links(links: Links, comparer: Comparer, proposals: Proposals, t
     """Return the links with the pairs that an encoder proposes.
 
     Proposals may be the same problem unless their quantities were replaced; `confirm_links` reads them like others.
-    `texts` is as for `relate`.
+    `texts` is how many texts the pairs come from (`measures.relate`).
     """
     left, right = proposals.left, proposals.right
     measures = comparer.measure(left, right)
     relation, score = relate(measures, texts)
     numbers_agree = np.minimum(measures.only_left, measures.only_right) == 0
-    readable = numbers_agree & ~is_near_copy(measures) & (measures.code == 0)
-    relation = np.where(readable, np.uint8(Relation.SAME_PROBLEM), relation)
+    # Words say little about these pairs. What they say of near copies and of programs stands.
+    needs_reading = numbers_agree & ~is_near_copy(measures) & (measures.code == 0)
+    relation = np.where(needs_reading, np.uint8(Relation.SAME_PROBLEM), relation)
     kept = relation > Relation.UNRELATED
     joined = join_links([Links(left[kept], right[kept], relation[kept], score[kept]), links])
     # Of a pair that comes twice the first counts.
@@ -138,13 +143,13 @@ def _neighbours(vectors: Floats, queries: Ints, others: Ints) -> tuple[Ints, Int
 def _nearest(queries: Floats, vectors: Floats) -> tuple[Ints, Ints]:
     """Return pairs of each query with its closest vectors, one more than NEIGHBOURS since a query may be its own.
 
-    Time grows with the product of both numbers.
+    There is at least one of both. Time grows with the product of their numbers.
     """
     count = min(NEIGHBOURS + 1, len(vectors))
-    parts: list[npt.NDArray[np.int64]] = [np.zeros((0, count), np.int64)]
-    for start in range(0, len(queries), 1000):
-        similarity = queries[start : start + 1000] @ vectors.T
-        parts.append(np.argpartition(-similarity, count - 1, axis=1)[:, :count] if count else parts[0])
+    parts: list[npt.NDArray[np.int64]] = []
+    for start in range(0, len(queries), BATCH):
+        similarity = queries[start : start + BATCH] @ vectors.T
+        parts.append(np.argpartition(-similarity, count - 1, axis=1)[:, :count])
     closest = np.concatenate(parts)
     return np.repeat(np.arange(len(closest)), count), closest.ravel()
 
@@ -153,7 +158,7 @@ def is_translation(left: ReadText, right: ReadText, left_text: str, right_text: 
     """Tell whether one text translates the other; None where their numbers say so and their questions do not."""
     if left.is_chinese == right.is_chinese:
         return False
-    here, there = left.forms.get(Sort.QUANTITY, set()), right.forms.get(Sort.QUANTITY, set())
+    here, there = left.forms.get(ReadKind.QUANTITY, set()), right.forms.get(ReadKind.QUANTITY, set())
     one_sided = len(here - there), len(there - here)
     if len(here & there) < MIN_COMMON_NUMBERS or min(one_sided) > 0 or max(one_sided) > MAX_ONE_SIDED:
         return False

@@ -7,44 +7,26 @@ r"""Tells exact copies: the same prompt with the same gold. This is the one plac
     What is 6*7?                43             no: the same prompt, another gold
     (none)                      42             no: a row without a prompt is a copy of nothing
 
-- Prompts are compared in NFC, with runs of whitespace as one space, without regard to case (as `str.casefold` has it).
-  Most are tidy as they come, which costs a tenth of tidying them to find out.
+- Prompts are compared in NFC, with runs of whitespace as one space, and without regard to case (as `str.casefold` has
+  it). Most come tidy, and it takes a tenth of the time of tidying to find out which do.
 - The tests of a program are part of its problem: the same prompt with other tests is another one. Names in code tell
   cases apart, so that case counts there.
-- Golds are compared by value where they are plain numbers, also in LaTeX or with a percent sign; else in NFC, without
-  regard to case and to spaces, except for spaces between digits. An empty gold is none. Golds of other forms, among
-  them numbers with a unit, the math verifier compares (`golds`).
+- Golds are compared by their keys (`gold_keys`): by value, where they are plain numbers.
 
 Keys are hashes of 64 bits: among ten million different prompts two fall together with a probability of 3e-6.
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
-import orjson
 import polars as pl
 
-from truegold.pipeline.config.sources import MAX_SOURCES
-from truegold.pipeline.near.arrays import Floats, Hashes, Ints, Marks
-from truegold.pipeline.tables.rows import normalise_for_id
-from truegold.verifiers.gold import OTHER_GOLDS, all_golds, mistake_in_golds
+from truegold.pipeline.near.arrays import Hashes, Marks
 
-MAX_SOLUTION_CHARS = 10_000
-"""A worked solution that is longer still is no better."""
-NO_GOLD = -1
-"""The key of a row without gold; other keys are not negative."""
-BETWEEN_GOLDS = "\x1e"
-"""What stands between several accepted golds of one row (a record separator, which no gold has)."""
-
-_COMMAND = re.compile(r"\\[a-z]+|per ?cent")
-_UNIT = re.compile(r"[a-z\u4e00-\u9fff£€¥￥]")
-_IDLE_SPACE = re.compile(r"(?<!\d) | (?!\d)")
 SPACED = r"[\t-\r\x1c-\x1f]|  "
 """This matches in an ASCII text with whitespace other than single spaces."""
 UNTIDY = rf"{SPACED}|[^\x00-\x84\u00a1-\u02ff\u2010-\u2027\u2030-\u205e\u3001-\u3029\u4e00-\u9fff\uff01-\uffef]"
@@ -98,94 +80,12 @@ def tidy_prompts(prompts: pl.Series) -> TidyPrompts:
     return TidyPrompts(*tidy(prompts))
 
 
-def accepted_text(gold: str | None, verifier_args: str) -> str | None:
-    """Return every accepted gold of a row as one text, which `gold_key` and `golds.compare_golds` take apart."""
-    # Arguments may be megabytes of tests; hardly any row has several golds.
-    if gold is None or f'"{OTHER_GOLDS}"' not in verifier_args:
-        return gold
-    arguments = orjson.loads(verifier_args)
-    if mistake_in_golds(arguments.get(OTHER_GOLDS, ())) is not None:
-        return gold
-    return join_golds(all_golds(gold, arguments))
-
-
-def join_golds(golds: Sequence[str]) -> str | None:
-    """Return accepted golds as one text, which `gold_key` and `golds.compare_golds` take apart; None for none."""
-    return BETWEEN_GOLDS.join(text.replace(BETWEEN_GOLDS, " ") for text in golds) if golds else None
-
-
-def shown_gold(golds: str | None) -> str | None:
-    """Return the first of the golds that `join_golds` has joined: a row's own."""
-    return None if golds is None else golds.partition(BETWEEN_GOLDS)[0]
-
-
-def gold_form(gold: str | None) -> str | None:
-    """Return the form in which golds are compared, None where there is none: "1,000.0" and "$1000$" are "1000"."""
-    form = "" if gold is None else normalise_for_id(gold).casefold()
-    if not form:
-        return None
-    if form.isascii() and form.isdigit():
-        return form.lstrip("0") or "0"
-    # The module comes with all rules, which cost a tenth of a second that most files of whole numbers can do without.
-    from truegold.pipeline.text.quantities import read_number
-
-    written = read_number(form)
-    if written is None or _UNIT.search(_COMMAND.sub(" ", form)):
-        return _IDLE_SPACE.sub("", form)
-    return str(written.value)
-
-
-@lru_cache(2**16)
-def gold_key(gold: str | None) -> int:
-    """Return a number of 63 bits for the gold, the same for golds of one form, NO_GOLD for none."""
-    if gold is not None and BETWEEN_GOLDS in gold:
-        form = BETWEEN_GOLDS.join(sorted({part for part in map(gold_form, gold.split(BETWEEN_GOLDS)) if part}))
-    else:
-        form = gold_form(gold) or ""
-    if not form:
-        return NO_GOLD
-    digest = hashlib.blake2b(form.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "big") >> 1
-
-
-def gold_keys(golds: Iterable[str | None]) -> Ints:
-    """Return the key of each gold."""
-    return np.fromiter(map(gold_key, golds), dtype=np.int64)
-
-
-def row_quality(
-    gold: Ints,
-    solutions: Sequence[int],
-    complete: Marks,
-    preferred: Sequence[bool] | None,
-    ranks: Sequence[int] | None = None,
-) -> Floats:
-    """Rank preferred rows first, then rows with gold, then complete texts, then longer worked solutions.
-
-    `solutions` has the characters of each worked solution. Of copies and of rewordings the best row stays. `ranks` are
-    those of the rows' sources, 0 for the best: of rows with gold that of the better source is the better one.
-    """
-    length = np.minimum(np.asarray(solutions, dtype=np.float32), MAX_SOLUTION_CHARS) / (MAX_SOLUTION_CHARS + 1)
-    first = np.zeros(len(gold)) if preferred is None else np.asarray(preferred, dtype=np.float32)
-    text = complete + length
-    if ranks is not None:
-        # The step between two sources is as large as all that texts and solutions can make of a row.
-        text = (MAX_SOURCES - 1 - np.asarray(ranks, dtype=np.float64) + text / 2) / MAX_SOURCES
-    quality: Floats = (4 * first + 2 * (gold != NO_GOLD) + text).astype(np.float32)
-    return quality
-
-
-def writable(text: str | None) -> str | None:
-    """Return the text without lone surrogates, which no table can hold."""
-    return text if text is None or text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
 def tidy(texts: pl.Series) -> tuple[pl.Series, Marks]:
     """Return the texts as `rows.normalise_for_id` has them, and which of them were not tidy."""
     wide = _is_wide(texts)
     untidy = (texts.str.starts_with(" ") | texts.str.ends_with(" ")).to_numpy().copy()
-    for which, pattern in ((wide, UNTIDY), (~wide, SPACED)):
-        untidy[which] |= texts.filter(pl.Series(which)).str.contains(pattern).to_numpy()
+    for marked, pattern in ((wide, UNTIDY), (~wide, SPACED)):
+        untidy[marked] |= texts.filter(pl.Series(marked)).str.contains(pattern).to_numpy()
     return change_marked(texts, untidy, _tidy_all), untidy
 
 
@@ -196,9 +96,10 @@ def _tidy_all(texts: pl.Series) -> pl.Series:
 
 def fold_case(lower: pl.Series) -> pl.Series:
     """Return what `str.casefold` makes of texts that are in lower case: "straße" becomes "strasse"."""
-    which = _is_wide(lower)
-    which[which] = lower.filter(pl.Series(which)).str.contains(CHANGED_BY_FOLDING).to_numpy()
-    return change_marked(lower, which, lambda texts: pl.Series([text.casefold() for text in texts], dtype=pl.String))
+    wide = _is_wide(lower)
+    changed = wide.copy()
+    changed[wide] = lower.filter(pl.Series(wide)).str.contains(CHANGED_BY_FOLDING).to_numpy()
+    return change_marked(lower, changed, lambda texts: pl.Series([text.casefold() for text in texts], dtype=pl.String))
 
 
 def _is_wide(texts: pl.Series) -> Marks:
@@ -208,14 +109,16 @@ def _is_wide(texts: pl.Series) -> Marks:
 
 def change_marked(
     texts: pl.Series,
-    which: Marks,
+    marked: Marks,
     change: Callable[[pl.Series], pl.Series],
     otherwise: Callable[[pl.Series], pl.Series] = lambda texts: texts,
 ) -> pl.Series:
     """Put the texts that are marked through `change` and the rest through `otherwise`; both keep their lengths."""
-    if not which.any():
+    if not marked.any():
         return otherwise(texts)
-    back = np.empty(len(which), dtype=np.int64)
-    back[np.argsort(which, kind="stable")] = np.arange(len(which))
-    marked = pl.Series(which)
-    return pl.concat([otherwise(texts.filter(~marked)), change(texts.filter(marked))]).gather(back)
+    mask = pl.Series(marked)
+    unmarked_first = pl.concat([otherwise(texts.filter(~mask)), change(texts.filter(mask))])
+    # Where each text stands among them: the inverse of the permutation that puts those without a mark first.
+    position = np.empty(len(marked), dtype=np.int64)
+    position[np.argsort(marked, kind="stable")] = np.arange(len(marked))
+    return unmarked_first.gather(position)

@@ -1,6 +1,6 @@
 r"""Golds of one problem: which are the same, which differ, and which row stays for each. This is the one place for it.
 
-    42 · 42.0               the same, by their forms (`exact_copies.gold_form`)
+    42 · 42.0               the same, by their forms (`gold_keys.gold_form`)
     x \ge 1 · [1, \infty)   the same, says the math verifier
     5 km · 5 cm             different: both were read, and they are not equal
     Yes, since ... · 5      undecided: prose cannot be compared with a number; this is no conflict
@@ -23,7 +23,7 @@ import numpy as np
 import polars as pl
 
 from truegold.pipeline.near.arrays import Ints, repeat_over_runs, run_starts
-from truegold.pipeline.near.exact_copies import BETWEEN_GOLDS, NO_GOLD
+from truegold.pipeline.near.gold_keys import BETWEEN_GOLDS, NO_GOLD
 from truegold.verifiers import Verdict, equivalent
 from truegold.verifiers.gold import is_placeholder
 

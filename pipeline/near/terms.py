@@ -6,7 +6,17 @@
 
 The words stand in `english_terms.toml` and `chinese_terms.toml`. Each line of a table has the words of one term, the
 term itself first; lines without an empty one between them are a family, of which a problem means this member and not
-that. Words that merely ask for an answer, or that any problem may use, are no terms (`ASKING`).
+that.
+
+Other words are no terms, and stand in four sets, for four questions about them:
+
+             ASKING       IDLE_IN_COPIES     STOPWORDS              HARMLESS
+             merely       may two copies     may any two problems   may it go without making
+             asks         differ in it       have it in common      another problem
+    "find"   yes          yes                yes                    no
+    "total"  yes          no: it is asked    yes                    no
+    "the"    no           no                 yes                    yes
+    "not"    no           no                 yes                    no
 """
 
 from __future__ import annotations
@@ -31,7 +41,7 @@ _ENGLISH, _CHINESE = (
     for language in ("english", "chinese")
 )
 TERMS = _first_by_word(_ENGLISH["terms"])
-"""The term of each English word that is of one."""
+"""The term of each English word that belongs to one."""
 EVERYDAY_TERMS = _first_by_word(_ENGLISH["everyday_terms"])
 """Words of stories that decide less: a rewording may leave them out, or say them otherwise."""
 SYNONYMS = _first_by_word(_ENGLISH["synonyms"])
@@ -49,7 +59,7 @@ HARMLESS = frozenset(_ENGLISH["harmless"].split())
 CHANGEABLE = frozenset((*TERMS, *EVERYDAY_TERMS, *SYNONYMS, *ASKING, "dollar", "dollars"))
 """Words that another word may stand for in a copy."""
 CHINESE_TERMS = _first_by_word(_CHINESE["terms"])
-"""The term of each Chinese word that is of one."""
+"""The term of each Chinese word that belongs to one."""
 CHINESE_TERM = re.compile("|".join(sorted(CHINESE_TERMS, key=len, reverse=True)))
 """This matches the longest Chinese word of a term."""
 CHINESE_UNIT = re.compile(r"(?:平方|立方)?(?:千米|厘米|分米|毫米|米|(?:km|cm|dm|mm|m)(?:\^?[23])?(?![a-z]))")
@@ -75,6 +85,7 @@ def join_phrases(text: str) -> str:
 
 
 def chinese_unit(unit: str) -> str:
-    """Return the unit of length of a match of CHINESE_UNIT."""
+    """Return the unit of length of a match of CHINESE_UNIT: cm of "平方厘米" and of "cm^2"."""
+    # An exponent is "^2", "^3", "2" or "3".
     base = unit.lower().removeprefix("平方").removeprefix("立方").rstrip("^23")
     return _CHINESE_UNITS.get(base, base)

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from truegold.pipeline.near.exact_copies import gold_key
+from truegold.pipeline.near.gold_keys import gold_key
 from truegold.pipeline.review.decisions import Decision, DecisionKind, Decisions
 from truegold.pipeline.review.gold_reading import unpayable_because
 from truegold.pipeline.tables.ledger import FlagRecord

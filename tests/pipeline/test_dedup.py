@@ -19,7 +19,7 @@ from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.copy_table import BATCH_ROWS, CopyTable
 from truegold.pipeline.dedup.rewordings import DedupOutcome, Translation
 from truegold.pipeline.dedup.stage import dedup
-from truegold.pipeline.near.exact_copies import gold_form
+from truegold.pipeline.near.gold_keys import gold_form
 from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport, stage_key

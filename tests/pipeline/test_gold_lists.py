@@ -16,7 +16,7 @@ from truegold import pipeline, verifiers
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export import convert as conversion
 from truegold.pipeline.export.formats import FORMATS
-from truegold.pipeline.near.exact_copies import join_golds
+from truegold.pipeline.near.gold_keys import join_golds
 from truegold.pipeline.problems import ProblemColumns, read_golds, read_problems
 from truegold.pipeline.rescore.logs import read_logs
 from truegold.pipeline.running.progress import NullProgress

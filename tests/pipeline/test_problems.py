@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from truegold.pipeline import problems
-from truegold.pipeline.near.exact_copies import join_golds
+from truegold.pipeline.near.gold_keys import join_golds
 from truegold.pipeline.problems import Batch, ProblemColumns, problems_of, read_problems
 from truegold.pipeline.sources.data_files import open_file, split_file
 from truegold.verifiers import InputError

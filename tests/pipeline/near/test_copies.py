@@ -5,7 +5,8 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from truegold.pipeline.near.exact_copies import NO_GOLD, gold_form, gold_keys, tidy_prompts
+from truegold.pipeline.near.exact_copies import tidy_prompts
+from truegold.pipeline.near.gold_keys import NO_GOLD, gold_form, gold_keys
 
 SAME_GOLDS = [
     ("42", "42.0"),

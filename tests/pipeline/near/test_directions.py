@@ -2,7 +2,7 @@
 
 import pytest
 
-from truegold.pipeline.near.differences import differ, directions
+from truegold.pipeline.near.directions import directions_differ, read_directions
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ from truegold.pipeline.near.differences import differ, directions
     ],
 )
 def test_amounts_have_the_direction_of_their_verb(text, expected):
-    assert directions(text) == expected
+    assert read_directions(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -34,5 +34,5 @@ def test_amounts_have_the_direction_of_their_verb(text, expected):
     ],
 )
 def test_stories_differ_where_an_amount_goes_the_other_way(left, right, expected):
-    assert differ(directions(left), directions(right)) is expected
-    assert differ(directions(right), directions(left)) is expected
+    assert directions_differ(read_directions(left), read_directions(right)) is expected
+    assert directions_differ(read_directions(right), read_directions(left)) is expected

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from truegold.pipeline.near.exact_copies import NO_GOLD, gold_keys
+from truegold.pipeline.near.gold_keys import NO_GOLD, gold_keys
 from truegold.pipeline.near.golds import GoldComparison, compare_golds, unify_golds
 
 DIFFERENT = [("5 km", "5 cm"), ("7", "8"), ("odd", "even"), ("B", "C"), ("\\frac{1}{2}", "0.25"), ("x+1", "x+2")]
