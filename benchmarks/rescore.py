@@ -32,7 +32,7 @@ import polars as pl
 
 from truegold.pipeline.rescore import rescore
 from truegold.pipeline.rescore.rescore import read_rollouts
-from truegold.pipeline.rescore.rollout_report import with_advantages
+from truegold.pipeline.rescore.reward_errors import with_advantages
 from truegold.pipeline.running.progress import NullProgress
 
 GROUP = 4

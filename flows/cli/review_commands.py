@@ -163,7 +163,8 @@ def _token() -> str:
 def _serve(session: ReviewSession, token: str, listener: socket.socket, host: str, open_: bool) -> None:
     import uvicorn
 
-    from truegold.pipeline.review.app import loopback_hosts, make_app
+    from truegold.pipeline.review.app import make_app
+    from truegold.pipeline.review.request_guard import loopback_hosts
 
     run, port = session.run, listener.getsockname()[1]
     errors.print("making the page")

@@ -34,7 +34,7 @@ from truegold.pipeline.profile.judging import load_judge
 from truegold.pipeline.profile.sample_store import RecordLog, SampleStore, sample_source, sampling_identity
 from truegold.pipeline.profile.schedule import Schedule
 from truegold.pipeline.profile.stopping_rule import PassRateBand, decide
-from truegold.pipeline.rates.lengths import propose_max_tokens, right_tokens
+from truegold.pipeline.rates.lengths import propose_max_tokens, quantile_length
 from truegold.pipeline.rates.posterior import PassRates, Prior, fit_prior
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
@@ -312,7 +312,7 @@ def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, 
             for name in (*PassRateBand, "undecided")
             if name in spent_by
         },
-        "right_tokens": right_tokens(right_lengths),
+        "right_tokens": quantile_length(right_lengths),
         "proposed_max_tokens": limit,
         "tokens_beyond": None if beyond is None else round(beyond, 4),
     }

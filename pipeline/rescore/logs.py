@@ -4,10 +4,11 @@ r"""Reads the rollouts that trainers write.
     verl         1.jsonl                     input, output, gts, score, step
     verifiers    traces.jsonl                {"traces": [{"task": {"data": ...}, "nodes": [...], "rewards": ...}]}
     NeMo-Gym     rollouts.jsonl              responses_create_params, response, reward, expected_answer
-    truegold     step-000001.parquet         prompt, gold, completion, score, advantage; samples.parquet of a profile
+    truegold     step-000001.parquet         prompt, gold, completion, score, reward_terms, advantage
+    any          (named)                     prompt, completion, score, and gold, answer or solution if there is one
 
-A folder is searched for such files. Which one a file is shows in its columns. TRL's logs have no gold, and no log has
-the options of a row's verifier: both come from the set that is named beside them.
+A folder is searched for such files; the columns of a file say whose it is. TRL's logs have no gold, and no log has the
+options of a row's verifier: both come from the set that is named beside them.
 """
 
 from __future__ import annotations
@@ -33,12 +34,20 @@ from truegold.verifiers.adapters.nemo_gym import response_text
 
 PATTERNS = ("completions_*.parquet", "step-*.parquet", "traces.jsonl", "*rollouts*.jsonl", "[0-9]*.jsonl")
 """The names of the trainers' logs, below a folder."""
-_TEMPLATE = re.compile(
-    r"<\|im_start\|>\w+\n?|<\|im_end\|>|<\|start_header_id\|>\w+<\|end_header_id\|>|<\|(?:eot_id|begin_of_text)\|>"
-    r"|</?s>|\[/?INST\]|<(?:start|end)_of_turn>(?:user|model)?\n?|<｜[^｜]+｜>"
+_TEMPLATE_MARKS = re.compile(
+    # Qwen: "<|im_start|>user"
+    r"<\|im_start\|>\w+\n?|<\|im_end\|>"
+    # Llama 3: "<|start_header_id|>user<|end_header_id|>"
+    r"|<\|start_header_id\|>\w+<\|end_header_id\|>|<\|(?:eot_id|begin_of_text)\|>"
+    # Llama 2 and Mistral: "<s>[INST]"
+    r"|</?s>|\[/?INST\]"
+    # Gemma: "<start_of_turn>user"; DeepSeek: "<｜User｜>"
+    r"|<(?:start|end)_of_turn>(?:user|model)?\n?|<｜[^｜]+｜>"
 )
-_TURN = re.compile(r"\n(?:user|assistant)\n")
-_TRL_OWN = {"step", "prompt", "completion", "advantage"}
+"""The marks of chat templates, at which a prompt is cut into turns."""
+_BARE_ROLE = re.compile(r"\n(?:user|assistant)\n")
+"""A line with a role alone, as a decoder without special tokens leaves it."""
+_TRL_COLUMNS = {"step", "prompt", "completion", "advantage"}
 
 Values = Mapping[str, Any]
 Reader = Callable[[Values], Iterator[Fields]]
@@ -76,7 +85,9 @@ class LoggedRollout:
 def read_logs(paths: Sequence[Path], reward: str | None = None) -> Iterator[LoggedRollout]:
     """Yield the rollouts of log files and of folders with log files, in the order of files.
 
-    `reward` names TRL's column of the reward, where there are several. Raises InputError where there are none.
+    `reward` names TRL's column of the reward, where there are several. Records that cannot be read, or that have
+    another shape than their file, are left out, and counted nowhere. Raises InputError where there are no logs, or
+    where a file has no record that can be read.
     """
     files = list(chain.from_iterable(map(_files_of, paths)))
     for path in files:
@@ -110,9 +121,9 @@ def _read_file(path: Path, reward: str | None) -> Iterator[LoggedRollout]:
 
 
 def _rollouts_of(record: Record, read: Reader, file: str) -> list[LoggedRollout]:
-    """Return the rollouts of a record; none of one that has another shape than its file."""
+    """Return the rollouts of a record; none of one that has another shape than its file (`read_logs`)."""
     try:
-        base: Fields = {"file": file, "line": record.row_number, "step": _whole(record.values.get("step"))}
+        base: Fields = {"file": file, "line": record.row_number, "step": _step(record.values.get("step"))}
         return [LoggedRollout(**(base | fields)) for fields in read(record.values)]
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError, Unusable):
         return []
@@ -120,7 +131,8 @@ def _rollouts_of(record: Record, read: Reader, file: str) -> list[LoggedRollout]
 
 def _reader_of(samples: Sequence[Values], path: Path, reward: str | None) -> Reader:
     names = {name for values in samples for name in values}
-    if {"completion", "reward_terms"} <= names or {"completion", "score", "prompt"} <= names:
+    is_training_step, has_scores = {"completion", "reward_terms"} <= names, {"completion", "score", "prompt"} <= names
+    if is_training_step or has_scores:
         return lambda values: _read_completion(values, "score")
     if {"prompt", "completion"} <= names:
         column = reward or _trl_reward(samples, names, path)
@@ -141,7 +153,7 @@ def _trl_reward(samples: Sequence[Values], names: set[str], path: Path) -> str:
     """Return the column of the reward: the only one with numbers besides step and advantage, or `truegold`."""
     numeric = [
         name
-        for name in sorted(names - _TRL_OWN)
+        for name in sorted(names - _TRL_COLUMNS)
         if all(isinstance(values.get(name), int | float | None) for values in samples)
         and any(isinstance(values.get(name), int | float) for values in samples)
     ]
@@ -199,7 +211,7 @@ def _read_trace(values: Values) -> Iterator[Fields]:
             for entry in rewards
         ]
         yield {
-            "step": _whole((values.get("work") or {}).get("step")),
+            "step": _step((values.get("work") or {}).get("step")),
             "prompt": _question(data.get("prompt")),
             "completion": trace.get("root_reply") or _last_sampled(trace.get("nodes") or ()),
             "reward": sum(scores) if scores else None,
@@ -228,9 +240,9 @@ def _question(value: Any) -> str:
 
 def _without_template(prompt: str) -> str:
     """Return the last turn of a prompt that a chat template or a decoder without special tokens has flattened."""
-    parts = [part for part in map(str.strip, _TEMPLATE.split(prompt)) if part]
+    parts = [part for part in map(str.strip, _TEMPLATE_MARKS.split(prompt)) if part]
     last = parts[-1] if parts else ""
-    turns = [part.strip() for part in _TURN.split(f"\n{last}\n") if part.strip()]
+    turns = [part.strip() for part in _BARE_ROLE.split(f"\n{last}\n") if part.strip()]
     return turns[-1] if turns else last
 
 
@@ -253,10 +265,14 @@ def _verifier_of(values: Values) -> Fields:
     }
 
 
-def _whole(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and not math.isnan(value) else None
+def _step(value: Any) -> int | None:
+    return int(value) if _is_number(value) else None
 
 
 def _score(value: Any) -> float | None:
-    """Return a number, None for NaN, which TRL writes for None."""
-    return float(value) if isinstance(value, int | float) and not math.isnan(value) else None
+    return float(value) if _is_number(value) else None
+
+
+def _is_number(value: Any) -> bool:
+    """Whether it is a number; NaN is none, which TRL writes for None."""
+    return isinstance(value, int | float) and not math.isnan(value)

@@ -37,7 +37,7 @@ TEXT_CHARS = 20_000
 ROW_VERIFIER = "row"
 """The name that stands for each row's own verifier."""
 
-MIN_CHARS = 20
+MIN_QUESTION_CHARS = 20
 """A shorter question may stand in another one by chance."""
 KEY_CHARS = 40
 """Questions are looked up within a prompt by so many of their last characters."""
@@ -107,7 +107,7 @@ class KnownRows:
         for row in _read(data) if data is not None else ():
             question = normalise_for_id(row["prompt"])
             self._rows[question] = row
-            if len(question) >= MIN_CHARS:
+            if len(question) >= MIN_QUESTION_CHARS:
                 self._by_end.setdefault(question[-KEY_CHARS:], []).append(question)
         self._ends = sorted(set(map(len, self._by_end)), reverse=True)
 
@@ -139,6 +139,7 @@ class KnownRows:
         return Item(rollout.completion, rollout.gold, name, rollout.verifier_args, rollout.prompt or None)
 
     def _row_within(self, prompt: str) -> Row | None:
+        """Return the row whose question stands whole in the prompt; of several the one with the longest question."""
         inside: set[str] = set()
         for length in self._ends:
             for start in range(len(prompt) - length + 1):

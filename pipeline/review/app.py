@@ -1,43 +1,29 @@
 """The review app: the page of a run on which rows are decided about, and the few calls that the page makes.
 
     GET  /?token=T            the page
-    GET  api/decisions        what was decided, how far reviewers agree, how often flags were right
-    POST api/decisions        {"id": "9f0c...", "decision": "fix", "gold": "16"}: on the disk when it answers
-    POST api/undo             {"id": "9f0c..."}
-    POST api/reading          {"id": "9f0c...", "gold": "16"}: how the verifier reads it, what samples would earn
-    GET  api/rows/ID?source=S&source_row=N    the whole texts of a row that the page cuts
-    GET  NAME/report/index.html?token=T    the report of a run beside this one, to link to
+    GET  /api/decisions        what was decided, how far reviewers agree, how often flags were right
+    POST /api/decisions        {"id": "9f0c...", "decision": "fix", "gold": "16"}: on the disk when it answers
+    POST /api/undo             {"id": "9f0c..."}
+    POST /api/reading          {"id": "9f0c...", "gold": "16"}: how the verifier reads it, what samples would earn
+    GET  /api/rows/ID?source=S&source_row=N    the whole texts of a row that the page cuts
+    GET  /NAME/report/index.html?token=T    the report of a run beside this one, to link to
 
 Nothing is kept in memory: every call reads the files, so that two tabs, `truegold decide` and a merge agree.
-
-A browser on this machine that was given the address is served, and nobody else:
-
-    GET /?token=...                        the address that `truegold review` prints       served
-    Host: evil.example                     a site whose name points at this machine        403
-    Origin: https://evil.example           a page of another site that sends a decision    403
-    no token, or another one               any other program or user of the machine        401
-
-A page of another site can send requests to 127.0.0.1, and one whose name resolves to 127.0.0.1 may read the answers too
-(DNS rebinding): the `Host` that a browser sends tells the second, `Origin` and `Sec-Fetch-Site` tell both, and neither
-knows the token. Decisions are only taken as JSON, which no form of another site can send unasked.
 """
 
 from __future__ import annotations
 
 import re
-import secrets
-from collections.abc import Awaitable, Callable, Iterable, Mapping, MutableMapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Annotated, Any, Literal, TypeVar
-from urllib.parse import parse_qs
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
@@ -47,98 +33,17 @@ from truegold.pipeline.config.stages import SettleConfig
 from truegold.pipeline.report.page_rows import whole_texts
 from truegold.pipeline.review.decisions import MAX_GOLD, MAX_NOTE, Decision, DecisionKind, load_decisions
 from truegold.pipeline.review.gold_reading import read_gold
+from truegold.pipeline.review.request_guard import MAX_BODY, AsgiApp, RequestGuard, error_response
 from truegold.pipeline.review.review_measures import FlagPrecision, measure_agreement, measure_flags
 from truegold.pipeline.review.reviewed_run import ReviewedRun, ReviewQueue, StaleRowError, UnknownRowError
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.pipeline.tables.rows import row_key
 from truegold.verifiers import InputError, SetupError, TruegoldError
 
-Scope = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
-AsgiApp = Callable[[Scope, Receive, Send], Awaitable[None]]
-
-TOKEN_HEADER = "x-truegold-token"
-MAX_BODY = 2**20
-"""The bytes of the largest request."""
-SAME_SITE = ("same-origin", "none")
-"""What a browser says of a request of the page itself, or of an address that was typed."""
-SAFE_HEADERS: Mapping[str, str] = {
-    "Cache-Control": "no-store",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-}
-
-
-def loopback_hosts(port: int) -> frozenset[str]:
-    """Return what a browser on this machine calls a server at this port."""
-    return frozenset(f"{name}:{port}" for name in ("127.0.0.1", "localhost", "[::1]"))
-
-
-class RequestGuard:
-    """Refuses a request before the app sees it, with one line that says why."""
-
-    def __init__(self, app: AsgiApp, hosts: Iterable[str], token: str) -> None:
-        """`hosts` are the names, with the port, that the server may be called by."""
-        self._app, self._token = app, token
-        self._hosts = frozenset(host.lower() for host in hosts)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
-        if scope["type"] != "http":
-            await send({"type": "websocket.close", "code": 1008})
-            return
-        refusal = self._refuse(scope)
-        if refusal is not None:
-            await refusal(scope, receive, _with_safe_headers(send))
-        else:
-            await self._app(scope, receive, _with_safe_headers(send))
-
-    def _refuse(self, scope: Scope) -> Response | None:
-        headers = Headers(scope=scope)
-        host = headers.get("host", "").lower()
-        if host not in self._hosts:
-            return error_response(403, "This address is not that of the review app; open the one that it printed.")
-        origin = headers.get("origin")
-        if origin is not None and origin.lower() not in {f"http://{name}" for name in self._hosts}:
-            return error_response(403, "A page of another site sent this request.")
-        if headers.get("sec-fetch-site", "none") not in SAME_SITE and scope["path"].startswith("/api/"):
-            return error_response(403, "A page of another site sent this request.")
-        token = headers.get(TOKEN_HEADER)
-        if token is None and scope["method"] in ("GET", "HEAD") and not scope["path"].startswith("/api/"):
-            query: bytes = scope["query_string"]
-            if query.count(b"&") < 20:
-                token = parse_qs(query.decode("latin-1"), max_num_fields=20).get("token", [None])[0]
-        if token is None or not secrets.compare_digest(token.encode(), self._token.encode()):
-            return error_response(401, "The token is missing or wrong: open the address that the command printed.")
-        length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > MAX_BODY:
-            return error_response(413, f"The request is larger than {MAX_BODY:,} bytes.")
-        return None
-
-
-def error_response(status: int, message: str) -> JSONResponse:
-    """Return an error as the page shows it."""
-    return JSONResponse({"error": message}, status)
-
-
-def _with_safe_headers(send: Send) -> Send:
-    async def send_with_headers(message: MutableMapping[str, Any]) -> None:
-        if message["type"] == "http.response.start":
-            extra = [(name.lower().encode(), value.encode()) for name, value in SAFE_HEADERS.items()]
-            message["headers"] = [*message.get("headers", []), *extra]
-        await send(message)
-
-    return send_with_headers
-
-
 _RUN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+"""The name of a run's folder; no way out of it, such as ".."."""
+MAX_ROW_DIGITS = 18
+"""Row numbers of so many digits fit 64 bits."""
 _STATUS: dict[type[Exception], int] = {UnknownRowError: 404, StaleRowError: 409, SetupError: 507}
 """The status of an error; 400 of any other that the user can act on."""
 
@@ -208,19 +113,21 @@ class ReviewSession:
         decisions = load_decisions(self.run.folder)
         review = self.run.weigh()
         stale = {decision for standing in review.standings.values() for decision in standing.stale}
-        standing = list(chain.from_iterable(decisions.values()))
-        mine = [decision for decision in standing if decision.reviewer == self.reviewer]
+        all_decisions = list(chain.from_iterable(decisions.values()))
+        mine = [decision for decision in all_decisions if decision.reviewer == self.reviewer]
+        others = [decision for decision in all_decisions if decision.reviewer != self.reviewer]
         progress = self._progress(mine)
-        sees_others = not self.queue.blind or progress is None or progress["decided"] == progress["total"]
-        others = [decision for decision in standing if decision.reviewer != self.reviewer]
+        # The measures of a blind second look are shown once it is finished; the decisions of others never are, since
+        # the reviewer may go back to a row.
+        sees_measures = not self.queue.blind or progress is None or progress["decided"] == progress["total"]
         agreement = measure_agreement(decisions)
         measured = measure_flags(self.run.decided_flags(decisions), review.agreed, review.conflicts)
         return {
             "reviewer": self.reviewer,
             "decisions": [_shown(decision, stale) for decision in mine],
             "others": [_shown(decision, stale) for decision in others] if not self.queue.blind else [],
-            "agreement": asdict(agreement[0]) if agreement and sees_others else None,
-            "precision": [_shown_precision(entry) for entry in measured] if sees_others else [],
+            "agreement": asdict(agreement[0]) if agreement and sees_measures else None,
+            "precision": [_shown_precision(entry) for entry in measured] if sees_measures else [],
             "progress": progress,
         }
 
@@ -300,7 +207,7 @@ def make_app(session: ReviewSession, hosts: frozenset[str], token: str) -> AsgiA
         body = RowBody(
             id=request.path_params["row_id"],
             source=request.query_params.get("source"),
-            source_row=int(row) if row.isdecimal() and len(row) < 19 else None,
+            source_row=int(row) if row.isdecimal() and len(row) <= MAX_ROW_DIGITS else None,
         )
         return JSONResponse(await run_in_threadpool(session.texts, body))
 
@@ -308,9 +215,9 @@ def make_app(session: ReviewSession, hosts: frozenset[str], token: str) -> AsgiA
         Route("/", show_page),
         Route("/{name}/report/index.html", show_report),
         Route("/api/decisions", show_decisions),
-        Route("/api/decisions", _taking(DecisionBody, session.decide), methods=["POST"]),
-        Route("/api/undo", _taking(RowBody, session.undo), methods=["POST"]),
-        Route("/api/reading", _taking(GoldBody, session.read), methods=["POST"]),
+        Route("/api/decisions", _json_endpoint(DecisionBody, session.decide), methods=["POST"]),
+        Route("/api/undo", _json_endpoint(RowBody, session.undo), methods=["POST"]),
+        Route("/api/reading", _json_endpoint(GoldBody, session.read), methods=["POST"]),
         Route("/api/rows/{row_id}", show_row),
     ]
     explained = {TruegoldError: _explain, HTTPException: _explain_http, Exception: _explain_bug}
@@ -318,7 +225,7 @@ def make_app(session: ReviewSession, hosts: frozenset[str], token: str) -> AsgiA
     return RequestGuard(app, hosts, token)
 
 
-def _taking(kind: type[BodyType], answer: Callable[[BodyType], dict[str, Any]]) -> Callable[[Request], Any]:
+def _json_endpoint(kind: type[BodyType], answer: Callable[[BodyType], dict[str, Any]]) -> Callable[[Request], Any]:
     """Return an endpoint that reads a body of this kind and answers with JSON."""
 
     async def endpoint(request: Request) -> Response:

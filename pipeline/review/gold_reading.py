@@ -25,8 +25,9 @@ SOLUTION_REASON = "solution_contradicts_gold"
 MAX_RESPONSES = 64
 """Different responses that are judged anew while a reviewer waits."""
 DEADLINE_S = 5.0
-"""While a reviewer waits."""
+"""Seconds for each verdict while a reviewer waits."""
 BATCH_DEADLINE_S = 60.0
+"""Seconds for a verdict when decisions are weighed all at once, and nobody waits for one of them."""
 
 
 @dataclass(frozen=True)
@@ -51,21 +52,21 @@ class AnswerChange:
     after: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GoldReading:
     """The effects that a new gold would have."""
 
     readable: bool | None
     """Whether the verifier can pay it; None where the verifier judges no golds."""
-    reading: str | None
+    reading: str | None = None
     """The gold as the verifier reads it."""
-    verdict: str | None
+    verdict: str | None = None
     """The reason of its verdict on gold itself."""
     passes_before: int
     passes_after: int
-    judged: int
+    judged: int = 0
     """Samples that were judged under the new gold."""
-    changes: tuple[AnswerChange, ...]
+    changes: tuple[AnswerChange, ...] = ()
     message: str | None
     """A line that the reviewer should know."""
 
@@ -93,22 +94,25 @@ def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading
     before = sum(response.votes for response in responses if response.score == 1)
     if not takes_gold(row):
         message = f"The verifier {row['verifier']} judges by tests: another gold changes nothing."
-        return GoldReading(None, None, None, before, before, 0, (), message)
+        return GoldReading(readable=None, passes_before=before, passes_after=before, message=message)
     if not gold.strip():
-        return GoldReading(False, None, "gold_missing", before, 0, 0, (), "A fix needs the right gold.")
+        message = "A fix needs the right gold."
+        return GoldReading(
+            readable=False, verdict="gold_missing", passes_before=before, passes_after=0, message=message
+        )
     row = with_gold(row, gold)
     examined = examine_gold(row, DEADLINE_S)
     reasons = {flag["reason"]: flag for flag in examined.flags}
     fault = next((reasons[reason] for reason in UNPAYABLE_REASONS if reason in reasons), None)
-    judged = sorted(responses, key=lambda response: -response.votes)[:MAX_RESPONSES]
-    to_judge = [Item(response.text, gold, row["verifier"], row["verifier_args"], row["prompt"]) for response in judged]
+    chosen = sorted(responses, key=lambda response: -response.votes)[:MAX_RESPONSES]
+    to_judge = [Item(response.text, gold, row["verifier"], row["verifier_args"], row["prompt"]) for response in chosen]
     verdicts = verify_batch(to_judge, workers=1, item_deadline_s=DEADLINE_S)
-    rejudged = [(response, verdict.score) for response, verdict in zip(judged, verdicts, strict=True)]
+    rejudged = [(response, verdict.score) for response, verdict in zip(chosen, verdicts, strict=True)]
     return GoldReading(
         readable=fault is None,
         reading=examined.reading,
         verdict=None if examined.verdict is None else str(examined.verdict.reason),
-        passes_before=sum(response.votes for response in judged if response.score == 1),
+        passes_before=sum(response.votes for response in chosen if response.score == 1),
         passes_after=sum(response.votes for response, score in rejudged if score == 1),
         judged=sum(response.votes for response, score in rejudged if score is not None),
         changes=_changes(rejudged),

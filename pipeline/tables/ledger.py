@@ -6,7 +6,7 @@
 Nothing leaves the data without a record here. Flags have a table of their own and are mirrored in the ledger. The
 precision of each built-in flag was measured on rows of several corpora, read by hand:
 
-    "truncated_text": Measured(right=10, read=12, corpora=5)   ->   confidence 0.83, advises
+    "truncated_text": Measured(right=10, read=14, corpora=7)   ->   confidence 0.71, advises
 
 The rows were drawn with a fixed seed from what each rule says on forty corpora (`benchmarks/curation_corpora.py`), and
 labelled without its confidence. The labels are `tests/data/rule_labels.jsonl`; `tests/pipeline/test_measured.py` holds

@@ -39,10 +39,15 @@ def show(value: object) -> str:
 
 def markdown_table(head: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     """Return a table in Markdown."""
+    return join_table(
+        head, ((f"{cell:,}" if isinstance(cell, int) else markdown_cell(str(cell)) for cell in row) for row in rows)
+    )
+
+
+def join_table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> str:
+    """Return a table in Markdown whose cells are as they are to stand there."""
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
-    for row in rows:
-        cells = [f"{cell:,}" if isinstance(cell, int) else markdown_cell(str(cell)) for cell in row]
-        lines.append(f"| {' | '.join(cells)} |")
+    lines += [f"| {' | '.join(cells)} |" for cells in rows]
     return "\n".join(lines)
 
 

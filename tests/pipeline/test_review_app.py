@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from truegold.pipeline.review.app import MAX_BODY, SAFE_HEADERS, ReviewSession, loopback_hosts, make_app
+from truegold.pipeline.review.app import ReviewSession, make_app
 from truegold.pipeline.review.decisions import Decision, append_decision, load_decisions
+from truegold.pipeline.review.request_guard import MAX_BODY, SAFE_HEADERS, loopback_hosts
 from truegold.pipeline.review.review_measures import status_lines
 from truegold.pipeline.review.reviewed_run import ReviewedRun, ReviewQueue, draw_at_random, second_look
 from truegold.pipeline.tables.rows import row_id

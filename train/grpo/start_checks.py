@@ -25,7 +25,7 @@ from typing import Any
 import polars as pl
 
 from truegold.pipeline.engines.chat import ChatEncoder
-from truegold.pipeline.rates.lengths import MARGIN, is_wildly_above_need, propose_max_tokens, right_tokens
+from truegold.pipeline.rates.lengths import MARGIN, is_wildly_above_need, propose_max_tokens, quantile_length
 from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.train.config.grpo import EvaluationConfig, GrpoConfig, SamplingConfig
 from truegold.train.guards.table import PROMPTS
@@ -64,7 +64,7 @@ def choose_max_tokens(config: SamplingConfig, samples: Path | None, longest: int
         if is_wildly_above_need(configured, lengths) and not config.allow_long:
             raise InputError(
                 f"train.sampling.max_tokens is {configured}, while 99.5 % of the profile's right completions end "
-                f"within {right_tokens(lengths)} tokens: what runs on to the limit would take most of the time.",
+                f"within {quantile_length(lengths)} tokens: what runs on to the limit would take most of the time.",
                 f"Leave it out ({proposed} then), or set train.sampling.allow_long where answers are to grow.",
             )
         return configured, "configured"
@@ -72,7 +72,7 @@ def choose_max_tokens(config: SamplingConfig, samples: Path | None, longest: int
         return min(FALLBACK_MAX_TOKENS, longest - 1), "default: there is no profile"
     if proposed is None:
         return min(FALLBACK_MAX_TOKENS, longest - 1), "default: the profile has no right completion"
-    why = f"{MARGIN} x {right_tokens(lengths)}, the 99.5 % quantile of right completions"
+    why = f"{MARGIN} x {quantile_length(lengths)}, the 99.5 % quantile of right completions"
     return min(proposed, longest - 1), why
 
 

@@ -1,0 +1,206 @@
+"""Finds what wrong rewards cost: flips, prompts that look at fault, and how well each judge tells right from wrong.
+
+Three judge: the log, whose rewards were paid, and the verifiers A and B. A rollout on which two of them differ is a
+flip.
+
+**Advantage.** With the group's mean and standard deviation (Shao et al. 2024, DeepSeekMath, equation 3) a wrong reward
+moves every completion of its group: `advantage_logged` and `advantage_corrected` are what the group's advantages are by
+the logged rewards and by A's scores, 0 where all are equal. `cost` is the distance between the two, which is what the
+error did to the gradient's weight.
+
+    rewards 1 0 0 0, scores by A 1 1 0 0    advantages 1.5 -.5 -.5 -.5  and  .87 .87 -.87 -.87    costs .63 1.37 .37 .37
+
+**J** (Youden 1950) is the share of right responses that are paid less that of wrong ones that are; learning goes
+forward where it is above 0 and backward below (arXiv 2601.04411). It is measured on settled rows alone:
+responses whose truth somebody else has said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from truegold.pipeline.rescore.rescore import PASSED
+from truegold.verifiers import InputError
+from truegold.verifiers.rates import difference_interval, wilson_interval
+
+MIN_SAMPLES = 4
+"""Completions of a prompt that say something about it."""
+AGREEING = 0.5
+"""The share of a prompt's answers that are the same, above which its gold looks wrong where none is right."""
+SPREAD_FLOOR = 1e-4
+"""What GRPO adds to a group's standard deviation."""
+JUDGES = {"log": "reward", "a": "score_a", "b": "score_b"}
+"""The columns of who judges."""
+
+
+@dataclass(frozen=True)
+class Separation:
+    """How well a judge tells right responses from wrong ones, on settled rows."""
+
+    judge: str
+    right: int
+    """Right responses that it judged; `paid_right` of them were paid."""
+    paid_right: int
+    wrong: int
+    paid_wrong: int
+    unjudged: int
+    j: float | None
+    """None where there are no right or no wrong responses."""
+    low: float | None
+    high: float | None
+
+
+def with_advantages(rollouts: pl.DataFrame) -> pl.DataFrame:
+    """Return the rollouts with what passes by whom, and what an error cost in advantage."""
+    judges = {name: column for name, column in JUDGES.items() if rollouts[column].dtype != pl.Null}
+    passes = [(pl.col(column) >= PASSED).alias(f"passes_{name}") for name, column in judges.items()]
+    corrected = pl.coalesce("score_a", "reward")
+    table = rollouts.with_columns(*passes).with_columns(
+        advantage_logged=_standardised(pl.col("reward")), advantage_corrected=_standardised(corrected)
+    )
+    return table.with_columns(cost=(pl.col("advantage_logged") - pl.col("advantage_corrected")).abs())
+
+
+def _standardised(values: pl.Expr) -> pl.Expr:
+    centred = values - values.mean().over("group")
+    spread = values.std().over("group").fill_null(0.0)
+    return centred / (spread + SPREAD_FLOOR)
+
+
+def find_flips(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the rollouts on which two judges differ; `between` says which, such as `log:0 a:1`."""
+    pairs = [("log", "a"), ("log", "b"), ("a", "b")]
+    differences = [pl.col(f"passes_{first}") != pl.col(f"passes_{second}") for first, second in pairs]
+    scores = [
+        pl.when(pl.col(f"passes_{name}").is_not_null()).then(pl.format(f"{name}:{{}}", pl.col(column)))
+        for name, column in JUDGES.items()
+    ]
+    flips = table.filter(pl.any_horizontal(*(difference.fill_null(False) for difference in differences)))
+    return flips.with_columns(between=pl.concat_str(scores, separator=" ", ignore_nulls=True)).sort(
+        "cost", descending=True, nulls_last=True, maintain_order=True
+    )
+
+
+def find_prompts(table: pl.DataFrame) -> pl.DataFrame:
+    """Return every prompt with what its completions say of it: `mislabeled`, `dead`, `saturated` or null.
+
+    Mislabeled: none is right by A, and most give one other answer. Dead: none is right. Saturated: all are.
+    """
+    answers = table.filter(pl.col("extracted_a").is_not_null() & (pl.col("score_a") < PASSED))
+    key = ["prompt", "gold"]
+    votes = (
+        answers.group_by(*key, pl.col("extracted_a").str.strip_chars().alias("majority"))
+        .len("votes")
+        .sort("votes", "majority", descending=[True, False])
+        .group_by(key, maintain_order=True)
+        .first()
+    )
+    counts = table.group_by(key, maintain_order=True).agg(
+        id=pl.col("id").first(),
+        samples=pl.len(),
+        judged=pl.col("score_a").count(),
+        right=pl.col("passes_a").sum(),
+        paid=pl.col("passes_log").sum(),
+        errors=(pl.col("passes_log") != pl.col("passes_a")).sum(),
+        cost=pl.col("cost").sum(),
+    )
+    joined = counts.join(votes, on=key, how="left", nulls_equal=True)
+    enough = pl.col("judged") >= MIN_SAMPLES
+    looks = (
+        pl.when(enough & (pl.col("right") == 0) & (pl.col("votes") > AGREEING * pl.col("judged")))
+        .then(pl.lit("mislabeled"))
+        .when(enough & (pl.col("right") == 0))
+        .then(pl.lit("dead"))
+        .when(enough & (pl.col("right") == pl.col("judged")))
+        .then(pl.lit("saturated"))
+    )
+    return joined.with_columns(looks=looks).sort("errors", "cost", descending=True, maintain_order=True)
+
+
+def read_settled(path: Path) -> pl.DataFrame:
+    """Read settled responses: `correct`, `completion`, and `prompt` or `id`. Raises InputError for other columns."""
+    table = pl.read_parquet(path) if path.suffix == ".parquet" else pl.read_ndjson(path)
+    if not {"completion", "correct"} <= set(table.columns) or not {"prompt", "id"} & set(table.columns):
+        raise InputError(
+            f"{path} has the columns {', '.join(table.columns)}.",
+            "Settled responses have correct (true or false), completion, and prompt or id.",
+        )
+    return table
+
+
+def measure_separation(table: pl.DataFrame, settled: pl.DataFrame) -> list[Separation]:
+    """Return J of the log and of each verifier, on the rollouts whose truth is settled."""
+    key = "id" if "id" in settled.columns and table["id"].null_count() < table.height else "prompt"
+    truths = settled.filter(pl.col("correct").is_not_null()).unique([key, "completion"])
+    return _separations(table.join(truths.select(key, "completion", "correct"), on=[key, "completion"]))
+
+
+def measure_by_decisions(table: pl.DataFrame) -> list[Separation]:
+    """Return J of the log and of each verifier, on the rollouts of rows that reviewers kept or fixed."""
+    known = table.filter(pl.col("decided_score").is_not_null())
+    return _separations(known.with_columns(correct=pl.col("decided_score") >= PASSED))
+
+
+def count_decided(table: pl.DataFrame) -> dict[str, int]:
+    """Return how many rollouts are of rows that reviewers decided about, and how many of dropped rows were paid."""
+    dropped = table.filter(pl.col("decision") == "drop")
+    return {
+        "rollouts": table["decision"].count(),
+        "unjudged": table.filter((pl.col("decision") != "drop") & pl.col("decided_score").is_null()).height,
+        "of_dropped_rows": dropped.height,
+        "of_dropped_rows_paid": int(dropped["passes_log"].sum()),
+    }
+
+
+def _separations(known: pl.DataFrame) -> list[Separation]:
+    return [_separation(known, judge) for judge in JUDGES if known.height and known[JUDGES[judge]].count()]
+
+
+def _separation(known: pl.DataFrame, judge: str) -> Separation:
+    judged = known.filter(pl.col(JUDGES[judge]).is_not_null())
+    counts: dict[bool, tuple[int, int]] = {}
+    for truth in (True, False):
+        part = judged.filter(pl.col("correct") == truth)
+        counts[truth] = (part.height, int(part[f"passes_{judge}"].sum()))
+    (right, paid_right), (wrong, paid_wrong) = counts[True], counts[False]
+    j = low = high = None
+    if right and wrong:
+        j = paid_right / right - paid_wrong / wrong
+        low, high = difference_interval(
+            paid_right / right,
+            wilson_interval(paid_right, right),
+            paid_wrong / wrong,
+            wilson_interval(paid_wrong, wrong),
+        )
+    return Separation(judge, right, paid_right, wrong, paid_wrong, known.height - judged.height, j, low, high)
+
+
+def summarise(table: pl.DataFrame, flips: pl.DataFrame, prompts: pl.DataFrame) -> dict[str, Any]:
+    """Return the counts of a report."""
+    judged = table.filter(pl.col("reward").is_not_null() & pl.col("score_a").is_not_null())
+    wrong = judged.filter(pl.col("passes_log") != pl.col("passes_a"))
+    reasons = wrong["reason_a"].value_counts()
+    return {
+        "judged_by_both": judged.height,
+        "unjudged_in_log": table["reward"].null_count(),
+        "unjudged_by_a": table["score_a"].null_count(),
+        "wrong_rewards": wrong.height,
+        "wrongly_paid": wrong.filter("passes_log").height,
+        "wrongly_refused": wrong.filter(~pl.col("passes_log")).height,
+        "flips": flips.height,
+        "groups": table["group"].n_unique(),
+        "groups_with_errors": wrong["group"].n_unique(),
+        "mean_cost": _mean(table["cost"]),
+        "mean_advantage": _mean(table["advantage_corrected"].abs()),
+        "reasons": dict(reasons.sort("count", "reason_a", descending=[True, False]).iter_rows()),
+        "prompts": dict(prompts.drop_nulls("looks")["looks"].value_counts().sort("looks").iter_rows()),
+    }
+
+
+def _mean(values: pl.Series) -> float:
+    mean = values.mean()
+    return float(mean) if isinstance(mean, int | float) else 0.0
