@@ -36,9 +36,9 @@ from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.python_source import stub_names
 from truegold.verifiers.code.response_program import Extracted, callable_in, extract_code, worked_program
 from truegold.verifiers.code.suite import reading
+from truegold.verifiers.code.suite.imports import missing_package
 from truegold.verifiers.code.suite.reading import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
 from truegold.verifiers.code.suite.statement import allowed_error
-from truegold.verifiers.code.suite.unrun import missing_package
 from truegold.verifiers.options import BadOption, bad_option_verdict, word_option
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.sandbox.execution import Program, SandboxError, Tier

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from truegold.verifiers.code import CodeVerifier
-from truegold.verifiers.code.suite.unrun import missing_package, unrun_tests
+from truegold.verifiers.code.suite.imports import missing_package
+from truegold.verifiers.code.suite.unrun import unrun_tests
 from truegold.verifiers.verdict import Reason
 
 RIGHT = "def add(a, b):\n    return a + b"

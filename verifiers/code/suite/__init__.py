@@ -3,5 +3,7 @@
 reading          the forms, and how tests are read into them
 shapes           the shapes in which data sets keep tests
 statement        what a problem's text says about how answers are judged
-unrun            tests that their runner would pass over, and assertions that no run comes to or that cannot fail
+unrun            tests that their runner would pass over
+idle_assertions  assertions that no run comes to or that cannot fail
+imports          packages that tests import and that are not installed
 """
