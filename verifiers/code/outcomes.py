@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from truegold.verifiers.sandbox.execution import Execution, ProgramEnd
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
@@ -132,6 +132,16 @@ class CaseResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Opinion:
+    """What a checker says of an output."""
+
+    share: float
+    """1 where the output is accepted, 0 where it is refused, and in between for points."""
+    why: str | None = None
+    """One line on what is wrong, where it is not accepted."""
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """What came of a suite."""
 
@@ -173,6 +183,13 @@ def failed_case(weight: float, reason: Reason = Reason.MISMATCH, /, **shown: obj
         # Addresses of objects differ from process to process, and evidence must not.
         shown["error"] = _ADDRESS.sub("", error)
     return CaseResult(False, reason, weight, {name: cut(value) for name, value in shown.items() if value is not None})
+
+
+def judged_case(weight: float, opinion: Opinion, shown: Mapping[str, str | None]) -> CaseResult:
+    """Return the result of a case that a checker or an interactor has judged."""
+    if opinion.share == 1.0:
+        return passed_case(weight)
+    return replace(failed_case(weight, error=opinion.why, **shown), share=opinion.share)
 
 
 def failed_end(execution: Execution) -> Failure | None:
@@ -219,7 +236,8 @@ def cut(value: object) -> str:
     return text if len(text) <= SHOWN_CHARS else f"{text[:SHOWN_CHARS]}… ({len(text)} characters)"
 
 
-def last_line(output: bytes) -> str:
+def last_line(output: bytes | str) -> str:
     """Return the beginning of the last line of an output."""
-    lines = output.decode("utf-8", "replace").strip().splitlines()
+    text = output.decode("utf-8", "replace") if isinstance(output, bytes) else output
+    lines = text.strip().splitlines()
     return lines[-1][:SHOWN_CHARS] if lines else ""
