@@ -1,11 +1,13 @@
-"""Sets what a program under test may use: every limit of the sandbox.
+"""Sets what a program under test may use: the limits that a row may set, and those that all programs share.
 
     Limits(cpu_s=2)              two seconds of CPU time, the rest as usual
     Limits(memory_mb=0)          ValueError: memory_mb must be a whole number from 4 to 1048576, got 0
 
 A row sets its own by `"limits": {"cpu_s": 2, "memory_mb": 512}` in its tests. In the local sandbox `sandbox/pool.py`
 sends them along with each job; `inside/confine/confinement.py` hands the kernel those that it can enforce, and
-`inside/confine/supervise.py` measures CPU time, waiting and resident memory, and ends what goes beyond them.
+`inside/confine/supervise.py` measures CPU time, waiting and resident memory, and ends what goes beyond them. Their
+own constants bound what is no setting: open files (`MAX_OPEN_FILES`), and time on the clock as a multiple of CPU time
+(`WALL_FACTOR`).
 """
 
 from __future__ import annotations

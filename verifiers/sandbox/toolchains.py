@@ -3,23 +3,14 @@
     LANGUAGES["cpp"].toolchain()  ->  Toolchain(compile=["/usr/bin/g++", "-O2", ...], run=["./main"], ...)  or None
 
 Command lines are those that judges of programming contests use. Not covered: packages of a language (npm, crates).
-
-From 1.20 on Go comes without its library compiled (`fill_go_cache`). Each program would compile it anew, which takes
-half a minute and more room than a program's folder has. So the packages that programs use are compiled here once,
-outside of the sandbox, with no program near them; in there the folder is for reading alone, and only the program itself
-is compiled.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import os
 import re
 import shutil
 import subprocess
-import tempfile
-import time
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -27,14 +18,26 @@ from functools import cache, partial
 from importlib.resources import files
 from pathlib import Path
 
+from truegold.verifiers.sandbox.go_cache import fill_go_cache, go_cache_folder
 from truegold.verifiers.sandbox.languages import CPP_EDITIONS, DEFAULT_CPP, JAVA_EDITIONS, without_package
 from truegold.verifiers.sandbox.limits import Limits
 
 ASK_S = 20.0
 """Seconds that a toolchain may take to say where it lives."""
 
-
 JAVA_FILE = "Main.java"
+
+_INTERPRETED = tomllib.loads(files(__package__).joinpath("interpreters.toml").read_text(encoding="utf-8")).items()
+"""The languages whose programs are run by one command."""
+
+_PUBLIC_CLASS = re.compile(r"\bpublic\s+(?:final\s+|abstract\s+)*class\s+(\w+)")
+"""`public final class Main`."""
+
+_MAIN_METHOD = re.compile(r"\bstatic\s+(?:final\s+)?void\s+main\s*\(")
+"""`static void main(`."""
+
+_JAVA_VERSION = re.compile(r"(?:1\.)?(\d+)")
+"""The 17 of `openjdk 17.0.9 2023-10-17`, and the 8 of `java 1.8.0`."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def available_toolchains() -> dict[str, Toolchain]:
 def _c() -> Toolchain | None:
     path = shutil.which("gcc")
     argv = ["-O2", "-std=gnu17", "-o", "main", "main.c", "-lm"]
-    return Toolchain([path, *argv], ["./main"], ["main"]) if path else None
+    return Toolchain(compile=[path, *argv], run=["./main"], made=["main"]) if path else None
 
 
 def _script(interpreter: str, *arguments: str) -> Toolchain | None:
@@ -106,7 +109,7 @@ def _script(interpreter: str, *arguments: str) -> Toolchain | None:
 
 def _interpreted(path: str, *arguments: str) -> Toolchain:
     home = str(Path(path).resolve().parent.parent)
-    return Toolchain(None, [path, *arguments, "{main}"], expose=_outside_system(home))
+    return Toolchain(compile=None, run=[path, *arguments, "{main}"], expose=_outside_system(home))
 
 
 def _python(version: str, *commands: str) -> Toolchain | None:
@@ -120,19 +123,20 @@ def _python(version: str, *commands: str) -> Toolchain | None:
 
 
 def _java() -> Toolchain | None:
-    compiler, machine = shutil.which("javac"), shutil.which("java")
-    if compiler is None or machine is None:
+    compiler, runtime = shutil.which("javac"), shutil.which("java")
+    if compiler is None or runtime is None:
         return None
     home = Path(compiler).resolve().parent.parent
-    # Small heaps of a collector without threads start fast; the machine's own shared archive is in the home folder.
+    # Small heaps of a collector without threads start fast. The archive of Java's own classes is in the home folder.
     small = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData"]
+    compiler_options = [*(f"-J{option}" for option in small), "-encoding", "UTF-8"]
     return Toolchain(
-        [str(home / "bin" / "javac"), *(f"-J{option}" for option in small), "-encoding", "UTF-8", "{main}.java"],
-        [str(home / "bin" / "java"), *small, "-Xss64m", "-Xmx{memory}m", "-ea", "-cp", ".", "{main}"],
-        ["*.class"],
-        [*_outside_system(str(home)), *map(str, Path("/etc").glob("java*"))],
+        compile=[str(home / "bin" / "javac"), *compiler_options, "{main}.java"],
+        run=[str(home / "bin" / "java"), *small, "-Xss64m", "-Xmx{memory}m", "-ea", "-cp", ".", "{main}"],
+        made=["*.class"],
+        expose=[*_outside_system(str(home)), *map(str, Path("/etc").glob("java*"))],
         # A program finds libraries beside itself by way of /proc, which there is none of.
-        {"LD_LIBRARY_PATH": f"{home}/lib"},
+        environment={"LD_LIBRARY_PATH": f"{home}/lib"},
     )
 
 
@@ -147,12 +151,12 @@ def _rust() -> Toolchain | None:
     # Rust's own linker looks itself up in /proc.
     linker = ["-C", "link-arg=-fuse-ld=bfd"]
     return Toolchain(
-        [f"{home}/bin/rustc", "-O", "--edition", "2021", *linker, "-o", "main", "main.rs"],
-        ["./main"],
-        ["main"],
-        _outside_system(home),
-        {"LD_LIBRARY_PATH": f"{home}/lib"},
-        ["--test"],
+        compile=[f"{home}/bin/rustc", "-O", "--edition", "2021", *linker, "-o", "main", "main.rs"],
+        run=["./main"],
+        made=["main"],
+        expose=_outside_system(home),
+        environment={"LD_LIBRARY_PATH": f"{home}/lib"},
+        test_flags=["--test"],
     )
 
 
@@ -168,7 +172,9 @@ def _go() -> Toolchain | None:
         "GOFLAGS": "-p=2",
     }
     argv = [f"{home}/bin/go", "build", "-o", "main", "main.go"]
-    toolchain = Toolchain(argv, ["./main"], ["main"], _outside_system(home), environment)
+    toolchain = Toolchain(
+        compile=argv, run=["./main"], made=["main"], expose=_outside_system(home), environment=environment
+    )
     version = (_output_of([f"{home}/bin/go", "env", "GOVERSION"]) or "").removeprefix("go")
     if (folder := go_cache_folder(version)) is None:
         return toolchain
@@ -184,7 +190,8 @@ def _cpp(standard: str) -> Toolchain | None:
     path = shutil.which("g++")
     if path is None or _output_of([path, f"-std=gnu++{standard}", "-x", "c++", "-E", "-dM", os.devnull]) is None:
         return None
-    return Toolchain([path, "-O2", f"-std=gnu++{standard}", "-o", "main", "main.cpp"], ["./main"], ["main"])
+    argv = [path, "-O2", f"-std=gnu++{standard}", "-o", "main", "main.cpp"]
+    return Toolchain(compile=argv, run=["./main"], made=["main"])
 
 
 def _java_of(version: int) -> Toolchain | None:
@@ -194,13 +201,11 @@ def _java_of(version: int) -> Toolchain | None:
 
 
 @cache
-def _java_version(machine: str) -> int:
-    version = re.search(r"(?:1\.)?(\d+)", (_output_of([machine, "--version"]) or "").partition("\n")[0])
+def _java_version(runtime: str) -> int:
+    """Return the major version of a Java; 0 where it does not say."""
+    version = _JAVA_VERSION.search((_output_of([runtime, "--version"]) or "").partition("\n")[0])
     return int(version[1]) if version else 0
 
-
-_INTERPRETED = tomllib.loads(files(__package__).joinpath("interpreters.toml").read_text(encoding="utf-8")).items()
-"""The languages whose programs are run by one command."""
 
 LANGUAGES = {
     language.name: language
@@ -225,92 +230,22 @@ LANGUAGES = {
 
 def _java_class(source: str) -> str:
     """Return the class to run: the public one, else the one with a main method, else Main."""
-    public = re.search(r"\bpublic\s+(?:final\s+|abstract\s+)*class\s+(\w+)", source)
-    if public:
+    if public := _PUBLIC_CLASS.search(source):
         return public[1]
-    main = re.search(r"\bstatic\s+(?:final\s+)?void\s+main\s*\(", source)
+    main = _MAIN_METHOD.search(source)
     classes = re.findall(r"\bclass\s+(\w+)", source[: main.start()]) if main else []
     return str(classes[-1]) if classes else "Main"
 
 
 def _outside_system(folder: str) -> list[str]:
+    """Return the folder, unless it is among the system's own, which every program sees."""
     return [] if folder in {"/", "/usr"} or folder.startswith(("/usr/", "/bin")) else [folder]
 
 
 def _output_of(command: list[str]) -> str | None:
+    """Return what a command prints; None where that is nothing, or where it fails."""
     try:
         completed = subprocess.run(command, capture_output=True, text=True, timeout=ASK_S, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return completed.stdout.strip() or None
-
-
-PACKAGES = """
-bufio bytes cmp container/heap container/list container/ring context crypto/md5 crypto/sha1 crypto/sha256
-encoding/base64 encoding/binary encoding/hex encoding/json errors fmt hash/fnv io iter maps math math/big
-math/bits math/cmplx math/rand math/rand/v2 os reflect regexp runtime slices sort strconv strings sync
-sync/atomic text/tabwriter time unicode unicode/utf16 unicode/utf8
-""".split()
-"""A program that imports others compiles those itself."""
-
-BUILD_S = 900.0
-"""The time for all packages. What takes longer is left to the programs that import it."""
-FOLDER_FOR_ALL = Path("/var/cache")
-"""Where root puts it: in the tier `container` root's programs run as somebody who may not enter root's home folder."""
-
-_DONE = "truegold-done"
-
-
-def go_cache_folder(version: str) -> Path | None:
-    """Return the folder for a version of Go, empty as long as `fill` was not called; None where none can be made."""
-    users_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    base = FOLDER_FOR_ALL if os.geteuid() == 0 else users_folder
-    folder = base / "truegold" / f"go-{version}"
-    try:
-        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-    except OSError:
-        return None
-    return folder
-
-
-def fill_go_cache(folder: Path, tool: str, environment: Mapping[str, str]) -> None:
-    """Compile the packages into the folder, unless that was done. environment: what programs are compiled with.
-
-    Packages that this version does not have are left out. Where none can be compiled, the toolchain is broken: the next
-    process tries again, since it may have been mended.
-    """
-    if (folder / _DONE).exists():
-        return
-    # A user who cannot write there finds what another one has put there, or nothing.
-    with contextlib.suppress(OSError), (folder / "truegold-lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if (folder / _DONE).exists():
-            return
-        if not _compile(tool, {"PATH": os.defpath, **environment, "GOCACHE": str(folder)}):
-            return
-        for path in folder.rglob("*"):
-            path.chmod(0o755 if path.is_dir() else 0o644)
-        (folder / _DONE).touch()
-
-
-def _compile(tool: str, environment: Mapping[str, str]) -> bool:
-    """Compile all packages, one by one where that fails, and return whether any could be."""
-    deadline = time.monotonic() + BUILD_S
-    compiled = False
-    with tempfile.TemporaryDirectory() as home:
-        for packages in (PACKAGES, *([package] for package in PACKAGES)):
-            try:
-                build = subprocess.run(
-                    [tool, "build", *packages],
-                    env={**environment, "HOME": home},
-                    cwd=home,
-                    capture_output=True,
-                    timeout=max(0.0, deadline - time.monotonic()),
-                    check=False,
-                )
-            except subprocess.TimeoutExpired:
-                return True
-            compiled |= build.returncode == 0
-            if build.returncode == 0 and len(packages) > 1:
-                break
-    return compiled

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from truegold.verifiers.sandbox import toolchains
+from truegold.verifiers.sandbox import go_cache
 
 TOOL = """#!/bin/sh
 echo "$@" >> {log}
@@ -27,8 +27,8 @@ def test_the_library_is_compiled_once_and_everybody_can_read_it(tmp_path: Path) 
     cache = tmp_path / "cache"
     cache.mkdir()
     for _ in range(2):
-        toolchains.fill_go_cache(cache, str(tool), {"CGO_ENABLED": "0"})
-    assert log.read_text() == f"build {' '.join(toolchains.PACKAGES)}\n"
+        go_cache.fill_go_cache(cache, str(tool), {"CGO_ENABLED": "0"})
+    assert log.read_text() == f"build {' '.join(go_cache.GO_PACKAGES)}\n"
     assert (cache / "00" / "bufio").read_text() == "0\n"
     assert stat.S_IMODE((cache / "00").stat().st_mode) == 0o755
     assert stat.S_IMODE((cache / "00" / "bufio").stat().st_mode) == 0o644
@@ -36,22 +36,22 @@ def test_the_library_is_compiled_once_and_everybody_can_read_it(tmp_path: Path) 
 
 def test_packages_that_a_version_lacks_are_left_out(tmp_path: Path) -> None:
     tool, log = make_tool(tmp_path, all_at_once=False)
-    toolchains.fill_go_cache(tmp_path, str(tool), {})
-    assert len(log.read_text().splitlines()) == 1 + len(toolchains.PACKAGES)
+    go_cache.fill_go_cache(tmp_path, str(tool), {})
+    assert len(log.read_text().splitlines()) == 1 + len(go_cache.GO_PACKAGES)
     assert (tmp_path / "00" / "fmt").exists()
     assert not (tmp_path / "00" / "maps").exists()
 
 
 def test_each_version_has_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(toolchains, "FOLDER_FOR_ALL", tmp_path)
+    monkeypatch.setattr(go_cache, "FOLDER_FOR_ALL", tmp_path)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = toolchains.go_cache_folder("1.22")
+    folder = go_cache.go_cache_folder("1.22")
     assert folder == tmp_path / "truegold" / "go-1.22"
     assert folder.is_dir()
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr(toolchains, "FOLDER_FOR_ALL", tmp_path / "file")
+    monkeypatch.setattr(go_cache, "FOLDER_FOR_ALL", tmp_path / "file")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert toolchains.go_cache_folder("1.22") is None
+    assert go_cache.go_cache_folder("1.22") is None
 
 
 def test_a_broken_toolchain_is_tried_again_and_a_slow_one_is_not(
@@ -63,11 +63,11 @@ def test_a_broken_toolchain_is_tried_again_and_a_slow_one_is_not(
     cache = tmp_path / "cache"
     cache.mkdir()
     for times in (1, 2):
-        toolchains.fill_go_cache(cache, str(tool), {})
-        assert len(log.read_text().splitlines()) == times * (1 + len(toolchains.PACKAGES))
+        go_cache.fill_go_cache(cache, str(tool), {})
+        assert len(log.read_text().splitlines()) == times * (1 + len(go_cache.GO_PACKAGES))
     tool.write_text(f"#!/bin/sh\necho run >> {log}\nexec sleep 60\n")
     log.write_text("")
-    monkeypatch.setattr(toolchains, "BUILD_S", 0.5)
+    monkeypatch.setattr(go_cache, "BUILD_S", 0.5)
     for _ in range(2):
-        toolchains.fill_go_cache(cache, str(tool), {})
+        go_cache.fill_go_cache(cache, str(tool), {})
     assert log.read_text() == "run\n"

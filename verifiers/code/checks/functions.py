@@ -20,6 +20,7 @@ MAX_DIGITS = 1_000
 """Digits that `round` rounds to. Stops `round(1, -10**9)`."""
 
 _SCALARS = (type(None), bool, int, float, complex, str)
+"""Types whose text is the same in every process."""
 
 
 def _text(write: Callable[[Value], str]) -> Callable[..., str]:
@@ -44,6 +45,11 @@ def _text(write: Callable[[Value], str]) -> Callable[..., str]:
     return text_of
 
 
+def _hashable_items(value: Value) -> list[Value]:
+    """Return the items of a value, which may become a set. Raises `Undecidable` where too many share a hash."""
+    return terms.check_keys(list(terms.iterate(value, ordered=False)))
+
+
 def _length(value: Value) -> int:
     return len(terms.require_data(value))
 
@@ -60,6 +66,8 @@ def _sum(value: Value, start: Value = 0) -> Value:
 
 
 def _extreme(choose: Callable[..., Value]) -> Callable[..., Value]:
+    """Return `min` or `max`, of the items of one value or of several values."""
+
     def choose_from(*values: Value, **default: Value) -> Value:
         terms.refuse_arrays(*values)
         return choose(list(terms.iterate(values[0], ordered=False)) if len(values) == 1 else values, **default)
@@ -83,6 +91,8 @@ def _round(value: Value, digits: int | None = None) -> Value:
 
 
 def _of_data(function: Callable[..., Value]) -> Callable[..., Value]:
+    """Return the function with stand-ins for objects refused: `abs(Iterated([1]))` is undecidable."""
+
     def apply(*values: Value) -> Value:
         return function(*map(terms.require_data, values))
 
@@ -90,6 +100,8 @@ def _of_data(function: Callable[..., Value]) -> Callable[..., Value]:
 
 
 def _math(function: Callable[..., Value]) -> Callable[..., Value]:
+    """Return the function of `math` with arrays and large integers refused: `gcd` of such takes seconds."""
+
     def apply(*values: Value, **named: Value) -> Value:
         terms.refuse_arrays(*values)
         terms.refuse_large_integers(*values)
@@ -101,8 +113,8 @@ def _math(function: Callable[..., Value]) -> Callable[..., Value]:
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     "len": _length,
     "sorted": _sorted,
-    "set": lambda value=(): set(terms.check_keys(list(terms.iterate(value, ordered=False)))),
-    "frozenset": lambda value=(): frozenset(terms.check_keys(list(terms.iterate(value, ordered=False)))),
+    "set": lambda value=(): set(_hashable_items(value)),
+    "frozenset": lambda value=(): frozenset(_hashable_items(value)),
     "list": lambda value=(): list(terms.iterate(value)),
     "tuple": lambda value=(): tuple(terms.iterate(value)),
     "dict": _dict,
@@ -165,11 +177,13 @@ _METHODS: Mapping[type, frozenset[str]] = {
     set: frozenset({"issubset", "issuperset", "isdisjoint", "union", "intersection", "difference", "copy"}),
     float: frozenset({"is_integer"}),
 }
+"""Methods whose cost is bounded by the size of their values, by type."""
 
 
 def call_method(name: str, receiver: Value, *values: Value) -> Value:
     """Call a method of builtin data. Raises `Undecidable` for methods that are not known here."""
     kind = type(terms.require_data(receiver))
+    # What the type does not have at all, as in `[].lower()`, falls through to Python's own AttributeError.
     if name not in _METHODS.get(kind, ()) and hasattr(kind, name):
         raise Undecidable(f"{kind.__name__}.{name}")
     if kind is str and name == "join":
@@ -180,5 +194,5 @@ def call_method(name: str, receiver: Value, *values: Value) -> Value:
     if kind is str and name == "replace" and len(receiver) * max(map(_length, values[:2])) > MAX_ITEMS:
         raise Undecidable("a long text")
     if kind is set:
-        values = tuple(terms.check_keys(list(terms.iterate(value, ordered=False))) for value in values)
+        values = tuple(map(_hashable_items, values))
     return getattr(receiver, name)(*values)

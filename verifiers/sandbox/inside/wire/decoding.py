@@ -51,15 +51,20 @@ MAX_AXES = 32
 """numpy has had no more for most of its time. Stops shapes of a million ones, which are quadratic to unfold."""
 
 SHOWN_CHARS = 100
+"""Characters of data that messages show."""
+
 _NUMBERS = {bool, int, float}
+
+_Handler = Callable[[Value, dict[str, Json], int], Value]
+"""Makes a value: (decoder, the tagged object of JSON, the number of containers around it)."""
 
 
 class Decoder:
     """Decodes one message.
 
-    classes: returns the class of a name; without it, objects of known classes become `Instance`s. known: the objects
-    that both sides have. track: whether every mutable object is kept in `tracked`, in the order in which an `Encoder`
-    that tracks meets them.
+    codecs: the fields of each known class. classes: returns the class of a name; without it, objects of known classes
+    become `Instance`s. known: the objects that both sides have. track: whether every mutable object is kept in
+    `tracked`, in the order in which an `Encoder` that tracks meets them.
     """
 
     def __init__(
@@ -134,6 +139,7 @@ class Decoder:
         return [self.decode_part(part, deeper) for part in data]
 
     def _decode_message(self, data: Json) -> Value:
+        """Return the value of a message, which may be a graph: nodes that refer to each other, and a body."""
         if type(data) is not dict or data.get("$") != "graph":
             return self.decode_part(data, 0)
         entries = data["nodes"]
@@ -179,6 +185,9 @@ class Decoder:
         made.update(self._checked_keys(self.decode_items(data["v"], depth)))
         return made
 
+    def _frozenset(self, data: dict[str, Json], depth: int) -> frozenset[Value]:
+        return frozenset(self._checked_keys(self.decode_items(data["v"], depth)))
+
     def _mapping(self, data: dict[str, Json], depth: int) -> Value:
         made = self._track_object(_MAPPINGS[data["$"]]())
         deeper = depth + 1
@@ -208,10 +217,17 @@ class Decoder:
         return made if self._ranged <= MAX_RANGE else Opaque("range")
 
     def _deque(self, data: dict[str, Json], depth: int) -> Value:
-        longest, *parts = data["v"]
-        made = self._track_object(collections.deque(maxlen=longest))
+        max_length, *parts = data["v"]
+        made = self._track_object(collections.deque(maxlen=max_length))
         made.extend(self.decode_items(parts, depth))
         return made
+
+    def _bytearray(self, data: dict[str, Json], depth: int) -> bytearray:
+        made: bytearray = self._track_object(bytearray(_decode_bytes(data["v"])))
+        return made
+
+    def _iterator(self, data: dict[str, Json], depth: int) -> Value:
+        return self.make_iterated(self.decode_items(data["v"], depth), str(data["of"])[:SHOWN_CHARS])
 
     def _array(self, data: dict[str, Json], depth: int) -> Value:
         typecode, *parts = data["v"]
@@ -269,17 +285,22 @@ def _make_fraction(numerator: int, denominator: int) -> fractions.Fraction:
 def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
     """Return numpy's array, or an `Array` in its place. Raises `Undecodable`."""
     dtype, shape, flat = data["dtype"], data["shape"], decoder.decode_items(data["v"], depth)
-    longest = max(MAX_EMPTY, len(flat))
-    known = dtype in Array.DTYPES and len(shape) <= MAX_AXES
-    if not known or not all(type(size) is int and 0 <= size <= longest for size in shape):
-        raise Undecodable("an array of an unknown kind")
-    if math.prod(shape) != len(flat) or math.prod(filter(None, shape)) > max(MAX_EMPTY, len(flat)):
-        raise Undecodable(f"{len(flat)} items do not make an array of this shape")
-    if sum(math.prod(shape[:axis]) for axis in range(len(shape))) > MAX_LISTS:
-        raise Undecodable("an array of too many lists")
+    _check_shape(dtype, shape, len(flat))
     if (numpy := decoder.numpy_module()) is not None:
         return numpy.array(flat, dtype=dtype).reshape(shape)
     return Array(dtype, tuple(shape), _nest(flat, shape))
+
+
+def _check_shape(dtype: Json, shape: Json, length: int) -> None:
+    """Raise `Undecodable` unless so many items make an array of this type and shape, within bounds."""
+    max_size = max(MAX_EMPTY, length)
+    known = dtype in Array.DTYPES and len(shape) <= MAX_AXES
+    if not known or not all(type(size) is int and 0 <= size <= max_size for size in shape):
+        raise Undecodable("an array of an unknown kind")
+    if math.prod(shape) != length or math.prod(filter(None, shape)) > max_size:
+        raise Undecodable(f"{length} items do not make an array of this shape")
+    if sum(math.prod(shape[:axis]) for axis in range(len(shape))) > MAX_LISTS:
+        raise Undecodable("an array of too many lists")
 
 
 def _decode_scalar(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
@@ -302,7 +323,9 @@ def _nest(flat: list[Value], shape: Sequence[int]) -> Value:
     return level
 
 
-def _from_text(make: Callable[[str], Value]) -> Callable[[Decoder, dict[str, Json], int], Value]:
+def _from_text(make: Callable[[str], Value]) -> _Handler:
+    """Return the handler of a tag whose value is a text: `{"$": "Decimal", "v": "0.1"}`."""
+
     def handler(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
         if type(data["v"]) is not str:
             raise Undecodable(f"a text was expected, got {type(data['v']).__name__}")
@@ -311,7 +334,9 @@ def _from_text(make: Callable[[str], Value]) -> Callable[[Decoder, dict[str, Jso
     return handler
 
 
-def _from_parts(make: Callable[..., Value]) -> Callable[[Decoder, dict[str, Json], int], Value]:
+def _from_parts(make: Callable[..., Value]) -> _Handler:
+    """Return the handler of a tag whose value is a list of arguments: `{"$": "slice", "v": [0, 10, 2]}`."""
+
     def handler(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
         return make(*decoder.decode_items(data["v"], depth))
 
@@ -321,13 +346,13 @@ def _from_parts(make: Callable[..., Value]) -> Callable[[Decoder, dict[str, Json
 _DICTS: tuple[type, ...] = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
 _MAPPINGS: Mapping[str, Callable[[], Value]] = {kind.__name__: kind for kind in _DICTS}
 
-_HANDLERS: Mapping[str, Callable[[Value, dict[str, Json], int], Value]] = {
+_HANDLERS: Mapping[str, _Handler] = {
     "tuple": Decoder._tuple,
     "set": Decoder._set,
-    "frozenset": lambda self, data, depth: frozenset(self._checked_keys(self.decode_items(data["v"], depth))),
+    "frozenset": Decoder._frozenset,
     **dict.fromkeys(_MAPPINGS, Decoder._mapping),
     "bytes": _from_text(_decode_bytes),
-    "bytearray": lambda self, data, depth: self._track_object(bytearray(_decode_bytes(data["v"]))),
+    "bytearray": Decoder._bytearray,
     "int": _from_text(_decode_int),
     "float": _from_text(_decode_float),
     "str": _from_text(lambda text: _decode_bytes(text).decode("utf-8", "surrogatepass")),
@@ -345,9 +370,7 @@ _HANDLERS: Mapping[str, Callable[[Value, dict[str, Json], int], Value]] = {
     "timedelta": _from_parts(datetime.timedelta),
     "ndarray": _decode_array,
     "scalar": _decode_scalar,
-    "iterator": lambda self, data, depth: self.make_iterated(
-        self.decode_items(data["v"], depth), str(data["of"])[:SHOWN_CHARS]
-    ),
+    "iterator": Decoder._iterator,
     "node": Decoder._node,
     "known": Decoder._known_object,
     "opaque": _from_text(lambda text: Opaque(text[:SHOWN_CHARS])),

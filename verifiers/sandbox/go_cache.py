@@ -1,0 +1,95 @@
+"""Compiles the packages of Go's library once on a machine, for all programs.
+
+    folder = go_cache_folder("1.22")                           ~/.cache/truegold/go-1.22; for root in /var/cache
+    fill_go_cache(folder, "/usr/lib/go/bin/go", environment)   half a minute the first time, nothing from then on
+
+From 1.20 on Go comes without its library compiled. Each program would compile it anew, which takes half a minute and
+more room than a program's folder has. So the packages that programs use are compiled here once, outside of the sandbox,
+with no program near them; in there the folder is for reading alone, and only the program itself is compiled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+GO_PACKAGES = """
+bufio bytes cmp container/heap container/list container/ring context crypto/md5 crypto/sha1 crypto/sha256
+encoding/base64 encoding/binary encoding/hex encoding/json errors fmt hash/fnv io iter maps math math/big
+math/bits math/cmplx math/rand math/rand/v2 os reflect regexp runtime slices sort strconv strings sync
+sync/atomic text/tabwriter time unicode unicode/utf16 unicode/utf8
+""".split()
+"""The packages that programs use. A program that imports others compiles those itself."""
+
+BUILD_S = 900.0
+"""The time for all packages. What takes longer is left to the programs that import it."""
+
+FOLDER_FOR_ALL = Path("/var/cache")
+"""Where root puts the folder: in the tier `container` root's programs run as somebody who may not enter root's home."""
+
+_DONE = "truegold-done"
+"""An empty file that says that the packages were compiled."""
+
+
+def go_cache_folder(version: str) -> Path | None:
+    """Return the folder for a version of Go, empty before `fill_go_cache` was called; None where none can be made."""
+    users_folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    base = FOLDER_FOR_ALL if os.geteuid() == 0 else users_folder
+    folder = base / "truegold" / f"go-{version}"
+    try:
+        folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    except OSError:
+        return None
+    return folder
+
+
+def fill_go_cache(folder: Path, tool: str, environment: Mapping[str, str]) -> None:
+    """Compile the packages into the folder, unless that was done. environment: what programs are compiled with.
+
+    Packages that this version does not have are left out. Where none can be compiled, the toolchain is broken: the next
+    process tries again, since it may have been mended.
+    """
+    if (folder / _DONE).exists():
+        return
+    # A user who cannot write there finds what another one has put there, or nothing.
+    with contextlib.suppress(OSError), (folder / "truegold-lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (folder / _DONE).exists():
+            return
+        if not _compile_packages(tool, {"PATH": os.defpath, **environment, "GOCACHE": str(folder)}):
+            return
+        for path in folder.rglob("*"):
+            path.chmod(0o755 if path.is_dir() else 0o644)
+        (folder / _DONE).touch()
+
+
+def _compile_packages(tool: str, environment: Mapping[str, str]) -> bool:
+    """Compile all packages, one by one where that fails.
+
+    Return whether another try can be left out: packages were compiled, or all of `BUILD_S` has passed.
+    """
+    deadline = time.monotonic() + BUILD_S
+    compiled = False
+    with tempfile.TemporaryDirectory() as home:
+        for packages in (GO_PACKAGES, *([package] for package in GO_PACKAGES)):
+            try:
+                build = subprocess.run(
+                    [tool, "build", *packages],
+                    env={**environment, "HOME": home},
+                    cwd=home,
+                    capture_output=True,
+                    timeout=max(0.0, deadline - time.monotonic()),
+                    check=False,
+                )
+            except subprocess.TimeoutExpired:
+                return True
+            compiled |= build.returncode == 0
+            if build.returncode == 0 and len(packages) > 1:
+                break
+    return compiled
