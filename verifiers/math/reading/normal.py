@@ -39,12 +39,10 @@ import unicodedata
 from functools import lru_cache
 
 from truegold.verifiers.math.policy import CACHED_READINGS, charge, remembered
-from truegold.verifiers.math.reading.phrases import (
-    with_chinese_numbers,
-    with_numbered_parts,
-    with_spoken_numbers,
-    with_usual_phrases,
-)
+from truegold.verifiers.math.reading.chinese_phrases import with_chinese_numbers
+from truegold.verifiers.math.reading.numbered_parts import with_numbered_parts
+from truegold.verifiers.math.reading.phrases import with_usual_phrases
+from truegold.verifiers.math.reading.spoken_numbers import with_spoken_numbers
 from truegold.verifiers.math.reading.typesetting import (
     answer_in_json,
     matching_brace,

@@ -1,0 +1,37 @@
+r"""Reads answers to the parts of one question as a labelled list, so that their order counts.
+
+    (1) 5; (2) 7        (a) 5 (b) 7        i) 5 ii) 7        Part A: 5 Part B: 7
+
+Each of these becomes `\text{part 1}: 5; \text{part 2}: 7`. Not covered: parts that do not begin with the first.
+"""
+
+from __future__ import annotations
+
+import re
+
+_NAMES = r"[1-9]|[A-Ea-e]|i{1,3}|iv|v"
+_WRAPPED_MARK = re.compile(rf"\\(?:text|textbf|mathrm)\s*\{{\s*((?:[Pp]art\s+)?\(?(?:{_NAMES})[):]{{1,2}})\s*\}}")
+r"""A mark in a text command: `\text{(a)}`, `\textbf{Part 1:}`."""
+_FIRST_MARK = re.compile(r"(?:\\(?:text|textbf|mathrm)\s*\{\s*)?(?:\(?[1ai]\)|[Pp]art\s+\(?[A1ai])")
+r"""The start of a text whose parts are numbered from the first: `(1)`, `a)`, `Part A`, `\text{(i)`."""
+_MARK = re.compile(rf"(?:\b[Pp]art\s+\(?({_NAMES})[):.]{{1,2}}|(?<![\w^_])\(?({_NAMES})\)[:.]?)\s*")
+"""`Part A:` and `(b)`; in `f(2)`, `x^(2)` and `a_(1)` the brackets hold no mark."""
+_SEQUENCES = (tuple("123456789"), tuple("abcde"), ("i", "ii", "iii", "iv", "v"))
+
+
+def with_numbered_parts(text: str) -> str:
+    """Return the text with its numbered parts as a labelled list; any other text as it is."""
+    if _FIRST_MARK.match(text) is None:
+        return text
+    unwrapped = _WRAPPED_MARK.sub(r"\1", text)
+    marks = list(_MARK.finditer(unwrapped))
+    if len(marks) < 2 or marks[0].start() > 0:
+        return text
+    names = tuple((mark[1] or mark[2]).lower() for mark in marks)
+    if names not in {sequence[: len(names)] for sequence in _SEQUENCES}:
+        return text
+    ends = [*(mark.start() for mark in marks[1:]), len(unwrapped)]
+    answers = [unwrapped[mark.end() : end].strip(" ;,.") for mark, end in zip(marks, ends, strict=True)]
+    if not all(answers):
+        return text
+    return "; ".join(f"\\text{{part {index}}}: {answer}" for index, answer in enumerate(answers, 1))
