@@ -30,6 +30,8 @@ CACHED_FACTS = 1_024
 """So many nodes are remembered, with all that hangs below them."""
 COORDINATES = frozenset({"x", "y", "z"})
 """Labels that make a value the equation of a line: x=5 is not y=5."""
+LETTER_CONSTANTS = frozenset({"e", "i"})
+"""Constants that may as well be variables."""
 ANY_LABEL = "?"
 """What `labelled` returns for a label that is no name."""
 MAX_SHOWN_CHARS = 200
@@ -265,6 +267,8 @@ class Facts:
     has_bare_log: bool
     """A `log` stands in the tree without its base."""
     has_infinity: bool
+    has_letter_constant: bool
+    """One of `LETTER_CONSTANTS` stands in the tree."""
     has_array: bool
     """A matrix or something in brackets stands in the tree."""
 
@@ -310,7 +314,7 @@ def facts(node: Node) -> Facts:
     bound_names: set[str] = set()
     unknown_functions: set[str] = set()
     sign_count = 0
-    has_bare_log = has_infinity = has_array = False
+    has_bare_log = has_infinity = has_letter_constant = has_array = False
     waiting: list[Node] = [node]
     while waiting:
         part = waiting.pop()
@@ -333,12 +337,21 @@ def facts(node: Node) -> Facts:
             sign_count += 1
         elif isinstance(part, Const):
             has_infinity |= part.name == "inf"
+            has_letter_constant |= part.name in LETTER_CONSTANTS
         elif kind is Matrix or kind is Group:
             has_array = True
         elif isinstance(part, Big):
             bound_names.add(part.variable)
     free_names = frozenset(names - bound_names)
-    return Facts(free_names, sign_count, frozenset(unknown_functions), has_bare_log, has_infinity, has_array)
+    return Facts(
+        symbols=free_names,
+        sign_count=sign_count,
+        unknown_functions=frozenset(unknown_functions),
+        has_bare_log=has_bare_log,
+        has_infinity=has_infinity,
+        has_letter_constant=has_letter_constant,
+        has_array=has_array,
+    )
 
 
 def symbols(node: Node) -> frozenset[str]:

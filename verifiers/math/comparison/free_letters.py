@@ -1,0 +1,143 @@
+r"""Gives gold's names to the letters that an answer was free to choose.
+
+    k\pi, k \in \mathbb{Z}        n\pi                  an integer: declared on a side, or a multiple of pi
+    (1, 2) + t(3, 4)              (1+3s, 2+4s)          the parameter of a line
+    C_1 e^x + C_2 e^{-x}          Ae^x + Be^{-x}        arbitrary constants
+    f(x) = ax + b                 f(x) = mx + c         the parameters of a family of functions
+    e = 5                                               a variable, where e is else a constant
+
+2x + 1 and 2y + 1 are different: nobody said that x may be called otherwise. Not covered: C for -C, and k+1 for k.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator
+
+from truegold.verifiers.math.comparison.lists import Comparison
+from truegold.verifiers.math.tree import (
+    LETTER_CONSTANTS,
+    BareList,
+    Chain,
+    Const,
+    Family,
+    FunctionCall,
+    Group,
+    Node,
+    Sym,
+    argument_of,
+    facts,
+    label_of,
+    mapped,
+    renamed,
+    symbols,
+    walk,
+)
+
+MAX_RENAMED = 3
+"""The most letters that are called otherwise. Stops trying the orders of many."""
+_INTEGER_LETTERS = frozenset("klmnj")
+_LINE_LETTERS = frozenset({"s", "t", "r", "u", "k", "lambda", "mu"})
+_ARBITRARY_CONSTANT = re.compile(r"[CKABDck](?:_\d)?")
+"""C, C_1, A, k."""
+_UNMISTAKABLE_CONSTANT = re.compile(r"[CK](?:_\d)?|c_\d")
+"""What arbitrary constants are called on at least one side; A and B may be given by the problem."""
+
+
+def with_constants_as_variables(gold: Node, answer: Node) -> tuple[Node, Node]:
+    """Return both trees with e and i as variables where one side says what they are worth: `e = 5`."""
+    if not (names := _valued_constants(gold) | _valued_constants(answer)):
+        return gold, answer
+
+    def as_variable(part: Node) -> Node:
+        return Sym(part.name) if isinstance(part, Const) and part.name in names else part
+
+    return mapped(gold, as_variable), mapped(answer, as_variable)
+
+
+def _valued_constants(node: Node) -> set[str]:
+    """Return e for `e = 5` and for `(d, e) = (4, 5)`."""
+    elements = node.elements if isinstance(node, (BareList, Group)) else (node,)
+    names: set[str] = set()
+    for element in elements:
+        if isinstance(element, Chain) and element.operators[0] == "=":
+            first = element.parts[0]
+            letters = first.elements if isinstance(first, (BareList, Group)) else (first,)
+            names |= {
+                letter.name for letter in letters if isinstance(letter, Const) and letter.name in LETTER_CONSTANTS
+            }
+    return names
+
+
+def conditions_agree(comparer: Comparison, gold: Node, answer: Node) -> bool:
+    """Compare what both sides say of their letters; what only one side says is understood."""
+    if not isinstance(gold, Family) or not isinstance(answer, Family):
+        return True
+    if not gold.conditions or len(gold.conditions) != len(answer.conditions):
+        return True
+    return comparer.same(BareList(gold.conditions), BareList(answer.conditions)).same is not False
+
+
+def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node, Node]:
+    """Return the bodies of both sides; with `rename`, their integer parameters get the same names."""
+    gold_names: frozenset[str] = frozenset()
+    answer_names: frozenset[str] = frozenset()
+    if isinstance(gold, Family):
+        gold_names, gold = gold.parameters, gold.body
+    if isinstance(answer, Family):
+        answer_names, answer = answer.parameters, answer.body
+    if rename and (gold_names or answer_names):
+        gold_letters = sorted((gold_names or symbols(gold) - symbols(answer)) & symbols(gold))
+        answer_letters = sorted((answer_names or symbols(answer) - symbols(gold)) & symbols(answer))
+        different = gold_letters != answer_letters and len(gold_letters) == len(answer_letters)
+        if different and not set(answer_letters) & symbols(gold):
+            answer = renamed(answer, dict(zip(answer_letters, gold_letters, strict=True)))
+    return gold, answer
+
+
+def renamings(gold: Node, answer: Node) -> Iterator[Node]:
+    """Yield the answer with gold's names for the letters that it was free to choose."""
+    if symbols(gold) == symbols(answer):
+        return
+    gold_symbols, answer_symbols = symbols(gold) - _labels(gold), symbols(answer) - _labels(answer)
+    gold_letters, answer_letters = gold_symbols - answer_symbols, answer_symbols - gold_symbols
+    if not gold_letters or len(gold_letters) != len(answer_letters) or len(gold_letters) > MAX_RENAMED:
+        return
+    if not _may_be_renamed(gold, answer, gold_letters | answer_letters):
+        return
+    ordered = sorted(answer_letters)
+    for names in itertools.permutations(sorted(gold_letters)):
+        yield renamed(answer, dict(zip(ordered, names, strict=True)))
+
+
+def _labels(node: Node) -> set[str]:
+    """Return the letters that only say what a value is, as the x of `x = k\\pi`."""
+    elements = node.elements if isinstance(node, BareList) else (node,)
+    names = {label_of(element) for element in elements}
+    return {name for name in names if name is not None}
+
+
+def _may_be_renamed(gold: Node, answer: Node, letters: frozenset[str]) -> bool:
+    """Tell whether the letters are arbitrary constants, integers, parameters of a line, or of a family of functions."""
+    if all(_ARBITRARY_CONSTANT.fullmatch(letter) for letter in letters):
+        has_variable = bool(symbols(gold) & symbols(answer))
+        sides = (letters & symbols(gold), letters & symbols(answer))
+        if has_variable and any(all(map(_UNMISTAKABLE_CONSTANT.fullmatch, side)) for side in sides):
+            return True
+    if letters <= _INTEGER_LETTERS and _has_pi(gold) and _has_pi(answer):
+        return True
+    if letters <= _LINE_LETTERS and facts(gold).has_array and facts(answer).has_array:
+        return True
+    return _is_function(gold) and _is_function(answer)
+
+
+def _has_pi(node: Node) -> bool:
+    return any(isinstance(part, Const) and part.name == "pi" for part in walk(node))
+
+
+def _is_function(node: Node) -> bool:
+    """Tell whether a node is f(x) = ..., whose letters besides x are parameters."""
+    if not isinstance(node, Chain) or label_of(node) is None or argument_of(node) is None:
+        return False
+    return isinstance(node.parts[0], FunctionCall) and node.parts[0].applied
