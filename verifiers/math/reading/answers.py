@@ -32,7 +32,8 @@ from gmpy2 import mpq
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math.policy import CACHED_READINGS, Policy, TooLarge, UnreadableAnswer, charge, remembered
 from truegold.verifiers.math.reading.lexer import NESTING, USUAL, Lexeme, Notation, kind_of, lex, split_at, text_of
-from truegold.verifiers.math.reading.normal import normal_text, with_calls_as_counts
+from truegold.verifiers.math.reading.normal import normal_text
+from truegold.verifiers.math.reading.notation import with_calls_as_counts
 from truegold.verifiers.math.reading.operands import ExpressionReader
 from truegold.verifiers.math.reading.quantities import (
     may_name_day,

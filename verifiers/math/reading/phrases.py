@@ -29,8 +29,8 @@ NUMBER = r"-?\d[\d,]*(?:\.\d+)?"
 TEXT_COMMAND = r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}"
 """Words in a text command; the group is what the braces hold."""
 
-_MAY_HOLD = re.compile(ANY_OF["phrase_marks"], re.IGNORECASE)
-"""One of these stands in every text that is rewritten."""
+MAY_HOLD_PHRASE = re.compile(ANY_OF["phrase_marks"], re.IGNORECASE)
+"""One of these stands in every text that `with_usual_phrases` rewrites."""
 _WRAPPED = re.compile(TEXT_COMMAND)
 _HOURS_AND_MINUTES = re.compile(r"(\d+) ?(?:h|hrs?) ?(\d+) ?(?:m|mins?)(?: ?(\d+) ?(?:s|secs?))?", re.IGNORECASE)
 """3h20min, 3 hrs 20 mins, 1h 2m 3s."""
@@ -71,7 +71,7 @@ _EITHER = re.compile(r"\beither (?=\S{1,20} or \S{1,20}$)", re.IGNORECASE)
 
 def with_usual_phrases(text: str) -> str:  # noqa: PLR0911, one for each form
     """Return a whole answer in words as a formula or a quantity; any other text as it is."""
-    if len(text) > MAX_PHRASE_CHARS or _MAY_HOLD.search(text) is None:
+    if len(text) > MAX_PHRASE_CHARS:
         return text
     phrase = " ".join(_WRAPPED.sub(r" \1 ", text).replace("~", " ").split())
     if (timed := _HOURS_AND_MINUTES.fullmatch(phrase)) is not None:

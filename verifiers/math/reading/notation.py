@@ -1,0 +1,210 @@
+r"""Rewrites the notation of other countries and authors as the one that the lexer knows.
+
+Marks (`with_usual_marks`):
+
+    12.345,67   1.000.000   2{,}75         12345.67   1000000   2.75
+    ,5   0.636363...                       0.5   0.\overline{63}
+    20^\circ\text{C}                       20\text{ celsius}
+    \frac{1}{3} (approximately 0.333)      \frac{1}{3} \approx 0.333
+    (1, 2                                  (1, 2), where the text is one bracket that was never closed
+
+Sets, signs and units (`with_usual_signs`):
+
+    (-oo, 1) U (2, oo)                     (-oo, 1) \cup (2, oo)
+    x \ne 1, x \ne 2                       \mathbb{R} \setminus \{1, 2\}
+    x | 1 < x < 4                          \{x \mid 1 < x < 4\}
+    1'234'567   3\mathrm{i}   7'4"         1234567   3i   7'4''
+    1 +/- 2   x \in \mathbf{R}             1 \pm 2   x \in \mathbb{R}
+    25 sq. cm   98 degrees Fahrenheit      25 square cm   98 Fahrenheit
+    \frac{\text{m}}{\text{s}^2}            \text{m}/\text{s}^2
+
+Binomial coefficients and number bases (`with_usual_counts`):
+
+    {}_{12}C_5   ^{12}C_5   12 choose 5    \binom{12}{5}
+    C^3_{12}                               C_{12}^{3}
+    101 base 2   101 in binary             101_{2}
+    777 (base 8)   231_{\text{five}}       777_{8}   231_{5}
+
+Not covered: what may be read in two ways, as `3,5`, `1,234`, `12C5` and `C(12, 5)` (`answers.other_readings`).
+"""
+
+from __future__ import annotations
+
+import re
+
+from truegold.verifiers.written_numbers import BELOW_HUNDRED
+
+_THOUSANDS_AND_COMMA = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3})+),(\d{1,9})(?![\d,])")
+"""12.345,67, at the start of the text only: in brackets the comma separates."""
+_THOUSANDS = re.compile(r"^([+-]?\d{1,3}(?:\.\d{3}){2,})(?![\d.])")
+"""1.000.000; with one point, 1.000 is a decimal."""
+_LEADING_COMMA = re.compile(r"^,(?=\d{1,9}$)")
+""",5."""
+_BRACED_COMMA = re.compile(r"(?<![\d},])(\d{1,9})\{,\}(\d{1,2}|\d{4,9})(?!\d|\{,\})")
+"""2{,}75; before three digits, as in 2{,}750, the comma groups thousands."""
+_REPEATED = re.compile(r"(\d{0,20}\.\d{0,6}?)(\d{2,6})(\2{1,10})(\d{0,5})(?:\.\.\.|\\[lc]?dots)")
+"""0.636363... and 0.63636\ldots."""
+_TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*([CF])\s*\}|([CF])(?![A-Za-z]))")
+r"""The ^\circ\text{C} of 20^\circ\text{C}, and ^\circ C."""
+_SCALES = {"C": r"\text{ celsius}", "F": r"\text{ fahrenheit}"}
+MAX_APPROXIMATION_CHARS = 120
+"""So much of the end is searched for an approximation."""
+_APPROXIMATION = re.compile(
+    r"(?<=[\w})])\s*[,;]?\s*(?:\\q?quad\s*)?(?:\\text\s*\{\s*)?\(?\s*(?:or\s+)?(?:approximately|approx\.?|about)\s*\}?\s*"
+    r"(-?\d[\d,]{0,20}(?:\.\d{1,40})?)\s*(?:\\text\s*\{\s*)?\)?\s*\}?$"
+)
+"""What follows an exact value: `(approximately 0.333)`, `, or about 0.333`."""
+
+MAY_HOLD_SIGNS = re.compile(r"[U|'\"\\]|inf|oo|degree|per cent|/-|sq\.|cu\.")
+"""One of these stands in every text that `with_usual_signs` rewrites."""
+_UNION = re.compile(r"(?<=[)\]}])\s*(?:U|\\text\s*\{\s*U\s*\})\s*(?=[(\[{\]]|\\left|\\\{)")
+"""The U of (-oo, 1) U (2, oo)."""
+_UNION_IN_WORDS = re.compile(r"(?<=[)\]])\s*(?:\\text\s*\{\s*(?:and|or)\s*\}|and|or)\s*(?=[(\[]|\\left)")
+"""The `or` of (-oo, 1) or (2, oo). Only the infinity tells that the brackets are intervals rather than points."""
+_UNBOUNDED = re.compile(r"\\infty|\binf(?:inity|ty)?\b|\boo\b")
+_VALUE = r"(-?(?:\d{1,6}(?:\.\d{1,6})?|\\frac\{\d{1,4}\}\{\d{1,4}\}))"
+_UNEQUAL = re.compile(
+    rf"([a-z])\s*\\neq?\s*{_VALUE}\s*(?:,|\\text\s*\{{\s*(?:and|,)\s*\}}|and)\s*(?:\1\s*\\neq?\s*)?{_VALUE}"
+)
+r"""x \ne 1, x \ne 2 and x \ne 1, 2."""
+_BARE_SET = re.compile(r"([a-z])\s*(?:\||\\mid(?![A-Za-z]))\s*([^|]+)")
+"""x | 1 < x < 4, where a relation stands behind the bar; else the bar divides: 3 | 6."""
+_RELATION = re.compile(r"[<>=]|\\(?:le|ge|ne|in)q?(?![A-Za-z])")
+_BOLD_SET = re.compile(r"(\\in\s*)\\(?:mathbf|boldsymbol|mathrm|bf)\s*\{\s*([RZNQC])\s*\}")
+r"""x \in \mathbf{R}."""
+_APOSTROPHES = re.compile(r"[+-]?\d{1,3}(?:'\d{3})+(?:\.\d+)?", re.ASCII)
+"""1'234'567."""
+_INCH_MARK = re.compile(r"(\d)\s*\"$")
+_UPRIGHT_CONSTANT = re.compile(r"\\mathrm\s*\{\s*([ie])\s*\}")
+_DEGREES_OF_SCALE = re.compile(r"\bdegrees?\s+(?=(?:celsius|fahrenheit|kelvin)\b)", re.IGNORECASE)
+"""The `degrees` of 98 degrees Fahrenheit."""
+_POWERS = {"sq": "square", "cu": "cubic"}
+_SHORT_UNIT = re.compile(r"\b(sq|cu)\.(?=\s*[a-z])")
+"""The `sq.` of 25 sq. cm."""
+_UNIT_IN_FRACTION = r"\s*\{\s*(\\(?:text|mathrm)\s*\{\s*[A-Za-z]{1,12}\s*\}(?:\s*\^\s*(?:\d|\{\s*\d\s*\}))?)\s*\}"
+_FRACTION_OF_UNITS = re.compile(rf"\\[dt]?frac{_UNIT_IN_FRACTION}{_UNIT_IN_FRACTION}")
+r"""\frac{\text{m}}{\text{s}^2}."""
+
+MAY_HOLD_COUNTS = re.compile(r"_|choose|ase|BASE|binary|decimal|octal")
+"""One of these stands in every text that `with_usual_counts` rewrites."""
+_INDEX = r"(?:\{\s*(\w{1,8})\s*\}|(\w))"
+_COUNT_LETTER = r"(?:\\(?:mathrm|text|rm|mathbf)\s*)?\{?\s*([CP])\s*\}?"
+_PRESCRIPT = re.compile(rf"(?:\{{\s*\}}|\\,)?\s*[_^]\s*{_INDEX}\s*{_COUNT_LETTER}\s*_\s*{_INDEX}")
+"""{}_{12}C_5 and ^{12}C_5."""
+_SWAPPED = re.compile(r"(?<![A-Za-z\\])([CAP])\s*\^\s*(?:\{\s*(\d{1,4})\s*\}|(\d))\s*_\s*(?:\{\s*(\d{1,4})\s*\}|(\d))")
+"""C^3_{12}, which the lexer knows as C_{12}^{3}."""
+_BRACED_CHOOSE = re.compile(r"\{([^{}]{1,40})\\choose([^{}]{1,40})\}")
+r"""{n \choose k}."""
+_CHOOSE = re.compile(
+    r"(?<![\w}])(\d{1,4}|[A-Za-z])\s*(?:\\text\{\s*choose\s*\}|\\choose(?![A-Za-z])|choose)\s*(\d{1,4}|[A-Za-z])(?!\w)"
+)
+r"""5 choose 2, 5 \text{ choose } 2."""
+_COUNT_CALL = re.compile(
+    r"(?<![A-Za-z\\])(?:([CP])\s*\(\s*(\w{1,6})\s*,\s*(\w{1,6})\s*\)|(?<!\d)(\d{1,4})\s?([CP])\s?(\d{1,4})(?!\d))"
+)
+"""C(12, 5) and 12C5."""
+_BASE_NAMES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16}
+_BASE_WORDS = "|".join(word for word, value in BELOW_HUNDRED.items() if 2 <= value <= 20)
+_NUMERAL = r"\(?([0-9][0-9A-Fa-f]{0,60})\)?"
+_WORDED_BASE = re.compile(
+    rf"{_NUMERAL}\s*\(?(?:\\text\s*\{{\s*\(?)?\s*(?:(?:in|to)\s+)?"
+    rf"(?:(?:the\s+)?base[-\s]*\}}?\s*(?:(\d{{1,2}})|({_BASE_WORDS}))|({'|'.join(_BASE_NAMES)}))\s*\)?\s*\}}?\s*\)?",
+    re.IGNORECASE,
+)
+"""101 base 2, 777 (base eight), 101 in binary."""
+_WORDED_DIGITS = re.compile(r"\\(?:text|mathrm)\s*\{\s*([0-9A-F]{1,40})\s*\}(?=\s*_)")
+r"""The \text{2F} of \text{2F}_{16}."""
+_WORDED_SUBSCRIPT = re.compile(
+    rf"_\s*\{{?\s*\\(?:text|mathrm)\s*\{{\s*(?:base\s+)?({_BASE_WORDS}|\d{{1,2}})\s*\}}\s*\}}?"
+    rf"|_\s*\{{\s*({_BASE_WORDS})\s*\}}"
+)
+r"""The subscripts of 231_{\text{five}}, 231_\text{base 5} and 231_{five}."""
+
+
+def with_usual_marks(text: str) -> str:
+    """Return the text with the marks that the lexer knows."""
+    ending = text[-MAX_APPROXIMATION_CHARS:]
+    if ("appro" in ending or "about" in ending) and (stated := _APPROXIMATION.search(ending)) is not None:
+        text = text[: len(text) - len(ending) + stated.start()] + rf" \approx {stated[1]}"
+    if "," in text and "." in text:
+        text = _THOUSANDS_AND_COMMA.sub(lambda m: f"{m[1].replace('.', '')}.{m[2]}", text)
+    if text[:1] == ",":
+        text = _LEADING_COMMA.sub("0.", text)
+    if "{,}" in text:
+        text = _BRACED_COMMA.sub(r"\1.\2", text)
+    if "..." in text or "dots" in text:
+        text = _REPEATED.sub(_with_period_marked, text)
+    if text.count(".") > 1:
+        text = _THOUSANDS.sub(lambda m: m[1].replace(".", ""), text)
+    if "circ" in text:
+        text = _TEMPERATURE.sub(lambda m: _SCALES[m[1] or m[2]], text)
+    if text.startswith("(") and text.count("(") == text.count(")") + 1 and "]" not in text and "\\infty" not in text:
+        text += ")"
+    return text
+
+
+def _with_period_marked(match: re.Match[str]) -> str:
+    """Return 0.\\overline{63} for 0.636363...; what follows the last whole block has to begin one."""
+    head, block, _, tail = match.groups()
+    return rf"{head}\overline{{{block}}}" if block.startswith(tail) and len(set(block)) > 1 else match[0]
+
+
+def with_usual_signs(text: str) -> str:
+    """Return the text with sets, signs and units in the notation that the lexer knows."""
+    if "U" in text and (")" in text or "]" in text or "}" in text):
+        text = _UNION.sub(r" \\cup ", text)
+    may_be_unbounded = ("inf" in text or "oo" in text) and ("nd" in text or "or" in text)
+    if may_be_unbounded and (")" in text or "]" in text) and _UNBOUNDED.search(text):
+        text = _UNION_IN_WORDS.sub(r" \\cup ", text)
+    if "\\ne" in text and (unequal := _UNEQUAL.fullmatch(text)) is not None:
+        return rf"\mathbb{{R}} \setminus \{{{unequal[2]}, {unequal[3]}\}}"
+    if ("|" in text or "\\mid" in text) and (bare := _BARE_SET.fullmatch(text)) is not None:
+        is_condition = re.search(rf"(?<![A-Za-z\\]){bare[1]}(?![A-Za-z])", bare[2]) and _RELATION.search(bare[2])
+        return rf"\{{{bare[1]} \mid {bare[2]}\}}" if is_condition else text
+    if "'" in text and _APOSTROPHES.fullmatch(text) is not None:
+        return text.replace("'", "")
+    if "degree" in text or "per cent" in text:
+        text = _DEGREES_OF_SCALE.sub("", text).replace("per cent", "percent")
+    if text.endswith('"'):
+        text = _INCH_MARK.sub(r"\1''", text)
+    if "\\mathrm" in text:
+        text = _UPRIGHT_CONSTANT.sub(r"\1", text)
+    if "/-" in text:
+        text = text.replace("+/-", r" \pm ")
+    if "\\in" in text:
+        text = _BOLD_SET.sub(r"\1\\mathbb{\2}", text)
+    if "sq." in text or "cu." in text:
+        text = _SHORT_UNIT.sub(lambda m: _POWERS[m[1]], text)
+    if "frac" in text and ("\\text" in text or "\\mathrm" in text):
+        text = _FRACTION_OF_UNITS.sub(r"\1/\2", text)
+    return text
+
+
+def with_usual_counts(text: str) -> str:
+    r"""Return the text with binomial coefficients as `\binom`, and bases as subscripts."""
+    if "_" in text and ("C" in text or "P" in text or "A" in text):
+        text = _PRESCRIPT.sub(lambda m: _count(m[3], m[1] or m[2], m[4] or m[5]), text)
+        text = _SWAPPED.sub(lambda m: f"{m[1]}_{{{m[4] or m[5]}}}^{{{m[2] or m[3]}}}", text)
+    if "choose" in text:
+        text = _BRACED_CHOOSE.sub(r"\\binom{\1}{\2}", text)
+        text = _CHOOSE.sub(r"\\binom{\1}{\2}", text)
+    if "_" in text and "{" in text:
+        text = _WORDED_DIGITS.sub(r"\1", text)
+        text = _WORDED_SUBSCRIPT.sub(lambda m: f"_{{{_base(m[1] or m[2])}}}", text)
+    if (worded := _WORDED_BASE.fullmatch(text)) is not None:
+        base = worded[2] or BELOW_HUNDRED.get((worded[3] or "").lower()) or _BASE_NAMES[worded[4].lower()]
+        return f"{worded[1]}_{{{base}}}"
+    return text
+
+
+def with_calls_as_counts(text: str) -> str:
+    """Return `12C5` and `C(12, 5)` as binomial coefficients."""
+    return _COUNT_CALL.sub(lambda m: _count(m[1] or m[5], m[2] or m[4], m[3] or m[6]), text)
+
+
+def _count(letter: str, total: str, chosen: str) -> str:
+    return f"\\binom{{{total}}}{{{chosen}}}" if letter == "C" else f" perm({total}, {chosen})"
+
+
+def _base(word: str) -> int:
+    return int(word) if word.isdigit() else BELOW_HUNDRED[word.lower()]
