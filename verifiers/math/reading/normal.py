@@ -46,8 +46,6 @@ MAX_RESPELLED_CHARS = 4_000
 """A longer text is not read as it stands, so its spelling is left alone. Stops patterns from being run over pages."""
 DOLLAR = "\ue001"
 """An amount's dollar sign, once the dollar signs around formulas are gone."""
-THIN = "\u2009"
-"""Any small space: the ones that group digits."""
 _SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ⁽⁾ˣ"
 _SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉₊₋ₙᵢ₍₎ₓ"
 _PLAIN_SCRIPT = "0123456789+-ni()x"
@@ -55,20 +53,25 @@ _FROM_SUPERSCRIPT = str.maketrans(_SUPERSCRIPT, _PLAIN_SCRIPT)
 _FROM_SUBSCRIPT = str.maketrans(_SUBSCRIPT, _PLAIN_SCRIPT)
 _SUPERSCRIPTS = re.compile(f"[{_SUPERSCRIPT}]+")
 _SUBSCRIPTS = re.compile(f"[{_SUBSCRIPT}]+")
-_TRANSLATE = str.maketrans(SIGNS)
+_SIGN_COMMANDS = str.maketrans(SIGNS)
 _VULGAR_FRACTION = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]")
 _CIRCLED_NUMBERS = re.compile("[①-⑳][①-⑳,、 ]*")
-_HAN_CONNECTIVE = re.compile("或者|或|以及|和|与|與|及|且")
+"""①③, ①、③."""
+_CHINESE_CONNECTIVE = re.compile("或者|或|以及|和|与|與|及|且")
 _DAMAGED = [(re.compile(pattern), rf"\\{letter}") for letter, pattern in DAMAGED.items()]
+"""A tab before `imes` was the start of `\\times`."""
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20}))")
 _HTML = [(re.compile(pattern, re.IGNORECASE), plain) for pattern, plain in HTML.items()]
 _DELIMITERS = re.compile(r"(?<!\\)\\[()\[\]]|\$\$")
+r"""The marks around a formula: \(, \), \[, \], $$."""
 _ENDING = re.compile(r"(?:\\[,;:! ](?![A-Za-z])|\s|(?<!\\right)(?<!\\left)(?<!\\)(?<!\.)[.,;:?]|(?<!\\)\\\\)+$")
+r"""Blanks, spacing commands, marks and line breaks at the end; `\right.` and an ellipsis stay."""
 _STARTING = re.compile(r"^(?:\\[,;:! ](?![A-Za-z])|\s|[,;:.](?!\d))+")
-_PLAIN = re.compile(r"-?(?:\d+(?:\.\d+)?|\d+/\d+|\\frac\{\d+\}\{\d+\}|[A-Za-z])", re.ASCII)
-"""The commonest answers have only one spelling."""
-_MAY_END = frozenset(".,;:?\\!")
-_MAY_START = frozenset("\\,;:.")
+"""The same at the start, where a point before a digit stays."""
+_SIMPLE = re.compile(r"-?(?:\d+(?:\.\d+)?|\d+/\d+|\\frac\{\d+\}\{\d+\}|[A-Za-z])", re.ASCII)
+r"""-3, 2.5, 3/4, \frac{3}{4}, x: the commonest answers, which have only one spelling."""
+_ENDING_MARKS = frozenset(".,;:?\\!")
+_STARTING_MARKS = frozenset("\\,;:.")
 _LONG_BLANK = re.compile(r"\s{3,}")
 """Every pattern that begins with blanks would try each of them as its beginning."""
 _LOOKS = (
@@ -76,8 +79,9 @@ _LOOKS = (
     (r"\right\}", r"\}"), (r"\dfrac", r"\frac"),
 )  # fmt: skip
 _DIVIDING_BLANK = re.compile(r"[\w.] +[\w.]|\n")
+"""The blank of `2 3`, which are two numbers."""
 REMEMBERED_LOOKS = 2_048
-_WORDED = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2}")
+_WORD_LETTERS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2}")
 """What all phrases have besides the `h` of `3h20`: two letters that are no command."""
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
 _CHARS_A_STEP = 10
@@ -96,7 +100,7 @@ normal_gold = remembered(CACHED_READINGS)(normal_text)
 
 def normal(text: str) -> str:
     """Return `text` in ASCII LaTeX as far as it is mathematics, without what surrounds a formula."""
-    if _PLAIN.fullmatch(text) is not None:
+    if _SIMPLE.fullmatch(text) is not None:
         return text
     if "{" in text and ":" in text and (stated := answer_in_json(text.strip())) is not None:
         text = stated
@@ -140,7 +144,7 @@ def _as_formula(text: str, is_ascii: bool) -> str:
         text = with_numbered_parts(text)
     if MAY_HOLD_COUNTS.search(text) is not None:
         text = with_usual_counts(text)
-    if is_ascii and "h" not in text and _WORDED.search(text) is None:
+    if is_ascii and "h" not in text and _WORD_LETTERS.search(text) is None:
         return text
     is_one_word = is_ascii and " " not in text and "-" not in text
     if is_one_word and not (text[:1].isdigit() and text[-1:].isalpha()):
@@ -197,10 +201,10 @@ def _without_looks(text: str) -> str:
 
 
 def _strip(text: str) -> str:
-    if (text := text.strip()) and (text[-1] in _MAY_END or text[-2:-1] == "\\"):
+    if (text := text.strip()) and (text[-1] in _ENDING_MARKS or text[-2:-1] == "\\"):
         ending = _ENDING.search(text, max(len(text) - MAX_ENDING_CHARS, 0))
         text = text[: ending.start()].strip() if ending else text
-    if text and text[0] in _MAY_START and not (text[0] == "\\" and text[1:2].isalpha()):
+    if text and text[0] in _STARTING_MARKS and not (text[0] == "\\" and text[1:2].isalpha()):
         text = _STARTING.sub("", text).strip()
     return text
 
@@ -208,16 +212,16 @@ def _strip(text: str) -> str:
 def _in_ascii(text: str) -> str:
     text = _SUPERSCRIPTS.sub(lambda m: "^{" + m.group().translate(_FROM_SUPERSCRIPT) + "}", text)
     text = _SUBSCRIPTS.sub(lambda m: "_{" + m.group().translate(_FROM_SUBSCRIPT) + "}", text)
-    text = _VULGAR_FRACTION.sub(_as_command, text)
+    text = _VULGAR_FRACTION.sub(_as_fraction, text)
     text = _CIRCLED_NUMBERS.sub(_as_list, text)
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text.translate(_TRANSLATE))
-    text = text.translate(_TRANSLATE)
-    text = _HAN_CONNECTIVE.sub(lambda m: r"\text{ or }" if m.group().startswith("或") else r"\text{ and }", text)
+        text = unicodedata.normalize("NFKC", text.translate(_SIGN_COMMANDS))
+    text = text.translate(_SIGN_COMMANDS)
+    text = _CHINESE_CONNECTIVE.sub(lambda m: r"\text{ or }" if m.group().startswith("或") else r"\text{ and }", text)
     return "".join(str(unicodedata.decimal(c)) if not c.isascii() and c.isdecimal() else c for c in text)
 
 
-def _as_command(match: re.Match[str]) -> str:
+def _as_fraction(match: re.Match[str]) -> str:
     above, _, below = unicodedata.normalize("NFKC", match.group()).partition("⁄")
     return rf"\frac{{{above}}}{{{below}}}"
 
