@@ -17,10 +17,10 @@ from collections.abc import Sequence
 
 from truegold.pipeline.text.options import Options, chosen_letters
 from truegold.verifiers.math import tree as t
+from truegold.verifiers.math.choice_letters import choice_letter
 from truegold.verifiers.math.reading.answers import Unread, read_gold
 from truegold.verifiers.math.reading.normal import normal_gold
 from truegold.verifiers.math.tree import show
-from truegold.verifiers.math.verifier import choice_letter
 
 GOLD_TYPES = tuple(
     "number expression equation inequality percentage quantity list set interval tuple matrix"

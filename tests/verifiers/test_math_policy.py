@@ -9,7 +9,7 @@ import pytest
 
 from truegold.verifiers import ConfigError, MathVerifier, Reason, Verdict, equivalent
 from truegold.verifiers.math import Policy
-from truegold.verifiers.math.verifier import choice_letter
+from truegold.verifiers.math.choice_letters import choice_letter
 
 CASES = [
     ("21.93", "21\\frac{13}{14}", {}, True),

@@ -1,14 +1,15 @@
 r"""Gives the verdict of the verifier `math`: is an answer the same as gold? Each rung is dearer than the one before.
 
-    text        the same characters, once normal
-    words       a choice's letter, yes and true, a phrase
-    exact       the same rational number, or the same rational function
-    structure   the same list, set, interval, tuple, matrix, ...
-    units       the same quantity in another unit
-    rounding    gold is the rounded answer
-    numeric     constants that agree to 300 bits
-    sampled     expressions that agree at random points
-    symbolic    what is left where gold has an integral, a limit or a long sum: sympy, in a killable process
+    rung        gold and answer are                          decided in
+    text        the same characters, once normal             this module
+    words       a choice's letter, yes and true, a phrase    `choice_letters`, `comparison.single_values`
+    exact       the same rational number or function         this module (plain numbers), `identity`
+    structure   the same list, set, interval, matrix, ...    `comparison`
+    units       the same quantity in another unit            `comparison.single_values`
+    rounding    an exact value and its rounded one           `comparison.single_values`
+    numeric     constants that agree to 320 bits             `identity`
+    sampled     expressions that agree at random points      `identity`
+    symbolic    the same integral, limit or long sum         `worker`: sympy, in a killable process
 
 A rung decides or passes on. The verdict's evidence names the rung and shows how both sides were read. Where notation
 has several readings (`1,234`, `1/2x`, `5m`), the usual one comes first and the others are tried against the other side.
@@ -21,14 +22,15 @@ a problem.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache, partial
-from typing import Any, ClassVar, TypeAlias
+from functools import partial
+from typing import Any, ClassVar
 
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.gold import is_placeholder
 from truegold.verifiers.math import worker
+from truegold.verifiers.math.choice_letters import choice_letter, names_choice
 from truegold.verifiers.math.comparison import compare
 from truegold.verifiers.math.policy import (
     DEFAULT,
@@ -46,7 +48,7 @@ from truegold.verifiers.math.policy import (
 )
 from truegold.verifiers.math.reading.answers import Unread, other_readings, read_gold, read_text, simple_number
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
-from truegold.verifiers.math.reading.normal import key_of, normal, normal_gold, normal_text, same_but_for_looks
+from truegold.verifiers.math.reading.normal import key_of, normal_gold, normal_text, same_but_for_looks
 from truegold.verifiers.math.tree import MAX_SHOWN_CHARS, BareList, Group, Node, Text, show, with_log_base_ten
 from truegold.verifiers.math.vocabulary import ANY_OF, PLAIN_COMMANDS
 from truegold.verifiers.options import BadOption
@@ -54,6 +56,7 @@ from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.I)
+"""Words near the end of an answer after which no number in it is taken for the answer."""
 _ANNOUNCED = frozenset({"boxed", "answer_tag", "hashes", "phrase"})
 """The forms of extraction that announce an answer; a sentence that happens to end with a number does not."""
 
@@ -69,31 +72,11 @@ SHOWN_PLACEHOLDER = 60
 _NO_GOLD: Any = object()
 """The default of `gold`, which may be None: a row without gold gets a verdict that says so."""
 
-_RESPELT = re.compile(r"\\[A-Za-z]+")
-_LONE_CHARACTER = re.compile(r"\{(\w)\}")
-_TEXT_COMMAND = r"\\(?:text|mathrm|textbf|mathbf)\s*\{"
-_LETTER = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?\s*(?:{_TEXT_COMMAND})?\s*\(?\s*([A-Za-z])\s*\)?\s*\}}?\s*\)?\s*\}}?")
-_MAY_BEGIN_LETTER = frozenset("\\( ABCDEFGHIJ")
-_LETTER_AND_TEXT = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?([A-Ja-j])(?:\)|\.|:(?=\s|\\))\s*(\S.*)", re.DOTALL)
-_LABEL = re.compile(r"(?:the\s+)?(?:correct\s+)?(?:option|choice|answer)\s*(?:is\s*)?[:：]?\s*", re.IGNORECASE)
-_MARKUP = re.compile(r"\\[A-Za-z]+|[{}$]")
-_SEVERAL_LETTERS = re.compile(
-    r"(?:\b(?:or|and|maybe|perhaps|not)\b|[,/&=])\W*\b[A-J]\b(?!\w|')|\b[A-J]\b\W*(?:\b(?:or|and)\b|[/&=])\W*\b[A-J]\b"
-)
-"""What tells that an answer names several letters, or takes its letter back."""
-MAX_HEAD_CHARS = 60
-"""How far into an answer its letters are looked for. Behind that, `or` belongs to the text of the choice."""
-MIN_PROSE_WORDS = 2
-MAX_CHOICE_CHARS = 400
-"""Only the end of a long answer says what it commits to."""
-_CLAUSE_END = re.compile(ANY_OF["clause_ends"], re.IGNORECASE)
-_DENIAL = re.compile(ANY_OF["denials"], re.IGNORECASE)
-_NAMED_LETTER = re.compile(r"(?<![\w'])(?:[B-HJ]|A(?!\s+[a-zà-ÿ]))(?![\w'])|(?<![\w'])A(?=\s+(?:is|works|are)\b)")
-"""A letter that is no article and no pronoun."""
-_ANNOUNCING = re.compile(ANY_OF["announcing_words"], re.IGNORECASE)
-_UNSURE_CHOICE = re.compile(r"\b(?:or|maybe|perhaps|possibly|either|both)\b|可能|或", re.IGNORECASE)
+_COMMAND = re.compile(r"\\[A-Za-z]+")
+_BRACED_CHARACTER = re.compile(r"\{(\w)\}")
 RESPONSES = Policy(percent="either")
 """The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""
+# What a problem speaks of, which sets the policy where the row leaves it open.
 _PERCENT = re.compile(r"percent|per cent|%|％|百分|procent|prozent|pourcent|porcent|процент", re.IGNORECASE)
 _ORDER = re.compile(ANY_OF["orders"], re.IGNORECASE)
 _NO_ORDER = re.compile(ANY_OF["no_orders"], re.IGNORECASE)
@@ -245,8 +228,8 @@ def _compare_with_unread_gold(refused: Unread, answer_text: str, gold_text: str,
 
 def _loose_key(text: str) -> str:
     """Return a key that two spellings of a statement share, such as one with quantifiers that is not read."""
-    text = _RESPELT.sub(
-        lambda match: PLAIN_COMMANDS.get(match[0], match[0]), _LONE_CHARACTER.sub(r"\1", text[:MAX_CHARS])
+    text = _COMMAND.sub(
+        lambda match: PLAIN_COMMANDS.get(match[0], match[0]), _BRACED_CHARACTER.sub(r"\1", text[:MAX_CHARS])
     )
     return "".join(c for c in text.casefold() if c.isalnum() or c in "+-=<>^_()[]{}|/*!")[:MAX_CHARS]
 
@@ -338,73 +321,6 @@ def _limit(side: str, extracted: str, error: str, rung: str = "read") -> Verdict
 def holds_several(tree: Node) -> bool:
     """Tell whether gold is a list or a set, so that several boxes may be one answer."""
     return isinstance(tree, BareList) or (isinstance(tree, Group) and tree.opening == "{")
-
-
-SameText: TypeAlias = Callable[[str, str], bool]
-
-
-def choice_letter(gold_text: str) -> str | None:
-    """Return the letter that a normal gold is, or None."""
-    match = _LETTER.fullmatch(gold_text) if gold_text[:1] in _MAY_BEGIN_LETTER else None
-    return match.group(1) if match is not None and match.group(1) in "ABCDEFGHIJ" else None
-
-
-def names_choice(  # noqa: PLR0911, one for each way of naming
-    letter: str, answer_text: str, options: tuple[str, ...], same: SameText
-) -> bool | None:
-    """Tell whether a normal answer names the choice; None where it names no choice at all.
-
-    `same` compares the normal text of an option with that of the answer.
-    """
-    if label := _LABEL.match(answer_text):
-        answer_text = answer_text[label.end() :] or answer_text
-    if (lone_letter := _LETTER.fullmatch(answer_text)) is not None:
-        answer_letter = lone_letter.group(1).upper()
-        if options and answer_letter != letter and (by_text := _letter_of_text(answer_text, options, same)) is not None:
-            return by_text == letter
-        return answer_letter == letter
-    if options and (by_text := _letter_of_text(answer_text, options, same)) is not None:
-        return by_text == letter
-    if (in_prose := letter_in_prose(answer_text)) is not None:
-        return in_prose == letter
-    if _SEVERAL_LETTERS.search(_MARKUP.sub(" ", answer_text[:MAX_HEAD_CHARS])):
-        return False
-    if (letter_and_text := _LETTER_AND_TEXT.fullmatch(answer_text)) is not None:
-        return letter_and_text.group(1).upper() == letter
-    return False if options else None
-
-
-def letter_in_prose(answer_text: str) -> str | None:
-    """Return the only letter that the last clause names which names one and denies none; None where that is open."""
-    plain = _MARKUP.sub(" ", answer_text[-MAX_CHOICE_CHARS:])
-    if len(plain.split()) < MIN_PROSE_WORDS or _UNSURE_CHOICE.search(plain) is not None:
-        return None
-    clauses = [clause for clause in _CLAUSE_END.split(plain) if _DENIAL.search(clause) is None]
-    naming = [clause for clause in clauses if _NAMED_LETTER.search(clause) is not None]
-    if not naming:
-        return None
-    # `A, B` names two letters; `I first took A, so it is B` says which of the two it means.
-    is_announced = _ANNOUNCING.search(naming[-1]) is not None
-    letters = set(_NAMED_LETTER.findall(naming[-1] if is_announced else " ".join(naming)))
-    return letters.pop() if len(letters) == 1 and (is_announced or len(naming[-1].split()) == 1) else None
-
-
-def _letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) -> str | None:
-    """Return the letter of the only option that says the same."""
-    keyed_texts = _normal_options(options)
-    key = key_of(answer_text).casefold()
-    indices = [index for index, (option_key, _) in enumerate(keyed_texts) if option_key == key]
-    if not indices:
-        # Reading an option is dear, and none without its letter is the same as a lone letter.
-        letter = key if len(key) == 1 and key.isalpha() else ""
-        indices = [i for i, (k, text) in enumerate(keyed_texts) if text and letter in k and same(text, answer_text)]
-    return chr(ord("A") + indices[0]) if len(indices) == 1 else None
-
-
-@lru_cache(maxsize=1_024)
-def _normal_options(options: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return keys and normal texts; they are cached, because each completion of a group has the same options."""
-    return [(key_of(text).casefold(), text) for text in map(normal, options)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,20 +1,23 @@
 r"""Compares two sides that each stand for one thing: a value, a quantity, a ratio, a time, a congruence, a word.
 
-Values are equal, equal when rounded, or equal but for `+ C`. The policies say what a missing unit, a convertible one, a
-percent sign and an angle mean.
-
-The rounding policies say when a decimal stands for a value that it is not equal to:
+Values (`same_values`) are equal, equal when rounded, or equal but for `+ C`. Of quantities (`same_amounts`), the policy
+says what a missing unit, a convertible one, a percent sign and an angle mean. It also says when a decimal stands for a
+value that it is not equal to:
 
     gold 21.93, answer 21\frac{13}{14} = 21.9285...    same: it rounds to gold
     gold 6.01, answer 6\frac{1}{64} = 6.0156...        same: it is cut to gold
     gold 326.5, answer 326.53                          different: the answer may be no more exact than gold
     gold 1/3, answer 0.333                             different: gold is exact
 
-Further down are ratios (2:3), numerals of another base (101_2), times, days, congruences and words:
+One function each compares the other kinds:
 
-    the function is odd       odd
-    x \equiv 3 \pmod 7        x \equiv -4 \pmod 7, 7k+3, and 3
-    no                        NO, which is read as a product of N and O
+    `same_ratios`      2:3                    4:6, 2/3
+    `same_numerals`    101_2                  101 (unless the policy says 5)
+    `same_clocks`      4:30 p.m.              16:30
+    `same_days`        May 3                  May 3, 2020
+    `same_residues`    x \equiv 3 \pmod 7     x \equiv -4 \pmod 7, 7k+3
+    `same_texts`       the function is odd    odd
+    `same_names`       no                     NO, which is read as a product of N and O
 """
 
 from __future__ import annotations
@@ -69,11 +72,14 @@ UNKNOWN_UNIT = Sameness(None, "units")
 _INTEGRATION_LETTERS = "CcKk"
 
 _HALF_DAY = 12 * 60
-_CLASSES = tuple[int, frozenset[int]]
-"""A modulus and the remainders."""
-_ALL = frozenset({"all", "any", "every", "each", "for", "must"})
+"""Minutes."""
 _LAST_HOUR = 24
+_ResidueClasses = tuple[int, frozenset[int]]
+"""A modulus and the remainders."""
+_QUANTIFIERS = frozenset({"all", "any", "every", "each", "for", "must"})
+"""Words that add nothing to one letter and one word: `all odd n`, `n must be odd`, `odd n`."""
 _VERBS = frozenset({"converges", "diverges", "exists", "oscillates", "increases", "decreases", "vanishes"})
+"""Gold of one of these words is answered with it behind one of the subjects: `the series diverges`."""
 _SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "sum", "product", "it", "this", "that"})
 _COPULAS = ("is", "are", "was", "were")
 MAX_INVERTED_WORDS = 2
@@ -220,8 +226,8 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa:
         if other not in (None, PERCENT) and policy.units != "ignore":
             return UNKNOWN_UNIT if other is not None and other.is_label else OTHER_UNIT
         return _same_percentages(gold_value, gold_unit == PERCENT, answer_value, answer_unit == PERCENT, policy)
-    has_degrees = DEGREE in (gold_unit, answer_unit) and gold_unit != answer_unit and policy.degrees == "convert"
-    if has_degrees and _same_angles(gold_value, gold_unit == DEGREE, answer_value, answer_unit == DEGREE):
+    mixes_angles = DEGREE in (gold_unit, answer_unit) and gold_unit != answer_unit and policy.degrees == "convert"
+    if mixes_angles and _same_angles(gold_value, gold_unit == DEGREE, answer_value, answer_unit == DEGREE):
         return Sameness(True, "units")
     if policy.units == "ignore" or gold_unit is None or answer_unit is None:
         return same_values(gold_value, answer_value, policy)
@@ -302,25 +308,30 @@ def same_days(gold: Node, answer: Node) -> Sameness:
 
 def same_residues(gold: Node, answer: Node) -> Sameness:
     """Compare two sides of which at least one is a congruence."""
-    gold_classes, answer_classes = _classes(gold), _classes(answer)
+    gold_classes, answer_classes = _residue_classes(gold), _residue_classes(answer)
     if gold_classes is not None and answer_classes is not None:
         return Sameness(gold_classes == answer_classes, "structure")
     if isinstance(gold, Residues) and gold_classes is None:
         return OPEN
-    congruence, other = (gold, answer) if isinstance(gold, Residues) else (answer, gold)
+    if isinstance(gold, Residues):
+        outcome = _same_as_remainder(gold, answer)
+        # A bare 3 says less than x = 3 mod 7.
+        return OPEN if outcome.same and gold.label else outcome
+    return _same_as_remainder(answer, gold) if isinstance(answer, Residues) else OTHER_STRUCTURE
+
+
+def _same_as_remainder(congruence: Residues, other: Node) -> Sameness:
+    r"""Compare x \equiv 10 \pmod 7 with a bare 10 or 3."""
     value = rational(other) if isinstance(other, VALUES) else None
-    if not isinstance(congruence, Residues) or value is None or len(congruence.remainders) != 1:
+    if value is None or len(congruence.remainders) != 1:
         return OTHER_STRUCTURE
     written, modulus = rational(congruence.remainders[0]), rational(congruence.modulus)
     if written is None or not modulus:
         return OPEN
-    if value not in (written, written % modulus):
-        return OTHER_STRUCTURE
-    # A bare 3 says less than x = 3 mod 7; a congruence says enough where gold is its remainder.
-    return OPEN if congruence is gold and gold.label else Sameness(True, "exact")
+    return Sameness(True, "exact") if value in (written, written % modulus) else OTHER_STRUCTURE
 
 
-def _classes(node: Node) -> _CLASSES | None:
+def _residue_classes(node: Node) -> _ResidueClasses | None:
     """Return the modulus and the remainders of a congruence, or of `7k+3`."""
     if isinstance(node, Residues):
         modulus = _whole(node.modulus)
@@ -352,7 +363,7 @@ def _class_of_expression(node: Node | None) -> tuple[int, int] | None:
 
 
 def _whole(node: Node) -> int | None:
-    value = rational(node)
+    value = rational(node) if isinstance(node, VALUES) else None
     return int(value) if value is not None and value.denominator == 1 else None
 
 
@@ -403,20 +414,15 @@ def same_numerals(gold: Node, answer: Node, policy: Policy) -> Sameness:
         if isinstance(answer, BaseN):
             same = gold.base == answer.base and gold.digits.lstrip("0") == answer.digits.lstrip("0")
             return Sameness(same, "structure")
-        if (answer_value := _whole_value(answer)) is None:
+        if (answer_value := _whole(answer)) is None:
             return OTHER_STRUCTURE
         if policy.base == "value" and answer_value == base_value(gold):
             return Sameness(True, "exact")
         return Sameness(policy.base != "required" and str(answer_value) == gold.digits, "structure")
     assert isinstance(answer, BaseN)
-    gold_value = _whole_value(gold)
+    gold_value = _whole(gold)
     same = gold_value is not None and gold_value == base_value(answer)
     return Sameness(same, "exact" if same else "structure")
-
-
-def _whole_value(node: Node) -> int | None:
-    value = rational(node) if isinstance(node, VALUES) else None
-    return int(value) if value is not None and value.denominator == 1 else None
 
 
 def same_texts(gold: Node, answer: Node) -> Sameness:
@@ -451,7 +457,7 @@ def _say_the_same(gold: Node, answer: Node, gold_words: set[str], answer_words: 
 
 def _is_letter_with_word(gold_words: tuple[str, ...], answer_words: tuple[str, ...]) -> bool:
     """Tell whether both say one word of one letter: `odd n`, `n odd`, `n is odd`, `all odd n`."""
-    gold_set, answer_set = set(gold_words) - _ALL, set(answer_words) - _ALL
+    gold_set, answer_set = set(gold_words) - _QUANTIFIERS, set(answer_words) - _QUANTIFIERS
     return gold_set == answer_set and len(gold_set) == 2 and any(len(word) == 1 for word in gold_set)
 
 

@@ -17,14 +17,8 @@ import unicodedata
 from functools import lru_cache
 
 from truegold.verifiers.math.policy import CACHED_READINGS, charge, remembered
+from truegold.verifiers.math.reading import notation
 from truegold.verifiers.math.reading.chinese_phrases import with_chinese_numbers
-from truegold.verifiers.math.reading.notation import (
-    MAY_HOLD_COUNTS,
-    MAY_HOLD_SIGNS,
-    with_usual_counts,
-    with_usual_marks,
-    with_usual_signs,
-)
 from truegold.verifiers.math.reading.numbered_parts import with_numbered_parts
 from truegold.verifiers.math.reading.phrases import MAY_HOLD_PHRASE, with_usual_phrases
 from truegold.verifiers.math.reading.spoken_numbers import with_spoken_numbers
@@ -132,9 +126,9 @@ def _as_formula(text: str, is_ascii: bool) -> str:
     elif text.endswith(("]", "])")):
         text = with_matrix_environments(text)
     if "," in text or "." in text or "(" in text or "circ" in text or "appro" in text or "about" in text:
-        text = with_usual_marks(text)
-    if MAY_HOLD_SIGNS.search(text) is not None:
-        text = with_usual_signs(text)
+        text = notation.with_usual_marks(text)
+    if notation.MAY_HOLD_SIGNS.search(text) is not None:
+        text = notation.with_usual_signs(text)
     if not is_ascii:
         text = with_chinese_numbers(text)
     if text.startswith("{") and ("|" in text or "\\mid" in text) and matching_brace(text, 0) == len(text) - 1:
@@ -142,8 +136,8 @@ def _as_formula(text: str, is_ascii: bool) -> str:
         text = f"\\{{{text[1:-1]}\\}}"
     if ")" in text or "art" in text:
         text = with_numbered_parts(text)
-    if MAY_HOLD_COUNTS.search(text) is not None:
-        text = with_usual_counts(text)
+    if notation.MAY_HOLD_COUNTS.search(text) is not None:
+        text = notation.with_usual_counts(text)
     if is_ascii and "h" not in text and _WORD_LETTERS.search(text) is None:
         return text
     is_one_word = is_ascii and " " not in text and "-" not in text

@@ -24,7 +24,7 @@ from truegold.verifiers.written_numbers import BELOW_HUNDRED
 
 MAX_PHRASE_CHARS = 120
 """Longer texts are sentences."""
-NUMBER = r"-?\d[\d,]*(?:\.\d+)?"
+NUMERAL = r"-?\d[\d,]*(?:\.\d+)?"
 """12, -3.5, 1,200."""
 TEXT_COMMAND = r"\\(?:text|mathrm|textrm|mbox)\s*\{([^{}]*)\}"
 """Words in a text command; the group is what the braces hold."""
@@ -34,7 +34,7 @@ MAY_HOLD_PHRASE = re.compile(ANY_OF["phrase_marks"], re.IGNORECASE)
 _WRAPPED = re.compile(TEXT_COMMAND)
 _HOURS_AND_MINUTES = re.compile(r"(\d+) ?(?:h|hrs?) ?(\d+) ?(?:m|mins?)(?: ?(\d+) ?(?:s|secs?))?", re.IGNORECASE)
 """3h20min, 3 hrs 20 mins, 1h 2m 3s."""
-_TWO_MEASURES = re.compile(rf"({NUMBER}) ?([a-z]{{1,10}}) and ({NUMBER}) ?([a-z]{{1,10}})", re.IGNORECASE)
+_TWO_MEASURES = re.compile(rf"({NUMERAL}) ?([a-z]{{1,10}}) and ({NUMERAL}) ?([a-z]{{1,10}})", re.IGNORECASE)
 """3 hours and 20 minutes."""
 _ADDITIVE_DIMENSIONS = frozenset({"s", "dollar", "sterling", "month", "kg", "degree"})
 """The dimensions in which a second, smaller unit adds to the first. (Of lengths, only feet and inches do.)"""
@@ -42,14 +42,14 @@ _MULTIPLE = re.compile(r"(half )?(?:an?|one) (dozen|hundred|thousand|million|bil
 """a dozen eggs, half a million."""
 _HALF_OF_UNIT = re.compile(r"half an? ([a-z]{1,12})", re.IGNORECASE)
 _BETWEEN = re.compile(r"(?:x is )?between (-?\d+) and (-?\d+),? \(?inclusive\)?", re.IGNORECASE)
-_OVER = re.compile(rf"({NUMBER}) over ({NUMBER})", re.IGNORECASE)
+_OVER = re.compile(rf"({NUMERAL}) over ({NUMERAL})", re.IGNORECASE)
 _EXCEPT = re.compile(
     r"(?:x (?:is |can be ))?(?:all|any|every|the) (?:real )?(?:numbers?|reals?|values?)(?: of x| x)?,?"
     r" (?:except|other than|but)(?: for| not)?(?: x ?=)? ([^a-zA-Z]{1,40}(?:(?:and|or) [^a-zA-Z]{1,20})?)",
     re.IGNORECASE,
 )
 """all real numbers except 2 and 3, x can be any value other than 2."""
-_ROOT = re.compile(rf"(?:({NUMBER}) (?:times )?)?(?:the )?(?:(square|cube) )?root (?:of )?(\d+)", re.IGNORECASE)
+_ROOT = re.compile(rf"(?:({NUMERAL}) (?:times )?)?(?:the )?(?:(square|cube) )?root (?:of )?(\d+)", re.IGNORECASE)
 """2 root 3, 5 times the square root of 2, the cube root of 5."""
 _AFFIRMED = re.compile(r"(yes|no)[,.;:] ?((?:[a-z']+,? ?){1,8})\.?", re.IGNORECASE)
 """yes, it is."""

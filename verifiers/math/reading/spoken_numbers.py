@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import re
 
-from truegold.verifiers.math.reading.phrases import MAX_PHRASE_CHARS, NUMBER, TEXT_COMMAND
+from truegold.verifiers.math.reading.phrases import MAX_PHRASE_CHARS, NUMERAL, TEXT_COMMAND
 from truegold.verifiers.math.vocabulary import BOUNDS
 from truegold.verifiers.written_numbers import BELOW_HUNDRED, ORDINALS, PARTS, TENS, number_in_words
 
 _WRAPPING = re.compile(rf"{TEXT_COMMAND}|\\[ ,;:!](?![A-Za-z])|~")
 _NUMBER_WORD = "|".join(sorted(BELOW_HUNDRED, key=len, reverse=True))
-_COUNT = rf"(?:{NUMBER}|(?:{'|'.join(TENS)})[- ](?:{_NUMBER_WORD})|{_NUMBER_WORD})"
+_COUNT = rf"(?:{NUMERAL}|(?:{'|'.join(TENS)})[- ](?:{_NUMBER_WORD})|{_NUMBER_WORD})"
 """12, -3.5, twelve, twenty-five."""
 _DIVISORS = PARTS | ORDINALS
 """The value of each part: 2 of half and halves, 4 of fourth and fourths."""

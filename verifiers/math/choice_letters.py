@@ -1,0 +1,114 @@
+r"""Tells which letter an answer commits to, where gold is the letter of a choice.
+
+B    (B)    \text{B}    the correct answer is B         B
+B. forty-two    (B) 42                                  B
+42, which is the text of option B                       B
+I first took A, so it is B                              B: the last clause announces one
+A or B    B, C                                          none of them: it names several
+maybe B                                                 none: it is unsure
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TypeAlias
+
+from truegold.verifiers.math.reading.normal import key_of, normal
+from truegold.verifiers.math.vocabulary import ANY_OF
+
+SameText: TypeAlias = Callable[[str, str], bool]
+"""Tells whether the normal texts of an option and of an answer say the same."""
+
+_LETTERS = "ABCDEFGHIJ"
+_TEXT_COMMAND = r"\\(?:text|mathrm|textbf|mathbf)\s*\{"
+_LONE_LETTER = re.compile(
+    rf"(?:{_TEXT_COMMAND}\s*)?\(?\s*(?:{_TEXT_COMMAND})?\s*\(?\s*([A-Za-z])\s*\)?\s*\}}?\s*\)?\s*\}}?"
+)
+r"""B, (B), \text{B}, \text{(B)}, (\mathbf{B})."""
+_MAY_BEGIN_LETTER = frozenset(f"\\( {_LETTERS}")
+_LETTER_AND_TEXT = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?([A-Ja-j])(?:\)|\.|:(?=\s|\\))\s*(\S.*)", re.DOTALL)
+"""B. forty-two, (B) 42, B: 42."""
+_LABEL = re.compile(r"(?:the\s+)?(?:correct\s+)?(?:option|choice|answer)\s*(?:is\s*)?[:：]?\s*", re.IGNORECASE)
+"""The `option` of option B, the `the correct answer is` of the correct answer is B."""
+_MARKUP = re.compile(r"\\[A-Za-z]+|[{}$]")
+_SEVERAL_LETTERS = re.compile(
+    r"(?:\b(?:or|and|maybe|perhaps|not)\b|[,/&=])\W*\b[A-J]\b(?!\w|')|\b[A-J]\b\W*(?:\b(?:or|and)\b|[/&=])\W*\b[A-J]\b"
+)
+"""What tells that an answer names several letters, or takes its letter back: A or B, A/B, not B."""
+MAX_HEAD_CHARS = 60
+"""How far into an answer its letters are looked for. Behind that, `or` belongs to the text of the choice."""
+MIN_PROSE_WORDS = 2
+MAX_CHOICE_CHARS = 400
+"""Only the end of a long answer says what it commits to."""
+_CLAUSE_END = re.compile(ANY_OF["clause_ends"], re.IGNORECASE)
+_DENIAL = re.compile(ANY_OF["denials"], re.IGNORECASE)
+_NAMED_LETTER = re.compile(r"(?<![\w'])(?:[B-HJ]|A(?!\s+[a-zà-ÿ]))(?![\w'])|(?<![\w'])A(?=\s+(?:is|works|are)\b)")
+"""A letter that is no article and no pronoun."""
+_ANNOUNCING = re.compile(ANY_OF["announcing_words"], re.IGNORECASE)
+_UNSURE = re.compile(r"\b(?:or|maybe|perhaps|possibly|either|both)\b|可能|或", re.IGNORECASE)
+
+
+def choice_letter(gold_text: str) -> str | None:
+    """Return the letter that a normal gold is, or None."""
+    match = _LONE_LETTER.fullmatch(gold_text) if gold_text[:1] in _MAY_BEGIN_LETTER else None
+    return match.group(1) if match is not None and match.group(1) in _LETTERS else None
+
+
+def names_choice(  # noqa: PLR0911, one for each way of naming
+    letter: str, answer_text: str, options: tuple[str, ...], same: SameText
+) -> bool | None:
+    """Tell whether a normal answer names the choice; None where it names no choice at all.
+
+    `same` compares the normal text of an option with that of the answer.
+    """
+    if label := _LABEL.match(answer_text):
+        answer_text = answer_text[label.end() :] or answer_text
+    if (lone_letter := _LONE_LETTER.fullmatch(answer_text)) is not None:
+        answer_letter = lone_letter.group(1).upper()
+        if options and answer_letter != letter and (by_text := _letter_of_text(answer_text, options, same)) is not None:
+            return by_text == letter
+        return answer_letter == letter
+    if options and (by_text := _letter_of_text(answer_text, options, same)) is not None:
+        return by_text == letter
+    if (in_prose := _letter_in_prose(answer_text)) is not None:
+        return in_prose == letter
+    if _SEVERAL_LETTERS.search(_MARKUP.sub(" ", answer_text[:MAX_HEAD_CHARS])):
+        return False
+    if (letter_and_text := _LETTER_AND_TEXT.fullmatch(answer_text)) is not None:
+        return letter_and_text.group(1).upper() == letter
+    return False if options else None
+
+
+def _letter_in_prose(answer_text: str) -> str | None:
+    """Return the only letter that the last clause names which names one and denies none; None where that is open."""
+    plain = _MARKUP.sub(" ", answer_text[-MAX_CHOICE_CHARS:])
+    if len(plain.split()) < MIN_PROSE_WORDS or _UNSURE.search(plain) is not None:
+        return None
+    clauses = [clause for clause in _CLAUSE_END.split(plain) if _DENIAL.search(clause) is None]
+    naming = [clause for clause in clauses if _NAMED_LETTER.search(clause) is not None]
+    if not naming:
+        return None
+    # `A, B` names two letters; `I first took A, so it is B` says which of the two it means.
+    is_announced = _ANNOUNCING.search(naming[-1]) is not None
+    letters = set(_NAMED_LETTER.findall(naming[-1] if is_announced else " ".join(naming)))
+    return letters.pop() if len(letters) == 1 and (is_announced or len(naming[-1].split()) == 1) else None
+
+
+def _letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) -> str | None:
+    """Return the letter of the only option that says the same."""
+    keyed_texts = _normal_options(options)
+    key = key_of(answer_text).casefold()
+    indices = [index for index, (option_key, _) in enumerate(keyed_texts) if option_key == key]
+    if not indices:
+        # Reading an option is dear, and none without its letter is the same as a lone letter.
+        letter = key if len(key) == 1 and key.isalpha() else ""
+        indices = [i for i, (k, text) in enumerate(keyed_texts) if text and letter in k and same(text, answer_text)]
+    return chr(ord("A") + indices[0]) if len(indices) == 1 else None
+
+
+@lru_cache(maxsize=1_024)
+def _normal_options(options: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Return keys and normal texts; they are cached, because each completion of a group has the same options."""
+    return [(key_of(text).casefold(), text) for text in map(normal, options)]
