@@ -30,7 +30,8 @@ from guard_unforeseen import UNFORESEEN
 from publishing import publish
 
 from truegold.pipeline.running.disk import read_whole_lines
-from truegold.train.guards.doctor import ALARMS, read_log, replay
+from truegold.train.guards.doctor import replay
+from truegold.train.guards.run_log import ALARMS, read_log
 from truegold.train.model import distributed
 
 HARM = 0.10

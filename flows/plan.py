@@ -36,7 +36,7 @@ from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import PathModel, SmolLM2Model, TinyModel
 from truegold.train.config.turns import TurnsConfig
 from truegold.train.grpo import grpo
-from truegold.train.guards.doctor import ALARMS
+from truegold.train.guards.run_log import ALARMS
 from truegold.train.model.checkpoints import build_tiny, check_local, convert_smollm2, download, is_local
 from truegold.train.sft import dialogues_of, sft
 from truegold.train.turns.environment import environment_fingerprint, load_environment

@@ -38,7 +38,7 @@ from truegold.pipeline.review.reviewed_run import ReviewedRun
 from truegold.pipeline.running.disk import DigestCache, read_whole_lines
 from truegold.pipeline.running.stage import Stage, StageResult, work_folder
 from truegold.pipeline.running.stage_table import Phase, phase_of
-from truegold.train.guards.doctor import ALARMS
+from truegold.train.guards.run_log import ALARMS
 from truegold.verifiers import SetupError
 
 REPORT = f"report/{PAGE}"

@@ -9,7 +9,6 @@
 
 What stands in the problem or in the failed attempt is no quotation: the model comes to it by itself. Sentences that
 compute something are never retold: to follow advice is what synthesis is for.
-
 """
 
 from __future__ import annotations
@@ -21,12 +20,38 @@ from enum import StrEnum
 from typing import Any
 
 from truegold.pipeline.text.prose import UNKNOWN, language_of, sure_language
+from truegold.synth.answer_first import states_answer_first
 from truegold.synth.concepts import HAN, OPERATION, concepts, content_stems, normal, runs, sentences, words
 from truegold.synth.config import LeakConfig
 from truegold.synth.mentions import find_mentions
 from truegold.synth.records import Weights
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
+"""A word, a number, or a single mark: "x+12" has three."""
+_DIGIT = re.compile(r"\d")
+MIN_WORDS = 5
+"""A sentence of guidance with fewer words cannot be quoted, and a problem with fewer words is in no language."""
+COMPUTING_TIMES = 2
+"""Of a sentence of guidance that computes something a run of words has to be so many times longer to be a quotation:
+two derivations of the same are much alike."""
+MIN_STEMS = 3
+"""A sentence is retold only where so many of its meanings come again which the problem does not explain."""
+_ENGLISH_RUN = re.compile(r"[A-Za-z'’-]{2,}(?:,? [A-Za-z'’-]+){5,}")
+"""Six English words in a row: "subtract the five apples, he says"."""
+FOREIGN_LETTERS = 4
+"""So many letters of a script that the problem does not have are of another language."""
+SURE_WORDS = 7
+"""Of a sentence with fewer words it cannot be told for certain in which language it is."""
+_LATIN_WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}")
+_SCRIPTS = {
+    "Chinese": HAN,
+    "Japanese": re.compile(r"[\u3041-\u30fa]"),
+    "Korean": re.compile(r"[\uac00-\ud7af]"),
+    "Cyrillic": re.compile(r"[\u0400-\u04ff]"),
+    "Arabic": re.compile(r"[\u0600-\u06ff]"),
+    "Devanagari": re.compile(r"[\u0900-\u097f]"),
+}
+"""A letter of each script that the problem may lack."""
 
 
 class LeakReason(StrEnum):
@@ -68,15 +93,18 @@ class LeakReport:
     """What the guards say of an output."""
 
     reasons: tuple[LeakReason, ...]
-    """Why it is dropped; none where it is fit to be trained on."""
+    """Why it is dropped, the first reason in front; empty where it is fit to be trained on."""
     measures: Mapping[str, Any]
-    """What was measured, fit for JSON."""
+    """What was measured, fit for JSON: {"quote": None, "retold_share": 0.1, ...}."""
 
 
 def check_output(
     output: str, sources: Sources, extracted: str | None, weights: Weights, config: LeakConfig, *, is_program: bool
 ) -> LeakReport:
-    """Look for what an output owes to its context. Programs have no order of steps, and comments of their own."""
+    """Look for all that an output owes to its context.
+
+    A program (`is_program`) has no first step and no language, but comments.
+    """
     mentions = find_mentions(output, sources.problem, is_program=is_program) if config.mentions else []
     kinds = {kind for kind, _ in mentions}
     quote = find_quote(output, sources.guidance, sources.problem, sources.attempt, config)
@@ -102,7 +130,7 @@ def check_output(
 
 
 def is_near_copy(output: str, others: Sequence[str], share: float) -> bool:
-    """Return whether one of the others has so much of an output's runs of three tokens (Jaccard)."""
+    """Return whether one of the others shares so much of an output's runs of three tokens (Jaccard)."""
     triples = _triples(output)
     for other in others:
         others_triples = _triples(other)
@@ -112,36 +140,14 @@ def is_near_copy(output: str, others: Sequence[str], share: float) -> bool:
 
 
 def _triples(text: str) -> set[tuple[str, ...]]:
+    """Return the runs of three tokens of a text; of a shorter one all of it."""
     tokens = _TOKEN.findall(normal(text))
     return runs(tokens, 3) or {tuple(tokens)}
 
 
-MIN_WORDS = 5
-"""A sentence of guidance with fewer words is not looked for as a whole."""
-COMPUTING_TIMES = 2
-"""A sentence of guidance that computes something is quoted only by so much longer runs: whoever derives the same says
-much the same."""
-MIN_STEMS = 3
-"""With fewer words of the same meaning, which the problem does not explain, no sentence is retold."""
-_ENGLISH = re.compile(r"[A-Za-z'’-]{2,}(?:,? [A-Za-z'’-]+){5,}")
-_DIGIT = re.compile(r"\d")
-FOREIGN_LETTERS = 4
-"""So many letters of a script that the problem does not have are of another language."""
-SURE_WORDS = 7
-"""A sentence with fewer words is in no certain language."""
-_LATIN_WORD = re.compile(r"[A-Za-zÀ-ÿ]{2,}")
-_SCRIPTS = {
-    "Chinese": HAN,
-    "Japanese": re.compile(r"[\u3041-\u30fa]"),
-    "Korean": re.compile(r"[\uac00-\ud7af]"),
-    "Cyrillic": re.compile(r"[\u0400-\u04ff]"),
-    "Arabic": re.compile(r"[\u0600-\u06ff]"),
-    "Devanagari": re.compile(r"[\u0900-\u097f]"),
-}
-
-
 def find_quote(output: str, guidance: str, problem: str, attempt: str, config: LeakConfig) -> str | None:
-    """Return a run of words that the output shares with the guidance alone; None where there is none."""
+    """Return a run of words that the output shares with the guidance, and neither problem nor attempt has; None where
+    there is none."""
     output_words, known = words(normal(output)), normal(f"{problem}\n{attempt}")
     known_words = words(known)
     for sentence in sentences(normal(guidance)):
@@ -162,30 +168,34 @@ def find_quote(output: str, guidance: str, problem: str, attempt: str, config: L
 
 
 def retold_share(output: str, guidance: str, problem: str, attempt: str) -> float:
-    """Return the largest share of a guidance sentence's own meaning that one of the output's sentences has, in any of
-    the two languages; sentences that compute something are left out."""
+    """Return how much of a sentence of guidance one sentence of the output retells, in English or Chinese: the largest
+    share over all pairs of sentences. Sentences that compute something are left out.
+
+    The share is that of the guidance's meanings (stems and concepts) that problem and attempt do not explain.
+    """
     known = normal(f"{problem}\n{attempt}")
     known_stems, known_concepts = content_stems(known), concepts(normal(problem))
-    guidance_sentences = [sentence for sentence in sentences(normal(guidance)) if not OPERATION.search(sentence)]
+    told = [sentence for sentence in sentences(normal(guidance)) if not OPERATION.search(sentence)]
     candidates = [sentence for sentence in sentences(normal(output)) if not OPERATION.search(sentence)]
     largest = 0.0
-    for sentence in guidance_sentences:
-        own_stems = content_stems(sentence) - known_stems
-        own_concepts = concepts(sentence) - known_concepts
+    for sentence in told:
+        new_stems = content_stems(sentence) - known_stems
+        new_concepts = concepts(sentence) - known_concepts
         for candidate in candidates:
             is_translated = bool(HAN.search(candidate)) != bool(HAN.search(sentence))
-            meanings = own_concepts if is_translated else own_stems | own_concepts
-            have = concepts(candidate) if is_translated else content_stems(candidate) | concepts(candidate)
-            if len(meanings & have) >= MIN_STEMS:
-                largest = max(largest, len(meanings & have) / len(meanings))
+            # Stems of words are the same in one language alone; concepts are the same in both.
+            meanings = new_concepts if is_translated else new_stems | new_concepts
+            retold = meanings & (concepts(candidate) if is_translated else content_stems(candidate))
+            if len(retold) >= MIN_STEMS:
+                largest = max(largest, len(retold) / len(meanings))
     return largest
 
 
 def is_in_another_language(output: str, problem: str) -> bool:
-    """Return whether a part of an output is in another language than its problem: by its script, Chinese in an English
-    answer or a run of English words in a Chinese one, or by a sentence that is certainly in another language.
+    """Return whether a part of an output is in another language than its problem.
 
-    Problems of hardly any words are in no language.
+    It is told by the script (Chinese in an English answer), by a run of English words (in a Chinese answer), or by a
+    sentence that is certainly in another language. False for problems of fewer than `MIN_WORDS` words.
     """
     problem_words = words(normal(problem))
     if len(problem_words) < MIN_WORDS:
@@ -194,50 +204,7 @@ def is_in_another_language(output: str, problem: str) -> bool:
     if any(not _SCRIPTS[script].search(problem) for script in foreign):
         return True
     if HAN.search(problem):
-        return _ENGLISH.search(output) is not None and not _ENGLISH.search(problem)
+        return _ENGLISH_RUN.search(output) is not None and not _ENGLISH_RUN.search(problem)
     language = language_of(problem)
     plain = [part for part in sentences(output) if len(_LATIN_WORD.findall(part)) >= SURE_WORDS and "\\" not in part]
     return language != UNKNOWN and any(sure_language(part) not in (language, UNKNOWN) for part in plain)
-
-
-NEAR = 30
-"""An answer stands within so many characters of the words that state it."""
-_STATEMENT = re.compile(
-    r"\banswer\b[^.\n]{0,20}?(?:is|:|=|be)|\bresult\b[^.\n]{0,12}?(?:is|:|=)|\\boxed"
-    r"|\b(?:comes? (?:out )?(?:to|at)|arrive at|amounts? to|(?:has|have|ought) to (?:be|equal)"
-    r"|(?:must|should|will) (?:be|equal))"
-    r"|答案(?:是|为|:|：)?|结果(?:是|为|应)|因此是|应该?(?:等于|得到?|是|为)|得到"
-)
-_NUMERAL = re.compile(r"(?<![a-z\d.])-?\d[\d,]*(?:\.\d+)?(?![a-z\d]|\.\d)")
-_DERIVES = re.compile(r"\bbecause\b|\bsince\b|\bas\b|\bstep\b|\bfirst\b|\bso\b|因为|由于|首先|步")
-
-
-def states_answer_first(output: str, problem: str, extracted: str | None) -> bool:
-    """Return whether the answer stands in the output before the first step towards it."""
-    answer = normal(extracted or "").strip().strip("$").strip()
-    if not answer or "\n" in answer:
-        return False
-    text = normal(output)
-    start = _position(text, answer)
-    if start is None:
-        return False
-    before, after = text[:start], text[start + len(answer) :]
-    is_stated = any(match.end() <= start and start - match.end() <= NEAR for match in _STATEMENT.finditer(before))
-    if not OPERATION.search(after) and not (is_stated and _DERIVES.search(after)):
-        return False
-    before = _STATEMENT.sub(" ", before)
-    if OPERATION.search(before):
-        return False
-    if is_stated:
-        return True
-    # A number that nobody has mentioned yet, in front of all steps.
-    return bool(_NUMERAL.fullmatch(answer)) and _position(normal(problem), answer) is None and answer not in "0 1 2"
-
-
-def _position(text: str, answer: str) -> int | None:
-    """Return where an answer stands first, a number only where it is a whole one."""
-    if _NUMERAL.fullmatch(answer):
-        plain = answer.replace(",", "")
-        return next((match.start() for match in _NUMERAL.finditer(text) if match[0].replace(",", "") == plain), None)
-    start = text.find(answer)
-    return None if start < 0 else start

@@ -19,7 +19,7 @@ from truegold.flows.plan import report_stage
 from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.running.disk import DigestCache, read_whole_lines
 from truegold.pipeline.running.stage import Stage, StageReport, StageResult, work_folder
-from truegold.train.guards.doctor import ALARMS
+from truegold.train.guards.run_log import ALARMS
 from truegold.verifiers import GuardError, SetupError
 
 BEFORE_TRAINING = fake.FULL[: fake.FULL.index("train")]

@@ -14,7 +14,8 @@ from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.progress import NullProgress
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.guard_actions import QUARANTINE, Responder
-from truegold.train.guards.doctor import ALARMS, record_stop, recorded_stop
+from truegold.train.guards.doctor import record_stop, recorded_stop
+from truegold.train.guards.run_log import ALARMS
 from truegold.train.model.distributed import init_distributed
 from truegold.verifiers import GuardError, SetupError
 

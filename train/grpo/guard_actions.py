@@ -21,7 +21,7 @@ from truegold.pipeline.running.progress import Progress
 from truegold.train.grpo.batch_metrics import Metrics
 from truegold.train.grpo.step import Trainer
 from truegold.train.guards.checkpoint_choice import healthy_checkpoint, kept_checkpoints
-from truegold.train.guards.doctor import ALARMS
+from truegold.train.guards.run_log import ALARMS
 from truegold.train.guards.table import NOT_THE_POLICY, SEVERITY, Action, derived_metrics
 from truegold.train.guards.watch import Alarm, GuardWatch, Series
 from truegold.train.model.distributed import barrier, gathered, rank

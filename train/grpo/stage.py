@@ -47,10 +47,11 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     """
     progress.start("loading the trainer")
     from truegold.train.grpo import start_checks
+    from truegold.train.grpo.advice import advise
     from truegold.train.grpo.distilled import load_distilled
     from truegold.train.grpo.feed import Feed
     from truegold.train.grpo.guard_actions import Responder
-    from truegold.train.grpo.start_checks import advise, compare_with_profile
+    from truegold.train.grpo.prompt_checks import check_prompts, compare_with_profile
     from truegold.train.grpo.step import Trainer, make_group_source
     from truegold.train.grpo.update import Updater, resolve_loss
     from truegold.train.model.distributed import rank
@@ -65,7 +66,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     max_tokens, max_tokens_from = start_checks.choose_max_tokens(config.sampling, inputs.get("samples"), longest)
     evaluation = start_checks.choose_eval_sampling(config.evaluation, inputs["model"])
     prompts = sorted((encoder.encode(row["prompt"]) for row in data.rows[:PROBE_POOL]), key=len)
-    start_checks.check_prompts(prompts, encoder.tokenizer.bos_token_id)
+    check_prompts(prompts, encoder.tokenizer.bos_token_id)
     sampling = config.sampling.resolve_refills(len(data.rows) + len(data.reserve), config.prompts_per_step)
     config = config.model_copy(update={"sampling": sampling}).resolve_masks()
     model_type = str(json.loads((inputs["model"] / "config.json").read_text()).get("model_type"))

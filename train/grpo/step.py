@@ -36,8 +36,8 @@ from truegold.train.grpo.groups import (
     count_missing_groups,
     write_completions,
 )
+from truegold.train.grpo.prompt_checks import COMPARED, check_prompts_have_stayed, digest_prompts
 from truegold.train.grpo.self_distillation import self_teachers
-from truegold.train.grpo.start_checks import COMPARED, check_prompts_have_stayed, digest_prompts
 from truegold.train.grpo.update import Updater, WeighedBatch, weigh_segments
 from truegold.train.model.distributed import all_sum, gathered, rank, world_size
 from truegold.train.model.engine import NotFiniteError

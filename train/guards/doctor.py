@@ -1,32 +1,37 @@
-"""Says of a run what went wrong, when, and what probably caused it, by the guards that watch a running one.
+"""Says of a run what went wrong, when, and what probably caused it: the guards watch its log as they watch a running
+one.
 
-    truegold   a run's folder, the folder of its stage, metrics.jsonl
-    TRL        trainer_state.json or a folder with checkpoint-*/trainer_state.json: {"log_history": [{"step": 1, ...}]}
-    verl       the JSON Lines of its file logger: {"step": 1, "data": {"actor/entropy": ...}}, or one flat object a line
+    trl-run/trainer_state.json: TRL, steps 1 to 300, 4 alarms
+    what went wrong: Step 120: entropy_collapse: entropy is 0.02 ...
+    what to do: ...
 
-Their metrics are read in the names that the guards know. Where something else than a guard has ended a training, such
-as the probe, a verifier that hangs or a process that was killed, `record_stop` has written it down as an alarm.
+Where something else than a guard has ended a training, such as the probe, a verifier that hangs or a process that was
+killed, `record_stop` has written it down as an alarm.
 """
 
 from __future__ import annotations
 
 import json
-import math
-import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from importlib.resources import files
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.report.training import ENDINGS, find_shifts
 from truegold.pipeline.running.disk import read_whole_lines
+from truegold.train.guards.run_log import ALARMS, RunLog, read_log
 from truegold.train.guards.table import SEVERITY
 from truegold.train.guards.watch import Alarm, GuardWatch
 from truegold.verifiers import ConfigError, GuardError, InputError, SetupError, TruegoldError
 
 SHOWN_SHIFTS = 8
+"""Metrics that have moved most, of which a diagnosis tells."""
+ERROR_NAMES: tuple[tuple[type[Exception], str], ...] = (
+    (SetupError, "machine"),
+    (ConfigError, "configuration"),
+    (InputError, "data"),
+)
+"""The guard that an alarm names for an error which no guard has raised; `crash` for all other errors."""
 
 
 def examine_log(path: Path) -> Iterator[str]:
@@ -57,8 +62,8 @@ def examine_log(path: Path) -> Iterator[str]:
 
 
 def recorded_stop(path: Path) -> dict[str, Any] | None:
-    """Return the alarm that has ended a run without a guard of the table, by the run's own record; None where there is
-    none, or where the run has gone on since."""
+    """Return the last alarm of a run where `record_stop` wrote it; None where a guard wrote it, where it has ended
+    nothing, or where the run has gone on since."""
     alarms = read_whole_lines(path)
     if not alarms or alarms[-1]["action"] not in ENDINGS or alarms[-1]["metric"] is not None:
         return None
@@ -66,141 +71,30 @@ def recorded_stop(path: Path) -> dict[str, Any] | None:
 
 
 def replay(log: RunLog) -> list[Alarm]:
-    """Return the alarms that a run would have raised, had it been watched; nobody has acted on them."""
+    """Return the alarms that a run would have raised, had it been watched without acting on any."""
     watch = GuardWatch()
     return [alarm for step, metrics in log.lines for alarm in watch.observe(step, metrics)]
 
 
 def diagnose(alarms: list[Alarm]) -> Alarm:
-    """Return the alarm that says what went wrong: the first that asks for more than a warning, else the first."""
+    """Return the alarm that says best what went wrong: the first that asks for more than a warning, else the first."""
     serious = [alarm for alarm in alarms if SEVERITY[alarm.action] > SEVERITY["warn"]]
     return (serious or alarms)[0]
 
 
-ALARMS = "alarms.jsonl"
-"""In the stage's folder: every alarm, with what was done."""
-
-METRIC_NAMES: Mapping[str, Mapping[str, str]] = tomllib.loads(
-    files("truegold.train.guards").joinpath("metric_names.toml").read_text("utf-8")
-)
-TRL_NAMES, VERL_NAMES = METRIC_NAMES["TRL"], METRIC_NAMES["VERL"]
-"""Names of TRL's and verl's metrics, with ours; the mean of verl's `val-core/` metrics is the held-out pass rate."""
-
-
-@dataclass(frozen=True)
-class RunLog:
-    """The metrics of a finished run."""
-
-    trainer: str
-    """Who wrote them."""
-    path: Path
-    """The file that was read."""
-    lines: list[tuple[int, dict[str, float | None]]]
-    """Steps with their metrics, in order."""
-
-
-def read_log(path: Path) -> RunLog:
-    """Read a run's metrics. Raises InputError where there are none that are understood."""
-    file = _find_file(path)
-    if file.name == ALARMS:
-        return RunLog("truegold", file, [])
-    text = file.read_text(encoding="utf-8")
-    if file.name == "trainer_state.json" or '"log_history"' in text[:4096]:
-        history = json.loads(text)["log_history"]
-        return RunLog("TRL", file, _translate([(int(entry["step"]), entry) for entry in history], TRL_NAMES))
-    entries = [json.loads(line) for line in text.splitlines() if line.strip()]
-    if not all(isinstance(entry, dict) for entry in entries):
-        raise InputError(f"{file} does not hold one JSON object a line.")
-    flat = [{**entry.get("data", {}), **entry} if isinstance(entry.get("data"), dict) else entry for entry in entries]
-    if any(name in entry for entry in flat for name in VERL_NAMES):
-        steps = [
-            (int(entry.get("step", entry.get("training/global_step", index))), entry)
-            for index, entry in enumerate(flat)
-        ]
-        return RunLog("verl", file, _translate(steps, VERL_NAMES))
-    if any(name in entry for entry in flat for name in ("completions/mean_length", "frac_reward_zero_std")):
-        return RunLog("TRL", file, _translate([(int(entry["step"]), entry) for entry in flat], TRL_NAMES))
-    if not any("pass_rate" in entry or "heldout_pass_rate" in entry for entry in flat):
-        raise InputError(f"{file} has no metrics of truegold, TRL or verl.", "Give a run's folder or its metrics file.")
-    steps = [(int(entry["step"]), {name: value for name, value in entry.items() if name != "step"}) for entry in flat]
-    return RunLog("truegold", file, _merge(steps))
-
-
 def unfinished_training(run_dir: Path) -> Path | None:
-    """Return the folder of a run's training that has not ended well, the newest one; None where there is none."""
+    """Return the folder of the newest training in a run that has not finished; None where there is none."""
     folders = [path.parent for path in run_dir.glob(f".partial/train-*/{ALARMS}")]
     return max(folders, key=lambda folder: (folder / ALARMS).stat().st_mtime, default=None)
 
 
-def _find_file(path: Path) -> Path:
-    """Return the file that holds the metrics of what `path` names."""
-    if path.is_file():
-        return path
-    choices = (
-        # A run may have a finished training and a newer one that has not ended well.
-        ("metrics.jsonl", "train/metrics.jsonl", ".partial/train-*/metrics.jsonl"),
-        ("trainer_state.json", "checkpoint-*/trainer_state.json"),
-        # A training that was stopped before its first step has nothing else.
-        (ALARMS, f".partial/train-*/{ALARMS}"),
-    )
-    for patterns in choices:
-        files = [file for pattern in patterns for file in path.glob(pattern)]
-        if files:
-            return max(files, key=lambda file: file.stat().st_mtime)
-    raise InputError(f"{path} has no metrics of a training.", "Give a run's folder or its metrics file.")
-
-
-def _translate(
-    steps: Iterable[tuple[int, Mapping[str, Any]]], names: Mapping[str, str]
-) -> list[tuple[int, dict[str, float | None]]]:
-    """Return metrics by our names; rewards that are not within 0 and 1 are scaled to that range."""
-    translated = []
-    for step, entry in steps:
-        numbers = {name: float(value) for name, value in entry.items() if isinstance(value, int | float)}
-        metrics: dict[str, float | None] = {names[name]: numbers[name] for name in names if name in numbers}
-        validation = [value for name, value in numbers.items() if name.startswith("val-core/")]
-        if validation:
-            metrics["heldout_pass_rate"] = sum(validation) / len(validation)
-        if "frac_reward_zero_std" in numbers:
-            metrics["trained_completions"] = float(numbers["frac_reward_zero_std"] < 1.0)
-        translated.append((step, metrics))
-    merged = _merge(translated)
-    rewards = [value for _, metrics in merged if (value := metrics.get("reward")) is not None and math.isfinite(value)]
-    low, high = min([0.0, *rewards]), max([1.0, *rewards])
-    for _, metrics in merged:
-        reward = metrics.get("reward")
-        if reward is not None:
-            metrics["pass_rate"] = (reward - low) / (high - low)
-    return merged
-
-
-def _merge(steps: Iterable[tuple[int, Mapping[str, float | None]]]) -> list[tuple[int, dict[str, float | None]]]:
-    """Put lines of the same step together, in order, and mark those with a loss or a gradient that is not finite."""
-    merged: dict[int, dict[str, float | None]] = {}
-    for step, metrics in steps:
-        merged.setdefault(step, {}).update(metrics)
-    for metrics in merged.values():
-        watched = [metrics.get(name) for name in ("loss", "grad_norm")]
-        if any(value is not None and not math.isfinite(value) for value in watched):
-            metrics["not_finite"] = 1.0
-    return sorted(merged.items())
-
-
-NAMES: tuple[tuple[type[Exception], str], ...] = (
-    (SetupError, "machine"),
-    (ConfigError, "configuration"),
-    (InputError, "data"),
-)
-"""What an alarm calls an error that has no name of its own."""
-
-
 def record_stop(folder: Path, error: Exception) -> None:
-    """Write what has ended the training in `folder` into its alarms, unless a guard of the table has done so.
+    """Write the error that has ended the training in `folder` into its alarms, unless a guard has done so.
 
-    Such an error may come from any rank, or from none that is left to write. The process that waits for all of them has
-    it in the end, and leaves the record.
+    It is called by the process that waits for all ranks: an error may come from any of them, and none may be left to
+    write.
     """
-    guard = next((name for kind, name in NAMES if isinstance(error, kind)), "crash")
+    guard = next((name for kind, name in ERROR_NAMES if isinstance(error, kind)), "crash")
     if isinstance(error, GuardError):
         guard = error.guard
     alarms = read_whole_lines(folder / ALARMS)

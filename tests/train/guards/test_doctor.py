@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from truegold.pipeline.report.training import find_shifts
-from truegold.train.guards.doctor import diagnose, examine_log, read_log, record_stop, replay
+from truegold.train.guards.doctor import diagnose, examine_log, record_stop, replay
+from truegold.train.guards.run_log import read_log
 from truegold.verifiers import GuardError, InputError
 
 RECORDED = Path(__file__).parents[2] / "data" / "guards"
