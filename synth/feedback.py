@@ -79,9 +79,8 @@ def _describe_mismatch(shown: str, evidence: Mapping[str, Any], phrases: Phrases
         answer_kind, gold_kind = kind_of(answer), kind_of(gold)
         # Nearly all kinds of numbers pass for each other, and to tell them apart would tell of the gold.
         if answer_kind != gold_kind and {answer_kind, gold_kind} != {"whole", "number"}:
-            kinds = phrases["kinds"]
-            other_kind = phrases["sentences"]["other_kind"]
-            text += " " + other_kind.format(answer_kind=kinds[answer_kind], gold_kind=kinds[gold_kind])
+            kinds = {"answer_kind": phrases["kinds"][answer_kind], "gold_kind": phrases["kinds"][gold_kind]}
+            text += " " + phrases["sentences"]["other_kind"].format(**kinds)
     return text
 
 

@@ -132,11 +132,7 @@ def check_output(
 def is_near_copy(output: str, others: Sequence[str], share: float) -> bool:
     """Return whether one of the others shares so much of an output's runs of three tokens (Jaccard)."""
     triples = _triples(output)
-    for other in others:
-        others_triples = _triples(other)
-        if len(triples & others_triples) >= share * max(len(triples | others_triples), 1):
-            return True
-    return False
+    return any(len(triples & other) >= share * max(len(triples | other), 1) for other in map(_triples, others))
 
 
 def _triples(text: str) -> set[tuple[str, ...]]:

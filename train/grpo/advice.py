@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from functools import partial
 from importlib.resources import files
 from typing import Any
 
 from truegold.pipeline.engines.chat import ChatEncoder
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.start_checks import EvalSampling
-from truegold.train.turns.environment import Message
 from truegold.train.turns.template_arguments import unread_arguments
-from truegold.train.turns.template_profile import choose_opening, find_thoughts
+from truegold.train.turns.template_profile import choose_opening, find_thoughts, none_where_refused
 from truegold.verifiers.answers.format import KNOWN_PAIRS, tag_tokens
 from truegold.verifiers.user_code import close_match
 
@@ -79,14 +79,7 @@ def template_advice(tokenizer: Any, arguments: Mapping[str, Any] | None = None) 
     The template is tried on a dialogue, and on one with a tool call in between. arguments: the template's own, such as
     `enable_thinking`.
     """
-
-    def render(messages: Sequence[Message], *, generates: bool = True) -> str | None:
-        apply: Callable[..., str] = tokenizer.apply_chat_template
-        try:
-            return apply(list(messages), tokenize=False, add_generation_prompt=generates, **(arguments or {}))
-        except Exception:  # A template is a program of the model's author: it raises what it likes.
-            return None
-
+    render = none_where_refused(partial(tokenizer.apply_chat_template, tokenize=False, **(arguments or {})))
     opening = choose_opening(render)
     thoughts = find_thoughts(render, opening) if opening is not None else None
     if thoughts is None:

@@ -39,11 +39,13 @@ def measure_batch(
     """
     # Tokens, texts and rows stay with the rank that has them.
     everything = list(chain(*gathered([strip_texts(completion) for completion in completions])))
+    groups = group_completions(completions)
+    ngram_shares = [distinct_ngrams([member.segment.output_ids for member in group]) for group in groups]
     teaching = sum(score.teaches for score in scores.values())
     tokens = sum(len(completion.segment.output_ids) for completion in everything)
     return {
         **reward_metrics(everything, terms),
-        **diversity_metrics(everything, chain(*gathered(_ngram_shares(completions)))),
+        **diversity_metrics(everything, chain(*gathered(ngram_shares))),
         **text_metrics(completions, encoder),
         "tokens_per_teaching_group": tokens / teaching if teaching else None,
         "groups_entered": float(len(entered)),
@@ -126,12 +128,6 @@ def diversity_metrics(completions: Sequence[StepCompletion], ngram_shares: Itera
     groups = group_completions(completions)
     answers = [[completion.score.correct.extracted for completion in group] for group in groups]
     return {"distinct_answers": distinct_share(answers), "distinct_ngrams": _mean([*ngram_shares])}
-
-
-def _ngram_shares(completions: Sequence[StepCompletion]) -> list[float | None]:
-    """Return the share of distinct n-grams of each group."""
-    groups = group_completions(completions)
-    return [distinct_ngrams([completion.segment.output_ids for completion in group]) for group in groups]
 
 
 def group_completions(completions: Sequence[StepCompletion]) -> list[list[StepCompletion]]:

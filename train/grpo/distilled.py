@@ -121,8 +121,7 @@ def join(
 
     A positive counts as a sequence of its own, also where the sampled segments are parts of episodes.
     """
-    joined = torch.zeros(len(segments) + len(members), dtype=torch.bool)
-    joined[len(segments) :] = True
+    joined = torch.arange(len(segments) + len(members)) >= len(segments)
     advantages: Tensor = torch.cat([weighed.advantages, torch.tensor([member.advantage for member in members])])
     trained = torch.cat([weighed.trained, torch.ones(len(members), dtype=torch.bool)])
     batch = replace(weighed, advantages=advantages, trained=trained, distilled=joined)

@@ -438,10 +438,9 @@ def _judgement(score: CompletionScore) -> Judgement:
 
 
 def _differ(first: Judgement, now: Judgement) -> bool:
-    return any(
-        before is None or after is None or not abs(before - after) <= 1e-6
-        for before, after in zip(first, now, strict=True)
-    )
+    """Return whether two judgements differ beyond rounding, or one of them could not be made."""
+    pairs = zip(first, now, strict=True)
+    return any(before is None or after is None or not abs(before - after) <= 1e-6 for before, after in pairs)
 
 
 COMPLETION_SCHEMA = pa.schema(

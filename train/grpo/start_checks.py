@@ -15,6 +15,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
@@ -26,8 +27,8 @@ from truegold.verifiers import InputError
 
 FALLBACK_MAX_TOKENS = 512
 """The longest completion where the profile has no right one."""
-SAMPLING_NAMES = ("temperature", "top_p", "top_k")
-"""The settings of an evaluation's sampling, in the configuration and in generation_config.json."""
+PLAIN_SAMPLING = {"temperature": 1.0, "top_p": 1.0, "top_k": 0}
+"""Sampling from the model's own distribution, by the names of the configuration and of generation_config.json."""
 
 
 @dataclass(frozen=True)
@@ -156,22 +157,16 @@ def choose_eval_sampling(config: EvaluationConfig, model: Path) -> EvalSampling:
     """Return the configured settings; for each that is left open the one of the checkpoint's generation_config.json;
     and where neither has it, that of plain sampling at temperature 1."""
     checkpoint_settings = _read_generation_config(model)
-    stated = {name: checkpoint_settings.get(name) for name in SAMPLING_NAMES}
+    stated = {name: checkpoint_settings.get(name) for name in PLAIN_SAMPLING}
     if checkpoint_settings.get("do_sample") is False:
         stated = {"temperature": 0.0, "top_p": None, "top_k": None}
-    configured = {name: getattr(config, name) for name in SAMPLING_NAMES}
+    configured = {name: getattr(config, name) for name in PLAIN_SAMPLING}
     source = "configured" if any(configured.values()) else "default"
-    if any(configured[name] is None and stated[name] is not None for name in SAMPLING_NAMES):
+    if any(configured[name] is None and stated[name] is not None for name in PLAIN_SAMPLING):
         source = "generation_config.json"
-    temperature, top_p, top_k = (
-        stated[name] if configured[name] is None else configured[name] for name in SAMPLING_NAMES
-    )
-    return EvalSampling(
-        1.0 if temperature is None else float(temperature),
-        1.0 if top_p is None else float(top_p),
-        0 if top_k is None else int(top_k),
-        source,
-    )
+    choices: list[Mapping[str, Any]] = [configured, stated, PLAIN_SAMPLING]
+    chosen = {name: next(each[name] for each in choices if each[name] is not None) for name in PLAIN_SAMPLING}
+    return EvalSampling(float(chosen["temperature"]), float(chosen["top_p"]), int(chosen["top_k"]), source)
 
 
 def sampling_facts(
@@ -195,7 +190,7 @@ def _read_generation_config(model: Path) -> dict[str, float | bool | None]:
         raise InputError(f"{path} is not JSON ({error}).") from error
     if not isinstance(settings, dict):
         raise InputError(f"{path} has no object of settings.")
-    for name in SAMPLING_NAMES:
+    for name in PLAIN_SAMPLING:
         if not isinstance(settings.get(name), int | float | None):
             raise InputError(
                 f"{path}: {name} is {settings[name]!r:.80} and no number.",

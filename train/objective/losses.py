@@ -20,6 +20,8 @@ MAX_LOG_RATIO = 20.0
 """Log-ratios are cut here before exp: 5e8 is clipped by every objective, and infinity times 0 would be NaN."""
 PPO_BOUNDS, GSPO_BOUNDS = (0.2, 0.28), (3e-4, 4e-4)
 """How far the ratio may be below and above 1 where `objective.clip` leaves the bounds out."""
+_LOW, _HIGH = GSPO_BOUNDS
+"""The defaults of `gspo` and `gspo_token`."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +56,7 @@ def ppo_clip(
 
 
 def gspo(
-    current: PerToken,
-    old: PerToken,
-    advantages: Advantages,
-    mask: PerToken,
-    low: float = GSPO_BOUNDS[0],
-    high: float = GSPO_BOUNDS[1],
+    current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, low: float = _LOW, high: float = _HIGH
 ) -> TokenLoss:
     """Apply PPO's clip to the sequence ratio s = exp(mean over tokens of current - old), the same at every token.
 
@@ -70,12 +67,7 @@ def gspo(
 
 
 def gspo_token(
-    current: PerToken,
-    old: PerToken,
-    advantages: Advantages,
-    mask: PerToken,
-    low: float = GSPO_BOUNDS[0],
-    high: float = GSPO_BOUNDS[1],
+    current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, low: float = _LOW, high: float = _HIGH
 ) -> TokenLoss:
     """Return GSPO's loss with a gradient that reaches each token by itself: s_t = sg[s] exp(current - sg[current]).
 

@@ -135,8 +135,7 @@ class Dialogue:
         held = last.ids
         extends = ids[: len(held)] == held
         if extends and not self._turns_apart:
-            added = ids[len(held) :]
-            last.add(added, sampled=False)
+            last.add(ids[len(held) :], sampled=False)
             return ids
         self.breaks.append("scored" if extends else self._name_break(held, ids))
         self.segments.append(SegmentTokens(ids, self.turns))

@@ -284,8 +284,8 @@ class OpenEpisodes:
         self._runner.faults += EnvironmentFaults(self._calls.lost_threads - lost_threads)
         for answer in answers:
             if isinstance(answer.key, tuple) and answer.error is not None:
-                what = f"{answer.key[0]}: {answer.error}"
-                self._runner.faults += EnvironmentFaults(close_errors=1, first_close_error=what)
+                error = f"{answer.key[0]}: {answer.error}"
+                self._runner.faults += EnvironmentFaults(close_errors=1, first_close_error=error)
         return answers
 
     def _end(self, key: int) -> None:

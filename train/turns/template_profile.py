@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain
@@ -111,14 +111,7 @@ class TemplateProfile:
 def profile_template(template: TurnTemplate, model: Path) -> TemplateProfile:
     """Return what the template of the checkpoint in folder `model` does. Raises ConfigError for one that refuses even
     a question, and SetupError for settings of the checkpoint that cannot be read."""
-
-    def render(messages: Sequence[Message], *, generates: bool = True) -> str | None:
-        try:
-            return template.render(messages, add_generation_prompt=generates)
-        except Exception:
-            # A template is a program of the model's author: it raises what it likes.
-            return None
-
+    render = none_where_refused(template.render)
     opening = choose_opening(render) or QUESTION
     # Raises ConfigError with the template's own reason where it refuses both openings.
     template.encode(opening)
@@ -152,6 +145,19 @@ def _think_tags(template: TurnTemplate) -> tuple[str, str] | None:
     pairs = [pair for pair in KNOWN_PAIRS if all(counts[tag] == 1 for tag in pair)]
     used = [pair for pair in pairs if pair[0] in chat_template or pair[1] in chat_template]
     return next(iter([*used, *pairs]), None)
+
+
+def none_where_refused(render: Callable[..., str]) -> Render:
+    """Return `render`, which writes messages by a template, with None in place of any error."""
+
+    def try_to_render(messages: Sequence[Message], *, generates: bool = True) -> str | None:
+        try:
+            return render(list(messages), add_generation_prompt=generates)
+        except Exception:
+            # A template is a program of the model's author: it raises what it likes.
+            return None
+
+    return try_to_render
 
 
 def choose_opening(render: Render) -> list[Message] | None:
