@@ -171,10 +171,10 @@ def retold_share(output: str, guidance: str, problem: str, attempt: str) -> floa
     """
     known = normal(f"{problem}\n{attempt}")
     known_stems, known_concepts = content_stems(known), concepts(normal(problem))
-    told = [sentence for sentence in sentences(normal(guidance)) if not OPERATION.search(sentence)]
+    guiding = [sentence for sentence in sentences(normal(guidance)) if not OPERATION.search(sentence)]
     candidates = [sentence for sentence in sentences(normal(output)) if not OPERATION.search(sentence)]
     largest = 0.0
-    for sentence in told:
+    for sentence in guiding:
         new_stems = content_stems(sentence) - known_stems
         new_concepts = concepts(sentence) - known_concepts
         for candidate in candidates:
