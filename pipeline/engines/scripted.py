@@ -28,6 +28,7 @@ from truegold.pipeline.engines.chat import PromptEncoder
 from truegold.verifiers import InputError
 
 SCRIPTED_LOGPROB = -1.0
+"""The log-probability that every token has."""
 STREAMED = 64
 """Requests that are taken at a time."""
 
@@ -85,9 +86,9 @@ class ScriptedEngine:
         completions = self._script.get(problem) or [""]
         text = completions[draw % len(completions)]
         token_ids = self._encoder.encode_completion(text)
-        cut = token_ids[: sampling.max_tokens]
-        finish: FinishReason = "stop" if len(cut) == len(token_ids) else "length"
-        return Completion(tuple(cut), (SCRIPTED_LOGPROB,) * len(cut), finish)
+        sampled = token_ids[: sampling.max_tokens]
+        finish: FinishReason = "stop" if len(sampled) == len(token_ids) else "length"
+        return Completion(tuple(sampled), (SCRIPTED_LOGPROB,) * len(sampled), finish)
 
 
 def load_script(path: Path) -> dict[str, list[str]]:

@@ -32,12 +32,15 @@ from truegold.pipeline.engines.server_replies import (
 from truegold.pipeline.engines.weight_probes import ProbeAnswer
 
 FIRST_IN_FLIGHT = 8
+"""The requests that may be on the way to a server of which nothing is known yet."""
 DURATIONS = 64
 """The last requests that show how long the server takes."""
 ENOUGH_DURATIONS = 3
+"""Fewer requests do not show it."""
 MAX_REPLY_BYTES = 2**26
 """A reply that is longer is none."""
 CONNECT_S = 10.0
+"""How long a server may take to accept a connection."""
 HEALTH_S = 10.0
 """How long a server may take to say that it is healthy."""
 PROBE_S = 60.0
@@ -50,10 +53,11 @@ RETRY_STATUSES = (408, 425, 429)
 """Besides 5xx, the statuses of requests that may succeed later."""
 
 State = Literal["starting", "up", "down", "out"]
+"""Servers that are `up` take requests. Those that are `down` are looked at again, those that are `out` are not."""
 
 
 class Server:
-    """A server at `url`, as far as it is known."""
+    """The server at `url`, and what is known of it."""
 
     def __init__(
         self, url: str, config: ServerEngineConfig, headers: Mapping[str, str], encoder: PromptEncoder | None
@@ -65,26 +69,30 @@ class Server:
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=config.concurrency)
         self._client = httpx.AsyncClient(headers=dict(headers), timeout=timeout, limits=limits)
         self.state: State = "starting"
-        """`down` servers are looked at again, those that are `out` are not."""
         self.why = ""
         """Why it is down or out."""
         self.model = ""
         self.max_model_len = 0
         self.in_flight = 0
+        """The requests that are on the way now."""
         self.pace = 1.0
-        """The fastest server's time for a request, by this one's."""
+        """The time that the fastest server takes for a request, divided by the time that this one takes."""
         self.completions = 0
         self.tokens = 0
         self.late = 0
-        """Requests that another server answered sooner, though it was asked later."""
+        """The requests that another server answered sooner, though it was asked later."""
         self.late_in_a_row = 0
         self.failures: Counter[str] = Counter()
         self._sent = 0
         self._window = float(min(FIRST_IN_FLIGHT, config.concurrency))
+        """How many requests may be on the way, by TCP's rule (its congestion window)."""
         self._threshold = float(config.concurrency)
+        """Below this the window doubles with every round, above it grows by one (TCP's slow-start threshold)."""
         self._shrunk = 0.0
+        """When the window was halved last."""
         self._durations: deque[float] = deque(maxlen=DURATIONS)
         self._busy_s = 0.0
+        """The seconds with a request on the way, up to `_busy_since`, when the present ones began."""
         self._busy_since = 0.0
         self._began = time.monotonic()
 
@@ -124,7 +132,7 @@ class Server:
         self._shrink(time.monotonic() - seconds)
 
     async def sample(self, request: CompletionRequest) -> Completion:
-        """Return the completion that the request brings."""
+        """Send a request, and return its completion."""
         sent = time.monotonic()
         request = replace(request, model=self.model)
         try:
@@ -134,6 +142,7 @@ class Server:
             if failure.overload:
                 self._shrink(sent)
             raise
+        # One more for each success doubles the window in a round; 1/window more for each adds one in a round.
         self._window += 1 if self._window < self._threshold else 1 / self._window
         self._window = min(self._window, float(self._config.concurrency))
         self._durations.append(time.monotonic() - sent)
@@ -143,7 +152,7 @@ class Server:
         return completion
 
     async def probe_weights(self, probe: CompletionRequest) -> ProbeAnswer:
-        """Let the server show which weights it has."""
+        """Return the server's answer to the question that shows which weights it has."""
         probe = replace(probe, model=self.model)
         limit_s = min(PROBE_S, self._config.timeout_seconds)
         content = await self.call("POST", "/completions", probe.body(), limit_s)
@@ -151,7 +160,10 @@ class Server:
         return ProbeAnswer(completion.token_ids, read_prompt_logprobs(choice.get("prompt_logprobs"), probe.prompt))
 
     async def call(self, method: str, path: str, body: Any = None, limit_s: float | None = None) -> bytes:
-        """Return what the server replies; raises Failure where it may do so later, Unsound where it refuses."""
+        """Return the body of the server's reply.
+
+        Raises Failure where another try may succeed, and Unsound for a refusal, such as HTTP 404, or an endless reply.
+        """
         url = path if path.startswith("http") else self.url + path
         try:
             async with asyncio.timeout(limit_s or self._config.timeout_seconds):
@@ -179,12 +191,13 @@ class Server:
         try:
             await self.call("GET", f"{self._root}/health", limit_s=HEALTH_S)
         except Unsound as error:
+            # Not every server has this address: the list of models then shows its health.
             if "HTTP 404" not in str(error):
                 raise
         await self.look_up_model()
 
     async def look_up_model(self) -> None:
-        """Ask which models the server has, and how long prompt and completion may be."""
+        """Ask for the server's models, and note the name and the `max_model_len` of the configured or only one."""
         reply = read_json(await self.call("GET", "/models", limit_s=min(HEALTH_S, self._config.timeout_seconds)))
         models = reply.get("data")
         if not isinstance(models, list) or not all(isinstance(m, dict) and _is_name(m.get("id")) for m in models):
@@ -230,6 +243,7 @@ class Server:
             self._shrunk = time.monotonic()
 
     def _quantile(self, share: float) -> float | None:
+        """Return the seconds that this share of the last requests took at most; `share` is a multiple of 1/20."""
         if len(self._durations) < ENOUGH_DURATIONS:
             return None
         return quantiles(self._durations, n=20, method="inclusive")[round(share * 20) - 1]

@@ -21,14 +21,17 @@ from truegold.pipeline.engines.base import FINISH_REASONS, Completion
 from truegold.pipeline.engines.chat import PromptEncoder
 
 LIKE_ENOUGH = 0.8
-"""The server decodes token by token and the tokenizer all at once, which can differ where bytes are no valid text.
-Texts are compared without white space, and taken for the same where so much of their beginnings is."""
+"""The server's text and that of its tokens are taken for the same where this share of their beginnings is. The server
+decodes token by token and the tokenizer all at once, which can differ where bytes are no valid text."""
 COMPARED_CHARS = 1000
+"""The length of those beginnings."""
 QUOTED_CHARS = 200
-"""So much of a reply is quoted: a server may write megabytes where a word belongs."""
+"""The most characters of a server's value in a message: it may write megabytes where a word belongs."""
+EXCERPT_BYTES = 80
+"""The beginning of a reply that stands in a message."""
 
 LOWEST_LOGPROB, HIGHEST_LOGPROB = -3.4e38, 1e-3
-"""The lowest that 32 bits hold, and the most that rounding may add to 0."""
+"""The bounds of a log-probability: the lowest that 32 bits hold, and what rounding may add to 0."""
 
 GIVEN_UP = ("abort", "error")
 """Finish reasons of requests that the server did not finish; another try may."""
@@ -44,7 +47,7 @@ class Failure(Exception):
     def __init__(self, reason: str, *, overload: bool = False) -> None:
         super().__init__(reason)
         self.overload = overload
-        """Whether the server was asked too much."""
+        """Whether the server said that it has too many requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +83,10 @@ class CompletionRequest:
 def read_reply(
     content: bytes, request: CompletionRequest, encoder: PromptEncoder | None
 ) -> tuple[Completion, dict[str, Any]]:
-    """Return the completion and the choice that it was read from.
+    """Return the completion and the choice of the reply that it was read from.
 
-    Without an encoder it is not checked whether the model has such tokens, and whether they are those of the text.
+    Raises Failure where the server gave the request up, and Unsound where the reply cannot be trusted. Without an
+    encoder token ids are not compared with the model's vocabulary and with the text.
     """
     reply = read_json(content)
     choice = _only_choice(reply, request.model)
@@ -94,7 +98,7 @@ def read_reply(
     if encoder is not None:
         _check_text(choice.get("text"), token_ids, encoder)
         if choice["finish_reason"] == "stop" and request.stop_token_ids:
-            _check_last(choice, token_ids[-1], request.stop_token_ids, encoder)
+            _check_stop_token(choice, token_ids[-1], request.stop_token_ids, encoder)
     logprobs = _logprobs(choice, len(token_ids)) if request.logprobs else ()
     prompt_logprobs: tuple[float, ...] = ()
     if request.prompt_logprobs:
@@ -105,15 +109,15 @@ def read_reply(
 
 
 def read_json(content: bytes) -> dict[str, Any]:
-    """Return the object that the reply is."""
+    """Return a reply's JSON object. Raises Unsound where it is none, or reports an error."""
     try:
         reply = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise Unsound(f"its reply is no JSON: {content[:80]!r}") from error
+        raise Unsound(f"its reply is no JSON: {content[:EXCERPT_BYTES]!r}") from error
     if not isinstance(reply, dict):
-        raise Unsound(f"its reply is no object: {content[:80]!r}")
+        raise Unsound(f"its reply is no object: {content[:EXCERPT_BYTES]!r}")
     if reply.get("error") is not None or reply.get("object") == "error":
-        raise Unsound(f"it reports an error as a success: {json.dumps(reply.get('error', reply))[:200]}")
+        raise Unsound(f"it reports an error as a success: {json.dumps(reply.get('error', reply))[:QUOTED_CHARS]}")
     return reply
 
 
@@ -164,17 +168,21 @@ def _check_end(reply: dict[str, Any], choice: dict[str, Any], token_ids: Sequenc
         raise Unsound(f"it counts {tokens} tokens and returns {len(token_ids)}")
 
 
-def _check_last(choice: dict[str, Any], token: int, stop_token_ids: Sequence[int], encoder: PromptEncoder) -> None:
-    """Raise where a completion that is said to have ended by itself ends with a word: it was cut off."""
-    # The server's settings may name further ends of a text, which it then gives as the reason; and the model's own end
-    # may be another than those that were asked for. No text is decoded of that.
+def _check_stop_token(
+    choice: dict[str, Any], token: int, stop_token_ids: Sequence[int], encoder: PromptEncoder
+) -> None:
+    """Raise where a completion is said to have ended by itself, and its last token is a word: it was cut off.
+
+    Three kinds of tokens may end it: those that were asked for; one of the server's own settings, which it names as
+    the reason; and the end token of the model, which decodes to no text.
+    """
     is_named = type(choice.get("stop_reason")) is int and choice["stop_reason"] == token
     if token not in stop_token_ids and not is_named and encoder.decode((token,)):
         raise Unsound(f"it says that its completion has ended by itself, after the token {encoder.decode((token,))!r}")
 
 
 def quoted(value: object) -> str:
-    """Return what a server wrote as it may stand in a message and in a report."""
+    """Return the beginning of what a server wrote, as it may stand in a message and in a report."""
     return repr(value)[:QUOTED_CHARS]
 
 
@@ -189,17 +197,17 @@ def _usage(reply: dict[str, Any], name: str) -> int | None:
 def _check_text(text: object, token_ids: Sequence[int], encoder: PromptEncoder) -> None:
     if not isinstance(text, str):
         raise Unsound("its reply has no text")
-    received = _bare(text)
+    received = _comparable(text)
     # The token that ended the completion is left out of the server's text, even where it is no special one.
-    decoded = [_bare(encoder.decode(ids)) for ids in (token_ids, token_ids[:-1])]
+    decoded = [_comparable(encoder.decode(ids)) for ids in (token_ids, token_ids[:-1])]
     if received not in decoded:
         start, other = received[:COMPARED_CHARS], decoded[0][:COMPARED_CHARS]
         if SequenceMatcher(None, start, other, autojunk=False).ratio() < LIKE_ENOUGH:
             raise Unsound(f"its token ids do not decode to its text: {decoded[0][:40]!r}, {text[:40]!r}")
 
 
-def _bare(text: str) -> str:
-    """Return a text without white space and without what stands for bytes that are none."""
+def _comparable(text: str) -> str:
+    """Return a text without white space, and without the characters that stand for invalid bytes."""
     return "".join(text.replace("\ufffd", "").split())
 
 

@@ -43,6 +43,11 @@ CPU_BLOCK_TOKENS = 32
 most prompts unshared: with 8 completions each of 8 GSM8K prompts that makes a fifth of the CPU time."""
 
 
+QUEUED_PER_SEQUENCE = 2
+"""An engine holds this many requests for each sequence that it decodes at once, so that it never waits for new ones."""
+REASON_CHARS = 300
+
+
 class VllmEngine:
     """An in-process vLLM engine on the checkpoint in folder `model`."""
 
@@ -66,6 +71,7 @@ class VllmEngine:
         self._step_s = 0.0
         self._vllm = vllm
         self._version = 0
+        """The version of the weights, for the salt of cached prefixes."""
         self._times_forgotten = 0
         # Older versions cannot detect loops: there they go on until max_tokens.
         detection = getattr(vllm_sampling, "RepetitionDetectionParams", None)
@@ -140,8 +146,7 @@ class VllmEngine:
         gc.freeze()
         earlier_s, began = self._stream_s, time.monotonic()
         while True:
-            # As many again as are decoded wait inside of the engine, so that it never runs dry between two steps.
-            requests = take(2 * self._max_num_seqs - len(running))
+            requests = take(QUEUED_PER_SEQUENCE * self._max_num_seqs - len(running))
             if not running and not requests:
                 if requests is None:
                     return
@@ -252,13 +257,15 @@ class VllmEngine:
 
 
 def _reason(error: Exception) -> str:
-    """Return what an error says in a line. What pydantic says begins with a line about how many mistakes there are, and
-    each one's field."""
+    """Return what an error says, in one line of REASON_CHARS at most.
+
+    An error of pydantic begins with the number of mistakes and the first one's field; what is wrong comes after
+    "Value error, ": `1 validation error ...\n  Value error, No model config found [type=value_error, ...]`.
+    """
     lines = [line.strip() for line in str(error).strip().splitlines() if line.strip()]
-    stated = next(
-        (line for line in lines if line.startswith("Value error, ")), lines[0] if lines else type(error).__name__
-    )
-    return stated.removeprefix("Value error, ").partition(" [type=")[0][:300]
+    first = lines[0] if lines else type(error).__name__
+    stated = next((line for line in lines if line.startswith("Value error, ")), first)
+    return stated.removeprefix("Value error, ").partition(" [type=")[0][:REASON_CHARS]
 
 
 def _completion(request_output: Any) -> Completion:

@@ -19,22 +19,19 @@ from typing import Any
 
 from truegold.pipeline.config.engines import VllmEngineConfig
 from truegold.pipeline.engines.base import POLL_S, Completion, Request, SamplingParams, TakeRequests, collect, hand_out
+from truegold.pipeline.engines.vllm_local import QUEUED_PER_SEQUENCE, VllmEngine
 from truegold.verifiers import SetupError
 
 WORK_S = 0.25
 """How long an engine samples before it hands over what is finished and takes new requests."""
 HANDFUL = 16
 """The requests that an engine gets at a time, before it is the next one's turn."""
-QUEUED_PER_SEQUENCE = 2
-"""An engine holds this many requests for each sequence that it decodes at once, so that it never waits for new ones."""
 
 
 class Replica:
     """One engine, in an actor."""
 
     def __init__(self, model: str, config: VllmEngineConfig) -> None:
-        from truegold.pipeline.engines.vllm_local import VllmEngine
-
         self._engine = VllmEngine(Path(model), config)
         self._todo: list[tuple[int, Request]] = []
         self._outstanding: dict[Request, int] = {}

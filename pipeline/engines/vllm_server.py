@@ -44,6 +44,7 @@ from truegold.pipeline.engines.weight_probes import ProbeAnswer, find_largest_ag
 from truegold.verifiers import SetupError
 
 LOOK_EVERY_S = 10.0
+"""How often a server that is up is looked at."""
 MISSED_LOOKS = 3
 """Looks in a row that a server may miss before it is down: one that is busy may answer late."""
 FIRST_PAUSE_S = 1.0
@@ -51,12 +52,12 @@ LONGEST_PAUSE_S = 30.0
 """The first and the longest pause before a server that is down is looked at again; each is twice the one before."""
 FAILURES_IN_A_ROW = 3
 LATE_IN_A_ROW = 5
-"""So many failed or late requests in a row, and a server is down."""
+"""A server is down after this many failed, or late, requests in a row."""
 LATE_FACTOR = 3.0
 LATE_AT_LEAST_S = 1.0
-"""A request is late when it takes so many times what 95 of 100 take on the fastest server, and so long at least."""
+"""A request is late when it takes this many times what 95 of 100 take on the fastest server, and this long at least."""
 OVERLOADS = 5
-"""A request may fail so many times more often where servers say that they are overloaded."""
+"""Failures by overload may be this many times as many as other failures of a request."""
 ASK_AGAIN_S = 0.25
 """How long a late request waits for room on another server before it asks again."""
 
@@ -74,14 +75,18 @@ class Pool:
         self.servers = [Server(url, config, headers, encoder) for url in config.all_urls]
         self._failed_in_a_row = dict.fromkeys(self.servers, 0)
         self._looks = dict.fromkeys(self.servers, 0)
-        """Looks at servers that are not up, which did not answer."""
+        """How often each server that is not up was looked at without an answer."""
         self._probe_answers: dict[Server, ProbeAnswer] = {}
         self._trusted: ProbeAnswer | None = None
+        """The answer of the weights that most servers have."""
         self._probe: CompletionRequest | None = None
         self._waiting: deque[asyncio.Future[None]] = deque()
+        """What `_wait_for_change` waits for; `_wake` ends all of it."""
         self._none_up_since = time.monotonic()
         self._conflict: SetupError | None = None
+        """Set where no weights have a majority; every request then raises it."""
         self._keepers: list[asyncio.Task[None]] = []
+        """One task for each server, which looks at it again and again."""
         self.max_model_len = 0
         self.model = ""
         """The name of the model on the first server that was up."""
@@ -111,7 +116,7 @@ class Pool:
         self.model = self._up()[0].model
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Return the completion of a request, from whichever server; raises SetupError where none gives it."""
+        """Return the completion of a request, from any server; raises SetupError where none gives it."""
         attempts: _Attempts = {}
         failures: list[tuple[Server, Failure]] = []
         try:
@@ -188,8 +193,8 @@ class Pool:
         return ASK_AGAIN_S if late_s is None else max(ASK_AGAIN_S, sent + late_s - time.monotonic())
 
     async def _pause(self, failures: list[tuple[Server, Failure]]) -> None:
-        """Wait after failures, each time twice as long; the first one is made good elsewhere at once."""
-        repeated = len(failures) - (len(self._up()) > 1)
+        """Wait after failures, each time twice as long. After the first another server is asked at once."""
+        repeated = len(failures) - 1 if len(self._up()) > 1 else len(failures)
         if repeated > 0:
             await asyncio.sleep(min(FIRST_PAUSE_S * 2 ** (repeated - 1), LONGEST_PAUSE_S))
 
@@ -225,8 +230,8 @@ class Pool:
 
     def _note_late(self, losers: Iterable[tuple[Server, float]]) -> None:
         for server, sent in losers:
-            waited = time.monotonic() - sent
-            if waited >= LATE_AT_LEAST_S or waited >= (self._config.late_seconds or 0.0) > 0:
+            waited, late_s = time.monotonic() - sent, self._config.late_seconds
+            if waited >= LATE_AT_LEAST_S or (late_s is not None and waited >= late_s):
                 server.note_late(waited)
             if server.late_in_a_row >= LATE_IN_A_ROW:
                 self._set_down(server, f"it was late with {LATE_IN_A_ROW} requests in a row")
@@ -366,6 +371,7 @@ class Pool:
 
 
 def _load(server: Server) -> float:
+    """Return the share of its requests that a server has."""
     return server.in_flight / server.limit
 
 

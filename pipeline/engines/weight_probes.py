@@ -23,11 +23,11 @@ QUESTION = (
 TOKENS = 4
 """The tokens that a server continues the question with."""
 SAME_TOKENS = 2
-"""Where there are no log-probabilities, so many first tokens show the weights; later ones may differ by rounding."""
+"""Without log-probabilities this many first tokens show the weights; later ones may differ by rounding."""
 SAME_WEIGHTS = 0.25
 """The mean difference of log-probabilities, in nats, above which two servers have different weights."""
 MOST_DIFFERENT = 5.0
-"""A single token may add so much to it: the log-probability of an unlikely one is mostly rounding."""
+"""The most that a single token adds to the sum: the log-probability of an unlikely one is mostly rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ProbeAnswer:
 
 
 def make_probe(encoder: PromptEncoder, max_model_len: int) -> CompletionRequest:
-    """Return what servers are asked, as far as it fits the model."""
+    """Return the request with the question, cut to the length of the model."""
     tokens = min(TOKENS, max_model_len // 2)
     question = tuple(encoder.encode(QUESTION)[: max_model_len - tokens])
     settings = {"temperature": 0, "ignore_eos": True, "prompt_logprobs": 0}

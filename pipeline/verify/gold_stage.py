@@ -26,7 +26,7 @@ import re
 import shutil
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -63,16 +63,19 @@ READ_BY_MEANING = ("math", "numeric")
 COMMITTED_FORMS = ("boxed", "hashes", "phrase", "answer_tag")
 """Forms in which a worked solution says which of its values is the answer."""
 MAX_SOLUTION_CHARS = 20_000
+"""Of a longer solution only the end is judged."""
 END_CHARS = 200
-"""A solution's last steps stand here."""
+"""The characters at the end of a solution that have its last steps."""
 MAX_BOXES = 4
-"""More boxes are intermediate results."""
+"""In a solution with more boxes they are intermediate results."""
 _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example)\b", re.IGNORECASE
 )
+"""A question with several right answers, of which gold is one: "find an example", "give any one of"."""
 _OPTION_LETTER = re.compile(
     r"\W*(?:\\text\w*\s*\{)?(?:(?:(?i:option|choice))\W*[A-H]\b.*|\W*[A-H]\W*|\([A-H]\).*)", re.DOTALL
 )
+"""`B`, `(B)`, `(B) 12 cm`, `option B`, `\\text{B}`."""
 
 COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solution", "source", "source_row"]
 
@@ -152,10 +155,12 @@ class _Pending:
     asks_for_one: bool
     """Whether the prompt asks for one of several right answers."""
     solution_end: str
-    why: str | None
-    """What the words of gold say against it."""
+    word_fault: str | None
+    """Why no right answer can match gold, as far as its words tell: "prose", "placeholder", ..."""
     roles: tuple[_Role, ...]
-    verdicts: list[Verdict]
+    """What each response is, in the order in which they are judged."""
+    verdicts: list[Verdict] = field(default_factory=list)
+    """The verdicts so far, in the same order."""
 
     def verdict_on(self, role: _Role) -> Verdict | None:
         """Return the first verdict on a response of this role, or None where there is no such response."""
@@ -178,8 +183,8 @@ class _Queue:
     def feed(self, rows: Iterator[Row]) -> Iterator[Item]:
         """Yield the items, as far as the verifying processes ask for them."""
         for row in rows:
-            why = _word_fault(row)
-            responses = list(self._responses(row, why))
+            word_fault = _word_fault(row)
+            responses = list(self._responses(row, word_fault))
             if not any(role is _Role.GOLD for role, _ in responses):
                 self.skipped += 1
             reference: RowReference = {"id": row["id"], "source": row["source"], "source_row": row["source_row"]}
@@ -187,7 +192,17 @@ class _Queue:
             roles = (*(role for role, _ in responses), *(_Role.OTHER_GOLD for _ in others))
             end = (row["solution"] or "")[-END_CHARS:]
             asks_for_one = _ASKS_FOR_ONE.search(row["prompt"]) is not None
-            self._pending.append(_Pending(reference, row["gold"], row["verifier"], asks_for_one, end, why, roles, []))
+            self._pending.append(
+                _Pending(
+                    reference,
+                    row["gold"],
+                    row["verifier"],
+                    asks_for_one=asks_for_one,
+                    solution_end=end,
+                    word_fault=word_fault,
+                    roles=roles,
+                )
+            )
             for _, response in responses:
                 yield Item(response, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
             yield from others
@@ -201,7 +216,7 @@ class _Queue:
         """Take the next verdict, which belongs to the first row that lacks one."""
         self._pending[0].verdicts.append(verdict)
 
-    def _responses(self, row: Row, why: str | None) -> Iterator[tuple[_Role, str]]:
+    def _responses(self, row: Row, word_fault: str | None) -> Iterator[tuple[_Role, str]]:
         verifier = self._resolve(row)
         gold, solution = row["gold"], row["solution"]
         if (response := gold_response(verifier, gold, solution)) is None:
@@ -212,7 +227,7 @@ class _Queue:
         if row["verifier"] in READ_BY_MEANING:
             if not gold.isdecimal():
                 yield _Role.ANOTHER, gold_response(verifier, ANOTHER_ANSWER) or ANOTHER_ANSWER
-            for answer in shorter_answers(gold) if why == "prose" else ():
+            for answer in shorter_answers(gold) if word_fault == "prose" else ():
                 yield _Role.SHORTER, gold_response(verifier, answer) or answer
         if solution and row["domain"] != "code":
             yield _Role.SOLUTION, solution[-MAX_SOLUTION_CHARS:]
@@ -246,7 +261,7 @@ class _Queue:
 
 
 def _word_fault(row: Row) -> str | None:
-    """Return what the words of gold say against it; the golds of user's verifiers are none of our business."""
+    """Return why no right answer can match gold by its words; of verifiers that do not read golds nothing is known."""
     if row["verifier"] not in READ_BY_MEANING:
         return None
     return "missing" if row["gold"] is None else unmatchable_because(row["gold"], row["prompt"])
@@ -256,34 +271,34 @@ def _flags(row: _Pending) -> Iterator[tuple[FlagRecord, dict[str, Any]]]:
     """Yield the flags of a row with their evidence."""
     gold = None if row.gold is None else row.gold[:TEXT_CHARS]
     on_gold = row.verdict_on(_Role.GOLD)
-    if (why := _unmatchable_because(row)) is not None:
+    if (why := _why_unmatchable(row)) is not None:
         yield _flag(row, "gold_unmatchable", {"verifier": row.verifier, "gold": gold, "why": why})
     elif on_gold is not None and not on_gold.passed:
-        yield _flag(row, _failure(on_gold), _evidence(row, on_gold))
+        yield _flag(row, _failure_reason(on_gold), _evidence(row, on_gold))
     for on_other in row.verdicts_on(_Role.OTHER_GOLD):
         if not on_other.passed:
-            yield _flag(row, _failure(on_other), _evidence(row, on_other) | {"other_gold": on_other.extracted})
+            yield _flag(row, _failure_reason(on_other), _evidence(row, on_other) | {"other_gold": on_other.extracted})
     on_solution = row.verdict_on(_Role.SOLUTION)
     if on_solution is not None and _contradicts(on_solution, row):
         evidence = {"gold": gold, "extracted": on_solution.extracted, "form": on_solution.evidence["form"]}
         yield _flag(row, "solution_contradicts_gold", evidence, on_solution.extracted)
 
 
-def _failure(verdict: Verdict) -> str:
+def _failure_reason(verdict: Verdict) -> str:
     if verdict.score is None:
         return "gold_unparsed" if verdict.reason is Reason.GOLD_UNPARSED else "gold_unverified"
     return "gold_fails_verifier"
 
 
 def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
-    """Whether the solution ends in another answer than gold, and says that it is the answer."""
+    """Return whether the solution ends in another answer than gold, and says that it is the answer."""
     if on_solution.score != 0 or on_solution.evidence.get("form") not in COMMITTED_FORMS:
         return False
     # Two boxes joined by "or" may be one answer in two spellings, or the answers of which one is asked for.
     boxes = [verdict.passed for verdict in row.verdicts_on(_Role.BOX)]
     if boxes and (all(boxes) or (row.asks_for_one and any(boxes))):
         return False
-    # Whatever a phrase in a solution announces, gold right beside it is what it ends in.
+    # "The answer is 2 times 6, which is 12": where gold stands at the end too, the phrase does not contradict it.
     if on_solution.evidence["form"] == "phrase" and row.gold and row.gold in row.solution_end:
         return False
     # A solution of a multiple-choice question may end in a letter where gold is the option's text.
@@ -291,15 +306,15 @@ def _contradicts(on_solution: Verdict, row: _Pending) -> bool:
     return letter is None or bool(_OPTION_LETTER.fullmatch(row.gold or ""))
 
 
-def _unmatchable_because(row: _Pending) -> str | None:
+def _why_unmatchable(row: _Pending) -> str | None:
     """Return why no right answer can match gold, or None."""
     if any(verdict.passed for verdict in row.verdicts_on(_Role.SHORTER)):
         return None
     on_gold, another = row.verdict_on(_Role.GOLD), row.verdict_on(_Role.ANOTHER)
     is_unread = another is not None and another.reason is Reason.GOLD_UNPARSED
-    if row.why is None and is_unread and on_gold is not None and on_gold.passed:
+    if row.word_fault is None and is_unread and on_gold is not None and on_gold.passed:
         return "unreadable"
-    return row.why
+    return row.word_fault
 
 
 def _flag(

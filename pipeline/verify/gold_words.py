@@ -21,18 +21,20 @@ from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.gold import is_placeholder
 
 MAX_CHARS = 2_000
-"""The part of a gold that is read."""
+"""The characters of a gold that are read."""
 MAX_PHRASE_WORDS = 6
-"""A phrase of more words is not repeated word for word."""
-MAX_STATEMENT_CHARS = 200
-"""A longer gold is a solution rather than an answer."""
-MAX_STATEMENT_FORMULAS = 2
 MAX_PHRASE_HAN = 25
-"""The same in Chinese characters."""
+"""A phrase of more words, or of more Chinese characters, is not repeated word for word by a right answer."""
+MAX_STATEMENT_CHARS = 200
+MAX_STATEMENT_FORMULAS = 2
+"""A gold with more characters or formulas is a solution rather than an answer."""
 
 _FORMULA = re.compile(r"\$\$.*?\$\$|\$[^$]*\$|\\\(.*?\\\)|\\\[.*?\\\]|\\begin\{(\w+)\}.*?\\end\{\1\}", re.DOTALL)
+"""`$x^2$`, `$$x$$`, `\\(x\\)`, `\\[x\\]`, `\\begin{cases}...\\end{cases}`."""
 _MARKUP = re.compile(r"\\(?:text|textbf|mathrm|mathbf|textit|mbox)\s*|\\[A-Za-z]+|[{}$]")
+"""Commands, braces and dollar signs: what is left of `\\text{two apples}` is `two apples`."""
 _WORD = re.compile(r"[A-Za-z][a-z'’]+")
+"""A word of two letters or more; `x` and `AB` are symbols."""
 _HAN = re.compile(r"[一-鿿]")
 _PREDICATE = re.compile(
     r"\b(?:is|are|was|were|be|been|has|have|had|does|do|did|can|cannot|will|would|must|should|may|let|means?|implies|gives?"
@@ -40,29 +42,37 @@ _PREDICATE = re.compile(
     r"|that|which|so|then|if)\b",
     re.IGNORECASE,
 )
+"""Words that a sentence has and a phrase has not: "the largest even number", but "the number *is* even"."""
 _ARGUES = re.compile(r"因为|所以|因此|证明|由于|根据|故选|解[:：]|[。；].*[。；]", re.DOTALL)
+"""The same in Chinese: because, so, proof, since, hence the choice is, solution; or two sentences."""
 _DERIVES = re.compile(
     r"\bwe\b|\bfirst\b|\bsince\b|\bthen\b|\bso\b|\b\w+ing\b[^.]{0,40},|<<|=[^=]*=[^=]*=", re.IGNORECASE
 )
-"""A step of a solution: what stands in it is not yet the answer."""
+"""A step of a solution, whose formulas are no answer yet: "we get", "multiplying by 2, ...", `<<3+4=7>>`, `a=b=c=d`."""
 _NO_VALUE = re.compile(
     r"none|no\s+(?:real\s+)?solutions?|(?:no|zero|infinite(?:ly\s+many)?|countless|all|any)\b.*|undefined|does\s+not\s+exist|dne"
     r"|cannot\s+be\s+.*|not\s+.*|impossible|insufficient.*|无数.*|无穷.*|无解|不能.*|一样.*|同样.*",
     re.IGNORECASE,
 )
-_WHOLE_NUMBER_WORDS = re.compile(
+"""Answers without an amount that are right where there is none: "no solutions", "undefined", "cannot be determined"."""
+_AMOUNT_WORDS = re.compile(
     r"\b(?:zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\w+teen|twenty|thirty|forty|fifty|sixty"
     r"|seventy|eighty|ninety|hundred|thousand|million|dozen|half|third|quarter|once|twice|thrice|single|both)\b"
     r"|[零一二两三四五六七八九十百千万亿半]",
     re.IGNORECASE,
 )
+"""Words that name an amount: "twelve", "half", "twice", "both", `三`."""
 _COUNT_ASKED = re.compile(r"\bhow\s+(?:many|much|old|far|long|tall|fast|heavy)\b|多少|几(?!何)", re.IGNORECASE)
+"""`几` asks for a number, but not in `几何`, geometry."""
 _GARBLED = re.compile(r"-?\$?(?=[\d.,lIOoSBZ|]*\d)(?=[\d.,]*[lIOoSBZ|])[\d.,lIOoSBZ|]{2,12}")
+"""A number with a letter in place of a digit: `l99`, `1S`, `$1O.5`."""
 _SEVERAL_NUMBERS = re.compile(r"-?\d+\s+\d+|-?\d{1,3},\d{1,2}")
+"""`2 8`, and `4,0`, which groups no thousands."""
 _ASKS_SEVERAL = re.compile(
     r"\b(?:and|both|each|they|are\s+(?:the|their)|respectively|list|pair|values|solutions)\b|、|和|各|分别",
     re.IGNORECASE,
 )
+"""Words of a question that asks for more than one amount: "how many does each of them have?"."""
 
 
 def shorter_answers(gold: str) -> list[str]:
@@ -96,7 +106,7 @@ def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911
 
 
 def _is_prose(text: str) -> bool:
-    """Whether a gold is sentences, which a right answer would put in other words."""
+    """Return whether a gold is made of sentences, which a right answer would put in other words."""
     plain = _MARKUP.sub(" ", _FORMULA.sub(" ⟦⟧ ", text))
     han = len(_HAN.findall(plain))
     if han > MAX_PHRASE_HAN or (han > MAX_PHRASE_WORDS and _ARGUES.search(plain)):
@@ -106,20 +116,20 @@ def _is_prose(text: str) -> bool:
 
 
 def _names(problem: str, letters: set[str]) -> bool:
-    """Whether the problem has one of the letters as a symbol, or as the unit of a number."""
+    """Return whether the problem has one of the letters as a symbol, or as the unit of a number."""
     return any(re.search(rf"(?<![A-Za-z]){re.escape(letter)}(?![a-z])", problem) for letter in letters)
 
 
 def _asks_one_count(problem: str) -> bool:
-    """Whether the last sentence of the problem asks for one amount."""
-    asked = re.split(r"(?<=[.?!。？！])\s*", problem.strip())
-    last = next((sentence for sentence in reversed(asked) if _COUNT_ASKED.search(sentence)), "")
-    return bool(last) and not _ASKS_SEVERAL.search(last)
+    """Return whether the last sentence of the problem that asks for an amount asks for a single one."""
+    sentences = re.split(r"(?<=[.?!。？！])\s*", problem.strip())
+    question = next((sentence for sentence in reversed(sentences) if _COUNT_ASKED.search(sentence)), None)
+    return question is not None and not _ASKS_SEVERAL.search(question)
 
 
 def _names_no_value(text: str) -> bool:
-    """Whether a gold is words without any amount in them."""
+    """Return whether a gold is words without any amount in them."""
     plain = _MARKUP.sub(" ", text).strip()
-    has_value = bool(re.search(r"\d|\\(?:pi|frac|sqrt|infty)|∞|π", text) or _WHOLE_NUMBER_WORDS.search(plain))
+    has_value = bool(re.search(r"\d|\\(?:pi|frac|sqrt|infty)|∞|π", text) or _AMOUNT_WORDS.search(plain))
     is_words = bool(re.fullmatch(r"(?:[A-Za-z][a-z'’-]{2,}\s*){1,6}[.]?|[一-鿿]{2,}", plain))
     return is_words and not has_value and not _NO_VALUE.fullmatch(plain)
