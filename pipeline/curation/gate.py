@@ -38,6 +38,7 @@ import yaml
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.config.stages import FlagConfig
 from truegold.pipeline.curation.gate_questions import (
+    MESSAGE_CHARS,
     Check,
     Question,
     Violation,
@@ -58,14 +59,16 @@ from truegold.verifiers import Item, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S
 
 HACKED_ROWS = 300
-"""Gaming responses, some forty a row, are tried on about so many rows of a larger set."""
+"""The rows of a larger set that gaming responses, some forty a row, are tried on, about."""
 MAX_SHARE: Mapping[Check, float] = {Check.FLAGS: 0.05}
 """The share of rows that may violate a check, where it is not none."""
 
 SHOWN = 50
-"""A failing test names so many rows."""
+"""The rows that a failing test of the JUnit file names."""
 SARIF_RESULTS = 5_000
-"""Code hosts refuse files with many more."""
+"""The violations in a SARIF file; code hosts refuse files with many more."""
+FINDINGS_A_ROW = 3
+"""A row that pays forty gaming responses is one finding; its first three violations say enough."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class GateOptions:
 
 @dataclass
 class Gated:
-    """What came of a gate."""
+    """The outcome of a gate."""
 
     data: Path
     rows: int = 0
@@ -99,6 +102,7 @@ class Gated:
     checks: list[Check] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
     bounds: dict[Check, float] = field(default_factory=dict)
+    """The share of rows that may violate each check; 0 where there is none."""
 
     def count(self, check: Check) -> int:
         """Return how many rows violate a check."""
@@ -111,7 +115,7 @@ class Gated:
         return self.count(check) > self.bounds.get(check, 0.0) * max(self.judged(check), 1)
 
     def judged(self, check: Check) -> int:
-        """Return of how many rows the violations of a check are a share: of `unusable`, of all records."""
+        """Return the number of rows that a check looked at; for `unusable`, of records."""
         return self.rows + (self.rejected.total() if check is Check.UNUSABLE else 0)
 
     def tally(self, check: Check) -> str:
@@ -161,15 +165,15 @@ def _read(data: Path, options: GateOptions, folder: Path, gated: Gated, progress
     for rejects in rejects_of(folder) if Check.UNUSABLE in gated.checks else ():
         for line in rejects.read_bytes().splitlines():
             reject = orjson.loads(line)
-            text = f"{reject['reason']}: {reject['detail']}"[:300]
+            text = f"{reject['reason']}: {reject['detail']}"[:MESSAGE_CHARS]
             gated.violations.append(Violation(Check.UNUSABLE, reject["source_row"], data.name, text))
     path = folder / "rows.parquet"
     # The rows of a run have what curation added; the checks need the canonical columns.
-    write_rows(path, map(_plain, read_tables(tables)))
+    write_rows(path, map(_canonical, read_tables(tables)))
     return path
 
 
-def _plain(row: Row) -> Mapping[str, object]:
+def _canonical(row: Row) -> Mapping[str, object]:
     return {name: value for name, value in row.items() if name in Row.__required_keys__}
 
 
@@ -194,8 +198,7 @@ def _ask_verifiers(rows: Path, options: GateOptions, checks: set[Check], gated: 
     with closing(verdicts):  # type: ignore[type-var]
         for verdict, (row, question) in zip(verdicts, to_read, strict=True):
             violation = question.violation(row, verdict)
-            # One row that pays forty gaming responses is one finding; its first three say enough.
-            if violation is not None and seen[violation.check, row["source_row"]] < 3:
+            if violation is not None and seen[violation.check, row["source_row"]] < FINDINGS_A_ROW:
                 seen[violation.check, row["source_row"]] += 1
                 gated.violations.append(violation)
 
@@ -206,7 +209,7 @@ def _flag(rows: Path, folder: Path, gated: Gated, progress: Progress) -> None:
     flag({"rows": rows}, FlagConfig(), out, progress)
     blocking = pl.read_parquet(out / FLAGS_FILE).filter("blocks").sort("source_row")
     for source, line, reason, evidence in blocking.select("source", "source_row", "reason", "evidence").iter_rows():
-        gated.violations.append(Violation(Check.FLAGS, line, source, f"{reason}: {evidence}"[:300]))
+        gated.violations.append(Violation(Check.FLAGS, line, source, f"{reason}: {evidence}"[:MESSAGE_CHARS]))
 
 
 def _find_leaks(rows: Path, options: GateOptions, folder: Path, gated: Gated, progress: Progress) -> None:

@@ -28,6 +28,9 @@ from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 NOTHING = ("", "I do not know.", "\\boxed{}")
 """Answers that say nothing."""
 NO_PROGRAM = ("", "```python\npass\n```")
+"""The same where a program is asked for."""
+MESSAGE_CHARS = 300
+"""The length of a violation's message."""
 HACKING_PROGRAMS = ("exit", "equal", "success")
 """Null programs whose names have one of these words attack the tests rather than solve nothing."""
 
@@ -68,7 +71,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A response whose verdict a check looks at."""
+    """A response that a row's verifier judges for a check."""
 
     check: Check
     name: str
@@ -76,21 +79,21 @@ class Question:
     item: Item
 
     def violation(self, row: Row, verdict: Verdict) -> Violation | None:
-        """Return what the verdict says against the row; None where the check holds."""
+        """Return the violation that a verdict shows, if any: gold must pass, other responses must earn nothing."""
         if self.check is Check.GOLD:
             if verdict.passed:
                 return None
             outcome = "cannot be judged" if verdict.score is None else f"earns {verdict.score:g}"
-            detail = verdict.evidence.get("error") or verdict.reason
-            return Violation(self.check, row["source_row"], row["source"], f"{self.name} {outcome}: {detail}"[:300])
-        if not verdict.score:
+            text = f"{self.name} {outcome}: {verdict.evidence.get('error') or verdict.reason}"
+        elif verdict.score:
+            text = f"{self.name} earns {verdict.score:g} ({verdict.reason})"
+        else:
             return None
-        text = f"{self.name} earns {verdict.score:g} ({verdict.reason})"
-        return Violation(self.check, row["source_row"], row["source"], text[:300])
+        return Violation(self.check, row["source_row"], row["source"], text[:MESSAGE_CHARS])
 
 
 def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
-    """Yield what is asked about a row; `hacks`: whether gaming responses are tried on it too."""
+    """Yield the questions about a row. With `hacks` gaming responses are tried on it too."""
     verifier = resolve(row["verifier"])
     arguments: dict[str, Any] = orjson.loads(row["verifier_args"] or "{}")
     alone = dump_json({name: value for name, value in arguments.items() if name != OTHER_GOLDS})
@@ -147,11 +150,12 @@ def why_nothing_is_tested(row: Row) -> str | None:
     try:
         suite = read_suite(orjson.loads(row["verifier_args"] or "{}"))
     except BadSuite as error:
-        return f"they judge nothing: {error}"[:300]
+        return f"they judge nothing: {error}"[:MESSAGE_CHARS]
     return _why_empty(suite)
 
 
 def _why_empty(suite: Suite) -> str | None:
+    """Return why a suite tests nothing: it has no cases or, in Python, no assertion or no test method."""
     code = getattr(suite.tests, "code", None)
     if code is None or suite.language != "python":
         return "there are no cases" if not getattr(suite.tests, "cases", (None,)) else None

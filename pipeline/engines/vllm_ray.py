@@ -144,13 +144,8 @@ class RayEngine:
         """Return what each engine has done."""
         return {
             "engines": [
-                {
-                    "engine": worker.name,
-                    "completions": worker.completions,
-                    "tokens": worker.tokens,
-                    "lost": worker.lost_because,
-                }
-                for worker in self._workers
+                {"engine": each.name, "completions": each.completions, "tokens": each.tokens, "lost": each.lost_because}
+                for each in self._workers
             ]
         }
 

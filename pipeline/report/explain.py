@@ -33,7 +33,9 @@ TEXT_CHARS = 1_500
 """The characters that the lines show of one text."""
 
 _ID_PREFIX = re.compile(r"[0-9a-f]{6,20}")
+"""`9f0c21`."""
 _SOURCE_AND_ROW = re.compile(r"(.+):(\d{1,18})", re.DOTALL)
+"""`raw.jsonl:17`."""
 
 
 @dataclass(frozen=True)

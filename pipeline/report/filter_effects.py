@@ -22,7 +22,7 @@ from truegold.pipeline.tables.rows import KEY
 from truegold.pipeline.tables.run_files import RunFiles
 
 CHANCE = 4.0
-"""Standard errors that a filter at random stays below: once in fifteen thousand it does not."""
+"""A shift counts from this many standard errors on: a random filter goes beyond them once in fifteen thousand."""
 LEAST_SHIFT = 0.05
 """A smaller shift, in standard deviations, is not listed however certain it is."""
 FEWEST_ROWS = 30
@@ -31,13 +31,14 @@ FEWEST_ROWS = 30
 TEXTS = ("prompt", "solution", "gold")
 """Columns whose lengths are watched."""
 CATEGORIES = ("source", "domain", "verifier", "gold_kind", "script")
+"""Properties whose shares of values are watched."""
 GOLD_KINDS = {
     "integer": r"^\s*[-+]?\d+\s*$",
     "decimal": r"^\s*[-+]?\d*\.\d+\s*$",
     "letter": r"^\s*\(?[A-Ja-j]\)?\s*$",
     "expression": r"\d",
 }
-"""The first pattern that a gold has says what it is; one without any consists of words."""
+"""The kind of a gold is the first whose pattern it has: `-12`, `.5`, `(B)`, `3x+1`; else it is `words`."""
 
 
 @dataclass(frozen=True)
@@ -155,9 +156,9 @@ def _stage_shifts(
 
 def _number_shift(stage: str, name: str, features: pl.LazyFrame) -> Iterator[FilterShift]:
     value = pl.col(name)
-    whole = value.filter("kept")
+    remaining = value.filter("kept")
     moments = features.select(
-        all=value.count(), kept=whole.count(), before=value.mean(), after=whole.mean(), deviation=value.std()
+        all=value.count(), kept=remaining.count(), before=value.mean(), after=remaining.mean(), deviation=value.std()
     ).collect(engine="streaming")
     row = moments.row(0, named=True)
     if row["deviation"] and row["after"] is not None:

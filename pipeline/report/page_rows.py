@@ -42,7 +42,9 @@ MAX_RECORDS = 50_000
 BLOCK_ROWS = 200
 """The cards that are unpacked together."""
 GOLD_CHARS = 400
+"""The characters of a gold and of a suggestion that the page has."""
 NAME_CHARS = 200
+"""The characters of a value of the columns in CODED and LISTED."""
 CODED = ("source", "split", "domain", "verifier", "outcome", "stage", "reason", "tier", "fault_by")
 """Columns of few values, which the page has as numbers into `names`."""
 LISTED = ("flags", "verdicts")
@@ -191,8 +193,9 @@ def _blocking(files: RunFiles) -> pl.LazyFrame:
         pl.col("evidence").str.json_path_match(f"$.measured.{name}").cast(pl.Float64, strict=False)
         for name in ("precision", "rows")
     ]
+    precision, rows = measured
     # The mean of the posterior of a uniform prior: 26 of 26 do not make it certain.
-    known = (measured[0] * measured[1] + 1) / (measured[1] + 2)
+    known = (precision * rows + 1) / (rows + 2)
     flags = flags.with_columns(precision=pl.coalesce(known, pl.col("confidence").clip(0.0, SUREST)))
     # The confidence of `suspect_gold` is the agreement of samples, and no probability.
     holding = pl.col("blocks") & (pl.col("reason") != str(SUSPECT_GOLD))
@@ -319,7 +322,7 @@ def _rounded(value: float | None) -> float | None:
 
 
 def _code(values: Iterable[str | None], codes: Codes) -> list[int | None]:
-    """Return the code of each value; new ones get the next."""
+    """Return the code of each value, adding to `codes` those that are new."""
     return [
         None if value is None else codes.setdefault(cut(visible(value), NAME_CHARS), len(codes)) for value in values
     ]

@@ -20,6 +20,7 @@ from truegold.pipeline.tables.run_files import RunFiles
 from truegold.verifiers.rates import Z_95, wilson_interval
 
 HELDOUT = "Held-out problems"
+"""The name of their group."""
 
 MAX_STEPS = 10
 """The bars of a histogram above that of no passes; with fewer samples a problem there is one for each count of passes.
@@ -119,6 +120,7 @@ def _interval(row: Mapping[str, float]) -> tuple[float | None, float | None]:
     judged = int(row["samples"] - row["unjudged_samples"])
     if not problems:
         return None, None
+    # The design effect: how many times more samples it takes than if each were of a problem of its own.
     if problems < 2 or mean in (0.0, 1.0):
         # There is no spread to learn the design effect from: each problem counts as one sample, to be careful.
         effect = judged / problems

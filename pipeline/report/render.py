@@ -47,7 +47,9 @@ SCRIPTS = tuple(f"{name}.js" for name in _SCRIPT_NAMES.split())
 """The page's own scripts, in the order in which they are run."""
 
 WIDTH, HEIGHT = 320.0, 150.0
+"""The size of a chart."""
 LEFT, RIGHT, TOP, BOTTOM = 44.0, 8.0, 8.0, 20.0
+"""The margins around its plot."""
 
 MAX_POINTS = 400
 """The most points of a line: more than pixels across would only make the page large."""
@@ -65,9 +67,14 @@ Unsure: you cannot tell; the row stays held back, and another reviewer may decid
 
 Solve the problem before you look at the votes. Many systems can be wrong together."""
 
+"""The guidelines of a review where the folder of decisions has none."""
+
 _SOURCE_MAP = re.compile(r"^(//# |/\*# )sourceMappingURL=.*$", re.MULTILINE)
+"""`//# sourceMappingURL=katex.min.js.map`, which would have a browser ask for that file."""
 _MATHS_IN_BODY = re.compile(r'class="(?:row-text|line) maths')
+"""An element of the page whose text has maths in it."""
 _FONT_SOURCES = re.compile(r"src:url\(fonts/([\w-]+)\.woff2\)[^;}]*")
+"""`src:url(fonts/KaTeX_Main-Bold.woff2) format("woff2"),url(...)`, in place of which the font itself is put."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +85,7 @@ class ReviewSettings:
     token: str
     """Every call of the page to its server bears it."""
     guidelines: str | None = None
-    """What a reviewer goes by, as plain text; a few lines of truegold's own where it is None."""
+    """The guidelines of the review, as plain text; GUIDELINES where it is None."""
     blind: bool = False
     """Whether the decisions of other reviewers are hidden."""
     queue: tuple[tuple[str, str, int], ...] | None = None
@@ -114,7 +121,7 @@ def render(sections: Sections, review: ReviewSettings | None = None) -> str:
 
 
 def render_plain(template: str, title: str, **values: Any) -> str:
-    """Return a page without rows to browse, of a template that has all it says: the same style, maths and policy."""
+    """Return a page without rows to browse, with the style, the maths and the policy of the report."""
     values |= {"rows": None, "completions": None, "review": None}
     return _fill_page(
         template, title, settings={}, scripts=("base.js", "maths.js"), styles=("page.css",), libraries=(), **values
@@ -158,7 +165,7 @@ class _Library:
     script: str
     style: str
     notice: str
-    """Its name, version and licence, which goes wherever it goes."""
+    """Its name, version and licence, which every page with it has to carry."""
 
 
 @cache
@@ -306,9 +313,9 @@ def line_chart(curve: Curve) -> LineChart:
     return LineChart(
         curve.title,
         tuple(lines),
-        tuple(Tick(locate((step, bottom))[0], f"{step:,}") for step in steps),
-        tuple(Tick(locate((first, value))[1], f"{value:g}") for value in up),
-        tuple(
+        across=tuple(Tick(locate((step, bottom))[0], f"{step:,}") for step in steps),
+        up=tuple(Tick(locate((first, value))[1], f"{value:g}") for value in up),
+        marks=tuple(
             Tick(locate((alarm.step, bottom))[0], f"step {alarm.step}: {alarm.guard}, {alarm.action}")
             for alarm in curve.alarms
         ),
@@ -332,6 +339,7 @@ def ticks(low: float, high: float) -> list[float]:
         high = low + span
     magnitude = 10.0 ** math.floor(math.log10(span / 4))
     step = next(magnitude * nice for nice in (1, 2, 5, 10) if magnitude * nice >= span / 4)
+    # A bound that is a multiple of the step stays one in spite of rounding.
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     return [round(multiple * step, 12) for multiple in range(first, last + 1)]
 

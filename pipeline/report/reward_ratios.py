@@ -19,9 +19,11 @@ from truegold.pipeline.tables.rows import KEY
 from truegold.pipeline.tables.run_files import RunFiles
 
 BY = ("source", "domain", "verifier")
+"""The columns by whose values problems are grouped."""
 EVERYTHING = "all"
+"""The name of the group of all problems."""
 MIN_ROWS = 50
-"""A group of fewer problems is read with the prior of all: two numbers cannot be learnt from ten."""
+"""A group of fewer problems is read with the prior of all: the two numbers of a prior cannot be learnt from ten."""
 
 GROUPS_SHOWN = 20
 """The most sources, domains and verifiers that the page shows; the table has all of them."""
@@ -106,13 +108,26 @@ def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, prior: Prior | No
     judged = int((cells["rows"] * cells["judged"]).sum())
     unjudged = (samples - judged) / samples if samples else None
     if prior is None or not counts:
-        nothing = (None,) * 5
-        return RewardRatio(by, name, when, rows, judged_rows, unjudged, *nothing, group_size, None, None)
+        unknown = dict.fromkeys(("ones", "zeros", "dead", "saturated", "informative", "prior_a", "prior_b"))
+        return RewardRatio(by, name, when, rows, judged_rows, unjudged, group_size=group_size, **unknown)
     ones, dead, saturated = expected_shares(counts, prior, group_size)
-    informative = max(0.0, 1 - dead - saturated)
-    shares = (ones, 1 - ones, dead, saturated, informative)
-    alike = prior.after(0, 0)
-    return RewardRatio(by, name, when, rows, judged_rows, unjudged, *shares, group_size, alike.a, alike.b)
+    typical = prior.after(0, 0)
+    return RewardRatio(
+        by,
+        name,
+        when,
+        rows,
+        judged_rows,
+        unjudged,
+        ones=ones,
+        zeros=1 - ones,
+        dead=dead,
+        saturated=saturated,
+        informative=max(0.0, 1 - dead - saturated),
+        group_size=group_size,
+        prior_a=typical.a,
+        prior_b=typical.b,
+    )
 
 
 @dataclass(frozen=True)

@@ -44,13 +44,14 @@ ROWS_READ = 300
 """The rows whose answers are read by their verifier: the most suspicious. A verdict may take long where algebra is
 needed."""
 ANSWERS_READ = 3
+"""The answers of such a row that are read."""
 ANSWERS_SHOWN = 8
 """The classes of answers that a card shows; the rest is counted."""
 SYSTEMS_SHOWN = 80
 """The systems that are named behind one answer."""
 
-_TOLD_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id")
-"""Evidence that the card shows as neighbours."""
+_SHOWN_ELSEWHERE = ("rows", "texts", "golds", "kept", "kept_id")
+"""Evidence that the card shows as neighbours, not as facts."""
 
 EVIDENCE_WORDS: Mapping[str, Mapping[str, str]] = orjson.loads(
     (package_files(__package__) / "evidence_words.json").read_bytes()
@@ -74,9 +75,13 @@ class TextCuts:
     """Characters of an answer."""
 
 
-CUTS = ((2_000, TextCuts(4_000, 2_000, 8)), (12_000, TextCuts(2_000, 600, 4)))
-"""Up to so many rows these cuts hold; the last ones of `FEWEST` beyond."""
-FEWEST = TextCuts(800, 300, 2)
+CUTS = (
+    (2_000, TextCuts(prompt=4_000, completion=2_000, samples=8)),
+    (12_000, TextCuts(prompt=2_000, completion=600, samples=4)),
+)
+"""The cuts for a page of up to so many rows."""
+FEWEST = TextCuts(prompt=800, completion=300, samples=2)
+"""The cuts for a page of more."""
 WHOLE = TextCuts(*[sys.maxsize] * 5)
 """The cuts for a row whose whole texts are asked for: none."""
 
@@ -96,7 +101,7 @@ def middle_cut(text: str, limit: int) -> str:
 
 
 def longer_than(limit: int, *texts: str | None) -> dict[str, int]:
-    """Return under `chars` the length of the longest of these texts, where it is cut."""
+    """Return `{"chars": length}` of the longest of these texts where that is longer than `limit`, else `{}`."""
     longest = max((len(text) for text in texts if text is not None), default=0)
     return {"chars": longest} if longest > limit else {}
 
@@ -146,7 +151,7 @@ def _flag(flag: Mapping[str, Any]) -> Fields:
         "detector": visible(flag["detector"]),
         "strength": describe_confidence(flag["reason"], flag["confidence"]),
         "blocks": flag["blocks"],
-        "facts": list_evidence(flag["evidence"], _TOLD_ELSEWHERE),
+        "facts": list_evidence(flag["evidence"], _SHOWN_ELSEWHERE),
         "suggestion": flag["suggestion"] and visible(flag["suggestion"]),
     }
 
@@ -222,7 +227,7 @@ def _ledger(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> tuple[dict[R
                 "stage": stage,
                 "action": record["action"],
                 "reason": visible(record["reason"]),
-                "facts": list_evidence(evidence, _TOLD_ELSEWHERE),
+                "facts": list_evidence(evidence, _SHOWN_ELSEWHERE),
             }
             if record["action"] == Action.EDIT:
                 entry["before"], entry["after"] = (
@@ -327,6 +332,7 @@ def say_value(value: Any) -> str:
 
 
 def _words(value: Any) -> str:
+    """Return any value in words: `yes`, `0.25`, `a, b, 3 more`, `kept 2 of 3; form boxed`."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
@@ -343,7 +349,7 @@ def _words(value: Any) -> str:
 
 
 def _entry(value: Any) -> str:
-    """Return a table's entry; two counts are hits of all, two shares a change."""
+    """Return a value of an object: `[2, 3]` is `2 of 3`, `[0.5, 0.25]` a change, `0.5 → 0.25`."""
     if isinstance(value, list) and len(value) == 2 and all(isinstance(part, int | float) for part in value):
         first, second = value
         if isinstance(first, int) and isinstance(second, int) and first <= second:

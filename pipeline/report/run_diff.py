@@ -39,15 +39,19 @@ OUTCOMES = {"rows": "kept", "selected": "selected", "heldout": "held out"}
 DECISIONS = "decisions"
 """The name of the cause where reviewers' decisions differ."""
 EXAMPLES = 5
+"""The ids that are named for each kind of change."""
 VALUE_CHARS = 120
 """The characters shown of a setting's value."""
 
 _DECIDING_STAGE = "settle"
+"""The stage that applies reviewers' decisions."""
 _DECIDED = ["decided", "decided_b"]
 """The columns that `_with_decisions` adds: what was decided in the first and the second run, null for nothing."""
 _OF_CONFLICTS = ("conflict_settled", "conflict_overruled", "settled_duplicate")
+"""Reasons of rows about which nobody decided, but about another row of the same conflict."""
 _DECISION_REASONS = ("reviewer_keep", "reviewer_fix", "reviewer_drop", "reviewers_disagree", *_OF_CONFLICTS)
 _GOLD_CHARS = 40
+"""The characters shown of a gold that a reviewer gave."""
 
 
 @dataclass(frozen=True)
@@ -185,10 +189,13 @@ def _compare_settings(first: RunFiles, second: RunFiles) -> list[Setting]:
 
 
 def _compare_stage(stage: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> list[Setting]:
-    a, b = _flatten(first.get("config", {})), _flatten(second.get("config", {}))
-    settings = [(f"{stage}.{name}", a.get(name), b.get(name)) for name in sorted(a.keys() | b.keys())]
-    settings += [(f"{stage} {name}", first.get(name), second.get(name)) for name in ("version", "truegold")]
-    differences = [Setting(stage, *setting) for setting in settings if setting[1] != setting[2]]
+    config, other_config = _flatten(first.get("config", {})), _flatten(second.get("config", {}))
+    names = sorted(config.keys() | other_config.keys())
+    settings = [Setting(stage, f"{stage}.{name}", config.get(name), other_config.get(name)) for name in names]
+    settings += [
+        Setting(stage, f"{stage} {name}", first.get(name), second.get(name)) for name in ("version", "truegold")
+    ]
+    differences = [setting for setting in settings if setting.first != setting.second]
     if stage == "ingest" and not differences and first["key"] != second["key"]:
         return [Setting(stage, "the data", "differs", "differs")]
     return differences
@@ -338,15 +345,19 @@ def _transitions(
 def _reasons(
     outcomes: tuple[str, str], decided: Sequence[str | None], settings: Sequence[Setting], stages: Sequence[str]
 ) -> tuple[Setting, ...]:
-    """Return the decisions where these differ, else the differences of the stages where the row left; where those have
-    none, the nearest before them."""
-    left_at = [outcome.partition(":")[0] for outcome in outcomes]
-    left_before = _DECIDING_STAGE in stages and set(left_at) & set(stages[: stages.index(_DECIDING_STAGE)])
+    """Return why rows ended in two ways: the reviewers' decisions where these differ, else differences of settings.
+
+    Differences in the stages where the rows left count first (`clean` of "clean: other_language"), then those of the
+    nearest stage before them that has any.
+    """
+    left_in = [outcome.partition(":")[0] for outcome in outcomes]
+    left_before = _DECIDING_STAGE in stages and set(left_in) & set(stages[: stages.index(_DECIDING_STAGE)])
     if decided[0] != decided[1] and not left_before:
         return (Setting(_DECIDING_STAGE, DECISIONS, decided[0], decided[1]),)
-    deciding = [stage for stage in stages if stage in left_at] or list(stages)
-    for nearest in (deciding, *([stage] for stage in reversed(stages[: stages.index(deciding[0])]))):
-        if differences := tuple(setting for setting in settings if setting.stage in nearest):
+    deciding = [stage for stage in stages if stage in left_in] or list(stages)
+    earlier = [[stage] for stage in reversed(stages[: stages.index(deciding[0])])]
+    for candidates in (deciding, *earlier):
+        if differences := tuple(setting for setting in settings if setting.stage in candidates):
             return differences
     return ()
 

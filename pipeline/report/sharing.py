@@ -38,13 +38,17 @@ from truegold.pipeline.tables.run_files import open_finished
 from truegold.pipeline.text.person_names import NO_PERSONS, find_persons
 
 REDACTED = tomllib.loads((files(__package__) / "redaction.toml").read_text(encoding="utf-8"))
-"""The patterns of parts that are taken out of texts, and their replacements."""
+"""The parts that are taken out of texts: patterns of keys, and others with what stands in their place (`[e-mail]`)."""
 _PATTERNS = [("[key]", re.compile("|".join(REDACTED["keys"]), re.DOTALL))]
 _PATTERNS += [(part["by"], re.compile(part["pattern"])) for part in REDACTED["parts"]]
+"""The replacement and the pattern of each of them."""
 _PRONOUNS = ("I", "He", "She", "It", "They", "We", "You", "His", "Her", "Their", "Mr", "Mrs", "Ms", "Miss", "Dr")
+"""Words with a capital that are nobody's name."""
 _LOWER = re.compile(r"\b[a-z]+\b")
 _INSIDE = re.compile(r"(?<=[a-z,;] )[A-Z][a-z]+(?![\w$])")
+"""A word with a capital inside of a sentence: `Ann` in "then Ann adds", but not `Then`."""
 _CAPITALISED = re.compile(r"(?<![\w\\$])[A-Z][a-z]+(?![\w$])")
+"""Any word with a capital; no command such as `\\Delta`, no formula such as `$Ab$`."""
 
 KEPT_COLUMNS = frozenset(
     "id row_id source stage action reason drop_reason detector split domain verifier finish_reason kind tier relation"
@@ -52,6 +56,7 @@ KEPT_COLUMNS = frozenset(
 )
 """The columns of tables, by name, whose texts say nothing of what stands in the rows."""
 JSON_COLUMNS = frozenset(("evidence", "meta", "verifier_args"))
+"""The columns that hold JSON objects, whose texts are filtered one by one."""
 KEPT_EVIDENCE = frozenset(
     "kept kept_id rows verifier form why reason rung against against_id flags measured column relation kind".split()
 )
@@ -63,8 +68,10 @@ KEPT_CONFIG = frozenset("group_size samples languages tiers name source sources 
 OF_REVIEWERS = frozenset(("reviewers", "agreement", "words"))
 """Facts and evidence that name reviewers."""
 _OWN_KEY = re.compile(r"[a-z][a-z0-9_]*")
+"""A key of truegold's own, such as `kept_id`; other keys may be texts of the data."""
 
 TextFilter = Callable[[str], str]
+"""Returns what stands in a shared report in place of a text."""
 
 
 class Redactor:
@@ -116,7 +123,7 @@ class SharedTexts(StrEnum):
 
 def shared_page(run_dir: Path, texts: SharedTexts) -> str:
     """Return the page of a run as it may be given away. InputError where it is no run."""
-    open_finished(run_dir)  # What is no run is told by its own name.
+    open_finished(run_dir)  # A folder that is no run is refused here: an error below would name the copy.
     with tempfile.TemporaryDirectory(prefix="truegold-share-") as folder:
         copy = Path(folder) / run_dir.resolve().name
         copy.mkdir()
@@ -129,7 +136,7 @@ def shared_page(run_dir: Path, texts: SharedTexts) -> str:
 
 
 def _without_decisions(rows: PageRows) -> PageRows:
-    """Return the rows as ones that cannot be decided about: what their reader sees is not what they are."""
+    """Return the rows without the keys by which decisions are made: a reader of filtered texts must not decide."""
     index = orjson.loads(zlib.decompress(base64.b64decode(rows.index)))
     index["columns"]["seen"] = [None] * len(index["columns"]["seen"])
     return replace(rows, index=pack(index))
@@ -172,7 +179,7 @@ def _copy_stage_files(folder: Path, target: Path, text_filter: TextFilter, redac
     record = orjson.loads((folder / RECORD).read_bytes())
     record["config"] = _filter_config(record.get("config", {}))
     record["report"]["facts"] = _filter_facts(record["report"]["facts"], redact)
-    # Digests are those of the run; what has not been copied is not missed.
+    # Files that are not copied are left out of the record, so that none is missed. Digests stay those of the run.
     copied = {name: entry for name, entry in record.get("outputs", {}).items() if (target / name).is_file()}
     record["outputs"] = {name: {**entry, "bytes": (target / name).stat().st_size} for name, entry in copied.items()}
     (target / RECORD).write_bytes(orjson.dumps(record))
@@ -238,14 +245,16 @@ def _filter_cell(name: str, cell: Any, text_filter: TextFilter) -> Any:
 
 
 def _filter_evidence(key: str, value: Any, text_filter: TextFilter) -> Any:
-    """Return evidence whose texts are put through the filter, save those that name rows and what is truegold's."""
+    """Return evidence under the name `key`, its texts filtered unless they name rows or are words of truegold's own.
+
+    Keys of objects are filtered as well where they are texts of the data: `{"votes": {"Tom's": 3}}`.
+    """
     if isinstance(value, dict):
-        return {
-            name if key not in COUNTED_BY_TEXT and _OWN_KEY.fullmatch(name) else text_filter(name): _filter_evidence(
-                name, inner, text_filter
-            )
-            for name, inner in value.items()
-        }
+        filtered = {}
+        for name, inner in value.items():
+            is_own = key not in COUNTED_BY_TEXT and _OWN_KEY.fullmatch(name)
+            filtered[name if is_own else text_filter(name)] = _filter_evidence(name, inner, text_filter)
+        return filtered
     if key in OF_REVIEWERS:
         return []
     if key in KEPT_EVIDENCE:

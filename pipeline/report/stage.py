@@ -1,4 +1,4 @@
-"""Stage `report`: one page on what became of every row and of the model, and its numbers for machines.
+"""Stage `report`: one page on where every row ended and how the model fared, and its numbers for machines.
 
     inputs {"ingest": runs/demo/ingest/stage.json, ...}  ->  index.html, summary.json, reward_ratio.parquet
 

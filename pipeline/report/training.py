@@ -27,7 +27,7 @@ EDGE = 8
 FEWEST_STEPS = 2 * EDGE
 """A shorter run has no end that its start could be compared with."""
 LEAST_SHIFT = 0.05
-"""A smaller shift, as a share of the start, is left out however steady the metric was."""
+"""A smaller shift, as a share of the start, is left out even of a steady metric."""
 SKIPPED = ("seconds_", "lr", "step")
 """Metrics whose names begin so say nothing of what is trained on."""
 
@@ -40,6 +40,12 @@ METRICS_SHOWN = orjson.loads((package_files(__package__) / "training_metrics.jso
 ENDINGS = ("pause", "stop")
 """The actions of guards that end a run."""
 MOVED_SHOWN = 12
+"""The metrics that are listed as the furthest moved."""
+LEAST_START = 1e-3
+"""Shifts are compared with the start of a metric, and with this much where it starts near 0."""
+ANSWER_CHARS = 200
+"""The characters of a gold and of an answer."""
+
 Point = tuple[int, float]
 """A step and a metric's value in it."""
 
@@ -205,9 +211,9 @@ def find_shifts(lines: Iterable[tuple[int, Mapping[str, float | None]]]) -> list
             continue
         start, end = median(values[:EDGE]), median(values[-EDGE:])
         spread = TO_DEVIATION * median(abs(value - start) for value in values[:EDGE])
-        if abs(end - start) <= LEAST_SHIFT * max(abs(start), 1e-3):
+        if abs(end - start) <= LEAST_SHIFT * max(abs(start), LEAST_START):
             continue
-        moved.append(Shift(name, start, end, (end - start) / max(spread, LEAST_SHIFT * abs(start), 1e-3)))
+        moved.append(Shift(name, start, end, (end - start) / max(spread, LEAST_SHIFT * abs(start), LEAST_START)))
     return sorted(moved, key=lambda shift: -abs(shift.deviations))
 
 
@@ -255,7 +261,7 @@ def _problems(parts: Sequence[Path], ids: Sequence[str]) -> list[Fields]:
                 "id": id_,
                 "prompt": middle_cut(first["prompt"], PROMPT_CHARS),
                 **longer_than(PROMPT_CHARS, first["prompt"]),
-                "gold": None if first["gold"] is None else middle_cut(first["gold"], 200),
+                "gold": None if first["gold"] is None else middle_cut(first["gold"], ANSWER_CHARS),
                 "attempts": [_attempt(row) for row in attempts[:ATTEMPTS_SHOWN]],
                 "right": sum(row["score"] == 1.0 for row in attempts),
                 "n": len(attempts),
@@ -270,7 +276,7 @@ def _attempt(row: Mapping[str, Any]) -> Fields:
         **longer_than(COMPLETION_CHARS, row["completion"]),
         "score": row["score"],
         "reason": row["reason"],
-        "answer": None if row["extracted"] is None else middle_cut(row["extracted"], 200),
+        "answer": None if row["extracted"] is None else middle_cut(row["extracted"], ANSWER_CHARS),
         "advantage": None if row["advantage"] is None else round(row["advantage"], 3),
         "truncated": row["truncated"],
     }

@@ -38,7 +38,15 @@ from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.columns import boxed_spans
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, measured_flag
-from truegold.pipeline.tables.rows import Row, RowReference, TableWriter, count_rows, dump_json, read_rows
+from truegold.pipeline.tables.rows import (
+    Row,
+    RowReference,
+    TableWriter,
+    count_rows,
+    dump_json,
+    read_rows,
+    row_reference,
+)
 from truegold.pipeline.verify.gold_words import shorter_answers, unmatchable_because
 from truegold.verifiers import (
     ConfigError,
@@ -187,20 +195,16 @@ class _Queue:
             responses = list(self._responses(row, word_fault))
             if not any(role is _Role.GOLD for role, _ in responses):
                 self.skipped += 1
-            reference: RowReference = {"id": row["id"], "source": row["source"], "source_row": row["source_row"]}
             others = self._other_golds(row)
-            roles = (*(role for role, _ in responses), *(_Role.OTHER_GOLD for _ in others))
-            end = (row["solution"] or "")[-END_CHARS:]
-            asks_for_one = _ASKS_FOR_ONE.search(row["prompt"]) is not None
             self._pending.append(
                 _Pending(
-                    reference,
+                    row_reference(row),
                     row["gold"],
                     row["verifier"],
-                    asks_for_one=asks_for_one,
-                    solution_end=end,
+                    asks_for_one=_ASKS_FOR_ONE.search(row["prompt"]) is not None,
+                    solution_end=(row["solution"] or "")[-END_CHARS:],
                     word_fault=word_fault,
-                    roles=roles,
+                    roles=(*(role for role, _ in responses), *(_Role.OTHER_GOLD for _ in others)),
                 )
             )
             for _, response in responses:

@@ -16,7 +16,8 @@ from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA
 from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, dump_json, read_rows, row_id, write_rows
 from truegold.pipeline.verify.vet import stage
-from truegold.pipeline.verify.vet.stage import Finished, markdown, programs_of, summary_lines, vet_tests
+from truegold.pipeline.verify.vet.stage import Finished, programs_of, vet_tests
+from truegold.pipeline.verify.vet.suite_report import markdown, summary_lines
 from truegold.verifiers.sandbox import Tier, possible_tiers
 from truegold.verifiers.sandbox.execution import SandboxError
 

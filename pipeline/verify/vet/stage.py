@@ -25,11 +25,6 @@ a kill cut short is left out when the file is read again:
 
     {"key": ["9f0c...", "train.jsonl", 17], "outcome": "repair", "findings": [...], "repaired": "{...}", ...}
 
-The report is made from `suites.parquet` alone: a few lines for the terminal and a page in Markdown.
-
-    164 suites: 163 keep, 1 drop
-    low_kill_rate 15, leaked_cases 22, memorizable 3, paid_null 1
-    humaneval.jsonl:100   kill rate 0.37 (11 of 30)   line 11: if value.count('.') == 1:  ->  ...
 """
 
 from __future__ import annotations
@@ -38,8 +33,8 @@ import dataclasses
 import json
 import shutil
 import sys
-from collections import Counter, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -110,20 +105,6 @@ _ID_NAMES = ("source_id", "task_id", "problem_id", "question_id", "id", "name")
 
 _NOT_IN_TABLE = ("key", "repaired")
 
-MAX_WEAKEST = 10
-"""The report names this many of the weakest suites."""
-MAX_SURVIVORS = 5
-"""The page shows this many uncaught faults of each of them."""
-MAX_LISTED = 500
-"""The page lists the findings of this many suites; the table has those of all."""
-
-_COLUMNS = [
-    *("source", "source_row", "source_id", "outcome", "reasons", "cases", "kept", "mutants"),
-    *("kill_rate", "kill_low", "kill_high", "survivors", "paid", "findings"),
-]
-
-SuiteRow = dict[str, Any]
-"""A row of `suites.parquet`."""
 
 VERIFIER = "code"
 ROWS_FILE = "rows.parquet"
@@ -137,9 +118,10 @@ LEDGER_CHARS = 20_000
 """The ledger keeps this much of the tests before and after a repair."""
 
 AHEAD = 4
-"""This many rows for each thread are read before the first of them is done, which bounds memory."""
+"""The rows that each thread may have waiting, which bounds memory."""
 
 Pending = tuple[Row, "Future[dict[str, Any]] | dict[str, Any] | None"]
+"""A row, and its record: to come, from an earlier run, or none where the row is not looked at."""
 
 
 def make_record(row: Row, vetting: Vetting) -> dict[str, Any]:
@@ -246,119 +228,6 @@ def _read_offsets(path: Path) -> Iterator[tuple[RowKey, int]]:
             offset += len(line)
 
 
-def read_suites(path: Path) -> list[SuiteRow]:
-    """Return the columns of all suites that the report needs."""
-    return list(read_table(path, SuiteRow, _COLUMNS))
-
-
-def summary_lines(suites: Sequence[SuiteRow]) -> list[str]:
-    """Return the lines for the terminal."""
-    outcomes = Counter(suite["outcome"] for suite in suites)
-    reasons = Counter(reason for suite in suites for reason in suite["reasons"])
-    lines = [f"{len(suites):,} suites: " + ", ".join(f"{count:,} {name}" for name, count in outcomes.most_common())]
-    lines += [f"{count:>8,}  {reason}" for reason, count in reasons.most_common()]
-    if weakest := _weakest(suites):
-        lines.append("the weakest:")
-        lines += [f"  {_location(suite):<32} {_strength(suite)}" for suite in weakest]
-    return lines
-
-
-def _weakest(suites: Sequence[SuiteRow]) -> list[SuiteRow]:
-    """Return the suites that pay null programs, then those with the lowest kill rates."""
-    weak = [suite for suite in suites if suite["paid"] or (suite["kill_rate"] is not None and suite["kill_rate"] < 1)]
-    return sorted(weak, key=lambda suite: (not suite["paid"], suite["kill_rate"] or 0.0))[:MAX_WEAKEST]
-
-
-def markdown(title: str, suites: Sequence[SuiteRow]) -> str:
-    """Return the page; `title` names the data."""
-    return "\n".join(_markdown(title, suites)) + "\n"
-
-
-def _markdown(title: str, suites: Sequence[SuiteRow]) -> Iterator[str]:
-    yield f"# Test suites of {_escape(title)}\n"
-    yield from _count_table("outcome", Counter(suite["outcome"] for suite in suites))
-    yield from _count_table("reason", Counter(reason for suite in suites for reason in suite["reasons"]))
-    if rates := [suite["kill_rate"] for suite in suites if suite["kill_rate"] is not None]:
-        mutants = sum(suite["mutants"] for suite in suites if suite["kill_rate"] is not None)
-        mean = 100 * sum(rates) / len(rates)
-        yield f"{mutants:,} faults were planted in {len(rates):,} worked solutions. On average a suite catches"
-        yield f"{mean:.1f} % of them; some faults change nothing that a test could see.\n"
-    yield from _weakest_section(_weakest(suites))
-    yield from _findings_section([suite for suite in suites if suite["reasons"]])
-
-
-def _witnesses(suite: SuiteRow) -> dict[str, dict[str, str]]:
-    """Return for the survivors of a weak suite the input that each should have failed on."""
-    findings = json.loads(suite["findings"])
-    survivors = [each for finding in findings for each in finding["evidence"].get("survivors", ())]
-    return {each["fault"]: each for each in survivors if isinstance(each, dict)}
-
-
-def _count_table(heading: str, counts: Counter[str]) -> Iterator[str]:
-    yield f"| {heading} | suites |\n|---|---|"
-    for name, count in counts.most_common():
-        yield f"| `{name}` | {count:,} |"
-    yield ""
-
-
-def _weakest_section(suites: Sequence[SuiteRow]) -> Iterator[str]:
-    if not suites:
-        return
-    yield "## The weakest\n"
-    for suite in suites:
-        yield f"- {_escape(_location(suite))}: {_escape(_strength(suite))}"
-        witnesses = _witnesses(suite)
-        for survivor in (suite["survivors"] or [])[:MAX_SURVIVORS]:
-            yield f"    - {_as_code(survivor)}"
-            if (witness := witnesses.get(survivor)) is not None:
-                yield f"        - input {_as_code(witness['input'])}: expected {_as_code(witness['expected'])},"
-                yield f"          got {_as_code(witness['got'])}. Add {_as_code(witness['case'])}"
-    yield ""
-
-
-def _findings_section(suites: Sequence[SuiteRow]) -> Iterator[str]:
-    if not suites:
-        return
-    yield "## Findings\n"
-    for suite in suites[:MAX_LISTED]:
-        yield f"- {_escape(_location(suite))}: {suite['outcome']}"
-        for finding in json.loads(suite["findings"]):
-            advice = f" ({_escape(finding['suggestion'])})" if finding["suggestion"] else ""
-            yield f"    - `{finding['reason']}` {_as_code(_shorten(finding['evidence']))}{advice}"
-    if len(suites) > MAX_LISTED:
-        yield f"- and {len(suites) - MAX_LISTED:,} more: `suites.parquet`"
-    yield ""
-
-
-def _location(suite: SuiteRow) -> str:
-    position = f"{suite['source']}:{suite['source_row']}"
-    return position if suite["source_id"] is None else f"{suite['source_id']} ({position})"
-
-
-def _strength(suite: SuiteRow) -> str:
-    if suite["paid"]:
-        return f"pays: {', '.join(suite['paid'][:3])}"
-    rate, low, high = suite["kill_rate"], suite["kill_low"], suite["kill_high"]
-    caught = suite["mutants"] - len(suite["survivors"] or [])
-    return f"kill rate {rate:.2f} ({caught} of {suite['mutants']}; {low:.2f} to {high:.2f})"
-
-
-def _shorten(evidence: Any) -> str:
-    text = json.dumps(evidence, ensure_ascii=False)
-    return text if len(text) <= 300 else f"{text[:300]}…"
-
-
-def _as_code(text: str) -> str:
-    """Return any text as code in Markdown."""
-    line = " ".join(text.split())
-    return f"`` {line.replace('``', '` `')} ``"
-
-
-def _escape(text: str) -> str:
-    """Return the text so that Markdown shows it as it is."""
-    return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|$" else char for char in " ".join(text.split()))
-
-
 @stage_function(version=4, judges="rows")
 def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Vet the tests of every code row: drop, repair or flag them."""
@@ -459,9 +328,9 @@ def _programs(value: Any) -> list[str]:
     return [text for text in programs if isinstance(text, str)] if isinstance(programs, list) else []
 
 
-def _first_distinct(programs: list[str], limit: int) -> tuple[str, ...]:
-    bare = (worked_program(text).strip("\n") for text in programs if text.strip())
-    return tuple(dict.fromkeys(bare))[:limit]
+def _first_distinct(solutions: list[str], limit: int) -> tuple[str, ...]:
+    programs = (worked_program(text).strip("\n") for text in solutions if text.strip())
+    return tuple(dict.fromkeys(programs))[:limit]
 
 
 class _Output:
@@ -480,7 +349,7 @@ class _Output:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Rows by what became of them and why."""
+        """Rows by what was done to them, and why: `drop:needs_checker`."""
         return dict(self._ledger.counts)
 
     @property

@@ -1,0 +1,146 @@
+"""Reports on vetted tests of programs, from `suites.parquet` alone: lines for the terminal and a page in Markdown.
+
+164 suites: 163 keep, 1 drop
+low_kill_rate 15, leaked_cases 22, memorizable 3, paid_null 1
+humaneval.jsonl:100   kill rate 0.37 (11 of 30)   line 11: if value.count('.') == 1:  ->  ...
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from truegold.pipeline.tables.rows import read_table
+
+MAX_WEAKEST = 10
+"""The suites that the report names as the weakest."""
+MAX_SURVIVORS = 5
+"""The uncaught faults that the page shows of each of them."""
+EVIDENCE_CHARS = 300
+"""The characters that the page shows of a finding's evidence."""
+MAX_LISTED = 500
+"""The suites whose findings the page lists; the table has those of all."""
+
+_COLUMNS = [
+    *("source", "source_row", "source_id", "outcome", "reasons", "cases", "kept", "mutants"),
+    *("kill_rate", "kill_low", "kill_high", "survivors", "paid", "findings"),
+]
+
+SuiteRow = dict[str, Any]
+"""A row of `suites.parquet`."""
+
+
+def read_suites(path: Path) -> list[SuiteRow]:
+    """Return all suites, with the columns that the report needs."""
+    return list(read_table(path, SuiteRow, _COLUMNS))
+
+
+def summary_lines(suites: Sequence[SuiteRow]) -> list[str]:
+    """Return the lines for the terminal."""
+    outcomes = Counter(suite["outcome"] for suite in suites)
+    reasons = Counter(reason for suite in suites for reason in suite["reasons"])
+    lines = [f"{len(suites):,} suites: " + ", ".join(f"{count:,} {name}" for name, count in outcomes.most_common())]
+    lines += [f"{count:>8,}  {reason}" for reason, count in reasons.most_common()]
+    if weakest := _weakest(suites):
+        lines.append("the weakest:")
+        lines += [f"  {_location(suite):<32} {_strength(suite)}" for suite in weakest]
+    return lines
+
+
+def _weakest(suites: Sequence[SuiteRow]) -> list[SuiteRow]:
+    """Return the suites that pay null programs, then those with the lowest kill rates."""
+    weak = [suite for suite in suites if suite["paid"] or (suite["kill_rate"] is not None and suite["kill_rate"] < 1)]
+    return sorted(weak, key=lambda suite: (not suite["paid"], suite["kill_rate"] or 0.0))[:MAX_WEAKEST]
+
+
+def markdown(title: str, suites: Sequence[SuiteRow]) -> str:
+    """Return the page; `title` names the data."""
+    return "\n".join(_markdown(title, suites)) + "\n"
+
+
+def _markdown(title: str, suites: Sequence[SuiteRow]) -> Iterator[str]:
+    yield f"# Test suites of {_escape(title)}\n"
+    yield from _count_table("outcome", Counter(suite["outcome"] for suite in suites))
+    yield from _count_table("reason", Counter(reason for suite in suites for reason in suite["reasons"]))
+    if rates := [suite["kill_rate"] for suite in suites if suite["kill_rate"] is not None]:
+        mutants = sum(suite["mutants"] for suite in suites if suite["kill_rate"] is not None)
+        mean = 100 * sum(rates) / len(rates)
+        yield f"{mutants:,} faults were planted in {len(rates):,} worked solutions. On average a suite catches"
+        yield f"{mean:.1f} % of them; some faults change nothing that a test could see.\n"
+    yield from _weakest_section(_weakest(suites))
+    yield from _findings_section([suite for suite in suites if suite["reasons"]])
+
+
+def _witnesses(suite: SuiteRow) -> dict[str, dict[str, str]]:
+    """Return by each fault that no test caught the input on which a test should have caught it."""
+    findings = json.loads(suite["findings"])
+    survivors = [each for finding in findings for each in finding["evidence"].get("survivors", ())]
+    return {each["fault"]: each for each in survivors if isinstance(each, dict)}
+
+
+def _count_table(heading: str, counts: Counter[str]) -> Iterator[str]:
+    yield f"| {heading} | suites |\n|---|---|"
+    for name, count in counts.most_common():
+        yield f"| `{name}` | {count:,} |"
+    yield ""
+
+
+def _weakest_section(suites: Sequence[SuiteRow]) -> Iterator[str]:
+    if not suites:
+        return
+    yield "## The weakest\n"
+    for suite in suites:
+        yield f"- {_escape(_location(suite))}: {_escape(_strength(suite))}"
+        witnesses = _witnesses(suite)
+        for survivor in (suite["survivors"] or [])[:MAX_SURVIVORS]:
+            yield f"    - {_as_code(survivor)}"
+            if (witness := witnesses.get(survivor)) is not None:
+                yield f"        - input {_as_code(witness['input'])}: expected {_as_code(witness['expected'])},"
+                yield f"          got {_as_code(witness['got'])}. Add {_as_code(witness['case'])}"
+    yield ""
+
+
+def _findings_section(suites: Sequence[SuiteRow]) -> Iterator[str]:
+    if not suites:
+        return
+    yield "## Findings\n"
+    for suite in suites[:MAX_LISTED]:
+        yield f"- {_escape(_location(suite))}: {suite['outcome']}"
+        for finding in json.loads(suite["findings"]):
+            advice = f" ({_escape(finding['suggestion'])})" if finding["suggestion"] else ""
+            yield f"    - `{finding['reason']}` {_as_code(_shorten(finding['evidence']))}{advice}"
+    if len(suites) > MAX_LISTED:
+        yield f"- and {len(suites) - MAX_LISTED:,} more: `suites.parquet`"
+    yield ""
+
+
+def _location(suite: SuiteRow) -> str:
+    position = f"{suite['source']}:{suite['source_row']}"
+    return position if suite["source_id"] is None else f"{suite['source_id']} ({position})"
+
+
+def _strength(suite: SuiteRow) -> str:
+    if suite["paid"]:
+        return f"pays: {', '.join(suite['paid'][:3])}"
+    rate, low, high = suite["kill_rate"], suite["kill_low"], suite["kill_high"]
+    caught = suite["mutants"] - len(suite["survivors"] or [])
+    return f"kill rate {rate:.2f} ({caught} of {suite['mutants']}; {low:.2f} to {high:.2f})"
+
+
+def _shorten(evidence: Any) -> str:
+    text = json.dumps(evidence, ensure_ascii=False)
+    return text if len(text) <= EVIDENCE_CHARS else f"{text[:EVIDENCE_CHARS]}…"
+
+
+def _as_code(text: str) -> str:
+    """Return any text as code in Markdown."""
+    line = " ".join(text.split())
+    return f"`` {line.replace('``', '` `')} ``"
+
+
+def _escape(text: str) -> str:
+    """Return the text so that Markdown shows it as it is."""
+    return "".join(f"\\{char}" if char in "\\`*_{}[]<>#|$" else char for char in " ".join(text.split()))
