@@ -44,26 +44,35 @@ _LABEL = re.compile(
     r"(?:the\s{1,3})?(?:correct\s{1,3})?(?:option|choice|answer|答案|[故应]?选[项择]?)\s{0,3}(?:is\s|[是为:])?\s{0,3}",
     re.IGNORECASE,
 )
-_BARE = re.compile(r"\(?\s{0,3}([A-Za-z])\s{0,3}[).:]?")
+"""`the correct answer is C`, `option C`, 故选C: the words before the letter."""
+_LONE_LETTER = re.compile(r"\(?\s{0,3}([A-Za-z])\s{0,3}[).:]?")
+"""C, (c), C., `C:`."""
 _LETTER_AND_TEXT = re.compile(
     r"(?:\(([A-Za-z])\)|([A-Z])(?:[).:]|,(?=\s{1,3}(?:[a-z]{2}|[\d$\\]|[A-Z][a-z])))|([a-z])[).:](?=\s))\s{0,10}(\S.*)",
     re.DOTALL,
 )
+"""C. forty-two, (c) 42, `C, forty-two`."""
 _TEXT_AND_LETTER = re.compile(r"(\S.{0,200}?),?\s{1,3}(?:which\s{1,3}is\s{1,3})?(?:option\s{0,3})?\(([A-Z])\)")
+"""42 (C), `42, which is option (C)`."""
 _LETTER_AND_REASON = re.compile(
     r"\(?([A-Z])\)?\s{0,3},?(?:\s{1,3}(?:because|since|as|not|rather\s{1,3}than|instead\s{1,3}of)\b"
     r"|\s{0,3}(?:因为|而?不[选是]|选?项?(?:是)?正确)).*",
     re.DOTALL,
 )
+"""`C because ...`, `C, not B`, C正确."""
 _JOIN = r"\s{0,3}(?:,|;|/|&|、|\bor\b|\band\b|或|和|\s)\s{0,3}(?:(?:or|and)\s{1,3})?"
 _SEVERAL = re.compile(rf"\(?[A-Z]\)?(?:{_JOIN}\(?[A-Z]\)?|\([A-Z]\)){{1,25}}")
+"""`A, C`, `A or C`, (A)(C)."""
 _COMPACT = re.compile(r"[A-Z]{2,26}")
+"""AC."""
 _EITHER = re.compile(r"\bor\b|/|或")
 _ANOTHER_LABEL = re.compile(r"(?:[,;/或和]|\bor\b|\band\b)\s{0,3}(?:option\s{0,3})?\(?([A-Z])(?:[).:]|$)")
+"""A second choice behind the text of the first: `C. 42 or D.`"""
 _A_LETTER = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])")
 
 _CLAUSE_END = re.compile(r"[;。!]|\.\s|,\s{0,3}(?!\(?[A-Z]\)?(?:\W|$))|\b(?:so|but|therefore|hence)\b|所以|因此")
 _SECOND_THOUGHT = re.compile(r"\b(?:or|maybe|perhaps)\b[^A-Za-z]*\(?([A-J])\b")
+"""`C. 42, or maybe D`."""
 _NEGATION = re.compile(
     r"\b(?:not|never|neither|nor|cannot|wrong|incorrect|false|except)\b|n't\b|eliminat|exclud|rul(?:e|ed|ing) out"
     r"|不|错|排除|非",
@@ -73,8 +82,9 @@ _INSTEAD = re.compile(
     r"\b(?:is|are|was)(?: not|n['’]t) [^,.;]{1,40}?,? but (?:rather )?([^,.;]{1,40}?)\.?$"
     r"|不是[^,。]{1,20},?而是([^,。]{1,20})。?$"
 )
-_WHICH_IS_NOT = re.compile(r"(?:不|错误|有误)[^，。A-Z]{0,20}的(?:一项|选项)?(?:是|为|有):?\s{0,3}\(?([A-Z])\)?\W*$")
-"""A question for the wrong one of the options is answered with a denial."""
+"""`it is not B but C`, 不是B,而是C."""
+_WRONG_ONE_IS = re.compile(r"(?:不|错误|有误)[^，。A-Z]{0,20}的(?:一项|选项)?(?:是|为|有):?\s{0,3}\(?([A-Z])\)?\W*$")
+"""不正确的一项是C: a question for the wrong one of the options is answered with a denial."""
 _ENGLISH_NAME = re.compile(r"\b(?:option|choice)\s{1,3}(?:is\s{1,3})?(\(?[A-Z]\)?)(?![A-Za-z'])", re.IGNORECASE)
 _CHINESE_NAME = re.compile(
     r"(?:选[项择]?|答案)\s{0,3}】?\s{0,3}[是为:]?\s{0,3}(\(?[A-Z]\)?(?:\s{0,3}[、,和或]?\s{0,3}\(?[A-Z]\)?){0,25})(?![A-Za-z])"
@@ -144,15 +154,15 @@ def _judge(gold: _Reading, committed: Committed | None, options: Sequence[str], 
 
 
 def _committed_choice(response: str, multiple: bool) -> Committed | None:
-    """What the response commits to: an announced answer, else a letter of the last line, else any other answer."""
+    """Return what the response commits to: an announced answer, a letter of the last line, or any other."""
     committed = committed_answer(response, several=multiple)
     if committed is not None and committed.form not in _UNANNOUNCED:
         return committed
     line = _plain(last_line(final_part(response))[:MAX_LINE_CHARS])
-    if _BARE.fullmatch(line) or _SEVERAL.fullmatch(line):
+    if _LONE_LETTER.fullmatch(line) or _SEVERAL.fullmatch(line):
         return Committed(line, "last_line")
-    if which := _WHICH_IS_NOT.search(line):
-        return Committed(which[1], "option")
+    if wrong_one := _WRONG_ONE_IS.search(line):
+        return Committed(wrong_one[1], "option")
     # Every letter that the line names counts, so that two of them are seen as two. What it names in order to deny, it
     # does not commit to.
     clauses = [clause for clause in _CLAUSE_END.split(line) if not _NEGATION.search(clause)]
@@ -165,9 +175,9 @@ def _committed_choice(response: str, multiple: bool) -> Committed | None:
 
 
 def _read(text: str, options: Sequence[str], multiple: bool) -> _Reading:
-    """Which letters `text` names, as letters or by the texts of options."""
+    """Return the letters that `text` names, as letters or by the texts of options."""
     plain = _plain(text)
-    bare = _BARE.fullmatch(plain)
+    bare = _LONE_LETTER.fullmatch(plain)
     is_label = bare is not None and ord(bare[1].upper()) - ord("A") < (len(options) or MAX_OPTIONS)
     if not is_label and (same := _options_named_by(text, options)):
         return _Reading(frozenset(same), hedged=len(same) > 1)
@@ -185,7 +195,7 @@ def _read(text: str, options: Sequence[str], multiple: bool) -> _Reading:
 
 def _read_letter_with_text(plain: str, options: Sequence[str]) -> _Reading:
     """One letter, alone or beside a text; a text that is another option's contradicts it."""
-    if match := _BARE.fullmatch(plain) or _LETTER_AND_REASON.fullmatch(plain):
+    if match := _LONE_LETTER.fullmatch(plain) or _LETTER_AND_REASON.fullmatch(plain):
         return _Reading(frozenset(match.group(1).upper()))
     if match := _LETTER_AND_TEXT.fullmatch(plain):
         letter = (match.group(1) or match.group(2) or match.group(3)).upper()
@@ -206,7 +216,7 @@ def _read_letter_with_text(plain: str, options: Sequence[str]) -> _Reading:
 
 
 def _options_named_by(text: str, options: Sequence[str]) -> set[str]:
-    """The letters of the options whose text this is; the same text goes before the same mathematics."""
+    """Return the letters of the options whose text this is; the same text goes before the same mathematics."""
     same_text = [index for index, option in enumerate(options) if _key(option) == _key(text)]
     same = same_text or [index for index, option in enumerate(options) if _is_same(text, option)]
     return {chr(ord("A") + index) for index in same}

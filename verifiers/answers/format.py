@@ -1,6 +1,6 @@
 r"""Checks how a response is laid out (`format`), how long it is (`length`), and which tags a model has (`tag_tokens`).
 
-Is the response laid out as it was asked to be? Its answer does not matter here.
+**`format`**: is the response laid out as it was asked to be? Its answer does not matter here.
 
     <think>2+2 is 4</think> So \boxed{4}.          match
     <think>2+2 is 4</think>                        missing: answer
@@ -21,7 +21,7 @@ The score is 1 where all parts are there and 0 otherwise; with `info["weights"]`
 share of those that are, and parts without a weight do not count. Gold is not read. Attributes in tags, the structure of
 Markdown and whether the thinking is worth anything are not covered.
 
-Soft punishment of overlong responses (DAPO, arXiv 2503.14476, equation 13), shifted into [0, 1].
+**`length`** punishes overlong responses softly, as DAPO does (arXiv 2503.14476, equation 13), shifted into [0, 1]:
 
     length <= max - buffer            score 1        DAPO:  0
     between                           falls to 0     DAPO:  ((max - buffer) - length) / buffer
@@ -32,7 +32,7 @@ punishment back. Gold is not read. `info["length"]` is the length in tokens, whi
 response is measured in the characters or words that it has. With `info["unit"] = "tokens"` a missing length is an
 error rather than a guess. Rewards for brevity among the right answers of a group are not covered.
 
-Which tags are one token for a model, and which thinking tags are.
+**`tag_tokens`** tells which tags are one token for a model, and which thinking tags to use with it:
 
     tag_tokens(tokenizer, ["<think>", "</think>"])
         Qwen3:      TagReport(tokens={"<think>": 1, "</think>": 1}, recommended=("<think>", "</think>"))

@@ -1,11 +1,10 @@
 r"""Compares the answer's text: equal to gold (`exact`), or covered by a pattern (`regex`).
 
-The same text: the response's answer, or the whole response, equals gold.
+**`exact`**: the response's answer, or the whole response, is the same text as gold. Both sides are brought to Unicode
+NFC, runs of blanks count as one, and case does not matter unless `info["case_sensitive"]` is true. Synonyms, articles
+and punctuation are not covered; `5` and `5.0` differ.
 
-Both sides are brought to Unicode NFC, runs of blanks count as one, and case does not matter unless
-`info["case_sensitive"]` is true. Synonyms, articles and punctuation are not covered; `5` and `5.0` differ.
-
-A pattern that the answer has to fit.
+**`regex`**: the answer fits a pattern.
 
     info {"pattern": "\\d{4}-\\d{2}-\\d{2}"}                           the answer is a date, the whole of it
     info {"pattern": "(?i)\\bparis\\b", "full": false}                 the answer mentions Paris

@@ -1,5 +1,7 @@
 r"""Finds the answer that a response commits to: `committed_answer` tries its forms from the strongest to the weakest.
 
+The forms, from the strongest, are boxes, tags and announcements, then a bare answer and what the last line concludes.
+
 Only a part of a response can hold its answer (`final_part`, `split_problems`):
 
     <think> maybe 4 </think> It is 5.                 ->  It is 5.
@@ -111,6 +113,7 @@ _WITH_VALUE = re.compile(
     rf"([^\n【〖［「『《〈】〗］」』》〉]{{1,200}}?){_CLOSE}(?=\s|[。.]|$)",
     re.IGNORECASE,
 )
+"""【答案：36】, a mark that holds the value."""
 _CLOSING = re.compile(rf"[<＜]/[ ]?{_EASTERN}[ ]?[>＞]")
 _SECTION = re.compile(rf"[【〖［\[](?:{ANY_OF['section_words']})[】〗］\]][:：]?")
 _EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
@@ -137,7 +140,9 @@ _MARKUP = re.compile(
     r"\\(?:(?:quad|qquad|text|mathrm|textbf|mbox)(?![A-Za-z])|[\[\](),;:! \n\\])"
     r"|\n[ \t]*(?:[-•]|\d{1,2}[.)])\s|[$&~{}*_`]"
 )
+"""What typesets the text between two boxes and says nothing."""
 _LABEL = re.compile(r"(?<![\w\\])[A-Za-zα-ωΑ-Ω](?:_?\w{1,2})?\s{0,2}=\s{0,2}(?=$|[\\$])")
+r"""The `y =` before a box, of `x = \boxed{1}, y = \boxed{2}`."""
 _CONNECTIVES = {
     **dict.fromkeys([",", ";", "，", "、", "；", "|"], ","),
     **dict.fromkeys(["or", "and/or", "/", "ou", "oder", "или", "或", "或者"], "or"),

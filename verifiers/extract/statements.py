@@ -6,9 +6,8 @@ An announcement says that the answer follows (`announced`):
     La respuesta es 5.   La réponse est 5.   Die Antwort lautet 5.   Ответ: 5   A resposta é 5.   答えは5です。
     정답은 5입니다.   الجواب هو 5   उत्तर 5 है   所以答案是5。   故选：B．   答：小明走了12千米。
 
-`narrow` reads what follows. `if the answer is 5` announces nothing, nor
-do `the answer is not 5`, `la respuesta no es 5` and `I doubt that the answer is 5`. Not covered:
-announcements without a word for answer (`conclusion` reads the last line).
+`if the answer is 5` announces nothing, nor do `the answer is not 5`, `la respuesta no es 5` and `I doubt that the
+answer is 5`. Not covered: announcements without a word for answer (`conclusion` reads the last line).
 
 The answer is cut out of the words after an announcement (`narrow`):
 

@@ -1,8 +1,10 @@
 r"""Compares lists, finite sets, tuples, vectors and matrices: how many parts, in which order, under which labels.
 
-a=1, b=2        b=2, a=1           by their labels
-(3, -4)         y=-4, x=3          a tuple names its elements in the order of the alphabet
-1, 3            min: 1, max: 3     in the order that is written
+    a=1, b=2        b=2, a=1           by their labels
+    (3, -4)         y=-4, x=3          a tuple names its elements in the order of the alphabet
+    1, 3            min: 1, max: 3     in the order that is written
+
+Where neither labels nor brackets give an order, the policy says whether it counts.
 """
 
 from __future__ import annotations

@@ -1,11 +1,13 @@
-"""Labels in front of values, equations, inequalities, chains of equal values.
+"""Compares relations: labelled values, equations, inequalities, chains of equal values.
 
-x = 5 and 5                  the label is understood
-x = 5 and y = 5              different: of coordinates, the label says which line is meant
-f(n) = n^2 and f(x) = x^2    the same function
-2x = 4y and x - 2y = 0       the same equation
-xy = 12 and 12/x             the letter that the answer leaves out is understood
-6*7 = 42                     one answer said twice; 6 = 5 is two, whichever of them is right
+    x = 5 and 5                  the same: the label is understood
+    x = 5 and y = 5              different: of coordinates, the label says which line is meant
+    f(n) = n^2 and f(x) = x^2    the same function
+    2x = 4y and x - 2y = 0       the same equation
+    xy = 12 and 12/x             the same: the letter that the answer leaves out is understood
+    6*7 = 42 and 42              the same: one answer said twice
+
+6 = 5 is two answers, even where one of them is right.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""Sets of real numbers: intervals, inequalities, unions and what is left out of them, in one normal form.
+r"""Compares sets of real numbers: intervals, inequalities, unions and what is left out of them, in one normal form.
 
     x \ge 1,   [1, \infty),   \{x : 1 \le x\}          one piece, closed at 1
     \mathbb{R}\setminus\{0\},   x \ne 0                two pieces

@@ -6,9 +6,8 @@ may separate items.
 
 Budgets are kept here, before anything is built; TooLarge names the one that was met.
 
-The main question is what a run of letters is: `xy` is a product of two variables, `sin` a function, `sinx` a function
-and a variable, `pi` a constant, `hours` a word.
-Text commands hold words only: the `m` of `5\text{ m}` is no variable.
+A run of letters is a product of variables (`xy`), a function (`sin`), a function with its variable (`sinx`), a constant
+(`pi`) or a word (`hours`). Text commands hold words only: the `m` of `5\text{ m}` is no variable.
 
 Number literals are `1,234`, `12 345`, `0.1\overline{6}`, `0.1666...` and `1.5e10`.
 """
@@ -67,8 +66,11 @@ _GROUPED = (
     rf"(?!0,)\d{{1,3}}(?:(?:{_SMALL_SPACE})\d{{3}})+(?!\d)|\d{{1,3}}(?: \d{{3}})+(?![\d.])"
     r"|\d{1,2}(?:,\d{2})+,\d{3}(?!\d)"
 )
+"""1,234 and 1\\,234, 12 345, and the Indian 12,34,567."""
 _MARKED_BLOCK = r"\d*\.\d*\\(?:overline|bar|dot|overset\{\.\})\s?\{?\s?\d+\s?\}?(?:\d*\\dot\s?\{?\s?\d\s?\}?)?"
+r"""0.1\overline{6}, 0.\dot{3}, 0.\dot{1}2\dot{3}."""
 _REPEATED_DIGIT = r"\d{0,40}\.\d{0,30}?(?P<again>\d)(?P=again){2,40}(?:\.\.\.|\\ldots|\\dots|\\cdots)"
+"""0.1666..."""
 REPEATING = rf"(?P<repeating>{_MARKED_BLOCK}|{_REPEATED_DIGIT})"
 NUMERAL = (
     rf"(?P<number>(?:{_GROUPED}|\d+)(?:\.\d+|\.(?![\d.]))?|\.\d+)"
