@@ -31,6 +31,41 @@ from truegold.verifiers import ConfigError
 END_SPAN = 200
 """How far from the end boilerplate is looked for: a user's pattern must not be tried all through a long text."""
 
+_UNKNOWN_TO_RE2 = re.compile(r"[^\S \t\n\f\r]|[^\D0-9]")
+"""Blanks and digits that RE2 does not know as such."""
+_LOOKAROUND = re.compile(r"\(\?<?[=!](?:[^()\[\]\\]|\\.|\[(?:[^\]\\]|\\.)+\]|\([^()]*\))*\)")
+_UNLIKE_RE2 = re.compile(r"(?<!\\)\$(?![^\[]*\])|\\[ABZbwW]|(?<!\[)\^")
+_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
+_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
+_OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
+# Full-width punctuation stays, since it is how Chinese and Japanese are written.
+_FULL_WIDTH = {
+    code: code - 0xFEE0
+    for first, last in ((0xFF10, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A))
+    for code in range(first, last + 1)
+}
+_FULL_WIDTH_SIGN = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
+_EMPTY_LINES = re.compile(r"\n{3,}")
+# Zero-width (non-)joiners carry meaning between letters of Arabic, Indic and kindred scripts, and glue emoji together.
+_JOINS = (
+    "\u0590-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\u1900-\u1cff\ua840-\uabff\ufb1d-\ufdff\ufe70-\ufefc"
+    "\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\ufe0f"
+    "\U00010a00-\U00011fff\U0001e900-\U0001e95f\U0001f000-\U0001faff\U000e0020-\U000e007f"
+)
+_STRAY_JOINER = re.compile(f"(?<![{_JOINS}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINS}])")
+MAX_ROUNDS = 6
+"""Rounds over one text. Ordinary texts need two; this stops a text that was made to uncover something each time."""
+Step = tuple[str, Callable[[str], str]]
+"""A reason and the function that makes the edit."""
+CODE: tuple[Step, ...] = (
+    ("control_characters", lambda text: text.replace("\x00", "")),
+    ("whitespace", lambda text: text.replace("\r\n", "\n")),
+)
+"""The steps for a program or a prompt made of code."""
+EDITS: tuple[EditName, ...] = get_args(EditName)
+"""All reasons for which a row may be edited."""
+
 
 class Boilerplate:
     """Cuts configured phrases off a prompt's ends."""
@@ -71,12 +106,6 @@ def _compile(pattern: str, field: str, frame: str) -> re.Pattern[str]:
         raise ConfigError(f"clean.{field}: the pattern {pattern!r} is invalid: {error}.") from None
 
 
-_UNKNOWN_TO_RE2 = re.compile(r"[^\S \t\n\f\r]|[^\D0-9]")
-"""Blanks and digits that RE2 does not know as such."""
-_LOOKAROUND = re.compile(r"\(\?<?[=!](?:[^()\[\]\\]|\\.|\[(?:[^\]\\]|\\.)+\]|\([^()]*\))*\)")
-_UNLIKE_RE2 = re.compile(r"(?<!\\)\$(?![^\[]*\])|\\[ABZbwW]|(?<!\[)\^")
-
-
 def _glance(starts: Sequence[str], ends: Sequence[str]) -> re2.Pattern[str] | None:
     """Return one pattern of RE2 that fits wherever any of several does, and perhaps elsewhere: it looks at all at once.
 
@@ -92,28 +121,6 @@ def _glance(starts: Sequence[str], ends: Sequence[str]) -> re2.Pattern[str] | No
         return re2.compile("|".join(framed), options)
     except re2.error:
         return None
-
-
-_LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
-_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
-_OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-# Full-width punctuation stays, since it is how Chinese and Japanese are written.
-_FULL_WIDTH = {
-    code: code - 0xFEE0
-    for first, last in ((0xFF10, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A))
-    for code in range(first, last + 1)
-}
-_FULL_WIDTH_SIGN = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
-_EMPTY_LINES = re.compile(r"\n{3,}")
-
-# Zero-width (non-)joiners carry meaning between letters of Arabic, Indic and kindred scripts, and glue emoji together.
-_JOINS = (
-    "\u0590-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af\u1900-\u1cff\ua840-\uabff\ufb1d-\ufdff\ufe70-\ufefc"
-    "\u2190-\u21ff\u2300-\u23ff\u25a0-\u27bf\u2900-\u297f\u2b00-\u2bff\ufe0f"
-    "\U00010a00-\U00011fff\U0001e900-\U0001e95f\U0001f000-\U0001faff\U000e0020-\U000e007f"
-)
-_STRAY_JOINER = re.compile(f"(?<![{_JOINS}])[\u200c\u200d]|[\u200c\u200d](?![{_JOINS}])")
 
 
 def drop_control_characters(text: str) -> str:
@@ -144,12 +151,6 @@ def simplify_whitespace(text: str) -> str:
     return (_EMPTY_LINES.sub("\n\n", text) if "\n\n\n" in text else text).strip(" \t\n")
 
 
-MAX_ROUNDS = 6
-"""Rounds over one text. Ordinary texts need two; this stops a text that was made to uncover something each time."""
-
-Step = tuple[str, Callable[[str], str]]
-"""A reason and the function that makes the edit."""
-
 PROSE: tuple[Step, ...] = (
     ("mojibake", repair_mojibake),
     ("damaged_latex", markup.repair_commands),
@@ -164,15 +165,6 @@ PROSE: tuple[Step, ...] = (
     ("stray_dollar", markup.drop_stray_dollar),
 )
 """The steps of a round, in order. Mojibake and damaged LaTeX come first: their remains are control characters."""
-
-CODE: tuple[Step, ...] = (
-    ("control_characters", lambda text: text.replace("\x00", "")),
-    ("whitespace", lambda text: text.replace("\r\n", "\n")),
-)
-"""The steps for a program or a prompt made of code."""
-
-EDITS: tuple[EditName, ...] = get_args(EditName)
-"""All reasons for which a row may be edited."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,6 +64,23 @@ _NEWLINE = re.compile(
 )
 _END_DOLLAR = re.compile(r"[.?!。？！]\s{0,5}\$\Z")
 
+_AMPERSANDS = r"&(?:(?:amp|AMP|#38|#[xX]26);)*"
+_ENTITY = re.compile(
+    rf"{_AMPERSANDS}(?P<name>[A-Za-z][A-Za-z0-9]{{1,30}}|#\d{{2,7}}|#[xX][0-9A-Fa-f]{{2,6}});", re.ASCII
+)
+_ATTRIBUTES = r"(?:\s+[a-zA-Z][\w:-]{0,30}\s?=\s?(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[\w.#%-]{1,60})){0,12}\s*"
+_LAID_OUT = (
+    r"p|b|i|u|em|strong|span|div|font|center|small|big|br|hr|ul|ol|li|blockquote|section|article|tbody|thead|table"
+    r"|h[1-6]|a"
+)
+_TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_LAID_OUT}|tr|td|th){_ATTRIBUTES}/?>", re.IGNORECASE)
+_SCRIPT = re.compile(r"<(?P<name>sup|sub)>(?P<body>[^<>]{1,60})</(?P=name)>", re.IGNORECASE)
+_CELL_END = re.compile(r"</t[dh]>\s{0,20}(?=</tr>)", re.IGNORECASE)
+_ORDINAL = re.compile(r"(?:st|nd|rd|th)", re.IGNORECASE)
+_CLOSING = re.compile(r"</(?P<name>[a-z])>", re.IGNORECASE)
+_BREAKS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "table", "tbody", "thead", "section", "article"})
+_BREAKS_ALWAYS = frozenset({"br", "hr", "li"})
+
 
 def repair_commands(text: str) -> str:
     """Return the text with commands whose backslash and first letter became one escape, such as `\\t` of `\\times`."""
@@ -126,25 +143,6 @@ def drop_stray_dollar(text: str) -> str:
     if text.count("$") == 1 and len(text) <= 200:
         return text.strip("$").strip() if _ONE_FORMULA.fullmatch(text) else text
     return text[:-1].rstrip() if _END_DOLLAR.search(text[-8:]) else text
-
-
-_AMPERSANDS = r"&(?:(?:amp|AMP|#38|#[xX]26);)*"
-_ENTITY = re.compile(
-    rf"{_AMPERSANDS}(?P<name>[A-Za-z][A-Za-z0-9]{{1,30}}|#\d{{2,7}}|#[xX][0-9A-Fa-f]{{2,6}});", re.ASCII
-)
-_ATTRIBUTES = r"(?:\s+[a-zA-Z][\w:-]{0,30}\s?=\s?(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[\w.#%-]{1,60})){0,12}\s*"
-_LAID_OUT = (
-    r"p|b|i|u|em|strong|span|div|font|center|small|big|br|hr|ul|ol|li|blockquote|section|article|tbody|thead|table"
-    r"|h[1-6]|a"
-)
-_TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_LAID_OUT}|tr|td|th){_ATTRIBUTES}/?>", re.IGNORECASE)
-_SCRIPT = re.compile(r"<(?P<name>sup|sub)>(?P<body>[^<>]{1,60})</(?P=name)>", re.IGNORECASE)
-_CELL_END = re.compile(r"</t[dh]>\s{0,20}(?=</tr>)", re.IGNORECASE)
-_ORDINAL = re.compile(r"(?:st|nd|rd|th)", re.IGNORECASE)
-_CLOSING = re.compile(r"</(?P<name>[a-z])>", re.IGNORECASE)
-
-_BREAKS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "table", "tbody", "thead", "section", "article"})
-_BREAKS_ALWAYS = frozenset({"br", "hr", "li"})
 
 
 def decode_entities(text: str) -> str:

@@ -28,7 +28,6 @@ KEY_COLUMNS = ["prompt", "gold", "solution", "domain", "verifier_args", "split"]
 BATCH_ROWS = 1_000
 """Rows that are hashed at a time."""
 
-
 _Waiting = tuple[str, str | None, str | None, int, bool, int]
 """A row that waits to be hashed: prompt, tests, gold, characters of the solution, whether it is held out, and rank."""
 

@@ -53,9 +53,13 @@ MAX_GOLD_CHARS = 300
 
 _NONCE_CHARS = 12
 
-
 TEXTS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("well_posed.toml").read_text("utf-8"))
 """The prompts, and the questions of each step."""
+
+SHOWN_CHARS = 500
+"""The evidence keeps the end of a reply, where the answer stands."""
+DETECTOR = "well_posed"
+UNKNOWN_CONFIDENCE = 0.5
 
 
 def make_prompts(step: Step, problem: str, gold: str | None) -> tuple[str, str] | None:
@@ -88,10 +92,6 @@ def read_answer(reply: str | None) -> bool | None:
 def decide(sound: bool | None, faulty: bool | None) -> bool | None:
     """Return whether the problem passes a step, from the replies in both senses; None where they do not agree."""
     return None if sound is None or faulty is None or sound == faulty else sound
-
-
-SHOWN_CHARS = 500
-"""The evidence keeps the end of a reply, where the answer stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +154,6 @@ def _ask_step(
     for index, sound, faulty in zip(asked, replies[::2], replies[1::2], strict=True):
         answers[index].passed[step] = decide(read_answer(sound), read_answer(faulty))
         answers[index].replies[step] = (sound and sound[-SHOWN_CHARS:], faulty and faulty[-SHOWN_CHARS:])
-
-
-DETECTOR = "well_posed"
-UNKNOWN_CONFIDENCE = 0.5
 
 
 @stage_function(version=1, isolated=True)

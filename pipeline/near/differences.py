@@ -34,7 +34,6 @@ _COUNTED = (
     ReadKind.NAME,
 )
 
-
 Differences = Mapping[str, int]
 """Counts of a pair by name, those of `compare_texts`.
 

@@ -47,6 +47,20 @@ import numpy as np
 Counts = Mapping[tuple[int, int], int]
 """Problems by their judged samples and passes."""
 
+MEANS = tuple(i / 40 for i in range(1, 40))
+WEIGHTS = tuple(10 ** (i / 8) for i in range(-12, 17))
+"""The grid of a + b, 0.03 to 100: from nearly all problems hopeless or sure to all of one difficulty."""
+REFINEMENTS = 4
+"""The grid is laid anew so often, four times as fine, around its best point."""
+DEGREE = 10
+"""Of the Bernstein basis, whose components have a standard deviation of .14 at most: as fine as some ten samples of a
+problem can tell."""
+FIRST_PROBLEMS = 20.0
+"""So many problems beside the counted ones are taken to be of the first component: a few rows show no shape."""
+MOST_ROUNDS = 400
+SETTLED = 1e-6
+"""Expectation maximisation ends when no weight changes by more."""
+
 
 @dataclass(frozen=True)
 class Beta:
@@ -116,22 +130,8 @@ def log_beta(a: float, b: float) -> float:
     return math.lgamma(a) + math.lgamma(b) - math.lgamma(a + b)
 
 
-MEANS = tuple(i / 40 for i in range(1, 40))
-WEIGHTS = tuple(10 ** (i / 8) for i in range(-12, 17))
-"""The grid of a + b, 0.03 to 100: from nearly all problems hopeless or sure to all of one difficulty."""
-REFINEMENTS = 4
-"""The grid is laid anew so often, four times as fine, around its best point."""
-
 SPIKES = (Beta(0.25, 50.0), Beta(50.0, 0.25))
 """Problems that as good as never or always pass."""
-DEGREE = 10
-"""Of the Bernstein basis, whose components have a standard deviation of .14 at most: as fine as some ten samples of a
-problem can tell."""
-FIRST_PROBLEMS = 20.0
-"""So many problems beside the counted ones are taken to be of the first component: a few rows show no shape."""
-MOST_ROUNDS = 400
-SETTLED = 1e-6
-"""Expectation maximisation ends when no weight changes by more."""
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,8 @@ BEFORE_SETTLE = ("well_posed", "flag")
 WORK = "work"
 """The folder of the run inside what `truegold flag` writes."""
 
+Population = Literal["flagged", "all"]
+
 
 class StaleRowError(InputError):
     """A row has changed since it was shown."""
@@ -198,9 +200,6 @@ def _decisions_folder(run_dir: Path) -> Path:
 
 def _has_id(row_ids: Iterable[str]) -> pl.Expr:
     return pl.col("id").is_in(pl.Series(list(row_ids), dtype=pl.String).implode())
-
-
-Population = Literal["flagged", "all"]
 
 
 @dataclass(frozen=True)

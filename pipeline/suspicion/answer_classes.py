@@ -25,6 +25,24 @@ from truegold.verifiers.running.batch import verify_one
 
 _CLOSED = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
 
+MAX_CHARS = 200
+"""Longer texts are no final answers, and not looked at."""
+_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
+_PLAIN = re.compile(r"[-+−]?\$?(\d[\d,]*)(?:\.0*)?")
+MAX_COMPARISONS = 200
+"""Pairs of forms that the verifier compares for one item: a thousand distinct texts must not cost a million
+comparisons. Each form beyond the limit is a class of its own."""
+MAX_KEY_CHARS = 200
+"""Longer texts are compared by their beginnings and lengths: they are no final answers."""
+_WHOLE = re.compile(r"[-+−]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.0{1,6})?")
+_LETTER = re.compile(r"\(?([A-Za-z])\)?[.:]?")
+LABEL_CLASS = 0
+"""The class of the answers that agree with gold."""
+UNJUDGED_CLASS = -1
+"""The class of the answers that could not be judged."""
+CUT_CLASS = -2
+"""The class of the answers that are a part of gold: extraction may have cut them short."""
+
 
 @dataclass(frozen=True, slots=True)
 class LabelledProblem:
@@ -69,13 +87,6 @@ def has_open_answer(item: LabelledProblem) -> bool:
     return item.verifier != "choice" and item.gold is not None and not _CLOSED.fullmatch(item.gold)
 
 
-MAX_CHARS = 200
-"""Longer texts are no final answers, and not looked at."""
-
-_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
-_PLAIN = re.compile(r"[-+−]?\$?(\d[\d,]*)(?:\.0*)?")
-
-
 def is_cut_short(answer: str, gold: str) -> bool:
     """Whether the answer is a whole number that gold begins or ends with, gold having more than that."""
     plain = _PLAIN.fullmatch(answer.strip().strip("$").strip()) if len(answer) <= MAX_CHARS else None
@@ -92,23 +103,6 @@ def is_cut_short(answer: str, gold: str) -> bool:
         return digits in (numbers[0], numbers[-1])
     whole = numbers[0]
     return any(digits in (whole[:cut], whole[cut:]) for cut in range(len(whole) - 3, 0, -3))
-
-
-MAX_COMPARISONS = 200
-"""Pairs of forms that the verifier compares for one item: a thousand distinct texts must not cost a million
-comparisons. Each form beyond the limit is a class of its own."""
-MAX_KEY_CHARS = 200
-"""Longer texts are compared by their beginnings and lengths: they are no final answers."""
-
-_WHOLE = re.compile(r"[-+−]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.0{1,6})?")
-_LETTER = re.compile(r"\(?([A-Za-z])\)?[.:]?")
-
-LABEL_CLASS = 0
-"""The class of the answers that agree with gold."""
-UNJUDGED_CLASS = -1
-"""The class of the answers that could not be judged."""
-CUT_CLASS = -2
-"""The class of the answers that are a part of gold: extraction may have cut them short."""
 
 
 @dataclass(frozen=True, slots=True)

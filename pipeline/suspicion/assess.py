@@ -49,6 +49,34 @@ from truegold.pipeline.suspicion.votes import Votes
 
 Array = NDArray[np.float64]
 
+DROP_AT = 0.95
+"""Probability of a wrong label from which an item is dropped. Of these, more than 99 of 100 were wrong on GSM8K."""
+MIN_WITNESSES = 3
+"""Fewer systems drop nothing: two may share an error, and one cannot be told from the label."""
+MIN_INDEPENDENT = 2.0
+"""The systems that answered must be worth so many together (`independent_weights`)."""
+REVIEW_AT = 0.15
+"""Suspicion from which an item goes to review: about two of three are at fault where strong systems have answered, one
+of three where none has."""
+REVIEW_CLOSED_AT = 0.3
+"""The same where the answer is one of a few; a fifth are at fault."""
+HALF_WIDTHS = (10, 20, 40)
+"""How many neighbours on either side are looked at."""
+SHRINKAGES = (3.0, 10.0, 30.0, 100.0, 300.0)
+"""How many neighbours' worth the file's mean rate counts."""
+MIN_GAIN = 4.0
+"""Gain in log likelihood below which the neighbours are left out: two parameters are chosen (Akaike), twice over."""
+FLOOR = 1e-6
+"""Suspicions are kept this far from 0 and 1 before their odds are taken."""
+GROUPS = ("weak", "middle", "strong")
+"""Thirds of the systems by ability. With fewer than three systems all of them are in the last."""
+STRONG_RATE = 0.9
+"""Systems that are right this often, by the truth as far as it is known, are counted apart."""
+MIN_LEAD = 0.05
+"""By how much a system must be right more often than another for their answers to be an inversion."""
+MAX_INVERTED = 3
+"""The most inversions that are named."""
+
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
@@ -146,19 +174,6 @@ def _assessments(
         yield Assessment(item.id, probability, SuspicionTier.REVIEW if looks_cut else tier, evidence, suggestion)
 
 
-DROP_AT = 0.95
-"""Probability of a wrong label from which an item is dropped. Of these, more than 99 of 100 were wrong on GSM8K."""
-MIN_WITNESSES = 3
-"""Fewer systems drop nothing: two may share an error, and one cannot be told from the label."""
-MIN_INDEPENDENT = 2.0
-"""The systems that answered must be worth so many together (`independent_weights`)."""
-REVIEW_AT = 0.15
-"""Suspicion from which an item goes to review: about two of three are at fault where strong systems have answered, one
-of three where none has."""
-REVIEW_CLOSED_AT = 0.3
-"""The same where the answer is one of a few; a fifth are at fault."""
-
-
 class SuspicionTier(StrEnum):
     """The advice on an item."""
 
@@ -176,16 +191,6 @@ def choose_tier(suspicion: float, wrong: float, systems: int, independent: float
         return SuspicionTier.DROP
     review_at = REVIEW_AT if open_answer else REVIEW_CLOSED_AT
     return SuspicionTier.REVIEW if suspicion >= review_at else SuspicionTier.KEEP
-
-
-HALF_WIDTHS = (10, 20, 40)
-"""How many neighbours on either side are looked at."""
-SHRINKAGES = (3.0, 10.0, 30.0, 100.0, 300.0)
-"""How many neighbours' worth the file's mean rate counts."""
-MIN_GAIN = 4.0
-"""Gain in log likelihood below which the neighbours are left out: two parameters are chosen (Akaike), twice over."""
-FLOOR = 1e-6
-"""Suspicions are kept this far from 0 and 1 before their odds are taken."""
 
 
 def with_neighbours(suspicion: Array) -> tuple[Array, int]:
@@ -220,16 +225,6 @@ def _sum_of_neighbours(values: Array, half_width: int) -> tuple[Array, Array]:
     high = np.minimum(len(values), index + half_width + 1)
     sums = np.concatenate([[0.0], np.cumsum(values)])
     return sums[high] - sums[low] - values, (high - low - 1).astype(np.float64)
-
-
-GROUPS = ("weak", "middle", "strong")
-"""Thirds of the systems by ability. With fewer than three systems all of them are in the last."""
-STRONG_RATE = 0.9
-"""Systems that are right this often, by the truth as far as it is known, are counted apart."""
-MIN_LEAD = 0.05
-"""By how much a system must be right more often than another for their answers to be an inversion."""
-MAX_INVERTED = 3
-"""The most inversions that are named."""
 
 
 @dataclass(frozen=True, slots=True)

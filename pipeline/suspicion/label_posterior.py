@@ -68,6 +68,12 @@ UNDECIDED = (0.5, 0.25, 0.25)
 FLOOR = 1e-7
 """Probabilities are kept this far from 0 and 1 before their log odds are taken."""
 
+_WEAK, _STRONG = (grid.ravel() for grid in np.meshgrid(WEAK_SHARES, STRONG_SHARES, indexing="ij"))
+LABEL_SHARE: Array = np.concatenate([[1.0], np.tile(_STRONG, CANDIDATES)])
+"""(h,), the label's share of strong systems under each hypothesis; the first is the single reading."""
+GROUP: NDArray[np.intp] = np.concatenate([[SINGLE], np.tile(np.where(_STRONG <= 0.5, WRONG, HARMLESS), CANDIDATES)])
+"""(h,), the group of each hypothesis."""
+
 
 @dataclass(frozen=True, slots=True)
 class Population:
@@ -145,13 +151,6 @@ def pooled_fault(fault: Array, votes: Votes, population: Population, features: A
 def _log_odds(probability: Array) -> Array:
     clipped = np.clip(probability, FLOOR, 1.0 - FLOOR)
     return np.log(clipped / (1.0 - clipped))
-
-
-_WEAK, _STRONG = (grid.ravel() for grid in np.meshgrid(WEAK_SHARES, STRONG_SHARES, indexing="ij"))
-LABEL_SHARE: Array = np.concatenate([[1.0], np.tile(_STRONG, CANDIDATES)])
-"""(h,), the label's share of strong systems under each hypothesis; the first is the single reading."""
-GROUP: NDArray[np.intp] = np.concatenate([[SINGLE], np.tile(np.where(_STRONG <= 0.5, WRONG, HARMLESS), CANDIDATES)])
-"""(h,), the group of each hypothesis."""
 
 
 def _log_mean_exp(log: Array) -> Array:

@@ -57,6 +57,19 @@ COINCIDENCE_ITEMS = 3.0
 RANGE = (0.05, 50.0)
 """The least and the most that the concentration is estimated as."""
 
+SHRINKAGE = 10.0
+"""The errors' worth that the median pair counts."""
+MAX_BASE = 0.4
+"""The most that unrelated systems are taken to share. On MMLU they share a third."""
+MIN_CORRELATION = 0.2
+"""Lower ones are left out: with a hundred pairs to compare, some are high by chance."""
+COPY = 0.995
+"""Systems whose answers against the label are this equal are copies, also where they are right."""
+MIN_COPY_ERRORS = 30
+"""The fewest answers against the label from which copies are known."""
+MAX_CLASSES = 32
+"""Rarer answers are not compared."""
+
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
@@ -188,20 +201,6 @@ def _concentrations(votes: Votes, is_right: Array) -> tuple[float, float]:
         rate = (coincidence @ weight + COINCIDENCE_ITEMS / (1.0 + default)) / (weight.sum() + COINCIDENCE_ITEMS)
         estimates.append(float(np.clip((1.0 - rate) / rate, *RANGE)))
     return estimates[0], estimates[1]
-
-
-SHRINKAGE = 10.0
-"""The errors' worth that the median pair counts."""
-MAX_BASE = 0.4
-"""The most that unrelated systems are taken to share. On MMLU they share a third."""
-MIN_CORRELATION = 0.2
-"""Lower ones are left out: with a hundred pairs to compare, some are high by chance."""
-COPY = 0.995
-"""Systems whose answers against the label are this equal are copies, also where they are right."""
-MIN_COPY_ERRORS = 30
-"""The fewest answers against the label from which copies are known."""
-MAX_CLASSES = 32
-"""Rarer answers are not compared."""
 
 
 def independent_weights(votes: Votes, truth: NDArray[np.integer]) -> Array:

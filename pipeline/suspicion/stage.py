@@ -41,6 +41,17 @@ from truegold.verifiers import InputError
 
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row", "meta"]
 
+ID_COLUMNS = ("id", "item", "item_id", "problem_id")
+SYSTEM_COLUMNS = NAMES["system"]
+ANSWER_COLUMNS = NAMES["extracted"]
+STEP_COLUMN = "step"
+MAX_STEP = 2**31 - 1
+SAMPLE_SUFFIXES = (".parquet", ".jsonl", ".csv")
+RESPONSE_COLUMNS = ("response", "completion", "text")
+MAX_ROW_BYTES = 64 * 2**20
+"""A longer line is not read into memory."""
+NO_SYSTEM = "-"
+
 
 @stage_function(version=4, judges="rows")
 def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, progress: Progress) -> StageReport:
@@ -196,18 +207,6 @@ def _shared_source_ids(path: Path) -> set[str]:
 def _key(row: Mapping[str, Any]) -> str:
     source_id = json.loads(row["meta"]).get("source_id") if row["meta"] else None
     return row["id"] if source_id is None else str(source_id)
-
-
-ID_COLUMNS = ("id", "item", "item_id", "problem_id")
-SYSTEM_COLUMNS = NAMES["system"]
-ANSWER_COLUMNS = NAMES["extracted"]
-STEP_COLUMN = "step"
-MAX_STEP = 2**31 - 1
-SAMPLE_SUFFIXES = (".parquet", ".jsonl", ".csv")
-RESPONSE_COLUMNS = ("response", "completion", "text")
-MAX_ROW_BYTES = 64 * 2**20
-"""A longer line is not read into memory."""
-NO_SYSTEM = "-"
 
 
 @dataclass(frozen=True, slots=True)

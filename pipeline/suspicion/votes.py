@@ -42,6 +42,21 @@ MAX_CHECKPOINTS = 4
 NO_STEP = -1
 """The step of a sample that names none."""
 
+SAME_SYSTEM = 0.5
+"""Correlation of one model's repeated samples for an item, at any step of its training. k of them weigh
+k / (1 + (k - 1) * 0.5), which is at most two independent systems (the design effect of cluster sampling, Kish 1965,
+section 5.4)."""
+MAX_ANSWER_CHARS = 2_000
+"""Longer answers are cut: they are no final answers, and would be held in memory."""
+BATCH = 2_000
+"""Responses handed to the verifiers in one batch."""
+MAX_SPELLINGS = 5
+"""The spellings that are kept of one class of answers."""
+ANSWER_KINDS = {LABEL_CLASS: "label", UNJUDGED_CLASS: "unjudged", CUT_CLASS: "cut_short"}
+"""The names of the classes that are no alternative."""
+_TO_JUDGE, _UNJUDGED, _WRONG, _RIGHT = 0, 1, 2, 3
+_AGREES = {_RIGHT: True, _WRONG: False}
+
 
 def split_by_step(
     models: Sequence[str], model: NDArray[np.int32], step: NDArray[np.int32]
@@ -68,24 +83,6 @@ def split_by_step(
             names.append(name if len(np.unique(part)) == 1 else f"{name}@{span}")
             family.append(index)
     return names, np.array(family, dtype=np.int32), system
-
-
-SAME_SYSTEM = 0.5
-"""Correlation of one model's repeated samples for an item, at any step of its training. k of them weigh
-k / (1 + (k - 1) * 0.5), which is at most two independent systems (the design effect of cluster sampling, Kish 1965,
-section 5.4)."""
-MAX_ANSWER_CHARS = 2_000
-"""Longer answers are cut: they are no final answers, and would be held in memory."""
-BATCH = 2_000
-"""Responses handed to the verifiers in one batch."""
-
-MAX_SPELLINGS = 5
-"""The spellings that are kept of one class of answers."""
-ANSWER_KINDS = {LABEL_CLASS: "label", UNJUDGED_CLASS: "unjudged", CUT_CLASS: "cut_short"}
-"""The names of the classes that are no alternative."""
-
-_TO_JUDGE, _UNJUDGED, _WRONG, _RIGHT = 0, 1, 2, 3
-_AGREES = {_RIGHT: True, _WRONG: False}
 
 
 @dataclass(frozen=True, slots=True)

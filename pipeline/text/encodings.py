@@ -25,7 +25,6 @@ _LATIN_REMAINS = re.compile(
 )
 """What is left where UTF-8 was read as Latin-1 and control characters were dropped."""
 
-
 _SUSPECT = re.compile("[\x80-\x84\x86-\x9f]|[ÂÃâÐÑÎÏÅÄÕãäåæçèéвРСГОΓ├‚√¬Œ‰][^\x00-\x7f\\w]|Γ[ÇÉé]|‚Ä|Ã\\w|â€|вЂ|О[±-¿]")
 """Pairs of characters that mojibake begins with; without one the package need not be loaded."""
 

@@ -56,6 +56,29 @@ DELIMITED = re.compile(
 )
 """A formula with its delimiters; the bounds keep a text of dollar signs from taking quadratic time."""
 
+UNKNOWN = "und"
+"""ISO 639's code for a language that cannot be told."""
+MIN_LETTERS = 20
+"""Letters that a guess by words needs. With fewer, names and units decide: of 34,000 English and Chinese prompts every
+second guess was wrong below this limit, and one of two thousand above it."""
+MIN_CONFIDENCE = 0.5
+SURE_CONFIDENCE = 0.999
+_PROSE_BETWEEN = re.compile(r"^\$[^$\\]*[a-z]{2,}\s+[a-z]{2,}[^$\\]*\$$")
+"""A formula between single dollar signs does not have two words in a row outside of commands."""
+MAX_CHARS = 300
+"""Characters of a prompt that are looked at: more would be slower and no surer."""
+_NOT_PROSE = re.compile(
+    r"\[asy\].*?(?:\[/asy\]|\Z)|```.*?(?:```|\Z)|\\[A-Za-z]+|https?://\S+|[A-Za-z_]*\d[A-Za-z0-9_.]*|\b[A-Za-z]\b",
+    re.DOTALL,
+)
+_HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
+_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
+_HANGUL = re.compile("[\uac00-\ud7af]")
+_LETTER = re.compile(r"[^\W\d_]")
+HAN_WORTH = 3
+"""Letters of an alphabet that one Chinese character counts for."""
+_VARIETIES = {"yue": "zh", "wuu": "zh", "lzh": "zh", "gan": "zh"}
+
 
 @lru_cache(maxsize=4)
 def without_formulas(text: str) -> str:
@@ -80,32 +103,6 @@ def ending(text: str, limit: int = 120) -> str:
     """Return the end of a text, short enough for a reviewer's line."""
     text = " ".join(text.split())
     return text if len(text) <= limit else "…" + text[-limit:]
-
-
-UNKNOWN = "und"
-"""ISO 639's code for a language that cannot be told."""
-
-MIN_LETTERS = 20
-"""Letters that a guess by words needs. With fewer, names and units decide: of 34,000 English and Chinese prompts every
-second guess was wrong below this limit, and one of two thousand above it."""
-MIN_CONFIDENCE = 0.5
-SURE_CONFIDENCE = 0.999
-_PROSE_BETWEEN = re.compile(r"^\$[^$\\]*[a-z]{2,}\s+[a-z]{2,}[^$\\]*\$$")
-"""A formula between single dollar signs does not have two words in a row outside of commands."""
-MAX_CHARS = 300
-"""Characters of a prompt that are looked at: more would be slower and no surer."""
-
-_NOT_PROSE = re.compile(
-    r"\[asy\].*?(?:\[/asy\]|\Z)|```.*?(?:```|\Z)|\\[A-Za-z]+|https?://\S+|[A-Za-z_]*\d[A-Za-z0-9_.]*|\b[A-Za-z]\b",
-    re.DOTALL,
-)
-_HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
-_KANA = re.compile("[\u3041-\u3096\u30a1-\u30fa]")
-_HANGUL = re.compile("[\uac00-\ud7af]")
-_LETTER = re.compile(r"[^\W\d_]")
-HAN_WORTH = 3
-"""Letters of an alphabet that one Chinese character counts for."""
-_VARIETIES = {"yue": "zh", "wuu": "zh", "lzh": "zh", "gan": "zh"}
 
 
 def language_of(prompt: str) -> str:

@@ -41,7 +41,6 @@ _FINAL_ANSWER = re.compile(r"####[^\n]*|\\boxed\s*\{[^{}]*\}")
 _DRAWING = re.compile(r"\[asy\][\s\S]*?\[/asy\]")
 _SENTENCE_GAP = re.compile(r"(?<=[.?!。？！])\s+|\n+")
 
-
 _STATED = re.compile(
     rf"\b(?:(?:the\s+)?{any_of('answer_names')}\b(?:\s+\w+){{0,3}}?\s*{any_of('is_words')}|{any_of('conclusions')})"
     r"\s*:?\s*(?:about\s+|exactly\s+|simply\s+)?(?P<value>[^\s()\[\]](?:[^()\[\]\n]{0,80}[^\s()\[\]])?)",

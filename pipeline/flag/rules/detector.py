@@ -28,6 +28,9 @@ from typing import Any, Protocol
 
 from truegold.pipeline.tables.rows import Row
 
+PATTERNS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text("utf-8"))
+"""The lists of words and patterns of the built-in rules, by name."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -85,10 +88,6 @@ def detector(name: str, *, version: str) -> Callable[[Callable[[Row], list[Findi
         return FunctionDetector(name, version, function)
 
     return wrap
-
-
-PATTERNS: Mapping[str, Any] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text("utf-8"))
-"""The lists of words and patterns of the built-in rules, by name."""
 
 
 def any_of(name: str) -> str:

@@ -26,13 +26,17 @@ from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.options import find_options
 from truegold.pipeline.text.prose import CHINESE, FORMULA, asks, ending, sentences, without_formulas
 
+# truncated_text
 _MARKS_THAT_GO_ON = frozenset(",，、-‐–—・、،")
 """Marks of punctuation after which a sentence goes on; all others, of any script, may end one."""
 _ENDS_FORMULA = re.compile(r"[$>|=_%^]$|" + FORMULA + "$")
+"""The end of a formula, or a blank to fill: "3x + 2 =", "____"."""
 _DANGLING_WORD = re.compile(rf"(?:^|\s){any_of('dangling_words')}$", re.IGNORECASE)
+"""A word that must go on: "and the", "while"."""
 _DANGLING_MARK = re.compile(r"[,，、]$|(?<=[A-Za-z])-$")
 _DANGLING_CHINESE = re.compile(r"[一-鿿](?:和|与|或|把|被|如果|因为|并且|以及)$")
 _TRAILING_DOTS = re.compile(r"\b[a-z]{1,20}\s?(?:\.{3,}|…+)$|[一-鿿]\s?(?:\.{6,}|…{2,})$")
+"""Dots behind a word: "and then...". Two runs of three in Chinese, where one is a mark of punctuation."""
 _LEFT_OPEN = re.compile(rf"\b{any_of('open_ends')}$|\b{any_of('open_statements')}\b", re.IGNORECASE)
 MIN_STORY_WORDS = 10
 """A single sentence of fewer words without a question is taken for an expression or a title, not for a cut story."""
@@ -53,6 +57,65 @@ _HALF_CONDITION = re.compile(
     re.ASCII,
 )
 """Such a last sentence breaks off: "If there are 6 servings of", "What"."""
+
+# missing_figure
+MAX_SHAPE_CHARS = 5_000
+"""The part of a prompt that is searched for shapes."""
+_POINTER = re.compile(any_of("picture_pointers"), re.IGNORECASE)
+"""Words that point at a picture: "in the figure below"."""
+_SHAPE_AS_SHOWN = re.compile(
+    rf"\b{any_of('shapes')}\b.*\bas\s+(?:shown|pictured|illustrated)\s*[,.]|\b{any_of('shapes_below')}\s+(?:shown\s+)?below\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A shape that is in a picture: "The triangle has sides as shown.", "the rectangle below"."""
+_POINTER_CHINESE = re.compile(
+    r"如[下上左右]?图|[下上左右]图(?!书|画|形)|图中|图示|如下?表|(?<!一)下表|见图|看图|(?:图|表)所示"
+)
+"""如图, 下图, 图中; not 下图书 or 一下表."""
+_EMBEDDED = re.compile(r"!\[[^\]]{0,300}\]\(|<img\b|\\includegraphics")
+"""A picture by its address: "![](fig1.png)"."""
+_HAS_DRAWING = re.compile(
+    r"\[asy\]|\\begin\{(?:tikzpicture|tabular|array|asy|picture|align|pmatrix|bmatrix)|\n\s*\|.*\|.*\n|\t"
+)
+"""A drawing or a table that the text has itself."""
+
+# gap_in_text
+MIN_NUMBERS = 2
+"""Dots in a text with fewer numbers are more often a quotation than a cut."""
+SHOWN_CHARS = 25
+"""Characters shown on each side of a gap."""
+_DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|$)|\\begin\{.*?\\end\{[a-z*]+\}", re.DOTALL)
+_PLACEHOLDER = re.compile(
+    r"(?<![\\A-Za-z])(?:\[{1,2}|<{1,2}|\{{1,2})\s*"
+    rf"{any_of('placeholders')}[_ ]?\d{{0,2}}\s*(?:\]{{1,2}}|>{{1,2}}|\}}{{1,2}})",
+    re.IGNORECASE,
+)
+"""A placeholder of a template: "[NUM]", "{{name1}}"."""
+_LEFT_OUT = re.compile(rf"[\[(<{{]\s*{any_of('omissions')}\s*[\])>}}]", re.IGNORECASE)
+"""A mark that words were left out: "[...]", "(truncated)"."""
+_DOTS = re.compile(r"\b[a-z]{2,}\s*(?:\.{3,}|…+)\s*[a-z]{2,}\b|[a-z]{2,}\s(?:\.{3,}|…+)\s[A-Za-z\d]")
+"""Dots between words: "He buys ... gives away"."""
+_SENTENCE_END = re.compile(r"(?<=[.?!])['\")]*\s+|(?<!:)\n\s*\n")
+_ABOUT_FORM = re.compile(rf"\b{any_of('answer_forms')}", re.IGNORECASE)
+"""A sentence on the form of the answer: "End your reply with"."""
+_DIGITS = re.compile(r"\d+")
+_BLANK = re.compile(r"\b(?:fill|blanks?|complete|choose)\b|_{2,}", re.IGNORECASE)
+"""Where something is to be filled in, dots are the question."""
+
+# no_question
+MIN_TOLD_WORDS = 8
+"""A shorter text is a title or an expression, and tells no story."""
+_ASKS = re.compile(
+    rf"[?？]|(?:\\?_){{2,}}|\S[ \t]{{3,}}\S|\s\.\Z|\b{any_of('asking_words')}\b|多少|几|求|吗|何|什么", re.IGNORECASE
+)
+"""A sign of a question: its mark or word, a blank to fill, or a gap where a formula stood."""
+_INSTRUCTS = re.compile(
+    r"(?:\(?[\divxIVX]{1,3}[.)]\s*)?(?:(?:please|then|now|also|so|and|hence|next)\s+,?\s*)*"
+    rf"{any_of('orders')}\b|.*(?:[,;:]|\band)\s+(?:then\s+)?{any_of('later_orders')}\b",
+    re.IGNORECASE | re.DOTALL,
+)
+"""An order: "1. Then find the sum.", "Add them, then double it"."""
+_TELLS = re.compile(rf"{any_of('story_openings')}\b.*\b{any_of('story_verbs')}\b", re.IGNORECASE | re.DOTALL)
 
 
 def _has_open_formula(text: str) -> bool:
@@ -114,22 +177,6 @@ def truncated_text(row: Row) -> list[Finding]:
     return [] if sign is None else [Finding("truncated_text", evidence={"sign": sign, "end": ending(text, 60)})]
 
 
-MAX_SHAPE_CHARS = 5_000
-"""The part of a prompt that is searched for shapes."""
-_POINTER = re.compile(any_of("picture_pointers"), re.IGNORECASE)
-_SHAPE_AS_SHOWN = re.compile(
-    rf"\b{any_of('shapes')}\b.*\bas\s+(?:shown|pictured|illustrated)\s*[,.]|\b{any_of('shapes_below')}\s+(?:shown\s+)?below\b",
-    re.IGNORECASE | re.DOTALL,
-)
-_POINTER_CHINESE = re.compile(
-    r"如[下上左右]?图|[下上左右]图(?!书|画|形)|图中|图示|如下?表|(?<!一)下表|见图|看图|(?:图|表)所示"
-)
-_EMBEDDED = re.compile(r"!\[[^\]]{0,300}\]\(|<img\b|\\includegraphics")
-_HAS_DRAWING = re.compile(
-    r"\[asy\]|\\begin\{(?:tikzpicture|tabular|array|asy|picture|align|pmatrix|bmatrix)|\n\s*\|.*\|.*\n|\t"
-)
-
-
 def _has_typed_table(text: str) -> bool:
     """Whether lines with numbers follow, which are the table itself."""
     return sum(any(char.isdigit() for char in line) for line in text.split("\n")[1:]) >= 2
@@ -146,26 +193,6 @@ def missing_figure(row: Row) -> list[Finding]:
     if pointer is None or _HAS_DRAWING.search(text) or _has_typed_table(text[pointer.end() :]):
         return []
     return [Finding("missing_figure", evidence={"mentions": ending(pointer[0], 60)})]
-
-
-MIN_NUMBERS = 2
-"""Dots in a text with fewer numbers are more often a quotation than a cut."""
-SHOWN_CHARS = 25
-"""Characters shown on each side of a gap."""
-
-_DRAWING = re.compile(r"\[asy\].*?(?:\[/asy\]|$)|\\begin\{.*?\\end\{[a-z*]+\}", re.DOTALL)
-_PLACEHOLDER = re.compile(
-    r"(?<![\\A-Za-z])(?:\[{1,2}|<{1,2}|\{{1,2})\s*"
-    rf"{any_of('placeholders')}[_ ]?\d{{0,2}}\s*(?:\]{{1,2}}|>{{1,2}}|\}}{{1,2}})",
-    re.IGNORECASE,
-)
-_LEFT_OUT = re.compile(rf"[\[(<{{]\s*{any_of('omissions')}\s*[\])>}}]", re.IGNORECASE)
-_DOTS = re.compile(r"\b[a-z]{2,}\s*(?:\.{3,}|…+)\s*[a-z]{2,}\b|[a-z]{2,}\s(?:\.{3,}|…+)\s[A-Za-z\d]")
-_SENTENCE_END = re.compile(r"(?<=[.?!])['\")]*\s+|(?<!:)\n\s*\n")
-_ABOUT_FORM = re.compile(rf"\b{any_of('answer_forms')}", re.IGNORECASE)
-_DIGITS = re.compile(r"\d+")
-_BLANK = re.compile(r"\b(?:fill|blanks?|complete|choose)\b|_{2,}", re.IGNORECASE)
-"""Where something is to be filled in, dots are the question."""
 
 
 @detector("gap_in_text", version="2")
@@ -193,19 +220,6 @@ def _is_about_form(prose: str, match: re.Match[str]) -> bool:
     start = max((end.end() for end in _SENTENCE_END.finditer(prose, 0, match.start())), default=0)
     end = _SENTENCE_END.search(prose, match.end())
     return _ABOUT_FORM.search(prose, start, end.start() if end else len(prose)) is not None
-
-
-MIN_TOLD_WORDS = 8
-"""A shorter text is a title or an expression, and tells no story."""
-_ASKS = re.compile(
-    rf"[?？]|(?:\\?_){{2,}}|\S[ \t]{{3,}}\S|\s\.\Z|\b{any_of('asking_words')}\b|多少|几|求|吗|何|什么", re.IGNORECASE
-)
-_INSTRUCTS = re.compile(
-    r"(?:\(?[\divxIVX]{1,3}[.)]\s*)?(?:(?:please|then|now|also|so|and|hence|next)\s+,?\s*)*"
-    rf"{any_of('orders')}\b|.*(?:[,;:]|\band)\s+(?:then\s+)?{any_of('later_orders')}\b",
-    re.IGNORECASE | re.DOTALL,
-)
-_TELLS = re.compile(rf"{any_of('story_openings')}\b.*\b{any_of('story_verbs')}\b", re.IGNORECASE | re.DOTALL)
 
 
 @detector("no_question", version="3")

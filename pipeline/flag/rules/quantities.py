@@ -22,7 +22,9 @@ from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.prose import ending, sentences, without_formulas
 from truegold.pipeline.text.quantities import MAX_NUMBER_CHARS, read_number
 
+# fractional_count
 _MEASURED = rf"(?:more\s+)?(?:{any_of('measured_kinds')}\s+)*{any_of('measured_things')}"
+"""What comes in parts: "miles", "more cups"."""
 _HOW_MANY = re.compile(rf"\bhow\s+many\s+(?!{_MEASURED}\b)(?P<noun>[a-z]+(?:\s+[a-z]+)?)", re.IGNORECASE)
 _HOW_MANY_CHINESE = re.compile(
     r"(?:多少|几)(?P<noun>个(?!小时|月|百分|单位|星期|世纪)|[张人只本头匹条支辆盒箱棵朵枝把台架艘套件双])"
@@ -31,8 +33,45 @@ _RATE = re.compile(rf"\b{any_of('rate_words')}\b|平均|每|约|倍", re.IGNOREC
 _HAS_FRACTIONS = re.compile(r"\d\.\d+(?!\d|\s*\\?%)|\d\s*/\s*\d|\\[dt]?frac|\bhalf\b|\bquarters?\b|分之|半")
 """Where a prompt speaks of parts of things, a part of a thing is a sensible answer."""
 
-
 _NAMES_UNIT = re.compile(r"\\text\s*\{|\d\s*[a-z]{2,}")
+r"""A gold with a unit: "2.5 kg", "2.5\text{ kg}"."""
+
+# missing_quantity
+# A stop ends the phrase of a vague count or of its noun: "a few dangerous animals" has its noun further on, and is
+# left alone.
+_STOP = rf"(?=\s*[.,;]|\s+{any_of('after_vague_counts')}\b)"
+_VAGUE_COUNT = re.compile(
+    rf"\b{any_of('vague_counts')}(?!\s+of\b)(?:(?:\s+more)?(?:{_STOP}|(?=\s+{any_of('moving_verbs')}\b))"
+    rf"|\s+(?:more\s+)?(?!more\b|days|hours|minutes|weeks|months|years|times?)(?P<noun>[a-z]+){_STOP})",
+    re.IGNORECASE,
+)
+"""A count without a number: "some of" is a part, "some marbles." and "buys some more." are counts."""
+_STATE_ASKED = re.compile(rf"\bhow\s+(?:many|much)\b.*\b{any_of('states')}\b", re.IGNORECASE | re.DOTALL)
+# With any of these words the vague quantity may be what is asked, or may be worked out, and the rule keeps silent.
+_CLOSERS = re.compile(rf"\b{any_of('closers')}\b|[%$]", re.IGNORECASE)
+_NUMBER_WORD = re.compile(rf"\d|\b{any_of('plain_numbers')}\b", re.IGNORECASE)
+_VAGUE_CHINESE = re.compile(
+    r"(?:有|买|来|吃|送|拿|给|走|加|放|借|摘|用|卖)[了来走出去给入进]*(?:一些|若干|几(?:[个只本张支颗条块])?(?![年天月小分岁点次第倍何]))"
+)
+_STATE_ASKED_CHINESE = re.compile(r"(?:现在|还剩|剩下|一共有|总共有|最后|还有)[^。！]*(?:多少|几)")
+_CLOSERS_CHINESE = re.compile(
+    r"还剩|剩下|剩余|现在|一共|共|总|平均|倍|分之|[%％]|比|相等|同样|每|正好|如果|原来|原有|一半"
+)
+
+# negative_count
+_COUNT_ASKED = re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE)
+_NEGATIVE_COUNT = re.compile(
+    rf"(?<![\d)\]}}=+*/%])\s[-−]\d+(?:\.\d+)?\s+(?!{any_of('never_counted')})(?P<noun>[a-z]{{3,}})", re.IGNORECASE
+)
+"""A negative number of things: " -33 packs"; not "5 -3 packs", which is a difference."""
+_COUNT_FOLLOWS = re.compile(rf"\b{any_of('before_counts')}\s*$", re.IGNORECASE)
+
+# unit_mismatch
+_UNIT = re.compile(any_of("gold_units"), re.IGNORECASE)
+_ASKED_UNIT = re.compile(r"\bhow\s+many\s+(?:more\s+|total\s+|whole\s+)?([a-z]+)\b", re.IGNORECASE)
+SINGULAR: Mapping[str, str] = PATTERNS["singular"]
+_GOLD_UNIT = re.compile(r"^[\s$]*-?[\d.,/\s]+(?:\\text\s*\{|\\mathrm\s*\{)?\s*([A-Za-z]+)\b[^\d]*$")
+r"""A number with a unit: "3 hours", "$3\text{ hours}$"."""
 
 
 @detector("fractional_count", version="2")
@@ -55,28 +94,6 @@ def fractional_count(row: Row) -> list[Finding]:
         if match and not _RATE.search(sentence):
             return [Finding("fractional_count", evidence={"counts": match["noun"], "gold": row["gold"]})]
     return []
-
-
-# A stop ends the phrase of a vague count or of its noun: "a few dangerous animals" has its noun further on, and is
-# left alone.
-_STOP = rf"(?=\s*[.,;]|\s+{any_of('after_vague_counts')}\b)"
-_VAGUE_COUNT = re.compile(
-    rf"\b{any_of('vague_counts')}(?!\s+of\b)(?:(?:\s+more)?(?:{_STOP}|(?=\s+{any_of('moving_verbs')}\b))"
-    rf"|\s+(?:more\s+)?(?!more\b|days|hours|minutes|weeks|months|years|times?)(?P<noun>[a-z]+){_STOP})",
-    re.IGNORECASE,
-)
-_STATE_ASKED = re.compile(rf"\bhow\s+(?:many|much)\b.*\b{any_of('states')}\b", re.IGNORECASE | re.DOTALL)
-# With any of these words the vague quantity may be what is asked, or may be worked out, and the rule keeps silent.
-_CLOSERS = re.compile(rf"\b{any_of('closers')}\b|[%$]", re.IGNORECASE)
-_NUMBER_WORD = re.compile(rf"\d|\b{any_of('plain_numbers')}\b", re.IGNORECASE)
-
-_VAGUE_CHINESE = re.compile(
-    r"(?:有|买|来|吃|送|拿|给|走|加|放|借|摘|用|卖)[了来走出去给入进]*(?:一些|若干|几(?:[个只本张支颗条块])?(?![年天月小分岁点次第倍何]))"
-)
-_STATE_ASKED_CHINESE = re.compile(r"(?:现在|还剩|剩下|一共有|总共有|最后|还有)[^。！]*(?:多少|几)")
-_CLOSERS_CHINESE = re.compile(
-    r"还剩|剩下|剩余|现在|一共|共|总|平均|倍|分之|[%％]|比|相等|同样|每|正好|如果|原来|原有|一半"
-)
 
 
 @detector("missing_quantity", version="1")
@@ -116,14 +133,6 @@ def _vague_count_chinese(prompt: str) -> str | None:
     return match[0] if match and _NUMBER_WORD.search(story) else None
 
 
-_COUNT_ASKED = re.compile(r"\bhow\s+(?:many|much)\b", re.IGNORECASE)
-
-_NEGATIVE_COUNT = re.compile(
-    rf"(?<![\d)\]}}=+*/%])\s[-−]\d+(?:\.\d+)?\s+(?!{any_of('never_counted')})(?P<noun>[a-z]{{3,}})", re.IGNORECASE
-)
-_COUNT_FOLLOWS = re.compile(rf"\b{any_of('before_counts')}\s*$", re.IGNORECASE)
-
-
 @detector("negative_count", version="1")
 def negative_count(row: Row) -> list[Finding]:
     """A story counts a negative number of things that come whole."""
@@ -135,12 +144,6 @@ def negative_count(row: Row) -> list[Finding]:
         if _COUNT_FOLLOWS.search(before[-40:]):
             return [Finding("negative_count", evidence={"says": match[0].strip()})]
     return []
-
-
-_UNIT = re.compile(any_of("gold_units"), re.IGNORECASE)
-_ASKED_UNIT = re.compile(r"\bhow\s+many\s+(?:more\s+|total\s+|whole\s+)?([a-z]+)\b", re.IGNORECASE)
-SINGULAR: Mapping[str, str] = PATTERNS["singular"]
-_GOLD_UNIT = re.compile(r"^[\s$]*-?[\d.,/\s]+(?:\\text\s*\{|\\mathrm\s*\{)?\s*([A-Za-z]+)\b[^\d]*$")
 
 
 @detector("unit_mismatch", version="2")

@@ -24,30 +24,66 @@ from truegold.pipeline.text.gold_types import truth_of
 from truegold.pipeline.text.options import Options, chosen_letters, find_options
 from truegold.pipeline.text.prose import FORMULA, ending, sentences, without_formulas
 
+MAX_PROMPT_CHARS = 50_000
+"""Longer prompts are not searched for options. Keeps texts of megabytes from being searched."""
+
+# multi_part
 _QUANTITY = re.compile(rf"\b{any_of('quantity_questions')}\b|多少|几(?!何|乎)|求", re.IGNORECASE)
-_PART = re.compile(
+_PART_LABEL = re.compile(
     r"(?:(?<=\s)|^)\(?([a-e])[.)]\s+|(?<![A-Za-z0-9_])[（(]([1-5])[)）]|(?:(?<=\s)|^)\(?(i{1,3}|iv)\)\s+"
 )
+"""The label of a part: "(a) ", "a. ", "(1)" or "（1）", "ii) "; not the argument of "f(1)"."""
+_LABELS = (["a", "b", "c", "d", "e"], ["1", "2", "3", "4", "5"], ["i", "ii", "iii", "iv"])
 _INSTRUCTION = re.compile(rf"{any_of('part_orders')}\b|.*[?？]|.*(?:求|多少|证明|写出|计算)", re.IGNORECASE | re.DOTALL)
+"""A part that asks something: "Find the area.", "How many are left?", "求面积"."""
 # These questions repeat another, are spoken in the story, or, as "What is $m+n$?", only reformat the first answer.
 _NOT_SEPARATE = re.compile(
     r"(?:that\s+is\b|in\s+other\s+words|i\.e\.|hint\b)|.*[\"“”]|what\s+is\s+" + FORMULA + r"\s*\?",
     re.IGNORECASE | re.DOTALL,
 )
-_QUOTED_BEFORE = re.compile(
+_ANSWER_TOLD = re.compile(
     r"\banswer\s+(?:of|to)\s+the\s+(?:above|previous|first)\s+(?:question|problem)\s+is\b", re.IGNORECASE
 )
-_GOLD_LIST = re.compile(r"(?<!\d),|,(?!\d{3})|[;，；、]|\band\b|\n")
-
+"""What tells the answer of an earlier question: then only the last one is asked."""
+_BETWEEN_ANSWERS = re.compile(r"(?<!\d),|,(?!\d{3})|[;，；、]|\band\b|\n")
+"""What stands between the answers of a gold: "3, 4", "3 and 4"; not the comma of "1,000"."""
 
 _SOLVED_PART = re.compile(r"\\boxed\s*\{|\bfinal\s+answer\s*:", re.IGNORECASE)
+
+# proof
+_PROOF = re.compile(
+    r"(?:^|[.;:?!,，。；：]\s*|\)\s*|\b(?:and|then|please|hence)\s+)((?:prove|show)(?:\s+(?:that|the\s+following)\b|\s*:))"
+    r"|(?:^|[.;:?!]\s*)(prove\s+(?!it\b)\S+)"
+    r"|(求证|(?<!身份)(?<!学历)证明(?=[:：，,]|(?:对|当|若|不等式|方程|函数|存在|任意|数列|四边形|三角形|直线|平面|[A-Za-z$\\∠△⟦])))",
+    re.IGNORECASE,
+)
+"""An order to prove, at the start of a clause: "Prove that", "and show that", "Prove Cauchy's", 求证; not "he can prove
+that", "prove it", or the certificates 身份证明 and 学历证明."""
+_VALUE_ASKED = re.compile(rf"\b{any_of('value_questions')}\b|多少|求(?!证)|几(?!何)", re.IGNORECASE)
+
+# choice_remnant
+_LETTER = re.compile(r"\\?(?:text|textbf|mathrm|mathbf)?\s?\{?\s?\(?\s?([A-H])\s?\)?\s?\}?[.。]?")
+"""A gold that is a letter: "B", "(B)", "\\text{B}", "B."."""
+_WHICH_FOLLOWING = re.compile(
+    r"\bwhich\s+(?:one\s+|ones\s+|two\s+)?of\s+(?:the\s+following|these)\b(?![^.?!]{0,60}\b(?:above|given)\b)"
+    r"|下列[^，。？?]{0,30}(?:正确|错误|不正确|成立|符合|属于)的(?:是|有|个数)|下列[^，。？?]{0,20}中",
+    re.IGNORECASE,
+)
+"""A question whose options follow: "Which of the following is prime?", "下列说法正确的是"."""
+_LISTED = re.compile(
+    r"\n\s*(?:[-*•]|\(?[ivx]{1,4}[.)]|\(?\d{1,2}[.)]|[①-⑳])|[①-⑳]|\b(?:I|II)[.)]\s|\([a-eA-E]\)|[:：]\s*\S|\[asy\]|\|.*\|"
+)
+"""A list, which may be the options: a line "- 4", "2)" or "iv.", "①", "(b)", "primes: 4", a drawing or a table."""
+_OPTION_LABEL = re.compile(r"(?<!\w)[(（]\s?([A-E])\s?[)）]")
+MAX_COMMAS = 1
+"""Commas of a question without options. With more, as in "Which of these is prime: 4, 7, or 9?", it has them itself."""
 
 
 def _labelled_parts(prose: str) -> list[str]:
     """Return the texts of the parts (a), (b), ... or (1), (2), ...; none unless all are in order and ask something."""
-    marks = list(_PART.finditer(prose))
+    marks = list(_PART_LABEL.finditer(prose))
     labels = [next(label for label in mark.groups() if label) for mark in marks]
-    for family in (["a", "b", "c", "d", "e"], ["1", "2", "3", "4", "5"], ["i", "ii", "iii", "iv"]):
+    for family in _LABELS:
         chosen = [mark for mark, label in zip(marks, labels, strict=True) if label in family]
         if len(chosen) < 2 or [label for label in labels if label in family] != family[: len(chosen)]:
             continue
@@ -60,7 +96,7 @@ def _labelled_parts(prose: str) -> list[str]:
 
 def _questions(prose: str) -> list[str]:
     """Return the sentences that end in a question mark and ask for a further quantity."""
-    if _QUOTED_BEFORE.search(prose):
+    if _ANSWER_TOLD.search(prose):
         return []
     return [
         text
@@ -80,22 +116,13 @@ def multi_part(row: Row) -> list[Finding]:
     """Several things are asked, and the gold is one answer."""
     prose = without_formulas(row["prompt"])
     asked = _labelled_parts(prose) or list(dict.fromkeys(_questions(prose)))
-    answers = len(_GOLD_LIST.split(row["gold"] or ""))
+    answers = len(_BETWEEN_ANSWERS.split(row["gold"] or ""))
     # Options may be questions, and parts that are followed by their solutions are no longer asked.
     if row["domain"] == "code" or len(asked) < 2 or answers >= len(asked):
         return []
     if _has_options(row) or _SOLVED_PART.search(row["prompt"]):
         return []
     return [Finding("multi_part", evidence={"asks": [ending(text, 80) for text in asked[:5]], "answers": answers})]
-
-
-_PROOF = re.compile(
-    r"(?:^|[.;:?!,，。；：]\s*|\)\s*|\b(?:and|then|please|hence)\s+)((?:prove|show)(?:\s+(?:that|the\s+following)\b|\s*:))"
-    r"|(?:^|[.;:?!]\s*)(prove\s+(?!it\b)\S+)"
-    r"|(求证|(?<!身份)(?<!学历)证明(?=[:：，,]|(?:对|当|若|不等式|方程|函数|存在|任意|数列|四边形|三角形|直线|平面|[A-Za-z$\\∠△⟦])))",
-    re.IGNORECASE,
-)
-_VALUE_ASKED = re.compile(rf"\b{any_of('value_questions')}\b|多少|求(?!证)|几(?!何)", re.IGNORECASE)
 
 
 @detector("proof", version="2")
@@ -106,20 +133,6 @@ def proof(row: Row) -> list[Finding]:
     if match is None or row["domain"] == "code" or _VALUE_ASKED.search(prose) or _has_options(row):
         return []
     return [Finding("proof", evidence={"asks": next(group for group in match.groups() if group)})]
-
-
-MAX_PROMPT_CHARS = 50_000
-
-_LETTER = re.compile(r"\\?(?:text|textbf|mathrm|mathbf)?\s?\{?\s?\(?\s?([A-H])\s?\)?\s?\}?[.。]?")
-_WHICH_FOLLOWING = re.compile(
-    r"\bwhich\s+(?:one\s+|ones\s+|two\s+)?of\s+(?:the\s+following|these)\b(?![^.?!]{0,60}\b(?:above|given)\b)"
-    r"|下列[^，。？?]{0,30}(?:正确|错误|不正确|成立|符合|属于)的(?:是|有|个数)|下列[^，。？?]{0,20}中",
-    re.IGNORECASE,
-)
-_LISTED = re.compile(
-    r"\n\s*(?:[-*•]|\(?[ivx]{1,4}[.)]|\(?\d{1,2}[.)]|[①-⑳])|[①-⑳]|\b(?:I|II)[.)]\s|\([a-eA-E]\)|[:：]\s*\S|\[asy\]|\|.*\|"
-)
-_SOME_LABELS = re.compile(r"(?<!\w)[(（]\s?([A-E])\s?[)）]")
 
 
 @detector("choice_remnant", version="1")
@@ -149,7 +162,8 @@ def _lost_options(prompt: str, gold: str) -> dict[str, Any] | None:
         return {"gold": gold, "options": "missing"}
     if (question := _question_before_options(prompt)) is not None:
         return {"asks": ending(question), "options": "missing"}
-    labels = "".join(sorted(set(_SOME_LABELS.findall(prompt)))) if letter else ""
+    labels = "".join(sorted(set(_OPTION_LABEL.findall(prompt)))) if letter else ""
+    # Labels with a gap, such as A, C, D, are what is left of options: of whole ones `find_options` would have told.
     has_gap = len(labels) >= 2 and not "ABCDE".startswith(labels)
     return {"gold": gold, "labels": list(labels)} if has_gap else None
 
@@ -162,7 +176,7 @@ def _question_before_options(prompt: str) -> str | None:
         return None
     parts = sentences(prose)
     last = parts[-1] if parts else ""
-    if not _WHICH_FOLLOWING.search(last) or FORMULA in last.split("following", 1)[-1] or last.count(",") >= 2:
+    if not _WHICH_FOLLOWING.search(last) or FORMULA in last.split("following", 1)[-1] or last.count(",") > MAX_COMMAS:
         return None
     return last
 

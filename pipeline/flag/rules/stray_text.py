@@ -40,16 +40,7 @@ from truegold.pipeline.text.prose import (
 MAX_CHARS = 10_000
 """The part of a text that is read."""
 
-
-@detector("mojibake", version="1")
-def mojibake(row: Row) -> list[Finding]:
-    """Prompt or gold was decoded with a wrong character set, in a way that cannot be undone safely."""
-    for column, text in (("prompt", row["prompt"]), ("gold", row["gold"] or "")):
-        if (sign := misread_as(text[:MAX_CHARS])) is not None:
-            return [Finding("mojibake", evidence={"column": column, "sign": sign[0], "text": ending(sign[1])})]
-    return []
-
-
+# foreign_fragment
 _SCRIPTS = {
     "Han": "[\u3400-\u9fff]",
     "kana": "[\u3041-\u3096\u30a1-\u30fa]",
@@ -64,11 +55,68 @@ _RUNS = {
     name: re.compile(rf"(?:{letter}[\s，。、,.!?？\u0300-\u036f\u064b-\u065f\u093a-\u094d\u0e31-\u0e4e]*){{4,}}")
     for name, letter in _SCRIPTS.items()
 }
+"""Four letters of a script or more, with the marks that stand between them."""
 _WITHOUT_SPACES = ("Han", "kana", "Thai")
 _LATIN_WORDS = re.compile(r"(?:\b[a-z]{2,}\b[\s,]*){6,}")
 _LETTER = re.compile(r"[^\W\d_]")
 MIN_FRAGMENT_LETTERS = 25
 """A shorter sentence of Latin letters is names and symbols as often as another language."""
+
+# garbled_number
+_NUMBER_WORDS = frozenset(PATTERNS["number_words"])
+MIN_WORD = 5
+"""Shorter number words are one letter away from too many other words."""
+_REAL_WORDS = frozenset(PATTERNS["near_number_words"])
+"""Words that are one letter away from a number word, and real."""
+_SHORT_WORD = re.compile(r"\b[a-z]{3,11}\b")
+_TOW = re.compile(r"\btow\s+(?!trucks|boats|ropes|bars)[a-z]+s\b")
+"""The one slip of a short number word that is a word as well: nobody tows several of something."""
+_MIXED = re.compile(r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{3,11}\b", re.IGNORECASE)
+"""Letters and digits in one word: "f1ve"."""
+_DIGIT_LETTERS = [str.maketrans("013457", letters) for letters in ("oieast", "oleast")]
+"""The letters that digits stand for; 1 is an i or an l."""
+_DIGITS_WITH_LETTERS = re.compile(r"(?<![\w.\\$])(?:\d+[OIl]\d*|[OIl]\d+|\d+[SB]\d+)(?:\.\d+)?(?![\w'-])")
+"""Letters among digits: "1O0", "l2", "2S4"."""
+
+# lost_number
+_BARE_SIGN = re.compile(
+    rf"(?<![^\s])\$(?=\s+{any_of('after_lost_money')}\b|\s*[,.?]\s)|\b{any_of('before_lost_percent')}\s+%(?=\s|[.,])"
+)
+"""A sign without its number: "$ each", "and % of"."""
+
+# generator_talk
+MAX_TALK_CHARS = 20_000
+"""The part of a prompt that is searched for what does not belong there."""
+_TALK = re.compile(rf"\b{any_of('generator_talk')}", re.IGNORECASE)
+
+# repeated_text
+_DRAWINGS = re.compile(r"\[asy\].*?\[/asy\]|\\begin\{([a-z]+\*?)\}.*?\\end\{\1\}", re.DOTALL)
+_LOOP = re.compile(r"(\S.{0,40}?)\1{15,}", re.DOTALL)
+"""Up to 41 characters, sixteen times in a row."""
+_REPEATS_WORDS = re.compile(r"[^\W\d_]|\d\W|\W\d")
+"""A loop of digits alone is a periodic decimal, one of underscores a blank to fill."""
+MAX_LOOP_CHARS = 4_000
+"""The part of a prompt that is searched for loops: the search looks at every character forty times."""
+_MIN_REPEATS = 3
+"""One sentence counts as repeated text from this many times on; two sentences do when each comes twice."""
+_MIN_SENTENCE_CHARS = 25
+"""Shorter sentences may well come again."""
+MIN_PAIR_CHARS = 40
+"""Two sentences that each come twice are longer than the steps of a procedure."""
+
+# foreign_instruction
+_ORDER = re.compile(rf"(?:please\s+)?{any_of('foreign_orders')}\b", re.IGNORECASE)
+_CONTENT = re.compile(r"[a-z]{4,}")
+_COMMON = frozenset("this that these those into then your every each from with their them have what when".split())
+
+
+@detector("mojibake", version="1")
+def mojibake(row: Row) -> list[Finding]:
+    """Prompt or gold was decoded with a wrong character set, in a way that cannot be undone safely."""
+    for column, text in (("prompt", row["prompt"]), ("gold", row["gold"] or "")):
+        if (sign := misread_as(text[:MAX_CHARS])) is not None:
+            return [Finding("mojibake", evidence={"column": column, "sign": sign[0], "text": ending(sign[1])})]
+    return []
 
 
 @detector("foreign_fragment", version="1")
@@ -97,7 +145,9 @@ def _fragment_in_another_language(text: str) -> dict[str, str] | None:
     """Return a sentence that is surely in another language than the rest surely is."""
     language = language_of(text)
     parts = [part for part in sentences(text) if len(_LETTER.findall(part)) >= MIN_FRAGMENT_LETTERS]
-    for part in parts if len(parts) > 1 and language != UNKNOWN else ():
+    if len(parts) < 2 or language == UNKNOWN:
+        return None
+    for part in parts:
         other = sure_language(part)
         if other not in (UNKNOWN, language) and sure_language(text.replace(part, " ")) == language:
             return {"language": other, "says": ending(part)}
@@ -106,12 +156,6 @@ def _fragment_in_another_language(text: str) -> dict[str, str] | None:
 
 def _asks_for_translation(text: str) -> bool:
     return bool(re.search(r"\btranslat|翻译|\bpronounc|\bspelled\b", text, re.IGNORECASE))
-
-
-_NUMBER_WORDS = frozenset(PATTERNS["number_words"])
-MIN_WORD = 5
-"""Shorter number words are one letter away from too many other words."""
-_REAL_WORDS = frozenset(PATTERNS["near_number_words"])
 
 
 def _short_slips() -> dict[str, str]:
@@ -135,12 +179,6 @@ def _short_slips() -> dict[str, str]:
 
 _SHORT_SLIPS = _short_slips()
 """Other slips of short number words are words themselves too often."""
-_SHORT_WORD = re.compile(r"\b[a-z]{3,11}\b")
-_TOW = re.compile(r"\btow\s+(?!trucks|boats|ropes|bars)[a-z]+s\b")
-"""The one slip of a short number word that is a word as well: nobody tows several of something."""
-_MIXED = re.compile(r"\b(?=[a-z0-9]*\d)(?=[a-z0-9]*[a-z])[a-z0-9]{3,11}\b", re.IGNORECASE)
-_DIGIT_LETTERS = [str.maketrans("013457", letters) for letters in ("oieast", "oleast")]
-_DIGITS_WITH_LETTERS = re.compile(r"(?<![\w.\\$])(?:\d+[OIl]\d*|[OIl]\d+|\d+[SB]\d+)(?:\.\d+)?(?![\w'-])")
 
 
 @detector("garbled_number", version="2")
@@ -183,14 +221,9 @@ def _is_one_slip(word: str, meant: str) -> bool:
     return swapped or rest[1:] == other[1:] or rest[1:] == other or rest == other[1:]
 
 
-_BARE_SIGN = re.compile(
-    rf"(?<![^\s])\$(?=\s+{any_of('after_lost_money')}\b|\s*[,.?]\s)|\b{any_of('before_lost_percent')}\s+%(?=\s|[.,])"
-)
-
-
 @detector("lost_number", version="1")
 def lost_number(row: Row) -> list[Finding]:
-    """A sign of money or percent, stands without its number."""
+    """A sign of money or percent stands without its number."""
     prompt = row["prompt"][:MAX_CHARS]
     # Dollar signs that are not followed by a digit open formulas, unless there is only one of them.
     if row["domain"] != "math" or "\\" in prompt or len(re.findall(r"\$(?!\d)", prompt)) > 1:
@@ -201,30 +234,11 @@ def lost_number(row: Row) -> list[Finding]:
     return [Finding("lost_number", evidence={"at": ending(prompt[max(0, match.start() - 20) : match.end() + 20])})]
 
 
-MAX_TALK_CHARS = 20_000
-"""The part of a prompt that is searched for what does not belong there."""
-_TALK = re.compile(rf"\b{any_of('generator_talk')}", re.IGNORECASE)
-
-
 @detector("generator_talk", version="1")
 def generator_talk(row: Row) -> list[Finding]:
     """The prompt still has what a model that wrote or rewrote the problem said beside it."""
     match = _TALK.search(row["prompt"][:MAX_TALK_CHARS])
     return [] if match is None else [Finding("generator_talk", evidence={"says": match[0]})]
-
-
-_DRAWINGS = re.compile(r"\[asy\].*?\[/asy\]|\\begin\{([a-z]+\*?)\}.*?\\end\{\1\}", re.DOTALL)
-_LOOP = re.compile(r"(\S.{0,40}?)\1{15,}", re.DOTALL)
-_REPEATS_WORDS = re.compile(r"[^\W\d_]|\d\W|\W\d")
-"""A loop of digits alone is a periodic decimal, one of underscores a blank to fill."""
-MAX_LOOP_CHARS = 4_000
-"""The part of a prompt that is searched for loops: the search looks at every character forty times."""
-_MIN_REPEATS = 3
-"""One sentence counts as repeated text from this many times on; two sentences do when each comes twice."""
-_MIN_SENTENCE_CHARS = 25
-"""Shorter sentences may well come again."""
-MIN_PAIR_CHARS = 40
-"""Two sentences that each come twice are longer than the steps of a procedure."""
 
 
 @detector("repeated_text", version="2")
@@ -243,11 +257,6 @@ def repeated_text(row: Row) -> list[Finding]:
         return []
     count, sentence = max((count, sentence) for sentence, count in repeats.items())
     return [Finding("repeated_text", evidence={"again": ending(sentence), "times": count})]
-
-
-_ORDER = re.compile(rf"(?:please\s+)?{any_of('foreign_orders')}\b", re.IGNORECASE)
-_CONTENT = re.compile(r"[a-z]{4,}")
-_COMMON = frozenset("this that these those into then your every each from with their them have what when".split())
 
 
 @detector("foreign_instruction", version="1")

@@ -5,186 +5,28 @@ Some rows and their findings:
     solution "5 * 7 = 36 apples ... #### 36"                                    arithmetic_error, shows 5 * 7 = 35
     solution "... <<8*9=72>>72 clips\n#### 27"  gold "27"                        gold_slip: 72
 
-Calculations are read exactly, as `"3*12 = <<3*12=36>>36 eggs"` is one, 3*12 = 36:
-
-    calculations("She pays 20% of $50 = $10, so 50-10=40")
-      ->  [Calculation("20% of $50", 10), Calculation("50-10", 40)]     with operands (20, 50) and (50, 10)
-
-Numbers, + - * / x × ÷ ·, brackets, percent signs and the word "of" are read; a side that holds anything else (letters,
-powers, functions) is left alone. Nothing is evaluated as code.
+The calculations of a solution are read by `calculations`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from itertools import islice
 
+from truegold.pipeline.flag.rules.calculations import calculations
 from truegold.pipeline.flag.rules.detector import Finding, detector
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.quantities import read_number
 
-MAX_CALCULATIONS = 200
-"""The most calculations that are read of one solution."""
-MAX_TERMS = 40
-"""Expressions of more terms are left alone, which bounds nesting and the size of exact results."""
-MAX_CHARS = 20_000
-"""The part of a solution that is read. Keeps texts of megabytes from being scanned."""
-
-_CALCULATOR = re.compile(r"<<[^<>]{0,300}>>")
-_NUMBER_PATTERN = r"(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,15})?|\.\d{1,15}"
-_MONEY = re.compile(r"\\?[$£€¥]|\\left|\\right|\\[,!; ]")
-_LATEX = (
-    (r"\\times|\\cdot|×|·|(?<=[\d)%])\s*[xX](?=\s*[\d(.])", "*"),
-    (r"\\div|÷", "/"),
-    (r"[−–]", "-"),
-    (r"\\%", "%"),
-)
-_SIDE = r"[\d(.](?:[\d \t.,()+\-*/%]|\bof\b)*[\d)%]|\d"
-_EQUATION = re.compile(
-    rf"(?<![\w.,\d^_=<>}})\]|])(?P<left>-?(?:{_SIDE}))\s*=\s*(?P<right>-?\s*(?:{_NUMBER_PATTERN}))(?P<sign>\s?%)?"
-    r"(?![\d^!A-Za-z\\{:.]\S|[\d^!:]|\s*[-+*/(^!]|[,{ ]{1,3}\d{3}|\{?,|\s?[A-Za-z]\b)"
-)
-_CUT_OFF = re.compile(
-    r"(?:[-+*/(^&}\])]|\^\{?\d+\}?|\\[a-z]+|\.\.|\bof|\btimes|\bby|[\d)]\s*[a-z/ ]{1,30}?[-+*/x])\s*$", re.IGNORECASE
-)
-"""A left side behind this is only the end of a longer one: `6 boxes * 1/4 = 15`."""
-_FRACTION_LAST = re.compile(r"/\s*(\d+\s*/\s*\d+)(?!\s*/)")
-_CLOCK = re.compile(r"(?<![\d.,])0\d")
-_TOKEN = re.compile(rf"\s*(?:(?P<number>{_NUMBER_PATTERN})|(?P<sign>[-+*/()%])|(?P<of>of\b))")
-
-
-_SCALES = tuple(Fraction(10) ** exponent for exponent in (0, 2, -2, 3, -3, 6, -6))
-"""A result may be written as a percentage, in thousands or in millions."""
-_SHARE = re.compile(r"\d+\s*/\s*\d+")
-
-
-@dataclass(frozen=True, slots=True)
-class Calculation:
-    """A calculation of a worked solution, and what it should have given."""
-
-    left: str
-    """The left side, as written."""
-    value: Fraction
-    """The exact value of the left side; a percentage counts as hundredths."""
-    result: Fraction
-    """The number that the solution writes after the equals sign."""
-    decimals: int
-    """The digits after the result's point."""
-    operands: tuple[Fraction, ...]
-    """The numbers of the left side, as written."""
-
-    @property
-    def holds(self) -> bool:
-        """Whether both sides agree, but for rounding to the digits shown, percentages, and words such as "thousand"."""
-        if self.is_share:
-            return True
-        for value in (self.value * scale for scale in _SCALES):
-            # The result may be cut or rounded to the digits shown; three significant digits are enough for a large one.
-            margin = 0 if value.denominator == 1 else max(Fraction(1, 10**self.decimals), abs(value) / 1000)
-            if abs(value - self.result) <= margin:
-                return True
-        return False
-
-    @property
-    def is_share(self) -> bool:
-        """Whether the left side is a proper fraction, which may be meant of something: `1/4 = 15 minutes`."""
-        return _SHARE.fullmatch(self.left) is not None and self.value < 1
-
-
-@lru_cache(maxsize=16)
-def calculations(solution: str) -> tuple[Calculation, ...]:
-    """Return the calculations of a solution, in order. Those that a calculator's mark repeats are read once."""
-    return tuple(_read_calculations(solution))
-
-
-def _read_calculations(solution: str) -> Iterator[Calculation]:
-    text = _MONEY.sub("", _CALCULATOR.sub("", solution[:MAX_CHARS]))
-    for pattern, sign in _LATEX:
-        text = re.sub(pattern, sign, text)
-    for match in islice(_EQUATION.finditer(text), MAX_CALCULATIONS):
-        left = match["left"]
-        if _CUT_OFF.search(text[max(0, match.start() - 40) : match.start()]) or _CLOCK.search(left):
-            continue
-        operands = tuple(map(_fraction, re.findall(_NUMBER_PATTERN, left)))
-        if not 2 <= len(operands) <= MAX_TERMS or (value := _evaluate(left)) is None:
-            continue
-        right = match["right"].replace(" ", "")
-        result = _fraction(right.lstrip("-")) * (-1 if right.startswith("-") else 1)
-        # 25 / 1/3 is often meant as 25 / (1/3).
-        if _evaluate(_FRACTION_LAST.sub(r"/(\1)", left)) == result:
-            value = result
-        yield Calculation(left.strip(), value, result, len(right.partition(".")[2]), operands)
-
-
-def _evaluate(text: str) -> Fraction | None:
-    """Return the value of an expression of numbers, or None where the text is no such expression."""
-    matches = list(_TOKEN.finditer(text.strip()))
-    if "".join(match[0] for match in matches) != text.strip() or len(matches) > 4 * MAX_TERMS:
-        return None
-    tokens = ["*" if match["of"] else match["number"] or match["sign"] for match in reversed(matches)]
-    try:
-        value = _read_sum(tokens, 0)
-    except (_NoExpression, ZeroDivisionError):
-        return None
-    return None if tokens else value
-
-
-class _NoExpression(Exception):
-    """The tokens make no expression; caught in `_evaluate`."""
-
-
-# Each reader takes its tokens from the end of the list, which has the first one last.
-
-
-def _read_sum(tokens: list[str], depth: int) -> Fraction:
-    value = _read_product(tokens, depth)
-    while tokens and tokens[-1] in "+-":
-        sign, term = tokens.pop(), _read_product(tokens, depth)
-        value = value + term if sign == "+" else value - term
-    return value
-
-
-def _read_product(tokens: list[str], depth: int) -> Fraction:
-    value = _read_factor(tokens, depth)
-    while tokens and tokens[-1] in "*/(":
-        # A bracket right after a factor multiplies, and is itself the next factor.
-        sign = "*" if tokens[-1] == "(" else tokens.pop()
-        factor = _read_factor(tokens, depth)
-        value = value / factor if sign == "/" else value * factor
-    return value
-
-
-def _read_factor(tokens: list[str], depth: int) -> Fraction:
-    token = tokens.pop() if tokens and depth <= MAX_TERMS else ""
-    if token == "-":
-        return -_read_factor(tokens, depth + 1)
-    if token == "(":
-        value = _read_sum(tokens, depth + 1)
-        if not tokens or tokens.pop() != ")":
-            raise _NoExpression
-    elif token[:1].isdigit() or token[:1] == ".":
-        value = _fraction(token)
-    else:
-        raise _NoExpression
-    if tokens and tokens[-1] == "%":
-        tokens.pop()
-        value /= 100
-    return value
-
-
-def _fraction(text: str) -> Fraction:
-    return Fraction(text.replace(",", ""))
-
-
 MAX_SHOWN = 5
-
+"""The wrong calculations that the evidence names."""
 
 _OTHER_BASE = re.compile(r"\b(?:in|what|which|some|to|from)\s+base\b|\bbase[-\s]\$?\d", re.IGNORECASE)
 """Where a problem speaks of bases, `44 * 55 = 3506` may be true."""
+
+_FINAL_MARK = "####"
+"""What stands before the final answer of a solution of GSM8K."""
+_DIGITS = re.compile(r"\d+(?:\.\d+)?")
 
 
 @detector("arithmetic_error", version="3")
@@ -207,14 +49,10 @@ def _format(value: Fraction) -> str:
     return f"{float(value):.6g}"
 
 
-_FINAL = "####"
-_DIGITS = re.compile(r"\d+(?:\.\d+)?")
-
-
 @detector("gold_slip", version="2")
 def gold_slip(row: Row) -> list[Finding]:
     """Gold is a slip away from the last result of its solution, and stands nowhere in it but as the final answer."""
-    before, mark, _ = (row["solution"] or "").rpartition(_FINAL)
+    before, mark, _ = (row["solution"] or "").rpartition(_FINAL_MARK)
     gold = read_number(row["gold"])
     # A last step without its result has gold for it.
     if gold is None or not mark or before.rstrip().rstrip("$").endswith("="):
