@@ -50,11 +50,13 @@ _ENGLISH = frozenset(files(__package__).joinpath("english_commands.txt").read_te
 _UNLIKE_WORDS = frozenset(name for name in COMMANDS if len(name) >= 3 and name not in _ENGLISH)
 """Commands whose names are no words, so that two backslashes before one are never the end of a row and a word."""
 _DOUBLED = re.compile(r"(?<!\\)\\\\(?=([A-Za-z]{2,20})(\{?))")
+r"""A command behind two backslashes, `\\frac{`, or the end of a row and a word, `\\where`."""
 _BLOCK = re.compile(r"\\begin\b")
 
 _LOST = re.compile(
     r"(?<![A-Za-z\\/\"'`])(?<!backslash\})(?:[dt]?frac(?=\s{0,2}\{[^{}]{1,60}\}\s{0,2}\{)|sqrt(?=\s{0,2}(?:\[\d\])?\{[^{}]{1,60}\}))"
 )
+r"""A command that has lost its backslash: `frac{1}{2}`, `sqrt[3]{2}`; not `\frac`, or a path `a/frac`."""
 _ONE_FORMULA = re.compile(
     r"(?=[^\n]*\\[A-Za-z])(?![^\n]*(?:\\[(\[]|(?<![\\A-Za-z{])[A-Za-z]{3,}\s+[A-Za-z]{2,}))(?:\$(?!\s?[\d.])[^$\n]+|[^$\n]+\$)"
 )
@@ -62,12 +64,14 @@ _ONE_FORMULA = re.compile(
 _NEWLINE = re.compile(
     r"(?<!\\)\\n(?=\\(?:begin|end|item|\[|\()|\([A-Za-z0-9]{1,3}\)|\\n(?![a-z])|(?!(?:Right|Left|V)[a-z])[A-Z][a-z]*\b|\s*\Z)"
 )
+r"""A written line break: `\n(a)`, `\nFind`, `\n\begin`; not the commands `\nRightarrow` and `\nVdash`."""
 _END_DOLLAR = re.compile(r"[.?!。？！]\s{0,5}\$\Z")
 
 _AMPERSANDS = r"&(?:(?:amp|AMP|#38|#[xX]26);)*"
 _ENTITY = re.compile(
     rf"{_AMPERSANDS}(?P<name>[A-Za-z][A-Za-z0-9]{{1,30}}|#\d{{2,7}}|#[xX][0-9A-Fa-f]{{2,6}});", re.ASCII
 )
+"""An entity, also escaped again: "&lt;", "&#60;", "&amp;lt;"."""
 _ATTRIBUTES = r"(?:\s+[a-zA-Z][\w:-]{0,30}\s?=\s?(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[\w.#%-]{1,60})){0,12}\s*"
 _LAID_OUT = (
     r"p|b|i|u|em|strong|span|div|font|center|small|big|br|hr|ul|ol|li|blockquote|section|article|tbody|thead|table"

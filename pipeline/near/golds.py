@@ -38,7 +38,8 @@ DECIDING_RUNGS = frozenset(["exact", "numeric", "sampled", "symbolic", "structur
 
 _LAYOUT = re.compile(r"\\[a-zA-Z]+|[{}$\\]")
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_FREE = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z])")
+_LETTER = re.compile(r"(?<![\\a-zA-Z])[a-zA-Z](?![a-zA-Z])")
+r"""A letter of an equation, such as the t of "x=2t"; not those of `\sin`."""
 _CHOICE = re.compile(r"\(?[a-jA-J]\)?\.?")
 
 
@@ -51,8 +52,10 @@ class GoldComparison(IntEnum):
 
 
 def compare_golds(left: str, right: str) -> GoldComparison:
-    """Compare the accepted golds of two rows: one that both accept makes them the same, and they differ where no two of
-    them can be the same."""
+    """Compare the accepted golds of two rows, each as `gold_keys.accepted_text` joins them.
+
+    One gold that both accept makes them the same. They differ where each pair of golds does.
+    """
     sides = [gold.split(BETWEEN_GOLDS) for gold in (left, right)]
     pairs = islice(product(*sides), MAX_PAIRS + 1)
     comparisons = []
@@ -79,7 +82,7 @@ def _is_decided(verdict: Verdict) -> bool:
 
 
 def _are_comparable(left: str, right: str) -> bool:
-    """Whether two golds that are not equal are of one sort: both choices, both a few words, or neither."""
+    """Whether two golds that are not equal can differ: both are choices, both a few words, or both neither."""
     if is_placeholder(left.strip()) or is_placeholder(right.strip()) or _name_other_parameters(left, right):
         return False
     if bool(_CHOICE.fullmatch(left.strip())) != bool(_CHOICE.fullmatch(right.strip())):
@@ -95,7 +98,7 @@ def _name_other_parameters(left: str, right: str) -> bool:
     """Whether both golds are equations with letters that the other has not: solutions in other parameters."""
     if "=" not in left or "=" not in right:
         return False
-    return set(_FREE.findall(left)) != set(_FREE.findall(right))
+    return set(_LETTER.findall(left)) != set(_LETTER.findall(right))
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ def unify_golds(gold: Ints, texts: pl.Series, cluster: Ints) -> UnifiedGolds:
 
 
 def _compare_all(golds: list[str]) -> tuple[dict[int, int], bool]:
-    """Return for each gold that is the same as an earlier one which, and whether any two are known to differ."""
+    """Return which earlier gold each gold is the same as, if any, and whether any two are known to differ."""
     same: dict[int, int] = {}
     different: list[int] = []
     differ = False

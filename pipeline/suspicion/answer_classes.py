@@ -23,18 +23,19 @@ from functools import lru_cache
 from truegold.verifiers import ConfigError, GuardError, Item, Verifier, gold_response, judges_solutions, resolve
 from truegold.verifiers.running.batch import verify_one
 
-_CLOSED = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
-
+_ONE_OF_A_FEW = re.compile(r"\s*(?:\(?[A-Za-z]\)?[.:]?|yes|no|true|false|是|否|对|错)\s*", re.IGNORECASE)
+"""A letter, "(B)", or a truth value."""
 MAX_CHARS = 200
-"""Longer texts are no final answers, and not looked at."""
-_GROUPED = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
-_PLAIN = re.compile(r"[-+−]?\$?(\d[\d,]*)(?:\.0*)?")
+"""Longer texts are no final answers: they are not looked at for numbers, and are compared by beginning and length."""
+_DIGIT_RUN = re.compile(r"\d{1,3}(?:,\d{3})+|\d+")
+"""Each number of a gold, without its decimals: "1,234" and "56" of "1,234.56"."""
+_WHOLE_AMOUNT = re.compile(r"[-+−]?\$?(\d[\d,]*)(?:\.0*)?")
+"""A whole number as extraction may leave it: "$1,", "18.0"."""
 MAX_COMPARISONS = 200
 """Pairs of forms that the verifier compares for one item: a thousand distinct texts must not cost a million
 comparisons. Each form beyond the limit is a class of its own."""
-MAX_KEY_CHARS = 200
-"""Longer texts are compared by their beginnings and lengths: they are no final answers."""
 _WHOLE = re.compile(r"[-+−]?(?:\d{1,3}(?:,\d{3})+|\d{1,40})(?:\.0{1,6})?")
+"""A whole number that is written in full: "1,234", "18.0"; not "1,23"."""
 _LETTER = re.compile(r"\(?([A-Za-z])\)?[.:]?")
 LABEL_CLASS = 0
 """The class of the answers that agree with gold."""
@@ -84,16 +85,19 @@ class Sample:
 
 def has_open_answer(item: LabelledProblem) -> bool:
     """Whether the answer is not one of a few, where independent errors would agree by chance."""
-    return item.verifier != "choice" and item.gold is not None and not _CLOSED.fullmatch(item.gold)
+    return item.verifier != "choice" and item.gold is not None and not _ONE_OF_A_FEW.fullmatch(item.gold)
 
 
 def is_cut_short(answer: str, gold: str) -> bool:
-    """Whether the answer is a whole number that gold begins or ends with, gold having more than that."""
-    plain = _PLAIN.fullmatch(answer.strip().strip("$").strip()) if len(answer) <= MAX_CHARS else None
+    """Whether the answer is a whole number that gold begins or ends with, gold having more than that.
+
+    Gold "1,234" and answer "1" or "234", gold "3:45" and answer "3"; not gold "1,234" and answer "12".
+    """
+    plain = _WHOLE_AMOUNT.fullmatch(answer.strip().strip("$").strip()) if len(answer) <= MAX_CHARS else None
     if plain is None or len(gold) > MAX_CHARS:
         return False
     digits = plain[1].replace(",", "")
-    numbers = [match.replace(",", "") for match in _GROUPED.findall(gold)]
+    numbers = [match.replace(",", "") for match in _DIGIT_RUN.findall(gold)]
     if not numbers:
         return False
     fraction = re.search(r"\.(\d+)", gold)
@@ -160,10 +164,10 @@ def key_of(text: str) -> str:
 
     These are texts of the same whole number, and texts that differ in runs of blanks alone.
     """
-    plain = text[:MAX_KEY_CHARS].strip().strip("$").strip().rstrip(".")
+    plain = text[:MAX_CHARS].strip().strip("$").strip().rstrip(".")
     if _WHOLE.fullmatch(plain):
         return f"={int(plain.partition('.')[0].replace(',', '').replace('−', '-'))}"
-    cut = f"…{len(text)}" if len(text) > MAX_KEY_CHARS else ""
+    cut = f"…{len(text)}" if len(text) > MAX_CHARS else ""
     return " ".join(plain.split()) + cut
 
 

@@ -21,17 +21,21 @@ _ANNOUNCED = re.compile(
     rf"(?<![A-Za-z]){_NAME}\s{{0,5}}(?:is\b\s{{0,5}}[:：]?|are\b|[:：=]|是|为)\s{{0,5}}(?P<value>[^\n]{{1,{MAX_ANSWER_CHARS}}})",
     re.IGNORECASE,
 )
+"""An announcement within a text: "the correct answer is 42", "答案：42"."""
 _ANSWER_LINE = re.compile(
     rf"[*#_\s(（\[]{{0,6}}{_NAME}[*_]{{0,2}}\s{{0,5}}(?:is\b\s{{0,5}}[:：]?|[:：=]|是|为)[*_]{{0,2}}\s{{0,5}}(?P<value>[^\n]{{1,{MAX_ANSWER_CHARS}}})",
     re.IGNORECASE,
 )
+"""A line that announces and nothing else: "**Answer:** 42"."""
 _HASHES = re.compile(rf"^\s{{0,5}}####\s{{0,5}}(?P<value>[^\n]{{1,{MAX_ANSWER_CHARS}}})", re.MULTILINE)
 _BOX = re.compile(r"\\(?:boxed|fbox)\s{0,3}\{")
 _SENTENCE_END = re.compile(r"[.。!！;；](?=\s|\Z)|[)）](?=\s|\Z)|[,，](?=\s)")
+"""What may end an answer: the end of a sentence, a bracket, or a comma before a space."""
 _WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed)\s{0,3}(?=\{)|\\[()\[\],;! ]|\\(?:left|right)(?![A-Za-z])")
-_GROUPED = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
-_IDLE = str.maketrans("", "", " \t\n$*{}")
+_GROUPING_COMMA = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_DROPPED = str.maketrans("", "", " \t\n$*{}")
 _PLACEHOLDER = re.compile(r"[_.…?？\s-]*")
+"""A box that is to be filled in: "...", "____", "?"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,8 @@ def drop_answer_line(prompt: str, gold: str | None, minimum: int) -> str:
 
 def answer_key(text: str) -> str:
     """Return a form that two spellings of one short answer share: no markup, blanks, digit grouping or case."""
-    text = _WRAPPER.sub("", text[: 2 * MAX_ANSWER_CHARS]).translate(_IDLE)
-    text = _GROUPED.sub("", text).rstrip(".。,，;；!！").casefold()
+    text = _WRAPPER.sub("", text[: 2 * MAX_ANSWER_CHARS]).translate(_DROPPED)
+    text = _GROUPING_COMMA.sub("", text).rstrip(".。,，;；!！").casefold()
     if len(text) > 2 and text[0] in "([" and text[-1] in ")]" and text[1:-1].isalnum():
         text = text[1:-1]
     whole, point, fraction = text.partition(".")

@@ -39,14 +39,16 @@ _DIGITS = re.compile(
     r"\s*(?P<percent>\\?%|％|percent)?\s*(?P<scale>dozen|hundred|thousand|million|billion|trillion)?"
     r"(?P<chinese>[十百千万亿]*)"
 )
+"""A token of digits: "3 1/2", "1,250", "5th", "40%", "2 dozen", "3万"."""
 MAX_NUMBER_CHARS = 80
 """A longer text is no plain number; this also bounds the digits that `Fraction` is given."""
 _DROPPED = re.compile(
     r"\\(?:left|right|displaystyle|,|!|;|:| )|\\(?:text|mathrm|textbf|mathbf)\s*\{[^{}]*\}|\^\s*\{?\\circ\}?|\\circ|°"
     r"|\\?\$|[£€¥￥]|\\[()\[\]]|\\boxed\s*(?=\{)"
 )
+r"""What does not change a number: layout, a unit in `\text{}`, degrees, signs of money."""
 _FRACTION = re.compile(r"\\[dt]?frac\s*\{\s*(-?[\d.]+)\s*\}\s*\{\s*([\d.]+)\s*\}|\\[dt]?frac\s*(\d)\s*(\d)")
-_GROUPED = re.compile(r"(?<=\d)(?:,|\{,\}|，)(?=\d{3}(?!\d))")
+_GROUPING_COMMA = re.compile(r"(?<=\d)(?:,|\{,\}|，)(?=\d{3}(?!\d))")
 _PLAIN_NUMBER = re.compile(
     r"(?P<sign>[-+−–]?)\s*"
     r"(?:(?P<whole>\d+)\s+(?P<mixed_top>\d+)\s*/\s*(?P<mixed_bottom>\d+)"
@@ -57,6 +59,7 @@ _PLAIN_NUMBER = re.compile(
     r"\s*(?!(?:pi|sqrt|e|dozen|hundred|thousand|million|billion|or|and)\b|[十百千万亿π])"
     r"(?P<unit>(?:[A-Za-z]{2,}|[一-鿿]{1,6})(?:\s+[A-Za-z]{2,}){0,3})?\s*\.?"
 )
+"""A number with its unit: "1 1/2 cups", "-3/4", "12.5 percent"."""
 
 
 def digits_quantity(text: str) -> list[Quantity]:
@@ -127,7 +130,7 @@ def read_number(text: str | None) -> WrittenNumber | None:
     if text is None or len(text) > MAX_NUMBER_CHARS:
         return None
     text = _FRACTION.sub(lambda m: f" {m[1] or m[3]}/{m[2] or m[4]}", _DROPPED.sub("", text))
-    text = _GROUPED.sub("", text.replace("{,}", ",")).replace("{", " ").replace("}", " ").strip()
+    text = _GROUPING_COMMA.sub("", text.replace("{,}", ",")).replace("{", " ").replace("}", " ").strip()
     match = _PLAIN_NUMBER.fullmatch(text)
     bottom = Fraction(match["mixed_bottom"] or match["bottom"] or 1) if match else 0
     if match is None or not bottom:
