@@ -106,21 +106,9 @@ def find_matches(
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     builder, grams = CorpusBuilder(out_dir), GramIndex()
-    eval_items = [pl.DataFrame(schema={"against": pl.String, "against_id": pl.String, "item_shown": pl.String})]
     builder.listen(grams.learn)
-    progress.start("reading evaluation sets")
-    for spec, against_columns in against.items():
-        has_prompt = False
-        for batch in read_eval_set(spec, against_columns):
-            shown = [prompt[:SHOWN_CHARS] for prompt in batch.prompts]
-            part = {"against": [spec] * len(batch), "against_id": batch.ids, "item_shown": shown}
-            eval_items.append(pl.DataFrame(part, schema=eval_items[0].schema))
-            has_prompt = has_prompt or any(batch.prompts)
-            builder.add(batch.prompts, batch.golds, batch.solution_chars)
-            progress.advance(len(batch))
-        if not has_prompt:
-            raise InputError(f"{spec}: no record has a prompt to compare with.", against_columns.spell("prompt"))
-    item_texts = builder.texts
+    item_rows = _add_eval_sets(builder, against, progress)
+    item_texts = builder.distinct_texts
     builder.listen(grams.look_up)
     records = [pl.DataFrame(schema={"id": pl.String, "row": pl.Int64})]
     progress.start("reading the data")
@@ -130,9 +118,10 @@ def find_matches(
         progress.advance(len(batch))
     corpus = builder.finish()
     pairs = _find_pairs(corpus, Comparer(corpus.features), grams, item_texts, progress, encoder)
-    item_rows, record_rows = pl.concat(eval_items), pl.concat(records)
     item_rows = item_rows.with_columns(item=pl.Series(corpus.text[: len(item_rows)]))
-    record_rows = record_rows.with_columns(text=pl.Series(corpus.text[len(item_rows) :])).with_row_index("position")
+    record_rows = (
+        pl.concat(records).with_columns(text=pl.Series(corpus.text[len(item_rows) :])).with_row_index("position")
+    )
     matches = record_rows.join(pairs, on="text", maintain_order="left_right")
     matches = matches.join(item_rows, on="item", maintain_order="left_right")
     sizes = dict.fromkeys(against, 0) | dict(item_rows["against"].value_counts().iter_rows())
@@ -143,6 +132,24 @@ def find_matches(
         "matching": matches["position"].n_unique(),
         **{f"{kind} {spec}": count for kind, spec, count in by_kind.iter_rows()},
     }
+
+
+def _add_eval_sets(builder: CorpusBuilder, against: Mapping[str, ProblemColumns], progress: Progress) -> pl.DataFrame:
+    """Add the items of all evaluation sets, and return a row for each: its set, its id, and its text as it is shown."""
+    items = [pl.DataFrame(schema={"against": pl.String, "against_id": pl.String, "item_shown": pl.String})]
+    progress.start("reading evaluation sets")
+    for spec, columns in against.items():
+        has_prompt = False
+        for batch in read_eval_set(spec, columns):
+            shown = [prompt[:SHOWN_CHARS] for prompt in batch.prompts]
+            part = {"against": [spec] * len(batch), "against_id": batch.ids, "item_shown": shown}
+            items.append(pl.DataFrame(part, schema=items[0].schema))
+            has_prompt = has_prompt or any(batch.prompts)
+            builder.add(batch.prompts, batch.golds, batch.solution_chars)
+            progress.advance(len(batch))
+        if not has_prompt:
+            raise InputError(f"{spec}: no record has a prompt to compare with.", columns.spell("prompt"))
+    return pl.concat(items)
 
 
 def _find_pairs(
@@ -205,7 +212,9 @@ def _write_matches(
 def _read_prompts(read_data: ReadData, rows: npt.NDArray[np.generic]) -> Iterator[str]:
     """Yield the prompts of some records as they are shown; reading the data once more saves holding all of them."""
     start = 0
-    for batch in read_data(False) if len(rows) else ():
+    if not len(rows):
+        return
+    for batch in read_data(False):
         first, last = np.searchsorted(rows, (start, start + len(batch)))
         for row in rows[first:last].tolist():
             yield batch.prompts[row - start][:SHOWN_CHARS]

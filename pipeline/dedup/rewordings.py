@@ -3,8 +3,8 @@
     train.jsonl:3  "Tom has 3 red cars and buys 4 more. How many cars has he?"              stays
     train.jsonl:8  "Tom, who owned three red cars, buys 4 more. How many has he now?"  same problem as train.jsonl:3
 
-`compare_rows` takes what the exact half makes of the rows and gives the same kind of answer for all rows, with the
-relation and the evidence for those that go. Rows of code are left as they are: a few words among long boilerplate tell
+`compare_rows` takes the outcome of the exact half, and returns an outcome for all rows, with the relation and the
+evidence for those that go. Rows of code are left as they are: a few words among long boilerplate tell
 them apart, and their tests are part of the problem.
 
 Where a run has several sources, the one that the configuration lists first is the better one:
@@ -47,6 +47,7 @@ from truegold.pipeline.tables.rows import Row, read_rows
 
 COLUMNS = ["prompt", "gold", "solution", "split", "domain", "verifier_args"]
 BATCH_ROWS = 10_000
+"""Rows that are read at a time."""
 
 
 class Translation(NamedTuple):
@@ -60,7 +61,7 @@ class Translation(NamedTuple):
 
 @dataclass(frozen=True)
 class DedupOutcome:
-    """What becomes of each row."""
+    """What happens to each row."""
 
     winner: Ints
     """The row kept for it, its own position where it stays."""
@@ -111,7 +112,14 @@ def keep_all_but_copies(copies: ExactCopies) -> DedupOutcome:
     """Return what exact copies alone make of the rows."""
     rows = len(copies.winner)
     relation = np.full(rows, Relation.EXACT, dtype=np.uint8)
-    return DedupOutcome(copies.winner, copies.conflict, copies.conflict >= 0, relation, np.zeros(rows, dtype=bool), {})
+    return DedupOutcome(
+        winner=copies.winner,
+        conflict=copies.conflict,
+        copies_conflict=copies.conflict >= 0,
+        relation=relation,
+        capped=np.zeros(rows, dtype=bool),
+        evidence={},
+    )
 
 
 def compare_rows(
@@ -175,7 +183,7 @@ def _add_rows(builder: CorpusBuilder, rows: list[Row], ranks: list[int] | None) 
 
 
 def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidence: dict[int, str]) -> DedupOutcome:
-    """Return what becomes of all rows, given what becomes of those at `positions` that were compared."""
+    """Return what happens to all rows, given what happens to those at `positions` that were compared."""
     rows = len(copies.winner)
     winner = np.arange(rows)
     winner[positions] = positions[duplicates.kept_for]
@@ -202,7 +210,14 @@ def _merge(copies: ExactCopies, positions: Ints, duplicates: Duplicates, evidenc
         if original_position in evidence:
             evidence[position] = evidence[original_position]
     winner[copy] = winner[original]
-    return DedupOutcome(winner, conflict, copies_conflict, relation, capped, evidence)
+    return DedupOutcome(
+        winner=winner,
+        conflict=conflict,
+        copies_conflict=copies_conflict,
+        relation=relation,
+        capped=capped,
+        evidence=evidence,
+    )
 
 
 def read_ranks(rows: Path, sources: Path) -> Ints:

@@ -104,7 +104,7 @@ DEFAULT_CUTS = Cuts()
 def confirm_links(
     links: Links, corpus: Corpus, comparer: Comparer, texts: int | None = None, cuts: Cuts = DEFAULT_CUTS
 ) -> Links:
-    """Return the links after a close reading: those of "same problem" that do not stand it are what else they are.
+    """Return the links after a close reading; of those of "same problem", the ones that fail it get another relation.
 
     `texts` is how many texts the pairs come from (`measures.relate`); without it, all of the corpus.
     """
@@ -146,15 +146,15 @@ def _make_group(
     numbers, positions = np.unique(np.concatenate([left, right]), return_inverse=True)
     rows = corpus.gold_row[numbers].tolist()
     return PairGroup(
-        corpus.texts.read(numbers.tolist()),
-        [corpus.golds[row] if row >= 0 else None for row in rows],
-        corpus.text_gold[numbers],
-        None if rank is None else rank[numbers],
-        positions[: len(part)],
-        positions[len(part) :],
-        measures,
-        same_story_score(measures, texts),
-        comparer.count_decisive_words(left, right),
+        texts=corpus.texts.read(numbers.tolist()),
+        golds=[corpus.golds[row] if row >= 0 else None for row in rows],
+        gold=corpus.text_gold[numbers],
+        rank=None if rank is None else rank[numbers],
+        left=positions[: len(part)],
+        right=positions[len(part) :],
+        measures=measures,
+        story=same_story_score(measures, texts),
+        decisive=comparer.count_decisive_words(left, right),
     )
 
 

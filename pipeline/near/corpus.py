@@ -105,7 +105,7 @@ class CorpusBuilder:
         return np.fromiter((numbers.setdefault(key, len(numbers)) for key in keys.tolist()), np.int64, len(keys))
 
     @property
-    def texts(self) -> int:
+    def distinct_texts(self) -> int:
         """The number of distinct texts so far."""
         return len(self._text_numbers)
 
@@ -117,14 +117,14 @@ class CorpusBuilder:
         """Return the corpus of all rows added."""
         text, gold = np.concatenate(self._text), np.concatenate(self._gold)
         return Corpus(
-            self._features.finish(),
-            text,
-            gold,
-            pl.concat(self._golds),
-            np.concatenate(self._quality),
-            _text_golds(text, gold, len(self._text_numbers)),
-            _gold_rows(text, gold, len(self._text_numbers)),
-            self._texts,
+            features=self._features.finish(),
+            text=text,
+            gold=gold,
+            golds=pl.concat(self._golds),
+            quality=np.concatenate(self._quality),
+            text_gold=_text_golds(text, gold, self.distinct_texts),
+            gold_row=_gold_rows(text, gold, self.distinct_texts),
+            texts=self._texts,
         )
 
 
@@ -168,7 +168,7 @@ class TextFile:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._descriptor, path = tempfile.mkstemp(dir=folder)
-        # An open file without a name takes its space until it is closed, whatever becomes of this process.
+        # An open file without a name takes its space until it is closed, also where this process is killed.
         Path(path).unlink()
         weakref.finalize(self, os.close, self._descriptor)
         self._ends = Growing(np.int64)

@@ -94,7 +94,17 @@ def find_duplicates(corpus: Corpus, links: Links, template_cap: int | None = Non
     founders = np.flatnonzero(cluster_row == np.arange(rows))
     is_single = np.bincount(template[founders], minlength=rows) < 2
     template = np.where(is_single[template], -1, template)
-    return Duplicates(cluster_row, kept_for, relation, other, score, template, capped, conflict, copies_conflict)
+    return Duplicates(
+        cluster=cluster_row,
+        kept_for=kept_for,
+        relation=relation,
+        other=other,
+        score=score,
+        template=template,
+        capped=capped,
+        conflict=conflict,
+        copies_conflict=copies_conflict,
+    )
 
 
 def _mark_copies_in_conflict(corpus: Corpus, text: Ints, cluster_row: Ints, conflict: Marks) -> Marks:

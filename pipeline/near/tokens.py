@@ -189,13 +189,13 @@ class Cutter:
             chunk_formulas = formulas[_span_of_rows(formula_ends, chunk)]
             tokens, lengths = self._join_tokens(pieces[_span_of_rows(piece_ends, chunk)], piece_counts[chunk])
             yield Cut(
-                tokens,
-                lengths,
-                self._tokens.announce(tokens),
-                chunk_formulas,
-                formula_counts[chunk],
-                self._formulas.announce(chunk_formulas),
-                code[chunk],
+                tokens=tokens,
+                lengths=lengths,
+                new_tokens=self._tokens.announce(tokens),
+                formulas=chunk_formulas,
+                formula_lengths=formula_counts[chunk],
+                new_formulas=self._formulas.announce(chunk_formulas),
+                code=code[chunk],
             )
 
     def _split_into_pieces(self, texts: pl.Series) -> tuple[Ints, Ints]:

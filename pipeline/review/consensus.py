@@ -82,17 +82,17 @@ def weigh_decisions(row: Mapping[str, Any], decisions: Sequence[Decision]) -> St
     if len({(decision.decision, decision.gold) for decision in sure}) != 1:
         return Standing(None, current, stale)
     agreed = AgreedDecision(
-        sure[0].decision,
-        sure[0].gold,
-        tuple(decision.reviewer for decision in sure),
-        next((decision.note for decision in sure if decision.note), None),
-        any(decision.is_random for decision in sure),
+        kind=sure[0].decision,
+        gold=sure[0].gold,
+        reviewers=tuple(decision.reviewer for decision in sure),
+        note=next((decision.note for decision in sure if decision.note), None),
+        is_random=any(decision.is_random for decision in sure),
     )
     return Standing(agreed, current, stale)
 
 
 class Effect(StrEnum):
-    """The end of a row by a decision about another one; the value is the reason in the ledger."""
+    """What a decision about another row does to a row; the value is the reason in the ledger."""
 
     FREED = "conflict_settled"
     OVERRULED = "conflict_overruled"

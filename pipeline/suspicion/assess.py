@@ -80,7 +80,7 @@ MAX_INVERTED = 3
 
 @dataclass(frozen=True, slots=True)
 class Assessment:
-    """The word of the samples on one item."""
+    """What the samples say of one item."""
 
     id: str
     suspicion: float | None
@@ -151,9 +151,8 @@ def _assessments(
     starts = votes.starts()
     for index, item in enumerate(problems):
         part = slice(starts[index], starts[index + 1])
-        entries = _ItemVotes(
-            votes.system[part], votes.answer_class[part], votes.samples[part], int(readings.alternative[index])
-        )
+        alternative = int(readings.alternative[index])
+        entries = _ItemVotes(votes.system[part], votes.answer_class[part], votes.samples[part], alternative)
         set_aside = {"unjudged": int(votes.unjudged[index]), "cut_short": int(votes.cut_short[index])}
         looks_cut = set_aside["cut_short"] >= max(1, int(entries.samples.sum()))
         if not len(entries.system):

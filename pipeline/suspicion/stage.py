@@ -41,16 +41,19 @@ from truegold.verifiers import InputError
 
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row", "meta"]
 
+# The columns of a file of samples; of several names the first that has a text counts.
 ID_COLUMNS = ("id", "item", "item_id", "problem_id")
 SYSTEM_COLUMNS = NAMES["system"]
 ANSWER_COLUMNS = NAMES["extracted"]
 STEP_COLUMN = "step"
 MAX_STEP = 2**31 - 1
+"""Steps are held as integers of 32 bits."""
 SAMPLE_SUFFIXES = (".parquet", ".jsonl", ".csv")
 RESPONSE_COLUMNS = ("response", "completion", "text")
 MAX_ROW_BYTES = 64 * 2**20
 """A longer line is not read into memory."""
 NO_SYSTEM = "-"
+"""The system of samples that name none."""
 
 
 @stage_function(version=4, judges="rows")
@@ -85,8 +88,7 @@ def suspect(inputs: Mapping[str, Path], config: SuspicionConfig, out_dir: Path, 
 def score_rows(
     rows: Path, samples: Iterable[Sample], workers: int, out_dir: Path, *, by_source_id: bool
 ) -> tuple[dict[str, int], dict[str, Any]]:
-    """Write suspicion.parquet and answers.parquet for a table of rows; return the count of items in each tier, and
-    facts for a report.
+    """Write suspicion.parquet and answers.parquet for a table of rows; return counts by tier, and facts for a report.
 
     `by_source_id` says whether samples may name rows by the ids of their source. Samples of truegold's own do not, and
     rows of several sources may share such ids.
@@ -102,7 +104,9 @@ def score_rows(
     for row in read_rows(rows, COLUMNS):
         key, verifier, arguments = key_of(row), row["verifier"] or "math", row["verifier_args"] or "{}"
         if key not in problems:
-            problems[key] = LabelledProblem(key, row["gold"], row["prompt"], row["solution"], verifier, arguments)
+            problems[key] = LabelledProblem(
+                key, row["gold"], row["prompt"], row["solution"], verifier=verifier, verifier_args=arguments
+            )
         keys.setdefault(row["id"], key)
     counter = VoteCounter(list(problems.values()), workers)
     counter.add(
@@ -211,7 +215,7 @@ def _key(row: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SampleFile:
-    """A file of samples, and what it is of where its rows do not say so."""
+    """A file of samples, with the system and the step of rows that name none."""
 
     path: Path
     system: str | None = None

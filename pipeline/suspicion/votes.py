@@ -55,6 +55,7 @@ MAX_SPELLINGS = 5
 ANSWER_KINDS = {LABEL_CLASS: "label", UNJUDGED_CLASS: "unjudged", CUT_CLASS: "cut_short"}
 """The names of the classes that are no alternative."""
 _TO_JUDGE, _UNJUDGED, _WRONG, _RIGHT = 0, 1, 2, 3
+"""The states of a sample's answer: what its verdict was, if there is one."""
 _AGREES = {_RIGHT: True, _WRONG: False}
 
 
@@ -73,7 +74,7 @@ def split_by_step(
     for index, name in enumerate(sorted(models)):
         rows = np.flatnonzero(model == models.index(name))
         steps, counts = np.unique(step[rows], return_counts=True)
-        # A step belongs to the part in which the middle of its samples lies.
+        # Parts have about as many samples each; a step belongs to the one in which the middle of its samples lies.
         middle = np.cumsum(counts) - counts / 2
         part = np.minimum((middle * min(MAX_CHECKPOINTS, len(steps)) / len(rows)).astype(int), MAX_CHECKPOINTS - 1)
         for position in np.unique(part):
@@ -257,18 +258,8 @@ class VoteCounter:
             if not votes_on_item:
                 alternatives.append([])
                 continue
-            counts = Counter((text, state) for _, text, state in votes_on_item)
-            forms = sorted(counts)
-            answer_forms = [
-                AnswerForm(texts[text], counts[text, state], _AGREES.get(state), unjudged=state == _UNJUDGED)
-                for text, state in forms
-            ]
-            classes, texts_of_alternatives = classify(item, answer_forms)
+            texts_of_alternatives, votes = self._classify_item(index, item, votes_on_item, texts)
             alternatives.append(texts_of_alternatives)
-            class_of = dict(zip(forms, classes, strict=True))
-            for (text, state), count in counts.items():
-                self._forms.extend((index, class_of[text, state], text, count))
-            votes = Counter((class_of[text, state], system) for system, text, state in votes_on_item)
             for (answer_class, system), count in sorted(votes.items()):
                 if answer_class == UNJUDGED_CLASS:
                     unjudged[index] += count
@@ -291,6 +282,25 @@ class VoteCounter:
             cut_short=cut_short,
             unknown_items=self.unknown_items,
         )
+
+    def _classify_item(
+        self, index: int, item: LabelledProblem, votes: Sequence[Sequence[int]], texts: Sequence[str]
+    ) -> tuple[list[str], Counter[tuple[int, int]]]:
+        """Return the texts of an item's alternatives, and its samples by answer class and system.
+
+        Each vote is a system, a text and a state.
+        """
+        counts = Counter((text, state) for _, text, state in votes)
+        forms = sorted(counts)
+        answer_forms = [
+            AnswerForm(texts[text], counts[text, state], _AGREES.get(state), unjudged=state == _UNJUDGED)
+            for text, state in forms
+        ]
+        classes, texts_of_alternatives = classify(item, answer_forms)
+        class_of = dict(zip(forms, classes, strict=True))
+        for (text, state), count in counts.items():
+            self._forms.extend((index, class_of[text, state], text, count))
+        return texts_of_alternatives, Counter((class_of[text, state], system) for system, text, state in votes)
 
     def answers(self, votes: Votes) -> Iterator[AnswerVotes]:
         """Yield the classes of answers of every item, in order, the most frequent first; after `count`."""

@@ -193,4 +193,4 @@ def test_distinct_texts_are_numbered_in_the_order_in_which_they_come(batches):
             expected.setdefault(value, len(expected))
     corpus = builder.finish()
     assert corpus.text.tolist() == [expected[value] for batch in batches for value in batch]
-    assert corpus.texts.read(range(builder.texts)) == [f"text {value}" for value in expected]
+    assert corpus.texts.read(range(builder.distinct_texts)) == [f"text {value}" for value in expected]
