@@ -112,7 +112,7 @@ def confirm_links(
 
 
 def confirm_star_links(links: Links, corpus: Corpus, comparer: Comparer, cuts: Cuts = DEFAULT_CUTS) -> Links:
-    """Return the same links but for those between two texts that both go: no cluster depends on them (`duplicates`)."""
+    """Do the same, and leave out links between two texts that both go: no cluster depends on them (`duplicates`)."""
     return _confirm(links, corpus, comparer, len(corpus.features), text_ranks(corpus), cuts)
 
 

@@ -214,9 +214,9 @@ class FeatureBuilder:
         self._waiting: list[pl.Series] = []
         self._waiting_size = 0
         none = np.zeros(0, dtype=np.int32)
-        self._chunks: list[tuple[csr_array, ...]] = [
-            (_to_set(none, none, 0), _to_table(none, none, np.zeros(0, np.float32), 0), *[_to_set(none, none, 0)] * 2)
-        ]
+        no_set, no_table = _to_set(none, none, 0), _to_table(none, none, np.zeros(0, np.float32), 0)
+        self._chunks: list[tuple[csr_array, ...]] = [(no_set, no_table, no_set, no_set)]
+        """Words, numbers, contexts and orders of each chunk; the first is empty, so that there is always one."""
         self._tokens = Growing(np.int32)
         self._code = Growing(np.bool_)
 
@@ -340,9 +340,15 @@ class FeatureBuilder:
         self._thread.shutdown()
         words, numbers, contexts, orders = map(_stack, zip(*self._chunks, strict=True))
         self._chunks.clear()
-        is_stop = np.array(self._lexicon.is_stop, dtype=bool)
         return Features(
-            words, numbers, contexts, orders, self._lexicon.stems, is_stop, self._tokens.array, self._code.array
+            words=words,
+            numbers=numbers,
+            contexts=contexts,
+            orders=orders,
+            stems=self._lexicon.stems,
+            is_stop=np.array(self._lexicon.is_stop, dtype=bool),
+            tokens=self._tokens.array,
+            code=self._code.array,
         )
 
 

@@ -73,6 +73,7 @@ CODE = r"```|(?-u:\b)def \w+\(|(?-u:\b)class solution(?-u:\b)|#include\s*<|(?-u:
 """This matches in a text in lower case that asks for a program or shows one."""
 _NUMBER_WORDS = frozenset(NUMBER_WORDS)
 _PLAIN_WORD = re.compile(r"(?<![\\a-z])[a-z]{3,}")
+"""A word of prose, which no formula has: not the name of a command."""
 _FORMULA_NOISE = re.compile(r"\\(?:left|right|displaystyle|,|;|!|:|quad|dfrac|tfrac)|[$\s{}\[\]()]")
 _FORMULA_ENDS = re.compile(r"^(?:\$+|\\[\[(])|(?:\$+|\\[\])])$")
 _OPERATOR = re.compile(r"[=+*/^<>≤≥_|-]|\\[a-z]")
@@ -274,7 +275,7 @@ def _extract_formulas(texts: pl.Series) -> tuple[pl.Series, Ints]:
 
 
 class TokenKind(IntEnum):
-    """What a token is to the comparison."""
+    """The kind of a token of the features; those of a close reading are in `pieces`."""
 
     WORD = 0
     STOP = 1

@@ -29,11 +29,11 @@ DECISIONS = "decisions"
 """The folder inside a run's that holds reviewers' decisions about it, where its configuration names no other."""
 
 _NOT_IN_NAMES = re.compile(r"[^\w-]+")
-
+"""Characters that a file is not named with: "Ada L." has the file ada-l.jsonl."""
 MAX_REVIEWER = 60
 """Characters of a reviewer's name, of which a file is named: 255 bytes are all that a file's name may have."""
-MAX_GOLD = 20_000
-MAX_NOTE = 10_000
+MAX_GOLD, MAX_NOTE = 20_000, 10_000
+"""Characters of a gold and of a note."""
 
 
 class DecisionKind(StrEnum):
@@ -167,8 +167,7 @@ def reviewer_file(folder: Path, reviewer: str) -> Path:
 def append_decision(folder: Path, decision: Decision) -> Path:
     """Add a decision to its reviewer's file, and return the file. When this returns, the line is on the disk.
 
-    No stage decides anything: this is for users' scripts and review tools, which settle rows by it. Any number of
-    processes may append at once.
+    No stage calls it: this is for users' scripts and review tools. Any number of processes may append at once.
     """
     is_new_folder = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)

@@ -159,7 +159,17 @@ def _precision(reason: str, detector: str, blocks: bool, counts: Mapping[tuple[s
     drawn = random_right + random_wrong
     random_low, random_high = wilson_interval(random_right, drawn) if drawn else (None, None)
     return FlagPrecision(
-        reason, detector, blocks, right, decided, low, high, random_right, drawn, random_low, random_high
+        reason=reason,
+        detector=detector,
+        blocks=blocks,
+        right=right,
+        decided=decided,
+        low=low,
+        high=high,
+        random_right=random_right,
+        random_decided=drawn,
+        random_low=random_low,
+        random_high=random_high,
     )
 
 

@@ -7,7 +7,7 @@
     a fix to what no answer could match  dropped here as `fix_unpayable`, and waits for another gold
     drop                                 dropped                                   ledger: drop reviewer_drop
     reviewers who contradict each other  dropped here as `reviewers_disagree`, to be settled among them
-    a row in conflict with a decided one freed, or dropped as the wrong side       (`conflicts`)
+    a row in conflict with a decided one freed, or dropped as the wrong side       (`consensus`)
 
 `open_flags.parquet` has the flags of the rows that pass undecided: they advise, and later stages may weigh them;
 `decided.parquet` names the rows that pass by a reviewer's decision, which no later flag may hold back.
@@ -19,7 +19,7 @@ that are no longer in the data. `facts` has how often each flag was right (`prec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -105,10 +105,7 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
                 decided.write({name: row[name] for name in KEY})  # type: ignore[literal-required]
             else:
                 undecided.add(key)
-    with TableWriter(out_dir / OPEN_FLAGS_FILE, FLAG_SCHEMA) as open_flags:
-        for flag in read_table(flags, FlagRecord):
-            if row_key(flag) in undecided:
-                open_flags.write(flag)
+    _write_open_flags(flags, out_dir / OPEN_FLAGS_FILE, undecided)
     stale = _write_stale(out_dir / STALE_FILE, review, decisions)
     if stale["count"]:
         progress.note(
@@ -130,7 +127,7 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
 
 
 def _tiers(precision: Iterable[FlagPrecision], config: SettleConfig) -> dict[str, bool]:
-    """Return whether flags hold rows back, of the reasons for which decisions tell otherwise than it is."""
+    """Return, of each reason whose flags should change by the decisions, whether they are to hold rows back."""
     if config.tiers is not Tiers.DECISIONS:
         return {}
     measured = {entry.reason: (entry.blocks, entry.tier(config.min_decisions)) for entry in precision}
@@ -142,6 +139,13 @@ def _write_tiers(flags: Path, target: Path, tiers: Mapping[str, bool]) -> None:
         for flag in read_table(flags, FlagRecord):
             flag["blocks"] = tiers.get(flag["reason"], flag["blocks"])
             writer.write(flag)
+
+
+def _write_open_flags(flags: Path, target: Path, undecided: Collection[RowKey]) -> None:
+    with TableWriter(target, FLAG_SCHEMA) as writer:
+        for flag in read_table(flags, FlagRecord):
+            if row_key(flag) in undecided:
+                writer.write(flag)
 
 
 def _write_stale(path: Path, review: WeighedReview, decisions: Decisions) -> dict[str, Any]:
