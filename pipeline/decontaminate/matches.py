@@ -136,20 +136,20 @@ def find_matches(
 
 def _add_eval_sets(builder: CorpusBuilder, against: Mapping[str, ProblemColumns], progress: Progress) -> pl.DataFrame:
     """Add the items of all evaluation sets, and return a row for each: its set, its id, and its text as it is shown."""
-    items = [pl.DataFrame(schema={"against": pl.String, "against_id": pl.String, "item_shown": pl.String})]
+    shown_items = [pl.DataFrame(schema={"against": pl.String, "against_id": pl.String, "item_shown": pl.String})]
     progress.start("reading evaluation sets")
     for spec, columns in against.items():
         has_prompt = False
         for batch in read_eval_set(spec, columns):
             shown = [prompt[:SHOWN_CHARS] for prompt in batch.prompts]
             part = {"against": [spec] * len(batch), "against_id": batch.ids, "item_shown": shown}
-            items.append(pl.DataFrame(part, schema=items[0].schema))
+            shown_items.append(pl.DataFrame(part, schema=shown_items[0].schema))
             has_prompt = has_prompt or any(batch.prompts)
             builder.add(batch.prompts, batch.golds, batch.solution_chars)
             progress.advance(len(batch))
         if not has_prompt:
             raise InputError(f"{spec}: no record has a prompt to compare with.", columns.spell("prompt"))
-    return pl.concat(items)
+    return pl.concat(shown_items)
 
 
 def _find_pairs(
