@@ -68,7 +68,7 @@ class PlannedAttempt:
 
 @dataclass
 class TokenBudget:
-    """What was spent, and what comes next."""
+    """Counts what was spent, and chooses the attempts of the next round."""
 
     config: SynthConfig
     strategies: Sequence[Strategy]

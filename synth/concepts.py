@@ -14,10 +14,13 @@ from functools import cache
 from importlib.resources import files
 
 _HIDDEN = re.compile(r"[\u00ad\u200b-\u200f\u2060\ufeff]")
+"""Characters that nobody sees: soft hyphens, zero-width spaces and joiners, byte order marks."""
 _EMPHASIS = re.compile(r"[*_`~]+")
 _WORD = re.compile(r"[a-z]+(?:['’][a-z]+)?|[\u3400-\u9fff]")
+"""A word such as don't, or a single Chinese character."""
 _SENTENCE_END = re.compile(r"(?<=[.!?;:])\s+|(?<=[。！？；：])|\n+")
 _LATEX_TEXT = re.compile(r"\\(?:text|mbox|textbf|textit|mathrm)\s*\{([^{}]*)\}")
+"""`text{apples}` behind a backslash, of which the text is kept."""
 _LATEX_COMMAND = re.compile(r"\\[a-zA-Z]+")
 HAN = re.compile(r"[\u3400-\u9fff]")
 OPERATION = re.compile(
@@ -50,7 +53,8 @@ def runs(of_words: list[str], length: int) -> set[tuple[str, ...]]:
 
 
 def content_stems(text: str) -> set[str]:
-    """Return what the words of a normal text mean, as far as it is worth comparing: concepts, and stems of the rest."""
+    """Return the meanings of a normal text: its concepts, and the stems of its other English words, without short and
+    idle ones."""
     stems = {_stem(word) for word in words(text) if not HAN.match(word) and len(word) > 2 and word not in _IDLE}
     return concepts(text) | (stems - _concept_stems())
 
@@ -61,6 +65,7 @@ def concepts(text: str) -> set[str]:
 
 
 def _stem(word: str) -> str:
+    """Return a word without its ending: apples and apple are appl."""
     for ending in ("ingly", "edly", "ings", "ing", "ies", "ied", "ed", "es", "ly", "s", "e"):
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word[: -len(ending)]
@@ -69,7 +74,7 @@ def _stem(word: str) -> str:
 
 _DATA = tomllib.loads(files("truegold.synth").joinpath("concepts.toml").read_text("utf-8"))
 _IDLE = frozenset(_DATA["idle"].split())
-"""Words that come and go in any derivation."""
+"""Words that say nothing of a derivation, such as `because` and `answer`."""
 CONCEPTS: Mapping[str, tuple[str, str]] = {name: tuple(words) for name, words in _DATA["concepts"].items()}
 """The concepts of advice by name, each with what says so in English and in Chinese."""
 

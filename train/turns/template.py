@@ -137,6 +137,7 @@ def _unwritable(messages: Sequence[Message], error: Exception) -> ConfigError:
 THINK_START, THINK_END = "<think>", "</think>"
 _CALL_START, _CALL_END = "<tool_call>", "</tool_call>"
 _SECTION_START, _SECTION_END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
+# Kimi's calls: <|tool_call_begin|>functions.look:0<|tool_call_argument_begin|>{"what": "cup"}<|tool_call_end|>
 _CALL_HEAD = re.compile(r"\s*<\|tool_call_begin\|>\s*(?P<id>[^<]*?)\s*<\|tool_call_argument_begin\|>")
 _CALL_TAIL = re.compile(r"\s*<\|tool_call_end\|>\s*")
 _CALL_NAME = re.compile(r"(?:functions\.)?(?P<name>.+?)(?::\d+)?")
