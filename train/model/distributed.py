@@ -52,6 +52,8 @@ def init_distributed(note: Note = print_note) -> None:
     on_gpu = torch.cuda.is_available()
     if not on_gpu:
         os.environ.setdefault("DS_ACCELERATOR", "cpu")
+    # cuDNN's attention builds a plan for each shape that is new, and nearly every micro-batch has one of its own.
+    torch.backends.cuda.enable_cudnn_sdp(False)
     if "RANK" not in os.environ:
         os.environ.update(
             RANK="0", LOCAL_RANK="0", WORLD_SIZE="1", MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port())

@@ -209,6 +209,7 @@ class TrainingEngine:
         metrics = _with_push_gap(self._sum_over_ranks(sums, segments))
         grad_norm = unsharded_norm if self._clips_itself else float(self._engine.get_global_grad_norm() or 0.0)
         if not (is_taken and self._engine.was_step_applied()):
+            self._forget_gradients()
             spoilt = "gradient" if math.isfinite(metrics["loss"]) else "loss"
             raise NotFiniteError(
                 f"The {spoilt} of optimizer step {step} is not finite; the step was not taken.",
@@ -216,6 +217,13 @@ class TrainingEngine:
                 "not_finite",
             )
         return {**metrics, "grad_norm": grad_norm, "lr": lr}
+
+    def _forget_gradients(self) -> None:
+        """Drop what is left of the gradients of a step that was not taken: ZeRO 2 with offload keeps their sum, NaN
+        included, and would add the next step's to it."""
+        if self._config.offload and self._config.zero_stage == 2:
+            sums = self._engine.optimizer.averaged_gradients
+            sums.update(dict.fromkeys(sums))
 
     def _batches(self, segments: Sequence[Segment]) -> Iterator[tuple[list[int], SegmentBatch]]:
         """Yield micro-batches, as many on every rank: where this one has fewer, batches of one token without

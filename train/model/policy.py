@@ -38,9 +38,10 @@ from truegold.train.model.segment import Prefix, Segment, SegmentBatch, collate,
 from truegold.train.objective import AllTokens, PerToken
 from truegold.verifiers import SetupError
 
-LOGIT_CHUNK = {"cuda": 4096 * 4096, "cpu": 2048 * 2048}
-"""Logits computed at a time (tokens x vocabulary): 64 MiB in float32, or 16, of which some five copies are held. A GPU
-needs many tokens at a time to be busy, a CPU few."""
+LOGIT_CHUNK = {"cuda": 8192 * 8192, "cpu": 2048 * 2048}
+"""Logits computed at a time (tokens x vocabulary): 256 MiB in float32, or 16, of which some five copies are held. A GPU
+needs many tokens at a time to be busy, a CPU few. Each chunk adds to the gradient of all of the head's weights, which
+holds more memory than its logits."""
 
 
 def load_causal_lm(model: Path, dtype: str) -> Any:

@@ -1,0 +1,146 @@
+"""Runs the trainer on one GPU and measures it: exactness, steps under DeepSpeed, memory, speed, noise of bfloat16.
+
+    python benchmarks/gpu_training.py --out FOLDER [--fixture loss_fixture.json] [--parts NAME ...] [--sizes NAME ...]
+                                      [--seconds N] [--patience N]
+
+Writes FOLDER/figures.jsonl, a line for each figure as soon as it is known, and FOLDER/NAME.log for each part. A part is
+a process of its own, so that one that dies loses nothing of the others; within a part each measurement that raises
+leaves its traceback and the next one goes on. All processes load their packages at once and then wait for their turn:
+
+    lane 1   exactness, steps, noise       correctness; few kernels, little memory
+    lane 2   memory of each size           allocations of a process are counted apart from those of the others
+    after    speed of each size            alone on the GPU
+
+No weights are needed: models are random, of Qwen2.5's configurations. **There is no vLLM in here.** What samples is a
+stand-in (`gpu_parts.steps.RandomSampler`) that draws random token ids and takes their log-probabilities from a copy of
+the model, which it loads from the tensors that the trainer hands over. So the trainer, DeepSpeed, the weight sync by
+name and the probe are the real ones, and everything about vLLM on a GPU is open.
+
+Where there is no GPU everything runs on the CPU; with `--sizes tiny` in a minute.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from gpu_parts.figures import Figures
+
+SIZES = ("1.5b", "0.5b", "3b")
+ALONE = "speed"
+"""Parts of this name run after all others, by themselves."""
+LIMITS = {"exactness": 60.0, "steps": 110.0, "noise": 60.0, "memory": 150.0, "speed": 80.0}
+"""Seconds after which a part is ended."""
+
+
+@dataclass
+class Part:
+    """A process that has loaded its packages and waits for a line on its standard input."""
+
+    name: str
+    process: subprocess.Popen[bytes]
+
+    def run(self, deadline: float, patience: float, figures: Figures) -> None:
+        """Let it go, and wait until it ends or its time is over."""
+        started = time.monotonic()
+        seconds = min(LIMITS[self.name.split("-")[0]] * patience, deadline - started)
+        assert self.process.stdin is not None
+        if seconds <= 0:
+            self.process.kill()
+            figures.write("part", of=self.name, ended="not begun: no time was left")
+            return
+        try:
+            self.process.stdin.write(b"go\n")
+            self.process.stdin.close()
+            code = self.process.wait(seconds)
+            ended = f"exit code {code}"
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            ended = f"killed after {seconds:.0f} s"
+        except BrokenPipeError:
+            ended = f"died while it was loading, exit code {self.process.wait()}"
+        figures.write("part", of=self.name, ended=ended, seconds=round(time.monotonic() - started, 1))
+
+
+def _start(name: str, arguments: argparse.Namespace) -> Part:
+    command = [sys.executable, __file__, "--out", str(arguments.out), "--part", name]
+    if arguments.fixture:
+        command += ["--fixture", str(arguments.fixture)]
+    with (arguments.out / f"{name}.log").open("wb") as log:
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT)
+    return Part(name, process)
+
+
+def _run_lane(parts: Sequence[Part], deadline: float, patience: float, figures: Figures) -> None:
+    for part in parts:
+        part.run(deadline, patience, figures)
+
+
+def _run_part(arguments: argparse.Namespace) -> None:
+    """Do one part in this process, once the first line has come."""
+    name, _, size = arguments.part.partition("-")
+    module = import_module(f"gpu_parts.{name}")
+    if not sys.stdin.readline():
+        return
+    figures = Figures(arguments.out, arguments.part)
+    if name == "exactness":
+        module.run(figures, arguments.fixture)
+    elif size:
+        module.run(figures, size)
+    else:
+        module.run(figures)
+
+
+def _main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--fixture", type=Path, help="the file of benchmarks/loss_fixture.py")
+    parser.add_argument("--parts", nargs="+", default=["exactness", "steps", "noise", "memory", "speed"])
+    parser.add_argument("--sizes", nargs="+", default=list(SIZES))
+    parser.add_argument("--seconds", type=float, default=420.0, help="after so many seconds everything is ended")
+    parser.add_argument("--patience", type=float, default=1.0, help="the limits of the parts are multiplied by it")
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    if arguments.part:
+        _run_part(arguments)
+        return
+    deadline = time.monotonic() + arguments.seconds
+    figures = Figures(arguments.out, "driver")
+    sized = {"memory", "speed"}
+    names = [
+        name
+        for part in arguments.parts
+        for name in ([f"{part}-{size}" for size in arguments.sizes] if part in sized else [part])
+    ]
+    parts = [_start(name, arguments) for name in names]
+    lanes = [
+        [part for part in parts if not part.name.startswith(("memory", ALONE))],
+        [part for part in parts if part.name.startswith("memory")],
+    ]
+    threads = [threading.Thread(target=_run_lane, args=(lane, deadline, arguments.patience, figures)) for lane in lanes]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    _run_lane([part for part in parts if part.name.startswith(ALONE)], deadline, arguments.patience, figures)
+    lines = [json.loads(line) for line in figures.path.read_text().splitlines()]
+    failed = [line for line in lines if "error" in line]
+    for line in [*(line for line in lines if "error" not in line), *failed[:20]]:
+        print(json.dumps({name: value for name, value in line.items() if name not in ("traceback", "at_s")})[:300])
+    print(f"{len(lines)} figures, {len(failed)} errors")
+
+
+if __name__ == "__main__":
+    _main()
