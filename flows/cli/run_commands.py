@@ -50,13 +50,14 @@ AsJson = Annotated[bool, typer.Option("--json", help="With --dry-run: print ever
 COUNT_BYTES = 4 * 2**30
 """Lines of a larger file are not counted: a dry run takes seconds."""
 BLOCK = 2**20
+"""The longest row that is read while records are counted."""
 
 DEMO = Path(__file__).parents[1] / "demo.yaml"
-"""The demo's configuration, which is packaged."""
+"""The demo's configuration."""
 HEAVY = ("torch", "vllm", "deepspeed", "transformers")
-"""What the whole demo imports."""
+"""The packages that the whole demo needs, and the quick one does not."""
 QUICK = ("name=demo-quick", "model=null", "sft=null", "train=null", "data.problems=600", "data.sft_examples=64")
-"""What is otherwise where nothing is profiled or trained."""
+"""The settings of the quick demo: curation alone, of fewer problems."""
 
 STARTER = DEMO.with_name("starter.yaml.txt")
 """The configuration that `truegold init` writes: short, commented, and valid with its names filled in."""
@@ -83,22 +84,12 @@ EngineOption = Annotated[EngineChoice, typer.Option("--engine", help="Run as Pre
 
 def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bool, as_json: bool) -> None:
     """Run a configuration up to a phase, or say what that would be."""
-    from truegold.flows.execute import (
-        all_cached,
-        check_remote,
-        describe,
-        execute,
-        open_run,
-        rejects_in_words,
-        stage_caller,
-        write_manifest,
-    )
+    from truegold.flows import execute as runner
     from truegold.flows.plan import plan
 
     stages = plan(config, until)
     if dry_run:
-        check_remote(stages, config.run_dir)
-
+        runner.check_remote(stages, config.run_dir)
         if as_json:
             output.print_json(json.dumps(preview_json(config, stages)))
         else:
@@ -108,36 +99,38 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
     if config.model is not None and until is not Phase.CURATE:
         check_torch_builds()
     run_dir = config.run_dir
-    cached = all_cached(stages, run_dir) if run_dir.exists() else None
+    cached = runner.all_cached(stages, run_dir) if run_dir.exists() else None
     if cached is not None:
         for result in cached:
-            for line in (describe(result), *rejects_in_words(result)):
+            for line in (runner.describe(result), *runner.rejects_in_words(result)):
                 print_line(line, errors)
-        write_manifest(run_dir, cached)
+        runner.write_manifest(run_dir, cached)
         errors.print(f"nothing to do: all {len(cached)} stages come from the cache")
     elif engine is EngineChoice.LOCAL:
-        with open_run(config):
-            execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))
+        with runner.open_run(config):
+            runner.execute(stages, run_dir, runner.stage_caller(run_dir, Terminal(errors)))
     else:
-        from truegold.flows.server import prefect_api
-
-        with open_run(config):
-            pass  # A directory in use should not cost the start of a server to find out.
-
-        errors.print(
-            "starting Prefect (about 20 s; --engine local runs without it)"
-            if "PREFECT_API_URL" not in os.environ
-            else "using the Prefect server of PREFECT_API_URL"
-        )
-        with prefect_api():
-            from truegold.flows.prefect_flows import FLOWS, flush_logs
-
-            try:
-                FLOWS[until](config)
-            finally:
-                # Afterwards the server is gone, and with it the last lines of the log.
-                flush_logs()
+        with runner.open_run(config):
+            pass  # A directory that is in use is found out before a server is started.
+        _run_as_flow(until, config)
     print_line(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}")
+
+
+def _run_as_flow(until: Phase, config: RunConfig) -> None:
+    """Run a configuration as a Prefect flow, on the server of PREFECT_API_URL or on one started here."""
+    from truegold.flows.server import prefect_api
+
+    has_server = "PREFECT_API_URL" in os.environ
+    start = "starting Prefect (about 20 s; --engine local runs without it)"
+    errors.print("using the Prefect server of PREFECT_API_URL" if has_server else start)
+    with prefect_api():
+        from truegold.flows.prefect_flows import FLOWS, flush_logs
+
+        try:
+            FLOWS[until](config)
+        finally:
+            # Afterwards the server is gone, and with it the last lines of the log.
+            flush_logs()
 
 
 def preview_json(config: RunConfig, stages: Sequence[Stage]) -> dict[str, Any]:

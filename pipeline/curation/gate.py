@@ -263,37 +263,21 @@ def junit(gated: Gated) -> bytes:
 
 def sarif(gated: Gated) -> dict[str, Any]:
     """Return the outcome as SARIF 2.1.0: one result for each violation, an error where its check fails."""
-    order = list(gated.checks)
+    rules = [{"id": str(check), "shortDescription": {"text": check.description}} for check in gated.checks]
+    findings = [_sarif_result(violation, gated) for violation in gated.violations[:SARIF_RESULTS]]
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [
-            {
-                "tool": {
-                    "driver": {
-                        "name": "truegold gate",
-                        "rules": [
-                            {"id": str(check), "shortDescription": {"text": check.description}} for check in order
-                        ],
-                    }
-                },
-                "results": [
-                    {
-                        "ruleId": str(violation.check),
-                        "ruleIndex": order.index(violation.check),
-                        "level": "error" if gated.fails(violation.check) else "note",
-                        "message": {"text": visible(violation.message)},
-                        "locations": [
-                            {
-                                "physicalLocation": {
-                                    "artifactLocation": {"uri": gated.data.as_posix()},
-                                    **({"region": {"startLine": violation.row}} if violation.row else {}),
-                                }
-                            }
-                        ],
-                    }
-                    for violation in gated.violations[:SARIF_RESULTS]
-                ],
-            }
-        ],
+        "runs": [{"tool": {"driver": {"name": "truegold gate", "rules": rules}}, "results": findings}],
+    }
+
+
+def _sarif_result(violation: Violation, gated: Gated) -> dict[str, Any]:
+    region = {"region": {"startLine": violation.row}} if violation.row else {}
+    return {
+        "ruleId": str(violation.check),
+        "ruleIndex": gated.checks.index(violation.check),
+        "level": "error" if gated.fails(violation.check) else "note",
+        "message": {"text": visible(violation.message)},
+        "locations": [{"physicalLocation": {"artifactLocation": {"uri": gated.data.as_posix()}, **region}}],
     }

@@ -235,14 +235,9 @@ def read_decontamination(table: Path | None, rows: list[Path], leaked_heldout: i
     exported = pl.concat([pl.scan_parquet(path).select("id", "split") for path in rows]).unique()
     by = ["against", "kind"]
     counted = matched.group_by(by).agg(rows=pl.col("row").n_unique())
-    kept = (
-        matched.join(exported, on="id")
-        .group_by(by)
-        .agg(
-            in_train=pl.col("id").filter(pl.col("split") != "heldout").n_unique(),
-            in_heldout=pl.col("id").filter(pl.col("split") == "heldout").n_unique(),
-        )
-    )
+    ids, is_heldout = pl.col("id"), pl.col("split") == "heldout"
+    in_set = {"in_train": ids.filter(~is_heldout).n_unique(), "in_heldout": ids.filter(is_heldout).n_unique()}
+    kept = matched.join(exported, on="id").group_by(by).agg(**in_set)
     ordered = counted.join(kept, on=by, how="left").fill_null(0).sort(by).collect(engine="streaming")
     counts = tuple(Matches(**row) for row in ordered.iter_rows(named=True))
     return Decontamination(True, items_by_set(table), counts, leaked_heldout)

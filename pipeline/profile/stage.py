@@ -275,24 +275,17 @@ def _answer_clusters(row: Row, samples: Sequence[SampleRow]) -> list[tuple[str, 
 def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, Any]:
     """Return what is known of the problems of one split, by the tables in `out_dir`.
 
-    same_samples: whether all problems got as many samples. Else observed pass rates are biased: posterior means count.
+    same_samples: whether all problems got as many samples; else observed pass rates are biased, and the means of the
+    posteriors are taken.
     """
     problems = pl.read_parquet(out_dir / "profile.parquet").filter(split=split)
     judged = problems.filter(pl.col("pass_rate").is_not_null())
     observed, known = judged["pass_rate"], judged["posterior_a"] / (judged["posterior_a"] + judged["posterior_b"])
     decided = dict(judged["decision"].drop_nulls().value_counts().iter_rows())
-    tokens = (pl.col("tokens_mean") * pl.col("n")).round().cast(pl.Int64)
-    spent = problems.group_by(pl.col("decision").fill_null("undecided")).agg(
-        problems=pl.len(), samples=pl.col("n").sum().cast(pl.Int64), tokens=tokens.sum()
-    )
-    spent_by = {name: amounts for name, *amounts in spent.iter_rows()}
     is_right = (pl.col("score") == 1.0) & (pl.col("finish_reason") == "stop")
-    samples = (
-        pl.scan_parquet(out_dir / "samples.parquet")
-        .filter(split=split)
-        .select("reason", length=pl.col("token_ids").list.len(), is_right=is_right.fill_null(value=False))
-        .collect(engine="streaming")
-    )
+    columns = {"length": pl.col("token_ids").list.len(), "is_right": is_right.fill_null(value=False)}
+    scan = pl.scan_parquet(out_dir / "samples.parquet").filter(split=split)
+    samples = scan.select("reason", **columns).collect(engine="streaming")
     lengths = samples["length"].cast(pl.Int64)
     right_lengths = dict(lengths.filter(samples["is_right"]).value_counts().iter_rows())
     limit = propose_max_tokens(right_lengths)
@@ -307,15 +300,21 @@ def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, 
         "truncated": _rounded(problems["truncated"]),
         "repeating": _rounded(problems["repeating"]),
         "decisions": {str(band): decided[band] for band in PassRateBand if band in decided},
-        "spent": {
-            str(name): dict(zip(("problems", "samples", "tokens"), spent_by[name], strict=True))
-            for name in (*PassRateBand, "undecided")
-            if name in spent_by
-        },
+        "spent": _spent_by_decision(problems),
         "right_tokens": quantile_length(right_lengths),
         "proposed_max_tokens": limit,
         "tokens_beyond": None if beyond is None else round(beyond, 4),
     }
+
+
+def _spent_by_decision(problems: pl.DataFrame) -> dict[str, dict[str, int]]:
+    """Return how many problems came to each decision, and what their samples cost."""
+    tokens = (pl.col("tokens_mean") * pl.col("n")).round().cast(pl.Int64)
+    spent = problems.group_by(decided=pl.col("decision").fill_null("undecided")).agg(
+        problems=pl.len(), samples=pl.col("n").sum().cast(pl.Int64), tokens=tokens.sum()
+    )
+    by_decision = {record.pop("decided"): record for record in spent.to_dicts()}
+    return {str(name): by_decision[name] for name in (*PassRateBand, "undecided") if name in by_decision}
 
 
 def _rounded(values: pl.Series) -> float | None:

@@ -107,27 +107,13 @@ def _ratio(by: str, name: str, when: str, cells: pl.DataFrame, prior: Prior | No
     samples = int((cells["rows"] * cells["n"]).sum())
     judged = int((cells["rows"] * cells["judged"]).sum())
     unjudged = (samples - judged) / samples if samples else None
-    if prior is None or not counts:
-        unknown = dict.fromkeys(("ones", "zeros", "dead", "saturated", "informative", "prior_a", "prior_b"))
-        return RewardRatio(by, name, when, rows, judged_rows, unjudged, group_size=group_size, **unknown)
-    ones, dead, saturated = expected_shares(counts, prior, group_size)
-    typical = prior.after(0, 0)
-    return RewardRatio(
-        by,
-        name,
-        when,
-        rows,
-        judged_rows,
-        unjudged,
-        ones=ones,
-        zeros=1 - ones,
-        dead=dead,
-        saturated=saturated,
-        informative=max(0.0, 1 - dead - saturated),
-        group_size=group_size,
-        prior_a=typical.a,
-        prior_b=typical.b,
-    )
+    measured = dict.fromkeys(("ones", "zeros", "dead", "saturated", "informative", "prior_a", "prior_b"))
+    if prior is not None and counts:
+        ones, dead, saturated = expected_shares(counts, prior, group_size)
+        typical = prior.after(0, 0)
+        measured |= {"ones": ones, "zeros": 1 - ones, "prior_a": typical.a, "prior_b": typical.b}
+        measured |= {"dead": dead, "saturated": saturated, "informative": max(0.0, 1 - dead - saturated)}
+    return RewardRatio(by, name, when, rows, judged_rows, unjudged, group_size=group_size, **measured)
 
 
 @dataclass(frozen=True)

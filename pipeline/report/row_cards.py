@@ -187,13 +187,8 @@ def _samples(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey
     columns = ["sample", "completion", "finish_reason", "score", "reason", "extracted", "evidence"]
     among = table.select(*KEY, *columns).join(keys.lazy(), on=KEY, how="semi")
     turn = pl.col("sample").rank("ordinal").over([*KEY, "extracted", "score"]).alias("turn")
-    shown = (
-        among.with_columns(turn)
-        .sort([*KEY, "turn", "sample"])
-        .group_by(KEY, maintain_order=True)
-        .head(cuts.samples)
-        .collect()
-    )
+    ordered = among.with_columns(turn).sort([*KEY, "turn", "sample"])
+    shown = ordered.group_by(KEY, maintain_order=True).head(cuts.samples).collect()
     return {
         key: [
             {

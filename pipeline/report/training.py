@@ -225,13 +225,7 @@ def pack_completions(training: Path | None) -> str | None:
     last = len(steps) - 1
     count = min(len(steps), STEPS_SHOWN)
     chosen = sorted({round(index * last / max(count - 1, 1)) for index in range(count)})
-    ids = {
-        index: pl.scan_parquet(steps[index][1])
-        .select(pl.col("id").unique(maintain_order=True))
-        .collect()["id"]
-        .to_list()
-        for index in chosen
-    }
+    ids = {index: _problem_ids(steps[index][1]) for index in chosen}
     occurrences = Counter(problem for problems in ids.values() for problem in problems)
     shown = []
     for index in chosen:
@@ -244,14 +238,15 @@ def pack_completions(training: Path | None) -> str | None:
     return pack({"steps": shown, "all": len(steps)})
 
 
+def _problem_ids(parts: Sequence[Path]) -> list[str]:
+    """Return the ids of a step's problems in their order."""
+    ids = pl.scan_parquet(list(parts)).select(pl.col("id").unique(maintain_order=True)).collect()
+    return ids["id"].to_list()
+
+
 def _problems(parts: Sequence[Path], ids: Sequence[str]) -> list[Fields]:
-    rows = (
-        pl.scan_parquet(list(parts))
-        .select(COMPLETION_COLUMNS)
-        .filter(pl.col("id").is_in(list(ids)))
-        .collect()
-        .to_dicts()
-    )
+    completions = pl.scan_parquet(list(parts)).select(COMPLETION_COLUMNS)
+    rows = completions.filter(pl.col("id").is_in(list(ids))).collect().to_dicts()
     problems = []
     for id_ in ids:
         attempts = [row for row in rows if row["id"] == id_]
