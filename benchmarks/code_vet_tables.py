@@ -78,8 +78,8 @@ def _rates(sets: Measurements) -> str:
         for name, it in known.items()
     ]
     text = (
-        "## Kill rates\n\nThe share of the planted faults that a suite catches, up to 30 in each reference solution; "
-        "some do what the solution does, and no test could catch them. Suites that are dropped are not measured.\n\n"
+        "## Kill rates\n\nThe share of the planted faults that a suite catches, up to 30 in each reference solution. "
+        "Faults that change nothing on any input tried are not counted. Suites that are dropped are not measured.\n\n"
     )
     return text + table(["set", "measured", "mutants", "mean", "median", *bins], rows)
 

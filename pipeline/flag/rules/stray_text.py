@@ -66,6 +66,7 @@ MIN_FRAGMENT_LETTERS = 25
 _NUMBER_WORDS = frozenset(PATTERNS["number_words"])
 MIN_WORD = 5
 """Shorter number words are one letter away from too many other words."""
+_LONG_NUMBER_WORDS = tuple(sorted(word for word in _NUMBER_WORDS if len(word) >= MIN_WORD))
 _REAL_WORDS = frozenset(PATTERNS["near_number_words"])
 """Words that are one letter away from a number word, and real."""
 _SHORT_WORD = re.compile(r"\b[a-z]{3,11}\b")
@@ -161,7 +162,7 @@ def _asks_for_translation(text: str) -> bool:
 def _short_slips() -> dict[str, str]:
     """Return the misspellings of short number words: two letters swapped, a letter doubled, a letter of three lost."""
     slips: dict[str, str] = {}
-    for word in _NUMBER_WORDS:
+    for word in sorted(_NUMBER_WORDS):
         for index in range(len(word)):
             swapped = word[:index] + word[index + 1 : index + 2] + word[index] + word[index + 2 :]
             doubled = word[:index] + word[index] * 2 + word[index + 1 :]
@@ -209,7 +210,7 @@ def _misspelt(word: str) -> str | None:
         return None
     if word in _SHORT_SLIPS or len(word) < MIN_WORD:
         return _SHORT_SLIPS.get(word)
-    return next((meant for meant in _NUMBER_WORDS if len(meant) >= MIN_WORD and _is_one_slip(word, meant)), None)
+    return next((meant for meant in _LONG_NUMBER_WORDS if _is_one_slip(word, meant)), None)
 
 
 def _is_one_slip(word: str, meant: str) -> bool:
