@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from numbered_rows import plain_row
 from real_data import real_data
 
 from truegold.pipeline.flag.rules import BUILT_IN, Finding, detector, detector_versions, load_detectors
@@ -191,3 +192,12 @@ def test_the_decorator_keeps_name_and_version():
         return []
 
     assert (mine.name, mine.version, mine.detect({})) == ("mine", "3", [])
+
+
+def test_a_slip_between_two_number_words_means_the_first_of_them():
+    evidence = [
+        finding.evidence
+        for detector in load_detectors(["garbled_number"])
+        for finding in detector.detect(plain_row("Tom has eightt apples and eats 3. How many are left?", "5"))
+    ]
+    assert evidence == [{"says": "eightt", "meant": "eight"}]
