@@ -25,18 +25,7 @@ import numpy.typing as npt
 import polars as pl
 import xxhash
 
-from truegold.pipeline.near.arrays import (
-    Codes,
-    Floats,
-    Growing,
-    Hashes,
-    Ints,
-    Marks,
-    count_within_runs,
-    pack_pairs,
-    run_starts,
-    unpack_pairs,
-)
+from truegold.pipeline.near import arrays
 from truegold.pipeline.near.tokens import Cut, Cutter, Meaning, TokenKind, formula_form, interpret, lower_texts
 from truegold.pipeline.text.quantities import ORDINAL_WEIGHT
 
@@ -88,7 +77,7 @@ FORMULA_WEIGHT = 1.0
 CONTEXT_REACH = 4
 """A quantity and a content word are next to each other where they are at most so many tokens apart."""
 
-Listener = Callable[[Ints, Hashes, int], None]
+Listener = Callable[[arrays.Ints, arrays.Hashes, int], None]
 """Takes the tokens of a chunk: the text and a hash of each token, ascending by text, and the number of texts."""
 
 
@@ -106,11 +95,11 @@ class Features:
     """[texts, hashes] of 1."""
     stems: list[str]
     """The stem (or `#` and a quantity) that each feature number of `words` and `numbers` stands for."""
-    is_stop: Marks
+    is_stop: arrays.Marks
     """Which of the stems are stopwords or signs."""
     tokens: npt.NDArray[np.int32]
     """The number of word tokens of each text."""
-    code: Marks
+    code: arrays.Marks
     """Which texts ask for a program or show one."""
 
     def __len__(self) -> int:
@@ -128,26 +117,26 @@ class Lexicon:
         """The text of each feature."""
         self.is_stop: list[bool] = []
         """Whether each feature is a stopword or a sign."""
-        self.traits = Growing(np.uint8)
+        self.traits = arrays.Growing(np.uint8)
         """The traits of each token, as bits."""
-        self.feature = Growing(np.int32)
+        self.feature = arrays.Growing(np.int32)
         """The feature of each token's stem, -1 where it has none."""
-        self.first = Growing(np.int32)
+        self.first = arrays.Growing(np.int32)
         """The position of each token's first quantity in `quantity` and `weight`."""
-        self.count = Growing(np.int32)
+        self.count = arrays.Growing(np.int32)
         """How many quantities each token has."""
-        self.quantity = Growing(np.int32)
+        self.quantity = arrays.Growing(np.int32)
         """The features of all tokens' quantities."""
-        self.weight = Growing(np.float32)
+        self.weight = arrays.Growing(np.float32)
         """The weights of all tokens' quantities."""
-        self.hash = Growing(np.uint64)
+        self.hash = arrays.Growing(np.uint64)
         """A hash of each token's stem, or of its first quantity where it has some."""
-        self.formula = Growing(np.int32)
+        self.formula = arrays.Growing(np.int32)
         """The feature of each formula, -1 where there is nothing to compare."""
         self._features: dict[str, int] = {}
         # Chinese characters, some 20,000 at most, and of each token the position of its character among them.
         self._characters: list[str] = []
-        self._character = Growing(np.int32)
+        self._character = arrays.Growing(np.int32)
 
     def learn(self, tokens: Iterable[str]) -> None:
         """Learn the next tokens, in the order of their numbers."""
@@ -159,11 +148,11 @@ class Lexicon:
         for form in map(formula_form, formulas):
             self.formula.append(self._feature_of(QUANTITY_SIGN + form) if form else -1)
 
-    def pair_features(self, left: Ints, right: Ints) -> Codes:
+    def pair_features(self, left: arrays.Ints, right: arrays.Ints) -> arrays.Codes:
         """Return the features of pairs of neighbouring Chinese characters, which come as tokens."""
         characters = self._character.array
-        pairs, back = np.unique(pack_pairs(characters[left], characters[right]), return_inverse=True)
-        firsts, seconds = (part.tolist() for part in unpack_pairs(pairs))
+        pairs, back = np.unique(arrays.pack_pairs(characters[left], characters[right]), return_inverse=True)
+        firsts, seconds = (part.tolist() for part in arrays.unpack_pairs(pairs))
         stems = [
             self._characters[first] + self._characters[second] for first, second in zip(firsts, seconds, strict=True)
         ]
@@ -197,7 +186,7 @@ def _hash_text(text: str) -> int:
     return xxhash.xxh3_64_intdigest(text.encode("utf-8", "replace"))
 
 
-def stable_hashes(stems: Sequence[str]) -> Hashes:
+def stable_hashes(stems: Sequence[str]) -> arrays.Hashes:
     """Return a 64-bit hash of each stem that does not depend on what else was read."""
     return np.fromiter(map(_hash_text, stems), np.uint64, len(stems))
 
@@ -217,8 +206,8 @@ class FeatureBuilder:
         no_set, no_table = _to_set(none, none, 0), _to_table(none, none, np.zeros(0, np.float32), 0)
         self._chunks: list[tuple[csr_array, ...]] = [(no_set, no_table, no_set, no_set)]
         """Words, numbers, contexts and orders of each chunk; the first is empty, so that there is always one."""
-        self._tokens = Growing(np.int32)
-        self._code = Growing(np.bool_)
+        self._tokens = arrays.Growing(np.int32)
+        self._code = arrays.Growing(np.bool_)
 
     def add(self, texts: Sequence[str]) -> None:
         """Cut and count more texts."""
@@ -275,12 +264,12 @@ class FeatureBuilder:
         orders = _to_set(*self._order_features(row, token, counted[weight > ORDINAL_WEIGHT]), rows)
         self._chunks.append((words, numbers, contexts, orders))
 
-    def _word_features(self, traits: Traits, row: Codes, token: Ints) -> Codes:
+    def _word_features(self, traits: Traits, row: arrays.Codes, token: arrays.Ints) -> arrays.Codes:
         """Return the feature of each token, -1 for none.
 
         A Chinese character has that of the pair with the next character, the last character of a run has none.
         """
-        features: Codes = self._lexicon.feature.array[token]
+        features: arrays.Codes = self._lexicon.feature.array[token]
         han = traits & HAN != 0
         if han.any():
             followed = np.flatnonzero(han[:-1] & han[1:] & (row[:-1] == row[1:]))
@@ -289,11 +278,13 @@ class FeatureBuilder:
             features[followed] = pairs
         return features
 
-    def _quantities(self, cut: Cut, row: Codes, token: Ints, counted: Ints) -> tuple[Codes, Codes, Floats]:
+    def _quantities(
+        self, cut: Cut, row: arrays.Codes, token: arrays.Ints, counted: arrays.Ints
+    ) -> tuple[arrays.Codes, arrays.Codes, arrays.Floats]:
         """Return rows, features and weights of the quantities of the tokens at `counted`, and of the formulas."""
         lexicon = self._lexicon
         counts = lexicon.count.array[token[counted]]
-        entries = np.repeat(lexicon.first.array[token[counted]], counts) + count_within_runs(counts)
+        entries = np.repeat(lexicon.first.array[token[counted]], counts) + arrays.count_within_runs(counts)
         formulas = lexicon.formula.array[cut.formulas]
         formula_row = np.repeat(np.arange(len(cut.formula_lengths), dtype=np.int32), cut.formula_lengths)
         formula_row, formulas = formula_row[formulas >= 0], formulas[formulas >= 0]
@@ -301,13 +292,15 @@ class FeatureBuilder:
         features = np.concatenate([lexicon.quantity.array[entries], formulas])
         weights = np.concatenate([lexicon.weight.array[entries], np.full(len(formulas), FORMULA_WEIGHT, np.float32)])
         # Sums are rounded and then compared with limits, so that weights are added in the order of the text.
-        pairs = pack_pairs(rows, features)
+        pairs = arrays.pack_pairs(rows, features)
         order = np.argsort(pairs, kind="stable")
-        first = np.flatnonzero(run_starts(pairs[order]))
+        first = np.flatnonzero(arrays.run_starts(pairs[order]))
         sums = np.add.reduceat(weights[order], first) if len(first) else weights
         return rows[order][first], features[order][first], sums
 
-    def _context_features(self, traits: Traits, row: Codes, token: Ints, strong: Ints) -> tuple[Codes, Codes]:
+    def _context_features(
+        self, traits: Traits, row: arrays.Codes, token: arrays.Ints, strong: arrays.Ints
+    ) -> tuple[arrays.Codes, arrays.Codes]:
         """Return rows and features of each strong quantity with the content words before and after it in its text.
 
         `strong` has the positions of these quantities.
@@ -328,7 +321,9 @@ class FeatureBuilder:
             codes.append(_hash_pair(hashes[token[quantity]], hashes[token[word]]))
         return np.concatenate(rows), np.concatenate(codes)
 
-    def _order_features(self, row: Codes, token: Ints, counted: Ints) -> tuple[Codes, Codes]:
+    def _order_features(
+        self, row: arrays.Codes, token: arrays.Ints, counted: arrays.Ints
+    ) -> tuple[arrays.Codes, arrays.Codes]:
         """Return rows and features of each quantity (at the positions `counted`) with the next one of its text."""
         hashes = self._lexicon.hash.array[token[counted]]
         same_text = row[counted[1:]] == row[counted[:-1]]
@@ -352,7 +347,7 @@ class FeatureBuilder:
         )
 
 
-def mark_questions(traits: Traits, row: Codes, starts: Ints) -> Marks:
+def mark_questions(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> arrays.Marks:
     """Mark each text's question: the tokens of its last sentence with a question mark at its end, else of its last.
 
     `row` is the text of each token. `starts` has the position of each text's first token, and the number of tokens.
@@ -378,26 +373,26 @@ def mark_questions(traits: Traits, row: Codes, starts: Ints) -> Marks:
     return np.cumsum(change[:-1], dtype=np.int8).view(np.bool_)
 
 
-def _hash_pair(left: Hashes, right: Hashes) -> Codes:
+def _hash_pair(left: arrays.Hashes, right: arrays.Hashes) -> arrays.Codes:
     """Return a feature number of 31 bits for each two hashes in this order."""
     mixed = (left * np.uint64(0x9E3779B97F4A7C15)) ^ right
     return (mixed >> np.uint64(33)).astype(np.int32)
 
 
-def _to_table(row: Codes, feature: Codes, values: npt.NDArray[Any], rows: int) -> csr_array:
+def _to_table(row: arrays.Codes, feature: arrays.Codes, values: npt.NDArray[Any], rows: int) -> csr_array:
     """Return the values as a table; those of a feature that occurs twice in a row add up."""
     from scipy.sparse import csr_array
 
     return csr_array((values, (row, feature)), shape=(rows, WIDTH))
 
 
-def _to_set(row: Codes, feature: Codes, rows: int) -> csr_array:
+def _to_set(row: arrays.Codes, feature: arrays.Codes, rows: int) -> csr_array:
     table = _to_table(row, feature, np.ones(len(row), dtype=np.int32), rows)
     table.data = np.ones(table.nnz, dtype=np.int8)
     return table
 
 
-def count_words(row: Codes, feature: Codes, asked: Marks, rows: int) -> csr_array:
+def count_words(row: arrays.Codes, feature: arrays.Codes, asked: arrays.Marks, rows: int) -> csr_array:
     """Return a table of ASKED where a feature is asked for anywhere in its row, else 1. Negative features are none."""
     used = feature >= 0
     table = _to_table(row[used], feature[used], np.where(asked[used], MORE_THAN_A_TEXT, 1), rows)

@@ -15,19 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from truegold.pipeline.near import terms
-from truegold.pipeline.near.pieces import (
-    ASKS,
-    CHINESE_ASKS,
-    CLAUSE_STARTS,
-    CONDITIONS,
-    ProsePart,
-    ReadToken,
-    mark_chinese_terms,
-    read_formula,
-    read_prose,
-    without_layout,
-)
+from truegold.pipeline.near import pieces, terms
 from truegold.pipeline.near.text_layout import unify_layout
 
 _MATHEMATICS = re.compile(r"\$\$(.+?)\$\$|\$([^$]+?)\$|\\\[(.+?)\\\]|\\\((.+?)\\\)", re.DOTALL)
@@ -44,10 +32,10 @@ _HAS_OPERATOR = re.compile(r"[-+*/=<>≤≥^]")
 class ReadText:
     """What is read of one text."""
 
-    tokens: tuple[ReadToken, ...]
-    asked: tuple[ReadToken, ...]
+    tokens: tuple[pieces.ReadToken, ...]
+    asked: tuple[pieces.ReadToken, ...]
     """The tokens of the question, from the word that asks."""
-    clauses: tuple[tuple[ReadToken, ...], ...]
+    clauses: tuple[tuple[pieces.ReadToken, ...], ...]
     """The tokens between commas, the ends of sentences, and words such as "if"."""
     formulas: tuple[str, ...]
     """The formulas with a sign of operation, without layout."""
@@ -96,7 +84,7 @@ def holds_chinese(text: str) -> bool:
     return not text.isascii() and any("\u4e00" <= char <= "\u9fff" for char in text)
 
 
-def _forms_by_kind(tokens: tuple[ReadToken, ...]) -> dict[str, set[str]]:
+def _forms_by_kind(tokens: tuple[pieces.ReadToken, ...]) -> dict[str, set[str]]:
     forms: dict[str, set[str]] = {}
     for kind, form in tokens:
         if kind in forms:
@@ -135,7 +123,7 @@ class _Reader:
 
     def __init__(self, is_chinese: bool) -> None:
         self.is_chinese = is_chinese
-        self.tokens: list[ReadToken] = []
+        self.tokens: list[pieces.ReadToken] = []
         self.formulas: list[str] = []
         self.mathematics: list[str] = []
         self.small_words: list[str] = []
@@ -158,7 +146,7 @@ class _Reader:
         self._end_sentence(asks=False)
 
     def _read_mathematics(self, text: str) -> None:
-        formula = read_formula(text)
+        formula = pieces.read_formula(text)
         if formula.compact:
             self.mathematics.append(formula.compact)
             if formula.has_operation:
@@ -169,10 +157,10 @@ class _Reader:
 
     def _read_prose(self, text: str) -> None:
         if _HAS_OPERATOR.search(text):
-            expressions = [without_layout(expression) for expression in _EXPRESSION.findall(text)]
+            expressions = [pieces.without_layout(expression) for expression in _EXPRESSION.findall(text)]
             self.mathematics += expressions
             self.formulas += expressions
-        for piece in read_prose(mark_chinese_terms(text) if self.is_chinese else text):
+        for piece in pieces.read_prose(pieces.mark_chinese_terms(text) if self.is_chinese else text):
             if piece.has_marks:
                 for part in piece.parts:
                     self._read_mark(part)
@@ -181,21 +169,21 @@ class _Reader:
                 self.tokens += piece.tokens
             self.small_words += piece.small_words
 
-    def _read_mark(self, part: ProsePart) -> None:
+    def _read_mark(self, part: pieces.ProsePart) -> None:
         """End a clause or a sentence, or begin a question, where this part does so."""
         word = part.form.lower() if part.group == "word" else ""
         if part.group == "end":
             self._end_sentence(asks=part.form in "?？")
         elif part.group == "comma":
             self._end_clause()
-        elif word in CLAUSE_STARTS:
+        elif word in pieces.CLAUSE_STARTS:
             self._end_clause()
             sentence = self._sentence
-            if word in ASKS and sentence.question is None:
+            if word in pieces.ASKS and sentence.question is None:
                 sentence.question = len(self.tokens)
-            elif word in CONDITIONS and sentence.question is not None and sentence.condition is None:
+            elif word in pieces.CONDITIONS and sentence.question is not None and sentence.condition is None:
                 sentence.condition = len(self.tokens)
-        elif part.form in CHINESE_ASKS:
+        elif part.form in pieces.CHINESE_ASKS:
             # 求 stands before what is asked for (求高), 几 and 多 stand within the clause that asks (小红有几个苹果).
             self._sentence.question = len(self.tokens) if part.form == "求" else self.clause_ends[-1]
 

@@ -26,20 +26,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from truegold.pipeline.near.arrays import (
-    Floats,
-    Hashes,
-    Ints,
-    Marks,
-    Pairs,
-    map_in_threads,
-    pack_pairs,
-    repeat_over_runs,
-    run_starts,
-    sort_distinct,
-    sort_values,
-    unpack_pairs,
-)
+from truegold.pipeline.near import arrays
 from truegold.pipeline.near.features import STRONG, Features, stable_hashes
 from truegold.pipeline.near.measures import BATCH, Comparer, Relation, may_relate, relate
 from truegold.pipeline.running.progress import NullProgress, Progress, paced
@@ -68,13 +55,13 @@ class Links:
     Until they are confirmed (`confirmation`), those of "same problem" only may be.
     """
 
-    left: Ints
+    left: arrays.Ints
     """The row of each pair that comes first."""
-    right: Ints
+    right: arrays.Ints
     """The other row."""
     relation: npt.NDArray[np.uint8]
     """The `Relation` of the two."""
-    score: Floats
+    score: arrays.Floats
     """The log-odds of the same problem."""
 
     def __len__(self) -> int:
@@ -84,7 +71,7 @@ class Links:
         """Return the links of one relation."""
         return self.take(self.relation == relation)
 
-    def take(self, which: Marks | Ints) -> Links:
+    def take(self, which: arrays.Marks | arrays.Ints) -> Links:
         """Return the links that are marked, or that have these positions."""
         return Links(self.left[which], self.right[which], self.relation[which], self.score[which])
 
@@ -105,7 +92,7 @@ def join_links(parts: Iterable[Links]) -> Links:
 class Searcher:
     """All that a worker needs to find the links of a shard: some 300 bytes a text."""
 
-    candidates: Pairs
+    candidates: arrays.Pairs
     comparer: Comparer
     texts: int
     """How many texts the pairs come from; see `relate`."""
@@ -120,8 +107,8 @@ class Searcher:
         pairs = self.candidates[shard * SHARD_BATCHES * BATCH :][: SHARD_BATCHES * BATCH]
         return join_links(self._relate(pairs[start : start + BATCH]) for start in range(0, len(pairs), BATCH))
 
-    def _relate(self, pairs: Pairs) -> Links:
-        left, right = unpack_pairs(pairs)
+    def _relate(self, pairs: arrays.Pairs) -> Links:
+        left, right = arrays.unpack_pairs(pairs)
         measures = self.comparer.measure_sets(left, right)
         related = np.flatnonzero(may_relate(measures, self.texts))
         left, right = left[related], right[related]
@@ -135,14 +122,14 @@ ShardRunner = Callable[[Searcher], Iterator[Links]]
 
 def run_in_threads(searcher: Searcher) -> Iterator[Links]:
     """Go through all shards in threads of this process."""
-    return map_in_threads(searcher.links, range(searcher.shards))
+    return arrays.map_in_threads(searcher.links, range(searcher.shards))
 
 
 def find_links(
     features: Features,
     comparer: Comparer,
     *,
-    split: Ints | None = None,
+    split: arrays.Ints | None = None,
     texts: int | None = None,
     run_shards: ShardRunner = run_in_threads,
     progress: Progress = SILENT,
@@ -156,7 +143,7 @@ def find_links(
     return join_links(paced(run_shards(searcher), progress, "comparing", searcher.shards))
 
 
-def find_candidates(features: Features, split: Ints | None, progress: Progress) -> Pairs:
+def find_candidates(features: Features, split: arrays.Ints | None, progress: Progress) -> arrays.Pairs:
     """Return the distinct pairs of texts that share a key, sorted, left below right.
 
     With `split` only pairs whose texts have different numbers in it are returned.
@@ -168,12 +155,12 @@ def find_candidates(features: Features, split: Ints | None, progress: Progress) 
     quantity_at = quantities[row_at]
     shards = max(1, -(-len(features) // SHARD_ROWS))
 
-    def shard_pairs(shard: int) -> Pairs:
+    def shard_pairs(shard: int) -> arrays.Pairs:
         keys, positions = shard_keys(columns, quantity_at, shard, shards)
         return bucket_pairs(keys, row_at[positions], quantity_at[positions], split)
 
-    parts = list(paced(map_in_threads(shard_pairs, range(shards)), progress, "pairing", shards))
-    return sort_distinct(np.concatenate(parts))
+    parts = list(paced(arrays.map_in_threads(shard_pairs, range(shards)), progress, "pairing", shards))
+    return arrays.sort_distinct(np.concatenate(parts))
 
 
 def rarest_features(features: Features, count: int) -> npt.NDArray[np.uint32]:
@@ -195,17 +182,17 @@ def rarest_features(features: Features, count: int) -> npt.NDArray[np.uint32]:
         codes = np.concatenate([part.indices for part in parts])
         rows = np.concatenate([np.repeat(np.arange(part.shape[0]), np.diff(part.indptr)) for part in parts])
         used = useful[codes]
-        rows, ranks = unpack_pairs(sort_values(pack_pairs(rows[used], rank[codes[used]])))
-        heads = np.flatnonzero(run_starts(rows))
-        column = np.arange(len(rows)) - repeat_over_runs(heads, heads, len(rows))
+        rows, ranks = arrays.unpack_pairs(arrays.sort_values(arrays.pack_pairs(rows[used], rank[codes[used]])))
+        heads = np.flatnonzero(arrays.run_starts(rows))
+        column = np.arange(len(rows)) - arrays.repeat_over_runs(heads, heads, len(rows))
         taken = np.flatnonzero(column < count)
         rarest[start + rows[taken], column[taken]] = by_rank[ranks[taken]] + 1
 
-    deque(map_in_threads(fill, range(0, len(features), CHUNK)), maxlen=0)
+    deque(arrays.map_in_threads(fill, range(0, len(features), CHUNK)), maxlen=0)
     return rarest
 
 
-def quantity_hashes(features: Features) -> Hashes:
+def quantity_hashes(features: Features) -> arrays.Hashes:
     """Return a hash of each text's set of strong quantities; 0 where it has fewer than two."""
     table = features.numbers
     strong = table.data > STRONG
@@ -217,7 +204,9 @@ def quantity_hashes(features: Features) -> Hashes:
     return total
 
 
-def shard_keys(columns: npt.NDArray[np.uint32], quantities: Hashes, shard: int, shards: int) -> tuple[Hashes, Ints]:
+def shard_keys(
+    columns: npt.NDArray[np.uint32], quantities: arrays.Hashes, shard: int, shards: int
+) -> tuple[arrays.Hashes, arrays.Ints]:
     """Return the sorted keys of a shard and the position of the text that has each; positions ascend within a key.
 
     `columns` [features, texts] has the rarest features of each text, the rarest first. A key belongs to the shard of
@@ -227,7 +216,7 @@ def shard_keys(columns: npt.NDArray[np.uint32], quantities: Hashes, shard: int, 
     position_bits = np.uint64(columns.shape[1].bit_length())
     packed = [np.zeros(0, np.uint64)]
 
-    def pack(texts: Ints, left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> None:
+    def pack(texts: arrays.Ints, left: npt.NDArray[np.generic], right: npt.NDArray[np.generic]) -> None:
         both = texts[(left[texts] != 0) & (right[texts] != 0)]
         hashes = _mix(left[both].astype(np.uint64), right[both].astype(np.uint64))
         packed.append(((hashes >> position_bits) << position_bits) | both.astype(np.uint64))
@@ -238,18 +227,20 @@ def shard_keys(columns: npt.NDArray[np.uint32], quantities: Hashes, shard: int, 
         for other in columns[rarer + 1 : RAREST]:
             pack(texts, column, other)
         pack(texts, quantities, column)
-    ordered = sort_values(np.concatenate(packed))
+    ordered = arrays.sort_values(np.concatenate(packed))
     keys = ordered >> position_bits
     return keys, (ordered ^ (keys << position_bits)).astype(np.int64)
 
 
-def bucket_pairs(keys: Hashes, rows: Ints, quantities: Hashes, split: Ints | None = None) -> Pairs:
+def bucket_pairs(
+    keys: arrays.Hashes, rows: arrays.Ints, quantities: arrays.Hashes, split: arrays.Ints | None = None
+) -> arrays.Pairs:
     """Return distinct pairs of rows with equal keys; all arrays are in the order of keys, then quantities, then rows.
 
     In a bucket of up to WINDOW + 1 texts that is every pair; in a larger one each text with its first neighbours, with
     the bucket's first text, and with the first of those texts of the bucket that have the same quantities.
     """
-    new_bucket = run_starts(keys)
+    new_bucket = arrays.run_starts(keys)
     # Most keys are of one text alone and make no pair.
     shared = ~new_bucket
     shared[:-1] |= ~new_bucket[1:]
@@ -261,12 +252,12 @@ def bucket_pairs(keys: Hashes, rows: Ints, quantities: Hashes, split: Ints | Non
     large = np.repeat(lengths > WINDOW + 1, lengths)
     pairs = []
 
-    def add(first: Ints, second: Ints) -> None:
+    def add(first: arrays.Ints, second: arrays.Ints) -> None:
         left, right = rows[first], rows[second]
         if split is not None:
             differ = split[left] != split[right]
             left, right = left[differ], right[differ]
-        pairs.append(pack_pairs(np.minimum(left, right), np.maximum(left, right)))
+        pairs.append(arrays.pack_pairs(np.minimum(left, right), np.maximum(left, right)))
 
     for step in range(1, WINDOW + 1):
         same = np.flatnonzero(keys[step:] == keys[:-step])
@@ -276,15 +267,15 @@ def bucket_pairs(keys: Hashes, rows: Ints, quantities: Hashes, split: Ints | Non
             break
         add(same, same + step)
     positions = np.arange(len(rows))
-    new_group = new_bucket | run_starts(quantities)
+    new_group = new_bucket | arrays.run_starts(quantities)
     for is_first in (new_bucket, new_group):
         hub = np.maximum.accumulate(np.where(is_first, positions, 0))
         far = np.flatnonzero(large & (positions - hub > NEIGHBOURS))
         add(hub[far], far)
-    return sort_distinct(np.concatenate(pairs))
+    return arrays.sort_distinct(np.concatenate(pairs))
 
 
-def _mix(left: Hashes, right: Hashes) -> Hashes:
+def _mix(left: arrays.Hashes, right: arrays.Hashes) -> arrays.Hashes:
     """Return one hash of two: the finaliser of MurmurHash3 over a weighted sum."""
     mixed = left * np.uint64(0x9E3779B97F4A7C15) + right
     mixed ^= mixed >> np.uint64(33)

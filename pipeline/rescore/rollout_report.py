@@ -20,18 +20,8 @@ import polars as pl
 
 from truegold.pipeline.report.render import render_plain
 from truegold.pipeline.report.row_cards import describe_reading, middle_cut, read_evidence
+from truegold.pipeline.rescore import reward_errors
 from truegold.pipeline.rescore.rescore import Rescored, read_rollouts
-from truegold.pipeline.rescore.reward_errors import (
-    Separation,
-    count_decided,
-    find_flips,
-    find_prompts,
-    measure_by_decisions,
-    measure_separation,
-    read_settled,
-    summarise,
-    with_advantages,
-)
 from truegold.pipeline.tables.run_files import Fields
 from truegold.pipeline.text.templates import join_table, markdown_cell
 
@@ -45,10 +35,12 @@ TEXT_CHARS, ANSWER_CHARS, CELL_CHARS = 4_000, 300, 120
 
 def write_report(out_dir: Path, rescored: Rescored, settled: Path | None) -> dict[str, Any]:
     """Analyse the rollouts in `out_dir`, write flips, prompts, summary and report, and return the summary."""
-    table = with_advantages(read_rollouts(out_dir))
-    flips, prompts = find_flips(table), find_prompts(table)
-    separations = measure_separation(table, read_settled(settled)) if settled is not None else []
-    by_decisions = measure_by_decisions(table)
+    table = reward_errors.with_advantages(read_rollouts(out_dir))
+    flips, prompts = reward_errors.find_flips(table), reward_errors.find_prompts(table)
+    separations = (
+        reward_errors.measure_separation(table, reward_errors.read_settled(settled)) if settled is not None else []
+    )
+    by_decisions = reward_errors.measure_by_decisions(table)
     flips.write_parquet(out_dir / "flips.parquet")
     flips.write_ndjson(out_dir / "flips.jsonl")
     prompts.write_parquet(out_dir / "prompts.parquet")
@@ -56,9 +48,9 @@ def write_report(out_dir: Path, rescored: Rescored, settled: Path | None) -> dic
         "rollouts": rescored.rollouts,
         "without_gold": rescored.unknown,
         "verifiers": list(rescored.verifiers),
-        **summarise(table, flips, prompts),
+        **reward_errors.summarise(table, flips, prompts),
         "separation": list(map(asdict, separations)),
-        "decided": {**count_decided(table), "separation": list(map(asdict, by_decisions))},
+        "decided": {**reward_errors.count_decided(table), "separation": list(map(asdict, by_decisions))},
     }
     (out_dir / "summary.json").write_bytes(orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")
     measured = {"On settled responses": separations, "By reviewers' decisions": by_decisions}
@@ -104,7 +96,10 @@ def _describe_judge(name: str, separation: Mapping[str, Any]) -> str:
 
 
 def _render_page(
-    summary: dict[str, Any], measured: Mapping[str, Sequence[Separation]], flips: pl.DataFrame, prompts: pl.DataFrame
+    summary: dict[str, Any],
+    measured: Mapping[str, Sequence[reward_errors.Separation]],
+    flips: pl.DataFrame,
+    prompts: pl.DataFrame,
 ) -> str:
     """Return the page. `measured` has J by what it was measured on."""
     paid, right = pl.col("passes_log"), pl.col("passes_a")
@@ -161,7 +156,10 @@ def _side(record: Fields, side: str) -> Fields:
 
 
 def _markdown(
-    summary: dict[str, Any], measured: Mapping[str, Sequence[Separation]], flips: pl.DataFrame, prompts: pl.DataFrame
+    summary: dict[str, Any],
+    measured: Mapping[str, Sequence[reward_errors.Separation]],
+    flips: pl.DataFrame,
+    prompts: pl.DataFrame,
 ) -> str:
     parts = ["# Rollouts judged again", "\n".join(f"- {line}" for line in describe(summary))]
     for name, separations in measured.items():
@@ -188,7 +186,7 @@ def _markdown(
     return "\n\n".join(parts) + "\n"
 
 
-def _separation_cells(separation: Separation) -> tuple[Any, ...]:
+def _separation_cells(separation: reward_errors.Separation) -> tuple[Any, ...]:
     *counts, j, low, high = astuple(separation)
     return (*counts, "", "") if j is None else (*counts, j, f"{low:.3f} to {high:.3f}")
 

@@ -21,19 +21,6 @@ from truegold.verifiers.audit.made_answers import (
 )
 
 __all__ = [
-    "HOSTILE",
-    "AuditReport",
-    "Card",
-    "CheckResult",
-    "GamingCase",
-    "HostileCase",
-    "Variant",
-    "as_json",
-    "assert_contract",
-    "audit",
-    "check",
-    "edits",
-    "gaming_cases",
-    "markdown",
-    "rewrites",
-]
+    "HOSTILE", "AuditReport", "Card", "CheckResult", "GamingCase", "HostileCase", "Variant", "as_json",
+    "assert_contract", "audit", "check", "edits", "gaming_cases", "markdown", "rewrites",
+]  # fmt: skip

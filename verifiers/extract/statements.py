@@ -57,52 +57,33 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from truegold.verifiers.extract.stated_values import (
-    ANY_OF,
-    FORMULA,
-    MARKS,
-    MAX_LINE_CHARS,
-    MAX_PLAIN_WORDS,
-    PATTERNS,
-    contrasted,
-    denies_a_number,
-    has_value,
-    is_attributed,
-    is_conditional,
-    is_denied,
-    is_expression,
-    is_link_denied,
-    is_prose,
-    is_withheld,
-    preferred,
-    stated,
-    word_count,
-)
+from truegold.verifiers.extract import stated_values
 
 MAX_TEXT_WORDS = 5
 """The longest answer in words. Stops sentences about the answer from being taken for it."""
 
 _CUT = re.compile(
-    rf"(?P<formula>{FORMULA})|(?P<brace>[{{}}])"
+    rf"(?P<formula>{stated_values.FORMULA})|(?P<brace>[{{}}])"
     r"|(?P<end>[.?](?=[*_`\")\]]{0,3}(?:\s|$))|!(?=\s{1,3}[A-Z])|[。！؟।]|．(?=\s|$))"
-    rf"|(?P<why>{ANY_OF['reasons']})"
+    rf"|(?P<why>{stated_values.ANY_OF['reasons']})"
 )
-_CONCLUDING = re.compile(ANY_OF["concluding_words"])
+_CONCLUDING = re.compile(stated_values.ANY_OF["concluding_words"])
 """Words that begin a sentence also where no full stop ends the one before."""
-_POSTPOSED = re.compile(rf"\s?(?:{ANY_OF['postposed_words']})[。.]?$")
-_ABOUT = re.compile(rf"(?:{ANY_OF['adverbs']})(?![a-z])[,\s]*")
+_POSTPOSED = re.compile(rf"\s?(?:{stated_values.ANY_OF['postposed_words']})[。.]?$")
+_ABOUT = re.compile(rf"(?:{stated_values.ANY_OF['adverbs']})(?![a-z])[,\s]*")
 _BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗][\s.。]*")
 _DENIED_AT_ONCE = ("not ", "n't", "不")
 
 MAX_RETRACTION_CHARS = 400
 """Only so much behind an announcement is searched."""
-_STRONG, _WEAK = ANY_OF["retracted"], ANY_OF["doubted"]
+_STRONG, _WEAK = stated_values.ANY_OF["retracted"], stated_values.ANY_OF["doubted"]
 _RETRACTION = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:(?P<strong>{_STRONG})|(?P<weak>{_WEAK}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
 )
 _IS_STRONG = re.compile(rf"(?:^|[\s,.;!])(?:{_STRONG})", re.IGNORECASE)
 _WITHDRAWN = re.compile(
-    r"[\s$.。\\)\]!,;]{0,12}(?:(?:no|wait|hmm+|oops|actually),? )?(?:" + ANY_OF["withdrawn"] + ")", re.IGNORECASE
+    r"[\s$.。\\)\]!,;]{0,12}(?:(?:no|wait|hmm+|oops|actually),? )?(?:" + stated_values.ANY_OF["withdrawn"] + ")",
+    re.IGNORECASE,
 )
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 """A word outside of commands: `12 than 11` is no value."""
@@ -133,11 +114,11 @@ _ENGLISH = re.compile(
     + _LINK
     + r"|\bAns(?:[.:]|[ ]?=)"
 )
-_CHINESE = re.compile(ANY_OF["chinese_announcements"])
-_WORDS = PATTERNS["answer_words"]
-_LINKS = ANY_OF["links"]
+_CHINESE = re.compile(stated_values.ANY_OF["chinese_announcements"])
+_WORDS = stated_values.PATTERNS["answer_words"]
+_LINKS = stated_values.ANY_OF["links"]
 _FOREIGN = re.compile(
-    rf"(?:{ANY_OF['answer_words']})[^\d$\\.。:：=\n*]{{0,30}}?(?:\*{{0,2}})(?:{_LINKS})"
+    rf"(?:{stated_values.ANY_OF['answer_words']})[^\d$\\.。:：=\n*]{{0,30}}?(?:\*{{0,2}})(?:{_LINKS})"
     r"|(?:उत्तर|উত্তর|பதில்|விடை|సమాధానం|జవాబు|válasz|cevap|پاسخ|جواب|ответ)"
     r"(?=[ ](?:[\d$\\]|[A-H]\b))|답은|คำตอบ(?:ที่ถูกต้อง)?คือ",
     re.IGNORECASE,
@@ -150,12 +131,12 @@ _EMPTY = frozenset({"", "$$", "\\[", "\\(", "$"})
 MAX_TAIL_CHARS = 4_000
 """Only so much of the end is searched for the last line or the last displayed formula."""
 MAX_DISPLAY_LINES = 12
-_NOT_PROSE = re.compile(ANY_OF["not_prose"])
-_UNFINISHED = re.compile(f"(?:{ANY_OF['unfinished']})$")
-_PLAN = re.compile(f"(?:now,? |next,? |first,? |so,? )?(?:{ANY_OF['plans']})", re.IGNORECASE)
-_CONCLUDING_CLAUSE = re.compile(f".*(?:{ANY_OF['concluding_clauses']})(.+)$", re.DOTALL)
+_NOT_PROSE = re.compile(stated_values.ANY_OF["not_prose"])
+_UNFINISHED = re.compile(f"(?:{stated_values.ANY_OF['unfinished']})$")
+_PLAN = re.compile(f"(?:now,? |next,? |first,? |so,? )?(?:{stated_values.ANY_OF['plans']})", re.IGNORECASE)
+_CONCLUDING_CLAUSE = re.compile(f".*(?:{stated_values.ANY_OF['concluding_clauses']})(.+)$", re.DOTALL)
 _REASON = re.compile(r",?\s(?:since|because)\s|，?因[为為]", re.IGNORECASE)
-_NO_VALUE = re.compile(f"(?:{ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
+_NO_VALUE = re.compile(f"(?:{stated_values.ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
 _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
 """Words to whoever grades the response are no answer."""
 
@@ -164,13 +145,13 @@ def narrow(text: str) -> str | None:
     """Return the answer in what follows an announcement; None where there is none."""
     bracketed = _BRACKETED.fullmatch(text)
     text = bracketed[1] if bracketed else text
-    text = _without_strays(_POSTPOSED.sub("", _until_cut(text.strip(MARKS))).strip(MARKS))
+    text = _without_strays(_POSTPOSED.sub("", _until_cut(text.strip(stated_values.MARKS))).strip(stated_values.MARKS))
     text = without_about(text)
     if not text or text.startswith(_DENIED_AT_ONCE) or text.endswith((":", "：")) or "\\boxed" in text:
         return None
-    if not has_value(text):
-        return text if word_count(text) <= MAX_TEXT_WORDS else None
-    return (stated(text) or text) if is_prose(text) else text
+    if not stated_values.has_value(text):
+        return text if stated_values.word_count(text) <= MAX_TEXT_WORDS else None
+    return (stated_values.stated(text) or text) if stated_values.is_prose(text) else text
 
 
 def without_about(text: str) -> str:
@@ -186,7 +167,7 @@ def _until_cut(text: str) -> str:
         kind = match.lastgroup
         if kind == "brace":
             depth += 1 if match.group() == "{" else -1
-        elif kind != "formula" and depth <= 0 and text[: match.start()].strip(MARKS):
+        elif kind != "formula" and depth <= 0 and text[: match.start()].strip(stated_values.MARKS):
             return text[: match.start()]
     return text
 
@@ -204,14 +185,14 @@ def sentence_around(line: str, position: int) -> tuple[str, str]:
 
 def last_sentence(line: str) -> str:
     """Return the last sentence of a line, with its mark; a full stop inside a formula ends nothing."""
-    start, stop = 0, len(line.rstrip(MARKS))
+    start, stop = 0, len(line.rstrip(stated_values.MARKS))
     for match in _CUT.finditer(line):
         if match.lastgroup == "end" and match.end() < stop:
             start = match.end()
     for match in _CONCLUDING.finditer(line, start):
         if match.end() < stop and line.count("$", start, match.start()) % 2 == 0:
             start = match.start()
-    return line[start:].strip(MARKS)
+    return line[start:].strip(stated_values.MARKS)
 
 
 def _without_strays(text: str) -> str:
@@ -229,7 +210,7 @@ def retraction(tail: str, answer: str | None) -> str | None:
     """
     tail = tail[:MAX_RETRACTION_CHARS]
     folded = tail.casefold()
-    if not any(mark in folded for mark in PATTERNS["retraction_marks"]):
+    if not any(mark in folded for mark in stated_values.PATTERNS["retraction_marks"]):
         return None
     doubted = _DOUBTED.search(tail)
     if doubted is not None and answer is not None and (other := _value_of(doubted["rest"])) is not None:
@@ -259,15 +240,15 @@ def is_withdrawn(tail: str) -> bool:
 def _is_all(remainder: str, later: str) -> bool:
     """Tell whether a text does nothing but retract: `Scratch that.`, `No, 7.`, and not `No, 5 is excluded.`"""
     rest = remainder.rpartition(later)[2] if later else ""
-    return not rest.strip(MARKS + " ,.:;!)") and not _PLAIN_WORD.search(later)
+    return not rest.strip(stated_values.MARKS + " ,.:;!)") and not _PLAIN_WORD.search(later)
 
 
 def _value_of(text: str) -> str | None:
-    text = text.strip(MARKS + " ,.:;?!)）。？！")
-    if not has_value(text):
+    text = text.strip(stated_values.MARKS + " ,.:;?!)）。？！")
+    if not stated_values.has_value(text):
         return None
     sentence = re.split(r"(?<=\d)[.?!。](?:\s|$)", text, maxsplit=1)[0]
-    return stated(sentence) or sentence
+    return stated_values.stated(sentence) or sentence
 
 
 Announcement: TypeAlias = tuple[str, str]
@@ -283,7 +264,7 @@ def announced(text: str) -> Iterator[Announcement]:
     lines = [line for raw in text.split("\n")[-MAX_SCANNED_LINES:] if (line := raw.strip())]
     for index in range(len(lines) - 1, -1, -1):
         line = lines[index]
-        if len(line) > MAX_LINE_CHARS:
+        if len(line) > stated_values.MAX_LINE_CHARS:
             continue
         matches = [match for pattern in patterns for match in pattern.finditer(line)]
         if matches:
@@ -301,15 +282,19 @@ def announced(text: str) -> Iterator[Announcement]:
 def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcement]:
     """Yield what a line announces, unless it denies that, makes a condition of it, or puts it into another mouth."""
     before, statement = sentence_around(line, match.start())
-    if (other := contrasted(statement)) is not None:
+    if (other := stated_values.contrasted(statement)) is not None:
         yield other, ""
-    elif not (is_conditional(statement) or is_link_denied(match[0]) or is_attributed(before)):
+    elif not (
+        stated_values.is_conditional(statement)
+        or stated_values.is_link_denied(match[0])
+        or stated_values.is_attributed(before)
+    ):
         yield answer, statement
 
 
 def after_a(line: str) -> str | None:
     """Return what stands behind the `A:` of a line, or None."""
-    match = _LAST_LINE_A.fullmatch(line[:MAX_LINE_CHARS])
+    match = _LAST_LINE_A.fullmatch(line[: stated_values.MAX_LINE_CHARS])
     return match.group(1) if match else None
 
 
@@ -344,9 +329,19 @@ def _block_at(lines: list[str], index: int) -> str:
 def last_expression(text: str) -> str | None:
     """Return the last line where it is one expression and no sentence."""
     line = _last_line(text)
-    if line is None or "?" in line or not has_value(line) or _is_cut_off(line) or denies_a_number(line):
+    if (
+        line is None
+        or "?" in line
+        or not stated_values.has_value(line)
+        or _is_cut_off(line)
+        or stated_values.denies_a_number(line)
+    ):
         return None
-    return line.strip(MARKS + ".。") if is_expression(line, MAX_PLAIN_WORDS) else None
+    return (
+        line.strip(stated_values.MARKS + ".。")
+        if stated_values.is_expression(line, stated_values.MAX_PLAIN_WORDS)
+        else None
+    )
 
 
 def conclusion(text: str) -> str | None:
@@ -358,18 +353,18 @@ def conclusion(text: str) -> str | None:
         return None
     if none := _NO_VALUE.search(sentence):
         return none[0]
-    if (concluding := _CONCLUDING_CLAUSE.search(sentence)) and has_value(concluding[1]):
+    if (concluding := _CONCLUDING_CLAUSE.search(sentence)) and stated_values.has_value(concluding[1]):
         sentence = concluding[1]
-    if is_withheld(sentence) or is_conditional(sentence):
+    if stated_values.is_withheld(sentence) or stated_values.is_conditional(sentence):
         return None
-    return _stated_for_good(contrasted(sentence) or preferred(sentence))
+    return _stated_for_good(stated_values.contrasted(sentence) or stated_values.preferred(sentence))
 
 
 def _stated_for_good(sentence: str) -> str | None:
     """Return the value that a sentence states and does not deny or take back."""
-    if (reason := _REASON.search(sentence)) and has_value(sentence[: reason.start()]):
+    if (reason := _REASON.search(sentence)) and stated_values.has_value(sentence[: reason.start()]):
         sentence = sentence[: reason.start()]
-    if (value := stated(sentence)) is None or is_denied(sentence, value):
+    if (value := stated_values.stated(sentence)) is None or stated_values.is_denied(sentence, value):
         return None
     taken_back = retraction(sentence.rpartition(value)[2], value)
     return without_about(value) if taken_back is None else taken_back
@@ -383,8 +378,8 @@ def _last_line(text: str) -> str | None:
         opening = tail.rfind("\\[" if closing == "\\]" else "$$", 0, len(tail) - 2)
         if opening != -1 and tail.count("\n", opening) <= MAX_DISPLAY_LINES and opening < len(tail) - len(line):
             line = " ".join(tail[opening:].split())
-    return None if len(line) > MAX_LINE_CHARS or _NOT_PROSE.match(line) else line
+    return None if len(line) > stated_values.MAX_LINE_CHARS or _NOT_PROSE.match(line) else line
 
 
 def _is_cut_off(sentence: str) -> bool:
-    return bool(_UNFINISHED.search(sentence.rstrip(MARKS)))
+    return bool(_UNFINISHED.search(sentence.rstrip(stated_values.MARKS)))
