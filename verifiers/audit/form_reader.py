@@ -127,7 +127,7 @@ def _kind_of_sum(terms: Sequence[tuple[int, str]]) -> str | None:
 
 
 def _are_independent(symbols: Sequence[str]) -> bool:
-    """Whether no monomial stands twice, not even as `xy` and `yx`, and no letter twice in one."""
+    """Return whether no monomial stands twice, not even as `xy` and `yx`, and no letter twice in one."""
     letters = [re.findall("[a-zA-Z]", symbol) for symbol in symbols if "\\" not in symbol]
     distinct = {"".join(sorted(symbol)) for symbol in symbols}
     return len(distinct) == len(symbols) and all(len(set(factors)) == len(factors) for factors in letters)

@@ -484,7 +484,7 @@ def move(form: Scalar, steps: int) -> str:
 
 
 def is_negation(word: str) -> bool:
-    """Whether `not` before it would not turn its meaning round."""
+    """Return whether `not` before it would not turn its meaning round."""
     return bool(set(word.lower().split()).intersection(WORDS["negations"]))
 
 

@@ -1,4 +1,4 @@
-"""Names what can come of a row: tests that cannot be used, cases that passed or failed, and one verdict of these.
+"""The outcomes of a row: tests that cannot be used, cases that passed or failed, and one verdict of these.
 
     require(isinstance(output, str), "tests.cases[3].output", "text", 5)
         BadSuite: tests.cases[3].output must be text, got 5
@@ -28,7 +28,22 @@ SHOWN_VALUE_CHARS = 60
 MAX_FILES, MAX_FILE_CHARS = 32, 4 * 2**20
 """Files that a program of the tests may bring along. Stops a row that fills its folder with gigabytes."""
 
+SHOWN_CHARS = 300
+"""What evidence shows of an input or an output. Stops a megabyte of output being copied into every verdict."""
+
+SEPARATE_PROCESSES = "apart"
+"""Expected values and tests were in other processes than the solution."""
+
+ONE_PROCESS = "one_process"
+"""Tests ran in the solution's process, which could have tampered with them: a weak verdict."""
+
+SHARES_PROCESS = "the program could change what the tests do: it shares a process with them"
+
 _FILE_NAME = re.compile(r"(?:[A-Za-z0-9_][\w.+-]{0,100}/){0,4}[A-Za-z0-9_][\w.+-]{0,100}", re.ASCII)
+"""`params.h` or `common/params.h`: no name that leads out of the folder, or is hidden."""
+
+_ADDRESS = re.compile(r" at 0x[0-9a-f]{6,16}\b")
+"""The end of `<Node object at 0x7f3a5c2d1e50`."""
 
 
 class BadSuite(ValueError):
@@ -94,17 +109,6 @@ def shown(value: object) -> str:
         return f"a number of {value.bit_length()} bits"
     return repr(value)[:SHOWN_VALUE_CHARS]
 
-
-SHOWN_CHARS = 300
-"""What evidence shows of an input or an output. Stops a megabyte of output being copied into every verdict."""
-
-SEPARATE_PROCESSES = "apart"
-"""Expected values and tests were in other processes than the solution."""
-
-ONE_PROCESS = "one_process"
-"""Tests ran in the solution's process, which could have tampered with them: a weak verdict."""
-
-SHARES_PROCESS = "the program could change what the tests do: it shares a process with them"
 
 Failure = tuple[Reason, str]
 """A reason, and one line that says why."""
@@ -172,9 +176,6 @@ _PASSED = CaseResult(True, Reason.MATCH)
 def passed_case(weight: float = 1.0) -> CaseResult:
     """Return the result of a case that passed."""
     return _PASSED if weight == 1.0 else CaseResult(True, Reason.MATCH, weight)
-
-
-_ADDRESS = re.compile(r" at 0x[0-9a-f]{6,16}\b")
 
 
 def failed_case(weight: float, reason: Reason = Reason.MISMATCH, /, **shown: object) -> CaseResult:

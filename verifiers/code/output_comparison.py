@@ -320,7 +320,7 @@ class Tolerance:
 
 
 def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
-    """Whether two texts are numbers that are compared as such, and close enough."""
+    """Return whether two texts are numbers that are compared as such, and close enough."""
     if not _is_float(expected) and not (tolerance.everywhere and _is_float(got)):
         return False
     if NUMBER_PATTERN.fullmatch(expected) is None or NUMBER_PATTERN.fullmatch(got) is None:
@@ -332,7 +332,7 @@ def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
 
 
 def same_integer(expected: str, got: str) -> bool:
-    """Whether two integers differ in no more than a plus sign, the sign of zero, or zeros behind a decimal point."""
+    """Return whether two integers differ at most in a plus sign, the sign of zero, or zeros behind a decimal point."""
     if _WHOLE_DECIMAL.fullmatch(got) and expected.lstrip("+-").isdecimal():
         got = got.partition(".")[0]
         if expected == got:

@@ -36,11 +36,35 @@ MAX_PROGRAM_CHARS = 100_000
 """A longer source is taken as it is, and its definitions are found line by line. Stops a response whose reading takes
 seconds; what programs are this long hold tables."""
 
+MAX_SOURCE_CHARS = 400_000
+"""A longer source is not read. Stops sources whose syntax tree takes gigabytes."""
+
+UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, SystemError)
+"""What the parser raises. SystemError is CPython's own mistake over deeply nested sources (3.11, 3.12)."""
+
+CACHED_STUBS = 1_024
+
 _BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 _DEFINITION = re.compile(r"^(?:async[ \t]+def|def|class)[ \t]+([^\W\d]\w{0,200})", re.MULTILINE)
+"""The name that a definition at the level of the module gives, where the source does not parse."""
+
 _PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
+"""The prompts of an interactive session: `>>> x = 1`, `... `."""
+
 _READS_STDIN = re.compile(r"\binput\s*\(|\bstdin\b|\bopen\s*\(\s*0\b|\bos\.read\s*\(\s*0\b|\bfileinput\b")
-_PLAIN = str.maketrans(
+_MAY_WARN = re.compile(r"\\|[0-9.](?=[aefino])(?:and|else|for|if|in|is|not|or)\b")
+"""Escapes, and numbers with a keyword right behind them."""
+
+_QUIET = threading.Lock()
+"""Held by the thread that has set the filters of warnings."""
+
+_KEPT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
+"""Statements of a stub that a response may rely on."""
+
+_MAY_HOLD_KEPT = (ast.If, ast.Try)
+"""Statements that may hold such ones: `try: import numpy`."""
+
+_OF_WORD_PROCESSORS = str.maketrans(
     {
         **dict.fromkeys([0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000], " "),
         **dict.fromkeys([0x200B, 0x200C, 0x200D, 0x2060, 0xFEFF], ""),
@@ -48,6 +72,7 @@ _PLAIN = str.maketrans(
         **dict.fromkeys([0x201C, 0x201D, 0x201E, 0x201F, 0xFF02], '"'),
     }
 )
+"""Plain spaces and quotes for those of word processors; what has no width is left out."""
 
 
 @dataclass(frozen=True)
@@ -124,21 +149,16 @@ def read_source(text: str) -> PythonSource:
 
 
 def _repairs(text: str) -> Iterator[str]:
+    """Yield texts that may be what was meant: without indentation, without prompts, with plain spaces and quotes."""
     dedented = textwrap.dedent(text)
     yield dedented
     if text.lstrip().startswith(">>>"):
         lines = (line.strip() if line.strip() in (">>>", "...") else line for line in dedented.split("\n"))
         yield "\n".join(line[4:] for line in lines if _PROMPT.match(line))
-    plain = dedented.translate(_PLAIN)
-    if plain != dedented:
-        yield plain
-        yield textwrap.dedent(plain)
-
-
-CACHED_STUBS = 1_024
-
-_KEPT = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Assign, ast.AnnAssign)
-_BLOCKS = (ast.If, ast.Try)
+    translated = dedented.translate(_OF_WORD_PROCESSORS)
+    if translated != dedented:
+        yield translated
+        yield textwrap.dedent(translated)
 
 
 @lru_cache(maxsize=CACHED_STUBS)
@@ -155,7 +175,7 @@ def stub_names(stub: str, entry_point: str) -> str:
         return kept.strip("\n") if parse(kept) is not None else ""
     parts = []
     for statement in tree.body:
-        if not isinstance(statement, _KEPT + _BLOCKS) or getattr(statement, "name", None) == name:
+        if not isinstance(statement, _KEPT + _MAY_HOLD_KEPT) or getattr(statement, "name", None) == name:
             continue
         first, last = lines_of(statement)
         parts.append("\n".join(lines[first - 1 : last]))
@@ -175,6 +195,7 @@ def continue_stub(stub: str, body: str, entry_point: str) -> str | None:
 
 
 def _continuations(stub: str, body: str) -> Iterator[str]:
+    """Yield the stub with the body behind it: as it stands, indented as the stub is, and up to the function's end."""
     joint = "" if stub.endswith("\n") or not stub.rpartition("\n")[2].strip() else "\n"
     yield f"{stub}{joint}{body}"
     lines = body.strip("\n").split("\n")
@@ -195,7 +216,7 @@ def _continuations(stub: str, body: str) -> Iterator[str]:
 
 
 def _has_body(tree: ast.Module, entry_point: str, stub_lines: int) -> bool:
-    """Whether the entry point's function has a statement behind the stub's lines."""
+    """Return whether the entry point's function has a statement behind the stub's lines."""
     if any(isinstance(node, ast.Return) for node in nodes_in_scope(tree.body)):
         return False
     body: list[ast.stmt] = tree.body
@@ -227,19 +248,6 @@ def _indent_of_body(stub: str) -> str:
 
 def _indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
-
-
-MAX_SOURCE_CHARS = 400_000
-"""A longer source is not read. Stops sources whose syntax tree takes gigabytes."""
-
-_MAY_WARN = re.compile(r"\\|[0-9.](?=[aefino])(?:and|else|for|if|in|is|not|or)\b")
-"""Escapes, and numbers with a keyword right behind them."""
-
-_QUIET = threading.Lock()
-
-
-UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError, SystemError)
-"""What the parser raises. SystemError is CPython's own mistake over deeply nested sources (3.11, 3.12)."""
 
 
 def parse(source: str) -> ast.Module | None:

@@ -72,19 +72,44 @@ MAX_CUTS = 4
 MAX_BODIES = 8
 """Blocks that are tried as the inside of a function."""
 
+MAX_INLINE = 8
+"""Only so many of the last pieces in backticks are read as programs."""
+
 MAX_TOKEN_CHARS = 40
 """What is read at the end of a text for one more token."""
 
+MAX_BLOCKS = 64
+"""Only so many of the last blocks are returned."""
+
+MAX_FENCES = 1_000
+"""Only so many of the last fences are looked at. Stops a response that is nothing but fences."""
+
+MAX_FENCES_IN_STRING = 8
+"""Fences that one triple-quoted string may hold. Stops many short blocks that each have the rest of the text read."""
+
 _END_OF_TURN = re.compile(rf"(?:{SPECIAL_END})(?![\"'])")
+"""`<|im_end|>` in the text, unless a quote behind it makes it part of a string."""
+
 _PLAIN_END = re.compile(rf"(?:^[ \t]*|(?<=[^\s\"']))(?:{PLAIN_END})[ \t]*$", re.MULTILINE)
 """A token at the end of a line of code or on a line of its own; behind a blank it is a word of a comment."""
+
 _TOKEN = re.compile(rf"\s*(?:{SPECIAL_END}|{PLAIN_END})")
+"""A token of any kind where the text begins."""
+
 _LAST_TOKEN = re.compile(rf"(?:{PLAIN_END})\s*\Z")
+"""A plain token where the text ends."""
+
 _DONE = re.compile(r"^[ \t]*\[DONE\][ \t]*$", re.MULTILINE | re.IGNORECASE)
+"""The mark `[DONE]` on a line of its own."""
+
 _NAMES_DONE = re.compile(r"(?<!\[)\bDONE\b", re.IGNORECASE)
+"""A use of the name `DONE`: then `[DONE]` is a list with it."""
+
 _ANSWER = ("<answer>", "</answer>")
 _WRAPPERS = (("[PYTHON]", "[/PYTHON]"), ("[BEGIN]", "[DONE]"), ("<code>", "</code>"), ("<python>", "</python>"))
 _STRAY_QUOTES = re.compile(r"\n[ \t]*(\'\'\'|\"\"\")[ \t]*$")
+"""Triple quotes on the last line, left over from a prompt that quoted its example."""
+
 _CODE_LINE = re.compile(
     r"^(?:(?:async[ \t]+def|def|class)[ \t]+[^\W\d]\w*[ \t]*[(:]"
     r"|@[^\W\d]\w*"
@@ -92,17 +117,38 @@ _CODE_LINE = re.compile(
     r"|from[ \t]+[\w.]+[ \t]+import\b)",
     re.MULTILINE,
 )
+"""`def f(`, `class A:`, `@cache`, `import a as b` or `from a import` where a line begins: Python."""
+
 _OTHER_CODE_LINE = re.compile(
     r"^[ \t]*(?:#include\b|#!|using [\w:.]+|import [\w.*]+;|package \w+|<\?php|module \w+|program \w+"
     r"|(?:public |final |static )*(?:class|interface) \w+|(?:int|void) main\s*\("
     r"|(?:func|fn|fun|function|def) \w+|(?:const|let|var) [\w{\[])",
     re.MULTILINE,
 )
+"""`#include`, `public class Main`, `fn main`, `let [a, b]`: a line of code in another language."""
+
 _PROSE_LINE = re.compile(r"\s*(?:[^\W\da-z_][^;{}()=$<>\n]*|[^\n]*[:：.。!！?？])[ \t]*(?:\n|$)")
 """A first line such as `This reads two numbers` or `the sum is printed:`."""
+
 _CODE_MARK = re.compile(r"[;{}()=$<>|\"`\[\]]")
-_MAIN = re.compile(r"\bmain\s*(?:\(|=|::)|\bMain\b|\breadline\b|\bstdin\b|\bSTDIN\b|\bgets\b|\bcin\b|\bscanf\b")
+"""Characters that programs have in nearly every line."""
+
+_RUNS_ALONE = re.compile(r"\bmain\s*(?:\(|=|::)|\bMain\b|\breadline\b|\bstdin\b|\bSTDIN\b|\bgets\b|\bcin\b|\bscanf\b")
+"""A program that can be run, with a main function or its input read; other blocks may be snippets."""
+
 _LABELS = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
+"""The labels of blocks that can be meant as a program of a language, where that is not its name alone."""
+
+_FENCE = re.compile(r"([ \t]{0,24})(`{3,}|~{3,})[ \t]*([^\n`]{0,200})$")
+"""```` ```python title="a.py" ````, or `~~~` alone: indentation, fence, and what stands behind it."""
+
+_FIRST_WORD = re.compile(r"[{\[]?\.?([A-Za-z][\w+#-]{0,30})")
+"""The language of `python title="a.py"`, `{.python}` and `[python]`."""
+
+_STRING_OR_COMMENT = re.compile(
+    r"#[^\n]*|'''|\"\"\"|'(?:[^'\\\n]|\\.)*(?:'|$)|\"(?:[^\"\\\n]|\\.)*(?:\"|$)", re.MULTILINE | re.DOTALL
+)
+"""A triple quote, or a whole comment or string, in which a triple quote opens nothing: `# it's`, `"'''"`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +233,7 @@ def _up_to_end(text: str) -> str:
 
 
 def _python(text: str, entry_point: str | None, stub: str | None) -> Extracted | None:
+    """Return the Python program of a text, looked for in the order of the module's docstring."""
     blocks = _python_blocks(text, entry_point, stub)
     tagged, untagged = _sources(blocks)
     readable = [source for source in untagged if source.tree is not None and source.is_code]
@@ -329,6 +376,7 @@ def _continuing(
 
 
 def _unfenced(text: str, has_blocks: bool) -> Extracted | None:
+    """Return a program that stands in no fenced block: in a wrapper, as the whole text, in a line, between prose."""
     for opening, closing in _WRAPPERS:
         _, tag, after = text.rpartition(opening)
         inside = after.partition(closing)[0]
@@ -342,7 +390,7 @@ def _unfenced(text: str, has_blocks: bool) -> Extracted | None:
     if source.tree is not None:
         return Extracted(source.text, "whole") if source.is_code else _quoted(source.tree)
     if "```" in text:
-        for piece in reversed(text.split("```")[1::2][-8:]):
+        for piece in reversed(text.split("```")[1::2][-MAX_INLINE:]):
             source = read_source(piece.removeprefix("python").strip())
             if source.tree is not None and source.is_code:
                 return Extracted(source.text, "inline")
@@ -364,14 +412,14 @@ def _part(text: str) -> Extracted | None:
     if first is None:
         return None
     code = text[first.start() : first.start() + MAX_PROGRAM_CHARS]
-    for shorter in _cuts(code):
+    for shorter in _shorter_parts(code):
         tree = parse(shorter)
         if tree is not None and tree.body:
             return Extracted(shorter.rstrip(), "part")
     return Extracted(code, "part")
 
 
-def _cuts(code: str) -> Iterator[str]:
+def _shorter_parts(code: str) -> Iterator[str]:
     """Yield the code, what stands before the line that the parser stumbles over, and that less its last statement."""
     for _ in range(MAX_CUTS):
         yield code
@@ -386,12 +434,13 @@ def _cuts(code: str) -> Iterator[str]:
 
 
 def _other_language(text: str, language: str) -> Extracted | None:
+    """Return the program in a language other than Python: the last block that can be run, else the last block."""
     names = _LABELS.get(language, (language,))
     blocks = [block for block in _blocks_of(text, language) if block.text.strip()]
     for labels in (names, ("",)):
         labelled = [block for block in blocks if block.language in labels]
         if labelled:
-            programs = [block for block in labelled if _MAIN.search(block.text)]
+            programs = [block for block in labelled if _RUNS_ALONE.search(block.text)]
             chosen = (programs or labelled)[-1]
             return Extracted(chosen.text.strip("\n"), "fence" if chosen.closed else "unclosed_fence")
     if blocks or (_OTHER_CODE_LINE.search(text) is None and (_PROSE_LINE.match(text) or not _CODE_MARK.search(text))):
@@ -413,22 +462,6 @@ def _blocks_of(text: str, language: str) -> list[Block]:
     return blocks
 
 
-MAX_BLOCKS = 64
-"""Only so many of the last blocks are returned."""
-
-MAX_FENCES = 1_000
-"""Only so many of the last fences are looked at. Stops a response that is nothing but fences."""
-
-MAX_FENCES_IN_STRING = 8
-"""Fences that one triple-quoted string may hold. Stops many short blocks that each have the rest of the text read."""
-
-_FENCE = re.compile(r"([ \t]{0,24})(`{3,}|~{3,})[ \t]*([^\n`]{0,200})$")
-_FIRST_WORD = re.compile(r"[{\[]?\.?([A-Za-z][\w+#-]{0,30})")
-_STRING_OR_COMMENT = re.compile(
-    r"#[^\n]*|'''|\"\"\"|'(?:[^'\\\n]|\\.)*(?:'|$)|\"(?:[^\"\\\n]|\\.)*(?:\"|$)", re.MULTILINE | re.DOTALL
-)
-
-
 @dataclass(frozen=True, slots=True)
 class Block:
     """A fenced block."""
@@ -442,10 +475,15 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class _Fence:
+    """A line of backticks or tildes."""
+
     line: int
+    """Its index; -1 for one that stands in the prompt."""
     indent: int
     mark: str
+    """Its backticks or tildes."""
     info: str
+    """What stands behind them."""
 
     def closes(self, opening: _Fence) -> bool:
         return not self.info and self.mark[0] == opening.mark[0] and len(self.mark) >= len(opening.mark)
@@ -474,6 +512,7 @@ def fenced_blocks(text: str, prompt_opened: str | None = None) -> list[Block]:
 
 
 def _fences(lines: list[str]) -> list[_Fence]:
+    """Return the last MAX_FENCES fences, in order."""
     fences: list[_Fence] = []
     for line_index in range(len(lines) - 1, -1, -1):
         line = lines[line_index]
@@ -533,6 +572,7 @@ def _open_quote(source: str, quote: str | None) -> str | None:
 
 
 def _block(lines: list[str], language: str, closed: bool) -> Block:
+    """Return the block of these lines. One that is open ends at backticks behind its code, as in `print(1)````."""
     if not closed:
         last = next((index for index, line in enumerate(lines) if line.rstrip().endswith("```")), None)
         if last is not None:
@@ -542,6 +582,7 @@ def _block(lines: list[str], language: str, closed: bool) -> Block:
 
 
 def _language(info: str) -> str:
+    """Return the language's name in what stands behind a fence; "" where it names none."""
     word = _FIRST_WORD.match(info)
     return language_name(word[1]) if word else ""
 

@@ -192,7 +192,7 @@ _NOTHING = object()
 
 
 def _is_flat(sequence: Sequence[Value]) -> bool:
-    """Whether all items are of types that are compared by `==` alone."""
+    """Return whether all items are of types that are compared by `==` alone."""
     return set(map(type, sequence)) <= {int, str, bool, float, type(None)}
 
 

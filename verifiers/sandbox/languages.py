@@ -23,18 +23,26 @@ _ALIASES: Mapping[str, str] = json.loads(files(__package__).joinpath("languages.
 DEFAULT_CPP, CPP_EDITIONS = "17", ("98", "03", "11", "14", "20", "23", "26")
 JAVA_EDITIONS = range(8, 31)
 _CPP_DRAFTS = {"0x": "11", "1y": "14", "1z": "17", "2a": "20", "2b": "23", "2c": "26"}
+"""The names that compilers had for editions of C++ before they were published."""
+
 _EDITIONS = re.compile(
     r"(?:(?:gnu|ms|clang|visual)\s*)*(?:(?P<cpp>(?:[cg]\+\+|cpp|cc|cxx|gnu\+\+|clang\+\+)[-_ ]?(?P<standard>\d[\da-c]))"
     r"|(?:java|openjdk)[-_ ]?(?:1\.)?(?P<java>\d{1,2})"
     r"|(?P<python2>(?:python|py|cpython)[-_ ]?2(?:\.\d{1,2}){0,2})|(?P<pypy2>pypy[-_ ]?2(?:\.\d{1,2}){0,2})"
     r"|(?P<pypy>pypy[-_ ]?(?:3(?:\.\d{1,2}){0,2})?))"
 )
+"""`gnu c++20`, `cpp2a`, `java 1.8`, `python 2.7`, `pypy3`: a group for each family tells which one is meant."""
+
 _JUDGE_REMARK = re.compile(r"\s*\([^()]{0,40}\)\s*$|[-_ ](?:64|32)(?:[-_ ]?bit)?$")
 """What judges write behind a language: `(GCC 13-64, winlibs)`, `-64`."""
 
 CACHED_NAMES = 1024
 _NAMES = {alias: name for name, aliases in _ALIASES.items() for alias in aliases.split()}
 _VERSION = re.compile(r"[-_ ]?v?\d{1,3}(?:\.\d{1,4}){0,2}$")
+"""The end of `python3`, `ruby 3.2.1` and `node-v18`."""
+
+_PACKAGE = re.compile(r"\A((?:\s++|//[^\n]*+|/\*(?>.*?\*/))*+)package\s+[\w.]+\s*;", re.DOTALL)
+"""A package and the comments before it, none of which is tried in two ways: a row of slashes would take for ever."""
 
 
 @lru_cache(maxsize=CACHED_NAMES)
@@ -49,8 +57,7 @@ def language_name(name: str) -> str:
 
 @lru_cache(maxsize=CACHED_NAMES)
 def edition_name(name: str) -> str:
-    """Return the usual name of a language with its edition, such as cpp20, java21, python2 or pypy, where one is meant
-    that is not the language's usual one."""
+    """Return the usual name of a language, with its edition where that is not the usual one: cpp20, java21, pypy."""
     plain = _JUDGE_REMARK.sub("", name.strip().lower())
     edition = _EDITIONS.fullmatch(plain)
     if edition is None:
@@ -61,10 +68,6 @@ def edition_name(name: str) -> str:
     if edition["java"]:
         return f"java{int(edition['java'])}"
     return next(interpreter for interpreter in ("python2", "pypy2", "pypy") if edition[interpreter])
-
-
-_PACKAGE = re.compile(r"\A((?:\s++|//[^\n]*+|/\*(?>.*?\*/))*+)package\s+[\w.]+\s*;", re.DOTALL)
-"""A package and the comments before it, none of which is tried in two ways: a row of slashes would take for ever."""
 
 
 def without_package(source: str) -> str:

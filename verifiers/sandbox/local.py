@@ -80,7 +80,7 @@ def closed_folder(paths: Iterable[str], tier: Tier) -> str | None:
 
 
 def _may_enter(folder: Path, reading: bool) -> bool:
-    """Whether a user of root's group may enter a folder."""
+    """Return whether a user of root's group may enter a folder."""
     try:
         status = folder.stat()
     except OSError:

@@ -171,7 +171,7 @@ def _is_falling(elements: Sequence[Any]) -> bool:
 
 
 def _is_rotated(elements: Sequence[Any]) -> bool:
-    """Whether a part was moved from the front of a sorted list to its end, or none was."""
+    """Return whether a part was moved from the front of a sorted list to its end, or none was."""
     try:
         return sum(bool(first > second) for first, second in pairwise([*elements, *elements[:1]])) <= 1
     except TypeError:
@@ -179,8 +179,10 @@ def _is_rotated(elements: Sequence[Any]) -> bool:
 
 
 def _are_rotated(values: Sequence[Any]) -> bool:
-    """Whether all lists are rotated, and not by chance: of the orders of n different items, n are. Repeated items have
-    fewer orders."""
+    """Return whether all lists are rotated, and not by chance.
+
+    Of the orders of n different items, n are rotated; repeated items have fewer orders.
+    """
     log_chance = 0.0
     for value in filter(None, values):
         repeats = Counter(map(repr, value)).values()

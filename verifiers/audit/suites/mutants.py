@@ -358,7 +358,7 @@ def _is_guard(test: ast.expr) -> bool:
 
 
 def _is_changed_itself(test: ast.expr) -> bool:
-    """Whether the test is one comparison or a constant, which get faults that negate it."""
+    """Return whether the test is one comparison or a constant, which get faults that negate it."""
     return isinstance(test, ast.Constant) or (isinstance(test, ast.Compare) and len(test.ops) == 1)
 
 

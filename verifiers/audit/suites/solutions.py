@@ -290,7 +290,7 @@ def _accepts(tests: Stdio | Calls, checker: Spec, runs: Sequence[Run], failing: 
 
 
 def _look_right(tests: Stdio | Calls, runs: Sequence[Run], failing: Sequence[int], statement: Statement) -> bool:
-    """Whether the failures look like other right answers: the text says so, or the outputs do."""
+    """Return whether the failures look like other right answers: the text says so, or the outputs do."""
     # A case that takes too long says nothing of its answer; a crash says that the solution is wrong.
     attempts = [(index, run[index]) for run in runs for index in failing]
     failures = [(index, attempt) for index, attempt in attempts if not (attempt.passed or attempt.timed_out)]
@@ -303,7 +303,7 @@ def _look_right(tests: Stdio | Calls, runs: Sequence[Run], failing: Sequence[int
 
 
 def _ran_out_of_input(attempt: CaseAttempt) -> bool:
-    """Whether the program died while it read its input."""
+    """Return whether the program died while it read its input."""
     if attempt.passed or attempt.output is not None:
         return False
     errors = _ENDS.findall(attempt.stderr)
@@ -345,7 +345,7 @@ checker, and whether the pass alone shows that the checker is right."""
 
 
 def has_own_checker(tests: object) -> bool:
-    """Whether a checker program, testlib's or another, or an interactor judges the outputs."""
+    """Return whether a checker program, testlib's or another, or an interactor judges the outputs."""
     if getattr(tests, "interactor", None) is not None:
         return True
     checker = getattr(tests, "checker", None)
@@ -465,12 +465,12 @@ def needs_checker(sign: AnswersSign, evidence: dict[str, Any], statement: Statem
 
 
 def are_all_alike(pairs: Sequence[tuple[Any, Any]], constructs: bool = False) -> bool:
-    """Whether there are pairs of outputs, and all of them are alike. constructs: as for `are_alike`."""
+    """Return whether there are pairs of outputs, and all of them are alike. constructs: as for `are_alike`."""
     return bool(pairs) and all(are_alike(left, right, constructs) for left, right in pairs)
 
 
 def are_alike(left: Any, right: Any, constructs: bool = False) -> bool:
-    """Whether two outputs that differ look like two right answers.
+    """Return whether two outputs that differ look like two right answers.
 
     constructs: whether the problem asks for something to be constructed.
     """

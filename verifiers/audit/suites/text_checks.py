@@ -213,7 +213,7 @@ def leaked_cases(cases: Sequence[KnownCase], prompt: str, printed: bool) -> list
 
 
 def mentions(prompt: str, name: str) -> bool:
-    """Whether the prompt has the name as a word."""
+    """Return whether the prompt has the name as a word."""
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", prompt[:MAX_PROMPT_CHARS]) is not None
 
 
@@ -227,7 +227,7 @@ class _Words:
         self._starts = set(accumulate((len(line) + 1 for line in lines), initial=0))
 
     def show(self, case: KnownCase) -> bool:
-        """Whether the case's input stands in the text, with its output soon after it."""
+        """Return whether the case's input stands in the text, with its output soon after it."""
         case_input, output = " ".join(case.input.split()), " ".join(case.output.split())
         if not case_input or not output:
             return False
@@ -241,12 +241,12 @@ class _Words:
         return False
 
     def _begins_input(self, blank: int) -> bool:
-        """Whether no number stands before the blank on its line, which would belong to the same input."""
+        """Return whether no number stands before the blank on its line, which would belong to the same input."""
         before = self._text[max(0, blank - NEAR_CHARS) : blank]
         return blank in self._starts or not before.rpartition(" ")[2].isdigit()
 
     def _is_followed_by(self, output: str, end: int) -> bool:
-        """Whether the output comes soon after `end`; a number right after it would belong to the same input."""
+        """Return whether the output comes soon after `end`; a number right after it would belong to the same input."""
         text = self._text
         blank = end + (text[end] in _STOPS)
         if text[blank] != " ":
@@ -262,7 +262,7 @@ class _Words:
 
 
 def _shows_call(text: str, case: KnownCase) -> bool:
-    """Whether a squeezed text names the case's arguments, with its result soon after them."""
+    """Return whether a squeezed text names the case's arguments, with its result soon after them."""
     arguments, output = _squeeze(case.input), _squeeze(case.output)
     if not arguments:
         return False

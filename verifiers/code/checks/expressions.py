@@ -401,7 +401,7 @@ class HandedOver:
         self._ids.update(identities)
 
     def touch(self, value: Value, step: Callable[[int], None]) -> bool:
-        """Whether any part of a value was handed over."""
+        """Return whether any part of a value was handed over."""
         return bool(self._ids) and not self._ids.isdisjoint(_mutables(value, step))
 
 

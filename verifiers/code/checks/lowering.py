@@ -302,11 +302,11 @@ class Names:
         return None if known or None in self.provided else name
 
     def is_shadowed(self, name: str) -> bool:
-        """Whether a builtin may be another function here."""
+        """Return whether a builtin may be another function here."""
         return name in self.provided or None in self.provided
 
     def is_builtin(self, name: str) -> bool:
-        """Whether a name certainly means the builtin."""
+        """Return whether a name certainly means the builtin."""
         return name in _BUILTINS and name not in self.tested and not self.is_shadowed(name)
 
     def method(self, node: ast.expr) -> str | None:

@@ -45,8 +45,49 @@ MAX_WALKED = 1_000
 MAX_COLLIDING = 1_000
 """Keys that share their hash with others. Stops integers chosen to make building a set quadratic."""
 
-_STANDINS = (Opaque, Iterated, Array, Instance)
+MAX_WORK = 10_000_000
+"""Units of work that the checks of one program may take, about a second: one is 100 ns at most, mostly much less."""
+
+MAX_CPU_S = 1.5
+"""Stops what costs more than its size says, such as the digits of large integers. Apart from such values the sizes
+decide, which are the same on every machine."""
+
+STEP = 3
+"""Units for an operation."""
+
+ROUND = 30
+"""Units for a round of a loop."""
+
+PER_NODE = 10
+"""Units for an object of a class."""
+
+_CHARGES_BETWEEN_CLOCKS = 64
+"""The clock is looked at after so many charges, and at each large one."""
+
+_LARGE_CHARGE = 1000
+"""A charge of this many units is large."""
+
+_KEPT_FROM = 64
+"""The weight of a value is kept from this many units on."""
+
 NUMBERS = (bool, int, float, complex)
+SCALARS = frozenset({type(None), bool, int, float, complex, str, bytes, range, type(...)})
+"""Types whose values have no parts."""
+
+OPEN = object()
+"""Stands for the value of a term that is not known before the results are."""
+
+_STANDINS = (Opaque, Iterated, Array, Instance)
+_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
+"""Builtin types of data with parts."""
+
+_FIXED_SIZES = frozenset({bool, int, float, complex, type(None), type(...), range})
+"""Types of which each value costs one step."""
+
+_COLLECTIONS = frozenset({list, tuple, set, frozenset, deque, array.array})
+_TEXTS = frozenset({str, bytes, bytearray})
+_FOLLOWED = frozenset({Instance, list, tuple})
+"""Types by which an object leads to others."""
 
 
 class Undecidable(Exception):
@@ -123,6 +164,8 @@ def _contains(item: Value, container: Value) -> bool:
 
 
 def _on_data(operation: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
+    """Return the operator with arrays refused."""
+
     def apply(left: Value, right: Value) -> Value:
         refuse_arrays(left, right)
         return operation(left, right)
@@ -162,6 +205,8 @@ def _power(base: Value, exponent: Value) -> Value:
 
 
 def _division(divide: Callable[[Value, Value], Value]) -> Callable[[Value, Value], Value]:
+    """Return the operator with arrays, formatting (`"%d" % 3`) and large integers refused."""
+
     def apply(left: Value, right: Value) -> Value:
         refuse_arrays(left, right)
         if isinstance(left, str | bytes):
@@ -197,37 +242,6 @@ def item_of(value: Value, index: Value) -> Value:
     return require_data(value)[index]
 
 
-MAX_WORK = 10_000_000
-"""Units that take about a second: one is 100 ns at most, mostly much less."""
-
-MAX_CPU_S = 1.5
-"""Stops what costs more than its size says, such as the digits of large integers. Apart from such values the sizes
-decide, which are the same on every machine."""
-
-STEP = 3
-"""Units for an operation."""
-
-ROUND = 30
-"""Units for a round of a loop."""
-
-PER_NODE = 10
-"""Units for an object of a class."""
-
-_CHARGES_BETWEEN_CLOCKS = 64
-"""The clock is looked at after so many charges, and at each large one."""
-
-_LARGE_CHARGE = 1000
-"""A charge of this many units is large."""
-
-_KEPT_FROM = 64
-"""The weight of a value is kept from this many units on."""
-
-_SCALARS = frozenset({bool, int, float, complex, type(None), type(...), range})
-_COLLECTIONS = frozenset({list, tuple, set, frozenset, deque, array.array})
-_TEXTS = frozenset({str, bytes, bytearray})
-_FOLLOWED = frozenset({Instance, list, tuple})
-
-
 class Work:
     """The budget of all checks of one program."""
 
@@ -248,7 +262,7 @@ class Work:
         value_type = type(value)
         if value_type is int:
             self._take(STEP + (value.bit_length() >> 10))
-        elif value_type in _SCALARS:
+        elif value_type in _FIXED_SIZES:
             self._take(STEP)
         elif value_type in _TEXTS:
             self._take(STEP + (len(value) >> 4))
@@ -280,6 +294,7 @@ class Work:
                 raise Undecidable("a long evaluation")
 
     def _weight(self, value: Value) -> int:
+        """Return the units that looking at all of a value takes."""
         known = self._known.get(id(value))
         if known is not None:
             return known[1]
@@ -321,9 +336,9 @@ def charge_all(work: Work, values: Sequence[Value]) -> None:
 
 def _add_parts(parts: Iterable[Value], pending: list[Value]) -> int:
     """Leave parts that have a size for later and return their number; the others count with their container."""
-    if not set(map(type, parts)) <= _SCALARS:
+    if not set(map(type, parts)) <= _FIXED_SIZES:
         before = len(pending)
-        pending += [part for part in parts if type(part) not in _SCALARS]
+        pending += [part for part in parts if type(part) not in _FIXED_SIZES]
         return len(pending) - before
     return 0
 
@@ -343,12 +358,6 @@ def _instance_units(start: Instance, max_units: int) -> int:
                 pending.append(part)
     return total
 
-
-OPEN = object()
-"""Stands for the value of a term that is not known before the results are."""
-
-SCALARS = frozenset({type(None), bool, int, float, complex, str, bytes, range, type(...)})
-_CONTAINERS = frozenset({list, tuple, dict, set, frozenset})
 
 Needs = frozenset[int | str]
 """The indices of calls whose results are used, and the names of loop variables."""
@@ -456,7 +465,7 @@ def fold(run: Callable[[Frame], Value], needs: Needs) -> ResultTerm:
 
 
 def is_data(value: Value) -> bool:
-    """Whether a value is builtin data through and through, and equal to itself."""
+    """Return whether a value is builtin data through and through, and equal to itself."""
     pending = [value]
     while pending:
         each = pending.pop()

@@ -37,9 +37,33 @@ from truegold.verifiers.sandbox.local import PYTHON, Backend
 from truegold.verifiers.sandbox.pool import warm_modules
 
 WORD_BYTES = 16
+"""Random bytes of the word that a test program prints at its end."""
+
+IN_MEMORY = "the program could search its memory for the word that is printed at the end"
+IN_VARIABLE = "the program could list the shell's variables, one of which is printed at the end"
+IN_SOURCE = "the program could read the word that is printed at the end in its own source"
+NO_END = "exit status 0 is all that passing takes: there is no room for a last line in these tests"
+
+NAME_BYTES = 8
+"""Random bytes of the name of the variable that holds the word."""
+
+INNER_FILE = "inserted"
+"""What the test program is called where the harness is a program of its own that runs it."""
 
 _RUST_TEST = re.compile(r"^\s*#\[test\]", re.MULTILINE)
 _RUST_MAIN = re.compile(r"^\s*(?:pub\s+)?fn\s+main\b", re.MULTILINE)
+_PASSED_TESTS = re.compile(rb"^test result: ok\. (\d+) passed", re.MULTILINE)
+"""The line that Rust's test runner ends with."""
+
+_MAIN = re.compile(
+    r"\bmain\s*\([^(){}]*\)\s*(?:(?:throws|->)\s*[\w.,\s<>()]+?)?\{(?!.*\bmain\s*\([^(){}]*\)\s*[{t-])", re.DOTALL
+)
+"""The head of the last function that is called so: `int main(int argc, char** argv) {`."""
+
+_END_OF_MAIN = re.compile(r"(?:return\s*(?:0|EXIT_SUCCESS)?\s*;\s*)?\}(?:\s*\})?\s*;?\s*\Z")
+"""`return 0; }` at the end of the program, with the brace of a class around it in Java."""
+
+_HARNESS: Mapping[str, Mapping[str, Json]] = tomllib.loads(driver_file("harness.toml"))
 
 
 def judge_inserted(tests: Inserted, solution: str, language: str, backend: Backend, limits: Limits) -> Judged:
@@ -65,7 +89,7 @@ def judge_inserted(tests: Inserted, solution: str, language: str, backend: Backe
     is_complete = not harness.has_end or word.encode() in execution.stdout.splitlines()[-1:]
     if is_set_of_tests:
         # A solution may leave the tests out of the program: `#![cfg(not(test))]`.
-        counts = re.findall(rb"(?m)^test result: ok\. (\d+) passed", execution.stdout)
+        counts = _PASSED_TESTS.findall(execution.stdout)
         is_complete = bool(counts) and int(counts[-1]) >= len(_RUST_TEST.findall(tests.code))
     return _judge(execution, is_complete, harness.weakness)
 
@@ -79,16 +103,6 @@ def _judge(execution: Execution, is_complete: bool, weakness: str | None) -> Jud
     else:
         case = passed_case()
     return Judged([case], 1, 1.0, ONE_PROCESS, method="inserted", weakness=weakness)
-
-
-IN_MEMORY = "the program could search its memory for the word that is printed at the end"
-IN_VARIABLE = "the program could list the shell's variables, one of which is printed at the end"
-IN_SOURCE = "the program could read the word that is printed at the end in its own source"
-NO_END = "exit status 0 is all that passing takes: there is no room for a last line in these tests"
-
-NAME_BYTES = 8
-INNER_FILE = "inserted"
-"""What the test program is called where the harness is a program of its own that runs it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,13 +155,3 @@ def _in_main(code: str, language: str, variable: str) -> Harness:
         return Harness(code, weakness=NO_END, has_end=False)
     source = f"{parts['lead']}{code[: start.end()]} {parts['first']} {body} {parts['last']} {code[end.start() :]}"
     return Harness(source, weakness=None if language == "java" else IN_MEMORY)
-
-
-_MAIN = re.compile(
-    r"\bmain\s*\([^(){}]*\)\s*(?:(?:throws|->)\s*[\w.,\s<>()]+?)?\{(?!.*\bmain\s*\([^(){}]*\)\s*[{t-])", re.DOTALL
-)
-"""The head of the last function that is called so."""
-
-_END_OF_MAIN = re.compile(r"(?:return\s*(?:0|EXIT_SUCCESS)?\s*;\s*)?\}(?:\s*\})?\s*;?\s*\Z")
-
-_HARNESS: Mapping[str, Mapping[str, Json]] = tomllib.loads(driver_file("harness.toml"))

@@ -83,7 +83,7 @@ class Calls:
     entry_point: str
     cases: tuple[CallCase, ...]
     checker: str | Mapping[str, Json] = "values"
-    """How values are compared, as `comparison.values.call_checker_of` takes it."""
+    """How values are compared, as `value_comparison.call_checker_of` takes it."""
     prelude: str = ""
     """Python that is run before the program."""
     codecs: Codecs = field(default_factory=dict)
@@ -464,5 +464,5 @@ def _complete(spec: Json, options: Mapping[str, Json], path_prefix: str) -> dict
 
 
 def is_source(text: str) -> bool:
-    """Whether a text is a program rather than the name of a checker."""
+    """Return whether a text is a program rather than the name of a checker."""
     return "\n" in text.strip() and (_CPP.search(text) is not None or _PYTHON.search(text) is not None)

@@ -3,7 +3,7 @@
     {"kind": "asserts", "code": "assert add(1, 2) == 3", "entry_point": "add", "prelude": "", "codecs": {},
      "stop_first": true, "seed": 17, "numpy": false}
 
-kind: `asserts` or `unittest`. The lines that come of it are those of `test_code/report.py`, and further
+kind: `asserts` or `unittest`. The lines that come of it are those of `test_code/test_run.py`, and further
 
     {"not_loaded": [type, message]}     the program failed before any test
     {"bad_suite": [type, message]}      the test code, or what stands before it, fails without the solution's doing
