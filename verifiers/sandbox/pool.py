@@ -37,7 +37,7 @@ from typing import TypedDict
 from truegold.verifiers.sandbox.child_process import in_spawner_thread, usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.sandbox.execution import Execution, Job, MachineBusy, ProgramEnd, SandboxError, Tier
-from truegold.verifiers.sandbox.inside.confine.supervise import JobLimits, JobReport
+from truegold.verifiers.sandbox.inside.confine.supervise import WALL_FACTOR, JobLimits, JobReport
 from truegold.verifiers.sandbox.inside.confine.view import empty_folder
 from truegold.verifiers.sandbox.inside.preload import LOADED_WHEN_NAMED, PACKAGES, PLAIN
 from truegold.verifiers.sandbox.limits import BOX_MB, IDLE_S, MB
@@ -52,9 +52,6 @@ START_S = 120.0
 
 GRACE_S = 60.0
 """Seconds that a zygote may need beyond the limits of its jobs before it is taken for dead."""
-
-WALL_FACTOR = 20.0
-"""The zygote ends a job by itself after so many times its limits."""
 
 STDERR_BYTES = 2**14
 RESULT_BYTES = 256 * MB
