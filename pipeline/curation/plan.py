@@ -27,6 +27,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from truegold.pipeline.clean import Boilerplate, clean
+from truegold.pipeline.config import stages as stage_settings
 from truegold.pipeline.config.base import LaunchConfig
 from truegold.pipeline.config.engines import ScriptedEngineConfig, ServerEngineConfig
 from truegold.pipeline.config.sources import (
@@ -37,19 +38,6 @@ from truegold.pipeline.config.sources import (
     ListedFile,
     ListedSource,
     SeveralSources,
-)
-from truegold.pipeline.config.stages import (
-    AskedModelConfig,
-    CleanConfig,
-    CurationConfig,
-    DecontaminateConfig,
-    DedupConfig,
-    FlagConfig,
-    SampleSource,
-    Step,
-    SuspicionConfig,
-    VetTestsConfig,
-    WellPosedConfig,
 )
 from truegold.pipeline.decontaminate import decontaminate
 from truegold.pipeline.decontaminate.eval_sets import find_local, read_eval_set
@@ -157,7 +145,7 @@ def _may_hold_code(config: FileSource | HubSource, verifier: str | None, rows_di
     return isinstance(config, HubSource) or verifier in (CODE_VERIFIER, None)
 
 
-def resolve_eval_sets(config: DecontaminateConfig) -> dict[str, Path | Output]:
+def resolve_eval_sets(config: stage_settings.DecontaminateConfig) -> dict[str, Path | Output]:
     """Return the files and folders of evaluation sets as inputs, so that a comparison is made again when they change.
 
     Raises InputError for a set that does not exist, and for a column that is not in the first records of a file.
@@ -185,7 +173,7 @@ def check_hub(config: BaseModel) -> None:
                 if isinstance(part, HubSource):
                     with source_named(part, f" (data.{index})"):
                         open_hub(part)
-        case DecontaminateConfig(against=entries):
+        case stage_settings.DecontaminateConfig(against=entries):
             for entry in entries:
                 path = find_local(entry.set)
                 if path is None or path.is_dir():
@@ -225,20 +213,20 @@ def _check_section(path: str, section: BaseModel) -> None:
                 f"{path}.api_key_env: the environment variable {name} is not set.",
                 f"Set it to the server's key (export {name}=...), or leave the setting out.",
             )
-        case AskedModelConfig() if not isinstance(section.engine, ScriptedEngineConfig):
+        case stage_settings.AskedModelConfig() if not isinstance(section.engine, ScriptedEngineConfig):
             if section.model is None:
                 raise ConfigError(f"{path} names no model.", f"Name its folder: {path}.model.")
             if not Path(section.model).expanduser().is_dir():
                 raise InputError(
                     f"{path}.model: {section.model} is no folder with a checkpoint.", "Download the model, and name it."
                 )
-        case VetTestsConfig(python=str(python)) if shutil.which(python) is None:
+        case stage_settings.VetTestsConfig(python=str(python)) if shutil.which(python) is None:
             raise ConfigError(
                 f"{path}.python: {python} is no program.", "Name an interpreter, such as /usr/bin/python3."
             )
-        case DedupConfig(embedder=str(embedder)) if (spelling := split_spelling(embedder)) is not None:
+        case stage_settings.DedupConfig(embedder=str(embedder)) if (spelling := split_spelling(embedder)) is not None:
             load_object(*spelling, f"encoder {embedder!r}")
-        case CleanConfig():
+        case stage_settings.CleanConfig():
             Boilerplate(section)
         case _:
             pass
@@ -251,12 +239,12 @@ def _check_named_file(setting: str, name: str) -> None:
         raise InputError(f"{setting}: {error.message}", error.hint) from None
 
 
-def check_reasons(config: FlagConfig) -> None:
+def check_reasons(config: stage_settings.FlagConfig) -> None:
     """Raise ConfigError for a reason in `advise_only` that no flag can have."""
     known = {*BUILT_IN, *EARLIER_REASONS}
     has_own = any(name not in BUILT_IN for name in config.detectors or ())
     for reason in config.advise_only:
-        if reason in set(Step):
+        if reason in set(stage_settings.Step):
             raise ConfigError(
                 f"flag.advise_only: {reason} is a language model's word, which only advises as it is.",
                 "flag.model.blocks names those that hold rows back.",
@@ -266,7 +254,7 @@ def check_reasons(config: FlagConfig) -> None:
             raise ConfigError(f"flag.advise_only: no flag of curation has the reason {reason!r}.", hint)
 
 
-def curation_stages(config: CurationConfig) -> list[Stage]:
+def curation_stages(config: stage_settings.CurationConfig) -> list[Stage]:
     """Return the stages in their order.
 
     Raises InputError or ConfigError for anything that the configuration names and that is not there: files, columns,
@@ -307,7 +295,7 @@ def curation_stages(config: CurationConfig) -> list[Stage]:
     return stages
 
 
-def _deduplicate(config: DedupConfig, inputs: dict[str, Path | Output]) -> Stage:
+def _deduplicate(config: stage_settings.DedupConfig, inputs: dict[str, Path | Output]) -> Stage:
     """Plan deduplication; an encoder is an input, or its code a version, so that it is made again with another one."""
     extra: dict[str, str] = {}
     if config.embedder is not None:
@@ -318,14 +306,14 @@ def _deduplicate(config: DedupConfig, inputs: dict[str, Path | Output]) -> Stage
     return plan_stage("dedup", dedup, config, inputs, extra=extra)
 
 
-def _ask_model(config: WellPosedConfig) -> Stage:
+def _ask_model(config: stage_settings.WellPosedConfig) -> Stage:
     inputs: dict[str, Path | Output] = {**rows_of("flag"), "flags": Output("flag", "flags.parquet")}
     if config.model is not None:
         inputs["model"] = Path(config.model).expanduser()
     return plan_stage("well_posed", well_posed, config, inputs)
 
 
-def flagging_stages(config: CurationConfig, samples: Sequence[SampleFile]) -> list[Stage]:
+def flagging_stages(config: stage_settings.CurationConfig, samples: Sequence[SampleFile]) -> list[Stage]:
     """Return the stages that say which rows are suspicious: reading, verified golds, rules, and the answers of systems.
 
     `samples` are the files of answers. Raises what `curation_stages` raises.
@@ -334,7 +322,7 @@ def flagging_stages(config: CurationConfig, samples: Sequence[SampleFile]) -> li
     inputs = rows_of("ingest")
     for index, file in enumerate(samples):
         inputs[f"samples {index}"] = data_file(str(file.path))
-    sources = tuple(SampleSource(system=file.system, step=file.step) for file in samples)
+    sources = tuple(stage_settings.SampleSource(system=file.system, step=file.step) for file in samples)
     asked = [planned["well_posed"]] if "well_posed" in planned else []
     gold_flags = {"gold_flags": Output("verify_gold", "flags.parquet")}
     return [
@@ -342,11 +330,11 @@ def flagging_stages(config: CurationConfig, samples: Sequence[SampleFile]) -> li
         replace(planned["verify_gold"], inputs=rows_of("ingest")),
         replace(planned["flag"], inputs=rows_of("ingest") | gold_flags),
         *asked,
-        plan_stage("suspect", suspect, SuspicionConfig(files=sources), inputs),
+        plan_stage("suspect", suspect, stage_settings.SuspicionConfig(files=sources), inputs),
     ]
 
 
-def last_flagging(config: CurationConfig) -> str:
+def last_flagging(config: stage_settings.CurationConfig) -> str:
     """Return the name of the stage whose flags are all flags."""
     return "flag" if config.flag.model is None else "well_posed"
 
@@ -364,7 +352,7 @@ def data_file(path: str) -> Path:
 
 
 def _source(
-    config: CurationConfig,
+    config: stage_settings.CurationConfig,
 ) -> tuple[list[Stage], FileSource | HubSource | SeveralSources, dict[str, Path | Output]]:
     """Return what has to be run before `ingest`, and the source or sources and files that it reads."""
     data = config.data

@@ -14,25 +14,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from truegold.verifiers.math import tree
 from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, SAME_STRUCTURE, Policy, Sameness
-from truegold.verifiers.math.tree import (
-    BareList,
-    Chain,
-    Const,
-    Group,
-    Matrix,
-    Measure,
-    Mul,
-    Named,
-    Node,
-    Num,
-    SetOf,
-    SetOps,
-    Sym,
-    is_tuple_of_names,
-    label_of,
-    labelled,
-)
 
 _LABEL_STEM = re.compile(r"[^_(]*")
 _MIN_WORD = 3
@@ -50,22 +33,22 @@ class Comparison(Protocol):
     def policy(self) -> Policy:
         """What counts as the same answer."""
 
-    def same(self, gold: Node, answer: Node) -> Sameness:
+    def same(self, gold: tree.Node, answer: tree.Node) -> Sameness:
         """Compare two trees. Raises TooLarge where a value is beyond the budgets."""
 
 
 class Alignment(NamedTuple):
     """The elements of both sides in an order in which they can be compared."""
 
-    gold: list[Node]
-    answer: list[Node]
+    gold: list[tree.Node]
+    answer: list[tree.Node]
     ordered: bool = False
     """The order counts."""
     surely: bool = True
     """The order follows from the labels; else another one may be meant."""
 
 
-def aligned(gold_elements: list[Node], answer_elements: list[Node]) -> Alignment:
+def aligned(gold_elements: list[tree.Node], answer_elements: list[tree.Node]) -> Alignment:
     """Put b=2, a=1 in the order of gold's a=1, b=2, and y=-4, x=3 in that of the pair (3, -4)."""
     gold_labels, answer_labels = labels_of(gold_elements), labels_of(answer_elements)
     if _are_names(gold_labels) and _are_names(answer_labels):
@@ -81,25 +64,27 @@ def aligned(gold_elements: list[Node], answer_elements: list[Node]) -> Alignment
     return Alignment(gold_elements, answer_elements, _labels_differ(gold_labels, answer_labels))
 
 
-def labels_of(elements: list[Node]) -> list[str | None]:
+def labels_of(elements: list[tree.Node]) -> list[str | None]:
     """Return the label of each element: a name, or the noun of `3 apples` beside labels that are words."""
     return [_label_of(element) for element in elements]
 
 
-def named_elements(node: Chain) -> list[Node] | None:
+def named_elements(node: tree.Chain) -> list[tree.Node] | None:
     """Return x=2 and y=5 for (x, y) = (2, 5), and x=1, y=1 for x = y = 1."""
     first, value = node.parts[0], node.parts[-1]
     names = node.parts[:-1]
-    if set(node.operators) == {"="} and len(names) > 1 and all(isinstance(name, Sym) for name in names):
-        return None if isinstance(value, (Sym, Chain)) else [Chain((name, value), ("=",)) for name in names]
-    if node.operators != ("=",) or not is_tuple_of_names(first, value):
+    if set(node.operators) == {"="} and len(names) > 1 and all(isinstance(name, tree.Sym) for name in names):
+        return (
+            None if isinstance(value, (tree.Sym, tree.Chain)) else [tree.Chain((name, value), ("=",)) for name in names]
+        )
+    if node.operators != ("=",) or not tree.is_tuple_of_names(first, value):
         return None
-    assert isinstance(first, Group) and isinstance(value, Group)
-    return [Chain((name, part), ("=",)) for name, part in zip(first.elements, value.elements, strict=True)]
+    assert isinstance(first, tree.Group) and isinstance(value, tree.Group)
+    return [tree.Chain((name, part), ("=",)) for name, part in zip(first.elements, value.elements, strict=True)]
 
 
-def _label_of(element: Node) -> str | None:
-    if (label := label_of(element)) is None and isinstance(element, Measure) and element.unit.is_label:
+def _label_of(element: tree.Node) -> str | None:
+    if (label := tree.label_of(element)) is None and isinstance(element, tree.Measure) and element.unit.is_label:
         return element.unit.label or None
     return label
 
@@ -116,7 +101,7 @@ def _follow_the_alphabet(labels: list[str | None]) -> bool:
     return all(ord(b) - ord(a) == 1 for a, b in itertools.pairwise(letters))
 
 
-def _sorted_by_label(elements: list[Node], labels: list[str | None]) -> list[Node]:
+def _sorted_by_label(elements: list[tree.Node], labels: list[str | None]) -> list[tree.Node]:
     return [element for _, element in sorted(zip(map(str, labels), elements, strict=True), key=lambda pair: pair[0])]
 
 
@@ -132,7 +117,7 @@ def _labels_differ(gold_labels: list[str | None], answer_labels: list[str | None
     return len({match.group() for label in labels if (match := _LABEL_STEM.match(str(label)))}) > 1
 
 
-def same_lists(comparer: Comparison, gold: Node, answer: Node) -> Sameness | None:
+def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness | None:
     """Compare lists and finite sets; None where a side is a set of numbers rather than a list."""
     if _holds_conditions(gold) or _holds_conditions(answer):
         return None
@@ -159,7 +144,9 @@ def same_lists(comparer: Comparison, gold: Node, answer: Node) -> Sameness | Non
     return OPEN if outcome.same and not surely else outcome
 
 
-def _same_set_and_tuple(comparer: Comparison, gold_elements: list[Node], answer_elements: list[Node]) -> Sameness:
+def _same_set_and_tuple(
+    comparer: Comparison, gold_elements: list[tree.Node], answer_elements: list[tree.Node]
+) -> Sameness:
     """Compare a set with a tuple: nothing is concluded where they list the same in the same order."""
     if len(gold_elements) != len(answer_elements):
         return OTHER_STRUCTURE
@@ -167,7 +154,7 @@ def _same_set_and_tuple(comparer: Comparison, gold_elements: list[Node], answer_
     return OPEN if outcome.same else outcome
 
 
-def elementwise(comparer: Comparison, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Sameness:
+def elementwise(comparer: Comparison, gold_parts: Sequence[tree.Node], answer_parts: Sequence[tree.Node]) -> Sameness:
     """Compare part by part; there are as many on either side."""
     rung = "structure"
     for gold_part, answer_part in zip(gold_parts, answer_parts, strict=True):
@@ -178,7 +165,7 @@ def elementwise(comparer: Comparison, gold_parts: Sequence[Node], answer_parts: 
     return Sameness(True, rung)
 
 
-def matched(comparer: Comparison, gold_parts: Sequence[Node], answer_parts: Sequence[Node]) -> Sameness:
+def matched(comparer: Comparison, gold_parts: Sequence[tree.Node], answer_parts: Sequence[tree.Node]) -> Sameness:
     """Compare in any order; each part of gold takes one of the answer's away."""
     unmatched = list(answer_parts)
     undecided = False
@@ -194,12 +181,12 @@ def matched(comparer: Comparison, gold_parts: Sequence[Node], answer_parts: Sequ
     return SAME_STRUCTURE
 
 
-def same_ordered(comparer: Comparison, gold: Node, answer: Node) -> Sameness:
+def same_ordered(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:
     """Compare tuples, vectors and matrices."""
-    if isinstance(gold, Matrix) and isinstance(answer, Matrix):
+    if isinstance(gold, tree.Matrix) and isinstance(answer, tree.Matrix):
         if gold.bars == answer.bars and [len(row) for row in gold.rows] == [len(row) for row in answer.rows]:
             return elementwise(comparer, *([cell for row in matrix.rows for cell in row] for matrix in (gold, answer)))
-    elif isinstance(gold, Group) and isinstance(answer, Group):
+    elif isinstance(gold, tree.Group) and isinstance(answer, tree.Group):
         if (gold.opening == "{") != (answer.opening == "{") or len(gold.elements) != len(answer.elements):
             return OTHER_STRUCTURE
         join = matched if comparer.policy.order == "unordered" else elementwise
@@ -210,106 +197,110 @@ def same_ordered(comparer: Comparison, gold: Node, answer: Node) -> Sameness:
     return elementwise(comparer, gold_vector, answer_vector)
 
 
-def is_list(node: Node) -> bool:
+def is_list(node: tree.Node) -> bool:
     """Tell whether a node is a bare list or a set in braces."""
-    return isinstance(node, BareList) or _is_set(node)
+    return isinstance(node, tree.BareList) or _is_set(node)
 
 
-def _is_set(node: Node) -> bool:
+def _is_set(node: tree.Node) -> bool:
     """Tell whether a node is a set in braces."""
-    return isinstance(node, Group) and node.opening == "{"
+    return isinstance(node, tree.Group) and node.opening == "{"
 
 
-def _elements_of(node: Node) -> list[Node] | None:
+def _elements_of(node: tree.Node) -> list[tree.Node] | None:
     """Return what is listed; a bare value is a list of one. None for a set that is not listed."""
-    if isinstance(node, BareList):
+    if isinstance(node, tree.BareList):
         lone = node.elements[0] if len(node.elements) == 1 else None
-        return list(lone.elements if isinstance(lone, BareList) and node.joined != ";" else node.elements)
-    if isinstance(node, Group):
+        return list(lone.elements if isinstance(lone, tree.BareList) and node.joined != ";" else node.elements)
+    if isinstance(node, tree.Group):
         return list(node.elements)
-    if isinstance(node, Matrix):
+    if isinstance(node, tree.Matrix):
         return _as_vector(node)
-    if isinstance(node, Chain):
+    if isinstance(node, tree.Chain):
         return _elements_of_chain(node)
-    if isinstance(node, Named) and node.name == "empty":
+    if isinstance(node, tree.Named) and node.name == "empty":
         return []
-    return None if isinstance(node, (SetOps, SetOf)) else [node]
+    return None if isinstance(node, (tree.SetOps, tree.SetOf)) else [node]
 
 
-def _elements_of_chain(node: Chain) -> list[Node] | None:
+def _elements_of_chain(node: tree.Chain) -> list[tree.Node] | None:
     """Return what is listed in `S = {1, 2}` and `x \\in {1, 2}`."""
     if named := named_elements(node):
         return named
-    label, value = labelled(node)
-    if label is not None and isinstance(value, (BareList, Group)):
+    label, value = tree.labelled(node)
+    if label is not None and isinstance(value, (tree.BareList, tree.Group)):
         return _elements_of(value)
-    if node.operators == ("in",) and isinstance(node.parts[1], Group):
+    if node.operators == ("in",) and isinstance(node.parts[1], tree.Group):
         return list(node.parts[1].elements) if node.parts[1].opening == "{" else None
     return [node]
 
 
-def _is_tuple(node: Node) -> bool:
-    if isinstance(node, Chain) and named_elements(node):
+def _is_tuple(node: tree.Node) -> bool:
+    if isinstance(node, tree.Chain) and named_elements(node):
         return True
-    return (isinstance(node, Group) and node.opening in "(<[") or isinstance(node, Matrix)
+    return (isinstance(node, tree.Group) and node.opening in "(<[") or isinstance(node, tree.Matrix)
 
 
-def _choices(node: Node) -> list[Node] | None:
+def _choices(node: tree.Node) -> list[tree.Node] | None:
     """Return ABD as the letters of three choices."""
-    if isinstance(node, Mul) and all(isinstance(f, Sym) and f.name in _CHOICE_LETTERS for f in node.factors):
+    if isinstance(node, tree.Mul) and all(isinstance(f, tree.Sym) and f.name in _CHOICE_LETTERS for f in node.factors):
         return list(node.factors)
     return None
 
 
-def _distinct(comparer: Comparison, elements: list[Node]) -> list[Node]:
-    kept: list[Node] = []
+def _distinct(comparer: Comparison, elements: list[tree.Node]) -> list[tree.Node]:
+    kept: list[tree.Node] = []
     for element in elements:
         if not any(comparer.same(other, element).same for other in kept):
             kept.append(element)
     return kept
 
 
-def _holds_conditions(node: Node) -> bool:
+def _holds_conditions(node: tree.Node) -> bool:
     """Tell whether elements such as `x > 1 and x < 3` are one set rather than a list."""
-    if isinstance(node, (BareList, Group)):
-        if any(isinstance(element, (Chain, SetOps)) and looks_like_set(element) for element in node.elements):
+    if isinstance(node, (tree.BareList, tree.Group)):
+        if any(isinstance(element, (tree.Chain, tree.SetOps)) and looks_like_set(element) for element in node.elements):
             return True
-        holds_intervals = any(isinstance(element, Group) and looks_like_set(element) for element in node.elements)
-        return isinstance(node, BareList) and node.joined != "," and holds_intervals
-    return isinstance(node, (SetOps, SetOf)) or (isinstance(node, Chain) and looks_like_set(node))
+        holds_intervals = any(isinstance(element, tree.Group) and looks_like_set(element) for element in node.elements)
+        return isinstance(node, tree.BareList) and node.joined != "," and holds_intervals
+    return isinstance(node, (tree.SetOps, tree.SetOf)) or (isinstance(node, tree.Chain) and looks_like_set(node))
 
 
-def _as_vector(node: Node) -> list[Node] | None:
-    if isinstance(node, Group):
+def _as_vector(node: tree.Node) -> list[tree.Node] | None:
+    if isinstance(node, tree.Group):
         return list(node.elements) if node.opening != "{" else None
-    if isinstance(node, Matrix):
+    if isinstance(node, tree.Matrix):
         if len(node.rows) == 1:
             return list(node.rows[0])
         return [row[0] for row in node.rows] if all(len(row) == 1 for row in node.rows) else None
     return None
 
 
-def is_repeated_list(node: Chain) -> bool:
+def is_repeated_list(node: tree.Chain) -> bool:
     """Tell whether a relation says one list twice, as {1, 2} = {2, 1} does."""
     parts = node.parts
-    lists = set(node.operators) == {"="} and all(isinstance(part, (BareList, Group, Matrix)) for part in parts)
-    return lists and not is_tuple_of_names(parts[0], parts[1])
+    lists = set(node.operators) == {"="} and all(
+        isinstance(part, (tree.BareList, tree.Group, tree.Matrix)) for part in parts
+    )
+    return lists and not tree.is_tuple_of_names(parts[0], parts[1])
 
 
-def looks_like_set(node: Node) -> bool:
+def looks_like_set(node: tree.Node) -> bool:
     """Tell whether a node is written as a set or a condition, rather than as a value, a list or a tuple."""
-    if isinstance(node, Chain):
+    if isinstance(node, tree.Chain):
         return node.operators[0] in _CONDITIONS
-    if isinstance(node, Group):
+    if isinstance(node, tree.Group):
         like_interval = node.opening == "[" or node.closing == "]" or any(map(is_infinite, node.elements))
         return like_interval and len(node.elements) == 2
-    if isinstance(node, BareList):
-        return any(isinstance(element, Chain) and looks_like_set(element) for element in node.elements)
-    return isinstance(node, (SetOps, SetOf)) or (isinstance(node, Named) and node.name in ("reals", "empty"))
+    if isinstance(node, tree.BareList):
+        return any(isinstance(element, tree.Chain) and looks_like_set(element) for element in node.elements)
+    return isinstance(node, (tree.SetOps, tree.SetOf)) or (
+        isinstance(node, tree.Named) and node.name in ("reals", "empty")
+    )
 
 
-def is_infinite(node: Node) -> bool:
+def is_infinite(node: tree.Node) -> bool:
     """Tell whether a node is infinity or its opposite."""
-    if isinstance(node, Mul) and len(node.factors) == 2 and isinstance(node.factors[0], Num):
+    if isinstance(node, tree.Mul) and len(node.factors) == 2 and isinstance(node.factors[0], tree.Num):
         return is_infinite(node.factors[1])
-    return isinstance(node, Const) and node.name == "inf"
+    return isinstance(node, tree.Const) and node.name == "inf"

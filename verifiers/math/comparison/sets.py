@@ -18,43 +18,18 @@ from typing import TypeAlias
 
 from gmpy2 import is_square, isqrt, mpfr, mpq
 
+from truegold.verifiers.math import tree
 from truegold.verifiers.math.comparison.lists import TURNED, Comparison, elementwise, is_infinite, matched, same_ordered
 from truegold.verifiers.math.comparison.relations import same_relations
 from truegold.verifiers.math.comparison.single_values import same_values
 from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.identity import approximate, infinity_sign
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, UNDECIDED, Sameness, charge
-from truegold.verifiers.math.tree import (
-    COORDINATES,
-    HALF,
-    INFINITY,
-    MINUS_ONE,
-    VALUES,
-    ZERO,
-    Add,
-    BareList,
-    Chain,
-    FunctionCall,
-    Group,
-    Measure,
-    Mul,
-    Named,
-    Node,
-    Num,
-    Pow,
-    SetOf,
-    SetOps,
-    Sym,
-    negated,
-    substituted,
-    symbols,
-    walk,
-)
 
 _PIECE_STEPS = 4
 """What it costs to see what two pieces have in common."""
 
-MINUS_INFINITY = negated(INFINITY)
+MINUS_INFINITY = tree.negated(tree.INFINITY)
 
 MAX_EXPONENT = 2
 _STRICT = frozenset({"<", ">", "!="})
@@ -67,7 +42,7 @@ MAX_PIECES = 64
 class PieceEnd:
     """One end of a piece."""
 
-    node: Node
+    node: tree.Node
     closed: bool
     """The end belongs to the piece."""
     position: mpfr | None
@@ -86,7 +61,7 @@ class NoSet(Exception):
     """The node is no set of real numbers, or one that needs solving."""
 
 
-SameEnd: TypeAlias = Callable[[Node, Node], bool]
+SameEnd: TypeAlias = Callable[[tree.Node, tree.Node], bool]
 
 
 def same_pieces(gold: list[Piece], answer: list[Piece], same_end: SameEnd) -> bool:
@@ -111,12 +86,12 @@ def _same_piece(a: Piece, b: Piece, same_end: SameEnd) -> bool:
     return same_end(a.low.node, b.low.node) and same_end(a.high.node, b.high.node)
 
 
-def piece_of(low: Node, low_closed: bool, high: Node, high_closed: bool) -> Piece:
+def piece_of(low: tree.Node, low_closed: bool, high: tree.Node, high_closed: bool) -> Piece:
     """Return the piece between two ends."""
     return Piece(PieceEnd(low, low_closed, _position(low)), PieceEnd(high, high_closed, _position(high)))
 
 
-def _position(node: Node) -> mpfr | None:
+def _position(node: tree.Node) -> mpfr | None:
     if is_infinite(node):
         return mpfr("inf") if infinity_sign(node) > 0 else mpfr("-inf")
     return approximate(node)
@@ -169,7 +144,7 @@ def without(a: list[Piece], b: list[Piece]) -> list[Piece]:
     for piece in b:
         low, high = (PieceEnd(end.node, not end.closed, end.position) for end in (piece.low, piece.high))
         below = Piece(PieceEnd(MINUS_INFINITY, False, mpfr("-inf")), low)
-        above = Piece(high, PieceEnd(INFINITY, False, mpfr("inf")))
+        above = Piece(high, PieceEnd(tree.INFINITY, False, mpfr("inf")))
         a = _common_ordered(a, [below, above])
     return a
 
@@ -197,43 +172,47 @@ def merged(pieces: list[Piece]) -> list[Piece]:
     return joined
 
 
-def solved(chain: Chain) -> list[Piece]:
+def solved(chain: tree.Chain) -> list[Piece]:
     """Return the numbers that fulfil all relations of a chain. Raises NoSet where that takes more than this."""
-    names = symbols(chain)
+    names = tree.symbols(chain)
     if len(names) != 1 or any(operator not in _REVERSED for operator in chain.operators):
         raise NoSet
     name = next(iter(names))
-    pieces = [piece_of(MINUS_INFINITY, False, INFINITY, False)]
+    pieces = [piece_of(MINUS_INFINITY, False, tree.INFINITY, False)]
     for left, operator, right in zip(chain.parts, chain.operators, chain.parts[1:], strict=False):
         pieces = common(pieces, _solved_relation(left, operator, right, name))
     return pieces
 
 
-def _solved_relation(left: Node, operator: str, right: Node, name: str) -> list[Piece]:
-    if isinstance(right, FunctionCall) and right.name == "abs":
+def _solved_relation(left: tree.Node, operator: str, right: tree.Node, name: str) -> list[Piece]:
+    if isinstance(right, tree.FunctionCall) and right.name == "abs":
         left, operator, right = right, _REVERSED[operator], left
-    if isinstance(left, FunctionCall) and left.name == "abs" and len(left.args) == 1:
+    if isinstance(left, tree.FunctionCall) and left.name == "abs" and len(left.args) == 1:
         return _solved_absolute(left.args[0], operator, right, name)
-    return _where(_coefficients(Add((left, Mul((MINUS_ONE, right)))), name), operator)
+    return _where(_coefficients(tree.Add((left, tree.Mul((tree.MINUS_ONE, right)))), name), operator)
 
 
-def _solved_absolute(inside: Node, operator: str, bound: Node, name: str) -> list[Piece]:
+def _solved_absolute(inside: tree.Node, operator: str, bound: tree.Node, name: str) -> list[Piece]:
     """Solve |u| < c as -c < u < c, and |u| > c as u > c or u < -c."""
     if (limit := rational(bound)) is None or limit < 0:
         raise NoSet
-    above = _where(_coefficients(Add((inside, Num(-limit))), name), operator)
-    below = _where(_coefficients(Add((inside, Num(limit))), name), _REVERSED[operator])
+    above = _where(_coefficients(tree.Add((inside, tree.Num(-limit))), name), operator)
+    below = _where(_coefficients(tree.Add((inside, tree.Num(limit))), name), _REVERSED[operator])
     return common(above, below) if operator in ("<", "<=", "!=") else union(above, below)
 
 
-def _coefficients(node: Node, name: str) -> tuple[mpq, mpq, mpq]:
+def _coefficients(node: tree.Node, name: str) -> tuple[mpq, mpq, mpq]:
     """Return c, b and a of ax^2 + bx + c. Raises NoSet for what is no such polynomial."""
-    for part in walk(node):
-        exponent = rational(part.exponent) if isinstance(part, Pow) else None
-        is_whole_power = exponent is not None and (exponent in range(MAX_EXPONENT + 1) or not symbols(part))
-        if not (isinstance(part, (Num, Add, Mul)) or is_whole_power or (isinstance(part, Sym) and part.name == name)):
+    for part in tree.walk(node):
+        exponent = rational(part.exponent) if isinstance(part, tree.Pow) else None
+        is_whole_power = exponent is not None and (exponent in range(MAX_EXPONENT + 1) or not tree.symbols(part))
+        if not (
+            isinstance(part, (tree.Num, tree.Add, tree.Mul))
+            or is_whole_power
+            or (isinstance(part, tree.Sym) and part.name == name)
+        ):
             raise NoSet
-    values = [rational(substituted(node, {name: Num(mpq(point))})) for point in (0, 1, -1, 2, 3, -5)]
+    values = [rational(tree.substituted(node, {name: tree.Num(mpq(point))})) for point in (0, 1, -1, 2, 3, -5)]
     if any(value is None for value in values):
         raise NoSet
     c, at_one, at_minus_one, *others = (value for value in values if value is not None)
@@ -249,11 +228,11 @@ def _where(coefficients: tuple[mpq, mpq, mpq], operator: str) -> list[Piece]:
     c, b, a = coefficients
     roots = _roots(c, b, a)
     closed = operator not in _STRICT
-    ends: list[Node] = [MINUS_INFINITY, *roots, INFINITY]
+    ends: list[tree.Node] = [MINUS_INFINITY, *roots, tree.INFINITY]
     # Right of its last root the polynomial has the sign of its first coefficient, and each simple root changes it.
     sign = next((1 if value > 0 else -1 for value in (a, b, c) if value), 0)
     if sign == 0:
-        return [piece_of(MINUS_INFINITY, False, INFINITY, False)] if closed else []
+        return [piece_of(MINUS_INFINITY, False, tree.INFINITY, False)] if closed else []
     is_double = a != 0 and len(roots) == 1
     pieces: list[Piece] = []
     for index in range(len(ends) - 2, -1, -1):
@@ -265,24 +244,24 @@ def _where(coefficients: tuple[mpq, mpq, mpq], operator: str) -> list[Piece]:
     return pieces
 
 
-def _roots(c: mpq, b: mpq, a: mpq) -> list[Node]:
+def _roots(c: mpq, b: mpq, a: mpq) -> list[tree.Node]:
     if a == 0:
-        return [Num(-c / b)] if b else []
+        return [tree.Num(-c / b)] if b else []
     discriminant = b * b - 4 * a * c
     if discriminant < 0:
         return []
     middle = -b / (2 * a)
     if discriminant == 0:
-        return [Num(middle)]
+        return [tree.Num(middle)]
     spread = discriminant / (4 * a * a)
     if is_square(spread.numerator) and is_square(spread.denominator):
         root = mpq(isqrt(spread.numerator), isqrt(spread.denominator))
-        return [Num(middle - root), Num(middle + root)]
-    half = Pow(Num(spread), HALF)
-    return [Add((Num(middle), Mul((MINUS_ONE, half)))), Add((Num(middle), half))]
+        return [tree.Num(middle - root), tree.Num(middle + root)]
+    half = tree.Pow(tree.Num(spread), tree.HALF)
+    return [tree.Add((tree.Num(middle), tree.Mul((tree.MINUS_ONE, half)))), tree.Add((tree.Num(middle), half))]
 
 
-def pieces_of(node: Node) -> list[Piece]:
+def pieces_of(node: tree.Node) -> list[Piece]:
     """Return the normal form of a set. Raises NoSet."""
     pieces = _pieces(node)
     if len(pieces) > MAX_PIECES:
@@ -290,18 +269,18 @@ def pieces_of(node: Node) -> list[Piece]:
     return merged(pieces) if is_ordered(pieces) else pieces
 
 
-def _pieces(node: Node) -> list[Piece]:
-    if isinstance(node, Named):
+def _pieces(node: tree.Node) -> list[Piece]:
+    if isinstance(node, tree.Named):
         return _pieces_of_name(node.name)
-    if isinstance(node, Group):
+    if isinstance(node, tree.Group):
         return _pieces_of_group(node)
-    if isinstance(node, Chain):
+    if isinstance(node, tree.Chain):
         return _pieces_of_chain(node)
-    if isinstance(node, SetOf):
+    if isinstance(node, tree.SetOf):
         return _pieces_of_builder(node)
-    if isinstance(node, SetOps):
+    if isinstance(node, tree.SetOps):
         return functools.reduce(_OPERATIONS[node.operator], map(_pieces, node.parts))
-    if isinstance(node, BareList):
+    if isinstance(node, tree.BareList):
         return _pieces_of_conditions(node)
     raise NoSet
 
@@ -311,24 +290,24 @@ def _pieces_of_name(name: str) -> list[Piece]:
         return []
     if name not in ("reals", "positive reals"):
         raise NoSet
-    return [piece_of(MINUS_INFINITY if name == "reals" else ZERO, False, INFINITY, False)]
+    return [piece_of(MINUS_INFINITY if name == "reals" else tree.ZERO, False, tree.INFINITY, False)]
 
 
-def _pieces_of_group(node: Group) -> list[Piece]:
+def _pieces_of_group(node: tree.Group) -> list[Piece]:
     if node.opening == "{":
-        if not all(isinstance(element, VALUES) for element in node.elements):
+        if not all(isinstance(element, tree.VALUES) for element in node.elements):
             raise NoSet
         return [piece_of(element, True, element, True) for element in node.elements]
     if len(node.elements) != 2 or node.opening not in "([]" or node.closing not in ")][":
         raise NoSet
-    low, high = (element.value if isinstance(element, Measure) else element for element in node.elements)
-    if not (isinstance(low, VALUES) and isinstance(high, VALUES)):
+    low, high = (element.value if isinstance(element, tree.Measure) else element for element in node.elements)
+    if not (isinstance(low, tree.VALUES) and isinstance(high, tree.VALUES)):
         raise NoSet
     low_closed = node.opening == "[" and not is_infinite(low)
     return [piece_of(low, low_closed, high, node.closing == "]" and not is_infinite(high))]
 
 
-def _pieces_of_chain(node: Chain) -> list[Piece]:
+def _pieces_of_chain(node: tree.Chain) -> list[Piece]:
     if node.operators == ("in",):
         return _pieces(node.parts[1])
     if any(operator not in TURNED for operator in node.operators):
@@ -337,23 +316,23 @@ def _pieces_of_chain(node: Chain) -> list[Piece]:
         subject = _subject_index(node)
     except NoSet:
         return solved(node)
-    pieces = [piece_of(MINUS_INFINITY, False, INFINITY, False)]
+    pieces = [piece_of(MINUS_INFINITY, False, tree.INFINITY, False)]
     for index, operator in enumerate(node.operators):
         if index not in (subject - 1, subject):
             raise NoSet
         bound = node.parts[index + 1] if index == subject else node.parts[index]
-        bound = bound.value if isinstance(bound, Measure) else bound
+        bound = bound.value if isinstance(bound, tree.Measure) else bound
         pieces = common(pieces, _half_line(operator if index == subject else TURNED[operator], bound))
     return pieces
 
 
-def _subject_index(node: Chain) -> int:
+def _subject_index(node: tree.Chain) -> int:
     """Return the index of the part that is bounded: the only one that is no constant, or the only name."""
     variables = [i for i, part in enumerate(node.parts) if _is_variable(part)]
-    names = [i for i in variables if isinstance(node.parts[i], (Sym, FunctionCall))]
+    names = [i for i in variables if isinstance(node.parts[i], (tree.Sym, tree.FunctionCall))]
     if len(variables) == 1:
         part = node.parts[variables[0]]
-        if isinstance(part, Sym) or (isinstance(part, FunctionCall) and part.applied):
+        if isinstance(part, tree.Sym) or (isinstance(part, tree.FunctionCall) and part.applied):
             return variables[0]
         raise NoSet
     if len(node.parts) == 3 and 1 in names:
@@ -364,35 +343,37 @@ def _subject_index(node: Chain) -> int:
     raise NoSet
 
 
-def _is_variable(part: Node) -> bool:
-    return (isinstance(part, VALUES) and bool(symbols(part))) or (isinstance(part, FunctionCall) and part.applied)
+def _is_variable(part: tree.Node) -> bool:
+    return (isinstance(part, tree.VALUES) and bool(tree.symbols(part))) or (
+        isinstance(part, tree.FunctionCall) and part.applied
+    )
 
 
-def _half_line(operator: str, bound: Node) -> list[Piece]:
-    if isinstance(bound, BareList) and operator == "!=":
+def _half_line(operator: str, bound: tree.Node) -> list[Piece]:
+    if isinstance(bound, tree.BareList) and operator == "!=":
         return functools.reduce(common, [_half_line("!=", element) for element in bound.elements])
-    if not isinstance(bound, VALUES):
+    if not isinstance(bound, tree.VALUES):
         raise NoSet
     finite = not is_infinite(bound)
     if operator in ("<", "<="):
         return [piece_of(MINUS_INFINITY, False, bound, operator == "<=" and finite)]
     if operator in (">", ">="):
-        return [piece_of(bound, operator == ">=" and finite, INFINITY, False)]
+        return [piece_of(bound, operator == ">=" and finite, tree.INFINITY, False)]
     if operator == "=":
         return [piece_of(bound, True, bound, True)]
-    return [piece_of(MINUS_INFINITY, False, bound, False), piece_of(bound, False, INFINITY, False)]
+    return [piece_of(MINUS_INFINITY, False, bound, False), piece_of(bound, False, tree.INFINITY, False)]
 
 
-def _pieces_of_builder(node: SetOf) -> list[Piece]:
+def _pieces_of_builder(node: tree.SetOf) -> list[Piece]:
     pieces = _pieces(node.condition)
-    if isinstance(node.element, Chain) and node.element.operators == ("in",):
+    if isinstance(node.element, tree.Chain) and node.element.operators == ("in",):
         pieces = common(_pieces(node.element.parts[1]), pieces)
-    elif not isinstance(node.element, Sym):
+    elif not isinstance(node.element, tree.Sym):
         raise NoSet
     return pieces
 
 
-def _pieces_of_conditions(node: BareList) -> list[Piece]:
+def _pieces_of_conditions(node: tree.BareList) -> list[Piece]:
     """Join conditions on one variable by `or`, cut them by `and`; a comma does whichever leaves something."""
     parts = list(map(_pieces, node.elements))
     if node.joined == "or":
@@ -404,9 +385,9 @@ def _pieces_of_conditions(node: BareList) -> list[Piece]:
 _OPERATIONS = {"cup": union, "cap": common, "minus": without}
 
 
-def same_sets(comparer: Comparison, gold: Node, answer: Node) -> Sameness:
+def same_sets(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:
     """Compare two sides of which at least one is a set of numbers or a condition. Raises TooLarge."""
-    answer_set = Group("{", "}", (answer,)) if isinstance(answer, VALUES) else answer
+    answer_set = tree.Group("{", "}", (answer,)) if isinstance(answer, tree.VALUES) else answer
     try:
         gold_pieces, answer_pieces = pieces_of(gold), pieces_of(answer_set)
     except NoSet:
@@ -417,42 +398,46 @@ def same_sets(comparer: Comparison, gold: Node, answer: Node) -> Sameness:
     return Sameness(same, "structure")
 
 
-def _subjects_agree(gold: Node, answer: Node) -> bool:
+def _subjects_agree(gold: tree.Node, answer: tree.Node) -> bool:
     """Tell whether two conditions are about the same letter; x > 3 is not y > 3."""
     gold_coordinate, answer_coordinate = _coordinate(gold), _coordinate(answer)
     return gold_coordinate is None or answer_coordinate is None or gold_coordinate == answer_coordinate
 
 
-def _coordinate(node: Node) -> str | None:
-    if not isinstance(node, Chain):
+def _coordinate(node: tree.Node) -> str | None:
+    if not isinstance(node, tree.Chain):
         return None
-    names = [part.name for part in node.parts if isinstance(part, Sym)]
-    return names[0] if len(names) == 1 and names[0] in COORDINATES else None
+    names = [part.name for part in node.parts if isinstance(part, tree.Sym)]
+    return names[0] if len(names) == 1 and names[0] in tree.COORDINATES else None
 
 
-def _same_as_written(comparer: Comparison, gold: Node, answer: Node) -> Sameness:  # noqa: PLR0911, one for each shape
-    if isinstance(gold, SetOps) and isinstance(answer, SetOps) and gold.operator == answer.operator:
+def _same_as_written(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:  # noqa: PLR0911, one for each shape
+    if isinstance(gold, tree.SetOps) and isinstance(answer, tree.SetOps) and gold.operator == answer.operator:
         if len(gold.parts) != len(answer.parts):
             return UNDECIDED
         join = elementwise if gold.operator == "minus" else matched
         return join(comparer, gold.parts, answer.parts)
-    if isinstance(gold, SetOf) and isinstance(answer, SetOf):
+    if isinstance(gold, tree.SetOf) and isinstance(answer, tree.SetOf):
         return elementwise(comparer, [gold.element, gold.condition], [answer.element, answer.condition])
-    if isinstance(gold, Chain) or isinstance(answer, Chain):
+    if isinstance(gold, tree.Chain) or isinstance(answer, tree.Chain):
         return _same_conditions(comparer, gold, answer)
-    if isinstance(gold, Group) and isinstance(answer, Group):
+    if isinstance(gold, tree.Group) and isinstance(answer, tree.Group):
         same_brackets = (gold.opening, gold.closing) == (answer.opening, answer.closing)
         return same_ordered(comparer, gold, answer) if same_brackets else OTHER_STRUCTURE
-    if isinstance(gold, BareList) and isinstance(answer, BareList) and len(gold.elements) == len(answer.elements):
+    if (
+        isinstance(gold, tree.BareList)
+        and isinstance(answer, tree.BareList)
+        and len(gold.elements) == len(answer.elements)
+    ):
         return matched(comparer, gold.elements, answer.elements)
     return OTHER_STRUCTURE
 
 
-def _same_conditions(comparer: Comparison, gold: Node, answer: Node) -> Sameness:
+def _same_conditions(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:
     """Compare relations; of `x \\in S` against a set, compare the S."""
-    if not (isinstance(gold, Chain) and isinstance(answer, Chain)):
-        if isinstance(gold, Chain) and gold.operators == ("in",):
+    if not (isinstance(gold, tree.Chain) and isinstance(answer, tree.Chain)):
+        if isinstance(gold, tree.Chain) and gold.operators == ("in",):
             return comparer.same(gold.parts[1], answer)
-        if isinstance(answer, Chain) and answer.operators == ("in",):
+        if isinstance(answer, tree.Chain) and answer.operators == ("in",):
             return comparer.same(gold, answer.parts[1])
     return same_relations(comparer, gold, answer)

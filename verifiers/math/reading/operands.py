@@ -15,33 +15,10 @@ from typing import ClassVar
 
 from gmpy2 import mpq
 
+from truegold.verifiers.math import tree
 from truegold.verifiers.math.policy import UnreadableAnswer, charge
 from truegold.verifiers.math.reading.grammar import END, Grammar
 from truegold.verifiers.math.reading.lexer import Lexeme, Notation
-from truegold.verifiers.math.tree import (
-    HALF,
-    MINUS_ONE,
-    PLUS_ONE,
-    Add,
-    BareList,
-    BaseN,
-    Big,
-    Chain,
-    Const,
-    FunctionCall,
-    Group,
-    Matrix,
-    Mul,
-    Named,
-    Node,
-    Num,
-    Pow,
-    SetOf,
-    SetOps,
-    Sym,
-    Text,
-    product_of,
-)
 from truegold.verifiers.math.vocabulary import INVERSES, LINE_ENVIRONMENTS, MATRIX_ENVIRONMENTS
 
 APPLIED = frozenset("fghFGH")
@@ -64,26 +41,26 @@ _CLOSING_OF_CALL = {"(": ")", "[": "]"}
 __all__ = ["ExpressionReader"]
 
 
-def read_number(reader: Grammar, token: Lexeme) -> Node:
+def read_number(reader: Grammar, token: Lexeme) -> tree.Node:
     """Read what may stand behind a number: the fraction of a mixed number, or a base."""
     if reader.next_is("op", "_"):
         return read_numeral(reader, token)
     if token.decimals is None and token.text.isdigit() and (part := _read_fraction_part(reader)) is not None:
-        return Num(token.value + part)
-    return Num(token.value, token.decimals)
+        return tree.Num(token.value + part)
+    return tree.Num(token.value, token.decimals)
 
 
-def read_numeral(reader: Grammar, token: Lexeme) -> Node:
+def read_numeral(reader: Grammar, token: Lexeme) -> tree.Node:
     """Read the base behind the digits in `token`."""
     reader.take()
     base = reader.read_script()
-    whole = isinstance(base, Num) and base.value.denominator == 1 and token.decimals is None
-    if not whole or not isinstance(base, Num) or not 2 <= base.value <= 36:
+    whole = isinstance(base, tree.Num) and base.value.denominator == 1 and token.decimals is None
+    if not whole or not isinstance(base, tree.Num) or not 2 <= base.value <= 36:
         raise UnreadableAnswer("a number with a subscript that is no base")
-    return BaseN(token.text, int(base.value))
+    return tree.BaseN(token.text, int(base.value))
 
 
-def read_argument(reader: Grammar, *, split_digits: bool = True) -> Node:
+def read_argument(reader: Grammar, *, split_digits: bool = True) -> tree.Node:
     """Read a command's argument: a group in braces, or one character; without `split_digits`, also a whole number."""
     token = reader.peek()
     if token.kind != "num":
@@ -91,9 +68,9 @@ def read_argument(reader: Grammar, *, split_digits: bool = True) -> Node:
     if split_digits and len(token.text) > 1 and token.text.isdigit():
         rest = token.text[1:]
         reader.tokens[reader.position] = Lexeme("num", rest, False, mpq(int(rest)))
-        return Num(mpq(int(token.text[0])))
+        return tree.Num(mpq(int(token.text[0])))
     reader.take()
-    return Num(token.value, token.decimals)
+    return tree.Num(token.value, token.decimals)
 
 
 def _read_fraction_part(reader: Grammar) -> mpq | None:
@@ -117,30 +94,30 @@ def _read_fraction_command(reader: Grammar) -> mpq | None:
     above, below = read_argument(reader), read_argument(reader)
     # With an exponent behind it, 2\frac12^3 is a product.
     raised = reader.next_is("op", "^")
-    if isinstance(above, Num) and isinstance(below, Num) and 0 < above.value < below.value and not raised:
+    if isinstance(above, tree.Num) and isinstance(below, tree.Num) and 0 < above.value < below.value and not raised:
         return above.value / below.value
     reader.tokens, reader.position = tokens, start
     return None
 
 
-def read_name(reader: Grammar, token: Lexeme) -> Node:
+def read_name(reader: Grammar, token: Lexeme) -> tree.Node:
     """Read a variable, a constant of one letter, or an application."""
     name = token.text
     if reader.tokens[reader.position][0] in ("op", "num"):
         name = _read_name_with_marks(reader, token)
     if name in ("e", "i"):
-        return Const(name)
+        return tree.Const(name)
     if name[:2] in _COUNTS and name[2:].isdigit() and reader.next_is("op", "^"):
         start = reader.position
         reader.take()
         chosen = reader.read_script()
-        if isinstance(chosen, Num):
-            return FunctionCall(_COUNTS[name[:2]], (Num(mpq(int(name[2:]))), chosen))
+        if isinstance(chosen, tree.Num):
+            return tree.FunctionCall(_COUNTS[name[:2]], (tree.Num(mpq(int(name[2:]))), chosen))
         reader.position = start
     if reader.next_is("open", "(") and not reader.peek().spaced and (name[0] in APPLIED or _defines_function(reader)):
         reader.take()
-        return FunctionCall(name, read_arguments(reader, ")"), applied=True)
-    return Sym(name)
+        return tree.FunctionCall(name, read_arguments(reader, ")"), applied=True)
+    return tree.Sym(name)
 
 
 def _read_name_with_marks(reader: Grammar, token: Lexeme) -> str:
@@ -181,7 +158,7 @@ def _defines_function(reader: Grammar) -> bool:
     return inner.kind in ("name", "num") and closing.kind == "close" and relation[:2] == ("rel", "=")
 
 
-def read_arguments(reader: Grammar, closing: str) -> tuple[Node, ...]:
+def read_arguments(reader: Grammar, closing: str) -> tuple[tree.Node, ...]:
     """Read what stands between the brackets of an application."""
     reader.in_brackets += 1
     bars, reader.bars = reader.bars, 0
@@ -194,27 +171,27 @@ def read_arguments(reader: Grammar, closing: str) -> tuple[Node, ...]:
     return tuple(args)
 
 
-def subscript_name(node: Node) -> str:
+def subscript_name(node: tree.Node) -> str:
     """Return a subscript as text. Raises UnreadableAnswer."""
-    if isinstance(node, Num):
+    if isinstance(node, tree.Num):
         return str(node.value)
-    if isinstance(node, (Sym, Const)):
+    if isinstance(node, (tree.Sym, tree.Const)):
         return node.name
-    if isinstance(node, Mul):
+    if isinstance(node, tree.Mul):
         return "".join(map(subscript_name, node.factors))
-    if isinstance(node, Add):
+    if isinstance(node, tree.Add):
         return "+".join(map(subscript_name, node.terms))
-    if isinstance(node, (BareList, Group)):
+    if isinstance(node, (tree.BareList, tree.Group)):
         return ",".join(map(subscript_name, node.elements))
     raise UnreadableAnswer("a subscript that is no name")
 
 
-def read_brackets(reader: Grammar, opening: str) -> Node:
+def read_brackets(reader: Grammar, opening: str) -> tree.Node:
     """Read what stands behind an opening bracket, with the closing one."""
     if opening in ("floor", "ceil"):
         inner = reader.read_sum()
         reader.expect("close", opening)
-        return FunctionCall(opening, (inner,))
+        return tree.FunctionCall(opening, (inner,))
     reader.in_brackets += 1
     bars, reader.bars = reader.bars, 0
     in_set, reader.in_set = reader.in_set, opening == "{"
@@ -227,15 +204,15 @@ def read_brackets(reader: Grammar, opening: str) -> Node:
     return node
 
 
-def _read_inside(reader: Grammar, opening: str) -> Node:
+def _read_inside(reader: Grammar, opening: str) -> tree.Node:
     if reader.take_if("close"):
-        return Named("empty") if opening == "{" else Group(opening, _CLOSING[opening], ())
+        return tree.Named("empty") if opening == "{" else tree.Group(opening, _CLOSING[opening], ())
     elements = [reader.read_relation()]
     if opening == "{" and (reader.take_if("bar") or reader.take_if("op", ":")):
         reader.bars, reader.in_set = 0, False
         condition = _read_condition(reader)
         reader.expect("close")
-        return SetOf(elements[0], condition)
+        return tree.SetOf(elements[0], condition)
     while reader.take_if("sep") or reader.take_if("gap"):
         while reader.take_if("sep"):
             pass
@@ -245,12 +222,12 @@ def _read_inside(reader: Grammar, opening: str) -> Node:
     closing = reader.take().text
     # The lexer writes `\}` as a closing `{`.
     closing = "}" if closing == "{" else closing
-    if len(elements) == 1 and ((opening == "(" and closing == ")") or isinstance(elements[0], Matrix)):
+    if len(elements) == 1 and ((opening == "(" and closing == ")") or isinstance(elements[0], tree.Matrix)):
         return elements[0]
-    return Group(opening, closing, tuple(elements))
+    return tree.Group(opening, closing, tuple(elements))
 
 
-def _read_condition(reader: Grammar) -> Node:
+def _read_condition(reader: Grammar) -> tree.Node:
     parts = [reader.read_relation()]
     joined = "cap"
     while reader.next_is("sep") or reader.next_is("gap"):
@@ -258,10 +235,10 @@ def _read_condition(reader: Grammar) -> Node:
         while reader.next_is("sep"):
             joined = "cup" if reader.take().text == "or" else joined
         parts.append(reader.read_relation())
-    return parts[0] if len(parts) == 1 else SetOps(joined, tuple(parts))
+    return parts[0] if len(parts) == 1 else tree.SetOps(joined, tuple(parts))
 
 
-def read_braces(reader: Grammar) -> Node:
+def read_braces(reader: Grammar) -> tree.Node:
     """Read what stands behind `{`, with the closing brace: a group of LaTeX, or a set written without `\\`."""
     bars, reader.bars = reader.bars, 0
     if reader.next_is("unbrace"):
@@ -271,53 +248,53 @@ def read_braces(reader: Grammar) -> Node:
         elements.append(reader.read_relation())
     reader.expect("unbrace")
     reader.bars = bars
-    return elements[0] if len(elements) == 1 else BareList(tuple(elements))
+    return elements[0] if len(elements) == 1 else tree.BareList(tuple(elements))
 
 
-def read_bars(reader: Grammar, mark: str) -> Node:
+def read_bars(reader: Grammar, mark: str) -> tree.Node:
     """Read an absolute value or a determinant, with the closing bar."""
     reader.bars += 1
     inner = reader.read_sum()
     reader.expect("bar", mark)
     reader.bars -= 1
-    return Matrix(inner.rows, bars=True) if isinstance(inner, Matrix) else FunctionCall("abs", (inner,))
+    return tree.Matrix(inner.rows, bars=True) if isinstance(inner, tree.Matrix) else tree.FunctionCall("abs", (inner,))
 
 
-def read_command(reader: Grammar, name: str) -> Node:
+def read_command(reader: Grammar, name: str) -> tree.Node:
     """Read what stands behind a command. Raises UnreadableAnswer for a command that is in no answer."""
     if name == "frac":
         above, below = read_argument(reader), read_argument(reader)
-        return Mul((above, Pow(below, MINUS_ONE)))
+        return tree.Mul((above, tree.Pow(below, tree.MINUS_ONE)))
     if name == "sqrt":
         return _read_root(reader)
     if name == "usqrt":
-        return Pow(reader.read_atom(), HALF)
+        return tree.Pow(reader.read_atom(), tree.HALF)
     if name == "binom":
-        return FunctionCall("binom", (read_argument(reader), read_argument(reader)))
+        return tree.FunctionCall("binom", (read_argument(reader), read_argument(reader)))
     return _read_symbol(reader, name)
 
 
-def _read_symbol(reader: Grammar, name: str) -> Node:
+def _read_symbol(reader: Grammar, name: str) -> tree.Node:
     if name == "mathbb":
         return _read_number_set(reader)
     if name in ("emptyset", "varnothing"):
-        return Named("empty")
+        return tree.Named("empty")
     if name in ("angle", "triangle"):
-        return Sym(f"{name} {subscript_name(reader.read_product())}")
+        return tree.Sym(f"{name} {subscript_name(reader.read_product())}")
     if name in ("mod", "bmod", "pmod"):
         raise UnreadableAnswer("a modulus outside of a congruence")
     raise UnreadableAnswer(f"\\{name}")
 
 
-def _read_root(reader: Grammar) -> Node:
+def _read_root(reader: Grammar) -> tree.Node:
     if reader.take_if("open", "["):
         degree = reader.read_sum()
         reader.expect("close", "]")
-        return FunctionCall("root", (read_argument(reader), degree))
-    return Pow(read_argument(reader, split_digits=False), HALF)
+        return tree.FunctionCall("root", (read_argument(reader), degree))
+    return tree.Pow(read_argument(reader, split_digits=False), tree.HALF)
 
 
-def _read_number_set(reader: Grammar) -> Node:
+def _read_number_set(reader: Grammar) -> tree.Node:
     """Read a set of numbers with its marks: `\\mathbb{R}`, `\\mathbb{Z}^+`."""
     braced = reader.take_if("brace")
     name = _NUMBER_SETS.get(reader.take().text)
@@ -328,7 +305,7 @@ def _read_number_set(reader: Grammar) -> Node:
     marks: list[str] = []
     while reader.take_if("op", "_") or reader.take_if("op", "^"):
         marks.append(_read_mark(reader))
-    return Named(_name_with_marks(name, marks))
+    return tree.Named(_name_with_marks(name, marks))
 
 
 def _read_mark(reader: Grammar) -> str:
@@ -352,7 +329,7 @@ def _name_with_marks(name: str, marks: list[str]) -> str:
     return " ".join([name, *marks])
 
 
-def read_environment(reader: Grammar, name: str) -> Node:
+def read_environment(reader: Grammar, name: str) -> tree.Node:
     """Read what stands behind `\\begin{name}`, with its end."""
     start, depth = reader.position, 1
     while depth:
@@ -367,7 +344,7 @@ def read_environment(reader: Grammar, name: str) -> Node:
     return _read_matrix(reader, inside, name)
 
 
-def _read_matrix(reader: Grammar, inside: list[Lexeme], name: str) -> Node:
+def _read_matrix(reader: Grammar, inside: list[Lexeme], name: str) -> tree.Node:
     rows, scattered = _split_rows(inside)
     lone_operator = any(len(row) == 1 and all(token.kind == "op" for token in row[0]) for row in rows)
     if name in ("matrix", "array", "tabular") and (scattered or lone_operator):
@@ -376,9 +353,9 @@ def _read_matrix(reader: Grammar, inside: list[Lexeme], name: str) -> Node:
     if not rows:
         raise UnreadableAnswer("an empty matrix")
     cells = tuple(tuple(_read_cell(reader, cell) for cell in row) for row in rows)
-    if name in ("cases", "dcases") and all(len(row) == 1 and isinstance(row[0], Chain) for row in cells):
-        return BareList(tuple(row[0] for row in cells))
-    return Matrix(cells, bars=name in ("vmatrix", "Vmatrix"))
+    if name in ("cases", "dcases") and all(len(row) == 1 and isinstance(row[0], tree.Chain) for row in cells):
+        return tree.BareList(tuple(row[0] for row in cells))
+    return tree.Matrix(cells, bars=name in ("vmatrix", "Vmatrix"))
 
 
 def _split_rows(inside: list[Lexeme]) -> tuple[list[list[list[Lexeme]]], bool]:
@@ -399,78 +376,78 @@ def _split_rows(inside: list[Lexeme]) -> tuple[list[list[list[Lexeme]]], bool]:
     return [row for row in rows if any(row)], scattered
 
 
-def _read_cell(reader: Grammar, tokens: list[Lexeme]) -> Node:
+def _read_cell(reader: Grammar, tokens: list[Lexeme]) -> tree.Node:
     if all(token.kind == "word" for token in tokens):
-        return Text(tuple(token.text.lower() for token in tokens))
+        return tree.Text(tuple(token.text.lower() for token in tokens))
     return reader.read_separately(tokens[:-1] if tokens[-1].kind == "sep" else tokens, reader.depth + 1)
 
 
-def _read_lines(reader: Grammar, tokens: list[Lexeme], breaks: tuple[str, ...]) -> Node:
+def _read_lines(reader: Grammar, tokens: list[Lexeme], breaks: tuple[str, ...]) -> tree.Node:
     """Read lines as one answer, without the tokens that break it up."""
     usual = Notation(tight_products=reader.notation.tight_products, mixed_numbers=reader.notation.mixed_numbers)
     return reader.read_answer([token for token in tokens if token.kind not in breaks], usual, reader.depth)
 
 
-def read_function(reader: Grammar, name: str) -> Node:
+def read_function(reader: Grammar, name: str) -> tree.Node:
     """Read what stands behind the name of a function: its exponent, its base and its arguments."""
-    exponent: Node | None = None
-    base: Node | None = None
+    exponent: tree.Node | None = None
+    base: tree.Node | None = None
     for _ in range(2):
         if reader.take_if("op", "^"):
             exponent = reader.read_script()
         elif reader.take_if("op", "_"):
             base = reader.read_script()
-    if isinstance(exponent, Num) and exponent.value == -1 and name in INVERSES:
+    if isinstance(exponent, tree.Num) and exponent.value == -1 and name in INVERSES:
         name, exponent = INVERSES[name], None
     call = _apply(name, base, _read_function_arguments(reader))
-    return call if exponent is None else Pow(call, exponent)
+    return call if exponent is None else tree.Pow(call, exponent)
 
 
-def _apply(name: str, base: Node | None, args: tuple[Node, ...]) -> Node:  # noqa: PLR0911, one for each function
+def _apply(name: str, base: tree.Node | None, args: tuple[tree.Node, ...]) -> tree.Node:  # noqa: PLR0911, one for each function
     fewest, most = _ARITIES.get(name, (1, 1))
     if not fewest <= len(args) <= most:
         raise UnreadableAnswer(f"{name} of {len(args)} arguments")
     if name == "sqrt":
-        return Pow(args[0], HALF)
+        return tree.Pow(args[0], tree.HALF)
     if name == "exp":
-        return Pow(Const("e"), args[0])
+        return tree.Pow(tree.Const("e"), args[0])
     if name == "cis":
-        return Pow(Const("e"), product_of([Const("i"), args[0]]))
+        return tree.Pow(tree.Const("e"), tree.product_of([tree.Const("i"), args[0]]))
     if name == "cbrt":
-        return FunctionCall("root", (args[0], Num(mpq(3))))
+        return tree.FunctionCall("root", (args[0], tree.Num(mpq(3))))
     if name == "lg":
-        return FunctionCall("log", (args[0], Num(mpq(10))))
+        return tree.FunctionCall("log", (args[0], tree.Num(mpq(10))))
     if name == "log" and base is not None:
-        return FunctionCall("log", (args[0], base))
-    return FunctionCall("binom" if name == "comb" else name, args)
+        return tree.FunctionCall("log", (args[0], base))
+    return tree.FunctionCall("binom" if name == "comb" else name, args)
 
 
-def _read_function_arguments(reader: Grammar) -> tuple[Node, ...]:
+def _read_function_arguments(reader: Grammar) -> tuple[tree.Node, ...]:
     token = reader.peek()
     if token.kind == "open" and token.text in _CLOSING_OF_CALL:
         reader.take()
         return read_arguments(reader, _CLOSING_OF_CALL[token.text])
     if reader.take_if("brace"):
         inner = read_braces(reader)
-        return inner.elements if isinstance(inner, BareList) else (inner,)
+        return inner.elements if isinstance(inner, tree.BareList) else (inner,)
     if token.kind in _NO_ARGUMENT and not (token.kind == "op" and token.text in "+-±"):
         raise UnreadableAnswer("a function without an argument")
     factors = [reader.read_signed()]
     while reader.operand_follows() and reader.peek().kind not in ("func", "bar"):
-        if reader.next_is("open") and not isinstance(factors[-1], (Num, Const)):
+        if reader.next_is("open") and not isinstance(factors[-1], (tree.Num, tree.Const)):
             break
         factors.append(reader.read_power())
-    return (product_of(factors),)
+    return (tree.product_of(factors),)
 
 
-def read_big_operator(reader: Grammar, kind: str) -> Node:
+def read_big_operator(reader: Grammar, kind: str) -> tree.Node:
     """Read what stands behind a sum, product, limit or integral: its bounds, its variable and its body."""
     low = high = None
     variable = ""
     for _ in range(2):
         if reader.take_if("op", "_"):
             low = reader.read_script()
-            if isinstance(low, Chain) and low.operators[0] in ("=", "to") and isinstance(low.parts[0], Sym):
+            if isinstance(low, tree.Chain) and low.operators[0] in ("=", "to") and isinstance(low.parts[0], tree.Sym):
                 variable, low = low.parts[0].name, low.parts[1]
         elif reader.take_if("op", "^"):
             high = reader.read_script()
@@ -478,10 +455,10 @@ def read_big_operator(reader: Grammar, kind: str) -> Node:
         return _read_integral(reader, low, high)
     if not variable or kind not in ("sum", "prod", "lim"):
         raise UnreadableAnswer(f"a {kind} whose variable is not given")
-    return Big(kind, variable, low, high, reader.read_product())
+    return tree.Big(kind, variable, low, high, reader.read_product())
 
 
-def _read_integral(reader: Grammar, low: Node | None, high: Node | None) -> Node:
+def _read_integral(reader: Grammar, low: tree.Node | None, high: tree.Node | None) -> tree.Node:
     """Read the body, which ends before the first `d` with a variable behind it that stands outside of all brackets."""
     depth, start, index = 0, reader.position, reader.position
     while (token := reader.tokens[index]) is not END:
@@ -490,30 +467,30 @@ def _read_integral(reader: Grammar, low: Node | None, high: Node | None) -> Node
             break
         variable = reader.tokens[index + 1]
         if depth == 0 and token.kind == variable.kind == "name" and token.text == "d":
-            body = reader.read_separately(reader.tokens[start:index], reader.depth) if index > start else PLUS_ONE
+            body = reader.read_separately(reader.tokens[start:index], reader.depth) if index > start else tree.PLUS_ONE
             reader.position = index + 2
-            return Big("int", variable.text, low, high, body)
+            return tree.Big("int", variable.text, low, high, body)
         index += 1
     raise UnreadableAnswer("an integral without its differential")
 
 
-def _read_opening(reader: Grammar, token: Lexeme) -> Node:
+def _read_opening(reader: Grammar, token: Lexeme) -> tree.Node:
     """Read what stands in brackets, or the numeral `(101)_2`."""
     inner = read_brackets(reader, token.text)
-    if isinstance(inner, Num) and inner.value.denominator == 1 and reader.next_is("op", "_"):
+    if isinstance(inner, tree.Num) and inner.value.denominator == 1 and reader.next_is("op", "_"):
         return read_numeral(reader, Lexeme("num", str(inner.value), False))
     return inner
 
 
-def _read_group(reader: Grammar, _: Lexeme) -> Node:
+def _read_group(reader: Grammar, _: Lexeme) -> tree.Node:
     """Read what stands in braces, or a variable that is dressed before its subscript: `\\mathbf{u}_{1}`."""
     inner = read_braces(reader)
-    if isinstance(inner, Sym) and "_" not in inner.name and reader.take_if("op", "_"):
-        return Sym(f"{inner.name}_{subscript_name(reader.read_script())}")
+    if isinstance(inner, tree.Sym) and "_" not in inner.name and reader.take_if("op", "_"):
+        return tree.Sym(f"{inner.name}_{subscript_name(reader.read_script())}")
     return inner
 
 
-def _read_one_letter(reader: Grammar, token: Lexeme) -> Node:
+def _read_one_letter(reader: Grammar, token: Lexeme) -> tree.Node:
     if len(token.text) == 1 and token.text.isascii():
         return read_name(reader, token)
     raise UnreadableAnswer(f"no operand at {token.text!r}")
@@ -523,10 +500,10 @@ class ExpressionReader(Grammar):
     """Reads the expression that its tokens are."""
 
     __slots__ = ()
-    atoms: ClassVar[Mapping[str, Callable[[Grammar, Lexeme], Node]]] = {
+    atoms: ClassVar[Mapping[str, Callable[[Grammar, Lexeme], tree.Node]]] = {
         "num": read_number,
         "name": read_name,
-        "const": lambda _, token: Const(token.text),
+        "const": lambda _, token: tree.Const(token.text),
         "func": lambda reader, token: read_function(reader, token.text),
         "cmd": lambda reader, token: read_command(reader, token.text),
         "open": _read_opening,
