@@ -80,8 +80,7 @@ def test_add_a_rule(tree: Path) -> None:
             '    """Flag a prompt in capitals."""\n    if not row["prompt"].isupper():\n        return []\n'
             '    return [Finding("shouting", 0.6, {"prompt": row["prompt"][:80]})]\n'
         )
-    change(rules / "registry.py", "    for rule in (\n", "    for rule in (\n        shouting,\n")
-    change(rules / "registry.py", "rules.incomplete_prompts import ", "rules.incomplete_prompts import shouting, ")
+    change(rules / "registry.py", "    for rule in (\n", "    for rule in (\n        incomplete_prompts.shouting,\n")
     code = (
         "from truegold import pipeline\n"
         "rows = [{'question': 'WHAT IS 1 + 1? THINK HARD.', 'answer': '2'}]\n"
@@ -125,7 +124,7 @@ def test_add_an_input_format(tree: Path) -> None:
         '    return _prompt_and_gold("riddle", "key", samples) if {"riddle", "key"} <= columns else None\n\n\n'
         "PRESETS: dict",
     )
-    change(sources / "presets.py", '    "generic": (\n', '    "riddles": (riddles, "riddle, key"),\n    "generic": (\n')
+    change(sources / "presets.py", '    "generic": (', '    "riddles": (riddles, "riddle, key"),\n    "generic": (')
     code = (
         "from truegold import pipeline\n"
         "print(len(pipeline.deduplicate([{'frage': 'Was ist 1 + 1?'}, {'frage': 'was ist 1 + 1?'}]).rows))\n"
@@ -164,11 +163,7 @@ def test_add_a_stage(tree: Path) -> None:
         "    dedup: DedupConfig = DedupConfig()\n",
         "    shout: ShoutConfig = ShoutConfig()\n    dedup: DedupConfig = DedupConfig()\n",
     )
-    change(
-        tree / "pipeline/running/stage_table.py",
-        '    StageEntry("dedup"',
-        '    StageEntry("shout", Phase.CURATE, passes_rows=True),\n    StageEntry("dedup"',
-    )
+    change(tree / "pipeline/running/stage_table.py", '"dedup", ', '"shout", "dedup", ')
     plan = tree / "pipeline/curation/plan.py"
     change(
         plan,
@@ -199,7 +194,7 @@ def test_add_an_advantage(tree: Path) -> None:
         'def doubled(groups: Groups) -> Tensor:\n    """Return twice r - mean of the group."""\n'
         "    return 2 * dr_grpo(groups)\n\n\nADVANTAGES: Mapping",
     )
-    change(advantages, '    "dr_grpo": dr_grpo,\n', '    "dr_grpo": dr_grpo,\n    "doubled": doubled,\n')
+    change(advantages, "in (grpo, dr_grpo, ", "in (grpo, dr_grpo, doubled, ")
     change(tree / "train/config/objective.py", '    "dr_grpo",\n', '    "dr_grpo",\n    "doubled",\n')
     code = (
         "import torch\n"
