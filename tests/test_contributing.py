@@ -195,7 +195,7 @@ def test_add_an_advantage(tree: Path) -> None:
         "    return 2 * dr_grpo(groups)\n\n\nADVANTAGES: Mapping",
     )
     change(advantages, "in (grpo, dr_grpo, ", "in (grpo, dr_grpo, doubled, ")
-    change(tree / "train/config/objective.py", '    "dr_grpo",\n', '    "dr_grpo",\n    "doubled",\n')
+    change(tree / "train/config/objective.py", '"dr_grpo", ', '"dr_grpo", "doubled", ')
     code = (
         "import torch\n"
         "from truegold.train.config.objective import ObjectiveConfig\n"
