@@ -27,7 +27,7 @@ from typing import Any
 from curation_suspicion import read
 
 from truegold.pipeline.flag.rules import load_detectors
-from truegold.pipeline.tables.ledger import MEASURED
+from truegold.pipeline.tables.measured_flags import MEASURED
 
 SHOWN = 6
 """Reasons listed for each file."""

@@ -1,13 +1,9 @@
-"""A Prefect API for the length of one run, and the shards of a deduplication compared through it on Ray.
+"""A Prefect API for the length of one run.
 
 Where PREFECT_API_URL is set, that server is used. Otherwise one is started as a child (`python -m
 truegold.flows.server PARENT PORT`) that the kernel kills with this process, since Prefect's temporary server outlives a
 `kill -9` of its client. Its database lies in truegold's cache folder, so that `PREFECT_HOME=... prefect server start`
 shows past runs; runs at the same time have a folder each.
-
-On Ray (`on_ray`) each shard is a task of a Prefect flow. The data of the workers is put into the object store of each
-machine once and read there without a copy; the keys lie in files that every machine has to see. The outcome is that of
-threads, for any number of workers.
 """
 
 from __future__ import annotations
@@ -21,7 +17,6 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import httpx
 
@@ -30,9 +25,6 @@ from truegold.pipeline.running.isolation import free_port
 from truegold.verifiers import SetupError
 from truegold.verifiers.extras import require
 from truegold.verifiers.sandbox.child_process import die_with_parent
-
-if TYPE_CHECKING:
-    from truegold.pipeline.near.related_pairs import Links, Searcher, ShardRunner
 
 STARTUP_SECONDS = 180
 """A server start takes about 20 CPU-seconds, several times that in wall time on a loaded machine."""
@@ -65,7 +57,7 @@ def prefect_api() -> Iterator[str]:
     for name, value in SETTINGS.items():
         os.environ.setdefault(name, value)
     if configured_url := os.environ.get("PREFECT_API_URL"):
-        if not answers(configured_url):
+        if not api_answers(configured_url):
             raise SetupError(
                 f"PREFECT_API_URL is {configured_url}, and nothing answers there.",
                 "Start it (prefect server start), unset the variable, or use --engine local.",
@@ -82,6 +74,7 @@ def prefect_api() -> Iterator[str]:
         server = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         stack.callback(_stop, server)
         _wait_until_ready(server, url, home)
+        # Prefect reads PREFECT_HOME once in a process, so that the variable stays; the URL goes with its server.
         os.environ.update(PREFECT_API_URL=url, PREFECT_HOME=str(home))
         stack.callback(os.environ.pop, "PREFECT_API_URL", None)
         yield url
@@ -107,7 +100,7 @@ def _lock_home() -> Iterator[Path]:
     raise SetupError(f"{HOMES} runs are using Prefect servers in {cache_folder('prefect')}.", "Use --engine local.")
 
 
-def answers(url: str) -> bool:
+def api_answers(url: str) -> bool:
     """Say whether a healthy Prefect API answers at `url`."""
     try:
         return httpx.get(f"{url}/health", timeout=5).status_code == 200
@@ -117,10 +110,8 @@ def answers(url: str) -> bool:
 
 def _wait_until_ready(server: subprocess.Popen[bytes], url: str, home: Path) -> None:
     deadline = time.monotonic() + STARTUP_SECONDS
-    while time.monotonic() < deadline:
-        if server.poll() is not None:
-            break
-        if answers(url):
+    while server.poll() is None and time.monotonic() < deadline:
+        if api_answers(url):
             return
         time.sleep(0.2)
     raise SetupError(
@@ -148,41 +139,3 @@ def _serve() -> None:
 
 if __name__ == "__main__":
     _serve()
-
-
-def on_ray(address: str | None) -> ShardRunner:
-    """Return a runner on the Ray cluster of this address; None starts one on this machine, for as long as it is needed.
-
-    The runner raises SetupError where Ray is not installed.
-    """
-
-    def run_shards(searcher: Searcher) -> Iterator[Links]:
-        with prefect_api():
-            try:
-                import ray
-                from prefect_ray import RayTaskRunner
-            except ImportError as error:
-                hint = "Install it: pip install 'truegold[ray]'."
-                raise SetupError(f"Ray cannot be used ({error}).", hint) from error
-            yield from _compare_shards(searcher, RayTaskRunner(address=address), ray)
-
-    return run_shards
-
-
-def _compare_shards(searcher: Searcher, runner: Any, ray: Any) -> list[Links]:
-    from prefect import flow, task
-    from prefect.cache_policies import NO_CACHE
-
-    @task(task_run_name="shard-{shard}", cache_policy=NO_CACHE, persist_result=False)
-    def links(searcher: Searcher, shard: int) -> Links:
-        return searcher.links(shard)
-
-    @flow(name="truegold-dedup-shards", task_runner=runner, persist_result=False)
-    def compare() -> list[Links]:
-        # The task runner hands a reference over as the object that it refers to.
-        reference = ray.put(searcher)
-        futures = [links.submit(reference, shard) for shard in range(searcher.shards)]
-        return [future.result() for future in futures]
-
-    shard_links: list[Links] = compare()
-    return shard_links

@@ -32,11 +32,13 @@ class MachineFact:
     detail: str
     fix: str | None = None
     """The line that mends what is not good."""
+    is_nested: bool = False
+    """Whether the line is indented, below the one that it belongs to."""
 
     @property
     def loss(self) -> str:
         """What cannot be done without it, in a sentence."""
-        return LOSSES.get(self.name.strip(), "Some commands will stop with a line that names it.")
+        return LOSSES.get(self.name, "Some commands will stop with a line that names it.")
 
 
 def doctor() -> None:
@@ -44,13 +46,14 @@ def doctor() -> None:
     findings = examine()
     for finding in findings:
         state = {True: "works", False: "MISSING", None: ""}[finding.ok]
-        print_line(f"{finding.name:<16} {state:<8} {finding.detail}".rstrip())
+        label = f"  {finding.name}" if finding.is_nested else finding.name
+        print_line(f"{label:<16} {state:<8} {finding.detail}".rstrip())
     troubles = [finding for finding in findings if finding.ok is False]
     print_line("")
     if not troubles:
         print_line("Everything that truegold can do will work here.")
     for finding in troubles:
-        print_line(f"{finding.name.strip()}: {finding.detail}. {finding.loss}")
+        print_line(f"{finding.name}: {finding.detail}. {finding.loss}")
         if finding.fix:
             print_line(f"    {finding.fix}")
 
@@ -106,10 +109,10 @@ def _packages() -> Iterator[MachineFact]:
     yield MachineFact("DeepSpeed", *_deepspeed(), "pip install 'truegold[train]'")
     for package, extra in (("transformers", "train"), ("tensorboard", "train"), ("datasets", "hub"), ("ray", "ray")):
         version = _installed_version(package)
-        ok: bool | None = True
-        if version is None:
-            ok = False if extra == "train" else None
-        yield MachineFact(package, ok, version or "missing", f"pip install 'truegold[{extra}]'")
+        absent = False if extra == "train" else None
+        yield MachineFact(
+            package, True if version else absent, version or "missing", f"pip install 'truegold[{extra}]'"
+        )
     if _installed_version("torchvision") and not _imported_version("torchvision"):
         fix = "pip uninstall -y torchvision torchaudio torchcodec"
         yield MachineFact("torchvision", False, "does not fit this torch, and breaks transformers", fix)
@@ -132,14 +135,14 @@ def _sandbox() -> Iterator[MachineFact]:
     fix = "allow user namespaces, or run the container with --security-opt seccomp=unconfined"
     yield MachineFact("sandbox", chosen is not None, f"tier {chosen}" if chosen else "no tier holds here", fix)
     for tier, why in tiers.items():
-        yield MachineFact(f"  {tier}", None, "works" if why is None else f"not here: {why}")
+        yield MachineFact(str(tier), None, "works" if why is None else f"not here: {why}", is_nested=True)
     yield MachineFact("languages", None, summarize_languages())
     for trouble in closed_languages(chosen) if chosen is not None else ():
-        yield MachineFact("  not usable", None, trouble)
+        yield MachineFact("not usable", None, trouble, is_nested=True)
 
 
 def _prefect() -> Iterator[MachineFact]:
-    from truegold.flows.server import answers, prefect_home
+    from truegold.flows.server import api_answers, prefect_home
 
     version = _installed_version("prefect")
     yield MachineFact("Prefect", version is not None, version or "missing", "pip install truegold")
@@ -147,7 +150,7 @@ def _prefect() -> Iterator[MachineFact]:
         detail = f"started for each run; past runs: PREFECT_HOME={prefect_home()} prefect server start"
         yield MachineFact("Prefect server", None, detail)
         return
-    healthy = answers(url)
+    healthy = api_answers(url)
     yield MachineFact(
         "Prefect server", healthy, f"{url} {'answers' if healthy else 'does not'}", "prefect server start"
     )

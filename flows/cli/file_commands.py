@@ -70,7 +70,7 @@ def dedup(
     columns = ProblemColumns(prompt_column, gold_column, id_column)
     run_shards: ShardRunner = run_in_threads
     if ray is not None:
-        from truegold.flows.server import on_ray
+        from truegold.flows.ray_shards import on_ray
 
         run_shards = on_ray(None if ray == "local" else ray)
     with disk_errors_reported(out), Terminal(errors).stage("dedup") as terminal:

@@ -1,4 +1,10 @@
-"""Commands that look at a run or a model: `truegold report`, `explain`, `diff`, `clean` and `template`.
+"""Commands that look at a run or a model.
+
+    report      writes a run's report again, a page on it to give away, or one that compares two runs
+    explain     tells a row's story
+    diff        tells what changed between two runs
+    clean       tells what a run holds on disk, and frees some of it
+    template    tries a model's chat template
 
 `clean` tells what a run holds on disk, and frees what it needs no more:
 
@@ -33,8 +39,8 @@ KINDS = {
 }
 KILO = 1000
 
-MEANINGS = {True: "yes", False: "no", None: "-"}
-QUESTIONS = {
+YES_NO = {True: "yes", False: "no", None: "-"}
+TEMPLATE_TRAITS = {
     "has_system": "takes a system message",
     "needs_system": "refuses a dialogue without one",
     "keeps_turns": "keeps earlier answers as they were written",
@@ -43,6 +49,7 @@ QUESTIONS = {
     "opens_thought": "opens a thought at the end of the prompt",
     "doubles_bos": "text of the template gets a second BOS",
 }
+"""What `template` prints of each field of `TemplateProfile` that is true, false or unknown."""
 
 
 def report(
@@ -62,13 +69,7 @@ def report(
 ) -> None:
     """Write the report on the finished stages of a run, or a page that compares two runs."""
     if compare:
-        from truegold.pipeline.report.run_diff import diff_page
-
-        if len(runs) != 2:
-            raise ConfigError(f"--compare takes two runs, not {len(runs)}.", "truegold report --compare runs/a runs/b")
-        with disk_errors_reported(out.parent):
-            write_whole(out, diff_page(*runs).encode())
-        print_line(f"comparison: {out}")
+        _compare(runs, out)
         return
     if len(runs) != 1:
         raise ConfigError(f"There is one report a run, and {len(runs)} are named.", "Two are compared with --compare.")
@@ -79,6 +80,16 @@ def report(
 
     result = report_again(runs[0], Terminal(errors))
     print_line(f"report: {result.path / 'index.html'}")
+
+
+def _compare(runs: list[Path], out: Path) -> None:
+    from truegold.pipeline.report.run_diff import diff_page
+
+    if len(runs) != 2:
+        raise ConfigError(f"--compare takes two runs, not {len(runs)}.", "truegold report --compare runs/a runs/b")
+    with disk_errors_reported(out.parent):
+        write_whole(out, diff_page(*runs).encode())
+    print_line(f"comparison: {out}")
 
 
 def _share(run_dir: Path, target: Path, texts: str) -> None:
@@ -143,11 +154,10 @@ def clean(
         freed = 0
         for name in (SUPERSEDED, *((UNFINISHED,) if unfinished else ())):
             folder = run_dir / name
-            if folder.is_symlink() or not folder.is_dir():
-                continue
-            freed += sizes[name]
-            if not dry_run:
-                shutil.rmtree(folder)
+            if folder.is_dir() and not folder.is_symlink():
+                freed += sizes[name]
+                if not dry_run:
+                    shutil.rmtree(folder)
     print_line(
         f"{'would free' if dry_run else 'freed'} {describe_bytes(freed)} of {describe_bytes(sum(sizes.values()))}"
     )
@@ -185,12 +195,12 @@ def template(
     if as_json:
         print_line(json.dumps({**asdict(profile), "advice": profile.advice()}, indent=2, ensure_ascii=False))
         return
-    for name, question in QUESTIONS.items():
-        print_line(f"{question:<48} {MEANINGS[getattr(profile, name)]}")
-    tags = " ".join(profile.think_tags) if profile.think_tags else "none"
-    print_line(f"{'think tags of one token each':<48} {tags}")
-    sampling = ", ".join(f"{name} {value:g}" for name, value in profile.stated_sampling.items()) or "not stated"
-    print_line(f"{'sampling, as the checkpoint states it':<48} {sampling}")
-    print_line(f"{'longest context':<48} {profile.max_positions or '-'}")
+    sampling = ", ".join(f"{name} {value:g}" for name, value in profile.stated_sampling.items())
+    facts = {trait: YES_NO[getattr(profile, name)] for name, trait in TEMPLATE_TRAITS.items()}
+    facts["think tags of one token each"] = " ".join(profile.think_tags or ["none"])
+    facts["sampling, as the checkpoint states it"] = sampling or "not stated"
+    facts["longest context"] = str(profile.max_positions or "-")
+    for name, value in facts.items():
+        print_line(f"{name:<48} {value}")
     for line in profile.advice():
         print_line(f"- {line}")

@@ -79,8 +79,7 @@ def read_eval_set(spec: str, columns: ProblemColumns) -> Iterator[Batch]:
         return read_problems(path, columns)
     if path is not None:
         return problems_of(open_hub(HubSource(name=str(path), split=_split_folder(spec)[1])), columns)
-    known = EVAL_SETS.get(spec)
-    if known is None:
+    if (known := EVAL_SETS.get(spec)) is None:
         match = _HUB_NAME.fullmatch(spec)
         assert match is not None  # Else `find_local` has raised.
         known = EvalSet(match["name"], match["subset"], match["split"] or "test")

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 
-from truegold.pipeline.near.arrays import Growing, Hashes, Ints, repeat_over_runs, run_starts
+from truegold.pipeline.near.arrays import Growing, Hashes, Ints, places_in, repeat_over_runs, run_starts
 from truegold.pipeline.near.exact_copies import tidy_prompts
 from truegold.pipeline.near.gold_keys import accepted_text, gold_column, gold_keys
 from truegold.pipeline.near.golds import best_of_each_gold, fill_missing_golds, unify_golds
@@ -28,8 +29,17 @@ KEY_COLUMNS = ["prompt", "gold", "solution", "domain", "verifier_args", "split"]
 BATCH_ROWS = 1_000
 """Rows that are hashed at a time."""
 
-_Waiting = tuple[str, str | None, str | None, int, bool, int]
-"""A row that waits to be hashed: prompt, tests, gold, characters of the solution, whether it is held out, and rank."""
+
+class _Waiting(NamedTuple):
+    """A row that waits to be hashed."""
+
+    prompt: str
+    tests: str | None
+    """A digest of the program's tests; None where the problem asks for no program."""
+    gold: str | None
+    solution_chars: int
+    is_heldout: bool
+    source_rank: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +56,7 @@ class CopyTable:
     """Takes rows in order (`add`) and finds the copies among them (`resolve`, once, which empties it)."""
 
     def __init__(self, case_sensitive: bool, *, has_ranks: bool = False) -> None:
-        """`has_ranks` says that rows come from several sources, of which some are better than others."""
+        """`has_ranks` says that rows come from several sources, of which some are better: their ranks count."""
         self._case_sensitive, self._has_ranks = case_sensitive, has_ranks
         self._waiting: list[_Waiting] = []
         self._clear()
@@ -58,20 +68,20 @@ class CopyTable:
         self._is_empty = Growing(np.bool_)
         self._golds = [pl.Series([], dtype=pl.String)]
 
-    def add(self, row: Row, rank: int = 0) -> None:
-        """Take in one more row, which has KEY_COLUMNS; `rank` is that of its source, 0 for the best."""
+    def add(self, row: Row, source_rank: int = 0) -> None:
+        """Take in one more row, which has KEY_COLUMNS; the best source has rank 0."""
         # Tests may be megabytes long, so that only a hash of them waits for the batch to be full.
         tests = _digest(row["verifier_args"]) if row["domain"] == "code" else None
-        is_heldout = row["split"] == "heldout"
         gold = accepted_text(row["gold"], row["verifier_args"])
-        self._waiting.append((row["prompt"], tests, gold, len(row["solution"] or ""), is_heldout, rank))
+        solution_chars, is_heldout = len(row["solution"] or ""), row["split"] == "heldout"
+        self._waiting.append(_Waiting(row["prompt"], tests, gold, solution_chars, is_heldout, source_rank))
         if len(self._waiting) == BATCH_ROWS:
             self._hash_batch()
 
     def _hash_batch(self) -> None:
         if not self._waiting:
             return
-        texts, all_tests, golds, solutions, heldout, ranks = zip(*self._waiting, strict=True)
+        texts, all_tests, golds, solutions, heldout, source_ranks = zip(*self._waiting, strict=True)
         prompts = tidy_prompts(pl.Series(texts, dtype=pl.String))
         tests = pl.Series(all_tests, dtype=pl.String)
         gold = gold_keys(golds)
@@ -79,9 +89,8 @@ class CopyTable:
         self._is_empty.extend(~prompts.filled)
         self._gold.extend(gold)
         self._golds.append(gold_column(golds))
-        self._quality.extend(
-            row_quality(gold, solutions, prompts.complete, heldout, ranks if self._has_ranks else None)
-        )
+        known_ranks = source_ranks if self._has_ranks else None
+        self._quality.extend(row_quality(gold, solutions, prompts.complete, heldout, known_ranks))
         self._waiting = []
 
     def resolve(self) -> ExactCopies:
@@ -89,21 +98,24 @@ class CopyTable:
         self._hash_batch()
         # The sort is stable, so that of equally good rows the first is the best.
         best_first = np.argsort(-self._quality.array, kind="stable")
-        rank = np.empty(len(best_first), dtype=np.int64)
-        rank[best_first] = np.arange(len(best_first))
-        cluster = self._cluster_by_prompt(rank)
+        quality_order = places_in(best_first)
+        cluster = self._cluster_by_prompt(quality_order)
         unified = unify_golds(self._gold.array, pl.concat(self._golds, rechunk=True), cluster)
         gold = fill_missing_golds(unified.gold, cluster, best_first)
         self._clear()
-        return ExactCopies(best_of_each_gold(cluster, gold, rank), _number_conflicts(cluster, unified.contradicted))
+        winner = best_of_each_gold(cluster, gold, quality_order)
+        return ExactCopies(winner, _number_conflicts(cluster, unified.contradicted))
 
-    def _cluster_by_prompt(self, rank: Ints) -> Ints:
-        """Return for each row the best row with the same prompt; a row without a prompt is alone."""
+    def _cluster_by_prompt(self, quality_order: Ints) -> Ints:
+        """Return for each row the best row with the same prompt; a row without a prompt is alone.
+
+        `quality_order` is 0 for the best of all rows.
+        """
         prompt: Hashes = self._prompt.array
-        order = np.lexsort((rank, prompt))
-        heads = np.flatnonzero(run_starts(prompt[order]) | self._is_empty.array[order])
+        by_prompt = np.lexsort((quality_order, prompt))
+        heads = np.flatnonzero(run_starts(prompt[by_prompt]) | self._is_empty.array[by_prompt])
         cluster = np.empty(len(prompt), dtype=np.int64)
-        cluster[order] = repeat_over_runs(order[heads], heads, len(prompt))
+        cluster[by_prompt] = repeat_over_runs(by_prompt[heads], heads, len(prompt))
         return cluster
 
 
@@ -112,7 +124,11 @@ def _digest(text: str) -> str:
 
 
 def _number_conflicts(cluster: Ints, contradicted: Ints) -> Ints:
-    """Number the clusters with golds that differ; -1 for the rows of other clusters."""
+    """Number the clusters with golds that differ; -1 for the rows of other clusters.
+
+    Clusters 0 0 2 2 5, of which `contradicted` names 2:  -1 -1 0 0 -1
+    """
     marked = np.sort(contradicted)
+    # Clusters beyond the last that is marked (5) would get a number that `marked` has not.
     conflict = np.minimum(np.searchsorted(marked, cluster), max(len(marked) - 1, 0))
     return np.where(np.isin(cluster, marked), conflict, -1)

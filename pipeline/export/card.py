@@ -195,8 +195,7 @@ def _edits(files: RunFiles) -> tuple[tuple[str, str, int], ...]:
 
 
 def _flags(files: RunFiles, tables: list[Path]) -> dict[str, int]:
-    flags = files.flags(after_training=False)
-    if flags is None:
+    if (flags := files.flags(after_training=False)) is None:
         return {}
     keys = pl.concat([pl.scan_parquet(path).select(KEY) for path in tables])
     exported = flags.select(*KEY, "reason").unique().join(keys, on=KEY, how="semi")
@@ -206,8 +205,7 @@ def _flags(files: RunFiles, tables: list[Path]) -> dict[str, int]:
 
 def reasons_by_row(files: RunFiles) -> dict[RowKey, list[str]]:
     """Return the reasons of each flagged row's flags, each once, in alphabetical order."""
-    flags = files.flags(after_training=False)
-    if flags is None:
+    if (flags := files.flags(after_training=False)) is None:
         return {}
     grouped = flags.group_by(KEY).agg(pl.col("reason").unique().sort()).collect(engine="streaming")
     return {(id, source, source_row): reasons for id, source, source_row, reasons in grouped.iter_rows()}

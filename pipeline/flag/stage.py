@@ -27,7 +27,8 @@ from truegold.pipeline.flag.rules import BUILT_IN, Detector, Finding, load_detec
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.row_workers import map_rows
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record, measured_flag
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
+from truegold.pipeline.tables.measured_flags import measured_flag
 from truegold.pipeline.tables.rows import Row, RowKey, TableWriter, count_rows, read_rows, read_table, row_key
 
 EARLIER_FLAGS = ("dedup_flags", "gold_flags")

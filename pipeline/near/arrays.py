@@ -103,6 +103,13 @@ def repeat_over_runs(values: npt.NDArray[Any], heads: Ints, length: int) -> npt.
     return np.repeat(values, np.diff(heads, append=length))
 
 
+def places_in(order: Ints) -> Ints:
+    """Return where each index stands in an order: 2 0 1 has 0 at place 1, 1 at 2, and 2 at 0, which is 1 2 0."""
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order))
+    return places
+
+
 def count_within_runs(counts: npt.NDArray[Any]) -> Ints:
     """Count from 0 within each of consecutive runs: lengths [2, 0, 3] give 0 1 0 1 2."""
     total = int(counts.sum())

@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from truegold.pipeline.near.arrays import Floats, Growing, Hashes, Ints
+from truegold.pipeline.near.arrays import Floats, Growing, Hashes, Ints, places_in
 from truegold.pipeline.near.exact_copies import tidy_prompts
 from truegold.pipeline.near.features import FeatureBuilder, Features, Listener
 from truegold.pipeline.near.gold_keys import NO_GOLD, gold_column, gold_keys
@@ -147,11 +147,8 @@ def _gold_rows(text: Ints, gold: Ints, texts: int) -> Ints:
 
 def rank_rows(corpus: Corpus) -> tuple[Ints, Ints]:
     """Return the rows from the best to the worst, and the place of each row in that order."""
-    rows = len(corpus.text)
-    best_first = np.lexsort((np.arange(rows), -corpus.quality))
-    rank = np.empty(rows, dtype=np.int64)
-    rank[best_first] = np.arange(rows)
-    return best_first, rank
+    best_first = np.argsort(-corpus.quality, kind="stable")
+    return best_first, places_in(best_first)
 
 
 def text_ranks(corpus: Corpus) -> Ints:

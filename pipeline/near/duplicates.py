@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from truegold.pipeline.near.arrays import Floats, Ints, Marks, repeat_over_runs, run_starts
+from truegold.pipeline.near.arrays import Floats, Ints, Marks, places_in, repeat_over_runs, run_starts
 from truegold.pipeline.near.corpus import Corpus, rank_rows
 from truegold.pipeline.near.differences import count_changed_words
 from truegold.pipeline.near.golds import best_of_each_gold, fill_missing_golds, unify_golds
@@ -257,7 +257,5 @@ def _find_templates(links: Links, founder: Ints, rank: Ints) -> Ints:
     if not len(left):
         return founder
     degree = np.bincount(left, minlength=len(rank)) + np.bincount(right, minlength=len(rank))
-    by_degree = np.empty(len(rank), dtype=np.int64)
-    by_degree[np.lexsort((rank, -degree))] = np.arange(len(rank))
-    centre, _ = _build_stars(left, right, by_degree)
+    centre, _ = _build_stars(left, right, places_in(np.lexsort((rank, -degree))))
     return centre[founder]

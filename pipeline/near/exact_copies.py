@@ -1,17 +1,17 @@
-r"""Tells exact copies: the same prompt with the same gold. This is the one place that decides it.
+r"""Tidies prompts and gives each a key, the same for prompts of one problem. Copies have the same key, and one gold.
 
-    prompt                      gold           is a copy of the first row?
-    What is 6*7?                42
-    what is  6*7?               42.0           yes: case, spaces and how a number is written make no difference
-    What is 6*7?                \boxed{42}     yes
-    What is 6*7?                43             no: the same prompt, another gold
-    (none)                      42             no: a row without a prompt is a copy of nothing
+    prompt              tests        has the key of the first row?
+    What is 6*7?        -
+    what is  6*7?       -            yes: case and spaces make no difference
+    What is 6 * 7?      -            no: a space more
+    What is 6*7?        assert ...   no: tests are part of a problem
+    (none)              -            no; and a row without a prompt is a copy of nothing
 
 - Prompts are compared in NFC, with runs of whitespace as one space, and without regard to case (as `str.casefold` has
   it). Most come tidy, and it takes a tenth of the time of tidying to find out which do.
 - The tests of a program are part of its problem: the same prompt with other tests is another one. Names in code tell
   cases apart, so that case counts there.
-- Golds are compared by their keys (`gold_keys`): by value, where they are plain numbers.
+- Golds have keys of their own (`gold_keys`). What follows from both, `dedup.copy_table` and `duplicates` decide.
 
 Keys are hashes of 64 bits: among ten million different prompts two fall together with a probability of 3e-6.
 """
@@ -25,7 +25,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from truegold.pipeline.near.arrays import Hashes, Marks
+from truegold.pipeline.near.arrays import Hashes, Marks, places_in
 
 SPACED = r"[\t-\r\x1c-\x1f]|  "
 """This matches in an ASCII text with whitespace other than single spaces."""
@@ -76,17 +76,12 @@ class TidyPrompts:
 
 
 def tidy_prompts(prompts: pl.Series) -> TidyPrompts:
-    """Make prompts ready to be compared."""
-    return TidyPrompts(*tidy(prompts))
-
-
-def tidy(texts: pl.Series) -> tuple[pl.Series, Marks]:
-    """Return the texts as `rows.normalise_for_id` has them, and which of them were not tidy."""
-    wide = _is_wide(texts)
-    untidy = (texts.str.starts_with(" ") | texts.str.ends_with(" ")).to_numpy().copy()
+    """Return the prompts as `rows.normalise_for_id` has them, and which of them were not tidy."""
+    wide = _is_wide(prompts)
+    untidy = (prompts.str.starts_with(" ") | prompts.str.ends_with(" ")).to_numpy().copy()
     for marked, pattern in ((wide, UNTIDY), (~wide, SPACED)):
-        untidy[marked] |= texts.filter(pl.Series(marked)).str.contains(pattern).to_numpy()
-    return change_marked(texts, untidy, _tidy_all), untidy
+        untidy[marked] |= prompts.filter(pl.Series(marked)).str.contains(pattern).to_numpy()
+    return TidyPrompts(change_marked(prompts, untidy, _tidy_all), untidy)
 
 
 def _tidy_all(texts: pl.Series) -> pl.Series:
@@ -118,7 +113,4 @@ def change_marked(
         return otherwise(texts)
     mask = pl.Series(marked)
     unmarked_first = pl.concat([otherwise(texts.filter(~mask)), change(texts.filter(mask))])
-    # Where each text stands among them: the inverse of the permutation that puts those without a mark first.
-    position = np.empty(len(marked), dtype=np.int64)
-    position[np.argsort(marked, kind="stable")] = np.arange(len(marked))
-    return unmarked_first.gather(position)
+    return unmarked_first.gather(places_in(np.argsort(marked, kind="stable")))

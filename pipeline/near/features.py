@@ -60,8 +60,9 @@ QUANTITY_SIGN = "#"
 
 WIDTH = 2**31 - 1
 """Columns of every table: features are numbered, or hashed, below."""
-MORE_THAN_A_TEXT = 2**32
-"""No text has so many words."""
+ASKED_FLAG = 2**32
+"""A word of the question counts so much, any other 1: no text has so many words. The sums of a text tell which words
+are asked for: 3 is three times elsewhere, ASKED_FLAG + 2 once in the question and twice elsewhere."""
 CHUNK = 20_000
 """Texts that are counted at a time."""
 CUT_BATCH = 40_000
@@ -121,17 +122,17 @@ class Lexicon:
         """The traits of each token, as bits."""
         self.feature = arrays.Growing(np.int32)
         """The feature of each token's stem, -1 where it has none."""
-        self.first = arrays.Growing(np.int32)
+        self.first_quantity = arrays.Growing(np.int32)
         """The position of each token's first quantity in `quantity` and `weight`."""
-        self.count = arrays.Growing(np.int32)
+        self.quantity_count = arrays.Growing(np.int32)
         """How many quantities each token has."""
         self.quantity = arrays.Growing(np.int32)
         """The features of all tokens' quantities."""
         self.weight = arrays.Growing(np.float32)
         """The weights of all tokens' quantities."""
-        self.hash = arrays.Growing(np.uint64)
+        self.token_hash = arrays.Growing(np.uint64)
         """A hash of each token's stem, or of its first quantity where it has some."""
-        self.formula = arrays.Growing(np.int32)
+        self.formula_feature = arrays.Growing(np.int32)
         """The feature of each formula, -1 where there is nothing to compare."""
         self._features: dict[str, int] = {}
         # Chinese characters, some 20,000 at most, and of each token the position of its character among them.
@@ -140,13 +141,13 @@ class Lexicon:
 
     def learn(self, tokens: Iterable[str]) -> None:
         """Learn the next tokens, in the order of their numbers."""
-        for token in tokens:
-            self._learn_meaning(interpret(token))
+        for meaning in map(interpret, tokens):
+            self._learn_meaning(meaning)
 
     def learn_formulas(self, formulas: Iterable[str]) -> None:
         """Learn the next formulas, in the order of their numbers."""
         for form in map(formula_form, formulas):
-            self.formula.append(self._feature_of(QUANTITY_SIGN + form) if form else -1)
+            self.formula_feature.append(self._feature_of(QUANTITY_SIGN + form) if form else -1)
 
     def pair_features(self, left: arrays.Ints, right: arrays.Ints) -> arrays.Codes:
         """Return the features of pairs of neighbouring Chinese characters, which come as tokens."""
@@ -162,10 +163,10 @@ class Lexicon:
         self.traits.append(int(TRAITS[meaning.kind] | (COUNTED if meaning.quantities else np.uint8(0))))
         is_stop = meaning.kind in (TokenKind.STOP, TokenKind.SIGN)
         self.feature.append(self._feature_of(meaning.stem, is_stop) if meaning.stem else -1)
-        self.first.append(len(self.quantity))
-        self.count.append(len(meaning.quantities))
+        self.first_quantity.append(len(self.quantity))
+        self.quantity_count.append(len(meaning.quantities))
         text = QUANTITY_SIGN + meaning.quantities[0][0] if meaning.quantities else meaning.stem
-        self.hash.append(_hash_text(text))
+        self.token_hash.append(_hash_text(text))
         self._character.append(len(self._characters))
         if meaning.kind == TokenKind.HAN:
             self._characters.append(meaning.stem)
@@ -220,16 +221,17 @@ class FeatureBuilder:
             self._waiting.append(chunk)
             self._waiting_size += len(chunk) + int(chunk.str.len_bytes().sum()) // TYPICAL_BYTES
             if self._waiting_size >= CUT_BATCH:
-                self._cut_waiting()
+                earlier, self._cuts_ahead = self._cuts_ahead, self._cut_waiting()
+                self._count_cuts(earlier)
 
-    def _cut_waiting(self) -> None:
-        """Have the texts that wait cut in the other thread, and count those that were cut before."""
+    def _cut_waiting(self) -> Future[list[Cut]]:
+        """Have the texts that wait cut in the other thread, which takes one batch after the other."""
         chunks, self._waiting, self._waiting_size = self._waiting, [], 0
-        coming = self._thread.submit(lambda: list(self._cutter.cut(chunks))) if chunks else None
-        if self._cuts_ahead is not None:
-            for cut in self._cuts_ahead.result():
-                self._count_in(cut)
-        self._cuts_ahead = coming
+        return self._thread.submit(lambda: list(self._cutter.cut(chunks)) if chunks else [])
+
+    def _count_cuts(self, cuts: Future[list[Cut]] | None) -> None:
+        for cut in cuts.result() if cuts is not None else ():
+            self._count_in(cut)
 
     def listen(self, listener: Listener) -> None:
         """From the next text on, hand the tokens of each chunk to `listener`."""
@@ -237,32 +239,37 @@ class FeatureBuilder:
         self._listener = listener
 
     def _count_all(self) -> None:
-        # The first call counts what was cut ahead and cuts what waits, the second counts that.
-        self._cut_waiting()
-        self._cut_waiting()
+        for cuts in (self._cuts_ahead, self._cut_waiting()):
+            self._count_cuts(cuts)
+        self._cuts_ahead = None
 
     def _count_in(self, cut: Cut) -> None:
+        """Add a row to each table for each text that was cut."""
         lexicon = self._lexicon
         lexicon.learn(cut.new_tokens)
         token, rows = cut.tokens.astype(np.int64), len(cut.lengths)
         row = np.repeat(np.arange(rows, dtype=np.int32), cut.lengths)
         traits = lexicon.traits.array[token]
-        starts = np.concatenate(([0], np.cumsum(cut.lengths)))
         if self._listener is not None:
             no_mark = (traits & MARK) == 0
-            self._listener(row[no_mark].astype(np.int64) + len(self._code), lexicon.hash.array[token[no_mark]], rows)
+            text = row[no_mark].astype(np.int64) + len(self._code)
+            self._listener(text, lexicon.token_hash.array[token[no_mark]], rows)
         self._code.extend(cut.code)
         no_word = np.flatnonzero(traits & WORDLIKE == 0)
         self._tokens.extend(cut.lengths - np.bincount(row[no_word], minlength=rows))
-        features = self._word_features(traits, row, token)
-        words = count_words(row, features, mark_questions(traits, row, starts), rows)
-        lexicon.learn_formulas(cut.new_formulas)
         counted = np.flatnonzero(traits & COUNTED)
+        weight = lexicon.weight.array[lexicon.first_quantity.array[token[counted]]]
+        strong, no_ordinal = counted[weight > STRONG], counted[weight > ORDINAL_WEIGHT]
+        words = self._count_words(traits, row, token, cut.lengths)
         numbers = _to_table(*self._quantities(cut, row, token, counted), rows)
-        weight = lexicon.weight.array[lexicon.first.array[token[counted]]]
-        contexts = _to_set(*self._context_features(traits, row, token, counted[weight > STRONG]), rows)
-        orders = _to_set(*self._order_features(row, token, counted[weight > ORDINAL_WEIGHT]), rows)
+        contexts = _to_set(*self._context_features(traits, row, token, strong), rows)
+        orders = _to_set(*self._order_features(row, token, no_ordinal), rows)
         self._chunks.append((words, numbers, contexts, orders))
+
+    def _count_words(self, traits: Traits, row: arrays.Codes, token: arrays.Ints, lengths: arrays.Ints) -> csr_array:
+        starts = np.concatenate(([0], np.cumsum(lengths)))
+        asked = mark_questions(traits, row, starts)
+        return count_words(row, self._word_features(traits, row, token), asked, len(lengths))
 
     def _word_features(self, traits: Traits, row: arrays.Codes, token: arrays.Ints) -> arrays.Codes:
         """Return the feature of each token, -1 for none.
@@ -283,9 +290,10 @@ class FeatureBuilder:
     ) -> tuple[arrays.Codes, arrays.Codes, arrays.Floats]:
         """Return rows, features and weights of the quantities of the tokens at `counted`, and of the formulas."""
         lexicon = self._lexicon
-        counts = lexicon.count.array[token[counted]]
-        entries = np.repeat(lexicon.first.array[token[counted]], counts) + arrays.count_within_runs(counts)
-        formulas = lexicon.formula.array[cut.formulas]
+        lexicon.learn_formulas(cut.new_formulas)
+        counts = lexicon.quantity_count.array[token[counted]]
+        entries = np.repeat(lexicon.first_quantity.array[token[counted]], counts) + arrays.count_within_runs(counts)
+        formulas = lexicon.formula_feature.array[cut.formulas]
         formula_row = np.repeat(np.arange(len(cut.formula_lengths), dtype=np.int32), cut.formula_lengths)
         formula_row, formulas = formula_row[formulas >= 0], formulas[formulas >= 0]
         rows = np.concatenate([np.repeat(row[counted], counts), formula_row])
@@ -310,7 +318,7 @@ class FeatureBuilder:
             return np.zeros(0, np.int32), np.zeros(0, np.int32)
         # A quantity is no content itself, so the number of content words up to it is the index of the next one.
         after = np.cumsum(traits & CONTENT != 0, dtype=np.int32)[strong]
-        hashes = self._lexicon.hash.array
+        hashes = self._lexicon.token_hash.array
         rows, codes = [], []
         for neighbour in (after - 1, after):
             exists = (neighbour >= 0) & (neighbour < len(content))
@@ -322,12 +330,12 @@ class FeatureBuilder:
         return np.concatenate(rows), np.concatenate(codes)
 
     def _order_features(
-        self, row: arrays.Codes, token: arrays.Ints, counted: arrays.Ints
+        self, row: arrays.Codes, token: arrays.Ints, quantities: arrays.Ints
     ) -> tuple[arrays.Codes, arrays.Codes]:
-        """Return rows and features of each quantity (at the positions `counted`) with the next one of its text."""
-        hashes = self._lexicon.hash.array[token[counted]]
-        same_text = row[counted[1:]] == row[counted[:-1]]
-        return row[counted[1:]][same_text], _hash_pair(hashes[:-1], hashes[1:])[same_text]
+        """Return rows and features of each quantity (they stand at `quantities`) with the next one of its text."""
+        hashes = self._lexicon.token_hash.array[token[quantities]]
+        same_text = row[quantities[1:]] == row[quantities[:-1]]
+        return row[quantities[1:]][same_text], _hash_pair(hashes[:-1], hashes[1:])[same_text]
 
     def finish(self) -> Features:
         """Return the features of all texts added."""
@@ -350,27 +358,43 @@ class FeatureBuilder:
 def mark_questions(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> arrays.Marks:
     """Mark each text's question: the tokens of its last sentence with a question mark at its end, else of its last.
 
+        token        3   .   x   ?       "3. x?" asks for x; the question mark belongs to its sentence
+        asked        no  no  yes yes
+
     `row` is the text of each token. `starts` has the position of each text's first token, and the number of tokens.
     """
-    marks = np.flatnonzero(traits & MARK)
-    # A token of the sentence: the last question mark; without one, the last token that is no mark.
-    first, chosen = starts[:-1], starts[1:] - 1
-    questions = np.flatnonzero(traits & QUESTION)
-    chosen[row[questions]] = questions
-    moving = np.flatnonzero(chosen >= first)
-    moving = moving[traits[chosen[moving]] & (MARK | QUESTION) == MARK]
-    while len(moving):
-        chosen[moving] -= 1
-        moving = moving[chosen[moving] >= first[moving]]
-        moving = moving[traits[chosen[moving]] & MARK != 0]
-    has_sentence = chosen >= first
-    chosen, first = chosen[has_sentence], first[has_sentence]
-    mark_before = np.searchsorted(marks, chosen) - 1
-    begin = np.where(mark_before >= 0, np.maximum(first, marks[mark_before] + 1), first) if len(marks) else first
+    first, last = starts[:-1], _question_ends(traits, row, starts)
+    has_sentence = last >= first
+    first, last = first[has_sentence], last[has_sentence]
+    # The sums of 1 where a question starts and -1 behind its end: those of 0 0 1 0 -1 are 0 0 1 1 0.
     change = np.zeros(len(traits) + 1, dtype=np.int8)
-    change[begin] += 1
-    change[chosen + 1] -= 1
+    change[_sentence_starts(traits, first, last)] += 1
+    change[last + 1] -= 1
     return np.cumsum(change[:-1], dtype=np.int8).view(np.bool_)
+
+
+def _question_ends(traits: Traits, row: arrays.Codes, starts: arrays.Ints) -> arrays.Ints:
+    """Return the last question mark of each text (3 in "3. x?"), else its last token that is no mark.
+
+    A text of nothing but other marks has none: what is returned for it lies before its first token.
+    """
+    first, last = starts[:-1], starts[1:] - 1
+    questions = np.flatnonzero(traits & QUESTION)
+    last[row[questions]] = questions
+    moving = np.flatnonzero(last >= first)
+    while len(moving := moving[traits[last[moving]] & (MARK | QUESTION) == MARK]):
+        last[moving] -= 1
+        moving = moving[last[moving] >= first[moving]]
+    return last
+
+
+def _sentence_starts(traits: Traits, first: arrays.Ints, last: arrays.Ints) -> arrays.Ints:
+    """Return where sentences begin that end at `last`: behind the mark before it (2 in "3. x?"), else at `first`."""
+    marks = np.flatnonzero(traits & MARK)
+    if not len(marks):
+        return first
+    mark_before = np.searchsorted(marks, last) - 1
+    return np.where(mark_before >= 0, np.maximum(first, marks[mark_before] + 1), first)
 
 
 def _hash_pair(left: arrays.Hashes, right: arrays.Hashes) -> arrays.Codes:
@@ -395,8 +419,8 @@ def _to_set(row: arrays.Codes, feature: arrays.Codes, rows: int) -> csr_array:
 def count_words(row: arrays.Codes, feature: arrays.Codes, asked: arrays.Marks, rows: int) -> csr_array:
     """Return a table of ASKED where a feature is asked for anywhere in its row, else 1. Negative features are none."""
     used = feature >= 0
-    table = _to_table(row[used], feature[used], np.where(asked[used], MORE_THAN_A_TEXT, 1), rows)
-    table.data = np.where(table.data >= MORE_THAN_A_TEXT, ASKED, 1).astype(np.int8)
+    table = _to_table(row[used], feature[used], np.where(asked[used], ASKED_FLAG, 1), rows)
+    table.data = np.where(table.data >= ASKED_FLAG, ASKED, 1).astype(np.int8)
     return table
 
 

@@ -1,9 +1,10 @@
 r"""Gives each gold a key, the same for golds that are written otherwise but are the same.
 
-    42, 42.0, \boxed{42}, 1,000 / 1000      one key: plain numbers are compared by value
-    2x + 1, 2X+1                             one key: other golds in NFC, without regard to case and to spaces
-    1 2, 12                                  two keys, but for spaces between digits
-    (empty)                                  NO_GOLD
+    42 and 42.0 and \boxed{42}    one key: plain numbers are compared by value
+    1,000 and 1000                 one key
+    2x + 1 and 2X+1                one key: other golds in NFC, without regard to case and to spaces
+    1 2 and 12                     two keys: spaces between digits count
+    (empty)                        NO_GOLD
 
 Golds of other forms, among them numbers with a unit, the math verifier compares (`golds`).
 """

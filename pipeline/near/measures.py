@@ -143,8 +143,7 @@ class Comparer:
         self._word_rarity = word_rarity.astype(np.float32)
         harmless = np.fromiter((stem in HARMLESS for stem in features.stems), dtype=bool, count=width)
         self._has_meaning = (~harmless).astype(np.float32)
-        words = features.words
-        self._words = words
+        self._words = words = features.words
         self._meaningful_words = sum_runs(words.indptr, self._has_meaning[words.indices])
         changeable = HARMLESS | STOPWORDS | {stem(word) for word in CHANGEABLE | UNITS.keys()}
         decisive = np.fromiter((name not in changeable for name in features.stems), dtype=bool, count=width)

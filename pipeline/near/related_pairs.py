@@ -172,8 +172,7 @@ def rarest_features(features: Features, count: int) -> npt.NDArray[np.uint32]:
     hashes = stable_hashes(features.stems)
     # Ties between equally rare features are broken by their hash, so that they fall alike in every text.
     by_rank = np.lexsort((hashes, frequency))
-    rank = np.empty(width, dtype=np.int64)
-    rank[by_rank] = np.arange(width)
+    rank = arrays.places_in(by_rank)
     useful = (frequency >= 2) & ~features.is_stop
     rarest = np.zeros((len(features), count), dtype=np.uint32)
 

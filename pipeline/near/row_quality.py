@@ -24,20 +24,20 @@ def row_quality(
     solutions: Sequence[int],
     complete: Marks,
     preferred: Sequence[bool] | None,
-    ranks: Sequence[int] | None = None,
+    source_ranks: Sequence[int] | None = None,
 ) -> Floats:
     """Return a number for each row, the higher the better.
 
-    `solutions` has the characters of each worked solution. `ranks` are those of the rows' sources, 0 for the best: of
-    rows with gold that of the better source is the better one.
+    `solutions` has the characters of each worked solution. The best source has rank 0: of two rows with gold the one of
+    the better source is the better.
     """
     length = np.minimum(np.asarray(solutions, dtype=np.float32), MAX_SOLUTION_CHARS) / (MAX_SOLUTION_CHARS + 1)
-    first = np.zeros(len(gold)) if preferred is None else np.asarray(preferred, dtype=np.float32)
+    is_preferred = np.zeros(len(gold)) if preferred is None else np.asarray(preferred, dtype=np.float32)
     text_score = complete + length
     below_gold = text_score
-    if ranks is not None:
+    if source_ranks is not None:
         # The step between two sources is as large as all that texts and solutions can make of a row.
-        source_score = MAX_SOURCES - 1 - np.asarray(ranks, dtype=np.float64)
+        source_score = MAX_SOURCES - 1 - np.asarray(source_ranks, dtype=np.float64)
         below_gold = (source_score + text_score / 2) / MAX_SOURCES
-    quality: Floats = (4 * first + 2 * (gold != NO_GOLD) + below_gold).astype(np.float32)
+    quality: Floats = (4 * is_preferred + 2 * (gold != NO_GOLD) + below_gold).astype(np.float32)
     return quality

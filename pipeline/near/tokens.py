@@ -22,7 +22,7 @@ from enum import IntEnum
 import numpy as np
 import polars as pl
 
-from truegold.pipeline.near.arrays import Codes, Growing, Ints, Marks
+from truegold.pipeline.near.arrays import Codes, Growing, Ints, Marks, places_in
 from truegold.pipeline.near.exact_copies import change_marked
 from truegold.pipeline.near.terms import STOPWORDS
 from truegold.pipeline.text.quantities import Quantity, chinese_quantities, digits_quantity, words_quantities
@@ -126,8 +126,7 @@ class TextNumbers:
         new = np.flatnonzero(numbers < 0)
         distinct, first, back = np.unique(codes[new], return_index=True, return_inverse=True)
         order = np.argsort(first)
-        rank = np.empty(len(order), dtype=np.int64)
-        rank[order] = self._count + np.arange(len(order))
+        rank = self._count + places_in(order)
         self._numbers[distinct] = rank
         self._count += len(order)
         numbers[new] = rank[back]

@@ -177,8 +177,7 @@ class _Requests:
                 self.plan.record(draw, verdict)
         requests, self.held_back = self.held_back, []
         while len(requests) < count:
-            draws = self.plan.draws(count - len(requests))
-            if not draws:
+            if not (draws := self.plan.draws(count - len(requests))):
                 break
             for sampled, sample in draws:
                 key = sampled.prompt_key, sample
@@ -304,8 +303,7 @@ class ProfileSamples:
         self._show_progress()
         open_draws: list[Draw] = []
         while len(open_draws) < count:
-            draws = self._schedule.draws(count - len(open_draws))
-            if not draws:
+            if not (draws := self._schedule.draws(count - len(open_draws))):
                 break
             for sampled, sample in draws:
                 if (sampled.index, sample) in self._scores:
@@ -347,8 +345,7 @@ class ProfileSamples:
 
     def samples(self, index: int, row: Row) -> list[SampleRow] | None:
         """Return the judged samples of a row by its number in the file; None where its prompt leaves no room."""
-        prompt = self._encode(index, row)
-        if prompt is None:
+        if (prompt := self._encode(index, row)) is None:
             return None
         config, prompt_digest = self._config, prompt_key(prompt)
         rows: list[SampleRow] = []
@@ -380,9 +377,8 @@ class ProfileSamples:
     def _plan(self, total: int) -> Schedule:
         config = self._config
         first = min(config.first_samples or config.samples, config.samples)
-        pilot: set[int] = set()
-        if first < config.samples:
-            pilot = set(random.Random(config.seed).sample(range(total), min(PILOT_ROWS, total)))
+        pilot_size = min(PILOT_ROWS, total) if first < config.samples else 0
+        pilot = set(random.Random(config.seed).sample(range(total), pilot_size))
         rows = enumerate(read_rows(self._rows)) if pilot else ()
         training = [(index, row) for index, row in rows if index in pilot and row["split"] != "heldout"]
         in_pilot = {index for index, _ in training}
@@ -393,8 +389,7 @@ class ProfileSamples:
     def _sampled_rows(self, rows: Iterable[tuple[int, Row]]) -> Iterator[SampledRow]:
         """Yield the rows whose prompts leave room."""
         for index, row in rows:
-            prompt = self._encode(index, row)
-            if prompt is not None:
+            if (prompt := self._encode(index, row)) is not None:
                 yield SampledRow(row, index, prompt, prompt_key(prompt))
 
     def _encode(self, index: int, row: Row) -> tuple[int, ...] | None:

@@ -102,8 +102,7 @@ class Schedule:
     def draws(self, count: int) -> list[Draw]:
         """Return at most `count` samples to draw next."""
         while len(self._ready) < max(count, 1) and len(self._open) < OPEN_ROWS + len(self._pilot):
-            sampled = next(self._others, None)
-            if sampled is None:
+            if (sampled := next(self._others, None)) is None:
                 self._exhausted = True
                 break
             self._admit(sampled)

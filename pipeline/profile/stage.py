@@ -96,8 +96,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
         schedule = sampling.draw(load_judge(config.judge) if config.judge is not None else None)
         prior = fit_prior(schedule.counts)
         for index, row in enumerate(paced(read_rows(inputs["rows"]), progress, "writing the tables", rows_in)):
-            row_samples = sampling.samples(index, row)
-            if row_samples is None:
+            if (row_samples := sampling.samples(index, row)) is None:
                 ledger.drop(row, TOO_LONG, chars=len(row["prompt"]))
                 continue
             if not row_samples:

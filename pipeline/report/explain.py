@@ -128,8 +128,7 @@ def _ingested(files: RunFiles) -> pl.LazyFrame:
 
 
 def _find_reject(files: RunFiles, source: str, source_row: int) -> Mapping[str, Any] | None:
-    path = files.path("ingest", "rejects.jsonl")
-    if path is None:
+    if (path := files.path("ingest", "rejects.jsonl")) is None:
         return None
     mark = f'"source_row":{source_row}'.encode()
     with path.open("rb") as lines:

@@ -86,8 +86,7 @@ class Flagged:
 
 def count_flagged(files: RunFiles) -> Flagged | None:
     """Return the counts of flagged rows; None where the run has no flags table yet."""
-    flags = files.flags(after_training=True)
-    if flags is None:
+    if (flags := files.flags(after_training=True)) is None:
         return None
     rows = flags.group_by(KEY).agg(pl.col("blocks").any())
     total, held = rows.select(pl.len(), pl.col("blocks").sum()).collect(engine="streaming").row(0)

@@ -186,8 +186,7 @@ def _suspicion(files: RunFiles) -> pl.LazyFrame:
 
 def _blocking(files: RunFiles) -> pl.LazyFrame:
     """Return for each flagged row the surest of the rules that hold it back, and the confidence of any."""
-    flags = files.flags(after_training=True)
-    if flags is None:
+    if (flags := files.flags(after_training=True)) is None:
         return pl.LazyFrame(schema={**KEY_TYPES, "rule": pl.Float64, "rule_name": pl.String, "flagged": pl.Float64})
     measured = [
         pl.col("evidence").str.json_path_match(f"$.measured.{name}").cast(pl.Float64, strict=False)
@@ -209,8 +208,7 @@ def _blocking(files: RunFiles) -> pl.LazyFrame:
 
 def _rejects(files: RunFiles, room: int) -> tuple[tuple[Fields, ...], int]:
     """Return the first rejected records, as many as there is room for, and how many there are."""
-    path = files.path("ingest", "rejects.jsonl")
-    if path is None:
+    if (path := files.path("ingest", "rejects.jsonl")) is None:
         return (), 0
     with path.open("rb") as lines:
         shown = tuple(map(orjson.loads, islice(lines, max(room, 0))))

@@ -135,8 +135,7 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
 
 
 def _flags(files: RunFiles, keys: pl.DataFrame) -> dict[RowKey, list[Fields]]:
-    table = files.flags(after_training=True)
-    if table is None:
+    if (table := files.flags(after_training=True)) is None:
         return {}
     records = fetch(table, keys, ["reason", "detector", "confidence", "blocks", "evidence", "suggestion"])
     for record in records:
@@ -181,8 +180,7 @@ def _answers(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey
 
 def _samples(files: RunFiles, keys: pl.DataFrame, cuts: TextCuts) -> dict[RowKey, list[Fields]]:
     """Return some completions of each row: the first of each answer, then the second of each, and so on."""
-    table = files.table("profile", "samples.parquet")
-    if table is None:
+    if (table := files.table("profile", "samples.parquet")) is None:
         return {}
     columns = ["sample", "completion", "finish_reason", "score", "reason", "extracted", "evidence"]
     among = table.select(*KEY, *columns).join(keys.lazy(), on=KEY, how="semi")

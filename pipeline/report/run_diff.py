@@ -279,8 +279,7 @@ def _with_decisions(both: pl.DataFrame, first: RunFiles, second: RunFiles) -> pl
 
 def _decided(files: RunFiles, column: str) -> pl.DataFrame:
     schema = {"source": pl.String, "source_row": pl.Int64, column: pl.String}
-    ledger = files.table(_DECIDING_STAGE, LEDGER_FILE)
-    if ledger is None:
+    if (ledger := files.table(_DECIDING_STAGE, LEDGER_FILE)) is None:
         return pl.DataFrame(schema=schema)
     columns = [*SOURCE_KEY, "reason", "evidence", "after"]
     records = ledger.filter(pl.col("reason").is_in(_DECISION_REASONS)).select(columns).collect(engine="streaming")
@@ -418,8 +417,7 @@ def _flags(first: RunFiles, second: RunFiles, both: pl.DataFrame, examples: int)
 
 def _flagged(files: RunFiles, both: pl.DataFrame, suffix: str) -> pl.DataFrame:
     keys = _row_keys(both, suffix)
-    flags = files.flags(after_training=False)
-    if flags is None:
+    if (flags := files.flags(after_training=False)) is None:
         return keys.select("id", "copy", pl.lit("").alias("reason")).head(0).collect()
     flagged = flags.select(*SOURCE_KEY, "reason").unique().join(keys, on=SOURCE_KEY).select("id", "copy", "reason")
     return flagged.collect(engine="streaming")

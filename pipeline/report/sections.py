@@ -208,8 +208,7 @@ def _read_provenance(files: RunFiles) -> RunOrigin:
 
 def _most_used_verifier(files: RunFiles) -> str:
     """Return the verifier of most rows as they came in, `math` where there are none."""
-    rows = files.table("ingest", "rows.parquet")
-    if rows is None:
+    if (rows := files.table("ingest", "rows.parquet")) is None:
         return "math"
     counted = rows.group_by("verifier").agg(pl.len()).sort(["len", "verifier"], descending=[True, False])
     names = counted.head(1).collect(engine="streaming")["verifier"].to_list()

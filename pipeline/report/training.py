@@ -131,8 +131,7 @@ class Training:
 
 def read_training(files: RunFiles) -> Training | None:
     """Return what the run's training left, None where it has not trained."""
-    folder = files.training
-    if folder is None:
+    if (folder := files.training) is None:
         return None
     is_finished = "train" in files
     lines = read_whole_lines(folder / "metrics.jsonl")

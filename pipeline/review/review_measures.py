@@ -34,7 +34,8 @@ from truegold.pipeline.config.stages import SettleConfig
 from truegold.pipeline.review.consensus import AgreedDecision
 from truegold.pipeline.review.decisions import Decision, DecisionKind, Decisions, load_decisions
 from truegold.pipeline.review.reviewed_run import ReviewedRun
-from truegold.pipeline.tables.ledger import BLOCKING_PRECISION, DROPPED_FILE, FlagRecord
+from truegold.pipeline.tables.ledger import DROPPED_FILE, FlagRecord
+from truegold.pipeline.tables.measured_flags import BLOCKING_PRECISION
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
 from truegold.pipeline.tables.rows import KEY, RowKey, row_key
 from truegold.pipeline.tables.run_files import HELD_REASONS

@@ -20,6 +20,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +55,20 @@ MAX_SPELLINGS = 5
 """The spellings that are kept of one class of answers."""
 ANSWER_KINDS = {LABEL_CLASS: "label", UNJUDGED_CLASS: "unjudged", CUT_CLASS: "cut_short"}
 """The names of the classes that are no alternative."""
-_TO_JUDGE, _UNJUDGED, _WRONG, _RIGHT = 0, 1, 2, 3
-"""The states of a sample's answer: what its verdict was, if there is one."""
-_AGREES = {_RIGHT: True, _WRONG: False}
+ITEM, SYSTEM, TEXT, STATE, STEP = range(5)
+"""The columns of the table of samples; all but the state and the step are indices."""
+
+
+class _State(IntEnum):
+    """What the verdict on a sample's answer was, if there is one."""
+
+    TO_JUDGE = 0
+    UNJUDGED = 1
+    WRONG = 2
+    RIGHT = 3
+
+
+_AGREES: dict[int, bool] = {_State.RIGHT: True, _State.WRONG: False}
 
 
 def split_by_step(
@@ -73,17 +85,26 @@ def split_by_step(
     system = np.zeros(len(model), dtype=np.int32)
     for index, name in enumerate(sorted(models)):
         rows = np.flatnonzero(model == models.index(name))
-        steps, counts = np.unique(step[rows], return_counts=True)
-        # Parts have about as many samples each; a step belongs to the one in which the middle of its samples lies.
-        middle = np.cumsum(counts) - counts / 2
-        part = np.minimum((middle * min(MAX_CHECKPOINTS, len(steps)) / len(rows)).astype(int), MAX_CHECKPOINTS - 1)
-        for position in np.unique(part):
-            of_part = steps[part == position]
-            system[rows[np.isin(step[rows], of_part)]] = len(names)
-            span = str(of_part[0]) if len(of_part) == 1 else f"{of_part[0]}-{of_part[-1]}"
-            names.append(name if len(np.unique(part)) == 1 else f"{name}@{span}")
+        checkpoints = _join_steps(step[rows])
+        for steps in checkpoints:
+            system[rows[np.isin(step[rows], steps)]] = len(names)
+            span = str(steps[0]) if len(steps) == 1 else f"{steps[0]}-{steps[-1]}"
+            names.append(name if len(checkpoints) == 1 else f"{name}@{span}")
             family.append(index)
     return names, np.array(family, dtype=np.int32), system
+
+
+def _join_steps(step: NDArray[np.int32]) -> list[NDArray[np.int32]]:
+    """Return the steps of each checkpoint of one model, rising; step: of each of its samples.
+
+    steps    0    1    2    3    4     with 100 samples each, so that a checkpoint has some 125
+    middle   50   150  250  350  450   of the samples of each step, counted from the first step on
+    part     0    1    2    2    3     the middle of step 2 is the first sample of the third 125
+    """
+    steps, counts = np.unique(step, return_counts=True)
+    middle = np.cumsum(counts) - counts / 2
+    part = np.minimum((middle * min(MAX_CHECKPOINTS, len(steps)) / len(step)).astype(int), MAX_CHECKPOINTS - 1)
+    return [steps[part == position] for position in np.unique(part)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +219,11 @@ class VoteCounter:
 
     def __init__(self, problems: Sequence[LabelledProblem], workers: int = 1) -> None:
         self._problems = problems
-        self._item_index = {item.id: index for index, item in enumerate(problems)}
+        self._item_index = {problem.id: index for index, problem in enumerate(problems)}
         self._workers = workers
         self._systems: dict[str, int] = {}
         self._texts: dict[str, int] = {}
-        self._rows = array("i")  # Each row is five integers: item, system, text, state, step.
+        self._rows = array("i")  # Each row is five integers, in the order of the columns above.
         self._forms = array("i")  # Each form is four integers: item, answer class, text, samples.
         self.unknown_items = 0
 
@@ -217,24 +238,24 @@ class VoteCounter:
                 if len(waiting) >= BATCH:
                     self._judge(waiting)
             elif sample.answer is not None and sample.answer.strip():
-                self._push(sample, sample.answer, _state(sample.score) if sample.judged else _TO_JUDGE)
+                self._push(sample, sample.answer, _state(sample.score) if sample.judged else _State.TO_JUDGE)
         self._judge(waiting)
 
     def _judge(self, waiting: list[Sample]) -> None:
         problems = [self._problems[self._item_index[sample.id]] for sample in waiting]
         batch = (
-            Item(sample.response or "", item.gold, item.verifier, item.verifier_args, item.prompt)
-            for sample, item in zip(waiting, problems, strict=True)
+            Item(sample.response or "", problem.gold, problem.verifier, problem.verifier_args, problem.prompt)
+            for sample, problem in zip(waiting, problems, strict=True)
         )
         verdicts = verify_batch(batch, self._workers, max_timeouts=MAX_TIMEOUTS)
         for sample, verdict in zip(waiting, verdicts, strict=True):
             state = _state(verdict.score)
             # A response without an answer counts as little as a missing one.
-            if verdict.extracted is not None or state == _UNJUDGED:
+            if verdict.extracted is not None or state is _State.UNJUDGED:
                 self._push(sample, verdict.extracted or "", state)
         waiting.clear()
 
-    def _push(self, sample: Sample, text: str, state: int) -> None:
+    def _push(self, sample: Sample, text: str, state: _State) -> None:
         text = text[:MAX_ANSWER_CHARS]
         system_index = self._systems.setdefault(sample.system, len(self._systems))
         text_index = self._texts.setdefault(text, len(self._texts))
@@ -244,29 +265,28 @@ class VoteCounter:
     def count(self) -> Votes:
         """Classify the answers of all items. Systems come in the order of their names, not of the samples."""
         texts = list(self._texts)
+        del self._forms[:]
         rows = np.frombuffer(self._rows, dtype=np.int32).reshape(-1, 5)
-        rows = rows[np.argsort(rows[:, 0], kind="stable")]
-        systems, family, system_of_row = split_by_step(list(self._systems), rows[:, 1], rows[:, 4])
-        rows = np.column_stack([rows[:, 0], system_of_row, rows[:, 2:4]])
-        bounds = np.searchsorted(rows[:, 0], np.arange(len(self._problems) + 1))
+        rows = rows[np.argsort(rows[:, ITEM], kind="stable")]
+        systems, family, system_of_row = split_by_step(list(self._systems), rows[:, SYSTEM], rows[:, STEP])
+        votes_of_rows = np.column_stack([system_of_row, rows[:, TEXT], rows[:, STATE]])
+        bounds = np.searchsorted(rows[:, ITEM], np.arange(len(self._problems) + 1))
         alternatives: list[list[str]] = []
-        unjudged, cut_short = (np.zeros(len(self._problems), dtype=np.int32) for _ in range(2))
+        set_aside = {kind: np.zeros(len(self._problems), dtype=np.int32) for kind in (UNJUDGED_CLASS, CUT_CLASS)}
         entries = array("i")  # Each entry is four integers: item, system, answer class, samples.
-        for index, item in enumerate(self._problems):
+        for item_index in range(len(self._problems)):
             # Plain Python is faster than arrays for the few rows of an item.
-            votes_on_item = rows[bounds[index] : bounds[index + 1], 1:].tolist()
+            votes_on_item = votes_of_rows[bounds[item_index] : bounds[item_index + 1]].tolist()
             if not votes_on_item:
                 alternatives.append([])
                 continue
-            texts_of_alternatives, votes = self._classify_item(index, item, votes_on_item, texts)
+            texts_of_alternatives, votes = self._classify_item(item_index, votes_on_item, texts)
             alternatives.append(texts_of_alternatives)
             for (answer_class, system), count in sorted(votes.items()):
-                if answer_class == UNJUDGED_CLASS:
-                    unjudged[index] += count
-                elif answer_class == CUT_CLASS:
-                    cut_short[index] += count
+                if answer_class in set_aside:
+                    set_aside[answer_class][item_index] += count
                 else:
-                    entries.extend((index, system, answer_class, count))
+                    entries.extend((item_index, system, answer_class, count))
         table = np.frombuffer(entries, dtype=np.int32).reshape(-1, 4)
         return Votes(
             item=table[:, 0].copy(),
@@ -277,14 +297,14 @@ class VoteCounter:
             systems=systems,
             family=family,
             alternatives=alternatives,
-            closed=np.array([not has_open_answer(item) for item in self._problems], dtype=bool),
-            unjudged=unjudged,
-            cut_short=cut_short,
+            closed=np.array([not has_open_answer(problem) for problem in self._problems], dtype=bool),
+            unjudged=set_aside[UNJUDGED_CLASS],
+            cut_short=set_aside[CUT_CLASS],
             unknown_items=self.unknown_items,
         )
 
     def _classify_item(
-        self, index: int, item: LabelledProblem, votes: Sequence[Sequence[int]], texts: Sequence[str]
+        self, item_index: int, votes: Sequence[Sequence[int]], texts: Sequence[str]
     ) -> tuple[list[str], Counter[tuple[int, int]]]:
         """Return the texts of an item's alternatives, and its samples by answer class and system.
 
@@ -293,13 +313,13 @@ class VoteCounter:
         counts = Counter((text, state) for _, text, state in votes)
         forms = sorted(counts)
         answer_forms = [
-            AnswerForm(texts[text], counts[text, state], _AGREES.get(state), unjudged=state == _UNJUDGED)
+            AnswerForm(texts[text], counts[text, state], _AGREES.get(state), unjudged=state == _State.UNJUDGED)
             for text, state in forms
         ]
-        classes, texts_of_alternatives = classify(item, answer_forms)
+        classes, texts_of_alternatives = classify(self._problems[item_index], answer_forms)
         class_of = dict(zip(forms, classes, strict=True))
         for (text, state), count in counts.items():
-            self._forms.extend((index, class_of[text, state], text, count))
+            self._forms.extend((item_index, class_of[text, state], text, count))
         return texts_of_alternatives, Counter((class_of[text, state], system) for system, text, state in votes)
 
     def answers(self, votes: Votes) -> Iterator[AnswerVotes]:
@@ -312,29 +332,32 @@ class VoteCounter:
         systems: dict[tuple[int, int], list[str]] = {}
         for item, answer_class, system in zip(votes.item, votes.answer_class, votes.system, strict=True):
             systems.setdefault((int(item), int(answer_class)), []).append(votes.systems[int(system)])
-        order = sorted(grouped, key=lambda key: (key[0], -grouped[key].total(), key[1]))
-        for key in order:
-            spellings = sorted(grouped[key], key=lambda text: (-grouped[key][text], texts[text]))
+        for item, answer_class in sorted(grouped, key=lambda key: (key[0], -grouped[key].total(), key[1])):
+            samples = grouped[item, answer_class]
+            spellings = sorted(samples, key=lambda text: (-samples[text], texts[text]))
             yield AnswerVotes(
-                item=key[0],
-                kind=ANSWER_KINDS.get(key[1], "alternative"),
+                item=item,
+                kind=ANSWER_KINDS.get(answer_class, "alternative"),
                 spellings=[texts[text] for text in spellings[:MAX_SPELLINGS]],
-                votes=grouped[key].total(),
-                systems=systems.get(key, []),
+                votes=samples.total(),
+                systems=systems.get((item, answer_class), []),
             )
 
 
-def _state(score: float | None) -> int:
+def _state(score: float | None) -> _State:
     if score is None:
-        return _UNJUDGED
-    return _RIGHT if score == 1.0 else _WRONG
+        return _State.UNJUDGED
+    return _State.RIGHT if score == 1.0 else _State.WRONG
 
 
-def _weights(table: NDArray[np.int32], family: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Return what each entry counts: samples of one model for one item count less than as many models would."""
-    if not len(table):
+def _weights(entries: NDArray[np.int32], family: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Return what each entry counts: samples of one model for one item count less than as many models would.
+
+    Entries are item, system, answer class and samples.
+    """
+    if not len(entries):
         return np.empty(0)
-    key = table[:, 0].astype(np.int64) * len(family) + family[table[:, 1]]
+    key = entries[:, 0].astype(np.int64) * len(family) + family[entries[:, 1]]
     _, inverse = np.unique(key, return_inverse=True)
-    drawn = np.bincount(inverse, weights=table[:, 3])[inverse]
-    return table[:, 3] / (1.0 + (drawn - 1.0) * SAME_SYSTEM)
+    drawn = np.bincount(inverse, weights=entries[:, 3])[inverse]
+    return entries[:, 3] / (1.0 + (drawn - 1.0) * SAME_SYSTEM)

@@ -3,28 +3,14 @@
     {"id": "9f0c...", "source": "train.jsonl", "source_row": 17, "stage": "dedup", "action": "drop",
      "reason": "exact_duplicate", "evidence": "{\"kept\": \"train.jsonl:3\"}", "before": null, "after": null}
 
-Nothing leaves the data without a record here. Flags have a table of their own and are mirrored in the ledger. The
-precision of each built-in flag was measured on rows of several corpora, read by hand:
-
-    "truncated_text": Measured(right=10, read=14, corpora=7)   ->   confidence 0.71, advises
-
-The rows were drawn with a fixed seed from what each rule says on forty corpora (`benchmarks/curation_corpora.py`), and
-labelled without its confidence. The labels are `tests/data/rule_labels.jsonl`; `tests/pipeline/test_measured.py` holds
-this table against them.
-
-A rule that is right on fewer than half of the rows read is not built in. Its flags hold rows back where more than nine
-tenths of at least MIN_READ rows were right, from MIN_CORPORA corpora or more. A built-in rule without an entry was
-silent on all of them: it only advises. Reasons of other stages that have no entry are facts, by a verifier or a
-comparison.
+Nothing leaves the data without a record here. Flags have a table of their own and are mirrored in the ledger.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from contextlib import ExitStack
 from enum import StrEnum
-from importlib.resources import files
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -38,15 +24,6 @@ DROPPED_SCHEMA = ROW_SCHEMA.append(pa.field("drop_reason", pa.string()))
 LEDGER_FILE = "ledger.parquet"
 DROPPED_FILE = "dropped.parquet"
 FLAGS_FILE = "flags.parquet"
-
-MIN_PRECISION = 0.5
-"""No built-in rule is below this. It is the confidence of what has not been measured."""
-MIN_READ = 5
-"""Of fewer rows nothing is known for sure."""
-MIN_CORPORA = 3
-"""A rule that was read on fewer corpora may be right by the habits of one."""
-BLOCKING_PRECISION = 0.9
-"""A flag above this may hold a row back."""
 
 
 class LedgerRecord(RowReference):
@@ -114,8 +91,9 @@ class Ledger:
 
     def __init__(self, out_dir: Path, stage: str) -> None:
         self._stage = stage
-        self._records = TableWriter(out_dir / LEDGER_FILE, LEDGER_SCHEMA)
-        self._dropped = TableWriter(out_dir / DROPPED_FILE, DROPPED_SCHEMA)
+        self._files = ExitStack()
+        self._records = self._files.enter_context(TableWriter(out_dir / LEDGER_FILE, LEDGER_SCHEMA))
+        self._dropped = self._files.enter_context(TableWriter(out_dir / DROPPED_FILE, DROPPED_SCHEMA))
         self.counts: dict[str, int] = {}
 
     def _record(
@@ -161,68 +139,9 @@ class Ledger:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
-        self._records.__exit__(kind, error, tb)
-        self._dropped.__exit__(kind, error, tb)
+        self._files.__exit__(kind, error, tb)
 
     @property
     def drops(self) -> int:
         """The number of rows dropped so far."""
         return sum(count for key, count in self.counts.items() if key.startswith("drop:"))
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What reading a rule's flags by hand came to."""
-
-    right: int
-    read: int
-    corpora: int
-    """The corpora that the rows read are from."""
-
-    @property
-    def precision(self) -> float:
-        """The share of the rows read that were flagged rightly."""
-        return round(self.right / self.read, 2)
-
-    @property
-    def blocks(self) -> bool:
-        """Whether such a flag may hold a row back."""
-        is_known = self.read >= MIN_READ and self.corpora >= MIN_CORPORA
-        return is_known and self.right / self.read > BLOCKING_PRECISION
-
-    def shown(self) -> dict[str, Any]:
-        """Return what a flag's evidence says of it."""
-        return {"precision": self.precision, "rows": self.read, "corpora": self.corpora}
-
-
-MEASURED: Mapping[str, Measured] = {
-    reason: Measured(**counts)
-    for reason, counts in json.loads((files(__package__) / "measured_flags.json").read_bytes()).items()
-}
-"""By the flag's reason."""
-
-
-def measured_flag(
-    row: RowReference,
-    reason: str,
-    detector: str,
-    evidence: Mapping[str, Any],
-    suggestion: str | None = None,
-    *,
-    is_fact: bool,
-) -> FlagRecord:
-    """Return the row of `flags.parquet` that flags `row`, with the measured precision as confidence and in evidence.
-
-    What has not been measured holds a row back where it is a fact, and only advises where it is a reading of a text.
-    """
-    measured = MEASURED.get(reason)
-    confidence = 1.0 if is_fact else MIN_PRECISION
-    return flag_record(
-        row,
-        reason,
-        detector=detector,
-        evidence=evidence if measured is None else {**evidence, "measured": measured.shown()},
-        confidence=confidence if measured is None else measured.precision,
-        blocks=is_fact if measured is None else measured.blocks,
-        suggestion=suggestion,
-    )

@@ -37,7 +37,8 @@ from truegold.pipeline.config.stages import VerifyGoldConfig
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.columns import boxed_spans
-from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, measured_flag
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
+from truegold.pipeline.tables.measured_flags import measured_flag
 from truegold.pipeline.tables.rows import (
     Row,
     RowReference,

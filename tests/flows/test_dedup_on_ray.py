@@ -38,7 +38,7 @@ RUN = """
 import sys
 from importlib.util import find_spec
 from pathlib import Path
-from truegold.flows.server import on_ray
+from truegold.flows.ray_shards import on_ray
 from truegold.pipeline.dedup.clusters import find_clusters
 from truegold.pipeline.near import related_pairs
 from truegold.pipeline.near.related_pairs import run_in_threads

@@ -10,7 +10,8 @@ from numbered_rows import plain_row
 from truegold.pipeline.config.stages import FlagConfig
 from truegold.pipeline.flag.stage import flag
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.tables.ledger import FLAG_SCHEMA, MEASURED
+from truegold.pipeline.tables.ledger import FLAG_SCHEMA
+from truegold.pipeline.tables.measured_flags import MEASURED
 from truegold.pipeline.tables.rows import ROW_SCHEMA, read_rows, write_rows
 from truegold.verifiers import ConfigError
 

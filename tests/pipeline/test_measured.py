@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from pathlib import Path
 
 from truegold.pipeline.flag.rules import BUILT_IN
-from truegold.pipeline.tables.ledger import MEASURED, Measured, measured_flag
+from truegold.pipeline.tables.measured_flags import MEASURED, Measured, measured_flag
 
 LABELS = Path(__file__).parents[1] / "data" / "rule_labels.jsonl"
 OF_THE_GOLD_STAGE = {"gold_unmatchable", "solution_contradicts_gold"}

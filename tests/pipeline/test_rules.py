@@ -14,7 +14,7 @@ from numbered_rows import plain_row
 from real_data import real_data
 
 from truegold.pipeline.flag.rules import BUILT_IN, Finding, detector, detector_versions, load_detectors
-from truegold.pipeline.tables.ledger import MEASURED, MIN_PRECISION
+from truegold.pipeline.tables.measured_flags import MEASURED, MIN_PRECISION
 from truegold.pipeline.text.quantities import read_number
 from truegold.verifiers import ConfigError
 

@@ -148,6 +148,14 @@ def test_samples_of_unknown_items_are_counted():
     assert votes.samples.sum() == 1
 
 
+def test_a_second_count_does_not_double_the_answers():
+    counter = VoteCounter([LabelledProblem("a", "1")])
+    for samples in (1, 2):
+        counter.add([Sample("a", "s", answer="1")])
+        for _ in range(2):
+            assert [entry.votes for entry in counter.answers(counter.count())] == [samples]
+
+
 def test_answers_vote_by_meaning_and_each_pair_is_asked_within_a_budget():
     forms = [AnswerForm("0.5", 1), AnswerForm("3/4", 2), AnswerForm("0.75", 3), AnswerForm("x", 1)]
     assert classify(LabelledProblem("a", "1/2"), forms) == ([0, 1, 1, 2], ["0.75", "x"])

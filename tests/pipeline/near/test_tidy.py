@@ -9,7 +9,7 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truegold.pipeline.near.exact_copies import fold_case, tidy
+from truegold.pipeline.near.exact_copies import fold_case, tidy_prompts
 from truegold.pipeline.tables.rows import normalise_for_id
 
 ODD = "e\u0301 \u2126\u00a0\u3000\u2003\u1100\u1161\t\n\r\x85\x1c\x1faé苹，１"
@@ -24,17 +24,17 @@ def encodable(texts: list[str]) -> list[str]:
 @given(texts=TEXTS)
 def test_a_tidy_text_is_as_the_identity_of_a_row_has_it(texts: list[str]) -> None:
     texts = encodable(texts)
-    tidied, untidy = tidy(pl.Series(texts, dtype=pl.String))
+    tidied = tidy_prompts(pl.Series(texts, dtype=pl.String))
     expected = [normalise_for_id(text) for text in texts]
-    assert tidied.to_list() == expected
+    assert tidied.texts.to_list() == expected
     differs = [text != tidy_text for text, tidy_text in zip(texts, expected, strict=True)]
-    assert all(mark >= changed for mark, changed in zip(untidy.tolist(), differs, strict=True))
+    assert all(mark >= changed for mark, changed in zip(tidied.untidy.tolist(), differs, strict=True))
 
 
 def test_plain_texts_are_left_alone() -> None:
     texts = ["Tom has 3 cars.", "小明有三个苹果，１个！", "naïve – “yes”"]
-    tidied, untidy = tidy(pl.Series(texts))
-    assert tidied.to_list() == texts and not untidy.any()
+    tidied = tidy_prompts(pl.Series(texts))
+    assert tidied.texts.to_list() == texts and not tidied.untidy.any()
     assert all(unicodedata.is_normalized("NFC", text) for text in texts)
 
 
