@@ -105,9 +105,9 @@ def repeat_over_runs(values: npt.NDArray[Any], heads: Ints, length: int) -> npt.
 
 def places_in(order: Ints) -> Ints:
     """Return where each index stands in an order: 2 0 1 has 0 at place 1, 1 at 2, and 2 at 0, which is 1 2 0."""
-    places = np.empty(len(order), dtype=np.int64)
-    places[order] = np.arange(len(order))
-    return places
+    positions = np.empty(len(order), dtype=np.int64)
+    positions[order] = np.arange(len(order))
+    return positions
 
 
 def count_within_runs(counts: npt.NDArray[Any]) -> Ints:
