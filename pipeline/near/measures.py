@@ -118,9 +118,9 @@ class Measures:
     def __len__(self) -> int:
         return len(self.words)
 
-    def take(self, which: npt.NDArray[Any]) -> Measures:
+    def take(self, chosen: npt.NDArray[Any]) -> Measures:
         """Return the measures of some of the pairs."""
-        return Measures(**{field.name: getattr(self, field.name)[which] for field in fields(self)})
+        return Measures(**{field.name: getattr(self, field.name)[chosen] for field in fields(self)})
 
 
 def join_measures(parts: list[Measures]) -> Measures:

@@ -71,9 +71,9 @@ class Links:
         """Return the links of one relation."""
         return self.take(self.relation == relation)
 
-    def take(self, which: arrays.Marks | arrays.Ints) -> Links:
+    def take(self, chosen: arrays.Marks | arrays.Ints) -> Links:
         """Return the links that are marked, or that have these positions."""
-        return Links(self.left[which], self.right[which], self.relation[which], self.score[which])
+        return Links(self.left[chosen], self.right[chosen], self.relation[chosen], self.score[chosen])
 
 
 def join_links(parts: Iterable[Links]) -> Links:
