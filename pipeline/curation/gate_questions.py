@@ -20,9 +20,9 @@ from truegold.pipeline.sources.row_builder import MEASURES, needs_gold
 from truegold.pipeline.tables.rows import Row, dump_json
 from truegold.verifiers import Item, Verdict, gold_response, judges_solutions, resolve
 from truegold.verifiers.audit.made_answers import gaming_cases
-from truegold.verifiers.audit.suites.strength import null_programs
+from truegold.verifiers.audit.suites.null_programs import null_programs
 from truegold.verifiers.code.outcomes import BadSuite
-from truegold.verifiers.code.suite.reading import Asserts, Suite, read_suite
+from truegold.verifiers.code.suite.reading import Asserts, Calls, Stdio, Suite, read_suite
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 
 NOTHING = ("", "I do not know.", "\\boxed{}")
@@ -31,8 +31,6 @@ NO_PROGRAM = ("", "```python\npass\n```")
 """The same where a program is asked for."""
 MESSAGE_CHARS = 300
 """The length of a violation's message."""
-HACKING_PROGRAMS = ("exit", "equal", "success")
-"""Null programs whose names have one of these words attack the tests rather than solve nothing."""
 
 
 class Check(StrEnum):
@@ -107,9 +105,8 @@ def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
     golds = all_golds(row["gold"], arguments)
     for gold in golds:
         if (response := gold_response(verifier, gold, row["solution"])) is not None:
-            yield Question(
-                Check.GOLD, f"gold {gold!r:.60}", Item(response, gold, row["verifier"], alone, row["prompt"])
-            )
+            item = Item(response, gold, row["verifier"], alone, row["prompt"])
+            yield Question(Check.GOLD, f"gold {gold!r:.60}", item)
     if not golds and needs_gold(row["verifier"], arguments):
         yield _ask(row, Check.GOLD, "no gold", "")
     if row["verifier"] in MEASURES:
@@ -128,9 +125,8 @@ def _null_programs(row: Row, arguments: Mapping[str, Any], hacks: bool) -> Itera
     except BadSuite:
         return
     for program in null_programs(suite, row["prompt"]):
-        is_hack = any(word in program.name for word in HACKING_PROGRAMS)
-        if hacks or not is_hack:
-            check = Check.HACK if is_hack else Check.NULL
+        if hacks or not program.attacks_tests:
+            check = Check.HACK if program.attacks_tests else Check.NULL
             yield _ask(row, check, f"a program that does this: {program.name}", f"```python\n{program.source}\n```")
 
 
@@ -156,19 +152,18 @@ def why_nothing_is_tested(row: Row) -> str | None:
 
 def _why_empty(suite: Suite) -> str | None:
     """Return why a suite tests nothing: it has no cases or, in Python, no assertion or no test method."""
-    code = getattr(suite.tests, "code", None)
-    if code is None or suite.language != "python":
-        return "there are no cases" if not getattr(suite.tests, "cases", (None,)) else None
+    tests = suite.tests
+    if isinstance(tests, Stdio | Calls):
+        return None if tests.cases else "there are no cases"
+    if suite.language != "python":
+        return None
     try:
-        tree = ast.parse(code)
+        tree = ast.parse(tests.code)
     except SyntaxError:
         return None
-    if isinstance(suite.tests, Asserts):
+    if isinstance(tests, Asserts):
         has_checks = any(isinstance(node, ast.Assert | ast.Raise | ast.With) for node in ast.walk(tree))
         called = (ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call))
         return None if has_checks or any("assert" in name.lower() for name in called) else "nothing is asserted"
-    has_tests = any(
-        isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
-        for node in ast.walk(tree)
-    )
-    return None if has_tests else "there is no test method"
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return None if any(node.name.startswith("test") for node in functions) else "there is no test method"

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from truegold.flows.cli.app import app
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.curation.gate import Gated, GateOptions, gate, junit, sarif
-from truegold.pipeline.curation.gate_questions import Check, why_nothing_is_tested
+from truegold.pipeline.curation.gate_questions import Check, questions_of, why_nothing_is_tested
 from truegold.pipeline.running.progress import NullProgress
 
 SUMS = [
@@ -136,6 +136,15 @@ def test_tests_without_an_assertion_test_nothing(code: str, why: str | None) -> 
     arguments = {"type": "asserts", "entry_point": "f", "code": code}
     row: Any = {"verifier": "code", "verifier_args": json.dumps(arguments)}
     assert why_nothing_is_tested(row) == why
+
+
+def test_a_constant_program_is_no_hack_whatever_it_prints() -> None:
+    cases = [{"input": "1", "output": "success"}, {"input": "2", "output": "success"}]
+    row: Any = {"verifier": "code", "verifier_args": json.dumps({"type": "stdio", "cases": cases})}
+    row |= {"gold": None, "solution": None, "prompt": ""}
+    checks = {question.name: question.check for question in questions_of(row, hacks=True)}
+    assert checks["a program that does this: prints success"] is Check.NULL
+    assert checks["a program that does this: prints success messages"] is Check.HACK
 
 
 SKIPS = {

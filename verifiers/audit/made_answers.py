@@ -133,9 +133,7 @@ def make_variants(rules: Iterable[Rule], gold: str) -> Iterator[Variant]:
 def _fill(template: str, form: Form) -> str | None:
     """Return the template with its parts filled in from the form; None where one of them is None."""
     parts = {name: neighbour(form) if name == "other" else attrgetter(name)(form) for name in _PART.findall(template)}
-    if None in parts.values():
-        return None
-    return _PART.sub(lambda match: str(parts[match[1]]), template)
+    return None if None in parts.values() else _PART.sub(lambda match: str(parts[match[1]]), template)
 
 
 def _respell(pattern: str, *replacements: str) -> Maker:

@@ -115,7 +115,7 @@ def _is_same(gold: Any, answer: Any) -> bool:
     return bool(sympy.simplify(gold - answer) == 0)
 
 
-def _build(tree: list[Any]) -> Any:
+def _build(tree: list[Any]) -> Any:  # noqa: PLR0911, one for each kind of node
     import sympy
 
     kind, *rest = tree
@@ -129,7 +129,10 @@ def _build(tree: list[Any]) -> Any:
         return {"add": sympy.Add, "mul": sympy.Mul, "pow": sympy.Pow}[kind](*map(_build, rest))
     if kind == "apply":
         return sympy.Function(rest[0])(*map(_build, rest[1:]))
-    return _build_call(rest[0], list(map(_build, rest[1:]))) if kind == "call" else _build_big(*rest)
+    if kind == "call":
+        return _build_call(rest[0], list(map(_build, rest[1:])))
+    # "big": a sum, a product, an integral or a limit.
+    return _build_big(*rest)
 
 
 def _build_call(name: str, args: list[Any]) -> Any:

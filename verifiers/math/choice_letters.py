@@ -33,6 +33,7 @@ _LETTER_AND_TEXT = re.compile(rf"(?:{_TEXT_COMMAND}\s*)?\(?([A-Ja-j])(?:\)|\.|:(
 _LABEL = re.compile(r"(?:the\s+)?(?:correct\s+)?(?:option|choice|answer)\s*(?:is\s*)?[:：]?\s*", re.IGNORECASE)
 """The `option` of option B, the `the correct answer is` of the correct answer is B."""
 _MARKUP = re.compile(r"\\[A-Za-z]+|[{}$]")
+"""\\text, {, $."""
 _SEVERAL_LETTERS = re.compile(
     r"(?:\b(?:or|and|maybe|perhaps|not)\b|[,/&=])\W*\b[A-J]\b(?!\w|')|\b[A-J]\b\W*(?:\b(?:or|and)\b|[/&=])\W*\b[A-J]\b"
 )
@@ -40,13 +41,17 @@ _SEVERAL_LETTERS = re.compile(
 MAX_HEAD_CHARS = 60
 """How far into an answer its letters are looked for. Behind that, `or` belongs to the text of the choice."""
 MIN_PROSE_WORDS = 2
+"""A single word, as `42B`, is no sentence that could announce a letter."""
 MAX_CHOICE_CHARS = 400
 """Only the end of a long answer says what it commits to."""
 _CLAUSE_END = re.compile(ANY_OF["clause_ends"], re.IGNORECASE)
+"""The comma and the `so` of: I first took A, so it is B."""
 _DENIAL = re.compile(ANY_OF["denials"], re.IGNORECASE)
+"""The `not` of: not A."""
 _NAMED_LETTER = re.compile(r"(?<![\w'])(?:[B-HJ]|A(?!\s+[a-zà-ÿ]))(?![\w'])|(?<![\w'])A(?=\s+(?:is|works|are)\b)")
-"""A letter that is no article and no pronoun."""
+"""A letter that is no article and no pronoun: the A of `A is right`, not that of `A train`; never I."""
 _ANNOUNCING = re.compile(ANY_OF["announcing_words"], re.IGNORECASE)
+"""The `is` of `it is B`, the `option` of `option B`."""
 _UNSURE = re.compile(r"\b(?:or|maybe|perhaps|possibly|either|both)\b|可能|或", re.IGNORECASE)
 
 
@@ -65,13 +70,14 @@ def names_choice(  # noqa: PLR0911, one for each way of naming
     """
     if label := _LABEL.match(answer_text):
         answer_text = answer_text[label.end() :] or answer_text
-    if (lone_letter := _LONE_LETTER.fullmatch(answer_text)) is not None:
-        answer_letter = lone_letter.group(1).upper()
-        if options and answer_letter != letter and (by_text := _letter_of_text(answer_text, options, same)) is not None:
-            return by_text == letter
-        return answer_letter == letter
+    lone_letter = _LONE_LETTER.fullmatch(answer_text)
+    if lone_letter is not None and lone_letter.group(1).upper() == letter:
+        return True
+    # A letter may be the text of an option as well: `c` is that of B where the options are variables.
     if options and (by_text := _letter_of_text(answer_text, options, same)) is not None:
         return by_text == letter
+    if lone_letter is not None:
+        return False
     if (in_prose := _letter_in_prose(answer_text)) is not None:
         return in_prose == letter
     if _SEVERAL_LETTERS.search(_MARKUP.sub(" ", answer_text[:MAX_HEAD_CHARS])):
@@ -82,7 +88,11 @@ def names_choice(  # noqa: PLR0911, one for each way of naming
 
 
 def _letter_in_prose(answer_text: str) -> str | None:
-    """Return the only letter that the last clause names which names one and denies none; None where that is open."""
+    """Return the letter of the last clause that names one; None if it names several or is not announced.
+
+    I first took A, so it is B      B: `is` announces it
+    A, so C, B                      None: several letters, none announced
+    """
     plain = _MARKUP.sub(" ", answer_text[-MAX_CHOICE_CHARS:])
     if len(plain.split()) < MIN_PROSE_WORDS or _UNSURE.search(plain) is not None:
         return None
@@ -90,10 +100,14 @@ def _letter_in_prose(answer_text: str) -> str | None:
     naming = [clause for clause in clauses if _NAMED_LETTER.search(clause) is not None]
     if not naming:
         return None
-    # `A, B` names two letters; `I first took A, so it is B` says which of the two it means.
-    is_announced = _ANNOUNCING.search(naming[-1]) is not None
-    letters = set(_NAMED_LETTER.findall(naming[-1] if is_announced else " ".join(naming)))
-    return letters.pop() if len(letters) == 1 and (is_announced or len(naming[-1].split()) == 1) else None
+    clauses_that_count = naming[-1]
+    if _ANNOUNCING.search(naming[-1]) is None:
+        # A letter alone, as in `Paris, B`, needs no announcing, but `A, B` names two.
+        if len(naming[-1].split()) > 1:
+            return None
+        clauses_that_count = " ".join(naming)
+    letters = set(_NAMED_LETTER.findall(clauses_that_count))
+    return letters.pop() if len(letters) == 1 else None
 
 
 def _letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) -> str | None:
@@ -102,9 +116,10 @@ def _letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) 
     key = key_of(answer_text).casefold()
     indices = [index for index, (option_key, _) in enumerate(keyed_texts) if option_key == key]
     if not indices:
-        # Reading an option is dear, and none without its letter is the same as a lone letter.
-        letter = key if len(key) == 1 and key.isalpha() else ""
-        indices = [i for i, (k, text) in enumerate(keyed_texts) if text and letter in k and same(text, answer_text)]
+        # Reading an option is dear: for an answer that is a lone letter, only options are read that have this letter.
+        # For any other answer all are: each of them has "".
+        required = key if len(key) == 1 and key.isalpha() else ""
+        indices = [i for i, (k, text) in enumerate(keyed_texts) if text and required in k and same(text, answer_text)]
     return chr(ord("A") + indices[0]) if len(indices) == 1 else None
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from truegold.verifiers.audit.suites.known_cases import KnownCase, count_cases, known_cases
 from truegold.verifiers.audit.suites.known_cases import tested_names as names_of  # Pytest would take it for a test.
+from truegold.verifiers.audit.suites.null_programs import null_programs
 from truegold.verifiers.audit.suites.solutions import are_alike, are_all_alike, requested_checker
-from truegold.verifiers.audit.suites.strength import null_programs
 from truegold.verifiers.audit.suites.text_checks import (
     find_contradictions,
     find_cut_off,
@@ -244,6 +244,13 @@ def test_the_output_of_an_only_case_is_no_null_program_unless_the_text_shows_it(
     suite = stdio(("21", "42"))
     assert "prints 42" not in [program.name for program in null_programs(suite, "Double the number.")]
     assert "prints 42" in [program.name for program in null_programs(suite, "Input 21 Output 42")]
+
+
+def test_attacks_are_told_from_programs_that_solve_nothing() -> None:
+    attacks = [program.name for program in null_programs(stdio(("1", "a"), ("2", "b"))) if program.attacks_tests]
+    assert attacks == ["prints success messages", "exits with sys.exit(0)", "exits with os._exit(0)"]
+    returned = [program.name for program in null_programs(code("assert add(1) == 2")) if program.attacks_tests]
+    assert len(returned) == 6 and "returns an object that equals everything" in returned
 
 
 def test_test_code_that_names_nothing_has_no_null_programs() -> None:

@@ -196,9 +196,8 @@ def _unused_definitions(tree: ast.Module, entry_points: Sequence[str]) -> set[in
             if name in defined and name not in used:
                 used.add(name)
                 statements.append(defined[name])
-    if not used:  # The file uses none of them itself, and does not show which are used.
-        return set()
-    return {id(node) for name, node in defined.items() if name not in used}
+    # A file that uses none of them itself does not show which are used.
+    return {id(node) for name, node in defined.items() if name not in used} if used else set()
 
 
 def _fallbacks(node: ast.AST) -> Iterator[ast.expr]:

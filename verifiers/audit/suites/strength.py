@@ -1,14 +1,6 @@
 """The third step of a vetting: which null programs, planted faults and programs of known worth the tests catch.
 
-A null program solves nothing, and tests that pay one of them pay for nothing:
-
-    programs that print: the empty program; the input, its first line; 0, 1, YES, NO, each of the expected outputs,
-                         for any input; success messages; an exit before anything is printed
-    functions:           None, 0, 1, "", [], True, False, each of the expected values, for any arguments; their
-                         first argument; an object that says it equals everything; an exit
-
-Each is really run. All are in Python, also where a suite of programs that print is for another language; on test code
-in other languages only the empty program is tried.
+Null programs solve nothing (`null_programs`); tests that pay one of them pay for nothing.
 
 Of the planted faults that survive, those that the tests should have caught are told from those that do what the worked
 solution does:
@@ -28,20 +20,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from truegold.verifiers.audit.suites.known_cases import known_cases, tested_names
+from truegold.verifiers.audit.suites.known_cases import tested_names
 from truegold.verifiers.audit.suites.made_inputs import Arguments, make_inputs
 from truegold.verifiers.audit.suites.mutants import Mutant, mutants_of
-from truegold.verifiers.audit.suites.text_checks import leaked_cases
+from truegold.verifiers.audit.suites.null_programs import null_programs
 from truegold.verifiers.audit.suites.trials import PYTHON, Bench
 from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetState, evidence_text
 from truegold.verifiers.code.checks.terms import Raised
 from truegold.verifiers.code.protocols.python_tests import NotReturned
-from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Inserted, Stdio, Suite, UnitTest
+from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Stdio, Suite, UnitTest
 from truegold.verifiers.code.value_comparison import ValueChecker, call_checker_of
 from truegold.verifiers.rates import Rate
 from truegold.verifiers.sandbox.limits import Limits
@@ -51,53 +42,30 @@ FAULTY_CPU_FACTOR = 5.0
 """A faulty program may use `FAULTY_CPU_S` seconds, or this many times what the worked solution uses. Stops loops
 without end, which planted faults often make, from taking the whole limit each; one that is ended counts as caught."""
 
+# What a report says.
 MIN_MUTANTS = 4
 """With fewer mutants the share that survives says nothing."""
-
 SHOWN_SURVIVORS = 10
 """The most survivors that evidence shows."""
-
-MAX_CONSTANTS = 12
-"""Distinct expected outputs that are tried as constants, the most frequent first: if not one of these passes all cases,
-a less frequent one cannot."""
-
-MAX_CONSTANT_CHARS = 20_000
-"""Longer outputs are not tried as constants. Stops programs of megabytes from being run."""
-
-_EXITS = (("sys", "exit(0)"), ("os", "_exit(0)"))
-_SUCCESS_MESSAGES = "OK\\nPASSED\\nAll tests passed\\n1\\n"
-_ALWAYS_EQUAL = """\
-class _Always:
-    def __eq__(self, other): return True
-    def __ne__(self, other): return False
-    def __hash__(self): return 0
-    def __bool__(self): return True
-    def __lt__(self, other): return True
-    __le__ = __gt__ = __ge__ = __contains__ = __lt__
-    def __call__(self, *args, **kwargs): return self
-    def __getattr__(self, name): return self
-"""
-_CONSTANTS: tuple[Any, ...] = (None, 0, 1, "", [], True, False)
-_COMMON_OUTPUTS = ("0", "1", "-1", "YES", "NO", "Yes", "No")
-
-MAX_INPUTS = 200
-"""Inputs on which a fault is held against the solution."""
-
-MIN_INPUTS = 20
-"""With fewer of them, that two programs agree says nothing."""
-
-MAX_INPUT_CHARS = 2_000
-"""Longer inputs are not read out of tests: in a report they would not be read either."""
-
-MAX_CONFIRMED = 5
-"""Differences of one fault that are tried as cases, the shortest first."""
-
 CREDITED = 0.5
 """The share of survivors that have to be faults for a suite to be called weak. Of 19 findings that were read where all
 counted, six would not have stood: up to half of their survivors were none."""
 
+# How a surviving fault is held against the solution.
+MAX_INPUTS = 200
+"""Inputs that are made for it."""
+MIN_INPUTS = 20
+"""With fewer of them, that two programs agree says nothing."""
+MAX_INPUT_CHARS = 2_000
+"""Longer inputs are not read out of tests: in a report they would not be read either."""
+MAX_CONFIRMED = 5
+"""Differences of one fault that are tried as cases, the shortest first."""
+TOLERANCE, LOOSE_TOLERANCE = 1e-6, 1e-4
+"""How far numbers may be apart that test code compares: with `==`, and with a tolerance of its own (`_LOOSE`)."""
+_LOOSE = re.compile(r"\babs\(|isclose|allclose|AlmostEqual|round\(")
+"""abs(f(2) - 1.41) < 0.01, math.isclose(f(2), 1.41)."""
 _UNORDERED = re.compile(r"\b(?:set|sorted|Counter)\(\s*\w+\(")
-_CLOSE = re.compile(r"\babs\(|isclose|allclose|AlmostEqual|round\(")
+"""assert sorted(f(3)) == [1, 2, 3]: the order of a result does not matter."""
 
 
 def find_paid_nulls(state: VetState) -> list[str]:
@@ -138,22 +106,17 @@ def share_as_known(state: VetState, programs: Sequence[str], are_right: bool) ->
     bench, order = state.bench(), _cheapest_first(state)
     limits = state.suite.limits if are_right else _faulty_limits(state)
     passed = [bench.first_failure(program, limits, order) is None for program in programs]
-    odd = {"programs": [index for index, passes in enumerate(passed) if passes is not are_right]}
-    if odd["programs"] and are_right:
-        state.report(VetReason.RIGHT_REJECTED, Severity.FLAG, odd, "look at the cases that they fail")
-    elif odd["programs"]:
-        state.report(VetReason.WRONG_ACCEPTED, Severity.FLAG, odd, "add cases that they fail")
+    if misjudged := [index for index, passes in enumerate(passed) if passes is not are_right]:
+        reason = VetReason.RIGHT_REJECTED if are_right else VetReason.WRONG_ACCEPTED
+        suggestion = "look at the cases that they fail" if are_right else "add cases that they fail"
+        state.report(reason, Severity.FLAG, {"programs": misjudged}, suggestion)
     return passed.count(are_right) / len(passed) if passed else None
 
 
 def _report_weakness(state: VetState, kills: Kills) -> None:
     if kills.rate is None or kills.mutants < MIN_MUTANTS or kills.doubted_rate >= state.options.min_kill_rate:
         return
-    survivors: list[Any] = []
-    for mutant in kills.survivors[:SHOWN_SURVIVORS]:
-        witness = kills.witnesses.get(mutant)
-        shown = mutant.description if witness is None else {"fault": mutant.description, **asdict(witness)}
-        survivors.append(shown)
+    survivors = [_shown(mutant, kills.witnesses.get(mutant)) for mutant in kills.survivors[:SHOWN_SURVIVORS]]
     rates = {"rate": round(kills.rate, 4), "interval": [round(bound, 4) for bound in kills.interval or ()]}
     left_out = {"equivalent": kills.equivalent, "undecided": kills.undecided}
     evidence = {**rates, "mutants": kills.mutants, **left_out, "survivors": survivors}
@@ -161,6 +124,10 @@ def _report_weakness(state: VetState, kills: Kills) -> None:
     if not kills.witnesses:
         suggestion = "add cases that catch the survivors, unless they do what the solution does"
     state.report(VetReason.WEAK, Severity.FLAG, evidence, suggestion)
+
+
+def _shown(mutant: Mutant, witness: Witness | None) -> Any:
+    return mutant.description if witness is None else {"fault": mutant.description, **asdict(witness)}
 
 
 def _faulty_limits(state: VetState) -> Limits:
@@ -177,86 +144,6 @@ def _cheapest_first(state: VetState) -> list[int]:
     if (trial := state.trial) is not None and len(trial.attempts) == len(order):
         order.sort(key=lambda index: trial.attempts[index].cpu_s or 0.0)
     return order
-
-
-@dataclass(frozen=True, slots=True)
-class NullProgram:
-    """A program that solves nothing."""
-
-    name: str
-    """What it does, in a few words."""
-    source: str
-
-
-def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
-    """Return the null programs of a suite, each once; none for test code that does not show which names it tests.
-
-    Where there is a single case, the program that gives its output is no null program, unless the problem's text shows
-    that output: a program that gives it has solved the case.
-    """
-    tests = suite.tests
-    programs: list[NullProgram] = []
-    if isinstance(tests, Stdio):
-        programs = list(_printing_programs(_repeatable_outputs(suite, prompt)))
-    elif isinstance(tests, Inserted):
-        programs = [NullProgram("empty program", "")]
-    elif names := tested_names(tests):
-        programs = list(_returning_programs(names, _repeatable_outputs(suite, prompt)))
-    unique = {program.source: program for program in reversed(programs)}
-    return list(reversed(unique.values()))
-
-
-def _repeatable_outputs(suite: Suite, prompt: str | None) -> list[str]:
-    """Return the most frequent outputs that a program that solves nothing may repeat."""
-    cases = known_cases(suite.tests)
-    if len(cases) == 1 and not (prompt and leaked_cases(cases, prompt, isinstance(suite.tests, Stdio))):
-        return []
-    usable = (case.output for case in cases if len(case.output) <= MAX_CONSTANT_CHARS)
-    return [output for output, _ in Counter(usable).most_common(MAX_CONSTANTS)]
-
-
-def _printing_programs(outputs: Sequence[str]) -> Iterator[NullProgram]:
-    yield NullProgram("empty program", "")
-    yield NullProgram("prints its input", "import sys\nsys.stdout.write(sys.stdin.read())\n")
-    yield NullProgram("prints the first line of its input", "import sys\nprint(sys.stdin.readline().rstrip())\n")
-    for output in [*_COMMON_OUTPUTS, *outputs]:
-        yield NullProgram(f"prints {_cut(output)}", f"print({output!r}, end='')\n")
-    yield NullProgram("prints success messages", f"print('{_SUCCESS_MESSAGES}')\n")
-    for module, function in _EXITS:
-        yield NullProgram(f"exits with {module}.{function}", f"import {module}\n{module}.{function}\n")
-
-
-def _returning_programs(names: Sequence[str], outputs: Sequence[str]) -> Iterator[NullProgram]:
-    yield NullProgram("empty program", "")
-    for constant in map(repr, _CONSTANTS):
-        yield NullProgram(f"returns {constant}", _define(names, constant))
-    for output in outputs:
-        yield NullProgram(f"returns {_cut(output)}", _define(names, output))
-    first_argument = "args[0] if args else next(iter(named.values()), None)"
-    yield NullProgram("returns its first argument", _define(names, first_argument))
-    yield NullProgram("returns an object that equals everything", _ALWAYS_EQUAL + _define(names, "_Always()"))
-    yield NullProgram("prints success messages", f"print('{_SUCCESS_MESSAGES}')\n" + _define(names, "None"))
-    for module, function in _EXITS:
-        name = f"exits with {module}.{function}"
-        yield NullProgram(f"{name} when loaded", f"import {module}\n{module}.{function}\n")
-        yield NullProgram(f"{name} when called", _define(names, f"__import__({module!r}).{function}"))
-
-
-def _define(names: Sequence[str], expression: str) -> str:
-    """Return the source of functions of these names, `Solution().twoSum` among them, that return the expression."""
-    return "".join(_definition(name.replace("()", "").split("."), expression, "") for name in names)
-
-
-def _definition(parts: Sequence[str], expression: str, indent: str) -> str:
-    if len(parts) == 1:
-        first = "self, " if indent else ""
-        return f"{indent}def {parts[0]}({first}*args, **named):\n{indent}    return {expression}\n"
-    return f"{indent}class {parts[0]}:\n{_definition(parts[1:], expression, indent + '    ')}"
-
-
-def _cut(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= 40 else f"{line[:40]}…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,14 +213,21 @@ def count_kills(state: VetState, tried: int, survivors: Sequence[Mutant], limits
     equivalent = undecided = 0
     for mutant in survivors:
         differing = [] if mutant.is_fallback else comparison.differences(mutant.source)
-        witness = next((witness for each in differing if (witness := comparison.confirm(mutant.source, each))), None)
-        if witness is not None:
+        if (witness := _first_witness(comparison, mutant, differing)) is not None:
             missed[mutant] = witness
         elif differing or mutant.is_fallback:
             undecided += 1
         else:
             equivalent += 1
     return Kills(tried, tuple(missed), missed, equivalent, undecided)
+
+
+def _first_witness(comparison: _Comparison, mutant: Mutant, differing: Sequence[int]) -> Witness | None:
+    """Return the first of the differing inputs that stands as a case of its own."""
+    for index in differing:
+        if (witness := comparison.confirm(mutant.source, index)) is not None:
+            return witness
+    return None
 
 
 def _compare(state: VetState, limits: Limits) -> _Comparison | None:
@@ -344,18 +238,30 @@ def _compare(state: VetState, limits: Limits) -> _Comparison | None:
         return None
     inputs = make_inputs(seen, MAX_INPUTS, state.options.seed)
     bench, checker = state.bench(), _checker(state)
-    wide = replace(limits, cpu_s=state.suite.limits.cpu_s)
-    runs = [bench.call(state.reference, names[0], inputs, wide, hash_seed).outcomes for hash_seed in (0, 1)]
+    solution_limits = replace(limits, cpu_s=state.suite.limits.cpu_s)
+    # What depends on the order of a set shows under two hash seeds.
+    runs = [bench.call(state.reference, names[0], inputs, solution_limits, hash_seed).outcomes for hash_seed in (0, 1)]
     kinds = {_kind(value) for value in expected}
     agreed = [
         (arguments, first)
         for arguments, first, second in zip(inputs, *runs, strict=True)
         if not isinstance(first, Raised | NotReturned) and _kind(first) in kinds
+        # A value that does not equal itself, as nan, would set every program apart.
         if checker(first, second) is None and checker(first, first) is None
     ]
     shortest = min(len(repr(arguments)) for arguments in seen)
-    limits = replace(limits, cpu_s=2 * limits.cpu_s)
-    return _Comparison(state, state.reference, names[0], agreed, shortest, limits, bench, checker)
+    # One process works on all inputs.
+    faulty = replace(limits, cpu_s=2 * limits.cpu_s)
+    return _Comparison(
+        state,
+        state.reference,
+        name=names[0],
+        inputs=agreed,
+        shortest=shortest,
+        limits=faulty,
+        bench=bench,
+        differs=checker,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -408,7 +314,7 @@ class _Comparison:
         assert isinstance(tests, Asserts | UnitTest)
         assertion = f"assert {call} == {expected!r}"
         if isinstance(expected, float):
-            assertion = f"assert abs({call} - {expected!r}) < 1e-6"
+            assertion = f"assert abs({call} - {expected!r}) < {TOLERANCE}"
         elif self.differs.unordered:
             assertion = f"assert sorted({call}) == {sorted(expected)!r}"
         code = Asserts(assertion, tests.entry_point, tests.prelude, tests.stub, tests.codecs)
@@ -444,7 +350,7 @@ def _checker(state: VetState) -> ValueChecker:
     if isinstance(tests, Calls):
         return call_checker_of(tests.checker)
     code = getattr(tests, "code", "")
-    tolerance = 1e-4 if _CLOSE.search(code) else 1e-6
+    tolerance = LOOSE_TOLERANCE if _LOOSE.search(code) else TOLERANCE
     return ValueChecker(abs_tol=tolerance, unordered=_UNORDERED.search(code) is not None)
 
 

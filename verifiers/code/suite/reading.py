@@ -62,7 +62,7 @@ class Stdio:
 
     cases: tuple[StdioCase, ...]
     checker: str | Mapping[str, Json] = "tokens"
-    """How outputs are compared, as `comparison.outputs.checker_of` takes it."""
+    """How outputs are compared, as `output_comparison.checker_of` takes it."""
     interactor: Mapping[str, Json] | None = None
     """The program that talks to the solution, where inputs are not read but asked for."""
 
@@ -433,9 +433,7 @@ def read_checker(options: Mapping[str, Json], path_prefix: str) -> str | Mapping
     if isinstance(spec, str) and is_source(spec):
         spec = {"type": "program", "code": spec}
     kind, _ = read_spec(spec, f"{path_prefix}checker")
-    if kind != "program":
-        return spec
-    return _complete(spec, options, path_prefix)
+    return _complete(spec, options, path_prefix) if kind == "program" else spec
 
 
 def read_interactor(options: Mapping[str, Json], path_prefix: str) -> Mapping[str, Json] | None:

@@ -346,9 +346,7 @@ def _literal(node: ast.expr, text: str) -> Json:
 
 def _json_word(node: ast.expr) -> ast.expr:
     words = {"true": True, "false": False, "null": None}
-    if isinstance(node, ast.Name) and node.id in words:
-        return ast.Constant(value=words[node.id])
-    return node
+    return ast.Constant(value=words[node.id]) if isinstance(node, ast.Name) and node.id in words else node
 
 
 def _as_json(value: Json) -> Json:

@@ -21,36 +21,26 @@ from truegold.verifiers.math.identity import proportional, same_value, sign_of_r
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, Sameness
 
 _UPWARD = {">": "<", ">=": "<="}
+_EXPRESSIONS_WITH_VALUE = (tree.Mul, tree.Ratio, tree.Sym, tree.FunctionCall, tree.Pow)
 
 
 def same_relations(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:
     """Compare two sides of which at least one is a relation. Raises TooLarge."""
     if (named := _same_named(comparer, gold, answer)) is not None:
         return named
-    (gold_label, gold_value), (answer_label, answer_value) = tree.labelled(gold), tree.labelled(answer)
-    both_relations = isinstance(gold, tree.Chain) and isinstance(answer, tree.Chain)
-    both_labelled = gold_label is not None and answer_label is not None
-    labels = {gold_label, answer_label}
-    has_coordinate = both_labelled and gold_label != answer_label and bool(labels & tree.COORDINATES)
-    are_lines = has_coordinate and labels <= tree.COORDINATES
-    if gold_value is not None and answer_value is not None and not are_lines:
-        if isinstance(gold, tree.Chain) and isinstance(answer, tree.Chain) and not has_coordinate:
-            answer_value = _with_argument_of_gold(gold, answer, answer_value)
-        outcome = comparer.same(gold_value, answer_value)
-        if outcome.same or not both_relations or both_labelled:
-            return outcome
-    if both_relations:
-        return _same_equation(comparer, gold, answer)
-    if isinstance(gold, tree.Chain) and gold.operators[0] == "=":
-        if (stated_value := _value_of_expression(gold, answer)) is not None:
-            return _same_stated(comparer, gold, stated_value, answer)
-        if isinstance(gold.parts[0], tree.Ratio) and gold.operators == ("=",):
-            return comparer.same(gold.parts[1], answer)
-    return same_throughout(comparer, gold, answer)
+    if isinstance(gold, tree.Chain) and isinstance(answer, tree.Chain):
+        return _same_two_relations(comparer, gold, answer)
+    if isinstance(gold, tree.Chain):
+        return _same_relation_and_value(comparer, gold, answer)
+    return _same_value_and_relation(comparer, gold, answer) if isinstance(answer, tree.Chain) else OTHER_STRUCTURE
 
 
 def _same_named(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness | None:
-    """Compare (x, y) = (2, 5) with y = 5, x = 2 written alike, and x = y = z = 1 with a tuple."""
+    """Compare several named values at once; None where neither side names several.
+
+    (x, y) = (2, 5) and (y, x) = (5, 2)    each name with its value
+    x = y = z = 1 and (1, 1, 1)            names in their order with a tuple
+    """
     gold_parts, answer_parts = _named(gold), _named(answer)
     if gold_parts is None and answer_parts is None:
         return None
@@ -65,26 +55,53 @@ def _named(node: tree.Node) -> list[tree.Node] | None:
     return named_elements(node) if isinstance(node, tree.Chain) else None
 
 
+def _same_two_relations(comparer: Comparison, gold: tree.Chain, answer: tree.Chain) -> Sameness:
+    """Compare the values of `A = 5` and `B = 5`; other relations as the statements that they are."""
+    (gold_label, gold_value), (answer_label, answer_value) = tree.labelled(gold), tree.labelled(answer)
+    if gold_value is None or answer_value is None or _are_different_lines(gold_label, answer_label):
+        return _same_statements(comparer, gold, answer)
+    if gold_label == answer_label or tree.COORDINATES.isdisjoint((gold_label, answer_label)):
+        answer_value = _with_argument_of_gold(gold, answer, answer_value)
+    return comparer.same(gold_value, answer_value)
+
+
+def _are_different_lines(gold_label: str | None, answer_label: str | None) -> bool:
+    """Tell whether two labels are different coordinates: x = 5 and y = 5 are lines, not two names of a value."""
+    return gold_label != answer_label and {gold_label, answer_label} <= tree.COORDINATES
+
+
 def _with_argument_of_gold(gold: tree.Chain, answer: tree.Chain, answer_value: tree.Node) -> tree.Node:
     """Return n^2 for the value of f(x)=x^2 where gold is f(n)=n^2."""
     gold_argument, answer_argument = tree.argument_of(gold), tree.argument_of(answer)
-    if gold_argument is None or answer_argument is None or gold_argument == answer_argument:
-        return answer_value
-    if gold_argument in tree.symbols(answer_value):
+    if gold_argument is None or answer_argument is None or gold_argument in tree.symbols(answer_value):
         return answer_value
     return tree.renamed(answer_value, {answer_argument: gold_argument})
 
 
-def _same_stated(comparer: Comparison, gold: tree.Chain, stated_value: tree.Node, answer: tree.Node) -> Sameness:
-    r"""Compare a bare value with `AB \cdot CD = 3`; `12/x` with `xy = 12`."""
-    if tree.labelled(gold)[0] is None and _is_solution(gold, answer):
-        return Sameness(True, "sampled")
-    return OTHER_STRUCTURE if tree.symbols(stated_value) else comparer.same(stated_value, answer)
+def _same_relation_and_value(comparer: Comparison, gold: tree.Chain, answer: tree.Node) -> Sameness:
+    r"""Compare `x = 5` with 5, `AB \cdot CD = 3` with 3, `xy = 12` with 12/x."""
+    if (gold_value := tree.labelled(gold)[1]) is not None:
+        return comparer.same(gold_value, answer)
+    if gold.operators != ("=",):
+        return OTHER_STRUCTURE
+    left, right = gold.parts
+    if isinstance(answer, tree.VALUES) and _has_one_constant_side(left, right):
+        if _is_solution(gold, answer):
+            return Sameness(True, "sampled")
+        return OTHER_STRUCTURE if tree.symbols(right) else comparer.same(right, answer)
+    # A ratio is not one value, and so no label: `AB : CD = 2 : 3` against `2 : 3`.
+    return comparer.same(right, answer) if isinstance(left, tree.Ratio) else OTHER_STRUCTURE
+
+
+def _has_one_constant_side(left: tree.Node, right: tree.Node) -> bool:
+    r"""Tell whether one side has no variables, as in `AB \cdot CD = 3`. On the left a sum does not count: x + y = 3."""
+    constant_sides = [side for side in (left, right) if not isinstance(side, tree.VALUES) or not tree.symbols(side)]
+    return len(constant_sides) == 1 and isinstance(left, _EXPRESSIONS_WITH_VALUE)
 
 
 def _is_solution(gold: tree.Chain, answer: tree.Node) -> bool:
     """Tell whether `12/x` is what `xy = 12` says of the letter that the answer leaves out."""
-    if len(gold.parts) != 2 or not all(isinstance(side, tree.VALUES) for side in (*gold.parts, answer)):
+    if not all(isinstance(side, tree.VALUES) for side in (*gold.parts, answer)):
         return False
     gold_names, answer_names = tree.symbols(gold), tree.symbols(answer)
     if not answer_names or not answer_names < gold_names or len(gold_names - answer_names) != 1:
@@ -93,45 +110,51 @@ def _is_solution(gold: tree.Chain, answer: tree.Node) -> bool:
     return _solves(tree.Chain((tree.Sym(name), answer), ("=",)), _difference(gold))
 
 
-def _value_of_expression(gold: tree.Chain, answer: tree.Node) -> tree.Node | None:
-    """Return the 3 of `AB \\cdot CD = 3`, where the answer is a bare value."""
-    if len(gold.parts) != 2 or not isinstance(answer, tree.VALUES):
-        return None
-    constant_sides = [part for part in gold.parts if not isinstance(part, tree.VALUES) or not tree.symbols(part)]
-    is_expression = isinstance(gold.parts[0], (tree.Mul, tree.Ratio, tree.Sym, tree.FunctionCall, tree.Pow))
-    return gold.parts[1] if len(constant_sides) == 1 and is_expression else None
+def _same_value_and_relation(comparer: Comparison, gold: tree.Node, answer: tree.Chain) -> Sameness:
+    """Compare 5 with `x = 5`, and 42 with `6*7 = 42`."""
+    answer_value = tree.labelled(answer)[1]
+    return same_throughout(comparer, gold, answer) if answer_value is None else comparer.same(gold, answer_value)
 
 
-def same_throughout(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:
-    """Compare a gold that is no relation with each part of the answer; behind ~, parts are only near it."""
-    if not isinstance(answer, tree.Chain) or isinstance(gold, tree.Chain):
+def same_throughout(comparer: Comparison, gold: tree.Node, answer: tree.Chain) -> Sameness:
+    """Compare a gold that is no relation with each part of the answer: 42 with both sides of `6*7 = 42`."""
+    operators = set(answer.operators)
+    if "~" in operators and operators <= {"=", "~"}:
+        return _same_before_approximation(comparer, gold, answer)
+    if operators != {"="}:
         return OTHER_STRUCTURE
-    parts = list(answer.parts)
-    if "~" in answer.operators and set(answer.operators) <= {"=", "~"}:
-        parts = parts[: answer.operators.index("~") + 1]
-        approximations = answer.parts[len(parts) :]
-        is_label = len(parts) == 1 and isinstance(parts[0], tree.Sym)
-        if any(is_approximately(parts[-1], part) is False for part in approximations) and not is_label:
-            # 5 \\approx 6 says two things.
-            return Sameness(False, "structure", hedged=any(comparer.same(gold, part).same for part in answer.parts))
-        if is_label:
-            parts = list(answer.parts[1:])
-        return comparer.same(gold, parts[0] if len(parts) == 1 else tree.Chain(tuple(parts), ("=",) * (len(parts) - 1)))
-    if set(answer.operators) != {"="}:
-        return OTHER_STRUCTURE
-    outcomes = [comparer.same(gold, part) for part in parts]
+    outcomes = [comparer.same(gold, part) for part in answer.parts]
     if all(outcome.same for outcome in outcomes):
         return outcomes[0]
     return Sameness(False, "structure", hedged=any(outcome.same for outcome in outcomes))
 
 
-def _same_equation(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:
-    assert isinstance(gold, tree.Chain) and isinstance(answer, tree.Chain)
-    single = len(gold.operators) == len(answer.operators) == 1
-    if not single or not all(isinstance(part, tree.VALUES) for part in (*gold.parts, *answer.parts)):
-        return _same_chain(comparer, gold, answer)
-    if not (tree.symbols(gold) or tree.symbols(answer)):
-        # Two equations that hold, as cos(0) = 1 and sin(0) = 0 do, are not the same one.
+def _same_before_approximation(comparer: Comparison, gold: tree.Node, answer: tree.Chain) -> Sameness:
+    r"""Compare a gold with what the answer has before the first ~.
+
+    2*50\pi = 100\pi \approx 314    2*50\pi = 100\pi
+    x \approx 314                   314: a letter alone is a label
+    5 \approx 6                     no value: it says two things
+    """
+    exact_count = answer.operators.index("~") + 1
+    exact, approximations = answer.parts[:exact_count], answer.parts[exact_count:]
+    if len(exact) == 1 and isinstance(exact[0], tree.Sym):
+        exact = approximations
+    elif any(is_approximately(exact[-1], part) is False for part in approximations):
+        return Sameness(False, "structure", hedged=any(comparer.same(gold, part).same for part in answer.parts))
+    return comparer.same(gold, exact[0] if len(exact) == 1 else tree.Chain(exact, ("=",) * (len(exact) - 1)))
+
+
+def _same_statements(comparer: Comparison, gold: tree.Chain, answer: tree.Chain) -> Sameness:
+    """Compare two equations, two inequalities, or two chains such as 1 < x < 2.
+
+    2x = 4y and x - 2y = 0     the same: one is a multiple of the other
+    x > 2 and 2 < x            the same
+    cos(0) = 1 and sin(0) = 0  different: without variables, part is compared with part
+    """
+    sides = (*gold.parts, *answer.parts)
+    have_two_sides = len(gold.parts) == len(answer.parts) == 2
+    if not have_two_sides or not all(isinstance(side, tree.VALUES) for side in sides) or not tree.symbols_of(sides):
         return _same_chain(comparer, gold, answer)
     gold_difference, answer_difference = _difference(gold), _difference(answer)
     if gold.operators != ("=",) or answer.operators != ("=",):
@@ -163,13 +186,12 @@ def _same_inequality(gold: tree.Node, gold_operator: str, answer: tree.Node, ans
 def _solves(solved: tree.Chain, difference: tree.Node) -> bool:
     """Tell whether y = f(x) makes the sides of the other equation equal, and that one is linear in y."""
     label, value = tree.labelled(solved)
-    if label is None or value is None or not isinstance(value, tree.VALUES) or label in tree.symbols(value):
+    if label is None or not isinstance(value, tree.VALUES) or label in tree.symbols(value):
         return False
     if label not in tree.symbols(difference):
         return False
-    if same_value(tree.substituted(difference, {label: value}), tree.ZERO).same is not True:
-        return False
-    return all(_is_straight(difference, label, start, step) for start, step in ((0, 1), (-7, 7)))
+    is_solved = same_value(tree.substituted(difference, {label: value}), tree.ZERO).same is True
+    return is_solved and all(_is_straight(difference, label, start, step) for start, step in ((0, 1), (-7, 7)))
 
 
 def _is_straight(expression: tree.Node, name: str, start: int, step: int) -> bool:

@@ -45,15 +45,15 @@ from truegold.verifiers.math.reading.quantities import (
 )
 from truegold.verifiers.math.reading.wording import (
     conclusion,
-    declared_integers,
-    integers_in,
+    integers_of_condition,
+    integers_of_item,
+    integers_of_node,
     is_condition,
     named_value,
     read_labelled,
     stated_value,
     without_conditions,
     without_remark,
-    worded_integers,
     words_of,
 )
 from truegold.verifiers.math.tree import (
@@ -287,7 +287,7 @@ class _AnswerReader:
             tokens = [tokens[0], Lexeme("rel", "in", True), *tokens[2:]]
         if "rel" in kinds:
             tokens, remark = without_remark(conclusion(tokens))
-            self.parameters |= integers_in(remark)
+            self.parameters |= integers_of_condition(remark)
         if "word" in kinds or "cmd" in kinds:
             tokens, letters = without_conditions(tokens)
             self.parameters |= letters
@@ -313,11 +313,11 @@ class _AnswerReader:
         if (labelled := read_labelled(slices, self._read_item)) is not None:
             return _regrouped(labelled, joined)
         for part in slices:
-            if len(slices) > 1 and (worded := worded_integers(part)):
+            if len(slices) > 1 and (worded := integers_of_item(part)):
                 self.parameters |= worded
                 continue
             node = self._read_item(part)
-            if (letters := declared_integers(node)) and len(slices) > 1:
+            if (letters := integers_of_node(node)) and len(slices) > 1:
                 self.parameters |= letters
             elif joined == "," and nodes and is_condition(node) and not is_condition(nodes[0]):
                 self.conditions.append(node)

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from truegold.verifiers.math.measures import label_unit
 from truegold.verifiers.math.policy import UnreadableAnswer
@@ -29,31 +29,44 @@ from truegold.verifiers.math.reading.lexer import Lexeme, nesting, text_of
 from truegold.verifiers.math.tree import INFINITY, BareList, Chain, Named, Node, Sym, Text, negated
 from truegold.verifiers.math.vocabulary import LABELS, NAMED_WORDS, WORDS
 
-_INTEGER_SETS = ("integers", "naturals", "positive integers", "nonnegative integers")
 _CONDITION_OPERATORS = ("<", ">", "<=", ">=", "!=", "in")
 _QUALIFYING = frozenset({"for", "where", "with"})
 _BEGINNING = _QUALIFYING | {"forall"}
-_UNIVERSAL = WORDS["universal"]
-_INTEGER_WORDS = frozenset({"integer", "integers"})
-_DECLARING = _INTEGER_WORDS | {"is", "are", "an", "a", "any", "all", "every", "some", "arbitrary", "being"}
 _NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
 """A bracket behind one of these belongs to it."""
+
+_INTEGER_SETS = ("integers", "naturals", "positive integers", "nonnegative integers")
+"""Names of sets, as the reader of expressions calls them."""
+_INTEGER_WORDS = frozenset({"integer", "integers"})
+_WORDS_OF_CONDITION = _INTEGER_WORDS | {"integral", "natural"}
+"""A whole condition may speak of `natural n` too; an item `natural n` among answers is left alone."""
+_WORDS_OF_ITEM = _INTEGER_WORDS | {"is", "are", "an", "a", "any", "all", "every", "some", "arbitrary", "being"}
+"""An item of such words alone declares letters: `n an integer`, `k is any integer`."""
 
 MAX_LABEL_TOKENS = 8
 MAX_WORD_LETTERS = 20
 _LABEL_FUNCTIONS = frozenset({"max", "min"})
 """Of functions only these label a value: `\\ln 3, \\ln 5` are two values."""
-_LABEL_KINDS = frozenset({"word", "name", "func", "const", "num"})
-_LABEL_VERBS = WORDS["label_verbs"]
+_WORDLIKE = frozenset({"word", "name", "func", "const", "num"})
+"""Kinds of tokens that words may consist of: `AB` is two names, `max` a function, `team 2` ends with a number."""
 _IDLE_IN_LABELS = frozenset({"the", "of", "value", "values", "a", "an"})
-_VERBS = WORDS["verbs"]
-_LEADING = WORDS["leading"]
-_UNSURE = WORDS["unsure"]
+
 _NOTHING = re.compile(
     r"(?:(?:the|this) (?:equation|system|inequality|problem) has |there (?:is|are) |it has )?"
     r"no (?:real |valid |integer |possible |such )*(?:solutions?|roots?|values?)(?: (?:of|for) [a-z])?(?: exists?)?"
 )
-_WORDLIKE = frozenset({"word", "name", "func", "num", "const"})
+"""no solution; there are no real values of x."""
+
+ReadItem: TypeAlias = Callable[[list[Lexeme]], Node]
+
+StatedValue: TypeAlias = tuple[list[Lexeme], tuple[type[Node], ...]]
+"""The tokens of a value that words speak of; those that read as one of the types are no value after all."""
+
+
+class _LabelEnd(NamedTuple):
+    end: int
+    """The index behind the last token of the label."""
+    value_start: int
 
 
 def conclusion(tokens: list[Lexeme]) -> list[Lexeme]:
@@ -98,7 +111,7 @@ def without_conditions(tokens: list[Lexeme]) -> tuple[list[Lexeme], set[str]]:
         is_forall = token.kind == "cmd" and token.text == "forall"
         if kept and (is_forall or _begins_condition(tokens, index)):
             end = _end_of_condition(tokens, index)
-            parameters |= integers_in(tokens[index:end])
+            parameters |= integers_of_condition(tokens[index:end])
             index = end
             while kept and kept[-1].kind in ("sep", "gap"):
                 kept.pop()
@@ -116,7 +129,7 @@ def _begins_condition(tokens: list[Lexeme], index: int) -> bool:
     if token.kind != "word" or token.text.lower() not in _QUALIFYING:
         return False
     following = tokens[index + 1 : index + 3]
-    if token.text.lower() == "where" or (following and following[0].text.lower() in _UNIVERSAL):
+    if token.text.lower() == "where" or (following and following[0].text.lower() in WORDS["universal"]):
         return True
     return [part.kind for part in following] == ["name", "rel"] and following[1].text == "in"
 
@@ -133,23 +146,23 @@ def _end_of_condition(tokens: list[Lexeme], start: int) -> int:
     return len(tokens)
 
 
-def integers_in(tokens: list[Lexeme]) -> set[str]:
-    """Return the letters that `k \\in \\mathbb{Z}`, `k is an integer` and `integers k` speak of."""
+def integers_of_condition(tokens: list[Lexeme]) -> set[str]:
+    """Return the letters that a condition calls integers: `k \\in \\mathbb{Z}`, `where k is an integer`."""
     words = {token.text.lower() for token in tokens if token.kind == "word"}
     names = {token.text for token in tokens if token.kind == "name"}
-    has_word = bool(words & {"integer", "integers", "integral", "natural"})
+    has_word = bool(words & _WORDS_OF_CONDITION)
     has_set = any(token.kind == "cmd" and token.text == "mathbb" for token in tokens) and bool({"Z", "N"} & names)
     if not (has_word or has_set):
         return set()
     return (names - {"Z", "N", "R", "Q"}) | {word for word in words if len(word) == 1 and word != "a"}
 
 
-def worded_integers(tokens: list[Lexeme]) -> set[str]:
-    """Return the letters that an item such as `n an integer` declares, which says nothing else."""
+def integers_of_item(tokens: list[Lexeme]) -> set[str]:
+    """Return the letters that an item of a list declares to be integers, in words alone: `n an integer`."""
     words = {token.text.lower() for token in tokens if token.kind == "word"}
-    if not words & _INTEGER_WORDS or not words <= _DECLARING or not all(t.kind in ("word", "name") for t in tokens):
+    if not words & _INTEGER_WORDS or not words <= _WORDS_OF_ITEM or not all(t.kind in ("word", "name") for t in tokens):
         return set()
-    return integers_in(tokens)
+    return integers_of_condition(tokens)
 
 
 def is_condition(node: Node) -> bool:
@@ -157,8 +170,8 @@ def is_condition(node: Node) -> bool:
     return isinstance(node, Chain) and node.operators[0] in _CONDITION_OPERATORS
 
 
-def declared_integers(node: Node) -> set[str]:
-    """Return the letters that an item `k \\in \\mathbb{Z}` declares to be integers."""
+def integers_of_node(node: Node) -> set[str]:
+    """Return the letters that an item declares to be integers, once it is read: `k \\in \\mathbb{Z}`."""
     if not isinstance(node, Chain) or node.operators != ("in",):
         return set()
     first, container = node.parts
@@ -168,33 +181,28 @@ def declared_integers(node: Node) -> set[str]:
     return names if has_integers and all(isinstance(letter, Sym) for letter in letters) else set()
 
 
-ReadItem: TypeAlias = Callable[[list[Lexeme]], Node]
-
-
 def read_labelled(slices: list[list[Lexeme]], read_item: ReadItem) -> list[Node] | None:
     """Return the items as equations of their labels; None where an item has no label in words."""
     if len(slices) < 2 or not any(map(_begins_label, slices[0])):
         return None
     slices = [_with_words_whole(tokens) for tokens in slices]
-    cuts = [_label_end(tokens) for tokens in slices]
-    if any(cut is None for cut in cuts):
-        return None
     nodes: list[Node] = []
-    for tokens, cut in zip(slices, cuts, strict=True):
-        assert cut is not None
-        end, start = cut
+    label_ends = [label_end for label_end in map(_label_end, slices) if label_end is not None]
+    if len(label_ends) < len(slices):
+        return None
+    for tokens, label_end in zip(slices, label_ends, strict=True):
         try:
-            value = read_item(tokens[start:])
+            value = read_item(tokens[label_end.value_start :])
         except UnreadableAnswer:
             return None
-        if isinstance(value, Text) and start == end:
+        if isinstance(value, Text) and label_end.value_start == label_end.end:
             return None
-        nodes.append(Chain((Sym(_label_name(tokens[:end])), value), ("=",)))
+        nodes.append(Chain((Sym(_label_name(tokens[: label_end.end])), value), ("=",)))
     return nodes
 
 
 def _begins_label(token: Lexeme) -> bool:
-    return token[0] == "word" or token[1] == ":" or (token[0] == "func" and token[1] in _LABEL_FUNCTIONS)
+    return token.kind == "word" or token.text == ":" or (token.kind == "func" and token.text in _LABEL_FUNCTIONS)
 
 
 def _with_words_whole(tokens: list[Lexeme]) -> list[Lexeme]:
@@ -210,37 +218,40 @@ def _with_words_whole(tokens: list[Lexeme]) -> list[Lexeme]:
     return whole
 
 
-def _label_end(tokens: list[Lexeme]) -> tuple[int, int] | None:
-    """Return where the label of an item ends and where its value begins."""
+def _label_end(tokens: list[Lexeme]) -> _LabelEnd | None:
+    """Return where the label of an item ends and where its value begins; None where it has no label in words.
+
+    Maximum: 3; Tom gets 5    a colon or a verb ends the label
+    team 2: 5                 so it does behind a number that is part of the label
+    apples 5; mean (1, 2)     without one, the value itself does: a number, a bracket
+    x-coordinate: 3           a hyphen belongs to the label
+    x = 3                     None: an equation of a letter needs no label
+    3 apples; a + b: 3        None
+    """
     index, words, has_word = 0, 0, False
     while index < len(tokens) and index < MAX_LABEL_TOKENS:
         token = tokens[index]
-        is_verb = token.text.lower() in _LABEL_VERBS and token.kind in ("word", "rel", "name")
+        is_verb = token.text.lower() in WORDS["label_verbs"] and token.kind in ("word", "rel", "name")
         if words and (is_verb or (token.kind == "op" and token.text == ":")) and index + 1 < len(tokens):
-            is_plain = token.text == "=" and not has_word
-            return None if is_plain else (index, index + 1)
+            is_equation = token.text == "=" and not has_word
+            return None if is_equation else _LabelEnd(index, index + 1)
         is_number = token.kind == "num" and not (index + 1 < len(tokens) and tokens[index + 1].text == ":")
         if has_word and (is_number or (token.kind == "open" and token.text == "(")):
-            return index, index
-        if token.kind == "op" and token.text == "-" and words:
-            index += 1
-            continue
-        if token.kind not in _LABEL_KINDS or (token.kind == "num" and not words):
-            return None
-        has_word |= token.kind in ("word", "func")
-        words += 1
+            return _LabelEnd(index, index)
+        is_hyphen = token.kind == "op" and token.text == "-" and words
+        if not is_hyphen:
+            if token.kind not in _WORDLIKE or (token.kind == "num" and not words):
+                return None
+            has_word |= token.kind in ("word", "func")
+            words += 1
         index += 1
     return None
 
 
 def _label_name(tokens: list[Lexeme]) -> str:
-    words = [token.text.lower() for token in tokens if token.kind in _LABEL_KINDS]
+    words = [token.text.lower() for token in tokens if token.kind in _WORDLIKE]
     words = [word for word in words if word not in _IDLE_IN_LABELS] or words
     return " ".join(LABELS.get(word) or label_unit(word).label or word for word in words)
-
-
-StatedValue: TypeAlias = tuple[list[Lexeme], tuple[type[Node], ...]]
-"""The tokens of a value that words speak of; those that read as one of the types are no value after all."""
 
 
 def stated_value(tokens: list[Lexeme]) -> StatedValue | None:
@@ -250,13 +261,15 @@ def stated_value(tokens: list[Lexeme]) -> StatedValue | None:
     words = [token.text.lower() for token in tokens if token.kind == "word"]
     if any(word in WORDS["changing"] or "不" in word for word in words):
         return None
-    verbs = [i for i, token in enumerate(tokens) if token.kind == "word" and token.text.lower() in _VERBS]
+    verbs = [i for i, token in enumerate(tokens) if token.kind == "word" and token.text.lower() in WORDS["verbs"]]
     if verbs and verbs[-1] + 1 < len(tokens):
         # Of `Anna is taller`, both sides of the verb count.
-        start = verbs[-1] + 1 + (tokens[verbs[-1] + 1].text == ":" and verbs[-1] + 2 < len(tokens))
+        start = verbs[-1] + 1
+        if tokens[start].text == ":" and start + 1 < len(tokens):
+            start += 1
         return tokens[start:], (Text,)
     start = 0
-    while start < len(tokens) and tokens[start].kind == "word" and tokens[start].text.lower() in _LEADING:
+    while start < len(tokens) and tokens[start].kind == "word" and tokens[start].text.lower() in WORDS["leading"]:
         start += 1
     if 0 < start < len(tokens):
         rest = tokens[start:]
@@ -266,7 +279,7 @@ def stated_value(tokens: list[Lexeme]) -> StatedValue | None:
 
 def _is_idle(remark: list[Lexeme]) -> bool:
     """Tell whether a remark takes nothing back: it names no other value and no doubt."""
-    return not any(token.kind == "num" or token.text.lower() in _UNSURE for token in remark)
+    return not any(token.kind == "num" or token.text.lower() in WORDS["unsure"] for token in remark)
 
 
 def _before_remark(tokens: list[Lexeme]) -> StatedValue | None:
@@ -274,9 +287,7 @@ def _before_remark(tokens: list[Lexeme]) -> StatedValue | None:
     start = next((i for i, token in enumerate(tokens) if token.kind == "open" and token.text == "("), 0)
     is_word = [token.kind == "word" for token in tokens]
     is_remark = start > 0 and tokens[-1].kind == "close" and any(is_word[start:]) and not any(is_word[:start])
-    if is_remark and tokens[start - 1].kind not in ("func", "op"):
-        return tokens[:start], ()
-    return None
+    return (tokens[:start], ()) if is_remark and tokens[start - 1].kind not in ("func", "op") else None
 
 
 def _behind_label(tokens: list[Lexeme]) -> StatedValue | None:

@@ -128,9 +128,7 @@ def shared_module(name: str) -> ModuleType:
 def builtin_name(value: Value) -> str | None:
     """Return the name of a builtin type, exception or function; None for anything else."""
     name = str(getattr(value, "__name__", None))
-    if isinstance(value, type | BuiltinFunctionType) and vars(builtins).get(name) is value:
-        return name
-    return None
+    return name if isinstance(value, type | BuiltinFunctionType) and vars(builtins).get(name) is value else None
 
 
 def library_exception(module: object, name: object) -> type[Exception]:

@@ -3,16 +3,15 @@
     {"kind": "asserts", "code": "assert add(1, 2) == 3", "entry_point": "add", "prelude": "", "codecs": {},
      "stop_first": true, "seed": 17, "numpy": false}
 
-kind: `asserts` or `unittest`. The lines that come of it are those of `test_code/test_run.py`, and further
+kind: `asserts` or `unittest`. It answers with the lines of `test_code/test_run.py`, and with these:
 
     {"not_loaded": [type, message]}     the program failed before any test
     {"bad_suite": [type, message]}      the test code, or what stands before it, fails without the solution's doing
     {"cannot_isolate": why}             the test code has to share a process with the solution; the rest means nothing
     {"gone": why}                       the solution's process ended or talked nonsense: from there on no test passed
 
-Expected values are in this process only. The solution's names stand for remote objects here.
-
-Finds the names that test code does not define itself: in the solution, by way of the session.
+Expected values are in this process only. The solution's names stand for remote objects here (`session.py`), and are
+looked for where the test code does not define them itself:
 
     assert add(1, 2) == 3            a remote object, for the solution's `add`
     from solution import add         the same; `main`, `your_module`, `my_solution` ... are the solution as well
@@ -57,9 +56,7 @@ def run_tests(payload: bytes) -> None:
     except BaseException as error:
         write_result({"bad_suite": describe_error(error)[:2]})
         return
-    uses_numpy = "numpy" in request["code"] or "numpy" in request["prelude"] or "np." in request["code"]
-    uses_numpy = uses_numpy or request.get("numpy", False) or library_functions.may_use_numpy(request["code"])
-    session = Session(module.__dict__, request["codecs"], uses_numpy, ArgumentUse(plan.tree, FILE))
+    session = Session(module.__dict__, request["codecs"], _uses_numpy(request), ArgumentUse(plan.tree, FILE))
     report = Report(session, request["stop_first"])
     try:
         session.wait_until_loaded()
@@ -74,6 +71,12 @@ def run_tests(payload: bytes) -> None:
     elif session.broken_reason is not None:
         write_result({"gone": session.broken_reason})
     report.finish()
+
+
+def _uses_numpy(request: dict[str, Value]) -> bool:
+    code = request["code"]
+    is_named = "numpy" in code or "np." in code or "numpy" in request["prelude"]
+    return is_named or request.get("numpy", False) or library_functions.may_use_numpy(code)
 
 
 def _run_against_solution(
@@ -104,7 +107,11 @@ def _run_against_solution(
 
 
 class SolutionNames(dict[str, Value]):
-    """The built-in names of test code, and behind them the solution's, for `__builtins__` of a namespace."""
+    """The built-in names of test code, and behind them the solution's, for `__builtins__` of a namespace.
+
+    A name that is not built in is, in this order: a module that test code and solution share, a library function, the
+    solution's, and last a built-in one that was set aside because it is tested.
+    """
 
     def __init__(self, session: Session, tree: ast.Module, entry_point: str | None) -> None:
         super().__init__(vars(builtins))
@@ -115,28 +122,44 @@ class SolutionNames(dict[str, Value]):
             self.pop(name, None)
 
     def __missing__(self, name: str) -> Value:
+        return self.find(name)
+
+    def find(self, name: str) -> Value:
+        """Return what a name stands for beside the built-in names. Raises KeyError for one that nothing defines."""
         if name.startswith("__"):
             raise KeyError(name)
-        if name in self._modules:
-            try:
-                module = shared_module(name)
-            except LookupError:
-                module = None
-            # `datetime.now()` asks the class of that name, which the solution imports as well.
-            if module is not None and all(hasattr(module, attribute) for attribute in self._modules[name]):
-                return module
-        if name in self._library:
-            try:
-                self[name] = library_functions.library_function(name)
-                return self[name]
-            except LookupError:
-                pass
+        if (shared := self._shared_module(name) or self._library_function(name)) is not None:
+            return shared
         try:
-            value = self._session.look_up(name)
+            return self._solution_value(name)
         except NoSuchName:
             if hasattr(builtins, name):
                 return getattr(builtins, name)
             raise KeyError(name) from None
+
+    def _shared_module(self, name: str) -> ModuleType | None:
+        """Return the module of this name, if the test code only asks it for what the module has."""
+        try:
+            module = shared_module(name) if name in self._modules else None
+        except LookupError:
+            return None
+        # `datetime.now()` asks the class of that name, which the solution imports as well.
+        has_all = module is not None and all(hasattr(module, attribute) for attribute in self._modules[name])
+        return module if has_all else None
+
+    def _library_function(self, name: str) -> Value | None:
+        """Return the library function of this name, from now on as if it were built in."""
+        if name not in self._library:
+            return None
+        try:
+            self[name] = library_functions.library_function(name)
+        except LookupError:
+            return None
+        return self[name]
+
+    def _solution_value(self, name: str) -> Value:
+        """Return the solution's value of a name; functions and modules are remembered. Raises NoSuchName."""
+        value = self._session.look_up(name)
         if callable(value) or isinstance(value, ModuleType):
             self[name] = value
         return value
@@ -155,7 +178,7 @@ class SolutionModule(ModuleType):
         if name == "__all__":
             return [name for name in session.public_names() if _may_be_imported(name, names)]
         try:
-            return names.__missing__(name)
+            return names.find(name)
         except KeyError:
             raise AttributeError(f"the program does not define {name!r}") from None
 
@@ -194,7 +217,7 @@ class SolutionFinder(MetaPathFinder, Loader):
 
 
 def tested_builtins(tree: ast.Module, entry_point: str | None) -> set[str]:
-    """Return the built-in names that stand for a function of the solution."""
+    """Return the built-in names that stand for a function of the solution: `sum` of `assert sum(10, 15) == 25`."""
     if entry_point is not None:
         return {entry_point} & vars(builtins).keys()
     called = [set(library_functions.called_names(node)) for node in ast.walk(tree) if isinstance(node, ast.Assert)]
@@ -205,18 +228,18 @@ def tested_builtins(tree: ast.Module, entry_point: str | None) -> set[str]:
 
 
 def _innermost_names(tree: ast.AST) -> set[str]:
-    """Return the names of functions called with arguments that call nothing."""
-    return {
-        node.func.id
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call)
-        and isinstance(node.func, ast.Name)
-        and not any(isinstance(below, ast.Call) for argument in node.args for below in ast.walk(argument))
-    }
+    """Return the names of functions whose arguments call nothing: `f` of `sorted(f(1))`."""
+    innermost = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            below = [each for argument in node.args for each in ast.walk(argument)]
+            if not any(isinstance(each, ast.Call) for each in below):
+                innermost.add(node.func.id)
+    return innermost
 
 
 def _names_of_modules(tree: ast.Module) -> dict[str, set[str]]:
-    """Return the names that only attributes of are used, as of modules, with these attributes."""
+    """Return the names that are only used as modules are, each with its attributes: `math` of `math.pi` with {"pi"}."""
     attribute_of = {id(node.value): node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     used: dict[str, set[str | None]] = {}
     for node in ast.walk(tree):

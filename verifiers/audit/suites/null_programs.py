@@ -1,0 +1,128 @@
+"""Null programs: programs that solve nothing, which tests must not pay.
+
+    programs that print: the empty program; the input, its first line; 0, 1, YES, NO, each of the expected outputs,
+                         for any input; success messages; an exit before anything is printed
+    functions:           None, 0, 1, "", [], True, False, each of the expected values, for any arguments; their
+                         first argument; an object that says it equals everything; an exit
+
+All are in Python, also where a suite of programs that print is for another language; on test code in other languages
+only the empty program is tried.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from truegold.verifiers.audit.suites.known_cases import known_cases, tested_names
+from truegold.verifiers.audit.suites.text_checks import leaked_cases
+from truegold.verifiers.code.suite.reading import Inserted, Stdio, Suite
+
+MAX_CONSTANTS = 12
+"""Distinct expected outputs that are tried as constants, the most frequent first: if not one of these passes all cases,
+a less frequent one cannot."""
+
+MAX_CONSTANT_CHARS = 20_000
+"""Longer outputs are not tried as constants. Stops programs of megabytes from being run."""
+
+MAX_NAME_CHARS = 40
+"""How much of an output the name of the program that prints it shows."""
+
+_COMMON_OUTPUTS = ("0", "1", "-1", "YES", "NO", "Yes", "No")
+_COMMON_VALUES = ("None", "0", "1", "''", "[]", "True", "False")
+_EXITS = (("sys", "exit(0)"), ("os", "_exit(0)"))
+_PRINT_SUCCESS = "print('OK\\nPASSED\\nAll tests passed\\n1\\n')\n"
+_ALWAYS_EQUAL = """\
+class _Always:
+    def __eq__(self, other): return True
+    def __ne__(self, other): return False
+    def __hash__(self): return 0
+    def __bool__(self): return True
+    def __lt__(self, other): return True
+    __le__ = __gt__ = __ge__ = __contains__ = __lt__
+    def __call__(self, *args, **kwargs): return self
+    def __getattr__(self, name): return self
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class NullProgram:
+    """A program that solves nothing."""
+
+    name: str
+    """What it does, in a few words."""
+    source: str
+    attacks_tests: bool = False
+    """Whether it games the tests (ends the run, equals everything, prints success) rather than answers nothing."""
+
+
+def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
+    """Return the null programs of a suite, each once; none for test code that does not show which names it tests.
+
+    Where there is a single case, the program that gives its output is no null program, unless the problem's text shows
+    that output: a program that gives it has solved the case.
+    """
+    programs = [NullProgram("empty program", "")]
+    if isinstance(suite.tests, Stdio):
+        programs += _printing_programs(_repeatable_outputs(suite, prompt))
+    elif names := tested_names(suite.tests):
+        programs += _returning_programs(names, _repeatable_outputs(suite, prompt))
+    elif not isinstance(suite.tests, Inserted):
+        return []
+    # Of two programs with one source the first stays.
+    return list({program.source: program for program in reversed(programs)}.values())[::-1]
+
+
+def _repeatable_outputs(suite: Suite, prompt: str | None) -> list[str]:
+    """Return the most frequent outputs that a program that solves nothing may repeat."""
+    cases = known_cases(suite.tests)
+    if len(cases) == 1 and not (prompt and leaked_cases(cases, prompt, isinstance(suite.tests, Stdio))):
+        return []
+    usable = (case.output for case in cases if len(case.output) <= MAX_CONSTANT_CHARS)
+    return [output for output, _ in Counter(usable).most_common(MAX_CONSTANTS)]
+
+
+def _printing_programs(outputs: Sequence[str]) -> Iterator[NullProgram]:
+    yield NullProgram("prints its input", "import sys\nsys.stdout.write(sys.stdin.read())\n")
+    yield NullProgram("prints the first line of its input", "import sys\nprint(sys.stdin.readline().rstrip())\n")
+    for output in [*_COMMON_OUTPUTS, *outputs]:
+        yield NullProgram(f"prints {_shortened(output)}", f"print({output!r}, end='')\n")
+    yield _attack("prints success messages", _PRINT_SUCCESS)
+    for module, function in _EXITS:
+        yield _attack(f"exits with {module}.{function}", f"import {module}\n{module}.{function}\n")
+
+
+def _returning_programs(names: Sequence[str], outputs: Sequence[str]) -> Iterator[NullProgram]:
+    for value in [*_COMMON_VALUES, *outputs]:
+        yield NullProgram(f"returns {_shortened(value)}", _define(names, value))
+    first_argument = "args[0] if args else next(iter(named.values()), None)"
+    yield NullProgram("returns its first argument", _define(names, first_argument))
+    yield _attack("returns an object that equals everything", _ALWAYS_EQUAL + _define(names, "_Always()"))
+    yield _attack("prints success messages", _PRINT_SUCCESS + _define(names, "None"))
+    for module, function in _EXITS:
+        name = f"exits with {module}.{function}"
+        yield _attack(f"{name} when loaded", f"import {module}\n{module}.{function}\n")
+        yield _attack(f"{name} when called", _define(names, f"__import__({module!r}).{function}"))
+
+
+def _attack(name: str, source: str) -> NullProgram:
+    return NullProgram(name, source, attacks_tests=True)
+
+
+def _define(names: Sequence[str], expression: str) -> str:
+    """Return the source of functions of these names, `Solution().twoSum` among them, that return the expression."""
+    return "".join(_definition(name.replace("()", "").split("."), expression, "") for name in names)
+
+
+def _definition(parts: Sequence[str], expression: str, indent: str) -> str:
+    """Return the source of a function, or of the class that has it: parts ["Solution", "twoSum"]."""
+    if len(parts) == 1:
+        first = "self, " if indent else ""
+        return f"{indent}def {parts[0]}({first}*args, **named):\n{indent}    return {expression}\n"
+    return f"{indent}class {parts[0]}:\n{_definition(parts[1:], expression, indent + '    ')}"
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MAX_NAME_CHARS else f"{line[:MAX_NAME_CHARS]}…"
