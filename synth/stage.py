@@ -26,18 +26,11 @@ from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_f
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.rows import Row, TableWriter, count_rows, dump_json, read_rows, row_reference, write_rows
+from truegold.synth import records
 from truegold.synth.budget import Tally, TokenBudget
 from truegold.synth.config import SynthConfig
 from truegold.synth.hard_rows import Attempt, HardRow, read_hard_rows
 from truegold.synth.leaks import LeakReason
-from truegold.synth.records import (
-    ATTEMPT_SCHEMA,
-    ATTEMPTS_FILE,
-    DISTILLED_FILE,
-    DISTILLED_SCHEMA,
-    AttemptRow,
-    DistilledRow,
-)
 from truegold.synth.round_sampler import RoundSampler
 from truegold.synth.strategies import Strategy, load_strategy
 from truegold.synth.synthesis import Synthesis
@@ -88,7 +81,7 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
             ledger.keep(hard.row, BECAME_TRAINABLE, positives=hard.positives, attempts=len(hard.attempts))
     facts = synthesis_facts(rows, budget) | {"sampling": sampling, "seconds": round(time.monotonic() - started, 1)}
     outcomes = Counter(_outcome(attempt) for hard in rows for attempt in hard.attempts)
-    return StageReport(len(rows), count_rows(out_dir / DISTILLED_FILE), {**ledger.counts, **outcomes}, facts)
+    return StageReport(len(rows), count_rows(out_dir / records.DISTILLED_FILE), {**ledger.counts, **outcomes}, facts)
 
 
 def _bound_shares(rows: Sequence[HardRow], config: SynthConfig) -> None:
@@ -107,8 +100,8 @@ def _write_tables(
     rows: Sequence[HardRow], strategies: Mapping[str, Strategy], synthesis: Synthesis, out_dir: Path
 ) -> None:
     with (
-        TableWriter(out_dir / DISTILLED_FILE, DISTILLED_SCHEMA) as distilled,
-        TableWriter(out_dir / ATTEMPTS_FILE, ATTEMPT_SCHEMA) as attempts,
+        TableWriter(out_dir / records.DISTILLED_FILE, records.DISTILLED_SCHEMA) as distilled,
+        TableWriter(out_dir / records.ATTEMPTS_FILE, records.ATTEMPT_SCHEMA) as attempts,
     ):
         for hard in rows:
             for attempt in hard.attempts:
@@ -118,7 +111,7 @@ def _write_tables(
                     distilled.write(_distilled_record(hard, attempt, strategies[attempt.strategy], prompt))
 
 
-def _attempt_record(hard: HardRow, attempt: Attempt) -> AttemptRow:
+def _attempt_record(hard: HardRow, attempt: Attempt) -> records.AttemptRow:
     parent = attempt.parent
     assert attempt.ordinal is not None
     return {
@@ -141,7 +134,9 @@ def _attempt_record(hard: HardRow, attempt: Attempt) -> AttemptRow:
     }
 
 
-def _distilled_record(hard: HardRow, attempt: Attempt, strategy: Strategy, prompt: Sequence[int]) -> DistilledRow:
+def _distilled_record(
+    hard: HardRow, attempt: Attempt, strategy: Strategy, prompt: Sequence[int]
+) -> records.DistilledRow:
     token, sequence, geometric = attempt.leaks["weights"]
     assert attempt.ordinal is not None
     return {

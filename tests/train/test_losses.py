@@ -93,7 +93,7 @@ def test_dual_clip_bounds_the_loss_of_negative_advantages_alone() -> None:
 def test_cispo_keeps_the_gradient_of_every_token_with_a_bounded_weight() -> None:
     current = torch.tensor([[math.log(8.0), math.log(0.5)]], dtype=torch.float64, requires_grad=True)
     token_loss = cispo(
-        current, torch.zeros(1, 2, dtype=torch.float64), torch.tensor([1.0]), torch.ones(1, 2), is_max=5.0
+        current, torch.zeros(1, 2, dtype=torch.float64), torch.tensor([1.0]), torch.ones(1, 2), max_rho=5.0
     )
     token_loss.loss.sum().backward()
     assert current.grad is not None

@@ -20,7 +20,14 @@ from truegold.train.model.distributed import gathered
 from truegold.verifiers import Reason, Term
 
 NGRAM = 4
-"""Tokens of the n-grams that are compared within a group."""
+"""Tokens of the n-grams that are compared, within a group and within a completion."""
+FEWEST_NGRAMS = 4
+"""A completion with fewer n-grams is too short to repeat itself."""
+KNOWN_SCRIPTS = {"LATIN", "GREEK"}
+"""Mathematics is written in them, so that they are foreign to no problem."""
+NO_SCRIPTS = {"MATHEMATICAL", "FEMININE", "MASCULINE", "MICRO", "DOUBLE-STRUCK", "SCRIPT"}
+"""First words of the Unicode names of letters that are of no script: MATHEMATICAL ITALIC SMALL X, FEMININE ORDINAL
+INDICATOR (ª), MICRO SIGN (µ), DOUBLE-STRUCK CAPITAL R (ℝ), SCRIPT SMALL L (ℓ)."""
 
 Metrics = dict[str, float | None]
 """Scalars by name; None where a value does not exist."""
@@ -55,52 +62,89 @@ def measure_batch(
 
 
 def reward_metrics(completions: Sequence[StepCompletion], terms: Sequence[Term]) -> Metrics:
-    """Return what is measured of the rewards of one rollout batch.
+    """Return what verdicts and lengths say of one rollout batch: as a whole, by group, by domain and by term.
 
-    These are pass rate and the one that the profile expects of these problems; reward, how it spreads, and by how much
-    it is higher for right completions than for wrong ones; timeouts, how many are judged and the share that is not;
-    all-right and all-wrong groups; lengths, truncation and domains; for each term the mean of its scores (`score/NAME`)
-    and of what it added to the reward (`reward/NAME`).
+    score/NAME     the mean of a term's scores
+    reward/NAME    the mean of what the term added to the reward
     """
-    segments = [completion.segment for completion in completions]
-    scores = [completion.score for completion in completions]
-    correct_scores = [score.correct.score for score in scores]
-    verdicts = [verdict for score in scores for verdict in score.verdicts]
-    lengths = [len(segment.output_ids) for segment in segments]
-    group_means = [
-        _mean([completion.score.correct.score for completion in group]) for group in group_completions(completions)
-    ]
-    rewards = [score.reward.value for score in scores]
-    judged = [reward for reward in rewards if reward is not None]
-    known = [(score.correct.passed, score.reward.value) for score in scores if score.correct.score is not None]
-    right, wrong = (_mean([reward for passed, reward in known if passed == kind]) for kind in (True, False))
-    metrics = {
-        "pass_rate": _mean([None if score is None else float(score == 1.0) for score in correct_scores]),
-        "profile_pass_rate": _mean([completion.row.get("pass_rate") for completion in completions]),
-        "reward": _mean(rewards),
-        "reward_spread": max(judged) - min(judged) if judged else None,
-        "reward_gap": None if right is None or wrong is None else right - wrong,
-        "timeouts": sum(verdict.reason is Reason.TIMEOUT for verdict in verdicts) / len(verdicts),
-        "judged": float(sum(score is not None for score in correct_scores)),
-        "unjudged": sum(score.reward.value is None for score in scores) / len(scores),
-        "groups_all_right": sum(mean == 1.0 for mean in group_means) / len(group_means),
-        "groups_all_wrong": sum(mean == 0.0 for mean in group_means) / len(group_means),
-        "prompt_length": sum(len(segment.prompt_ids) for segment in segments) / len(segments),
-        "answer_length": _mean([len(score.correct.extracted or "") or None for score in scores]),
-        "length_mean": sum(lengths) / len(lengths),
-        "length_max": float(max(lengths)),
-        "truncated": sum(segment.truncated for segment in segments) / len(segments),
-    }
+    metrics = {**_judging_metrics(completions), **_group_metrics(completions), **_length_metrics(completions)}
     metrics |= _domain_metrics(completions)
+    scores = [completion.score for completion in completions]
     for index, term in enumerate(terms):
         metrics[f"score/{term.name}"] = _mean([score.verdicts[index].score for score in scores])
         metrics[f"reward/{term.name}"] = _mean([score.reward.parts[term.name] for score in scores])
     return metrics
 
 
+def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
+    """Return what the verdicts of a batch are.
+
+    pass_rate            the share of right completions, of those that could be judged
+    profile_pass_rate    the pass rate that the profile expects of these problems
+    reward               the mean
+    reward_spread        the highest minus the lowest
+    reward_gap           the mean of right completions minus that of wrong ones
+    timeouts             the share of verdicts, of all terms, that ran out of time
+    judged               how many completions were judged right or wrong
+    unjudged             the share without a reward
+    """
+    scores = [completion.score for completion in completions]
+    correct_scores = [score.correct.score for score in scores]
+    verdicts = [verdict for score in scores for verdict in score.verdicts]
+    rewards = [score.reward.value for score in scores]
+    known_rewards = [reward for reward in rewards if reward is not None]
+    judged = [(score.correct.passed, score.reward.value) for score in scores if score.correct.score is not None]
+    right, wrong = (_mean([reward for passed, reward in judged if passed == kind]) for kind in (True, False))
+    return {
+        "pass_rate": _mean([None if score is None else float(score == 1.0) for score in correct_scores]),
+        "profile_pass_rate": _mean([completion.row.get("pass_rate") for completion in completions]),
+        "reward": _mean(rewards),
+        "reward_spread": max(known_rewards) - min(known_rewards) if known_rewards else None,
+        "reward_gap": None if right is None or wrong is None else right - wrong,
+        "timeouts": sum(verdict.reason is Reason.TIMEOUT for verdict in verdicts) / len(verdicts),
+        "judged": float(len(judged)),
+        "unjudged": (len(rewards) - len(known_rewards)) / len(rewards),
+    }
+
+
+def _group_metrics(completions: Sequence[StepCompletion]) -> Metrics:
+    """Return the shares of groups that teach nothing by their answers: all right (`groups_all_right`) or all wrong."""
+    means = [_mean([member.score.correct.score for member in group]) for group in group_completions(completions)]
+    return {
+        "groups_all_right": sum(mean == 1.0 for mean in means) / len(means),
+        "groups_all_wrong": sum(mean == 0.0 for mean in means) / len(means),
+    }
+
+
+def _length_metrics(completions: Sequence[StepCompletion]) -> Metrics:
+    """Return how long prompts, answers and completions are.
+
+    prompt_length              mean tokens
+    answer_length              mean characters of the extracted answers, where there are any
+    length_mean, length_max    tokens of completions
+    truncated                  the share of completions that were cut at max_tokens
+    """
+    segments = [completion.segment for completion in completions]
+    answers = [completion.score.correct.extracted for completion in completions]
+    lengths = [len(segment.output_ids) for segment in segments]
+    return {
+        "prompt_length": sum(len(segment.prompt_ids) for segment in segments) / len(segments),
+        "answer_length": _mean([len(answer) for answer in answers if answer]),
+        "length_mean": sum(lengths) / len(lengths),
+        "length_max": float(max(lengths)),
+        "truncated": sum(segment.truncated for segment in segments) / len(segments),
+    }
+
+
 def _domain_metrics(completions: Sequence[StepCompletion]) -> Metrics:
-    """Return what share of the sampled completions each domain has; where there are several, also of those trained on,
-    its pass rate, the one that the profile expects, and how its rewards spread."""
+    """Return how the domains of the rows fare.
+
+    domain/NAME               its share of the sampled completions
+    trained/NAME              its share of those trained on; this and the next ones only where there are several domains
+    pass_rate/NAME            the share of right completions, of those that could be judged
+    profile_pass_rate/NAME    the pass rate that the profile expects of its problems
+    reward_spread/NAME        the highest reward minus the lowest
+    """
     by_domain: dict[str, list[StepCompletion]] = {}
     for completion in completions:
         by_domain.setdefault(completion.row.get("domain") or "", []).append(completion)
@@ -150,7 +194,7 @@ def distinct_share(groups: Sequence[Sequence[object]]) -> float | None:
 def distinct_ngrams(group: Sequence[Sequence[int]], n: int = NGRAM) -> float | None:
     """Return the share of n-grams of token ids that differ, among all n-grams of a group's completions (distinct-n of
     Li et al., arXiv 1510.03055); None where no completion has n tokens."""
-    ngrams = [tuple(ids[start : start + n]) for ids in group for start in range(len(ids) - n + 1)]
+    ngrams = [ngram for ids in group for ngram in _ngrams(ids, n)]
     return len(set(ngrams)) / len(ngrams) if ngrams else None
 
 
@@ -164,10 +208,6 @@ def mean_metrics(metrics: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the mean of each metric over those dictionaries that have it, such as a batch's optimizer steps."""
     names = {name for values in metrics for name in values}
     return {name: fmean(values[name] for values in metrics if name in values) for name in sorted(names)}
-
-
-FEWEST_NGRAMS = 4
-"""A completion with fewer n-grams is too short to repeat itself."""
 
 
 def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) -> Metrics:
@@ -186,16 +226,21 @@ def text_metrics(completions: Sequence[StepCompletion], encoder: PromptEncoder) 
 
 
 def repeated_share(ids: Sequence[int], n: int = NGRAM) -> float | None:
-    """Return the share of a completion's n-grams of tokens that it has had before; None for very short ones."""
-    ngrams = [tuple(ids[start : start + n]) for start in range(len(ids) - n + 1)]
+    """Return the share of a completion's n-grams of tokens that it has had before; None for one with fewer than
+    `FEWEST_NGRAMS`."""
+    ngrams = _ngrams(ids, n)
     return 1.0 - len(set(ngrams)) / len(ngrams) if len(ngrams) >= FEWEST_NGRAMS else None
 
 
+def _ngrams(ids: Sequence[int], n: int) -> list[tuple[int, ...]]:
+    return [tuple(ids[start : start + n]) for start in range(len(ids) - n + 1)]
+
+
 def foreign_share(counts: Mapping[str, int], known: set[str]) -> float:
-    """Return the share of letters, counted by script, that belong to no script of the problems. Latin and Greek are
-    always known: mathematics is written in them."""
+    """Return the share of letters, counted by script, that belong neither to a script of the problems (`known`) nor to
+    `KNOWN_SCRIPTS`."""
     letters = sum(counts.values())
-    foreign = sum(count for script, count in counts.items() if script not in known | {"LATIN", "GREEK"})
+    foreign = sum(count for script, count in counts.items() if script not in known | KNOWN_SCRIPTS)
     return foreign / letters if letters else 0.0
 
 
@@ -213,4 +258,4 @@ def _script(character: str) -> str:
     if not character.isalpha():
         return ""
     script = unicodedata.name(character, "").split(" ", 1)[0]
-    return "" if script in ("MATHEMATICAL", "FEMININE", "MASCULINE", "MICRO", "DOUBLE-STRUCK", "SCRIPT") else script
+    return "" if script in NO_SCRIPTS else script

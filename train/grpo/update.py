@@ -149,16 +149,16 @@ class Updater:
                 # What another context has sampled is no older policy's.
                 staleness = torch.tensor(ages, dtype=torch.float32) * ~is_distilled[chosen]
                 loss = StepLoss(
-                    config,
-                    self.max_tokens,
-                    totals,
-                    advantages[chosen],
-                    prepared.select(chosen),
-                    staleness,
-                    self.engine_difference,
-                    is_distilled[chosen],
-                    None if episode_tokens is None else episode_tokens[chosen],
-                    _token_staleness(chosen_segments, version),
+                    config=config,
+                    max_tokens=self.max_tokens,
+                    totals=totals,
+                    advantages=advantages[chosen],
+                    prepared=prepared.select(chosen),
+                    staleness=staleness,
+                    engine_difference=self.engine_difference,
+                    is_distilled=is_distilled[chosen],
+                    episode_tokens=None if episode_tokens is None else episode_tokens[chosen],
+                    token_staleness=_token_staleness(chosen_segments, version),
                 )
                 metrics.append(self.engine.update(chosen_segments, loss, self.steps, self.total))
                 self.steps += 1
@@ -172,16 +172,17 @@ class Updater:
         # With one optimizer step a batch, the old policy is the current one: its log-probs come with the update.
         is_off_policy = self.config.updates > 1 and self.config.proximal == "recomputed"
         measured = self.engine.measure(segments) if is_off_policy or top_entropy is not None or covariance else []
+        logprobs = [token_logprobs for token_logprobs, _ in measured]
         threshold = float("-inf")
         if top_entropy is not None:
             local_entropies = torch.cat([torch.empty(0), *(entropy for _, entropy in measured)])
             threshold = objective.entropy_threshold(torch.cat(gathered(local_entropies)), top_entropy)
         return PreparedBatch(
-            threshold,
-            [logprobs for logprobs, _ in measured] if is_off_policy else None,
-            self.reference.logprobs(segments) if self.reference is not None else None,
-            self._choose_covariant([logprobs for logprobs, _ in measured], advantages, seed) if covariance else None,
-            self._teacher_logprobs(segments, teachers) if self.config.self_distillation.weight else None,
+            entropy_threshold=threshold,
+            old=logprobs if is_off_policy else None,
+            reference=self.reference.logprobs(segments) if self.reference is not None else None,
+            covariant=self._choose_covariant(logprobs, advantages, seed) if covariance else None,
+            teacher=self._teacher_logprobs(segments, teachers) if self.config.self_distillation.weight else None,
         )
 
     def _teacher_logprobs(self, segments: Sequence[Segment], teachers: Sequence[Segment | None]) -> list[Tensor]:
@@ -389,7 +390,7 @@ def _policy_loss(config: ObjectiveConfig, current: Tensor, old: Tensor, advantag
     """Compute the configured loss with its parameters."""
     clip = config.clip
     if config.loss == "cispo":
-        return LOSSES["cispo"](current, old, advantages, mask, is_max=clip.is_max)
+        return LOSSES["cispo"](current, old, advantages, mask, max_rho=clip.is_max)
     bounds = {"low": clip.low, "high": clip.high, "dual": clip.dual}
     configured = {name: bound for name, bound in bounds.items() if bound is not None}
     return LOSSES[config.loss](current, old, advantages, mask, **configured)

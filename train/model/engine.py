@@ -21,36 +21,35 @@ from typing import Any
 
 import torch
 from jaxtyping import Float
-from torch import Tensor, nn
+from torch import Tensor
 
 from truegold.pipeline.engines.cpu_memory import trim
 from truegold.pipeline.running.disk import write_whole
-from truegold.train.config.models import LoraConfig, OptimizerConfig
-from truegold.train.model.distributed import (
-    Note,
-    all_max,
-    all_sum,
-    deepspeed_config,
-    gathered,
-    init_distributed,
-    local_device,
-    print_note,
-)
+from truegold.train.config.models import OptimizerConfig
+from truegold.train.model import distributed
+from truegold.train.model.distributed import Note, all_max, all_sum, gathered, print_note, rank, world_size
+from truegold.train.model.lora import add_lora, merge, merged_parameters
 from truegold.train.model.policy import PolicyModel, checkpoint_with_cache, keeps_whole_cache, load_causal_lm, measure
+from truegold.train.model.push import add_push, with_push_gap
 from truegold.train.model.segment import Segment, SegmentBatch, collate, collate_shared, micro_batches, shared_batches
 from truegold.train.objective import PerToken
 from truegold.train.objective.weights import Totals
-from truegold.verifiers import ConfigError, GuardError, SetupError
+from truegold.verifiers import GuardError
 
 LATEST = "latest.json"
 """Names the checkpoint that counts."""
+TAG_PREFIX = "step-"
+"""DeepSpeed calls a checkpoint's name its tag."""
 KEPT_CHECKPOINTS = 2
+"""So many stay where `save` is not told which."""
 GENERATION_CONFIG = "generation_config.json"
 """The model card's sampling settings, handed on as they are."""
 
 LossFunction = Callable[[PerToken, PerToken, SegmentBatch, list[int]], tuple[Tensor, dict[str, Tensor]]]
 """Takes log-probabilities, entropies, the batch and the indices of its segments; returns the batch's
 share of the step's loss and the sums over tokens to report."""
+Sums = dict[str, Tensor]
+"""What a step reports, by name, added up over its micro-batches."""
 SAME_LOGPROBS = 0.05
 """How far log-probabilities may differ between two ways to compute them that give the same: bfloat16 rounds so far."""
 
@@ -70,7 +69,7 @@ class TrainingEngine:
     """The learning rate of the schedule is multiplied by it; guards lower it."""
 
     def __init__(self, model: Path, config: OptimizerConfig, pad_id: int, seed: int, note: Note = print_note) -> None:
-        init_distributed(note)
+        distributed.init_distributed(note)
         import deepspeed
         from deepspeed.runtime.bf16_optimizer import BF16_Optimizer
 
@@ -82,7 +81,7 @@ class TrainingEngine:
             causal_lm.enable_input_require_grads()
         if config.lora is not None:
             add_lora(causal_lm, config.lora)
-        policy = PolicyModel(causal_lm).to(local_device())
+        policy = PolicyModel(causal_lm).to(distributed.local_device())
         policy.match_logits()
         self._config = config
         self._model = model
@@ -90,14 +89,14 @@ class TrainingEngine:
         self._engine, *_ = deepspeed.initialize(
             model=policy,
             model_parameters=[parameter for parameter in policy.parameters() if parameter.requires_grad],
-            config=deepspeed_config(config, torch.distributed.get_world_size()),
+            config=distributed.deepspeed_config(config, world_size()),
         )
         if config.zero_stage == 3:
             _gather_head_at_once(policy)
         # Without sharding and in float32 DeepSpeed hands on to plain AdamW, and tells no norm of what it clips.
         self._clips_itself = not self._engine.zero_optimization() and config.dtype == "float32"
         sums_apart = self._clips_itself or isinstance(self._engine.optimizer, BF16_Optimizer)
-        if torch.distributed.get_world_size() == 1 and sums_apart:
+        if world_size() == 1 and sums_apart:
             # DeepSpeed would copy all gradients to add up nothing.
             self._engine.enable_backward_allreduce = False
         self.device = self._engine.device
@@ -166,49 +165,28 @@ class TrainingEngine:
         """Take one optimizer step on this rank's `segments`. Its number `step`, from 0, of the run's `steps` sets the
         learning rate.
 
-        Returns loss, grad_norm, lr, push_gap and, divided by the number of tokens, whatever sums the loss function
-        reports; over all ranks. Raises NotFiniteError, on every rank, where the loss or the gradient of any rank is not
-        finite: the step is not taken then, and weights and optimizer are what they were.
+        Every rank calls it, also one without segments where others have some. Returns loss, grad_norm, lr, push_gap
+        and the sums that the loss function reports, divided by the number of tokens; over all ranks. Raises
+        NotFiniteError, on every rank, where the loss or the gradient of any rank is not finite: the step is not taken
+        then, and weights and optimizer are what they were.
         """
         self._engine.train()
-        world = torch.distributed.get_world_size()
         lr = self._config.learning_rate(step, steps) * self.rate_factor
         for group in self._engine.optimizer.param_groups:
             group["lr"] = lr
-        sums: dict[str, Tensor] = {}
-        unsharded_norm, is_taken = 0.0, True
-        batches = list(self._batches(segments))
-        for batch_index, (indices, batch) in enumerate(batches):
-            logprobs, entropy = self._engine(batch)
-            if indices:
-                right = torch.tensor([segments[index].right for index in indices], device=self.device)
-                logprobs.register_hook(partial(_add_push, sums, batch.mask, right))
-                loss, reported = loss_function(logprobs, entropy, batch, indices)
-                for name, value in {"loss": loss, **reported}.items():
-                    sums[name] = sums.get(name, torch.zeros((), device=self.device)) + value.detach()
-            else:
-                loss = logprobs.sum() * 0.0
-            is_last = batch_index == len(batches) - 1
-            self._engine.set_gradient_accumulation_boundary(is_last)
-            if is_last and all_max(float(not math.isfinite(float(sums.get("loss", 0.0))))):
-                # A gradient of NaN makes DeepSpeed discard the step on every rank, and clear what it has added up.
-                loss = loss * float("nan")
-            self._engine.backward(loss * world, scale_wrt_gas=False)
-            if is_last and self._clips_itself:
-                parameters = self._engine.module.parameters()
-                unsharded_norm = float(torch.nn.utils.clip_grad_norm_(parameters, self._config.max_grad_norm))
-                # Plain AdamW would take the step.
-                if all_max(float(not math.isfinite(unsharded_norm))):
-                    self._engine.zero_grad()
-                    is_taken = False
-                    break
+        sums: Sums = {}
+        *earlier, last = self._batches(segments)
+        for indices, batch in earlier:
+            self._backward(self._batch_loss(segments, indices, batch, loss_function, sums), sums, is_last=False)
+            # In DeepSpeed this ends a micro-batch, and takes no step yet.
             self._engine.step()
-            if not is_last and self.device.type == "cpu":
+            if self.device.type == "cpu":
                 # Otherwise what this micro-batch freed in pieces lies beside the next one's.
                 trim()
-        metrics = _with_push_gap(self._sum_over_ranks(sums, segments))
-        grad_norm = unsharded_norm if self._clips_itself else float(self._engine.get_global_grad_norm() or 0.0)
-        if not (is_taken and self._engine.was_step_applied()):
+        self._backward(self._batch_loss(segments, *last, loss_function, sums), sums, is_last=True)
+        grad_norm, is_taken = self._clip_and_step()
+        metrics = with_push_gap(self._sum_over_ranks(sums, segments))
+        if not is_taken:
             self._forget_gradients()
             spoilt = "gradient" if math.isfinite(metrics["loss"]) else "loss"
             raise NotFiniteError(
@@ -217,6 +195,47 @@ class TrainingEngine:
                 "not_finite",
             )
         return {**metrics, "grad_norm": grad_norm, "lr": lr}
+
+    def _batch_loss(
+        self, segments: Sequence[Segment], indices: list[int], batch: SegmentBatch, function: LossFunction, sums: Sums
+    ) -> Tensor:
+        """Return a micro-batch's share of the step's loss, and add what is to be reported of it to `sums`."""
+        logprobs, entropy = self._engine(batch)
+        if not indices:
+            no_loss: Tensor = logprobs.sum() * 0.0
+            return no_loss
+        right = torch.tensor([segments[index].right for index in indices], device=self.device)
+        logprobs.register_hook(partial(add_push, sums, batch.mask, right))
+        loss, reported = function(logprobs, entropy, batch, indices)
+        for name, value in {"loss": loss, **reported}.items():
+            sums[name] = sums.get(name, torch.zeros((), device=self.device)) + value.detach()
+        return loss
+
+    def _backward(self, loss: Tensor, sums: Sums, *, is_last: bool) -> None:
+        """Add a micro-batch's gradients to the step's; behind the last one those of all ranks are added up.
+
+        sums: with the loss of the step so far.
+        """
+        self._engine.set_gradient_accumulation_boundary(is_last)
+        if is_last and _any_not_finite(float(sums.get("loss", 0.0))):
+            # A gradient of NaN makes DeepSpeed discard the step on every rank, and clear what it has added up.
+            loss = loss * float("nan")
+        self._engine.backward(loss * world_size(), scale_wrt_gas=False)
+
+    def _clip_and_step(self) -> tuple[float, bool]:
+        """Clip the gradients and take the step, unless they are not finite. Returns their norm before clipping, and
+        whether the step was taken."""
+        if not self._clips_itself:
+            self._engine.step()
+            return float(self._engine.get_global_grad_norm() or 0.0), self._engine.was_step_applied()
+        parameters = self._engine.module.parameters()
+        grad_norm = float(torch.nn.utils.clip_grad_norm_(parameters, self._config.max_grad_norm))
+        if _any_not_finite(grad_norm):
+            # Plain AdamW would take the step.
+            self._engine.zero_grad()
+            return grad_norm, False
+        self._engine.step()
+        return grad_norm, self._engine.was_step_applied()
 
     def _forget_gradients(self) -> None:
         """Drop what is left of the gradients of a step that was not taken: ZeRO 2 with offload keeps their sum, NaN
@@ -271,15 +290,12 @@ class TrainingEngine:
         of which has to ask for them."""
         import deepspeed
 
-        if self._config.zero_stage == 3:
-            with deepspeed.zero.GatheredParameters(list(parameters)):
-                yield
-        else:
+        with deepspeed.zero.GatheredParameters(list(parameters), enabled=self._config.zero_stage == 3):
             yield
 
     def export(self, folder: Path, tokenizer: Any) -> None:
         """Write a normal Hugging Face checkpoint with its tokenizer."""
-        is_first_rank = torch.distributed.get_rank() == 0
+        is_first_rank = rank() == 0
         state = {}
         for name, tensor in self.named_tensors():
             if is_first_rank:
@@ -300,24 +316,27 @@ class TrainingEngine:
         It counts once `latest.json` names it, so a kill half-way leaves the one before in force. kept: the steps whose
         checkpoints stay; None for the newest two.
         """
-        tag = f"step-{step:06d}"
         client = {"state": dict(state), "random": gathered(_random_states())}
-        self._engine.save_checkpoint(str(folder), tag=tag, client_state=client, save_latest=False)
-        if torch.distributed.get_rank() == 0:
-            write_whole(folder / LATEST, json.dumps({"tag": tag, "step": step}).encode())
+        self._engine.save_checkpoint(str(folder), tag=_tag(step), client_state=client, save_latest=False)
+        if rank() == 0:
+            _point_to(folder, step)
             steps = checkpoint_steps(folder)
             for old in set(steps) - {step, *(steps[-KEPT_CHECKPOINTS:] if kept is None else kept)}:
-                shutil.rmtree(folder / f"step-{old:06d}")
+                shutil.rmtree(folder / _tag(old))
 
     def return_to(self, folder: Path, step: int) -> Mapping[str, Any]:
-        """Take weights and optimizer of the checkpoint of a step, and return its state; later ones are removed."""
+        """Take weights and optimizer of the checkpoint of a step, and return its state; later ones are removed.
+
+        Random states go on as they are: what follows is to be another attempt, not the one that has failed. `load`
+        restores them, since a run that was interrupted is to go on as if it had not been.
+        """
         self._engine.zero_grad()
-        _, client = self._engine.load_checkpoint(str(folder), tag=f"step-{step:06d}")
-        if torch.distributed.get_rank() == 0:
-            write_whole(folder / LATEST, json.dumps({"tag": f"step-{step:06d}", "step": step}).encode())
+        _, client = self._engine.load_checkpoint(str(folder), tag=_tag(step))
+        if rank() == 0:
+            _point_to(folder, step)
             for later in checkpoint_steps(folder):
                 if later > step:
-                    shutil.rmtree(folder / f"step-{later:06d}")
+                    shutil.rmtree(folder / _tag(later))
         state: Mapping[str, Any] = client["state"]
         return state
 
@@ -328,38 +347,28 @@ class TrainingEngine:
             return None
         latest = json.loads(pointer.read_text())
         _, client = self._engine.load_checkpoint(str(folder), tag=latest["tag"])
-        _restore_random_states(client["random"][torch.distributed.get_rank()])
+        _restore_random_states(client["random"][rank()])
         return int(latest["step"]), client["state"]
 
 
 def checkpoint_steps(folder: Path) -> list[int]:
     """Return the steps of a folder's checkpoints, in order."""
-    return sorted(int(path.name.removeprefix("step-")) for path in folder.glob("step-*") if path.is_dir())
+    return sorted(int(path.name.removeprefix(TAG_PREFIX)) for path in folder.glob(f"{TAG_PREFIX}*") if path.is_dir())
 
 
-PUSH = ("push_right", "push_wrong", "push_size", "tokens_right", "tokens_wrong")
-"""Sums over tokens of which `_with_push_gap` makes one metric."""
+def _tag(step: int) -> str:
+    """Return the name of a step's checkpoint, such as step-000020."""
+    return f"{TAG_PREFIX}{step:06d}"
 
 
-def _add_push(sums: dict[str, Tensor], mask: Tensor, right: Tensor, gradient: Tensor) -> None:
-    """Add up which way the gradient at the log-probabilities [B, T] pushes tokens of right and of wrong completions.
-
-    The gradient is read in the backward pass, so that loss and advantages are in it as they really are.
-    """
-    push = -gradient.detach() * mask
-    right_mask, wrong_mask = (mask * is_kind.unsqueeze(1) for is_kind in (right, ~right))
-    values = (push * right_mask, push * wrong_mask, push.abs(), right_mask, wrong_mask)
-    for name, value in zip(PUSH, values, strict=True):
-        sums[name] = sums.get(name, torch.zeros((), device=mask.device)) + value.sum()
+def _point_to(folder: Path, step: int) -> None:
+    """Make a step's checkpoint the one that counts."""
+    write_whole(folder / LATEST, json.dumps({"tag": _tag(step), "step": step}).encode())
 
 
-def _with_push_gap(metrics: dict[str, float]) -> dict[str, float]:
-    """Replace the sums of `_add_push` by `push_gap`: how much more a token of right completions is pushed up than one
-    of wrong ones, relative to the mean push; left out where the batch lacks one of the two."""
-    up_right, up_wrong, size, right, wrong = (metrics.pop(name, 0.0) for name in PUSH)
-    if right and wrong and size > 0:
-        metrics["push_gap"] = (up_right / right - up_wrong / wrong) * (right + wrong) / size
-    return metrics
+def _any_not_finite(value: float) -> bool:
+    """Return whether the value of any rank is NaN or infinite."""
+    return bool(all_max(float(not math.isfinite(value))))
 
 
 def _are_close(logprobs: Sequence[Tensor], others: Sequence[Tensor]) -> bool:
@@ -400,67 +409,3 @@ def _gather_head_at_once(policy: PolicyModel) -> None:
     head = policy.causal_lm.get_output_embeddings()
     for parameter in head.parameters(recurse=False):
         deepspeed.zero.register_external_parameter(policy, parameter)
-
-
-ADAPTER = "default"
-BASE = ".base_layer.weight"
-
-
-def add_lora(causal_lm: Any, config: LoraConfig) -> None:
-    """Freeze the model and give its linear layers adapters, in place; their product starts at 0.
-
-    Only these small matrices are trained (LoRA, arXiv 2106.09685, through peft). What leaves the trainer, to vLLM or
-    into a checkpoint, is always the merged weights under their ordinary names.
-
-    Raises SetupError without peft, ConfigError where no layer has a name of `config.targets`.
-    """
-    try:
-        import peft
-    except ImportError as error:
-        raise SetupError(f"LoRA needs peft, which cannot be imported ({error}).", "pip install peft") from error
-    settings = peft.LoraConfig(
-        r=config.rank,
-        lora_alpha=config.alpha,
-        lora_dropout=config.dropout,
-        target_modules=list(config.targets) or _linear_names(causal_lm),
-        task_type="CAUSAL_LM",
-    )
-    try:
-        peft.inject_adapter_in_model(settings, causal_lm, adapter_name=ADAPTER)
-    except ValueError as error:
-        raise ConfigError(f"optimizer.lora: {str(error).splitlines()[0]}") from error
-
-
-def merged_parameters(causal_lm: Any) -> Iterator[tuple[str, Sequence[Tensor], float]]:
-    """Yield each weight under its ordinary name with what it is made of: (weight,) or (weight, A, B), and the scale of
-    BA."""
-    for name, parameter in causal_lm.named_parameters():
-        if ".lora_" in name:
-            continue
-        if name.endswith(BASE):
-            layer = causal_lm.get_submodule(name.removesuffix(BASE))
-            parts = (parameter, layer.lora_A[ADAPTER].weight, layer.lora_B[ADAPTER].weight)
-            yield name.removesuffix(BASE) + ".weight", parts, float(layer.scaling[ADAPTER])
-        else:
-            yield name.replace(".base_layer.", "."), (parameter,), 0.0
-
-
-def merge(parts: Sequence[Tensor], scale: float) -> Tensor:
-    """Return W + scale B A, computed in float32, in W's dtype."""
-    weight = parts[0].detach()
-    if len(parts) == 1:
-        return weight
-    down, up = parts[1].detach().float(), parts[2].detach().float()
-    return (weight.float() + scale * (up @ down)).to(weight.dtype)
-
-
-def _linear_names(causal_lm: Any) -> list[str]:
-    """Return the last parts of the names of all linear layers but the output head."""
-    head = causal_lm.get_output_embeddings()
-    return sorted(
-        {
-            name.rsplit(".", 1)[-1]
-            for name, module in causal_lm.named_modules()
-            if isinstance(module, nn.Linear) and module is not head
-        }
-    )

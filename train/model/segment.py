@@ -22,6 +22,8 @@ from truegold.train.objective import PerCompletion, PerToken
 
 Origin = Literal["policy", "reflection", "human", "replay"]
 """Where a completion comes from: the policy in training, its own reflection, a person, an earlier step."""
+Versions = tuple[tuple[int, int], ...]
+"""The stretches of what was sampled, in order: (version of the weights, tokens that it has sampled)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,8 @@ class Segment:
     """The turn of a dialogue that it begins with, from 0."""
     truncated: bool = False
     """Whether it was cut at max_tokens."""
-    versions: tuple[tuple[int, int], ...] = ()
-    """Where weights arrived while it was being sampled: version and number of tokens of each stretch of what is the
-    policy's own, in order."""
+    versions: Versions = ()
+    """Where weights arrived while it was being sampled: the stretches of what is the policy's own."""
 
     @property
     def length(self) -> int:
@@ -76,8 +77,8 @@ class Segment:
         return [next(sampling) if is_sampled else self.version for is_sampled in self.sampled]
 
     @property
-    def stretches(self) -> tuple[tuple[int, int], ...]:
-        """Version and number of tokens of each stretch of what is the policy's own, in order."""
+    def stretches(self) -> Versions:
+        """The stretches of what is the policy's own, also where it is all of one version."""
         return self.versions or ((self.version, self.sampled_tokens),)
 
 

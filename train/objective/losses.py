@@ -1,8 +1,11 @@
 """Policy losses, token by token, and the KL penalty.
 
-All losses take advantages of completions, or of their tokens, and return a `TokenLoss`. Throughout, rho =
-exp(current - old). Nothing is added up here. On padding a loss may have any value, since the token weights
-(`weights.token_weights`) are 0 there.
+All losses take log-probabilities of the policy in training (`current`) and of the one before the step (`old`),
+advantages of completions or of their tokens, and the mask of sampled tokens, of which only GSPO's averages over a
+sequence make use. They return a `TokenLoss`. Throughout, rho = exp(current - old).
+
+Nothing is added up here. On padding a loss may have any value, since the token weights (`weights.token_weights`) are 0
+there.
 """
 
 from __future__ import annotations
@@ -20,8 +23,8 @@ MAX_LOG_RATIO = 20.0
 """Log-ratios are cut here before exp: 5e8 is clipped by every objective, and infinity times 0 would be NaN."""
 PPO_BOUNDS, GSPO_BOUNDS = (0.2, 0.28), (3e-4, 4e-4)
 """How far the ratio may be below and above 1 where `objective.clip` leaves the bounds out."""
-_LOW, _HIGH = GSPO_BOUNDS
-"""The defaults of `gspo` and `gspo_token`."""
+_LOWER, _UPPER = GSPO_BOUNDS
+"""The defaults of `gspo` and `gspo_token`, whose ratio is that of a sequence."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def ppo_clip(
 
 
 def gspo(
-    current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, low: float = _LOW, high: float = _HIGH
+    current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, low: float = _LOWER, high: float = _UPPER
 ) -> TokenLoss:
     """Apply PPO's clip to the sequence ratio s = exp(mean over tokens of current - old), the same at every token.
 
@@ -67,7 +70,7 @@ def gspo(
 
 
 def gspo_token(
-    current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, low: float = _LOW, high: float = _HIGH
+    current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, low: float = _LOWER, high: float = _UPPER
 ) -> TokenLoss:
     """Return GSPO's loss with a gradient that reaches each token by itself: s_t = sg[s] exp(current - sg[current]).
 
@@ -78,15 +81,15 @@ def gspo_token(
     return _clipped(sequence * torch.exp(current - current.detach()), advantages, low, high)
 
 
-def cispo(current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, is_max: float = 5.0) -> TokenLoss:
-    """Return -sg[min(rho, is_max)] A log p: every token keeps its gradient, with a bounded weight.
+def cispo(current: PerToken, old: PerToken, advantages: Advantages, mask: PerToken, max_rho: float = 5.0) -> TokenLoss:
+    """Return -sg[min(rho, max_rho)] A log p: every token keeps its gradient, with a bounded weight.
 
-    CISPO, MiniMax-M1, arXiv 2506.13585. is_max is the ratio itself, not 1 + something; ScaleRL (arXiv
+    CISPO, MiniMax-M1, arXiv 2506.13585. max_rho is the ratio itself, not 1 + something; ScaleRL (arXiv
     2510.13786) takes 5.
     """
     ratio = _ratio(current, old).detach()
-    over = ratio > is_max
-    loss = -ratio.clamp(max=is_max) * _per_token(advantages, current) * current
+    over = ratio > max_rho
+    loss = -ratio.clamp(max=max_rho) * _per_token(advantages, current) * current
     return TokenLoss(loss, torch.zeros_like(over), over, ratio)
 
 

@@ -25,7 +25,7 @@ from truegold.train.model.engine import TrainingEngine
 from truegold.train.model.segment import Segment, collate
 from truegold.train.objective.weights import Mismatch, mismatch
 from truegold.train.rollout.sampler_child import SamplerSetup
-from truegold.train.rollout.samplers import SamplerPool
+from truegold.train.rollout.samplers import GO_ON, SamplerPool
 from truegold.train.rollout.weight_transfer import ServerRollouts
 from truegold.verifiers import ConfigError, GuardError, TruegoldError
 
@@ -47,7 +47,7 @@ def engine_deaths_reported(step: int) -> Iterator[None]:
         moment = f"at step {step}" if step >= 0 else "in an evaluation"
         raise GuardError(
             f"The sampling engine died {moment}: {type(error).__name__}: {reason}",
-            "The same command goes on from the last checkpoint; where it dies again, see the log of the stage.",
+            GO_ON,
             "engine",
         ) from error
 
@@ -113,17 +113,12 @@ def build_rollout_engine(model: Path, config: GrpoConfig) -> RolloutEngine:
     if asynchronous is None:
         return ServerRollouts(engine) if isinstance(engine, ServerEngineConfig) else VllmEngine(model, engine)
     if isinstance(engine, ServerEngineConfig):
-        setups = [
-            SamplerSetup(str(index), model, server, config.chat, config.turns)
-            for index, server in enumerate(split_servers(engine))
-        ]
+        servers = enumerate(split_servers(engine))
+        setups = [SamplerSetup(str(index), model, server, config.chat, config.turns) for index, server in servers]
         return SamplerPool(setups, engine.weights_dir)
-    return SamplerPool(
-        [
-            SamplerSetup(str(index), model, engine, config.chat, config.turns, devices)
-            for index, devices in enumerate(asynchronous.sampler_devices)
-        ]
-    )
+    devices = enumerate(asynchronous.sampler_devices)
+    setups = [SamplerSetup(str(index), model, engine, config.chat, config.turns, gpus) for index, gpus in devices]
+    return SamplerPool(setups)
 
 
 def split_servers(config: ServerEngineConfig) -> list[ServerEngineConfig]:

@@ -1,10 +1,30 @@
 """Samples beside the trainer: an engine, the requests or episodes that wait, and weights that arrive meanwhile.
 
-It is vLLM in a process of its own, or what asks a vLLM server in a thread of the trainer's. It reads messages and
-answers them, one after another (`call`), or samples what is asked for until it is to pause (`stream`). In a stream
-weights are taken between two of the engine's steps: at once, so that completions go on under the new ones and know
-which token is whose, or when those that were begun are done. Episodes are played here, from turn to turn, so that no
-turn waits for the trainer.
+It is vLLM in a process of its own, or a thread of the trainer's that asks a vLLM server. These are the messages, each
+a tuple of its kind and its arguments:
+
+    from the trainer     arguments                              is answered by
+    call                 method, *arguments of it               answer
+    requests             [Request, ...]                         done, for each, in a stream
+    episodes             [(key, Episode), ...], seeded_by       done, for each, in a stream
+    weights              folder, version                        answer; in a stream loaded, unless newer ones overtake
+    stream               SamplingParams, in_flight              paused, when it has ended
+    pause                                                       paused
+    close
+
+    from the sampler     arguments
+    ready                the longest prompt plus completion     once, when the engine is loaded
+    answer               what the method returned; None of weights
+    done                 the request's sample or the episode's key, Completion or Episode, Versions
+    loaded               version, Usage
+    paused               Usage
+    error                line, hint                             a TruegoldError, which ends the sampler
+    failed               line                                   any other exception, which ends it too
+
+In a stream it samples what requests and episodes ask for until `pause` arrives, and finishes what it has begun. New
+weights are loaded between two of the engine's steps: at once (in_flight), so that completions go on under the new ones
+and know which token is whose, or when those that were begun are done. Episodes are played here, from turn to turn, so
+that no turn waits for the trainer.
 """
 
 from __future__ import annotations
@@ -16,6 +36,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -24,16 +45,14 @@ from typing import Any
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams
 from truegold.train.config.turns import TurnsConfig
+from truegold.train.model.segment import Versions
 from truegold.train.rollout.weight_transfer import ServerRollouts, read_weights, release_weights
 from truegold.train.turns.episodes import EnvironmentFaults, EpisodeRunner, OpenEpisodes, make_runner
 from truegold.verifiers.sandbox.child_process import die_with_process
 from truegold.verifiers.sandbox.errors import TruegoldError
 
 RANK_VARIABLES = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-"""What tells a process that it is one of several ranks. The sampler is none."""
-
-Versions = tuple[tuple[int, int], ...]
-"""(version of the weights, tokens) of each stretch of what was sampled, in order."""
+"""What tells a process that it is one of several ranks. The sampler is none of them."""
 
 
 @dataclass(frozen=True)
@@ -130,8 +149,33 @@ class Outbox:
                 return
 
 
-class _Closed(EOFError):
-    """The trainer needs the sampler no more."""
+@dataclass
+class _Stream:
+    """A stream while it runs: how it takes weights, what is being sampled, and how it has spent its time."""
+
+    in_flight: bool
+    """Whether weights are loaded while completions are being sampled."""
+    is_pausing: bool = False
+    spans: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    """By the `sample` of each request that is being sampled: (its tokens by then, version) for each version of the
+    weights, such as [(0, 4), (120, 5)]."""
+    began: float = field(default_factory=time.monotonic)
+    starved_s: float = 0.0
+    environments_s: float = 0.0
+    idle_since: float | None = None
+    """When the sampler last saw that all episodes wait for their environments; None where they do not."""
+
+    def count_idle_time(self, is_idle: bool) -> None:
+        """Add the time since the last call where all episodes waited then. is_idle: whether all do now."""
+        now = time.monotonic()
+        if self.idle_since is not None:
+            self.environments_s += now - self.idle_since
+        self.idle_since = now if is_idle else None
+
+    def usage(self, runner: EpisodeRunner | None) -> Usage:
+        """Return how it has spent its time so far, with the faults of the runner's environments."""
+        faults = runner.faults if runner is not None else EnvironmentFaults()
+        return Usage(time.monotonic() - self.began, self.starved_s, self.environments_s, faults)
 
 
 @dataclass
@@ -148,24 +192,13 @@ class SamplerChild:
     runner: EpisodeRunner | None = None
     """Plays episodes, where it samples those."""
     version: int = 0
+    """Of the weights that it samples with."""
     waiting: deque[Request] = field(default_factory=deque)
     """Requests that are not begun."""
     episodes: OpenEpisodes | None = field(init=False)
     """Those of the background that are not over."""
     arrived: tuple[Path, int] | None = None
     """Weights that are not loaded yet, and their version."""
-    is_pausing: bool = False
-    takes_weights_in_flight: bool = False
-    spans: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
-    """For each running request: how many tokens it had when each version came, as (first token, version)."""
-    began: float = 0.0
-    """When the stream began."""
-    starved_s: float = 0.0
-    """Its seconds without anything to sample."""
-    environments_s: float = 0.0
-    """Its seconds in which all episodes waited for their environments."""
-    idle_since: float | None = None
-    """When it was found that all episodes wait for their environments."""
 
     def __post_init__(self) -> None:
         self.episodes = None if self.runner is None else OpenEpisodes(self.runner)
@@ -184,24 +217,27 @@ class SamplerChild:
             if kind == "close":
                 return
             if kind == "stream":
-                self._stream(*arguments)
+                self._run_stream(*arguments)
             elif kind == "weights":
                 self._load(*arguments)
                 self.outbox.send("answer", None)
             elif kind in ("requests", "episodes"):
                 self._keep(kind, *arguments)
-            else:
+            elif kind == "call":
                 method, *rest = arguments
+                # Only `run`, which plays episodes to their end, is no method of the engine's.
                 called = self.runner if method == "run" else self.engine
                 self.outbox.send("answer", getattr(called, method)(*rest))
+            else:
+                raise ValueError(f"no message outside a stream: {kind}")
 
-    def _keep(self, kind: str, requests: Iterable[Any], seeded_by: Sequence[object] = ()) -> None:
-        """Keep what is to be sampled in the background: requests, or episodes with their keys."""
+    def _keep(self, kind: str, samples: Iterable[Any], seeded_by: Sequence[object] = ()) -> None:
+        """Keep what is to be sampled in a stream: requests, or episodes with their keys."""
         if kind == "requests":
-            self.waiting.extend(requests)
+            self.waiting.extend(samples)
             return
         assert self.episodes is not None
-        for key, episode in requests:
+        for key, episode in samples:
             self.episodes.open(key, episode, seeded_by)
 
     def _load(self, folder: Path, version: int) -> None:
@@ -209,63 +245,65 @@ class SamplerChild:
         release_weights(folder, self.name)
         self.version = version
 
-    def _stream(self, sampling: SamplingParams, in_flight: bool) -> None:
+    def _run_stream(self, sampling: SamplingParams, in_flight: bool) -> None:
         """Sample until it is to pause, and everything begun is done."""
-        self.takes_weights_in_flight, self.is_pausing = in_flight, False
-        self.began, self.idle_since = time.monotonic(), None
-        self.starved_s = self.environments_s = 0.0
-        for request, completion in self.engine.stream(self._take, sampling):
-            versions = _versions(self.spans.pop(request.sample), completion)
+        stream = _Stream(in_flight)
+        for request, completion in self.engine.stream(partial(self._take, stream), sampling):
+            versions = _versions(stream.spans.pop(request.sample), completion)
             if self.episodes is None:
                 self.outbox.send("done", request.sample, completion, versions)
             else:
                 oldest = min((version for version, _ in versions), default=self.version)
                 self.episodes.take_up(request.sample, completion, oldest, versions)
-        self.outbox.send("paused", self._usage())
+        self.outbox.send("paused", stream.usage(self.runner))
 
-    def _usage(self) -> Usage:
-        faults = self.runner.faults if self.runner is not None else EnvironmentFaults()
-        return Usage(time.monotonic() - self.began, self.starved_s, self.environments_s, faults)
-
-    def _take(self, count: int) -> list[Request] | None:
-        """Read what has arrived, take weights where it is time, and return what is sampled next."""
-        if not (self.spans or self.waiting or self.episodes or self.arrived or self.is_pausing):
+    def _take(self, stream: _Stream, count: int) -> list[Request] | None:
+        """Return what is sampled next, at most `count` requests; None where the stream is to pause (`TakeRequests`)."""
+        if not (stream.spans or self.waiting or self.episodes or self.arrived or stream.is_pausing):
             began = time.monotonic()
             self.connection.poll(None)
-            self.starved_s += time.monotonic() - began
+            stream.starved_s += time.monotonic() - began
+        self._receive(stream)
+        if self.arrived is not None and (stream.in_flight or not stream.spans):
+            self._load_arrived(stream, *self.arrived)
+        if stream.is_pausing:
+            return None
+        if self.arrived is not None:
+            # They are loaded when everything begun is done.
+            return []
+        requests = self._next_requests(count)
+        stream.spans |= {request.sample: [(0, self.version)] for request in requests}
+        stream.count_idle_time(bool(self.episodes) and not stream.spans)
+        return requests
+
+    def _receive(self, stream: _Stream) -> None:
+        """Read the messages that have arrived in a stream."""
         while self.connection.poll():
             kind, *arguments = self.connection.recv()
             if kind in ("requests", "episodes"):
                 self._keep(kind, *arguments)
             elif kind == "weights":
                 if self.arrived is not None:
+                    # Newer ones have overtaken them.
                     release_weights(self.arrived[0], self.name)
                 self.arrived = (arguments[0], arguments[1])
             elif kind == "pause":
-                self.is_pausing = True
+                stream.is_pausing = True
             elif kind == "close":
-                raise _Closed
-        if self.arrived is not None and (self.takes_weights_in_flight or not self.spans):
-            self._take_weights(*self.arrived)
-        if self.is_pausing:
-            return None
-        if self.arrived is not None:
-            return []
-        requests = self._next_requests(count)
-        self.spans |= {request.sample: [(0, self.version)] for request in requests}
-        self._count_idle_time()
-        return requests
+                # As where the trainer has gone: nobody waits for what is being sampled.
+                raise EOFError
 
-    def _take_weights(self, folder: Path, version: int) -> None:
-        """Load weights that have arrived, and keep account of what has been sampled before them."""
+    def _load_arrived(self, stream: _Stream, folder: Path, version: int) -> None:
+        """Load weights that have arrived in a stream, and note how many tokens were sampled before them."""
         self._load(folder, version)
         self.arrived = None
-        self.outbox.send("loaded", version, self._usage())
-        lengths = self.engine.lengths() if self.spans else {}
-        for sample, spans in self.spans.items():
+        self.outbox.send("loaded", version, stream.usage(self.runner))
+        lengths = self.engine.lengths() if stream.spans else {}
+        for sample, spans in stream.spans.items():
             spans.append((lengths.get(sample, 0), version))
 
     def _next_requests(self, count: int) -> list[Request]:
+        """Return requests that wait, or the next turns of episodes, and send the episodes that have ended."""
         if self.episodes is None:
             return [self.waiting.popleft() for _ in range(min(count, len(self.waiting)))]
         requests = self.episodes.take_requests(count)
@@ -274,16 +312,9 @@ class SamplerChild:
             self.outbox.send("done", key, episode, tuple(chain(*(segment.versions for segment in segments))))
         return requests
 
-    def _count_idle_time(self) -> None:
-        """Take note of when all episodes begin to wait for their environments, and when they end it."""
-        now, is_idle = time.monotonic(), bool(self.episodes) and not self.spans
-        if self.idle_since is not None:
-            self.environments_s += now - self.idle_since
-        self.idle_since = now if is_idle else None
-
 
 def _load_engine(setup: SamplerSetup) -> tuple[Any, Callable[[Path, int], None]]:
-    """Return the engine, and what has it load weights."""
+    """Return the engine, and the function that has it load weights."""
     if isinstance(setup.engine, ServerEngineConfig):
         server = ServerRollouts(setup.engine)
         return server, server.load
@@ -304,7 +335,10 @@ def _make_runner(setup: SamplerSetup, engine: Any) -> EpisodeRunner | None:
 
 
 def _versions(spans: list[tuple[int, int]], completion: Completion) -> Versions:
-    """Return (version, tokens) of each stretch of a completion, in order."""
+    """Return the stretches of a completion, by its spans (`_Stream.spans`).
+
+    [(0, 4), (120, 5)] and 200 tokens -> ((4, 120), (5, 80))
+    """
     length = len(completion.token_ids)
     ends = [*(min(first, length) for first, _ in spans[1:]), length]
     return tuple((version, end - first) for (first, version), end in zip(spans, ends, strict=True) if end > first)

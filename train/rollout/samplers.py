@@ -27,11 +27,16 @@ from torch import Tensor
 from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, check_room
 from truegold.train.model.distributed import from_first_rank, gathered, rank, scattered
+from truegold.train.model.segment import Versions
 from truegold.train.rollout import sampler_child
-from truegold.train.rollout.sampler_child import SamplerSetup, Usage, Versions
+from truegold.train.rollout.sampler_child import SamplerSetup, Usage
 from truegold.train.rollout.weight_transfer import claim_folder, write_weights
 from truegold.train.turns.episodes import EnvironmentFaults, Episode
 from truegold.verifiers import GuardError, SetupError
+
+MARGIN_S = 5.0
+"""What a sampler may take to see that it is to end."""
+GO_ON = "The same command goes on from the last checkpoint; where it dies again, see the log of the stage."
 
 
 class SamplerPool:
@@ -223,11 +228,6 @@ def _mean(tensors: Sequence[Tensor]) -> Tensor:
     return first + torch.stack([tensor - first for tensor in tensors]).mean(0).to(first.dtype)
 
 
-MARGIN_S = 5.0
-"""What a sampler may take to see that it is to end."""
-GO_ON = "The same command goes on from the last checkpoint; where it dies again, see the log of the stage."
-
-
 @dataclass(frozen=True)
 class FinishedSample:
     """What was sampled in the background."""
@@ -236,7 +236,6 @@ class FinishedSample:
     """The request's, or the episode's key."""
     answer: Completion | Episode
     versions: Versions
-    """(version of the weights, tokens) of each stretch of it, in order."""
 
 
 class Sampler:

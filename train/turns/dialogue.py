@@ -1,5 +1,5 @@
-"""The tokens of one episode as the model saw them: one segment as long as each prompt extends what is held, another
-where it does not.
+"""The tokens of an episode, or of a recorded dialogue, as the model saw them: one segment as long as each prompt
+extends what is held, another where it does not.
 
     held       <user> 2+2? <assistant> <think> hm </think> 4 <end>
     rendered   <user> 2+2? <assistant> 4 <end> <user> sure? <assistant>        the template drops earlier thinking
@@ -14,11 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 from truegold.pipeline.engines.base import Completion
 from truegold.train.config.turns import ReminderConfig
-from truegold.train.model.segment import Segment
+from truegold.train.model.segment import Segment, Versions
 from truegold.train.turns.environment import Message, check_messages
 from truegold.train.turns.template import TurnTemplate, describe_action
 
@@ -26,9 +27,8 @@ Break = Literal["edited", "escaped", "drifted", "scored"]
 """Why a segment ended before the episode: the template has changed what was before, special tokens that the model has
 spelled were made plain text, the same text has other tokens, or turns are scored one by one."""
 
-
-Stretches = Sequence[tuple[int, int]]
-"""Version of the weights and number of tokens of each stretch of what was sampled, in order."""
+DRIFT_TOKENS = 8
+"""Tokens of an example of drift."""
 
 
 @dataclass
@@ -42,7 +42,7 @@ class SegmentTokens:
     logprobs: list[float] = field(default_factory=list)
     sampled: list[bool] = field(default_factory=list)
     versions: list[tuple[int, int]] = field(default_factory=list)
-    """The version of the weights and the number of tokens of each stretch that was sampled, in order."""
+    """The stretches that were sampled, as in `Versions`."""
     is_truncated: bool = False
     """Whether its last turn was cut."""
     is_escaped: bool = False
@@ -58,9 +58,9 @@ class SegmentTokens:
         """The oldest version that sampled any of it."""
         return min((version for version, _ in self.versions), default=0)
 
-    def add_versions(self, stretches: Stretches) -> None:
-        """Add stretches of tokens that were sampled; what one version has sampled stays one stretch."""
-        for version, tokens in stretches:
+    def add_versions(self, versions: Versions) -> None:
+        """Add stretches of tokens that were sampled; neighbours of one version become one stretch."""
+        for version, tokens in versions:
             before = self.versions.pop()[1] if self.versions and self.versions[-1][0] == version else 0
             self.versions.append((version, before + tokens))
 
@@ -126,7 +126,11 @@ class Dialogue:
         self.turns = 0
 
     def prompt(self) -> tuple[int, ...]:
-        """Return the ids that the next turn is sampled after, as the template makes them of the messages so far."""
+        """Return the ids that the next turn is sampled after, as the template makes them of the messages so far.
+
+        The last segment is extended by them where they begin with all its tokens, else a new one is opened. So it is
+        to be called once a turn.
+        """
         ids = self._template.encode(self._edit(self.messages))
         if not self.segments:
             self.segments.append(SegmentTokens(ids, self.turns))
@@ -142,24 +146,25 @@ class Dialogue:
         return ids
 
     def can_write_last_turn(self) -> bool:
-        """Return whether the template takes the messages up to the model's last turn; so it does before the first."""
+        """Return whether the template takes the messages up to the model's last turn; True before the first."""
         if not self.turns:
             return True
         last = max(index for index, message in enumerate(self.messages) if message["role"] == "assistant")
         try:
             self._template.encode(self._edit(self.messages[: last + 1]), add_generation_prompt=False)
         except Exception:
+            # Templates are code of models' authors: some refuse a message by `raise_exception`, others stumble over it.
             return False
         return True
 
-    def add_completion(self, completion: Completion, version: int, stretches: Stretches = ()) -> Message:
+    def add_completion(self, completion: Completion, version: int, versions: Versions = ()) -> Message:
         """Take up what was sampled behind `prompt`; return the message that it is.
 
-        version: of the weights that sampled it. stretches: version and tokens of each, where it is not all of one.
+        version: of the weights that sampled it, the oldest where there were several. versions: its stretches then.
         """
         segment = self.segments[-1]
         prompt = segment.ids
-        segment.add_versions(stretches or [(version, len(completion.token_ids))])
+        segment.add_versions(versions or ((version, len(completion.token_ids)),))
         segment.add(completion.token_ids, completion.logprobs, sampled=True)
         segment.is_truncated = completion.finish_reason == "length"
         self.turns += 1
@@ -184,24 +189,25 @@ class Dialogue:
         return "drifted"
 
 
-DRIFT_TOKENS = 8
-"""Tokens of an example of drift."""
-
-
 def remind(messages: Sequence[Message], config: ReminderConfig) -> list[Message]:
-    """Return the messages of a prompt, with what is to be repeated in front of the last one."""
-    if not config.changes_prompts:
-        return list(messages)
+    """Return the messages of a prompt: without older turns, and with what is to be repeated in the last message.
+
+    messages                       prompt where goal is true, actions 2 and keep_turns 1
+    user       Find the key.       user       Find the key.
+    assistant  go north
+    user       A wall.
+    assistant  go south            assistant  go south
+    user       A door.             user       Goal: Find the key. / Your last actions: 1. go north 2. go south / A door.
+    """
     turns = [index for index, message in enumerate(messages) if message["role"] == "assistant"]
-    if not turns:
-        return list(messages)
-    kept = list(messages)
+    kept = [dict(message) for message in messages]
+    if not (turns and config.changes_prompts):
+        return kept
     if config.keep_turns is not None and len(turns) > config.keep_turns:
-        first_reply = turns[0]
         # A turn may be answered by several messages; one that is not answered at all stays itself.
         behind_turns = min(turns[-1] + 1, len(messages) - 1)
         kept_from = turns[-config.keep_turns] if config.keep_turns else behind_turns
-        kept = [*messages[:first_reply], *messages[kept_from:]]
+        kept = [*kept[: turns[0]], *kept[kept_from:]]
     if kept[-1]["role"] == "assistant":
         return kept
     parts = []
@@ -231,15 +237,11 @@ def dialogue_segments(
     turns = [index for index, message in enumerate(messages) if message["role"] == "assistant"]
     if not turns or turns[0] == 0:
         raise TypeError("a dialogue needs a message of the assistant's, and another one before it")
-    config = reminder or ReminderConfig()
-
-    def edit(shown: Sequence[Message]) -> list[Message]:
-        return remind([dict(message) for message in shown], config)
-
+    edit = partial(remind, config=reminder or ReminderConfig())
     dialogue = Dialogue(template, messages[: turns[0]], edit)
     for turn, index in enumerate(turns):
         dialogue.prompt()
-        text = _written(edit(messages[:index]), messages[index], template)
+        text = _text_to_write(edit(messages[:index]), messages[index], template)
         ids = (*template.tokenizer(text, add_special_tokens=False)["input_ids"], template.stop_token_ids[0])
         dialogue.add_completion(Completion(ids, (), "stop"), version=0)
         following = turns[turn + 1] if turn + 1 < len(turns) else len(messages)
@@ -247,7 +249,7 @@ def dialogue_segments(
     return [held.to_segment(1.0) for held in dialogue.segments]
 
 
-def _written(shown: Sequence[Message], answer: Message, template: TurnTemplate) -> str:
+def _text_to_write(shown: Sequence[Message], answer: Message, template: TurnTemplate) -> str:
     """Return what the model has to write for an answer behind the messages of its prompt, without the token that ends
     it."""
     prompt = template.render(shown)

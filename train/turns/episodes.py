@@ -12,13 +12,15 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 from truegold.pipeline.engines.base import POLL_S, Completion, Engine, Request, SamplingParams, sample_seed
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.turns import TurnsConfig
+from truegold.train.model.segment import Versions
 from truegold.train.turns.calls import Answer, EnvironmentCalls, describe_error
-from truegold.train.turns.dialogue import Dialogue, Stretches, remind
+from truegold.train.turns.dialogue import Dialogue, remind
 from truegold.train.turns.environment import (
     Done,
     HeldEnvironment,
@@ -171,16 +173,14 @@ class EpisodeRunner:
         messages = plain
         if episode.dialogue is None:
             apart = self.config.credit != "equal"
-            episode.dialogue = Dialogue(self.template, messages, self._edit, turns_apart=apart)
+            edit = partial(remind, config=self.config.reminder)
+            episode.dialogue = Dialogue(self.template, messages, edit, turns_apart=apart)
         else:
             episode.dialogue.messages += messages
         if episode.turns >= self.config.max_turns:
             episode.ending = Ending.TURNS
             return False
         return True
-
-    def _edit(self, messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        return remind([dict(message) for message in messages], self.config.reminder)
 
     def next_request(self, episode: Episode, seeded_by: Sequence[object], key: int) -> Request | None:
         """Return what is to be sampled next for an episode; None where there is no room for it."""
@@ -246,7 +246,7 @@ class OpenEpisodes:
         self.clock.hand_out(len(requests))
         return requests
 
-    def take_up(self, key: int, completion: Completion, version: int, stretches: Stretches = ()) -> None:
+    def take_up(self, key: int, completion: Completion, version: int, versions: Versions = ()) -> None:
         """Take up a sampled turn and ask the environment what follows."""
         self.clock.in_flight -= 1
         episode, _ = self._open[key]
@@ -254,7 +254,7 @@ class OpenEpisodes:
         assert episode.environment is not None
         episode.last = completion
         try:
-            message = episode.dialogue.add_completion(completion, version, stretches)
+            message = episode.dialogue.add_completion(completion, version, versions)
         except Exception as error:
             episode.ending, episode.error = Ending.UNWRITABLE, describe_error(error)
             self._end(key)
