@@ -3,10 +3,12 @@ r"""Reads problems to compare out of any file: columns and golds as `ingest` rea
     {"id": 7, "question": "Question 3: Natalia sold clips to 48 ...", "answer": "48+24 = 72\n#### 72"}
     ->  id "7", prompt "Natalia sold clips to 48 ...", gold "72", solution of 17 characters
 
-Columns are guessed as a run guesses them (`presets.guess_layout`), or named (`prompt="Body"`, `gold="meta.label"`). A
-chat is read as its last user message. Answer options in a column of their own belong to the prompt: one stem with other
+Columns are guessed as a run guesses them (`presets.guess_layout`), or named (`prompt="Body"`, `gold="meta.label"`).
+Turns before the question belong to the problem, and so do answer options in a column of their own: one stem with other
 options is another problem. A record without an id is called by its number in the file, from 1. No record is lost: one
 without a prompt, or one that cannot be read, comes with an empty prompt, which is compared with nothing.
+
+    make_item_reader(source, ahead, ProblemColumns(), None).read(record)     an `Item` for `truegold verify`
 """
 
 from __future__ import annotations
@@ -21,7 +23,6 @@ from truegold.pipeline.clean.stage import Cleaner
 from truegold.pipeline.config.sources import Columns, ColumnSpec, FileSource
 from truegold.pipeline.near.gold_keys import join_golds
 from truegold.pipeline.sources.columns import (
-    CHOICE_COLUMNS,
     MISSING,
     NAMES,
     Column,
@@ -36,7 +37,7 @@ from truegold.pipeline.sources.columns import (
     listed_golds,
     text_of,
 )
-from truegold.pipeline.sources.conversations import read_prompt, read_response
+from truegold.pipeline.sources.conversations import context_text, read_conversation, read_prompt, read_response
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
 from truegold.pipeline.sources.presets import guess_layout, layout_of_preset
 from truegold.pipeline.sources.records import (
@@ -49,6 +50,7 @@ from truegold.pipeline.sources.records import (
     sample_values,
 )
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, with_row_columns
+from truegold.pipeline.tables.conversation import problem_of, turns_text
 from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import InputError, Item, judges_solutions, resolve
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
@@ -105,6 +107,8 @@ class ProblemColumns:
         if self.gold is not None:
             named["gold"] = gold_spec(self.gold, samples)
         layout = guess_layout(samples) if self.preset is None else layout_of_preset(self.preset, samples, location)
+        if self.prompt is not None and layout.columns.prompt != named["prompt"]:
+            layout = replace(layout, derive=None)
         return replace(layout, columns=layout.columns.model_copy(update=named))
 
 
@@ -183,20 +187,6 @@ def describe_reading(path: Path, named: ProblemColumns) -> str:
     )
 
 
-def guess_columns_with_options(data: Path) -> dict[str, dict[str, str]] | None:
-    """Return the columns of prompt and gold of a file whose answer options stand in a column of their own, else None.
-
-    A run refuses such a file, because the question alone cannot be trained on. Answers can be compared all the same.
-    """
-    samples = sample_values(islice(open_file(data, "auto", MAX_ROW_BYTES).records, LOOK_AHEAD))
-    if not any(values.get(name) for values in samples for name in CHOICE_COLUMNS):
-        return None
-    columns = guess_layout(samples).columns
-    if columns.prompt is None or columns.gold is None:
-        return None
-    return columns.model_dump(include={"prompt", "gold"})
-
-
 def _make_reader(source: Source, ahead: list[Record | Reject], named: ProblemColumns, clean: bool) -> _Reader:
     """Return a reader of the columns that are named or guessed from the first records."""
     check_readable(source, ahead)
@@ -207,15 +197,16 @@ def _make_reader(source: Source, ahead: list[Record | Reject], named: ProblemCol
         raise InputError(
             f"{location} has no prompt column ({', '.join(NAMES['prompt'])}); it has: {names}.", named.spell("prompt")
         )
-    if layout.domain != "code" or named.prompt is not None:
-        layout = replace(layout, derive=None)
     columns = {role: compile_column(spec, role) for role, spec in layout.columns if spec is not None}
-    options = next((name for name in CHOICE_COLUMNS if any(values.get(name) for values in samples)), None)
     gold = columns.get("gold")
     one_gold = None if gold is None or gold.extract or "golds" in columns or layout.restore else gold
-    return _Reader(
-        layout, columns, None if options == columns["prompt"].name else options, Cleaner() if clean else None, one_gold
-    )
+    has_context = any(_context(columns["prompt"], values) is not None for values in samples)
+    return _Reader(layout, columns, Cleaner() if clean else None, one_gold, has_context)
+
+
+def _context(prompt: Column, values: Mapping[str, Any]) -> str | None:
+    """Return the messages before the question as a row has them."""
+    return context_text(read_conversation(prompt(values), (values,)))
 
 
 @dataclass(frozen=True)
@@ -225,11 +216,11 @@ class _Reader:
     layout: Layout
     columns: Mapping[str, Column]
     """The layout's columns by their roles, made ready."""
-    options: str | None
-    """The column with the answer options, which are part of the problem."""
     cleaner: Cleaner | None
     one_gold: Column | None
     """The column of gold, where it is taken as it is and no other column has any."""
+    has_context: bool
+    """Whether messages stand before the question in some of the first records."""
 
     def read(self, record: Record | Reject, batch: Batch) -> None:
         """Add one record to the batch."""
@@ -238,11 +229,16 @@ class _Reader:
             derived = self.layout.derive(values) if self.layout.derive is not None else Derived({})
         except Unusable:
             derived = Derived({})
-        prompt, golds = derived.prompt or self._prompt(values), self._golds(values)
+        prompt = derived.prompt or self._prompt(values)
+        golds = [derived.gold] if derived.gold is not None else []
+        if not golds and derived.verifier != "code":
+            golds = self._golds(values)
         if self.cleaner is not None:
             domain = self.layout.domain
             golds = [self.cleaner.clean("gold", gold, None, domain) for gold in golds]
             prompt = self.cleaner.clean("prompt", prompt, golds[0] if golds else None, domain)
+        if self.has_context:
+            prompt = turns_text({"prompt": prompt, "context": _context(self.columns["prompt"], values)})
         batch.ids.append(self._optional(values, "id") or str(record.row_number))
         batch.row_numbers.append(record.row_number)
         batch.prompts.append(prompt)
@@ -255,9 +251,7 @@ class _Reader:
 
     def _prompt(self, values: Mapping[str, Any]) -> str:
         prompt = self.columns["prompt"](values)
-        text = prompt if type(prompt) is str else prompt_text(prompt)
-        options = options_text(values.get(self.options)) if self.options is not None and text else ""
-        return f"{text}\n{options}" if options else text
+        return prompt if type(prompt) is str else prompt_text(prompt)
 
     def _golds(self, values: Mapping[str, Any]) -> list[str]:
         """Return the accepted golds; none where what stands there cannot be golds."""
@@ -284,15 +278,6 @@ def _text(value: Any) -> str | None:
     if value is None or (type(value) is str and value[:1] > " "):
         return value
     return str(value) if type(value) is int else text_of(value)
-
-
-def options_text(value: Any) -> str:
-    """Return answer options as lines: of a list, of an object's values, or of `{"text": [...], "label": [...]}`."""
-    if isinstance(value, Mapping):
-        value = value.get("text", list(value.values()))
-    if isinstance(value, (list, tuple)):
-        return "\n".join(text for option in value if (text := text_of(option)))
-    return text_of(value) or ""
 
 
 def prompt_text(value: Any) -> str:
@@ -329,12 +314,14 @@ class ItemReader:
             parts = self.rows.read_parts(values, derived, keep_prompt=False)
             prompt = self.rows.columns.get("prompt")
             problem = derived.prompt or (prompt_text(prompt(values)) if prompt else "")
+            problem = self.cleaner.clean("prompt", problem, parts.gold, parts.domain) if problem else ""
+            context = _context(prompt, values) if prompt else None
             return Item(
                 response=read_response(self.response(values)) or "",
                 gold=parts.gold,
                 verifier=parts.verifier,
                 verifier_args=dump_json(json_safe(parts.verifier_args)),
-                problem=self.cleaner.clean("prompt", problem, parts.gold, parts.domain) if problem else None,
+                problem=problem_of({"prompt": problem, "context": context}) or None,
             )
         except Unusable as error:
             return Reject(record.row_number, error.reason, error.detail, record.excerpt())

@@ -13,7 +13,9 @@ from collections.abc import Sequence
 
 import orjson
 
+from truegold.pipeline.engines.chat import encode_row
 from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.tables.conversation import problem_of
 from truegold.synth.budget import PlannedAttempt, TokenBudget
 from truegold.synth.config import SynthConfig
 from truegold.synth.feedback import describe_verdict
@@ -61,7 +63,7 @@ class Synthesis:
     def bare_prompt(self, hard: HardRow) -> tuple[int, ...]:
         """Return the ids of a row's prompt without any context."""
         if hard.index not in self._bare_prompts:
-            self._bare_prompts[hard.index] = tuple(self._sampler.source.encoder.encode(hard.row["prompt"]))
+            self._bare_prompts[hard.index] = tuple(encode_row(self._sampler.source.encoder, hard.row))
         return self._bare_prompts[hard.index]
 
     def _round(self, round_attempts: Sequence[PlannedAttempt]) -> list[tuple[HardRow, Attempt]]:
@@ -89,7 +91,7 @@ class Synthesis:
     def _prepare(self, planned: PlannedAttempt) -> None:
         """Set the values that fill the placeholders of an attempt's templates."""
         hard, parent = planned.hard, planned.parent
-        planned.values = {"problem": hard.row["prompt"], "gold": hard.row["gold"] or "", "reflection": ""}
+        planned.values = {"problem": problem_of(hard.row), "gold": hard.row["gold"] or "", "reflection": ""}
         if parent is not None:
             parent.uses += 1
             planned.feedback = describe_verdict(

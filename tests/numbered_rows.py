@@ -21,6 +21,7 @@ def plain_row(prompt: str, gold: str | None, **more: Any) -> Row:
         "source_row": 1,
         "split": "train",
         "meta": "{}",
+        "context": None,
         **more,
     }
 

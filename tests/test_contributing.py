@@ -121,7 +121,8 @@ def test_add_an_input_format(tree: Path) -> None:
         sources / "presets.py",
         "PRESETS: dict",
         'def riddles(columns: Set[str], samples: Samples) -> Layout | None:\n    """Riddles and their solutions."""\n'
-        '    return _prompt_and_gold("riddle", "key", samples) if {"riddle", "key"} <= columns else None\n\n\n'
+        '    columns_of_riddles = Columns.model_validate({"prompt": "riddle", "gold": "key"})\n'
+        '    return Layout(columns_of_riddles) if {"riddle", "key"} <= columns else None\n\n\n'
         "PRESETS: dict",
     )
     change(sources / "presets.py", '    "generic": (', '    "riddles": (riddles, "riddle, key"),\n    "generic": (')

@@ -111,6 +111,7 @@ def make_rows(folder: Path, count: int) -> list[Row]:
             "source_row": index,
             "split": "train",
             "meta": "{}",
+            "context": None,
             "pass_rate": 0.5 if index % 3 else 0.1,
             "posterior_a": 3.0,
             "posterior_b": 3.0,

@@ -16,14 +16,15 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
 from truegold.pipeline.config.engines import ChatConfig
-from truegold.pipeline.engines.chat import ChatEncoder, PromptEncoder, load_encoder
+from truegold.pipeline.engines.chat import ChatEncoder, PromptEncoder, encode_row, load_encoder
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.tables.conversation import problem_of
 from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.train.config.models import TUNABLE_SFT, SftConfig
 from truegold.train.config.turns import DialoguesConfig, TurnsConfig
@@ -74,8 +75,7 @@ def sft(inputs: Mapping[str, Path], config: SftConfig, out_dir: Path, progress: 
         else:
             if config.dialogues.changes_first_prompts:
                 raise InputError(f"Worked solutions are single answers; {ONLY_DIALOGUES}.", WRITE_DIALOGUES)
-            pairs = verified_solutions(inputs["rows"], counts)
-            examples = [pair_segment(encoder, prompt, completion) for prompt, completion in pairs]
+            examples = [row_segment(encoder, *pair) for pair in verified_solutions(inputs["rows"], counts)]
     fitting = [example for example in examples if example.length <= config.max_length]
     counts["drop:too_long"] = len(examples) - len(fitting)
     if not fitting and "distilled" not in inputs:
@@ -173,7 +173,7 @@ def read_examples(
                     continue
                 if config.changes_first_prompts:
                     raise InputError(f"{path}, line {line_number}: {ONLY_DIALOGUES}.", WRITE_DIALOGUES)
-                yield pair_segment(encoder, str(entry["prompt"]), str(entry["completion"]))
+                yield row_segment(encoder, {"prompt": str(entry["prompt"])}, str(entry["completion"]))
             except ConfigError as error:
                 raise InputError(f"{path}, line {line_number}: {error}") from error
             except (ValueError, KeyError, TypeError) as error:
@@ -190,32 +190,28 @@ def dialogues_of(turns: TurnsConfig) -> DialoguesConfig:
     return DialoguesConfig(template_args=turns.template_args, tools=tuple(tools), reminder=turns.reminder)
 
 
-def pair_segment(encoder: PromptEncoder, prompt: str, completion: str) -> Segment:
-    """Return a prompt and what is to be learned behind it."""
+def row_segment(encoder: PromptEncoder, row: Mapping[str, Any], completion: str) -> Segment:
+    """Return a row's prompt and the completion that is to be learned behind it."""
     from truegold.train.model.segment import Segment
 
-    return Segment(tuple(encoder.encode(prompt)), tuple(encoder.encode_completion(completion)))
+    return Segment(tuple(encode_row(encoder, row)), tuple(encoder.encode_completion(completion)))
 
 
-def verified_solutions(rows: Path, counts: dict[str, int]) -> list[tuple[str, str]]:
-    """Return (prompt, solution) of the training rows whose solution, ending in the gold answer, their verifier accepts.
+def verified_solutions(rows: Path, counts: dict[str, int]) -> list[tuple[Row, str]]:
+    """Return the training rows whose solution, ending in the gold answer, their verifier accepts, each with that text.
 
     Solutions that it refuses are added to `counts`.
     """
     solved = [row for row in read_rows(rows) if row["split"] != "heldout" and row["solution"]]
     candidates = [(row, completion) for row in solved if (completion := _completion_text(row)) is not None]
     questions = (
-        Item(completion, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
+        Item(completion, row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
         for row, completion in candidates
     )
     verdicts = list(verify_batch(questions, max_timeouts=MAX_TIMEOUTS))
     if refused := sum(not verdict.passed for verdict in verdicts):
         counts["drop:solution_not_verified"] = refused
-    return [
-        (row["prompt"], completion)
-        for (row, completion), verdict in zip(candidates, verdicts, strict=True)
-        if verdict.passed
-    ]
+    return [pair for pair, verdict in zip(candidates, verdicts, strict=True) if verdict.passed]
 
 
 def _completion_text(row: Row) -> str | None:

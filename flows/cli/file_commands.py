@@ -157,15 +157,12 @@ def flag(
     from truegold.flows.execute import execute, open_run, stage_caller
     from truegold.flows.plan import GROUP_SIZE, report_stage
     from truegold.pipeline.curation.plan import flagging_stages, last_flagging
-    from truegold.pipeline.problems import guess_columns_with_options
     from truegold.pipeline.running.stage import load_record
     from truegold.pipeline.suspicion.stage import sample_files, summary_lines
     from truegold.pipeline.tables.ledger import FLAGS_FILE
     from truegold.pipeline.tables.reasons import SUSPICION_FILE
 
     source: dict[str, Any] = {"path": str(data), "preset": preset, "limit": limit, "last_turn_only": last_turn_only}
-    if preset is None and (columns := guess_columns_with_options(data)) is not None:
-        source["columns"] = columns
     settings: dict[str, Any] = {"model": {"name": model.name, "model": str(model)} if model is not None else None}
     config = section_config("truegold flag", out, WORK, {"data": source, "flag": settings}, set_ or [])
     stages = flagging_stages(config, sample_files(samples or []))

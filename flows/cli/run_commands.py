@@ -202,10 +202,12 @@ def _count_records(path: Path, form: str) -> int | None:
     """Return the number of records, by lines where the format has them; None where counting takes long."""
     from truegold.pipeline.sources.data_files import form_by_suffix, open_file
 
+    if not path.is_file():  # It is a folder or a pattern.
+        return None
     form = form_by_suffix(path) if form == "auto" else form
     if form == "parquet":
         return open_file(path, form, BLOCK).total
-    if form != "jsonl" or path.suffix == ".gz" or path.stat().st_size > COUNT_BYTES:
+    if form != "jsonl" or path.suffix in (".gz", ".zst") or path.stat().st_size > COUNT_BYTES:
         return None
     with path.open("rb") as file:
         return sum(line.strip() != b"" for line in file)

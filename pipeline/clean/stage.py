@@ -40,7 +40,7 @@ from truegold.pipeline.tables.rows import (
 )
 from truegold.pipeline.text.announced_answers import drop_answer_line
 from truegold.pipeline.text.gold_types import gold_note
-from truegold.pipeline.text.options import chosen_letters, find_options
+from truegold.pipeline.text.options import choice_arguments
 from truegold.pipeline.text.prose import UNKNOWN, known_languages, language_of
 from truegold.verifiers import ConfigError
 
@@ -135,15 +135,8 @@ def _turn_into_choice(row: Row, config: CleanConfig) -> _Changes:
     """Turn a row of the verifier `math` into one of `choice`, where its options are whole and gold is one of them."""
     if row["verifier"] != "math" or row["gold"] is None or len(row["prompt"]) > config.max_prompt_chars:
         return []
-    arguments = _read_object(row["verifier_args"])
-    if "options" in arguments or (options := find_options(row["prompt"])) is None:
+    if (after := choice_arguments(row)) is None:
         return []
-    if (letters := chosen_letters(options, row["gold"])) is None:
-        return []
-    changed: dict[str, Any] = {**arguments, "options": list(options.texts)}
-    if len(letters) > 1:
-        changed["multiple"] = True
-    after = dump_json(changed)
     changes = [
         ("verifier", Edit("multiple_choice", row["verifier"], "choice")),
         ("verifier_args", Edit("multiple_choice", row["verifier_args"], after)),

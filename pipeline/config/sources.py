@@ -79,8 +79,8 @@ class SourceConfig(StageConfig):
     """What rows were taken from (a data set, an address), where they do not state it; the source's name where not
     given."""
     last_turn_only: bool = False
-    """Keep the last user message of rows that say more: system messages, earlier turns, pictures, tools. Such rows are
-    rejected otherwise."""
+    """Keep the last user message alone, without system messages, earlier turns, pictures and tools. Rows with pictures
+    or tools are rejected otherwise."""
     limit: int | None = Field(default=None, ge=1)
     """Take only the first so many rows."""
     heldout: float = Field(default=0.0, ge=0.0, lt=1.0)
@@ -90,11 +90,11 @@ class SourceConfig(StageConfig):
 
 
 class FileSource(SourceConfig):
-    """A JSON Lines, Parquet or CSV file."""
+    """A JSON Lines, Parquet or CSV file, a folder of them, or a pattern for their names."""
 
     type: Literal["file"] = "file"
     path: str
-    """The file, relative to the working directory."""
+    """The file, folder or pattern (`data/*.jsonl`), relative to the working directory."""
     format: Literal["auto", "jsonl", "parquet", "csv"] = "auto"
     """By the file's suffix where `auto`."""
     heldout_path: str | None = None

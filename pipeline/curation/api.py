@@ -54,7 +54,7 @@ from truegold.pipeline.config.stages import CurationConfig, FlagConfig, ReportCo
 from truegold.pipeline.curation.plan import curation_stages, flagging_stages, last_flagging
 from truegold.pipeline.decontaminate.matches import find_leaks_in_file
 from truegold.pipeline.dedup.clusters import find_clusters
-from truegold.pipeline.problems import BATCH_ROWS, ProblemColumns, guess_columns_with_options
+from truegold.pipeline.problems import BATCH_ROWS, ProblemColumns
 from truegold.pipeline.report import report
 from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.progress import NullProgress
@@ -222,15 +222,12 @@ def merge_columns(columns: Mapping[str, Any] | None, **names: str | None) -> dic
     return merged
 
 
-def add_guessed_columns(path: Path, columns: Mapping[str, Any], *, options_apart: bool) -> dict[str, Any]:
+def add_guessed_columns(path: Path, columns: Mapping[str, Any]) -> dict[str, Any]:
     """Return the named columns and those that a run would ask for beside them, guessed as everywhere.
 
     A prompt that is named alone gets its gold, and its worked solution in any case: without it, rules that read the
-    solution would be silent. With `options_apart` a question counts as a prompt although its answer options stand in a
-    column of their own.
+    solution would be silent.
     """
-    if options_apart and not columns:
-        return dict(guess_columns_with_options(path) or {})
     if "prompt" not in columns:
         return dict(columns)
     source = open_file(path, "auto", MAX_ROW_BYTES)
@@ -387,7 +384,7 @@ def find_flags(
             files.append(SampleFile(write_rows_file(samples, work, "samples")))
             labels |= _labels(samples, files[0].path, "samples")
         with named_in_errors(labels):
-            guessed = add_guessed_columns(path, named, options_apart=True)
+            guessed = add_guessed_columns(path, named)
             source = {"columns": guessed, "verifier": verifier, "last_turn_only": last_turn_only}
             config = make_config("find_flags", path, source, {"flag": settings})
             _run(flagging_stages(config, files), work / "run")
@@ -466,7 +463,7 @@ def curate(
         work.mkdir(parents=True, exist_ok=True)
         path = write_rows_file(rows, work)
         with named_in_errors(_labels(rows, path, "rows")):
-            guessed = add_guessed_columns(path, named, options_apart=False)
+            guessed = add_guessed_columns(path, named)
             source = {"columns": guessed, "verifier": verifier, "last_turn_only": last_turn_only}
             config = make_config("curate", path, source, sections)
             curated = _curated(_run(curation_stages(config), work / "run"))

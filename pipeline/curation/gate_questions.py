@@ -17,6 +17,7 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.sources.row_builder import MEASURES, needs_gold
+from truegold.pipeline.tables.conversation import problem_of
 from truegold.pipeline.tables.rows import Row, dump_json
 from truegold.verifiers import Item, Verdict, gold_response, judges_solutions, resolve
 from truegold.verifiers.audit.made_answers import gaming_cases
@@ -105,7 +106,7 @@ def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
     golds = all_golds(row["gold"], arguments)
     for gold in golds:
         if (response := gold_response(verifier, gold, row["solution"])) is not None:
-            item = Item(response, gold, row["verifier"], alone, row["prompt"])
+            item = Item(response, gold, row["verifier"], alone, problem_of(row))
             yield Question(Check.GOLD, f"gold {gold!r:.60}", item)
     if not golds and needs_gold(row["verifier"], arguments):
         yield _ask(row, Check.GOLD, "no gold", "")
@@ -131,7 +132,7 @@ def _null_programs(row: Row, arguments: Mapping[str, Any], hacks: bool) -> Itera
 
 
 def _ask(row: Row, check: Check, name: str, response: str) -> Question:
-    return Question(check, name, Item(response, row["gold"], row["verifier"], row["verifier_args"], row["prompt"]))
+    return Question(check, name, Item(response, row["gold"], row["verifier"], row["verifier_args"], problem_of(row)))
 
 
 def is_sampled(row: Row, share: float) -> bool:

@@ -52,7 +52,7 @@ from truegold.pipeline.ingest.stage import SOURCES_FILE
 from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage
 from truegold.pipeline.sources.columns import compile_column
-from truegold.pipeline.sources.data_files import check_file, open_file
+from truegold.pipeline.sources.data_files import check_data, check_file, open_file
 from truegold.pipeline.sources.hub import open_hub
 from truegold.pipeline.sources.presets import check_columns, check_preset, check_spelling, choose_layout, source_named
 from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
@@ -351,6 +351,13 @@ def data_file(path: str) -> Path:
     return file
 
 
+def _data_path(path: str) -> Path:
+    """Return the path of data: a file, a folder, or a pattern; raises InputError where it cannot be read."""
+    data = Path(path).expanduser()
+    check_data(data)
+    return data
+
+
 def _source(
     config: stage_settings.CurationConfig,
 ) -> tuple[list[Stage], FileSource | HubSource | SeveralSources, dict[str, Path | Output]]:
@@ -368,9 +375,9 @@ def _source(
         )
         return [plan_stage("make_data", make_demo_data, data)], source, files
     if isinstance(data, FileSource):
-        files["data"] = data_file(data.path)
+        files["data"] = _data_path(data.path)
         if data.heldout_path:
-            files["heldout"] = data_file(data.heldout_path)
+            files["heldout"] = _data_path(data.heldout_path)
     return [], data, files
 
 
@@ -379,9 +386,9 @@ def _listed_files(sources: Sequence[ListedSource]) -> dict[str, Path | Output]:
     for index, source in enumerate(sources):
         if isinstance(source, ListedFile):
             with source_named(source, f" (data.{index})"):
-                files[f"data {index}"] = data_file(source.path)
+                files[f"data {index}"] = _data_path(source.path)
                 if source.heldout_path:
-                    files[f"heldout {index}"] = data_file(source.heldout_path)
+                    files[f"heldout {index}"] = _data_path(source.heldout_path)
     return files
 
 

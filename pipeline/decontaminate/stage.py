@@ -27,6 +27,7 @@ from truegold.pipeline.decontaminate.matches import find_matches
 from truegold.pipeline.problems import BATCH_ROWS, Batch, ProblemColumns
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.tables.conversation import read_compared_rows
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.reasons import MATCHES_FILE, items_by_set
 from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, TableWriter, count_rows, read_rows
@@ -73,7 +74,7 @@ def problem_columns(entry: EvalSetConfig) -> ProblemColumns:
 
 
 def _batches(path: Path) -> Iterator[Batch]:
-    numbered = enumerate(read_rows(path, ["id", "prompt", "gold"]), 1)
+    numbered = enumerate(read_compared_rows(path, ["id", "prompt", "gold"]), 1)
     while chunk := list(islice(numbered, BATCH_ROWS)):
         yield Batch(
             [row["id"] for _, row in chunk],

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.dedup.rewordings import Translation
+from truegold.pipeline.tables.conversation import read_compared_rows
 from truegold.pipeline.tables.ledger import FlagRecord, flag_record
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, POSSIBLE_TRANSLATION
-from truegold.pipeline.tables.rows import RowReference, read_rows
+from truegold.pipeline.tables.rows import RowReference
 
 CONFIDENCE = 0.9
 """How sure it is that one of the labels of copies is wrong; now and then both are right, in other words."""
@@ -88,7 +89,7 @@ def translation_evidence(path: Path, translations: Sequence[Translation]) -> dic
     """Return the evidence of each row's flags, by its position; the file is only read where there are any."""
     named = {row for pair in translations for row in (pair.row, pair.other)}
     shown: dict[int, dict[str, Any]] = {}
-    for position, row in enumerate(read_rows(path, _COLUMNS)) if named else ():
+    for position, row in enumerate(read_compared_rows(path, _COLUMNS)) if named else ():
         if position in named:
             text = shown_text(row["prompt"], row["gold"])
             shown[position] = {"row": f"{row['source']}:{row['source_row']}", "text": text}

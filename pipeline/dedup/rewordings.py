@@ -43,7 +43,8 @@ from truegold.pipeline.near.gold_keys import accepted_text
 from truegold.pipeline.near.measures import Comparer, Relation, describe_pairs
 from truegold.pipeline.near.related_pairs import find_links
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.tables.rows import Row, read_rows
+from truegold.pipeline.tables.conversation import read_compared_rows
+from truegold.pipeline.tables.rows import Row
 
 COLUMNS = ["prompt", "gold", "solution", "split", "domain", "verifier_args"]
 BATCH_ROWS = 10_000
@@ -135,7 +136,7 @@ def compare_rows(
     progress.start("reading for rewordings", int(stays.sum()))
     rows = (
         (position, row)
-        for position, row in enumerate(read_rows(path, COLUMNS))
+        for position, row in enumerate(read_compared_rows(path, COLUMNS))
         if stays[position] and row["domain"] != "code"
     )
     while batch := list(islice(rows, BATCH_ROWS)):

@@ -42,6 +42,7 @@ from truegold.pipeline.near.gold_keys import gold_key
 from truegold.pipeline.near.measures import Relation
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.tables.conversation import read_compared_rows
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS, POSSIBLE_TRANSLATION
 from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, count_rows, read_rows
@@ -58,7 +59,7 @@ def dedup(inputs: Mapping[str, Path], config: DedupConfig, out_dir: Path, progre
     total = count_rows(path)
     ranks = read_ranks(path, inputs["sources"]) if "sources" in inputs else None
     table = CopyTable(config.case_sensitive, has_ranks=ranks is not None)
-    for position, row in enumerate(paced(read_rows(path, KEY_COLUMNS), progress, "hashing", total)):
+    for position, row in enumerate(paced(read_compared_rows(path, KEY_COLUMNS), progress, "hashing", total)):
         table.add(row, 0 if ranks is None else int(ranks[position]))
     copies = table.resolve()
     if config.reworded and not config.case_sensitive:
@@ -124,7 +125,7 @@ class _KeptRows:
 def _read_conflicts(path: Path, outcome: DedupOutcome) -> list[Conflict]:
     conflicts = [Conflict() for _ in range(int(outcome.conflict.max(initial=-1)) + 1)]
     columns = ["source", "source_row", "prompt", "gold"]
-    for position, row in enumerate(read_rows(path, columns)) if conflicts else ():
+    for position, row in enumerate(read_compared_rows(path, columns)) if conflicts else ():
         if (conflict := int(outcome.conflict[position])) >= 0:
             name = f"{row['source']}:{row['source_row']}"
             conflicts[conflict].add(name, row["prompt"], row["gold"], gold_key(row["gold"]))

@@ -10,14 +10,16 @@ The template is applied once and its text is encoded without special tokens, so 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.config.stages import AskedModelConfig
 from truegold.pipeline.engines.base import Completion, Engine, SamplingParams
+from truegold.pipeline.tables.conversation import context_of
 from truegold.verifiers import SetupError
+from truegold.verifiers.conversation import SYSTEM, Message, write_out
 
 
 class PromptEncoder(Protocol):
@@ -31,8 +33,12 @@ class PromptEncoder(Protocol):
     def vocabulary(self) -> int:
         """The tokens of the model: every id is below."""
 
-    def encode(self, problem: str) -> list[int]:
-        """Return the ids of the whole prompt, chat template and special tokens included."""
+    def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
+        """Return the ids of the whole prompt, chat template and special tokens included.
+
+        `context` are the messages before the problem; a system message among them takes the place of the
+        configuration's.
+        """
 
     def encode_completion(self, text: str) -> list[int]:
         """Return the ids of a completion the model is to learn, with the end-of-turn token at its end."""
@@ -56,23 +62,23 @@ class ChatEncoder:
         self.stop_token_ids = stop_token_ids
         self._check_single_bos()
 
-    def encode(self, problem: str) -> list[int]:
+    def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
         """Return the prompt's ids: by the tokenizer's template, or as plain text where there is none. Raises SetupError
         where the template refuses it."""
-        user = self._chat.user.replace("{prompt}", problem)
+        messages = _messages(problem, context, self._chat)
         if not self._templated:
-            text = f"{self._chat.system}\n\n{user}" if self._chat.system else user
+            turns = write_out(messages) if any(message["role"] == "assistant" for message in messages) else None
+            text = turns or "\n\n".join(message["content"] for message in messages)
             return list(self.tokenizer(text)["input_ids"])
-        messages = [{"role": "system", "content": self._chat.system}] if self._chat.system else []
-        messages.append({"role": "user", "content": user})
         try:
             text = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         except Exception as error:
             # A template is a program of the model's author: it raises what it likes.
-            behind, change = ("behind", "Leave out") if self._chat.system else ("without", "Set")
+            behind, change = ("behind", "Leave out") if messages[0]["role"] == SYSTEM else ("without", "Set")
+            remedy = "Keep the last user message alone (data.last_turn_only)" if context else f"{change} chat.system"
             raise SetupError(
                 f"The model's chat template refuses a problem {behind} a system message: {error}",
-                f"{change} chat.system, if that is what it says, or set chat.use_template: false.",
+                f"{remedy}, if that is what it says, or set chat.use_template: false.",
             ) from error
         return list(self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
@@ -107,9 +113,10 @@ class ByteEncoder:
         self.stop_token_ids = (self.END,)
         self.vocabulary = self.END + 1
 
-    def encode(self, problem: str) -> list[int]:
-        """Return the bytes of the user message; the system message is left out."""
-        return list(self._chat.user.replace("{prompt}", problem).encode())
+    def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
+        """Return the bytes of the user message, behind its context; the configuration's system message is left out."""
+        user = self._chat.user.replace("{prompt}", problem)
+        return list((write_out([*context, Message(role="user", content=user)]) if context else user).encode())
 
     def encode_completion(self, text: str) -> list[int]:
         """Return the text's bytes and the end."""
@@ -118,6 +125,18 @@ class ByteEncoder:
     def decode(self, token_ids: Sequence[int]) -> str:
         """Return the text of the bytes, the end left out."""
         return bytes(token for token in token_ids if token < self.END).decode("utf-8", "replace")
+
+
+def encode_row(encoder: PromptEncoder, row: Mapping[str, Any]) -> list[int]:
+    """Return the ids of the prompt that a row is sampled from, its context before it."""
+    return encoder.encode(row["prompt"], context_of(row))
+
+
+def _messages(problem: str, context: Sequence[Message], chat: ChatConfig) -> list[Message]:
+    """Return the conversation that a model is given."""
+    has_system = any(message["role"] == SYSTEM for message in context)
+    systems = [Message(role=SYSTEM, content=chat.system)] if chat.system and not has_system else []
+    return [*systems, *context, Message(role="user", content=chat.user.replace("{prompt}", problem))]
 
 
 def load_encoder(model: Path, chat: ChatConfig) -> ChatEncoder:

@@ -22,8 +22,10 @@ import orjson
 from pydantic import BaseModel, ConfigDict, create_model
 
 from truegold.pipeline.sources.provenance import Provenance, carry, provenance_of_row
+from truegold.pipeline.tables.conversation import messages_of_row, problem_of
 from truegold.pipeline.tables.rows import Row, dump_json
 from truegold.verifiers import gold_response, resolve
+from truegold.verifiers.conversation import SYSTEM, Message
 from truegold.verifiers.gold import all_golds
 
 SPLIT_NAMES = {"train": "train", "heldout": "test"}
@@ -57,15 +59,16 @@ class ExportRow:
         return all_golds(self.row["gold"], self.arguments)
 
     @property
-    def messages(self) -> list[dict[str, str]]:
-        """The prompt as a conversation."""
-        system = [{"role": "system", "content": self.system}] if self.system else []
-        return [*system, {"role": "user", "content": self.row["prompt"]}]
+    def messages(self) -> list[Message]:
+        """The conversation, the prompt at its end. A system message of the row's own stays."""
+        messages = messages_of_row(self.row)
+        has_own = messages[0]["role"] == SYSTEM
+        return messages if has_own or not self.system else [{"role": SYSTEM, "content": self.system}, *messages]
 
     @property
-    def prompt(self) -> str | list[dict[str, str]]:
-        """The prompt as a text, or as a conversation where there is a system message."""
-        return self.messages if self.system else self.row["prompt"]
+    def prompt(self) -> str | list[Message]:
+        """The prompt as a text, or as a conversation where there is more than one message."""
+        return self.messages if len(self.messages) > 1 else self.row["prompt"]
 
     @cached_property
     def perfect_response(self) -> str:
@@ -90,11 +93,17 @@ class ExportRow:
     @property
     def source_columns(self) -> dict[str, str | None]:
         """The columns that say whose the row is, and carry the rest of it."""
-        return {**self.provenance._asdict(), "truegold": self.carried}
+        return {**self.origin_columns, "truegold": self.carried}
+
+    @property
+    def origin_columns(self) -> dict[str, str | None]:
+        """Licence, origin, and the id that the source itself gave the row."""
+        source_id = orjson.loads(self.row["meta"] or "{}").get("source_id")
+        return {**self.provenance._asdict(), "source_id": None if source_id is None else str(source_id)}
 
 
-class Message(BaseModel):
-    """One message of a conversation."""
+class MessageRecord(BaseModel):
+    """One message of an exported conversation."""
 
     model_config = ConfigDict(strict=True)
 
@@ -102,7 +111,7 @@ class Message(BaseModel):
     content: str
 
 
-PROMPT = str | list[Message]
+PROMPT = str | list[MessageRecord]
 
 
 def _schema(**columns: Any) -> type[BaseModel]:
@@ -192,7 +201,7 @@ def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         "answer": row.row["gold"] or "",
         "id": row.row["id"],
         **row.verifier_columns,
-        **row.provenance._asdict(),
+        **row.origin_columns,
         **{name: row.row.get(name) for name in ("pass_rate", "posterior_a", "posterior_b")},
         "truegold": row.carried,
     }
@@ -200,7 +209,7 @@ def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
 
 VERL_SCHEMA = _schema(
     data_source=str,
-    prompt=list[Message],
+    prompt=list[MessageRecord],
     ability=str,
     reward_model=_schema(style=Literal["rule", "model"], ground_truth=str),
     extra_info=_schema(split=str, index=int),
@@ -247,7 +256,7 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
             "index": index,
             "id": row.row["id"],
             **row.verifier_columns,
-            "question": row.row["prompt"],
+            "question": problem_of(row.row),
             **row.source_columns,
         },
     }
@@ -288,7 +297,7 @@ def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     `--reward.remote_url` (in older versions `--remote_rm_url`) names. Source: OpenRLHF's datasets/prompts_dataset.py
     and utils/agent.py.
     """
-    label = {"gold": row.row["gold"], **row.verifier_columns, "problem": row.row["prompt"], "id": row.row["id"]}
+    label = {"gold": row.row["gold"], **row.verifier_columns, "problem": problem_of(row.row), "id": row.row["id"]}
     return {
         "input": row.messages,
         "label": dump_json(label),
@@ -302,7 +311,7 @@ OPEN_INSTRUCT_VERIFIERS = {"math": "math", "numeric": "math", "exact": "string_m
 """What open-instruct calls a verifier that judges the same kind of answers."""
 
 
-OPEN_INSTRUCT_SCHEMA = _schema(messages=list[Message], ground_truth=str | list[str], dataset=str | list[str])
+OPEN_INSTRUCT_SCHEMA = _schema(messages=list[MessageRecord], ground_truth=str | list[str], dataset=str | list[str])
 
 
 @Format("open-instruct", "open-instruct's RLVR", "parquet", OPEN_INSTRUCT_SCHEMA, "datasets", load_with_datasets)
@@ -455,7 +464,7 @@ def make_plain_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     return {
         **row.row,
         "golds": list(row.golds),
-        **row.provenance._asdict(),
+        **row.origin_columns,
         "flags": list(row.flags),
         "truegold": row.carried,
     }

@@ -27,9 +27,10 @@ from truegold.pipeline.flag.rules import BUILT_IN, Detector, Finding, load_detec
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.row_workers import map_rows
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.tables.conversation import read_compared_rows
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.tables.measured_flags import measured_flag
-from truegold.pipeline.tables.rows import Row, RowKey, TableWriter, count_rows, read_rows, read_table, row_key
+from truegold.pipeline.tables.rows import Row, RowKey, TableWriter, count_rows, read_table, row_key
 
 EARLIER_FLAGS = ("dedup_flags", "gold_flags")
 """The inputs that hold flags of earlier stages, in the order they are taken over."""
@@ -57,7 +58,8 @@ def flag(inputs: Mapping[str, Path], config: FlagConfig, out_dir: Path, progress
         for path in (inputs[name] for name in EARLIER_FLAGS if name in inputs):
             for record in read_table(path, FlagRecord):
                 write_flag(record)
-        flagged_rows = map_rows(read_rows(inputs["rows"]), total, partial(_flagger, config.detectors), config.workers)
+        compared = read_compared_rows(inputs["rows"])
+        flagged_rows = map_rows(compared, total, partial(_flagger, config.detectors), config.workers)
         for row, (records, failures) in paced(flagged_rows, progress, "flag", total):
             for name, message in failures:
                 if name not in errors:

@@ -44,6 +44,7 @@ from truegold.pipeline.engines.base import Engine, sample_seed
 from truegold.pipeline.engines.chat import PromptEncoder, ask_model
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.tables.conversation import problem_of
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.tables.rows import TableWriter, count_rows, read_shards, read_table
 from truegold.verifiers.model_judge import MAX_PROBLEM_CHARS, last_line, neutralise
@@ -172,7 +173,7 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
             flags.write(record)
         for shard in read_shards(inputs["rows"], config.batch_size):
             problems = [
-                AskedProblem(f"{row['source']}:{row['source_row']}", row["prompt"], row["gold"]) for row in shard
+                AskedProblem(f"{row['source']}:{row['source_row']}", problem_of(row), row["gold"]) for row in shard
             ]
             for row, answers in zip(shard, check_problems(problems, engine, encoder, config), strict=True):
                 counts["not asked"] += not answers.passed

@@ -56,7 +56,7 @@ ROWS_FILE = "rows.parquet"
 SOURCES_FILE = "sources.json"
 
 
-@stage_function(version=3)
+@stage_function(version=4)
 def ingest(
     inputs: Mapping[str, Path], config: FileSource | HubSource | SeveralSources, out_dir: Path, progress: Progress
 ) -> StageReport:

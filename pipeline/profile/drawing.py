@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines import Engine, SamplingParams
 from truegold.pipeline.engines.base import Request, sample_seed
+from truegold.pipeline.engines.chat import encode_row
 from truegold.pipeline.profile.judging import Judge, Judging, VerdictRecord
 from truegold.pipeline.profile.sample_store import CompletionSource, Position, RecordLog, SampleStore, prompt_key
 from truegold.pipeline.profile.schedule import PILOT_ROWS, Draw, SampledRow, Schedule
@@ -395,6 +396,6 @@ class ProfileSamples:
     def _encode(self, index: int, row: Row) -> tuple[int, ...] | None:
         """Return the ids of a row's prompt, None where it leaves the model no room to answer."""
         if index not in self._prompts:
-            self._prompts[index] = array("i", self._source.encoder.encode(row["prompt"]))
+            self._prompts[index] = array("i", encode_row(self._source.encoder, row))
         prompt = tuple(self._prompts[index])
         return prompt if len(prompt) < self._source.max_model_len else None

@@ -28,6 +28,7 @@ from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine, sample_seed
 from truegold.pipeline.engines.chat import PromptEncoder, ask_model
 from truegold.pipeline.profile.schedule import Draw
+from truegold.pipeline.tables.conversation import problem_of
 from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import BatchVerifier, Item, Reason, Verdict, committed_answer
 from truegold.verifiers.model_judge import decide, make_question, read_reply
@@ -112,7 +113,7 @@ class Judging:
             if (sampled.index, text) not in texts:
                 row = sampled.row
                 texts[sampled.index, text] = Item(
-                    text, row["gold"], row["verifier"], row["verifier_args"], row["prompt"]
+                    text, row["gold"], row["verifier"], row["verifier_args"], problem_of(row)
                 )
         responses = list(texts.values())
         verdicts = list(self._batches.verify(responses))

@@ -53,7 +53,7 @@ LISTED = ("flags", "verdicts")
 Codes = dict[str, int]
 """The code of each value of a column."""
 
-TEXTS = ["prompt", "gold", "solution", "split", "domain", "verifier", "verifier_args"]
+TEXTS = ["prompt", "gold", "solution", "split", "domain", "verifier", "verifier_args", "context"]
 """The columns of a row that the page shows."""
 
 SUREST = 0.99

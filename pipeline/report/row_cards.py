@@ -23,12 +23,14 @@ from typing import Any
 import orjson
 import polars as pl
 
+from truegold.pipeline.tables.conversation import context_of
 from truegold.pipeline.tables.ledger import LEDGER_FILE, Action
 from truegold.pipeline.tables.reasons import ANSWERS_FILE, SUSPECT_GOLD, SUSPICION_FILE
 from truegold.pipeline.tables.rows import KEY, RowKey, group_by_row, row_key
 from truegold.pipeline.tables.run_files import AFTER_TRAINING, Fields, RunFiles, fetch
 from truegold.pipeline.text.shown_text import cut, visible
 from truegold.verifiers import GuardError, Item, TruegoldError, Verifier, gold_response, judges_solutions, resolve
+from truegold.verifiers.conversation import write_out
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.batch import verify_one
 
@@ -116,11 +118,13 @@ def gather_cards(files: RunFiles, rows: pl.DataFrame, cuts: TextCuts) -> list[Fi
     suspicion = _suspicion_evidence(files, keys)
     neighbours = _link_neighbours(rows, flags, evidence)
     cards = []
-    columns = [*KEY, "solution", "gold", "verifier", "verifier_args"]
+    columns = [*KEY, "solution", "gold", "verifier", "verifier_args", "context"]
     for position, row in enumerate(rows.select(columns).iter_rows(named=True)):
         key = row_key(row)
         is_read = position < ROWS_READ and key in answers and key not in samples
+        context = write_out(context_of(row))
         card: Fields = {
+            "context": context and middle_cut(context, cuts.prompt),
             "solution": row["solution"] and middle_cut(row["solution"], cuts.prompt),
             "flags": [_flag(flag) for flag in flags.get(key, ())],
             "answers": answers.get(key),

@@ -24,6 +24,7 @@ from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export.convert import read_tables, tables_of
 from truegold.pipeline.rescore.logs import LoggedRollout, read_logs
 from truegold.pipeline.running.progress import NullProgress, Progress
+from truegold.pipeline.tables.conversation import problem_of
 from truegold.pipeline.tables.rows import Row, TableWriter, arrow_schema, dump_json, normalise_for_id
 from truegold.pipeline.tables.run_files import Fields
 from truegold.verifiers import InputError, Item, Verdict, fingerprint, resolve, verify_batch
@@ -87,7 +88,7 @@ Decide = Callable[[Row], DecidedRow | None]
 
 
 def _item_of(row: Row, rollout: LoggedRollout, verifier: str) -> Item:
-    return Item(rollout.completion, row["gold"], verifier, row["verifier_args"], row["prompt"])
+    return Item(rollout.completion, row["gold"], verifier, row["verifier_args"], problem_of(row))
 
 
 class KnownRows:

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 
+from truegold.pipeline.tables.conversation import problem_of
 from truegold.pipeline.tables.ledger import FlagRecord
 from truegold.pipeline.tables.reasons import UNPAYABLE_REASONS
 from truegold.pipeline.tables.rows import Row, dump_json
@@ -105,7 +106,8 @@ def read_gold(row: Row, gold: str, responses: Sequence[Response]) -> GoldReading
     reasons = {flag["reason"]: flag for flag in examined.flags}
     fault = next((reasons[reason] for reason in UNPAYABLE_REASONS if reason in reasons), None)
     chosen = sorted(responses, key=lambda response: -response.votes)[:MAX_RESPONSES]
-    to_judge = [Item(response.text, gold, row["verifier"], row["verifier_args"], row["prompt"]) for response in chosen]
+    problem = problem_of(row)
+    to_judge = [Item(response.text, gold, row["verifier"], row["verifier_args"], problem) for response in chosen]
     verdicts = verify_batch(to_judge, workers=1, item_deadline_s=DEADLINE_S)
     rejudged = [(response, verdict.score) for response, verdict in zip(chosen, verdicts, strict=True)]
     return GoldReading(

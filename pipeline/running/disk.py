@@ -148,6 +148,23 @@ def read_whole_lines(path: Path) -> list[dict[str, Any]]:
     return lines
 
 
+_PATTERN = re.compile(r"[*?\[]")
+
+
+def is_pattern(path: Path) -> bool:
+    """Say whether a path is a pattern for names of files, such as `data/*.jsonl`."""
+    return _PATTERN.search(str(path)) is not None
+
+
+def matching_files(path: Path) -> list[Path]:
+    """Return the files that a pattern matches, by name; of any other path, and of one that exists, the path itself."""
+    if path.exists() or not is_pattern(path):
+        return [path]
+    fixed = next(index for index, part in enumerate(path.parts) if is_pattern(Path(part)))
+    folder = Path(*path.parts[:fixed])
+    return sorted(file for file in folder.glob(str(Path(*path.parts[fixed:]))) if file.is_file())
+
+
 def digest_bytes(data: bytes) -> str:
     """Return 32 hex digits over `data` (BLAKE2b)."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
@@ -205,5 +222,6 @@ class DigestCache:
         """Return a file's digest, or a folder's: over the names and digests of its files."""
         if path.is_file():
             return self.file(path)
-        files = sorted(p for p in path.rglob("*") if p.is_file())
-        return digest_json([[str(p.relative_to(path)), self.file(p, sample_large=True)] for p in files])
+        files = sorted(p for p in path.rglob("*") if p.is_file()) if path.exists() else matching_files(path)
+        names = [str(p.relative_to(path)) if path.exists() else str(p) for p in files]
+        return digest_json([[name, self.file(p, sample_large=True)] for name, p in zip(names, files, strict=True)])

@@ -297,13 +297,15 @@ Role = Literal["prompt", "gold", "solution", "id", "response", "extracted", "sys
 NAMES: dict[Role, tuple[str, ...]] = {
     "prompt": (
         *("prompt", "question", "problem", "instruction", "input", "text", "content", "original_text"),
-        *("题目", "问题"),
+        *("problem_text", "question_text", "question_content", "query", "problem_statement", "题目", "问题", "题干"),
+        *("messages", "conversations", "conversation", "responses_create_params.input", "description"),
     ),
     "gold": (
-        *("gold", "ground_truth", "reward_model.ground_truth", "answer", "final_answer", "label", "target"),
-        *("答案", "标准答案"),
+        *("gold", "ground_truth", "reward_model.ground_truth", "expected_answer", "reference_answer", "correct_answer"),
+        *("gold_answer", "answer", "final_answer", "label", "target", "verification_info.ground_truth"),
+        *("answer_number", "short_answer", "conversations.1.ground_truth.value", "答案", "标准答案", "参考答案"),
     ),
-    "solution": ("solution", "rationale", "worked_solution", "解析", "解答"),
+    "solution": ("solution", "rationale", "worked_solution", "generated_solution", "explanation", "解析", "解答"),
     "id": (
         *("id", "ID", "_id", "unique_id", "uuid", "task_id", "question_id", "problem_id", "item_id", "item", "idx"),
         "编号",
@@ -315,11 +317,11 @@ NAMES: dict[Role, tuple[str, ...]] = {
 """For each role the names most often used, the surest first. Files of samples have `extracted`, what a system answered,
 and `system`, which system it was."""
 
-GOLDS_COLUMNS = ("golds", "accepted_golds", "accepted_answers", "acceptable_answers")
+GOLDS_COLUMNS = (
+    *("golds", "accepted_golds", "accepted_answers", "acceptable_answers", "golden_answers", "reference_answers"),
+    *("answers_spans.spans", "answers.text"),
+)
 """Columns with a list of accepted golds, any of which is right."""
-
-CHOICE_COLUMNS = ("options", "choices")
-"""Where one of these columns holds something, the question alone is not the problem."""
 
 FINAL_MARK = "####"
 """It stands before the answer at the end of GSM8K's solutions."""
@@ -332,14 +334,25 @@ SHOWN_NAMES = 40
 
 
 def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Iterable[str] = ()) -> str | None:
-    """Return the name of the column with this role in the sample records, or None where there is none."""
-    names = [name for name in NAMES[role] if name not in exclude]
+    """Return the name of the column with this role in the sample records, or None where there is none.
+
+    Case, blanks and hyphens make no other name: "Correct Answer" is `correct_answer`.
+    """
+    spellings = {_folded(name): name for values in reversed(samples) for name in reversed(list(values))}
+    names: list[str] = [spellings.get(_folded(name), name) for name in NAMES[role]]
     for empty in ((MISSING, None), (MISSING,)):
         for name in names:
             column = Column(name)
-            if any(column(values) not in empty for values in samples):
+            if name not in exclude and any(column(values) not in empty for values in samples):
                 return name
     return None
+
+
+def _folded(name: str) -> str:
+    return _JOINTS.sub("", name).lower()
+
+
+_JOINTS = re.compile(r"[\s_-]+")
 
 
 def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
@@ -397,6 +410,10 @@ class Derived:
     """The worked solution, where the layout names no column for it."""
     prompt: str | None = None
     """The prompt, in place of what the layout's column holds."""
+    gold: str | None = None
+    """The gold, where the layout names no column for it."""
+    verifier: str | None = None
+    """The verifier of this row, where the layout's is not that of all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,6 +431,8 @@ class RowParts:
     split: str | None
     """train or heldout; None where the record says something else."""
     meta: Mapping[str, Any]
+    context: str | None = None
+    """The messages before the prompt, of a row that an exported file carries."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,18 @@
-"""Reads conversations: what the last user message asks, and what else a record says that one prompt cannot carry.
+"""Reads conversations: the question, the messages before it, and what a record says that no row can carry.
 
-    [{"role": "user", "content": "2+2?"}]                                              "2+2?", nothing is lost
+    [{"role": "user", "content": "2+2?"}]                                              question "2+2?", no context
     [{"role": "user", "content": "2+2?"}, {"role": "assistant", "content": "4"}]       the same: an answer asks nothing
-    [{"role": "system", "content": "In miles."}, {"role": "user", "content": "..."}]   lost: system_message
-    [user "I have 3 apples.", assistant "Yes?", user "And now?"]                       lost: earlier_turns
+    [{"role": "system", "content": "In miles."}, {"role": "user", "content": "..."}]   context: the system message
+    [user "I have 3 apples.", assistant "Yes?", user "And now?"]                       context: the first two messages
+    {"prompt": "2+2?", "system_prompt": "In miles."}                                   context: a system message
+    {"problem": "2+2?", "messages": [{"role": "system", "content": "In miles."}, ...]}  the same
+    {"prompt": "And now?", "history": [["I have 3 apples.", "Yes?"]]}                  context: both as messages
+
+Pictures, media and tools are lost on a row, and so are turns beside a prompt that is none of them:
+
     {"prompt": "<image> What is this?", "images": [{"path": "a.png"}]}                 lost: pictures
     {"prompt": [...], "tools": [{"name": "search", "parameters": {}}]}                 lost: tools
     {"prompt": "What does he say?", "audio": {"path": "a.wav"}}                        lost: media
-    {"problem": "2+2?", "messages": [{"role": "system", "content": "In miles."}, ...]}  lost: system_message
 
 Rows that lose something are rejected by that name, unless `data.last_turn_only` says to keep the last user message
 alone. Empty messages, columns and parts lose nothing.
@@ -17,45 +22,196 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
 from typing import Any
 
 from truegold.pipeline.sources.columns import text_of
 from truegold.pipeline.sources.jsonl import parse_structure
+from truegold.pipeline.tables.rows import dump_json, normalise_for_id
+from truegold.verifiers.conversation import SYSTEM, Message
 
-SYSTEM_ROLES = ("system", "developer")
+SYSTEM_ROLES = (SYSTEM, "developer")
+_CARRIED = (*SYSTEM_ROLES, "user", "assistant")
 _ANSWERING = (*SYSTEM_ROLES, "assistant", "tool", "function")
-_MESSAGES_TEXT = re.compile(r"\s*\[\s*\{\s*\"(?:role|content)\"\s*:")
+_MESSAGES_TEXT = re.compile(r"\s*\[\s*\{\s*\"(?:role|content|from|value)\"\s*:")
 """How the JSON text of a list of messages begins."""
+_SYSTEM_COLUMNS = ("system", "system_prompt", "system_message", "instructions")
+_HISTORIES = ("history", "chat_history", "conversation_history")
 CONVERSATIONS = ("messages", "conversation", "conversations")
 """Columns that may hold, beside the prompt, the conversation that it is taken from."""
-_SENDERS = {"human": "user", "gpt": "assistant"}
-"""What ShareGPT calls those who speak."""
+_ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant", "model": "assistant"}
+"""What others call those who speak, ShareGPT first."""
 TEXT_PARTS = ("", "text", "input_text", "output_text")
 """The types of the parts of a message that are text."""
 REQUEST = "responses_create_params"
 """The column with all that NeMo-Gym's models see, beside a `question` with the last user message."""
-Message = Mapping[str, Any]
+RawMessage = Mapping[str, Any]
+"""A message as a source has it."""
 
 
-def messages_of(value: Any) -> list[Message]:
-    """Return the messages that a value holds as a list, or as the JSON text of one; none where it is none."""
+@dataclass(frozen=True, slots=True)
+class AskedConversation:
+    """What a record says to the model."""
+
+    question: Any
+    """The content of the question: a text, or what stands there instead."""
+    is_chat: bool = False
+    """Whether the prompt's column holds messages."""
+    is_answered: bool = False
+    """Whether messages stand behind the question there."""
+    context: tuple[Message, ...] = ()
+    """The messages before the question, a system message first."""
+    lost: Mapping[str, str] | None = None
+    """Each reason why a row cannot carry the record whole, and in words what there is."""
+
+
+def context_text(conversation: AskedConversation) -> str | None:
+    """Return the context as a row has it: JSON text, None where there is none."""
+    return dump_json(conversation.context) if conversation.context else None
+
+
+def messages_of(value: Any) -> list[RawMessage]:
+    """Return the messages that a value holds as a list, or as the JSON text of one; none where it is none.
+
+    Those of ShareGPT (`from`, `value`) come as others do.
+    """
     if isinstance(value, str) and _MESSAGES_TEXT.match(value):
         structure = parse_structure(value)
-        named = isinstance(structure, list) and all(isinstance(each, Mapping) and "role" in each for each in structure)
-        return list(structure) if named else []
-    return value if isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value) else []
+        named = isinstance(structure, list) and all(
+            isinstance(each, Mapping) and ("role" in each or "from" in each) for each in structure
+        )
+        value = structure if named else None
+    if not (isinstance(value, list) and value and all(isinstance(each, Mapping) for each in value)):
+        return []
+    return [
+        {**each, "role": each["from"], "content": each.get("value")} if "from" in each and "role" not in each else each
+        for each in value
+    ]
 
 
-def read_prompt(value: Any) -> tuple[Any, int]:
-    """Return what a prompt column asks, and how many messages it holds: none where the value is no conversation.
+def read_prompt(value: Any) -> tuple[Any, bool]:
+    """Return what a prompt column asks, and whether it holds messages.
 
-    Of a conversation it is the last user message, its parts joined; where no one is called user, the last message that
-    is not by a system or an assistant.
+    Of messages it is the last one by a user, its parts joined; where no one is called user, the last that is not by a
+    system or an assistant.
     """
-    if not (messages := messages_of(value)):
-        return value, 0
+    messages = messages_of(value)
+    if not messages:
+        return value, False
     asked = _position_of_question(messages)
-    return None if asked is None else _text_in(messages[asked].get("content")), len(messages)
+    return None if asked is None else _text_in(messages[asked].get("content")), True
+
+
+def read_conversation(
+    value: Any, beside: Sequence[Mapping[str, Any]], taken: Set[str] = frozenset(), *, carry: bool = True
+) -> AskedConversation:
+    """Return what a record says to the model: its question, what stands around it, and what a row cannot carry.
+
+    `value` is that of the prompt's column. `beside` has the record and structs in it whose keys stand beside the
+    prompt; columns that are `taken` as something else say nothing. Without `carry` everything around is lost.
+    """
+    question, is_chat = read_prompt(value)
+    messages = messages_of(value)
+    asked = _position_of_question(messages)
+    systems, turns = _context(messages, asked)
+    lost = dict(_lost_messages(messages))
+    for values in beside:
+        for name, reason in _lost_columns(values, is_chat):
+            if name not in taken:
+                lost.setdefault(reason, f"column {name!r}")
+        free = [name for name in values if name not in taken]
+        systems += [
+            text for name in free if name in _SYSTEM_COLUMNS and (text := _system_text(name, values[name])) is not None
+        ]
+        histories = [history for name in free if name in _HISTORIES and (history := _history(values[name]))]
+        turns = [*(histories[0] if histories and not turns else ()), *turns]
+        for name in free:
+            if name in CONVERSATIONS:
+                around = _around(values[name], question)
+            elif name == REQUEST and isinstance(request := values[name], Mapping):
+                around = _in_request(request, question)
+            else:
+                continue
+            systems += [message["content"] for message in around.context if message["role"] == SYSTEM]
+            turns = turns or [message for message in around.context if message["role"] != SYSTEM]
+            for reason, what in (around.lost or {}).items():
+                lost.setdefault(reason, f"{what} in column {name!r}")
+    system = "\n\n".join(dict.fromkeys(systems))
+    context: list[Message] = [*([Message(role=SYSTEM, content=system)] if system else []), *turns]
+    if not carry:
+        if system:
+            lost.setdefault("system_message", f"a system message ({system!r:.60})")
+        if turns:
+            lost.setdefault("earlier_turns", f"{len(turns)} messages before the last question")
+        context = []
+    is_answered = asked is not None and asked + 1 < len(messages)
+    return AskedConversation(question, is_chat, is_answered, tuple(context), lost)
+
+
+def _context(messages: Sequence[RawMessage], asked: int | None) -> tuple[list[str], list[Message]]:
+    """Return the texts of the system messages, and the turns before the question."""
+    texts = [
+        (position, _role(message), text_of(_text_in(message.get("content"))))
+        for position, message in enumerate(messages)
+    ]
+    systems = [
+        text for position, role, text in texts if role in SYSTEM_ROLES and text is not None and position != asked
+    ]
+    turns: list[Message] = [
+        {"role": role, "content": text}
+        for position, role, text in texts
+        if role in ("user", "assistant") and text is not None and asked is not None and position < asked
+    ]
+    return systems, turns
+
+
+def _around(value: Any, question: Any) -> AskedConversation:
+    """Return what a conversation beside the prompt says around it.
+
+    The prompt is the user message of the same text; else, where there is one user message, another wording of it.
+    """
+    structure = parse_structure(value)
+    messages = messages_of(structure if isinstance(structure, list) else None)
+    users = [position for position, message in enumerate(messages) if _role(message) == "user"]
+    asked_for = normalise_for_id(question) if isinstance(question, str) else None
+    same = [position for position in users if _normalised(messages[position]) == asked_for]
+    if len(users) > 1 and not same:
+        return AskedConversation(None, lost={"earlier_turns": "messages of which the prompt is none"})
+    asked = same[-1] if same else _position_of_question(messages)
+    systems, turns = _context(messages, asked)
+    lost = dict(_lost_messages(messages if asked is None else messages[: asked + 1]))
+    messages_before = (*(Message(role=SYSTEM, content=text) for text in systems), *turns)
+    return AskedConversation(None, context=messages_before, lost=lost)
+
+
+def _in_request(request: Mapping[str, Any], question: Any) -> AskedConversation:
+    """Return what a request for NeMo-Gym's models says around the question."""
+    around = _around(request.get("input"), question)
+    lost = {reason: repr(name) for name, reason in _lost_columns(request, True)} | dict(around.lost or {})
+    system = _system_text("instructions", request.get("instructions"))
+    first = (Message(role=SYSTEM, content=system),) if system is not None else ()
+    return AskedConversation(None, context=(*first, *around.context), lost=lost)
+
+
+def _normalised(message: RawMessage) -> str | None:
+    text = _text_in(message.get("content"))
+    return normalise_for_id(text) if isinstance(text, str) else None
+
+
+def _history(value: Any) -> list[Message]:
+    """Return the turns of a history: messages, or pairs of what was said and what was answered."""
+    structure = parse_structure(value)
+    if messages := messages_of(structure):
+        return _context(messages, len(messages))[1]
+    pairs = structure if isinstance(structure, list) else []
+    if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+        return []
+    return [
+        {"role": role, "content": text}
+        for pair in pairs
+        for role, content in zip(("user", "assistant"), pair, strict=True)
+        if (text := text_of(content)) is not None
+    ]
 
 
 def _text_in(content: Any) -> Any:
@@ -74,76 +230,47 @@ def read_response(value: Any) -> str | None:
     return text_of(value)
 
 
-def find_lost(prompt: Any, beside: Sequence[Mapping[str, Any]], taken: Set[str] = frozenset()) -> dict[str, str]:
-    """Return what `read_prompt` leaves out of a record: each reason, and in words what there is.
-
-    `beside` has the record and structs in it whose keys stand beside the prompt; columns that are `taken` as
-    something else lose nothing.
-    """
-    lost: dict[str, str] = {}
-    messages = messages_of(prompt)
-    for reason, what in _lost_messages(messages):
-        lost.setdefault(reason, what)
-    for values in beside:
-        for name, reason in _lost_columns(values, bool(messages)):
-            if name not in taken:
-                lost.setdefault(reason, f"column {name!r}")
-        for name in (name for name in CONVERSATIONS if name not in taken):
-            for reason, what in _lost_messages(_turns_of(values.get(name))):
-                lost.setdefault(reason, f"{what} in column {name!r}")
-        if isinstance(request := values.get(REQUEST), Mapping) and REQUEST not in taken:
-            lost = {**find_lost(request.get("input"), (request,), {REQUEST}), **lost}
-    return lost
+def _role(message: RawMessage) -> str:
+    """Return the speaker in lower case, as chat templates call it; an empty text where there is none."""
+    role = str(message.get("role") or "").strip().lower()
+    return _ROLES.get(role, role)
 
 
-def _turns_of(value: Any) -> list[Message]:
-    """Return the messages of a column beside the prompt, those of ShareGPT's form as others are."""
-    structure = parse_structure(value)
-    turns = messages_of(structure if isinstance(structure, list) else None)
-    return [
-        {**turn, "role": _SENDERS.get(str(turn["from"]).lower(), turn["from"]), "content": turn.get("value")}
-        if "from" in turn and "role" not in turn
-        else turn
-        for turn in turns
-    ]
-
-
-def _role(message: Message) -> str:
-    """Return the speaker in lower case, an empty text where there is none."""
-    return str(message.get("role") or "").strip().lower()
-
-
-def _position_of_question(messages: Sequence[Message]) -> int | None:
-    if users := [position for position, message in enumerate(messages) if _role(message) == "user"]:
-        return users[-1]
+def _position_of_question(messages: Sequence[RawMessage]) -> int | None:
+    users = [position for position, message in enumerate(messages) if _role(message) == "user"]
+    if users:
+        asking = [position for position in users if _holds_something(messages[position].get("content"))]
+        return (asking or users)[-1]
     others = [position for position, message in enumerate(messages) if _role(message) not in _ANSWERING]
     return others[-1] if others else None
 
 
-def _lost_messages(messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
+def _lost_messages(messages: Sequence[RawMessage]) -> Iterator[tuple[str, str]]:
+    """Yield what no row can carry of messages, those behind the question left out."""
     asked = _position_of_question(messages)
     for position, message in enumerate(messages):
-        content = message.get("content")
-        if position == asked:
-            yield from _lost_parts(content)
-        elif _role(message) in SYSTEM_ROLES:
-            if (text := text_of(_text_in(content))) is not None:
-                yield "system_message", f"a system message ({text!r:.60})"
-        elif asked is not None and position < asked and (_holds_something(content) or message.get("tool_calls")):
-            yield "earlier_turns", f"{asked} messages before the last question" if asked > 1 else "an earlier message"
+        before = asked is not None and position < asked
+        if position == asked or before:
+            yield from _lost_parts(
+                message.get("content"), "the question" if position == asked else "an earlier message"
+            )
+        if before and (message.get("tool_calls") or _role(message) in ("tool", "function")):
+            yield "tools", "a call of a tool in an earlier message"
+        elif before and _role(message) not in _CARRIED and _holds_something(message.get("content")):
+            yield "earlier_turns", f"an earlier message by {_role(message)!r:.40}"
         for name, reason in _lost_columns(message, in_conversation=True):
             yield reason, f"{name!r} in a message"
 
 
-def _lost_parts(content: Any) -> Iterator[tuple[str, str]]:
+def _lost_parts(content: Any, where: str) -> Iterator[tuple[str, str]]:
     for part in content if isinstance(content, list) else ():
         if not isinstance(part, Mapping):
             continue
         kind = str(part.get("type") or "")
         if "image" in kind or any("image" in str(key) and _holds_something(value) for key, value in part.items()):
-            yield "pictures", "a picture in the question"
+            yield "pictures", f"a picture in {where}"
         elif kind not in TEXT_PARTS:
-            yield "media", f"a part of type {kind!r:.40} in the question"
+            yield "media", f"a part of type {kind!r:.40} in {where}"
 
 
 def _lost_columns(values: Mapping[str, Any], in_conversation: bool) -> Iterator[tuple[str, str]]:
@@ -172,17 +299,16 @@ def _holds_something(value: Any) -> bool:
 _NAME = re.compile(r"[\w.:/@+-]+", re.ASCII)
 
 
-def _is_message(value: Any) -> bool:
-    """Say whether a column `system` holds a message; one word is the name of a system, such as `gpt-4o`."""
-    return isinstance(value, str) and bool(value.strip()) and _NAME.fullmatch(value.strip()) is None
+def _system_text(column: str, value: Any) -> str | None:
+    """Return the message in a column; one word in `system` is the name of a system, such as `gpt-4o`."""
+    if not isinstance(value, str) or not value.strip():
+        return None
+    return None if column == "system" and _NAME.fullmatch(value.strip()) else value
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-def _are_turns(value: Any) -> bool:
-    return isinstance(structure := parse_structure(value), list) and _holds_something(structure)
+def _is_unread_history(value: Any) -> bool:
+    """Say whether a history holds turns of a form that is not known."""
+    return isinstance(structure := parse_structure(value), list) and _holds_something(structure) and not _history(value)
 
 
 def _are_definitions(value: Any) -> bool:
@@ -202,9 +328,7 @@ _PICTURES = (
     *("image_path", "image_url", "img"),
 )
 _BESIDE: dict[str, tuple[str, Callable[[Any], bool]]] = {
-    "system": ("system_message", _is_message),
-    **dict.fromkeys(("system_prompt", "system_message", "instructions"), ("system_message", _is_text)),
-    **dict.fromkeys(("history", "chat_history", "conversation_history"), ("earlier_turns", _are_turns)),
+    **dict.fromkeys(_HISTORIES, ("earlier_turns", _is_unread_history)),
     **dict.fromkeys(_PICTURES, ("pictures", _holds_something)),
     **dict.fromkeys(("audio", "audios", "video", "videos", "multi_modal_data"), ("media", _holds_something)),
     "tools": ("tools", _are_definitions),

@@ -14,9 +14,9 @@ Parquet (`.parquet`, `.pq`) is read in batches of bounded size; structs become d
 from __future__ import annotations
 
 import csv
-import gzip
 from collections.abc import Iterator, Set
 from contextlib import suppress
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from truegold.pipeline.running.disk import written_aside
-from truegold.pipeline.sources.jsonl import Line, is_packed, open_bytes, read_jsonl, read_lines
+from truegold.pipeline.running.disk import is_pattern, matching_files, written_aside
+from truegold.pipeline.sources.jsonl import (
+    Line,
+    is_json_array,
+    open_bytes,
+    open_packed,
+    packing_of,
+    read_jsonl,
+    read_lines,
+)
 from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, is_utf8, value_size
 from truegold.pipeline.tables.rows import BATCH_ROWS
 from truegold.verifiers import InputError
@@ -50,11 +58,18 @@ FILE_NAME_CHARS = 255
 
 
 def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
-    """Open a file in a format (`auto`: by its name) for its records.
+    """Open a file in a format (`auto`: by its name) for its records, or the files of a folder or of a pattern.
 
-    Raises InputError where the file cannot be read, or its name does not say its format.
+    Records of several files are numbered on from one file to the next, in the order of their names. Raises InputError
+    where a file cannot be read, or its name does not say its format.
     """
-    check_file(path)
+    check_data(path)
+    if len(parts := data_files(path)) > 1 or path.is_dir():
+        sources = [open_file(part, form, max_row_bytes) for part in parts]
+        totals = [source.total for source in sources if source.total is not None]
+        total = sum(totals) if len(totals) == len(sources) else None
+        return Source(beginning(path.name, FILE_NAME_CHARS), str(path), _numbered_on(sources), unit="row", total=total)
+    (path,) = parts
     if form == "auto":
         form = form_by_suffix(path)
     name = beginning(path.name, FILE_NAME_CHARS)
@@ -63,23 +78,65 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
             total = file.metadata.num_rows
         return Source(name, str(path), read_parquet(path, max_row_bytes), unit="row", total=total)
     read = read_csv if form == "csv" else read_jsonl
-    return Source(name, str(path), read(path, max_row_bytes))
+    unit = "row" if form == "jsonl" and is_json_array(path) else "line"
+    return Source(name, str(path), read(path, max_row_bytes), unit=unit)
+
+
+def data_files(path: Path) -> list[Path]:
+    """Return the data files of a folder, or those that a pattern such as `data/*.jsonl` matches; else the path itself.
+
+    Hidden files and folders count as nothing.
+    """
+    if path.is_dir():
+        return [
+            file
+            for file in sorted(path.rglob("*"))
+            if _suffix_of(file) in SUFFIXES
+            and file.is_file()
+            and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+        ]
+    return matching_files(path)
+
+
+def _numbered_on(sources: list[Source]) -> Iterator[Record | Reject]:
+    before = 0
+    for source in sources:
+        last = 0
+        for record in source.records:
+            last = record.row_number
+            yield replace(record, row_number=before + last)
+        before += last
+
+
+def check_data(path: Path) -> None:
+    """Raise InputError for data that cannot be read: a file, a folder of files, or a pattern for their names."""
+    if str(path).startswith("hf:/"):
+        name = "/".join(path.parts[2:4])
+        raise InputError(f"{path} is on the hub.", f"Set data: {{type: hf, name: {name}}}.")
+    if path.is_dir() or (not path.exists() and is_pattern(path)):
+        if (path / "state.json").exists() or (path / "dataset_dict.json").exists():
+            raise InputError(
+                f"{path} is a dataset that was saved to disk.", "Set type: hf and name: to the folder in place of path."
+            )
+        if not (files := data_files(path)):
+            raise InputError(f"{path} has no data file.", f"Names of data files end in {', '.join(SUFFIXES)}.")
+        for file in files:
+            check_file(file)
+    else:
+        check_file(path)
 
 
 def check_file(path: Path) -> None:
-    """Raise InputError for a file that is missing, empty, not to be read, or none."""
+    """Raise InputError for a file that is missing, empty, unreadable, or no regular file."""
     if path.is_dir():
-        raise InputError(
-            f"{path} is a folder, not a file.",
-            "Name a file in it; for a Hugging Face dataset saved to disk set type: hf and name: to the folder.",
-        )
+        raise InputError(f"{path} is a folder, not a file.", "Name a file in it.")
     if not path.exists():
         raise InputError(f"{path} does not exist.", _list_siblings(path))
     if not path.is_file():
         raise InputError(f"{path} is no regular file.", "Write the data to a file first.")
     try:
-        with path.open("rb") as file:
-            empty = not file.read(1)
+        with path.open("rb") as opened:
+            empty = not opened.read(1)
     except PermissionError:
         raise InputError(f"{path} may not be read by this user.", f"Allow it: chmod u+r {path}") from None
     if empty:
@@ -97,7 +154,7 @@ def _list_siblings(path: Path) -> str:
 
 def _suffix_of(path: Path) -> str:
     suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".gz"]:
+    if suffixes[-1:] in ([".gz"], [".zst"]):
         suffixes.pop()
     return suffixes[-1] if suffixes else ""
 
@@ -296,7 +353,7 @@ def _batch_rows(metadata: Any) -> int:
 
 def split_names(path: Path, folder: Path) -> tuple[Path, Path]:
     """Return the files that `split_file` writes: `kept.jsonl.gz` and `dropped.jsonl.gz` for `train.jsonl.gz`."""
-    suffixes = "".join(path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:])
+    suffixes = "".join(path.suffixes[-2:] if path.suffix in (".gz", ".zst") else path.suffixes[-1:])
     return folder / f"kept{suffixes}", folder / f"dropped{suffixes}"
 
 
@@ -305,14 +362,13 @@ def split_file(path: Path, dropped: Set[int], folder: Path) -> tuple[Path, Path]
 
     `dropped` has the row numbers of those. Lines stay as they are; the header of CSV stands in both files.
     """
-    form, packed = form_by_suffix(path), is_packed(path)
+    form, packing = form_by_suffix(path), packing_of(path)
     targets = split_names(path, folder)
     with written_aside(targets[0]) as kept_file, written_aside(targets[1]) as dropped_file:
         if form == "parquet":
             _split_parquet(path, dropped, kept_file, dropped_file)
         else:
-            opener = gzip.open if packed else open
-            with opener(kept_file, "wb") as kept, opener(dropped_file, "wb") as gone:
+            with open_packed(kept_file, packing) as kept, open_packed(dropped_file, packing) as gone:
                 for line_number, part in _numbered_parts(path, form):
                     is_header = form == "csv" and line_number == 0
                     if is_header or line_number not in dropped:

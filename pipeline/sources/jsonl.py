@@ -2,29 +2,33 @@
 
 The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {"question": ..., "answer": 42}, 44)`.
 
-Covered: LF and CRLF, a byte order mark, gzip, a last line without an end, lines longer than the bound (skipped without
-being held), invalid UTF-8, NaN and Infinity (not JSON), nesting beyond the parser's depth, integers of any size (kept
-exactly; `orjson`, which reads all other lines, would turn those beyond 64 bits into floats). Blank lines are no rows.
-Not covered: a JSON array and UTF-16, which are refused by name before any row is read.
+Covered: LF and CRLF, a byte order mark, gzip and zstd, one array of objects in place of lines, a last line without an
+end, lines longer than the bound (skipped without being held), invalid UTF-8, NaN and Infinity (not JSON), nesting
+beyond the parser's depth, integers of any size (kept exactly; `orjson`, which reads all other lines, would turn those
+beyond 64 bits into floats). Blank lines are no rows.
+Not covered: UTF-16, which is refused by name before any row is read.
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NoReturn, cast
+from typing import IO, Any, Literal, NoReturn, cast
 
 import orjson
+import pyarrow as pa
 
 from truegold.pipeline.sources.records import EXCERPT_CHARS, Record, Reject, beginning, is_utf8
 from truegold.verifiers import InputError
 
-GZIP_MAGIC = b"\x1f\x8b"
+PACKINGS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
+"""The bytes that packed files begin with."""
 BOM = b"\xef\xbb\xbf"
 SKIP_BYTES = 2**16
 """An overlong line is skipped in pieces of this many bytes."""
@@ -46,15 +50,27 @@ class Line:
     """Whether the line is longer than the bound."""
 
 
-def is_packed(path: Path) -> bool:
-    """Say whether the file is gzip, whatever its name."""
+def packing_of(path: Path) -> str | None:
+    """Return gzip or zstd where the file is packed so, by its first bytes; else None."""
     with path.open("rb") as file:
-        return file.read(2) == GZIP_MAGIC
+        start = file.read(4)
+    return next((name for name, magic in PACKINGS.items() if start.startswith(magic)), None)
+
+
+def open_packed(path: Path, packing: str | None, mode: Literal["rb", "wb"] = "wb") -> IO[bytes]:
+    """Open a file for the bytes that it holds packed."""
+    if packing == "gzip":
+        return cast("IO[bytes]", gzip.open(path, mode))
+    if packing == "zstd":
+        raw = pa.CompressedInputStream if mode == "rb" else pa.CompressedOutputStream
+        wrap = io.BufferedReader if mode == "rb" else io.BufferedWriter
+        return cast("IO[bytes]", wrap(raw(pa.OSFile(str(path), mode), "zstd")))
+    return path.open(mode)
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file for its bytes, which are unpacked where it is gzip."""
-    return cast("IO[bytes]", gzip.open(path, "rb")) if is_packed(path) else path.open("rb")
+    """Open a file for its bytes, which are unpacked where it is gzip or zstd."""
+    return open_packed(path, packing_of(path), "rb")
 
 
 def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
@@ -76,7 +92,7 @@ def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
                     data = file.readline(SKIP_BYTES)
                     size += len(data.rstrip(b"\r\n") if data.endswith(b"\n") else data)
                 yield Line(line_number, start, size, too_long=True)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        except (EOFError, OSError, zlib.error, gzip.BadGzipFile) as error:
             raise InputError(
                 f"{path} is damaged after line {line_number}: {error}.", "Copy or download the file again."
             ) from None
@@ -85,12 +101,68 @@ def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
 def read_jsonl(path: Path, max_row_bytes: int) -> Iterator[Record | Reject]:
     """Yield the records of a JSON Lines file; a blank line is none."""
     _refuse_other_formats(path)
+    if is_json_array(path):
+        for line in _read_array(path, max_row_bytes):
+            yield _parse_line(line) if not line.too_long else _too_long(line, max_row_bytes)
+        return
     for line in read_lines(path, max_row_bytes):
         if line.too_long:
-            detail = f"{line.size} bytes, above max_row_bytes = {max_row_bytes}"
-            yield Reject(line.line_number, "row_too_long", detail, beginning(line.data.decode("utf-8", "replace")))
+            yield _too_long(line, max_row_bytes)
         elif not line.data.isspace() and line.data:
             yield _parse_line(line)
+
+
+def _too_long(line: Line, max_row_bytes: int) -> Reject:
+    detail = f"{line.size} bytes, above max_row_bytes = {max_row_bytes}"
+    return Reject(line.line_number, "row_too_long", detail, beginning(line.data.decode("utf-8", "replace")))
+
+
+def is_json_array(path: Path) -> bool:
+    """Say whether a file is one JSON array of objects rather than a line for each."""
+    body = _beginning_of(path).removeprefix(BOM).lstrip()
+    return body.startswith(b"[") and body[1:].lstrip()[:1] in (b"{", b"]")
+
+
+_ARRAY_TOKEN = re.compile(rb"\\.|[\"\[\]{}]", re.DOTALL)
+
+
+def _read_array(path: Path, max_bytes: int) -> Iterator[Line]:
+    """Yield the objects of a JSON array as lines, numbered from 1, of which at most `max_bytes` are ever held."""
+    objects, size, depth, in_text = 0, 0, 0, False
+    held = bytearray()
+    with open_bytes(path) as file:
+        rest = b""
+        while chunk := file.read(SKIP_BYTES):
+            chunk, rest = rest + chunk, b""
+            if chunk.endswith(b"\\"):  # What a backslash escapes stands in the next chunk.
+                stripped = chunk.rstrip(b"\\")
+                if (len(chunk) - len(stripped)) % 2:
+                    chunk, rest = chunk[:-1], b"\\"
+            start = 0
+            for match in _ARRAY_TOKEN.finditer(chunk):
+                token = match[0]
+                if token == b'"':
+                    in_text = not in_text
+                elif in_text or token[:1] == b"\\":
+                    continue
+                elif token in b"{[":
+                    depth += 1
+                    if depth == 2:
+                        start, size = match.start(), 0
+                        held.clear()
+                elif token in b"}]":
+                    depth -= 1
+                    if depth == 1:
+                        objects += 1
+                        size += match.end() - start
+                        held += chunk[start : match.end()][: max(0, max_bytes - len(held))]
+                        yield Line(objects, bytes(held), size, too_long=size > max_bytes)
+                        start = len(chunk)
+            if depth > 1:
+                size += len(chunk) - start
+                held += chunk[start:][: max(0, max_bytes - len(held))]
+    if depth:
+        raise InputError(f"{path} ends within its array, after {objects} objects.", "Copy or download the file again.")
 
 
 def _parse_line(line: Line) -> Record | Reject:
@@ -174,19 +246,20 @@ def parse_structure(value: Any) -> Any:
     return value
 
 
+def _beginning_of(path: Path) -> bytes:
+    """Return the first bytes of a file, unpacked; raise InputError where it is packed and damaged."""
+    try:
+        with open_bytes(path) as file:
+            return file.read(SNIFF_BYTES)
+    except (EOFError, OSError, zlib.error, gzip.BadGzipFile) as error:
+        packing = packing_of(path) or "readable"
+        raise InputError(f"{path} is no intact {packing} file: {error}.", "Copy or download the file again.") from None
+
+
 def _refuse_other_formats(path: Path) -> None:
     """Raise an InputError that names the real format of a file that would otherwise be nothing but rejects."""
-    with open_bytes(path) as file:
-        try:
-            start = file.read(SNIFF_BYTES)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(f"{path} is no intact gzip file: {error}.", "Copy or download the file again.") from None
+    start = _beginning_of(path)
     if start.startswith(b"PAR1"):
         raise InputError(f"{path} is a Parquet file.", "Set format: parquet, or name it *.parquet.")
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{path} is UTF-16, not UTF-8.", "Convert it: iconv -f UTF-16 -t UTF-8 in > out")
-    body = start.removeprefix(BOM).lstrip()
-    if body.startswith(b"[") and body[1:].lstrip()[:1] in (b"{", b""):
-        raise InputError(
-            f"{path} is one JSON array, not JSON Lines.", f"Convert it: jq -c '.[]' {path.name} > converted.jsonl"
-        )

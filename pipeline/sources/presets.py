@@ -19,11 +19,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec, ListedFile, ListedHub, SourceConfig
+from truegold.pipeline.sources.choice_columns import LISTS, choices
 from truegold.pipeline.sources.code_tests import looks_like_tests
 from truegold.pipeline.sources.columns import (
-    CHOICE_COLUMNS,
     GOLDS_COLUMNS,
     MISSING,
     NAMES,
@@ -38,123 +39,107 @@ from truegold.pipeline.sources.columns import (
     describe_columns,
     find_column,
     gold_spec,
+    text_of,
 )
 from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.presets_code import (
+    TESTS,
     apps,
     codecontests,
+    find_tests,
+    holds_tests,
     humaneval,
     leetcode,
     livecodebench,
     mbpp,
-    verl_code,
-    verl_ground_truth,
+    program_layout,
 )
 from truegold.pipeline.sources.provenance import exported
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.sources.row_builder import judged_without_gold, with_row_columns
+from truegold.pipeline.sources.story_columns import StoryColumns, foreign_kind, story_columns
 from truegold.verifiers import ConfigError, InputError, TruegoldError
 from truegold.verifiers.user_code import did_you_mean
 
 
-def gsm8k(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit `{"question": "Natalia ...", "answer": "48+24 = 72 #### 72"}`: gold is "72", the solution the whole answer.
+def programs(columns: Set[str], samples: Samples) -> Layout | None:
+    r"""Fit a problem beside a column with tests, in any form that the verifier knows (`code_tests`).
 
-    In `{"question": "Natalia ...", "solution": "48+24 = 72 #### 72", "answer": "72"}` gold is the answer as it is.
-    """
-    if not {"question", "answer"} <= columns:
-        return None
-    return _prompt_and_gold("question", "answer", samples)
+        {"question": "Write area(w, h).", "test_cases": ["assert area(3, 4) == 12"]}
+        {"prompt": [...], "reward_model": {"ground_truth": "{\"inputs\": [...], \"outputs\": [...]}"}}
+        {"question": "Print ...", "inputs": ["3\n"], "outputs": ["6\n"]}
 
-
-def math(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""Fit `{"problem": "What is ...", "solution": "... so \\boxed{12}."}`: gold is "12", and the solution stays.
-
-    In `{"problem": "What is ...", "answer": "12"}`, with or without a solution, gold is the answer as it is.
-    """
-    if "problem" not in columns:
-        return None
-    if "answer" in columns:
-        return _prompt_and_gold("problem", "answer", samples)
-    # Problem and solution are common names: without a box they may be a program's.
-    return _prompt_and_boxed("problem", "solution", samples)
-
-
-def verl(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit `{"data_source": "openai/gsm8k", "prompt": [{"role": "user", "content": "Natalia ..."}], "reward_model":
-    {"style": "rule", "ground_truth": "72"}}`: the prompt is the last user message, gold is "72".
-
-    Rows whose ground truth holds tests are programs (`verl_code`). One source has rows of one kind; those of the other
-    are rejected as mixed_source.
-    """
-    if not {"prompt", "reward_model"} <= columns:
-        return None
-    if any(looks_like_tests(verl_ground_truth(sample)) for sample in samples):
-        return verl_code()
-
-    def derive(values: Values) -> Derived:
-        if looks_like_tests(verl_ground_truth(values)):
-            raise Unusable("mixed_source", "reward_model.ground_truth holds tests, in other rows an answer")
-        return Derived({})
-
-    columns_of_verl = Columns.model_validate({"prompt": "prompt", "gold": "reward_model.ground_truth"})
-    return Layout(columns_of_verl, derive=derive)
-
-
-def trl(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""Fit `{"prompt": [{"role": "user", "content": "What is ..."}], "solution": "... \\boxed{12}"}`: gold is "12".
-
-    Gold comes from the column that is named so (`ground_truth`, `answer`, ...), else from the solution, which is
-    searched for its box where it has one.
-    """
-    gold = _gold_column(columns, samples)
-    if "prompt" not in columns or gold is None:
-        return None
-    return _prompt_and_gold("prompt", gold, samples)
-
-
-def inspect(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit `{"input": "What is one half?", "target": ["1/2", "0.5"]}`: several targets are several accepted golds."""
-    if not {"input", "target"} <= columns or not any(isinstance(sample.get("target"), list) for sample in samples):
-        return None
-    return Layout(Columns.model_validate({"prompt": "input", "gold": "target"}))
-
-
-def open_instruct(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit `{"messages": [{"role": "user", "content": "What is one half?"}], "ground_truth": ["1/2", "0.5"], "dataset":
-    ["math", "math"]}`: several ground truths of one verifier are several accepted golds.
-
-    Rows whose ground truths are for several verifiers, which add up there, are rejected as mixed_source.
-    """
-    if not {"messages", "ground_truth", "dataset"} <= columns:
-        return None
-
-    def derive(values: Values) -> Derived:
-        names = values.get("dataset")
-        if isinstance(names, list) and len(set(names)) > 1:
-            raise Unusable("mixed_source", f"its ground truths are for several verifiers: {', '.join(map(str, names))}")
-        return Derived({})
-
-    return Layout(Columns.model_validate({"prompt": "messages", "gold": "ground_truth"}), derive=derive)
-
-
-def accepted(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit `{"question": "What is one half?", "golds": ["1/2", "0.5"]}`: any gold of the list is right.
-
-    In `{"question": "Which word?", "answer": "colour", "golds": ["color"]}` the answer is gold, and those of the list
-    are right beside it.
+    A source may have rows of both kinds: those without tests are judged by their gold, where there is a column of it.
+    Without one they are rejected as mixed_source.
     """
     prompt = find_column("prompt", samples)
-    lists = (name for name in GOLDS_COLUMNS if any(_is_list(sample.get(name)) for sample in samples))
-    golds = next(lists, None)
-    if prompt is None or golds is None:
+    names_verifiers = any(text_of(values.get("verifier")) is not None for values in samples)
+    if prompt is None or names_verifiers or (tests := find_tests(samples)) is None:
         return None
-    lists_alone = Columns.model_validate({"prompt": prompt, "golds": golds})
-    # A `label` may be a class of the record.
-    if (gold := find_column("gold", samples, exclude=(prompt, "label"))) is None:
-        return Layout(lists_alone)
-    columns_with_gold = _prompt_and_gold(prompt, gold, samples).columns
-    return Layout(columns_with_gold.model_copy(update={"golds": lists_alone.golds}))
+    of_programs = program_layout(prompt, tests)
+    gold = find_column("gold", samples)
+    may_be_answers = gold == tests or not all(holds_tests(tests, values) for values in samples)
+    of_answers = answers(columns, samples) if gold is not None and may_be_answers else None
+    return of_programs if of_answers is None else _of_both(of_programs, of_answers, tests)
+
+
+def _of_both(of_programs: Layout, of_answers: Layout, tests: str) -> Layout:
+    """Return the layout of a source in which some rows have tests, and others an answer."""
+
+    def derive(values: Values) -> Derived:
+        if not holds_tests(tests, values):
+            return of_answers.derive(values) if of_answers.derive is not None else Derived({})
+        assert of_programs.derive is not None
+        return replace(of_programs.derive(values), verifier="code")
+
+    return replace(of_answers, derive=derive, uses=frozenset(of_programs.uses - {tests.split(".", maxsplit=1)[0]}))
+
+
+def answers(columns: Set[str], samples: Samples) -> Layout | None:
+    r"""Fit a problem and its answer, by the names that they often have (`columns.NAMES`).
+
+    {"question": "Natalia ...", "answer": "48+24 = 72 #### 72"}            gold "72", the solution is the answer
+    {"problem": "What is ...", "solution": "... so \\boxed{12}."}           gold "12", the solution stays
+    {"prompt": [...], "reward_model": {"ground_truth": "72"}}              gold "72"
+    {"input": "What is one half?", "target": ["1/2", "0.5"]}               any gold of a list is right
+    {"question": "Which word?", "answer": "colour", "golds": ["color"]}    those of the list beside the answer
+    {"Body": "Tom has 3 apples.", "Question": "How many ...", "Answer": 3}  the story before the question
+    """
+    prompt = find_column("prompt", samples)
+    if prompt is None and not columns & {"prompt", "question", "problem", "text"}:
+        return None
+    prompt = prompt or next(name for name in ("prompt", "question", "problem", "text") if name in columns)
+    golds = next((name for name in GOLDS_COLUMNS if any(_is_list(Column(name)(sample)) for sample in samples)), None)
+    # A `label` beside a list of golds may be a class of the record.
+    exclude = (prompt, "label") if golds is not None else (prompt,)
+    fallbacks = (name for name in ("answer", "solution", "solutions") if name in columns and name not in exclude)
+    gold = find_column("gold", samples, exclude=exclude) or next(fallbacks if golds is None else iter(()), None)
+    if gold is None and golds is None:
+        return None
+    layout = Layout(Columns(prompt=ColumnSpec(column=prompt), golds=_spec(golds)))
+    if gold is not None:
+        spec, solution = _gold_and_solution(prompt, gold, samples)
+        layout = Layout(layout.columns.model_copy(update={"gold": spec, "solution": _spec(solution)}))
+    return replace(layout, derive=partial(_derive_answer, layout.columns, story_columns(samples, prompt)))
+
+
+def _gold_and_solution(prompt: str, gold: str, samples: Samples) -> tuple[ColumnSpec, str | None]:
+    """Return how to take gold out of its column, and the column of worked solutions."""
+    if gold in ("solution", "solutions") and (spec := boxed_gold_spec(gold, samples)) is not None:
+        return spec, gold if gold == "solution" else None
+    spec = gold_spec(gold, samples)
+    return spec, gold if spec.extract else find_column("solution", samples, exclude=(prompt, gold))
+
+
+def _derive_answer(columns: Columns, story: StoryColumns, values: Values) -> Derived:
+    """Return the prompt with what belongs before and behind it; raise Unusable for a row of another kind."""
+    gold = columns.gold.column if columns.gold is not None else ""
+    if looks_like_tests(Column(gold)(values)) and (derive := program_layout(story.prompt, gold).derive) is not None:
+        return replace(derive(values), verifier="code")
+    names = values.get("dataset")
+    if isinstance(names, list) and len(set(map(str, names))) > 1:
+        raise Unusable("mixed_source", f"its ground truths are for several verifiers: {', '.join(map(str, names))}")
+    return Derived({}, prompt=story.whole_prompt(values))
 
 
 def _is_list(value: object) -> bool:
@@ -162,46 +147,23 @@ def _is_list(value: object) -> bool:
     return isinstance(structure, list) and bool(structure)
 
 
-def generic(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit `{"input": "Janet's ducks lay ...", "target": -9867630.0}` by the names that prompt and gold often have."""
-    prompt, gold = find_column("prompt", samples), _gold_column(columns, samples)
-    if prompt is None or gold is None:
-        return None
-    return _prompt_and_gold(prompt, gold, samples)
+Preset = Callable[[Set[str], Samples], Layout | None]
 
 
-def _gold_column(columns: Set[str], samples: Samples) -> str | None:
-    """Return the column of gold; `columns` may have names that the configuration will take from elsewhere."""
-    fallbacks = (name for name in ("answer", "solution") if name in columns)
-    return find_column("gold", samples) or next(fallbacks, None)
+def _with(*names: str) -> Preset:
+    """Return the preset of answers for files that have these columns."""
+
+    def fits(columns: Set[str], samples: Samples) -> Layout | None:
+        return answers(columns, samples) if set(names) <= columns else None
+
+    return fits
 
 
-def _prompt_and_gold(prompt: str, gold: str, samples: Samples) -> Layout:
-    """Return the layout of a column of gold; a worked solution is one only where nothing else is."""
-    if gold == "solution" and (layout := _prompt_and_boxed(prompt, gold, samples)) is not None:
-        return layout
-    spec = gold_spec(gold, samples)
-    solution = gold if spec.extract else find_column("solution", samples, exclude=(prompt, gold))
-    return _layout(prompt, spec, solution)
+def _verl(columns: Set[str], samples: Samples) -> Layout | None:
+    return (programs(columns, samples) or answers(columns, samples)) if "reward_model" in columns else None
 
 
-def _prompt_and_boxed(prompt: str, solution: str, samples: Samples) -> Layout | None:
-    """Return the layout of golds in the boxes of worked solutions; None where there are no boxes."""
-    spec = boxed_gold_spec(solution, samples)
-    return None if spec is None else _layout(prompt, spec, solution)
-
-
-def _layout(prompt: str, gold: ColumnSpec, solution: str | None) -> Layout:
-    return Layout(
-        Columns(
-            prompt=ColumnSpec(column=prompt),
-            gold=gold,
-            solution=ColumnSpec(column=solution) if solution is not None else None,
-        )
-    )
-
-
-PRESETS: dict[str, tuple[Callable[[Set[str], Samples], Layout | None], str]] = {
+PRESETS: dict[str, tuple[Preset, str]] = {
     "truegold": (exported, "truegold (or extra_info.truegold, metadata.truegold), as `truegold export` writes it"),
     "leetcode": (leetcode, "entry_point, test, prelude (or prompt and completion), and a column with the problem"),
     "humaneval": (humaneval, "prompt, canonical_solution, test, entry_point"),
@@ -209,14 +171,16 @@ PRESETS: dict[str, tuple[Callable[[Set[str], Samples], Layout | None], str]] = {
     "livecodebench": (livecodebench, "question_content, public_test_cases"),
     "apps": (apps, "question, input_output"),
     "codecontests": (codecontests, "problem, description or question, and tests or public_tests"),
-    "verl": (verl, "prompt, reward_model"),
-    "accepted": (accepted, f"one of {', '.join(NAMES['prompt'])}, and a list in one of {', '.join(GOLDS_COLUMNS)}"),
-    "inspect": (inspect, "input, target (a list of accepted golds)"),
-    "open-instruct": (open_instruct, "messages, ground_truth, dataset"),
-    "gsm8k": (gsm8k, "question, answer"),
-    "math": (math, "problem, and answer or a solution with \\boxed{}"),
-    "trl": (trl, "prompt, and ground_truth, answer, ... or solution"),
-    "generic": (generic, f"one of {', '.join(NAMES['prompt'])}, and one of {', '.join(NAMES['gold'])}, solution"),
+    "verl": (_verl, "prompt, reward_model"),
+    "programs": (programs, f"one of {', '.join(NAMES['prompt'])}, and tests in one of {', '.join(TESTS)}"),
+    "choices": (choices, f"one of {', '.join(NAMES['prompt'])}, and options in {', '.join(LISTS)}, A to D, ..."),
+    "accepted": (answers, f"one of {', '.join(NAMES['prompt'])}, and a list in one of {', '.join(GOLDS_COLUMNS)}"),
+    "inspect": (_with("input", "target"), "input, target (a list of accepted golds)"),
+    "open-instruct": (_with("messages", "ground_truth", "dataset"), "messages, ground_truth, dataset"),
+    "gsm8k": (_with("question", "answer"), "question, answer"),
+    "math": (_with("problem"), "problem, and answer or a solution with \\boxed{}"),
+    "trl": (_with("prompt"), "prompt, and ground_truth, answer, ... or solution"),
+    "generic": (answers, f"one of {', '.join(NAMES['prompt'])}, and one of {', '.join(NAMES['gold'])}, solution"),
 }
 """Each preset with the columns it needs, in words; the order is that of the automatic choice."""
 
@@ -264,11 +228,7 @@ def layout_of_preset(name: str, samples: Samples, location: str, taken: Set[str]
 
 
 def guess_layout(samples: Samples) -> Layout:
-    """Return how records are read, by the names and values of the samples; columns that are not there are left out.
-
-    A question whose answer options stand in a column of their own is a prompt here: it can be compared and judged,
-    though not trained on (`choose_layout`).
-    """
+    """Return how records are read, by the names and values of the samples; columns that are not there are left out."""
     if (layout := _first_preset(_column_names(samples), samples)) is None:
         gold = find_column("gold", samples)
         spec = None if gold is None else gold_spec(gold, samples)
@@ -338,30 +298,22 @@ def _layout_without_preset(config: SourceConfig, samples: Samples) -> Layout:
     )
 
 
-def _first_preset(names: set[str], samples: Samples, *, code_only: bool = False) -> Layout | None:
-    surest_gold = find_column("gold", samples)
-    for fits, _ in PRESETS.values():
-        layout = fits(names, samples)
-        if layout is None or (code_only and layout.domain != "code"):
-            continue
-        # Where `ground_truth` stands beside it, `answer` is a worked solution or what a model said.
-        gold = layout.columns.gold
-        if gold is None or gold.column not in NAMES["gold"] or surest_gold in (gold.column, None):
-            return layout
-    return None
+def _first_preset(names: set[str], samples: Samples) -> Layout | None:
+    return next((layout for fits, _ in PRESETS.values() if (layout := fits(names, samples)) is not None), None)
 
 
 def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: Samples) -> Layout:
-    options_apart = any(sample.get(name) for sample in samples for name in CHOICE_COLUMNS)
-    layout = _first_preset(names | _taken_elsewhere(config), samples, code_only=options_apart)
-    if layout is not None:
+    if (layout := _first_preset(names | _taken_elsewhere(config), samples)) is not None:
         return layout
     prompt = find_column("prompt", samples)
-    if prompt is not None and not options_apart and any(judged_without_gold(config, samples)):
+    if prompt is not None and any(judged_without_gold(config, samples)):
         return Layout(Columns(prompt=_spec(prompt)))
-    remark = " (with answer options in a column of their own, the prompt has to hold them)" if options_apart else ""
+    if samples and (kind := foreign_kind(samples[0])) is not None:
+        raise InputError(
+            f"{location}: its rows are {kind}.", "Name a verifier of your own: verifier: PACKAGE.MODULE:NAME."
+        )
     raise InputError(
-        f"{location}: no preset fits its columns{remark}.",
+        f"{location}: no preset fits its columns.",
         f"{_list_columns(samples)} Name them: columns: {{prompt: ..., gold: ...}}, or prompt=..., gold=... in Python.",
     )
 

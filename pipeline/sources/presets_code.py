@@ -23,13 +23,14 @@ from typing import Any
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
 from truegold.pipeline.sources.code_tests import LEETCODE_PRELUDE, looks_like_tests, parse_tests, read_tests
-from truegold.pipeline.sources.columns import Derived, Layout, Samples, Values, compile_column, text_of
+from truegold.pipeline.sources.columns import Column, Derived, Layout, Samples, Values, text_of
+from truegold.pipeline.sources.conversations import read_prompt
 from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.records import Unusable
+from truegold.pipeline.sources.story_columns import SECTIONS, StoryColumns
 from truegold.verifiers.code.suite.reading import is_source
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
-_GROUND_TRUTH = compile_column(ColumnSpec(column="reward_model.ground_truth"), "gold")
 
 
 def humaneval(columns: Set[str], samples: Samples) -> Layout | None:
@@ -156,31 +157,97 @@ def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
     if {"public_tests", "private_tests"} <= columns:
         uses = {*_TEST_PARTS, *_USED_WITH_TESTS}
         return _layout(problem, _from_tests(problem.column, *_TEST_PARTS), uses)
-    if "tests" in columns and any(looks_like_tests(sample.get("tests")) for sample in samples):
-        return _layout(problem, _from_tests(problem.column, "tests"), {"tests", *_USED_WITH_TESTS})
     return None
 
 
-def verl_code() -> Layout:
-    r"""Return the layout of `{"data_source": "taco", "prompt": [{"role": "user", "content": "Add ..."}],
-    "reward_model": {"ground_truth": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}"}}`.
+TESTS = (
+    *("tests", "test_list", "test_cases", "unit_tests", "test", "official_tests", "verifier_metadata.unit_tests"),
+    *("verification_info.test_cases", "verification_info", "reward_model.ground_truth", "ground_truth", "answer"),
+)
+"""Columns that may hold a program's tests, the surest first; `inputs` beside `outputs` are tests as well."""
+_PAIR = ("inputs", "outputs")
+_SOLUTIONS = ("solution", "canonical_solution", "reference_solution", "solutions", "completion", "code", "output")
+_TEST_TEXT = re.compile(r"^\s*(?:assert\b|def (?:check|test)\w*\(|class \w+\(.*TestCase\))", re.MULTILINE)
+_SETUP = ("test_imports", "test_setup_code")
 
-    It becomes a code row with the last user message as prompt and verifier_args `{"type": "stdio", "cases": [...]}`.
-    The ground truth may have any form of `code_tests`.
-    """
+
+def find_tests(samples: Samples) -> str | None:
+    """Return the column that holds tests in the sample records; `inputs` stands for both of the pair."""
+    for name in TESTS:
+        column = Column(name)
+        if any(are_tests(column(values)) for values in samples):
+            return name
+    return _PAIR[0] if any(_paired(values) for values in samples) else None
+
+
+def are_tests(value: Any) -> bool:
+    """Say whether a value is tests, or a text of assertions."""
+    if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], Mapping):
+        value = value[0]
+    return looks_like_tests(value) or (isinstance(value, str) and _TEST_TEXT.search(value) is not None)
+
+
+def holds_tests(tests: str, values: Values) -> bool:
+    """Say whether a record has tests in this column, as `find_tests` names it."""
+    return are_tests(_paired(values) if tests == _PAIR[0] else Column(tests)(values))
+
+
+def _paired(values: Values) -> Mapping[str, Any] | None:
+    """Return the tests of a record that has its inputs and its outputs in two columns."""
+    inputs, outputs = (parse_structure(values.get(name)) for name in _PAIR)
+    if not (isinstance(inputs, list) and isinstance(outputs, list) and inputs and len(inputs) == len(outputs)):
+        return None
+    name = next((text for key in ("fn_name", "func_name") if (text := text_of(values.get(key)))), None)
+    return {"inputs": inputs, "outputs": outputs, **({"fn_name": name} if name else {})}
+
+
+def program_layout(prompt: str, tests: str) -> Layout:
+    """Return the layout of programs with their tests in the column `tests`."""
+    column, values_of_prompt = Column(tests), Column(prompt)
 
     def derive(values: Values) -> Derived:
-        tests = verl_ground_truth(values)
-        if not looks_like_tests(tests):
-            raise Unusable("mixed_source", "reward_model.ground_truth holds no tests, and in other rows it does")
-        return Derived(read_tests(tests, "reward_model.ground_truth"))
+        value = _paired(values) if tests == _PAIR[0] else column(values)
+        if not holds_tests(tests, values):
+            raise Unusable("mixed_source", f"{tests} holds no tests, and in other rows it does")
+        solution = solution_of(values, *(name for name in _SOLUTIONS if name not in (prompt, tests)))
+        arguments = read_tests_value(values, value, tests, function_name(values), solution)
+        if limits := limits_of(values):
+            arguments["limits"] = limits
+        if arguments["type"] == "stdio":
+            arguments |= programs_of(values)
+        statement = stories.whole_prompt(values) or read_prompt(values_of_prompt(values))[0]
+        return Derived(arguments, solution, with_starter({**values, prompt: statement}, prompt))
 
-    return _layout(_column("prompt"), derive, {"reward_model"})
+    stories = StoryColumns(prompt, sections=tuple(SECTIONS))
+    pair = _PAIR if tests == _PAIR[0] else ()
+    used = {
+        tests.split(".", maxsplit=1)[0],
+        *pair,
+        *_USED_WITH_TESTS,
+        *_SETUP,
+        "canonical_solution",
+        "reference_solution",
+    }
+    return _layout(_column(prompt), derive, used - {prompt})
 
 
-def verl_ground_truth(values: Values) -> Any:
-    """Return what verl's files hold as the ground truth of a record: an answer, or tests."""
-    return _GROUND_TRUTH(values)
+def read_tests_value(
+    values: Values, value: Any, column: str, name: str | None, solution: str | None = None
+) -> dict[str, Any]:
+    """Return the verifier's arguments for tests of a column, a text of assertions among them.
+
+    `name` is that of the function that they call, where it is known. Raises Unusable where they cannot be read.
+    """
+    structure = parse_structure(value)
+    if isinstance(structure, list) and len(structure) == 1:
+        inner = parse_structure(structure[0])
+        structure = structure if isinstance(inner, str) or isinstance(structure[0], Mapping) else inner
+    tests: Any = structure
+    if isinstance(structure, str):
+        tests = {"test": structure, **({"entry_point": name} if name else {})}
+    elif isinstance(structure, list) and all(isinstance(test, str) for test in structure):
+        tests = {"test_list": structure, **{part: values[part] for part in _SETUP if text_of(values.get(part))}}
+    return read_tests(tests, column, name, [text_of(values.get("starter_code")), solution])
 
 
 _PROBLEMS = ("problem_description", "question_content", "problem", "question", "description", "content")

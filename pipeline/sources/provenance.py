@@ -26,9 +26,10 @@ import orjson
 
 from truegold.pipeline.config.sources import Columns, SourceConfig
 from truegold.pipeline.sources.columns import Column, Layout, RowParts, Samples, Values, text_of
-from truegold.pipeline.sources.conversations import read_prompt
+from truegold.pipeline.sources.conversations import context_text, read_conversation
 from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.records import Unusable
+from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import NOTES, PROVENANCE_NOTES, Row, dump_json, row_id
 
 LICENSE_COLUMNS = ("license", "licence", "license_name")
@@ -99,7 +100,7 @@ def earlier_flags(row: Row) -> list[str]:
 def exported(columns: Set[str], samples: Samples) -> Layout | None:
     """Fit a file that `truegold export` has written, in whatever format: each of its rows comes back as it was.
 
-    Of conversations the last user message is the prompt.
+    Of conversations the last user message is the prompt, and the messages before it are its context.
     """
     location = next((name for name in _LOCATIONS if _all_carry(Column(name), samples)), None)
     prompt = next((name for name in _PROMPTS if any(text_of(Column(name)(values)) for values in samples)), None)
@@ -111,8 +112,10 @@ def exported(columns: Set[str], samples: Samples) -> Layout | None:
         carried = parse_structure(carried_column(values))
         if not isinstance(carried, Mapping) or "content" not in carried:
             raise Unusable("mixed_source", f"column {location!r} carries no row, and in other rows it does")
-        content, _ = read_prompt(prompt_column(values))
-        return _restored(carried, text_of(content) or "", location)
+        conversation = read_conversation(prompt_column(values), ())
+        context = context_text(conversation) if conversation.is_chat else carried.get("context")
+        asked = {"prompt": text_of(conversation.question) or "", "context": context}
+        return _restored(carried, asked, location)
 
     parts = {part: f"{location}.{part}" for part in ("gold", "solution", "id")}
     return Layout(Columns.model_validate({"prompt": prompt, **parts}), restore=restore)
@@ -123,15 +126,15 @@ def _all_carry(column: Column, samples: Samples) -> bool:
     return bool(texts) and all(isinstance(text, str) and '"content":' in text for text in texts)
 
 
-def _restored(carried: Mapping[str, Any], prompt: str, location: str) -> RowParts:
-    for name in ("gold", "solution", "id", "domain", "verifier", "split"):
+def _restored(carried: Mapping[str, Any], asked: Mapping[str, Any], location: str) -> RowParts:
+    for name in ("gold", "solution", "id", "domain", "verifier", "split", "context"):
         if not isinstance(carried.get(name), str | None):
             raise Unusable("mixed_source", f"{location}.{name} is no text")
     arguments = parse_structure(carried.get("verifier_args")) or {}
     if not isinstance(arguments, Mapping):
         raise Unusable("invalid_verifier_args", f"{location}.verifier_args holds no JSON object")
     gold = carried.get("gold")
-    is_same = carried["content"] == row_id(prompt, gold, dump_json(arguments))
+    is_same = carried["content"] == row_id(turns_text(asked), gold, dump_json(arguments))
     return RowParts(
         id=carried.get("id") if is_same else None,
         gold=gold,
@@ -141,6 +144,7 @@ def _restored(carried: Mapping[str, Any], prompt: str, location: str) -> RowPart
         solution=carried.get("solution"),
         split="heldout" if carried.get("split") == "heldout" else "train",
         meta=_restored_meta(carried),
+        context=asked["context"],
     )
 
 
@@ -156,4 +160,4 @@ def _restored_meta(carried: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _content(row: Row) -> str:
-    return row_id(row["prompt"], row["gold"], dump_json(orjson.loads(row["verifier_args"] or "{}")))
+    return row_id(turns_text(row), row["gold"], dump_json(orjson.loads(row["verifier_args"] or "{}")))

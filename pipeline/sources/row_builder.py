@@ -42,7 +42,6 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec, SourceConfig
-from truegold.pipeline.sources.code_tests import read_tests
 from truegold.pipeline.sources.columns import (
     MISSING,
     NAMES,
@@ -59,12 +58,15 @@ from truegold.pipeline.sources.columns import (
     listed_golds,
     text_of,
 )
-from truegold.pipeline.sources.conversations import find_lost, read_prompt
+from truegold.pipeline.sources.conversations import AskedConversation, context_text, read_conversation
 from truegold.pipeline.sources.jsonl import parse_structure
-from truegold.pipeline.sources.presets_code import function_name, solution_of
+from truegold.pipeline.sources.presets_code import function_name, read_tests_value, solution_of
 from truegold.pipeline.sources.provenance import with_provenance
 from truegold.pipeline.sources.records import Record, Unusable
+from truegold.pipeline.sources.story_columns import foreign_kind
+from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import Row, dump_json, row_id
+from truegold.pipeline.text.options import choice_arguments
 from truegold.verifiers import ConfigError, judges_solutions, resolve
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.shapes import normal_form
@@ -86,6 +88,7 @@ MEASURES = ("format", "length")
 """Verifiers that look at how a response is written, and at no gold."""
 CODE_SETTINGS = ("reward", "stop", "limits")
 """The options of programs that are checked here. The rest of their arguments are tests, which `vet_tests` looks at."""
+_LETTER = re.compile(r"\s*\(?[A-J]\)?\s*")
 CACHED_BYTES = 1000
 """Longer arguments are not kept to know them again; they hardly ever are the same in two rows."""
 
@@ -253,12 +256,16 @@ class RowBuilder:
     def build(self, record: Record) -> Row:
         """Return the row of a record; raise `Unusable` where none can be made."""
         values = record.values
+        if self.config.verifier is None and (kind := foreign_kind(values)) is not None:
+            raise Unusable("no_verifier", kind)
         derived = self.derive(values)
-        prompt, messages = self._prompt(values, derived)
-        lost = self._lost(values)
-        parts = self.read_parts(values, derived, keep_prompt=messages > 1 or lost)
+        conversation = self._conversation(values)
+        prompt = self._prompt(values, derived, conversation.question)
+        parts = self.read_parts(values, derived, keep_prompt=conversation.lost or conversation.is_answered)
+        context = parts.context if self.layout.restore else context_text(conversation)
         verifier_args = dump_json(json_safe({**parts.verifier_args, **self.config.verifier_args}))
-        identity = parts.id or row_id(prompt, parts.gold, verifier_args)
+        asked = turns_text({"prompt": prompt, "context": context})
+        identity = parts.id or row_id(asked, parts.gold, verifier_args)
         heldout = self.all_heldout or parts.split == "heldout" or is_heldout(identity, self.config.heldout)
         row: Row = {
             "id": identity,
@@ -272,9 +279,13 @@ class RowBuilder:
             "source_row": record.row_number,
             "split": "heldout" if heldout else "train",
             "meta": dump_json(json_safe(with_provenance(parts.meta, self.config))),
+            "context": context,
         }
-        if lost:
-            self.warnings.add_lost(lost)
+        is_letter = self.config.verifier is None and row["verifier"] == "math" and _LETTER.fullmatch(row["gold"] or "")
+        if is_letter and (choice := choice_arguments(row)) is not None:
+            row["verifier"], row["verifier_args"] = "choice", choice
+        if conversation.lost:
+            self.warnings.add_lost(conversation.lost)
         if parts.split is None:
             self.warnings.add_split(self.columns["split"](values), record.row_number)
         return row
@@ -300,7 +311,7 @@ class RowBuilder:
         if config.verifier is None and (column := columns.get("verifier")) is not None:
             trusted = config.columns.verifier is not None or column(values) == layout.verifier
             named = read_verifier(column(values), column.name, trusted)
-        verifier = config.verifier or named or layout.verifier
+        verifier = config.verifier or named or derived.verifier or layout.verifier
         arguments = {**derived.verifier_args, **self._own_arguments(values, verifier, named)}
         beside = None
         if (column := columns.get("tests")) is not None:
@@ -311,9 +322,10 @@ class RowBuilder:
             beside = tests_column(values, {**arguments, **config.verifier_args}, self._taken)
         if beside is not None:
             arguments["tests"] = read_tests_column(values, beside, arguments)
-        gold = columns.get("gold")
+        gold = columns.get("gold") if derived.verifier != "code" else None
         is_program = gold is not None and self._is_program(gold, verifier)
-        golds = self._golds(values, None if is_program else gold, verifier, arguments)
+        golds = [derived.gold] if derived.gold is not None and gold is None else []
+        golds = golds or self._golds(values, None if is_program else gold, verifier, arguments)
         first_gold, arguments = with_golds(arguments, golds)
         solution = None
         if is_program and gold is not None and config.columns.solution is None:
@@ -326,7 +338,7 @@ class RowBuilder:
         return RowParts(
             id=None,
             gold=first_gold,
-            domain=DOMAINS.get(named or "", layout.domain),
+            domain=DOMAINS.get(named or derived.verifier or "", layout.domain),
             verifier=verifier,
             verifier_args=arguments,
             solution=solution,
@@ -343,29 +355,30 @@ class RowBuilder:
         column = self.columns.get(field)
         return column.text(values) if column is not None else None
 
-    def _prompt(self, values: Mapping[str, Any], derived: Derived) -> tuple[str, int]:
-        """Return the prompt, and how many messages its column holds; 0 where it is no conversation."""
+    def _prompt(self, values: Mapping[str, Any], derived: Derived, content: Any) -> str:
+        """Return the prompt, whose column holds `content`."""
         if derived.prompt is not None and self.config.columns.prompt is None:
-            return derived.prompt, 0
+            return derived.prompt
         column = self.columns["prompt"]
-        content, messages = read_prompt(column(values))
         if isinstance(content, list | Mapping) and content:
             raise Unusable("prompt_not_text", _describe_structure(column, content))
         if (text := text_of(content)) is None:
             raise Unusable("missing_prompt", _describe_absence(column.name, column(values)))
         if column.extract is not None and (text := column.extract(text)) is None:
             raise Unusable("prompt_not_found", f"the extract of column {column.name!r} finds nothing")
-        return text, messages
+        return text
 
-    def _lost(self, values: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return what stands around the prompt and is not in it; raise Unusable unless that may be left out."""
+    def _conversation(self, values: Mapping[str, Any]) -> AskedConversation:
+        """Return the question and its context; raise Unusable for what no row carries, unless that may be left out."""
         column = self.columns["prompt"]
         struct = values.get(column.root) if column.name not in values else None
-        lost = find_lost(column(values), (values, struct) if isinstance(struct, Mapping) else (values,), self._taken)
-        if lost and not self.config.last_turn_only:
-            remedy = "--last-turn-only (data.last_turn_only: true) keeps the last user message without it"
-            raise Unusable(next(iter(lost)), f"{', '.join(lost.values())}; {remedy}")
-        return lost
+        beside = (values, struct) if isinstance(struct, Mapping) else (values,)
+        carry = not self.config.last_turn_only
+        conversation = read_conversation(column(values), beside, self._taken, carry=carry)
+        if conversation.lost and carry:
+            remedy = "--last-turn-only (data.last_turn_only: true) keeps the last user message alone"
+            raise Unusable(next(iter(conversation.lost)), f"{', '.join(conversation.lost.values())}; {remedy}")
+        return conversation
 
     def _golds(
         self, values: Mapping[str, Any], gold: Column | None, verifier: str, arguments: Mapping[str, Any]
@@ -411,7 +424,7 @@ class RowBuilder:
         named_column = self.columns.get("verifier") or Column("verifier")
         meant = text_of(named_column(values)) if self.config.verifier is not None else None
         if (arguments or named) and meant in (None, verifier):
-            has_more = "tests" in self.columns or self.layout.derive is not None or bool(self.config.verifier_args)
+            has_more = "tests" in self.columns or self.layout.domain != "math" or bool(self.config.verifier_args)
             check_arguments(verifier, arguments, complete=not has_more)
         return arguments
 
@@ -450,7 +463,6 @@ TESTS_COLUMNS = ("tests", "test_list", "test_cases", "test")
 """Columns with the tests of a row that names `code`, the surest first."""
 
 _EMPTY_TEXTS = ("", "[]", "{}", "null")
-_SETUP = ("test_imports", "test_setup_code")
 
 
 def tests_column(values: Values, arguments: Mapping[str, Any], taken: Set[str]) -> str | None:
@@ -470,16 +482,9 @@ def tests_column(values: Values, arguments: Mapping[str, Any], taken: Set[str]) 
 
 def read_tests_column(values: Values, column: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """Return the tests of a column; raise Unusable where they cannot be read."""
-    value = values[column]
     hints = (arguments.get("entry_point"), values.get("entry_point"), function_name(values))
     name = next((hint for hint in hints if isinstance(hint, str) and hint), None)
-    structure = parse_structure(value)
-    tests: Any = structure
-    if isinstance(structure, str):
-        tests = {"test": structure, **({"entry_point": name} if name else {})}
-    elif isinstance(structure, list) and all(isinstance(test, str) for test in structure):
-        tests = {"test_list": structure, **{part: values[part] for part in _SETUP if text_of(values.get(part))}}
-    return read_tests(tests, column, name, [text_of(values.get("starter_code"))])
+    return read_tests_value(values, values[column], column, name)
 
 
 def _holds_tests(arguments: Mapping[str, Any]) -> bool:

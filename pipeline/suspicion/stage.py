@@ -35,6 +35,7 @@ from truegold.pipeline.sources.records import Reject
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
 from truegold.pipeline.suspicion.assess import Assessment, Fit, SuspicionTier, assess
 from truegold.pipeline.suspicion.votes import AnswerVotes, VoteCounter
+from truegold.pipeline.tables.conversation import read_compared_rows
 from truegold.pipeline.tables.reasons import ANSWERS_FILE, ANSWERS_SCHEMA, SUSPICION_FILE, SUSPICION_SCHEMA
 from truegold.pipeline.tables.rows import KEY, Row, TableWriter, count_rows, dump_json, read_rows
 from truegold.verifiers import InputError
@@ -101,7 +102,7 @@ def score_rows(
         key = _key(row) if by_source_id else row["id"]
         return row["id"] if key in shared else key
 
-    for row in read_rows(rows, COLUMNS):
+    for row in read_compared_rows(rows, COLUMNS):
         key, verifier, arguments = key_of(row), row["verifier"] or "math", row["verifier_args"] or "{}"
         if key not in problems:
             problems[key] = LabelledProblem(

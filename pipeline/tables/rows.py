@@ -97,6 +97,8 @@ class Row(TypedDict):
     source_row: int
     split: str
     meta: str
+    context: str | None
+    """The messages before the prompt as JSON text, where there are any (`tables.conversation`)."""
     pass_rate: NotRequired[float]
     """The expected one. Selection adds it, and what follows, to the rows that it chooses (SELECTED_SCHEMA)."""
     posterior_a: NotRequired[float]
@@ -139,11 +141,12 @@ def row_id(prompt: str, gold: str | None, verifier_args: str = "{}") -> str:
 
 
 def content_key(row: Mapping[str, Any]) -> str:
-    """Return what tells whether a row is still the one that a reviewer saw: prompt, gold and how it is verified.
+    """Return what tells whether a row is still the one that a reviewer saw: conversation, gold and how it is verified.
 
     A row keeps its `id` when cleaning edits it, and has another content key afterwards.
     """
-    return row_id(row["prompt"], row["gold"], f"{row['verifier']} {row['verifier_args']}")
+    seen = f"{row.get('context') or ''}{row['prompt']}"
+    return row_id(seen, row["gold"], f"{row['verifier']} {row['verifier_args']}")
 
 
 def dump_json(value: Any) -> str:

@@ -85,9 +85,17 @@ class RunFiles:
         return path if path.exists() else None
 
     def table(self, stage: str, name: str) -> pl.LazyFrame | None:
-        """Return the scan of a stage's table, or None where there is none."""
-        path = self.path(stage, name)
-        return None if path is None else pl.scan_parquet(path)
+        """Return the scan of a stage's table, or None where there is none.
+
+        Rows that an earlier version has written get the column `context` that they lack.
+        """
+        if (path := self.path(stage, name)) is None:
+            return None
+        scan = pl.scan_parquet(path)
+        columns = scan.collect_schema().names()
+        if "verifier_args" in columns and "context" not in columns:
+            return scan.with_columns(context=pl.lit(None, pl.String))
+        return scan
 
     def count(self, stage: str, name: str) -> int:
         """Return the rows of a table, 0 where it does not exist."""

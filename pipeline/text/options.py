@@ -12,8 +12,12 @@ is not plainly such a list gives None.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice, pairwise
+from typing import Any
+
+import orjson
 
 from truegold.verifiers.answers.choice import ChoiceVerifier
 
@@ -133,3 +137,17 @@ def chosen_letters(options: Options, gold: str) -> str | None:
     info = {"options": list(options.texts)}
     named = [letter for letter in options.letters if verifier(f"\\boxed{{{gold}}}", letter, info=info).passed]
     return named[0] if len(named) == 1 else None
+
+
+def choice_arguments(row: Mapping[str, Any]) -> str | None:
+    """Return the arguments of the verifier `choice`, where the prompt lists its options whole and gold is one of them.
+
+    None of a row that is no question of choice, or has its options already.
+    """
+    arguments = orjson.loads(row["verifier_args"] or "{}")
+    if "options" in arguments or row["gold"] is None or (options := find_options(row["prompt"])) is None:
+        return None
+    if (letters := chosen_letters(options, row["gold"])) is None:
+        return None
+    changed = {**arguments, "options": list(options.texts), **({"multiple": True} if len(letters) > 1 else {})}
+    return orjson.dumps(changed, option=orjson.OPT_SORT_KEYS).decode()

@@ -37,6 +37,7 @@ from truegold.pipeline.config.stages import VerifyGoldConfig
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.columns import boxed_spans
+from truegold.pipeline.tables.conversation import problem_of
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
 from truegold.pipeline.tables.measured_flags import measured_flag
 from truegold.pipeline.tables.rows import (
@@ -209,7 +210,7 @@ class _Queue:
                 )
             )
             for _, response in responses:
-                yield Item(response, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
+                yield Item(response, row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
             yield from others
 
     def finished_before_next(self) -> Iterator[_Pending]:
@@ -249,7 +250,7 @@ class _Queue:
         verifier, alone = self._resolve(row), dump_json(arguments)
         responses = {gold: gold_response(verifier, gold) for gold in golds}
         return [
-            Item(response, gold, row["verifier"], alone, row["prompt"])
+            Item(response, gold, row["verifier"], alone, problem_of(row))
             for gold, response in responses.items()
             if response is not None
         ]

@@ -171,7 +171,7 @@ def broken(project: Path, name: str, content: bytes) -> list[str]:
         ("unknown setting", 2, "did you mean"),
         ("no data file", 3, "does not exist"),
         ("empty file", 3, "empty"),
-        ("directory", 3, "folder"),
+        ("directory", 3, "no data file"),
         ("wrong columns", 3, "question"),
         ("nothing parses", 3, "line 1"),
         ("invalid utf-8 only", 3, "utf"),
@@ -182,12 +182,14 @@ def broken(project: Path, name: str, content: bytes) -> list[str]:
     ],
 )
 def test_bad_input_ends_in_one_clear_line(project: Path, case: str, code: int, expected: str) -> None:
+    empty_folder = project / "nothing"
+    empty_folder.mkdir()
     options: dict[str, list[str]] = {
         "no config": [],
         "unknown setting": ["--set", "data.limti=3"],
         "no data file": ["--set", "data.path=nowhere.jsonl"],
         "empty file": broken(project, "empty.jsonl", b""),
-        "directory": ["--set", f"data.path={project}"],
+        "directory": ["--set", f"data.path={empty_folder}"],
         "wrong columns": broken(project, "columns.jsonl", b'{"frage": "1+1?", "antwort": "#### 2"}\n'),
         "nothing parses": broken(project, "words.jsonl", b"these are\nonly words\n"),
         "invalid utf-8 only": broken(project, "latin.jsonl", b'{"question": "caf\xe9?", "answer": "#### 1"}\n'),

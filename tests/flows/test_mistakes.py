@@ -69,7 +69,7 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
         ("verify --input broken.jsonl --output v.parquet", 3, "none of its 1 rows can be used; the first is line 1"),
         ("decontaminate --data train.jsonl --against broken.jsonl --out out", 3, "broken.jsonl: none of its 1 rows"),
         ("flag --data zeros.jsonl --out out", 3, "It begins: \ufffd\ufffd"),
-        ("verify --input folder --output v.parquet", 3, "folder is a folder, not a file"),
+        ("verify --input folder --output v.parquet", 3, "folder has no data file"),
         ("curate run.yaml --set data.limitt=3", 2, "data.limitt: unknown setting; did you mean limit?"),
         ("curate run.yaml --set engine.type=server --set engine.urll=x", 2, "engine.urll: unknown setting"),
     ],

@@ -58,6 +58,7 @@ def make_row(line: int, source: str = "raw.jsonl", prompt: str | None = None) ->
         "source_row": line,
         "split": "heldout" if heldout else "train",
         "meta": dump_json({"planted": None if heldout else PLANTED.get(line)}),
+        "context": None,
     }
 
 

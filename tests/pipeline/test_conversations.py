@@ -1,4 +1,4 @@
-"""Rows that say more than their last user message: rejected by what would be lost, or kept without it when asked."""
+"""Rows that say more than their last user message: carried, rejected by what would be lost, or cut when asked."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export import convert as conversion
 from truegold.pipeline.export.formats import FORMATS
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.tables.conversation import context_of
+from truegold.pipeline.tables.rows import row_id
 from truegold.verifiers import InputError
 
 SYSTEM = {"role": "system", "content": "Give the result in miles."}
@@ -30,28 +32,90 @@ def parts(*content: Any) -> list[dict[str, Any]]:
     return [{"role": "user", "content": list(content)}]
 
 
-LOST: list[tuple[dict[str, Any], str]] = [
-    ({"prompt": [SYSTEM, USER]}, "system_message"),
-    ({"prompt": [{**SYSTEM, "role": "developer"}, USER]}, "system_message"),
-    ({"prompt": [USER, SYSTEM]}, "system_message"),
-    ({"prompt": [{"role": "system", "content": [{"type": "text", "text": "Briefly."}]}, USER]}, "system_message"),
-    ({"prompt": json.dumps([SYSTEM, USER])}, "system_message"),
-    ({"prompt": "How many?", "system": "Give the result in miles."}, "system_message"),
-    ({"prompt": "How many?", "system": "请用中文回答。"}, "system_message"),
-    ({"prompt": "How many?", "system_prompt": "Briefly."}, "system_message"),
-    ({"prompt": [*EARLIER, USER]}, "earlier_turns"),
-    ({"prompt": [EARLIER[0], USER]}, "earlier_turns"),
-    ({"prompt": [EARLIER[1], USER]}, "earlier_turns"),
-    ({"prompt": [EARLIER[0], {"role": "assistant", "tool_calls": [TOOL]}, USER]}, "earlier_turns"),
-    ({"prompt": [EARLIER[0], {"role": "tool", "content": "4"}, USER]}, "earlier_turns"),
-    ({"prompt": "How many?", "history": [["I have 3 apples.", "Good."]]}, "earlier_turns"),
-    ({"prompt": "How many?", "chat_history": '[{"role": "user", "content": "I have 3."}]'}, "earlier_turns"),
-    ({"prompt": "How many?", "responses_create_params": {"input": [SYSTEM, USER]}}, "system_message"),
+MILES = ("system", "Give the result in miles.")
+BRIEFLY = ("system", "Briefly.")
+TURNS = [("user", "I have 3 apples."), ("assistant", "Good.")]
+CARRIED: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
+    ({"prompt": [SYSTEM, USER]}, [MILES]),
+    ({"prompt": [{**SYSTEM, "role": "developer"}, USER]}, [MILES]),
+    ({"prompt": [{**SYSTEM, "role": " DEVELOPER"}, {**USER, "role": "User"}]}, [MILES]),
+    ({"prompt": [USER, SYSTEM]}, [MILES]),
+    ({"prompt": [{"role": "system", "content": [{"type": "text", "text": "Briefly."}]}, USER]}, [BRIEFLY]),
+    ({"prompt": json.dumps([SYSTEM, USER])}, [MILES]),
+    ({"prompt": [SYSTEM, *EARLIER, USER]}, [MILES, *TURNS]),
+    ({"prompt": [*EARLIER, USER]}, TURNS),
+    ({"prompt": [*EARLIER, USER, {"role": "assistant", "content": "3"}]}, TURNS),
+    ({"prompt": [EARLIER[0], USER]}, TURNS[:1]),
+    ({"prompt": [EARLIER[1], USER]}, TURNS[1:]),
+    ({"prompt": [{**EARLIER[0], "role": "User"}, {**USER, "role": "USER"}]}, TURNS[:1]),
+    ({"prompt": [{"from": "human", "value": "I have 3 apples."}, {"from": "gpt", "value": "Good."}, USER]}, TURNS),
+    ({"prompt": [USER], "system": "Give the result in miles."}, [MILES]),
+    ({"prompt": "How many do I have?", "system": "请用中文回答。"}, [("system", "请用中文回答。")]),
+    ({"prompt": "How many do I have?", "system_prompt": "Briefly."}, [BRIEFLY]),
+    ({"prompt": [SYSTEM, USER], "system_prompt": "Briefly."}, [("system", "Give the result in miles.\n\nBriefly.")]),
+    ({"prompt": [SYSTEM, USER], "system": "Give the result in miles."}, [MILES]),
+    ({"prompt": "How many do I have?", "history": [["I have 3 apples.", "Good."]]}, TURNS),
+    ({"prompt": "How many do I have?", "history": [["I have 3 apples.", ""]]}, TURNS[:1]),
+    ({"prompt": "How many do I have?", "chat_history": json.dumps(EARLIER)}, TURNS),
+    ({"prompt": "How many do I have?", "responses_create_params": {"input": [SYSTEM, USER]}}, [MILES]),
     (
-        {"prompt": "How many?", "responses_create_params": {"input": "How many?", "instructions": "Briefly."}},
-        "system_message",
+        {"prompt": "How many do I have?", "responses_create_params": {"input": "Hm", "instructions": "Briefly."}},
+        [BRIEFLY],
     ),
+    ({"prompt": "How many do I have?", "messages": [SYSTEM, USER]}, [MILES]),
+    ({"prompt": "How many do I have?", "messages": json.dumps([SYSTEM, USER])}, [MILES]),
+    ({"prompt": "How many do I have?", "conversation": [{**SYSTEM, "role": "System"}, USER]}, [MILES]),
+    ({"prompt": [USER], "messages": [SYSTEM, USER, {"role": "assistant", "content": "7"}]}, [MILES]),
+    ({"prompt": "How many do I have?", "messages": [*EARLIER, USER]}, TURNS),
+    ({"prompt": "How many do I have?", "messages": [USER, EARLIER[1], EARLIER[0]]}, []),
+    ({"prompt": "How many do I have?", "messages": [SYSTEM, {"role": "user", "content": "Now: how many?"}]}, [MILES]),
+    (
+        {
+            "prompt": "How many do I have?",
+            "conversations": [{"from": "system", "value": "Briefly."}, {"from": "human", "value": "How many"}],
+        },
+        [BRIEFLY],
+    ),
+]
+
+
+@pytest.mark.parametrize(("record", "context"), CARRIED)
+def test_what_stands_before_the_question_is_carried(
+    tmp_path: Path, record: dict[str, Any], context: list[tuple[str, str]]
+) -> None:
+    row = row_of(tmp_path, {**record, "gold": "7"})
+    assert row["prompt"] == "How many do I have?"
+    assert [(message["role"], message["content"]) for message in context_of(row)] == context
+
+
+@pytest.mark.parametrize(("record", "context"), [case for case in CARRIED if case[1]])
+def test_the_last_turn_alone_is_kept_when_asked(
+    tmp_path: Path, record: dict[str, Any], context: list[tuple[str, str]]
+) -> None:
+    notes = Notes()
+    report, (row,) = read_file(write_lines(tmp_path, {**record, "gold": "7"}), tmp_path, notes, last_turn_only=True)
+    assert (row["prompt"], row["context"]) == ("How many do I have?", None)
+    assert report.counts == {"warn:last_turn_only": 1}
+    lost = {role for role, _ in context}
+    assert ("1 system_message" in notes.notes[0]) == ("system" in lost)
+    assert ("1 earlier_turns" in notes.notes[0]) == bool(lost - {"system"})
+
+
+def test_further_turns_enter_the_id_and_system_messages_do_not(tmp_path: Path) -> None:
+    records = [{"prompt": prompt, "gold": "7"} for prompt in ([USER], [SYSTEM, USER], [*EARLIER, USER])]
+    _, (alone, with_system, with_turns) = read_file(write_lines(tmp_path, *records), tmp_path)
+    assert alone["id"] == with_system["id"] == row_id(USER["content"], "7")
+    assert with_turns["id"] not in (alone["id"], row_id("I have 3 apples.", "7"))
+
+
+LOST: list[tuple[dict[str, Any], str]] = [
+    ({"prompt": [EARLIER[0], {"role": "assistant", "tool_calls": [TOOL]}, USER]}, "tools"),
+    ({"prompt": [EARLIER[0], {"role": "tool", "content": "4"}, USER]}, "tools"),
+    ({"prompt": [EARLIER[0], {"role": "critic", "content": "4"}, USER]}, "earlier_turns"),
+    ({"prompt": [{"role": "user", "content": [TEXT, PICTURE]}, EARLIER[1], USER]}, "pictures"),
+    ({"prompt": "How many?", "history": [["a", "b", "c"]]}, "earlier_turns"),
     ({"prompt": "How many?", "responses_create_params": {"input": [USER], "tools": [TOOL]}}, "tools"),
+    ({"prompt": "How many?", "messages": [*EARLIER, USER]}, "earlier_turns"),
     ({"prompt": parts(TEXT, PICTURE)}, "pictures"),
     ({"prompt": parts(TEXT, {"type": "image"})}, "pictures"),
     ({"prompt": parts({"type": "input_image", "image_url": "a.png"}, TEXT)}, "pictures"),
@@ -71,15 +135,6 @@ LOST: list[tuple[dict[str, Any], str]] = [
     ({"prompt": [USER], "functions": [{"name": "search", "parameters": {}}]}, "tools"),
     ({"prompt": [{"role": "system", "content": "", "tools": json.dumps([TOOL])}, USER]}, "tools"),
     ({"prompt": "How many?", "tools": [{"name": "search", "description": "Searches."}]}, "tools"),
-    ({"prompt": "How many?", "messages": [SYSTEM, USER]}, "system_message"),
-    ({"prompt": "How many?", "messages": json.dumps([SYSTEM, USER])}, "system_message"),
-    ({"prompt": "How many?", "conversation": [{**SYSTEM, "role": "System"}, USER]}, "system_message"),
-    ({"prompt": [USER], "messages": [SYSTEM, USER, {"role": "assistant", "content": "7"}]}, "system_message"),
-    (
-        {"prompt": "How many?", "conversations": [{"from": "system", "value": "Briefly."}, {"from": "human"}]},
-        "system_message",
-    ),
-    ({"prompt": "How many?", "messages": [*EARLIER, USER]}, "earlier_turns"),
     (
         {
             "prompt": "How many?",
@@ -91,9 +146,6 @@ LOST: list[tuple[dict[str, Any], str]] = [
     ({"prompt": "How many?", "img": "a.png"}, "pictures"),
     ({"prompt": "How many?", "img": [{"bytes": "iVBO"}]}, "pictures"),
     ({"prompt": "How many?", "multi_modal_data": {"image": ["a.png"]}}, "media"),
-    ({"prompt": [{**SYSTEM, "role": "System"}, USER]}, "system_message"),
-    ({"prompt": [{**SYSTEM, "role": " DEVELOPER"}, {**USER, "role": "User"}]}, "system_message"),
-    ({"prompt": [{**EARLIER[0], "role": "User"}, {**USER, "role": "USER"}]}, "earlier_turns"),
 ]
 
 
@@ -113,7 +165,8 @@ def test_the_last_turn_alone_is_kept_when_asked_and_counted(
     report, (row, _) = read_file(path, tmp_path, notes, last_turn_only=True)
     assert row["prompt"].replace("<image> ", "") in ("How many do I have?", "How many?", "What does he say?", "q?")
     assert report.counts == {"warn:last_turn_only": 1}
-    assert notes.notes == [f"1 row(s) were cut to their last user message; what they lost: 1 {reason}."]
+    assert notes.notes[0].startswith("1 row(s) were cut to their last user message; what they lost: 1 ")
+    assert f"1 {reason}" in notes.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -172,12 +225,12 @@ def test_a_column_that_is_taken_as_something_else_loses_nothing(tmp_path: Path) 
 
 def test_a_file_of_such_rows_ends_with_the_reason_and_the_remedy(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
-        read_file(write_lines(tmp_path, *[{"prompt": [SYSTEM, USER], "gold": "7"}] * 3), tmp_path)
-    assert "none of its 3 rows can be used; the first is line 1: system_message" in caught.value.message
+        read_file(write_lines(tmp_path, *[{"prompt": [USER], "image": "a.png", "gold": "7"}] * 3), tmp_path)
+    assert "none of its 3 rows can be used; the first is line 1: pictures" in caught.value.message
     assert "--last-turn-only (data.last_turn_only: true) keeps the last user message" in caught.value.message
 
 
-def test_every_preset_of_conversations_and_of_programs_says_so(tmp_path: Path) -> None:
+def test_every_preset_of_conversations_and_of_programs_carries_them(tmp_path: Path) -> None:
     cases = [{"input": "1\n", "output": "2\n"}]
     for record in (
         {"prompt": [SYSTEM, USER], "reward_model": {"ground_truth": "7"}},
@@ -193,38 +246,51 @@ def test_every_preset_of_conversations_and_of_programs_says_so(tmp_path: Path) -
         },
         {"question": "Add one.", "system_prompt": "In Python.", "input_output": {"inputs": ["1"], "outputs": ["2"]}},
     ):
-        with pytest.raises(InputError, match="system_message"):
-            read_file(write_lines(tmp_path, record), tmp_path)
+        (message,) = context_of(row_of(tmp_path, record))
+        assert message["role"] == "system"
     nested = {"responses_create_params": {"input": [USER], "instructions": "In miles."}, "expected": "7"}
-    with pytest.raises(InputError, match="system_message"):
-        columns = {"prompt": "responses_create_params.input", "gold": "expected"}
-        read_file(write_lines(tmp_path, nested), tmp_path, columns=columns)
+    columns = {"prompt": "responses_create_params.input", "gold": "expected"}
+    assert context_of(row_of(tmp_path, nested, columns=columns)) == [{"role": "system", "content": "In miles."}]
 
 
 def test_parquet_and_frames_say_the_same(tmp_path: Path) -> None:
-    records = [{"prompt": [SYSTEM, USER], "gold": "7", "tools": None}, {"prompt": [USER], "gold": "8", "tools": [TOOL]}]
-    records.append({"prompt": [USER], "gold": "9", "tools": []})
+    picture = {"role": "user", "content": "Which?", "images": ["a.png"]}
+    records = [{"prompt": [picture], "gold": "7", "tools": None}, {"prompt": [USER], "gold": "8", "tools": [TOOL]}]
+    records.append({"prompt": [SYSTEM, USER], "gold": "9", "tools": []})
     pl.DataFrame(records).write_parquet(tmp_path / "train.parquet")
     _, (row,) = read_file(tmp_path / "train.parquet", tmp_path)
-    assert (row["gold"], [entry["reason"] for entry in rejects(tmp_path)]) == ("9", ["system_message", "tools"])
+    assert (row["gold"], [entry["reason"] for entry in rejects(tmp_path)]) == ("9", ["pictures", "tools"])
     for form in (records, pl.DataFrame(records)):
         curated = pipeline.curate(form)
-        assert curated.rejects["reason"].to_list() == ["system_message", "tools"]
+        assert curated.rejects["reason"].to_list() == ["pictures", "tools"]
         kept = pipeline.curate(form, last_turn_only=True)
         assert kept.rejects.is_empty() and len(kept.rows) + len(kept.dropped) == 3
         assert pipeline.find_flags(form, last_turn_only=True).rejects.is_empty()
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_an_export_with_a_system_message_checks_and_comes_back_by_the_last_turn(tmp_path: Path, name: str) -> None:
-    path = write_lines(tmp_path, {"question": "How many?", "answer": "7"})
+def test_a_conversation_comes_back_from_every_export_as_it_was(tmp_path: Path, name: str) -> None:
+    records = [{"prompt": [*turns, USER], "gold": "7"} for turns in ([], [SYSTEM], EARLIER, [SYSTEM, *EARLIER])]
+    path = write_lines(tmp_path, *records)
+    written = conversion.convert(
+        path, FORMATS[name], tmp_path / "out", NullProgress(), FileSource(path=str(path)), None
+    )
+    (split,) = written.splits
+    assert conversion.check(split, FORMATS[name]).mistakes == ()
+    _, before = read_file(path, tmp_path)
+    _, after = read_file(split, tmp_path)
+    assert [{**row, "source": "", "meta": ""} for row in after] == [{**row, "source": "", "meta": ""} for row in before]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_system_message_of_an_export_stands_before_rows_without_one(tmp_path: Path, name: str) -> None:
+    path = write_lines(tmp_path, {"prompt": [USER], "gold": "7"}, {"prompt": [SYSTEM, USER], "gold": "8"})
     source = FileSource(path=str(path))
     written = conversion.convert(path, FORMATS[name], tmp_path / "out", NullProgress(), source, "Be brief.")
     (split,) = written.splits
     assert conversion.check(split, FORMATS[name]).mistakes == ()
-    _, (before,) = read_file(path, tmp_path)
-    if name != "hf":  # It has the prompt as a text, and no system message.
-        with pytest.raises(InputError, match="system_message"):
-            read_file(split, tmp_path)
-    _, (after,) = read_file(split, tmp_path, last_turn_only=True)
-    assert {**after, "source": "", "meta": ""} == {**before, "source": "", "meta": ""}
+    _, before = read_file(path, tmp_path)
+    _, after = read_file(split, tmp_path)
+    assert [row["id"] for row in after] == [row["id"] for row in before]
+    if name != "hf":  # It has the prompt as a text.
+        assert [context_of(row)[0]["content"] for row in after] == ["Be brief.", SYSTEM["content"]]

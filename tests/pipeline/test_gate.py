@@ -194,7 +194,7 @@ def test_rows_that_are_judged_without_gold_need_none(tmp_path: Path, record: dic
 
 NO_ROWS: tuple[dict[str, Any], ...] = (
     *({"question": "Who?", "answer": {"value": number}} for number in range(3)),
-    {"question": "Who?", "answer": "me", "system_prompt": "Say it."},
+    {"question": "Who?", "answer": "me", "image": "a.png"},
 )
 
 
@@ -202,7 +202,7 @@ NO_ROWS: tuple[dict[str, Any], ...] = (
 def test_what_is_unusable_is_a_share_of_all_records(tmp_path: Path, bound: float, fails: bool) -> None:
     gated = run(tmp_path, [SUMS[0], *NO_ROWS], fail_on=[Check.UNUSABLE], max_share={Check.UNUSABLE: bound})
     assert gated.fails(Check.UNUSABLE) is fails
-    assert gated.tally(Check.UNUSABLE) == "4 of 5 records: 3 gold_not_text, 1 system_message"
+    assert gated.tally(Check.UNUSABLE) == "4 of 5 records: 3 gold_not_text, 1 pictures"
     assert (gated.tally(Check.UNUSABLE) in junit(gated).decode()) is fails
 
 
@@ -212,7 +212,7 @@ def test_the_command_counts_what_is_unusable_by_reason(tmp_path: Path) -> None:
     command = ["gate", str(data), "--fail-on", "unusable,gold", "--workers", "1"]
     failed = CliRunner().invoke(app, command)
     assert failed.exit_code == 8
-    assert "FAILED   unusable  4 of 6 records: 3 gold_not_text, 1 system_message\n" in failed.stdout
+    assert "FAILED   unusable  4 of 6 records: 3 gold_not_text, 1 pictures\n" in failed.stdout
     assert "set.jsonl:3: gold_not_text: column 'answer' holds an object" in failed.stdout
     assert CliRunner().invoke(app, [*command, "--max", "unusable=0.7"]).exit_code == 0
 

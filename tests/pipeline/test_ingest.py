@@ -74,6 +74,7 @@ def test_a_line_becomes_a_canonical_row_and_its_other_columns_go_into_meta(tmp_p
         "source_row": 1,
         "split": "train",
         "meta": '{"level":3,"tags":["a"]}',
+        "context": None,
     }
 
 
@@ -211,20 +212,19 @@ def test_a_file_in_which_nothing_can_be_used_is_an_error_that_shows_the_first_li
 
 
 def test_wrong_columns_are_an_error_that_names_what_exists(tmp_path):
-    data = lines({"Body": "Ann has 2.", "Question": "How many?", "Answer": 2.0})
-    with pytest.raises(InputError, match=r"train\.jsonl: no preset fits.*Body, Question, Answer.*columns: \{prompt"):
+    data = lines({"Body": "Ann has 2.", "Ask": "How many?", "Result": 2.0})
+    with pytest.raises(InputError, match=r"train\.jsonl: no preset fits.*Body, Ask, Result.*columns: \{prompt"):
         run(tmp_path, data)
-    with pytest.raises(InputError, match=r"no column 'Anser' \(columns.gold\). Did you mean 'Answer'\?"):
-        run(tmp_path, data, columns={"prompt": "Question", "gold": "Anser"})
+    with pytest.raises(InputError, match=r"no column 'Resul' \(columns.gold\). Did you mean 'Result'\?"):
+        run(tmp_path, data, columns={"prompt": "Ask", "gold": "Resul"})
     with pytest.raises(InputError, match="does not have the columns of preset gsm8k: question, answer"):
         run(tmp_path, data, preset="gsm8k")
 
 
 def test_answer_options_in_a_column_of_their_own_are_never_left_out_of_the_prompt_unasked(tmp_path):
     data = lines({"question": "Which?", "options": ["(A) 1", "(B) 2"], "answer": "A"})
-    with pytest.raises(InputError, match="the prompt has to hold them"):
-        run(tmp_path, data)
-    assert run(tmp_path, data, columns={"prompt": "question", "gold": "answer"})[0].rows_out == 1
+    assert run(tmp_path, data)[1][0]["prompt"] == "Which?\n\nA. 1\nB. 2"
+    assert run(tmp_path, data, columns={"prompt": "question", "gold": "answer"})[1][0]["prompt"] == "Which?"
 
 
 def test_errors_of_the_configuration_come_before_files_are_opened(tmp_path):

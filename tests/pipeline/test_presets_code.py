@@ -279,14 +279,15 @@ def test_verl_rows_whose_ground_truth_holds_tests_are_programs(tmp_path, tests):
     assert json.loads(row["meta"])["data_source"] == "taco"
 
 
-def test_verl_rows_of_the_other_kind_are_rejected_not_mistaken(tmp_path):
+def test_verl_rows_of_both_kinds_are_what_they_are(tmp_path):
     program = verl('{"inputs": ["1 2\\n"], "outputs": ["3\\n"]}')
-    rows, rejects = taken(tmp_path, program, verl("72"))
-    assert [row["verifier"] for row in rows] == ["code"]
-    assert [reject["reason"] for reject in rejects] == ["mixed_source"]
-    rows, rejects = taken(tmp_path, *[verl(str(answer)) for answer in range(120)], program)
-    assert {row["verifier"] for row in rows} == {"math"}
-    assert [(reject["source_row"], reject["reason"]) for reject in rejects] == [(121, "mixed_source")]
+    for records in ([program, verl("72")], [*[verl("72")] * 120, program]):
+        rows, rejects = taken(tmp_path, *records)
+        assert not rejects
+        assert {(row["verifier"], row["domain"], row["gold"]) for row in rows} == {
+            ("code", "code", None),
+            ("math", "math", "72"),
+        }
 
 
 def test_the_prelude_builds_lists_and_trees():

@@ -22,8 +22,8 @@ NO_GOLD = (ConfigError, "names a prompt and no gold")
 @pytest.mark.parametrize(
     ("record", "columns", "error"),
     [
-        ({"problem": "pi?", "expected_answer": "3.14", "verifier": "numeric"}, {}, NO_PRESET),
-        ({"problem": "pi?", "expected_answer": "3.14", "verifier": "math"}, {}, NO_PRESET),
+        ({"problem": "pi?", "value": "3.14", "verifier": "numeric"}, {}, NO_PRESET),
+        ({"problem": "pi?", "value": "3.14", "verifier": "math"}, {}, NO_PRESET),
         ({"prompt": "Who?", "key": "me", "verifier": None}, {}, NO_PRESET),
         ({"prompt": "Who?", "key": "me", "verifier": ""}, {}, NO_PRESET),
         ({"prompt": "Who?", "key": "me", "verifier": "Alice"}, {}, NO_PRESET),

@@ -60,6 +60,7 @@ def make(gold: str | None, verifier: str = "math", **more: Any) -> Row:
         "source": "train.jsonl",
         "split": "train",
         "meta": "{}",
+        "context": None,
         **more,
     }
 

@@ -48,6 +48,7 @@ def make(row_number: int, pairs: list[tuple[str, str]], solution: str | None = S
         "source_row": row_number,
         "split": "train",
         "meta": "{}",
+        "context": None,
         **more,
     }
 

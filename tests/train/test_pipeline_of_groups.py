@@ -57,7 +57,7 @@ def make_pipeline(folder: Path, names: str = "abcdefgh", feed_order: str = "unif
     rows = [cast("Row", {"id": name, "prompt": name}) for name in names]
     config = GrpoConfig.model_validate({"asynchronous": settings, "prompts_per_step": STEP, "group_size": SIZE})
     feed = Feed(rows, [], FeedConfig.model_validate({"order": feed_order}), group_size=SIZE, steps=12, seed=0)
-    rollout: Any = SimpleNamespace(encoder=SimpleNamespace(encode=lambda prompt: [ord(prompt)]))
+    rollout: Any = SimpleNamespace(encoder=SimpleNamespace(encode=lambda prompt, context: [ord(prompt)]))
     sampler: Any = Sampler()
     return Pipeline(feed, config, rollout, sampler, SamplingParams(), folder)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from turn_templates import CHATML, KIMI, QWEN3, turn_template
 
 from truegold.train.grpo.prompt_checks import check_prompts_have_stayed, compare_with_profile, digest_prompts
 from truegold.verifiers import GuardError
+from truegold.verifiers.conversation import Message
 
 ROWS: Any = [
     {"id": f"r{index}", "prompt": f"ab{index}", "source": "a.jsonl", "source_row": index} for index in range(3)
@@ -24,7 +26,7 @@ class Letters:
         self.tokenizer: Any = self
         self._ending = ending
 
-    def encode(self, prompt: str) -> tuple[int, ...]:
+    def encode(self, prompt: str, context: Sequence[Message] = ()) -> tuple[int, ...]:
         return tuple(map(ord, prompt + self._ending))
 
     def decode(self, ids: tuple[int, ...], **_: object) -> str:

@@ -26,6 +26,7 @@ from statistics import fmean
 from typing import Any
 
 from truegold.pipeline.engines.base import Request, SamplingParams, sample_seed
+from truegold.pipeline.engines.chat import encode_row
 from truegold.pipeline.running.disk import read_whole_lines, write_whole
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import AsynchronousConfig, GrpoConfig
@@ -269,7 +270,7 @@ class Pipeline:
             episodes = [(key * size + index, Episode(row, key, index)) for index in range(size)]
             self.sampler.submit_episodes(episodes, (seed, "group"))
             return
-        prompt = tuple(self.rollout.encoder.encode(row["prompt"]))
+        prompt = tuple(encode_row(self.rollout.encoder, row))
         self.asked[key] = RequestedGroup(key, draw, row, prompt)
         seeds = [sample_seed(seed, "group", key, row["id"], index) for index in range(size)]
         self.sampler.submit([Request(prompt, seeds[index], key * size + index) for index in range(size)])

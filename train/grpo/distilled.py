@@ -20,7 +20,7 @@ from statistics import fmean, stdev
 import torch
 from torch import Tensor
 
-from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.engines.chat import PromptEncoder, encode_row
 from truegold.pipeline.tables.rows import Row, RowKey, row_key
 from truegold.train.config.objective import DistilledConfig, ObjectiveConfig
 from truegold.train.grpo.batch_metrics import group_completions
@@ -100,14 +100,14 @@ def load_distilled(
     """
     if path is None:
         return None, {}
-    prompts = {row_key(row): row["prompt"] for row in rows}
+    prompts = {row_key(row): encode_row(encoder, row) for row in rows}
     kept: list[DistilledPositive] = []
     skipped: Counter[str] = Counter()
     for positive in read_distilled(path):
         prompt = prompts.get(positive.key)
         if prompt is None:
             skipped["skip:distilled_of_no_row"] += 1
-        elif tuple(encoder.encode(prompt)) != positive.segment.prompt_ids:
+        elif tuple(prompt) != positive.segment.prompt_ids:
             skipped["skip:distilled_other_prompt"] += 1
         else:
             kept.append(positive)

@@ -26,6 +26,7 @@ import torch
 
 from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.tables.conversation import problem_of
 from truegold.pipeline.tables.rows import Row, dump_json, write_rows
 from truegold.train.config.grpo import GrpoConfig, RewardConfig
 from truegold.train.grpo.feed import Draw, Feed, GroupScore
@@ -149,11 +150,11 @@ def compose_score(
 def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:
     """Return what is asked of a term's verifier."""
     if term.verifier is None:
-        return Item(text, row["gold"], row["verifier"], row["verifier_args"], row["prompt"])
+        return Item(text, row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
     known = declared(resolve(term.verifier))
     # A verifier that refuses options which it does not know would refuse the length as well.
     length = {"length": len(completion.token_ids)} if known is None or "length" in known else {}
-    return Item(text, row["gold"], term.verifier, dump_json({**term.args, **length}), row["prompt"])
+    return Item(text, row["gold"], term.verifier, dump_json({**term.args, **length}), problem_of(row))
 
 
 CountMissing = Callable[[Sequence[StepCompletion]], int]

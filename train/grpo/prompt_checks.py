@@ -16,7 +16,7 @@ from pathlib import Path
 
 import polars as pl
 
-from truegold.pipeline.engines.chat import ChatEncoder
+from truegold.pipeline.engines.chat import ChatEncoder, encode_row
 from truegold.pipeline.tables.rows import Row
 from truegold.train.guards.table import PROMPTS
 from truegold.train.turns.environment import Message
@@ -59,7 +59,7 @@ def compare_with_profile(
     )
     ids_of = {row_id: tuple(prompt_ids) for row_id, prompt_ids in profiled.iter_rows()}
     for row in compared:
-        before, now = ids_of.get(row["id"]), tuple(encoder.encode(row["prompt"]))
+        before, now = ids_of.get(row["id"]), tuple(encode_row(encoder, row))
         if before is None or before == now:
             continue
         pairs = enumerate(zip_longest(before, now))
@@ -77,7 +77,7 @@ def compare_with_profile(
 def digest_prompts(rows: Sequence[Row], encoder: ChatEncoder, template: TurnTemplate | None) -> str:
     """Return a digest of the prompts of rows and, where answers are dialogues (`template`), of each prompt in
     `DIALOGUE`."""
-    ids = [tuple(encoder.encode(row["prompt"])) for row in rows]
+    ids = [tuple(encode_row(encoder, row)) for row in rows]
     texts = [text for length in range(1, len(DIALOGUE) + 1, 2) if (text := _rendered(template, DIALOGUE[:length]))]
     return hashlib.sha256(json.dumps([ids, texts]).encode()).hexdigest()
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.tables.conversation import context_of
 from truegold.train.grpo.batch_metrics import group_completions
 from truegold.train.grpo.groups import StepCompletion
 from truegold.train.model.segment import Segment
@@ -40,7 +41,7 @@ def self_teachers(
             if shown not in prompts:
                 solution = encoder.decode(group[shown].segment.output_ids)
                 question = template.replace("{prompt}", member.row["prompt"]).replace("{solution}", solution)
-                prompts[shown] = tuple(encoder.encode(question))
+                prompts[shown] = tuple(encoder.encode(question, context_of(member.row)))
             teacher = replace(member.segment, prompt_ids=prompts[shown])
             if teacher.length <= longest:
                 teachers[id(member)] = teacher

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from truegold.pipeline.engines.base import SamplingParams
-from truegold.pipeline.engines.chat import load_encoder
+from truegold.pipeline.engines.chat import encode_row, load_encoder
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
@@ -65,7 +65,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
     compare_with_profile(data.rows, inputs.get("samples"), encoder, config.guards.off)
     max_tokens, max_tokens_from = start_checks.choose_max_tokens(config.sampling, inputs.get("samples"), longest)
     evaluation = start_checks.choose_eval_sampling(config.evaluation, inputs["model"])
-    prompts = sorted((encoder.encode(row["prompt"]) for row in data.rows[:PROBE_POOL]), key=len)
+    prompts = sorted((encode_row(encoder, row) for row in data.rows[:PROBE_POOL]), key=len)
     check_prompts(prompts, encoder.tokenizer.bos_token_id)
     sampling = config.sampling.resolve_refills(len(data.rows) + len(data.reserve), config.prompts_per_step)
     config = config.model_copy(update={"sampling": sampling}).resolve_masks()

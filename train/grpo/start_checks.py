@@ -19,8 +19,9 @@ from typing import Any
 
 import polars as pl
 
-from truegold.pipeline.engines.chat import ChatEncoder
+from truegold.pipeline.engines.chat import ChatEncoder, encode_row
 from truegold.pipeline.rates.lengths import MARGIN, is_wildly_above_need, propose_max_tokens, quantile_length
+from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.train.config.grpo import EvaluationConfig, SamplingConfig
 from truegold.verifiers import InputError
@@ -118,7 +119,7 @@ def split_by_room(
     fitting: list[Row] = []
     cramped: list[Row] = []
     for row in rows:
-        room = longest - len(encoder.encode(row["prompt"]))
+        room = longest - len(encode_row(encoder, row))
         (fitting if room >= lengths.get(row["id"], usual) else cramped).append(row)
     return fitting, cramped
 
@@ -126,11 +127,11 @@ def split_by_room(
 def split_by_leak(heldout: Iterable[Row], *trained: Iterable[Row]) -> tuple[list[Row], list[Row]]:
     """Return the held-out rows that are not trained on, and those whose prompt is: they would measure what was learnt
     by heart."""
-    prompts = {_normalize(row["prompt"]) for rows in trained for row in rows}
+    prompts = {_normalize(turns_text(row)) for rows in trained for row in rows}
     sound: list[Row] = []
     leaked: list[Row] = []
     for row in heldout:
-        (leaked if _normalize(row["prompt"]) in prompts else sound).append(row)
+        (leaked if _normalize(turns_text(row)) in prompts else sound).append(row)
     if leaked and not sound:
         raise InputError(
             f"All {len(leaked)} held-out rows have prompts that are trained on: an evaluation on them would measure "

@@ -15,7 +15,7 @@ import torch
 
 from truegold.pipeline.config.engines import ServerEngineConfig, VllmEngineConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams, sample_seed
-from truegold.pipeline.engines.chat import ChatEncoder
+from truegold.pipeline.engines.chat import ChatEncoder, encode_row
 from truegold.pipeline.engines.vllm_local import VllmEngine
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import AsynchronousConfig, GrpoConfig
@@ -72,7 +72,7 @@ class RolloutSampler:
         groups: the number of each row's group in the step. size: the completions of each group. A seed depends on run,
         step, row, group and the completion's index in the group alone.
         """
-        prompts = [tuple(self.encoder.encode(row["prompt"])) for row in rows]
+        prompts = [tuple(encode_row(self.encoder, row)) for row in rows]
         seeds = [
             sample_seed(self.seed, step, group, row["id"], index)
             for group, row in zip(groups, rows, strict=True)

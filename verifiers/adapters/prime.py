@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from truegold.verifiers.adapters.scoring import RowTruth, Scorer
+from truegold.verifiers.adapters.scoring import RowTruth, Scorer, problem_text
 from truegold.verifiers.gold import gold_response, golds_in
 from truegold.verifiers.registry import resolve
 from truegold.verifiers.verdict import Verdict
@@ -31,8 +31,7 @@ async def score_trace(data: Any, trace: Any) -> dict[str, float]:
 
 async def judge(data: Any, response: str) -> Verdict:
     """Return the verdict on a response to a task, without holding up the event loop."""
-    prompt = data.prompt if isinstance(data.prompt, str) else None
-    question = RowTruth(data.gold, data.verifier, data.verifier_args, prompt).question(response)
+    question = RowTruth(data.gold, data.verifier, data.verifier_args, problem_text(data.prompt)).question(response)
     (verdict,) = await asyncio.to_thread(_SCORER.judge, [question])
     return verdict
 

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from truegold.verifiers.conversation import Message, write_out
 from truegold.verifiers.gold import OF_VALUES, quoted_list
 from truegold.verifiers.registry import BUILT_IN, resolve
 from truegold.verifiers.running.batch import (
@@ -143,6 +144,17 @@ def record_of(verdict: Verdict) -> dict[str, float | str]:
 def masked_share(verdicts: Sequence[Verdict]) -> float:
     """Return the share of the verdicts without a score."""
     return sum(verdict.score is None for verdict in verdicts) / max(len(verdicts), 1)
+
+
+def problem_text(prompt: Any) -> str | None:
+    """Return a prompt as one text: of messages the only one, or all of them, each behind its speaker."""
+    if isinstance(prompt, str):
+        return prompt
+    messages = [
+        Message(role=str(message.get("role")), content=last_text([{**message, "role": "assistant"}]))
+        for message in prompt or ()
+    ]
+    return messages[0]["content"] if len(messages) == 1 else write_out(messages) or None
 
 
 def last_text(completion: Any) -> str:

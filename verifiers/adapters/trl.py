@@ -14,7 +14,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from truegold.verifiers.adapters.scoring import GOLD_COLUMNS, TRUTH_COLUMNS, Scorer, last_text, masked_share, truth_of
+from truegold.verifiers.adapters.scoring import (
+    GOLD_COLUMNS,
+    TRUTH_COLUMNS,
+    Scorer,
+    last_text,
+    masked_share,
+    problem_text,
+    truth_of,
+)
 from truegold.verifiers.sandbox.errors import ConfigError
 
 
@@ -50,7 +58,7 @@ class TruegoldReward:
             _check_length(name, values, len(completions))
         questions = []
         for index, completion in enumerate(completions):
-            truth = truth_of({name: values[index] for name, values in by_row.items()}, _problem(prompts[index]))
+            truth = truth_of({name: values[index] for name, values in by_row.items()}, problem_text(prompts[index]))
             questions.append(truth.question(last_text(completion)))
         verdicts = self.scorer.judge(questions)
         if log_extra is not None:
@@ -81,11 +89,3 @@ def _check_length(name: str, values: Any, completions: int) -> None:
             f"The column {name!r} of the batch is {what}; there are {completions} completions.",
             "Pass a list with one entry for each completion.",
         )
-
-
-def _problem(prompt: Any) -> str | None:
-    """Return what the prompt asks: of a conversation, the last user message."""
-    if isinstance(prompt, str):
-        return prompt
-    users = [message for message in prompt or () if message.get("role") == "user"]
-    return last_text([{**users[-1], "role": "assistant"}]) if users else None

@@ -240,6 +240,7 @@
       "article",
       { "aria-label": `Row ${row.place}` },
       head(row),
+      detail.context ? element("details", { class: "part", open: "" }, element("summary", {}, element("h2", {}, "Before the question")), textBlock(detail.context)) : null,
       textBlock(row.prompt),
       wholeOf(row, detail, "prompt"),
       golds(row, detail),

@@ -1,0 +1,93 @@
+"""Finds what belongs to a question in other columns than its own, and kinds of rows that no verifier judges.
+
+{"Body": "Tom has 3 apples.", "Question": "How many has he?"}       "Tom has 3 apples. How many has he?"
+{"passage": "In 1842 ...", "question": "When ...?"}                 the passage, an empty line, the question
+{"instruction": "Solve for x.", "input": "2x = 6"}                  the instruction, an empty line, the input
+{"description": "Print n.", "input_format": "A number.", ...}       the problem, its input, its output
+
+foreign_kind({"FAIL_TO_PASS": [...], ...})    "its rows are changes to a repository (column FAIL_TO_PASS), ..."
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from truegold.pipeline.sources.columns import Samples, Values, text_of
+from truegold.pipeline.sources.conversations import read_prompt
+from truegold.pipeline.sources.jsonl import parse_structure
+
+STORIES = ("Body", "body", "passage", "article", "paragraph", "story")
+"""Columns with the text that a question is about."""
+SECTIONS = {"input_format": "Input", "output_format": "Output", "constraints": "Constraints", "note": "Note"}
+"""Columns of contest problems that belong below the statement, with their headings."""
+KINDS: dict[str, tuple[str, ...]] = {
+    "changes to a repository": ("FAIL_TO_PASS", "test_patch", "base_commit"),
+    "instructions to follow": ("instruction_id_list", "constraint_type"),
+    "formal proofs": ("formal_statement", "formal_proof", "lean4_code", "lean_code"),
+    "answers to grade by rubrics": ("rubric", "rubrics", "grading_rubric"),
+    "preferences": ("chosen", "rejected"),
+    "tasks with a scorer of their own": ("reward_fn", "scorer", "environment_name"),
+}
+"""Kinds of rows that truegold has no verifier for, and the columns by which they are known."""
+
+
+_UNWRAPPED = re.compile(
+    r"\s*<[|｜](?:im_start\|>)?user(?:[|｜]>)?(?P<text>.*?)(?:<\|im_end\|>\s*)?<[|｜](?:im_start\|>)?assistant(?:[|｜]>)?\s*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A question in the tokens of a chat template, which the model's own template would put around it again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoryColumns:
+    """The columns that make the whole prompt."""
+
+    prompt: str
+    before: str | None = None
+    behind: str | None = None
+    sections: tuple[str, ...] = ()
+
+    def whole_prompt(self, values: Values) -> str | None:
+        """Return the prompt with what belongs to it; None where that is the prompt alone."""
+        question, is_chat = read_prompt(values.get(self.prompt))
+        if not isinstance(question, str):
+            return None
+        bare = _UNWRAPPED.fullmatch(question)
+        if is_chat or bare is not None:
+            return bare["text"].strip() if bare is not None else None
+        before = text_of(values.get(self.before)) if self.before is not None else None
+        behind = text_of(values.get(self.behind)) if self.behind is not None else None
+        sections = [
+            f"{SECTIONS[name]}\n{text}" for name in self.sections if (text := text_of(values.get(name))) is not None
+        ]
+        if before is None and behind is None and not sections:
+            return None
+        joint = " " if self.before in ("Body", "body") else "\n\n"
+        texts = [text for text in (behind, *sections) if text is not None and text.strip() not in question]
+        head = question if before is None or before.strip() in question else f"{before}{joint}{question}"
+        return "\n\n".join((head, *texts))
+
+
+def story_columns(samples: Samples, prompt: str) -> StoryColumns:
+    """Return the columns of the sample records that belong to the prompt's."""
+
+    def holds_text(name: str) -> bool:
+        return name != prompt and any(isinstance(values.get(name), str) and values[name].strip() for values in samples)
+
+    before = next((name for name in STORIES if holds_text(name)), None)
+    behind = "input" if prompt == "instruction" and holds_text("input") else None
+    return StoryColumns(prompt, before, behind, tuple(name for name in SECTIONS if holds_text(name)))
+
+
+def foreign_kind(values: Mapping[str, Any]) -> str | None:
+    """Say what a record is, where truegold has no verifier for it; None of any other record."""
+    for kind, columns in KINDS.items():
+        if (column := next((name for name in columns if text_of(values.get(name)) is not None), None)) is not None:
+            return f"{kind} (column {column}), which truegold has no verifier for"
+    truth = parse_structure(values.get("ground_truth"))
+    if isinstance(truth, Mapping) and "func_name" in truth:
+        return "instructions to follow (ground_truth.func_name), which truegold has no verifier for"
+    return None
