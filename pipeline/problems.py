@@ -50,8 +50,8 @@ from truegold.pipeline.sources.records import (
     sample_values,
 )
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, with_row_columns
-from truegold.pipeline.tables.conversation import problem_of, turns_text
-from truegold.pipeline.tables.rows import dump_json
+from truegold.pipeline.tables.conversation import turns_text
+from truegold.pipeline.tables.rows import dump_json, problem_of
 from truegold.verifiers import InputError, Item, judges_solutions, resolve
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 

@@ -15,7 +15,7 @@ import orjson
 
 from truegold.pipeline.engines.chat import encode_row
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.tables.conversation import problem_of
+from truegold.pipeline.tables.rows import problem_of
 from truegold.synth.budget import PlannedAttempt, TokenBudget
 from truegold.synth.config import SynthConfig
 from truegold.synth.feedback import describe_verdict

@@ -24,8 +24,7 @@ from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ChatEncoder, PromptEncoder, encode_row, load_encoder
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.tables.conversation import problem_of
-from truegold.pipeline.tables.rows import Row, read_rows
+from truegold.pipeline.tables.rows import Row, problem_of, read_rows
 from truegold.train.config.models import TUNABLE_SFT, SftConfig
 from truegold.train.config.turns import DialoguesConfig, TurnsConfig
 from truegold.train.model.training_log import MetricsLog, changes_of, record_settings

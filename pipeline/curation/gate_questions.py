@@ -17,8 +17,7 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.sources.row_builder import MEASURES, needs_gold
-from truegold.pipeline.tables.conversation import problem_of
-from truegold.pipeline.tables.rows import Row, dump_json
+from truegold.pipeline.tables.rows import Row, dump_json, problem_of
 from truegold.verifiers import Item, Verdict, gold_response, judges_solutions, resolve
 from truegold.verifiers.audit.made_answers import gaming_cases
 from truegold.verifiers.audit.suites.null_programs import null_programs

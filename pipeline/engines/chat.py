@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.config.stages import AskedModelConfig
 from truegold.pipeline.engines.base import Completion, Engine, SamplingParams
-from truegold.pipeline.tables.conversation import context_of
+from truegold.pipeline.tables.rows import context_of
 from truegold.verifiers import SetupError
 from truegold.verifiers.conversation import SYSTEM, Message, write_out
 

@@ -22,8 +22,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, create_model
 
 from truegold.pipeline.sources.provenance import Provenance, carry, provenance_of_row
-from truegold.pipeline.tables.conversation import messages_of_row, problem_of
-from truegold.pipeline.tables.rows import Row, dump_json
+from truegold.pipeline.tables.rows import Row, dump_json, messages_of_row, problem_of
 from truegold.verifiers import gold_response, resolve
 from truegold.verifiers.conversation import SYSTEM, Message
 from truegold.verifiers.gold import all_golds

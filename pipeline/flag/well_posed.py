@@ -44,9 +44,8 @@ from truegold.pipeline.engines.base import Engine, sample_seed
 from truegold.pipeline.engines.chat import PromptEncoder, ask_model
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.tables.conversation import problem_of
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
-from truegold.pipeline.tables.rows import TableWriter, count_rows, read_shards, read_table
+from truegold.pipeline.tables.rows import TableWriter, count_rows, problem_of, read_shards, read_table
 from truegold.verifiers.model_judge import MAX_PROBLEM_CHARS, last_line, neutralise
 
 MAX_GOLD_CHARS = 300

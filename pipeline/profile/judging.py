@@ -28,8 +28,7 @@ from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine, sample_seed
 from truegold.pipeline.engines.chat import PromptEncoder, ask_model
 from truegold.pipeline.profile.schedule import Draw
-from truegold.pipeline.tables.conversation import problem_of
-from truegold.pipeline.tables.rows import dump_json
+from truegold.pipeline.tables.rows import dump_json, problem_of
 from truegold.verifiers import BatchVerifier, Item, Reason, Verdict, committed_answer
 from truegold.verifiers.model_judge import decide, make_question, read_reply
 from truegold.verifiers.running.batch import TimeoutTally

@@ -23,10 +23,9 @@ from typing import Any
 import orjson
 import polars as pl
 
-from truegold.pipeline.tables.conversation import context_of
 from truegold.pipeline.tables.ledger import LEDGER_FILE, Action
 from truegold.pipeline.tables.reasons import ANSWERS_FILE, SUSPECT_GOLD, SUSPICION_FILE
-from truegold.pipeline.tables.rows import KEY, RowKey, group_by_row, row_key
+from truegold.pipeline.tables.rows import KEY, RowKey, context_of, group_by_row, row_key
 from truegold.pipeline.tables.run_files import AFTER_TRAINING, Fields, RunFiles, fetch
 from truegold.pipeline.text.shown_text import cut, visible
 from truegold.verifiers import GuardError, Item, TruegoldError, Verifier, gold_response, judges_solutions, resolve

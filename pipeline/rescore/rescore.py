@@ -24,8 +24,7 @@ from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export.convert import read_tables, tables_of
 from truegold.pipeline.rescore.logs import LoggedRollout, read_logs
 from truegold.pipeline.running.progress import NullProgress, Progress
-from truegold.pipeline.tables.conversation import problem_of
-from truegold.pipeline.tables.rows import Row, TableWriter, arrow_schema, dump_json, normalise_for_id
+from truegold.pipeline.tables.rows import Row, TableWriter, arrow_schema, dump_json, normalise_for_id, problem_of
 from truegold.pipeline.tables.run_files import Fields
 from truegold.verifiers import InputError, Item, Verdict, fingerprint, resolve, verify_batch
 from truegold.verifiers.running.batch import DEADLINE_S

@@ -14,10 +14,9 @@ from typing import Any
 
 import orjson
 
-from truegold.pipeline.tables.conversation import problem_of
 from truegold.pipeline.tables.ledger import FlagRecord
 from truegold.pipeline.tables.reasons import UNPAYABLE_REASONS
-from truegold.pipeline.tables.rows import Row, dump_json
+from truegold.pipeline.tables.rows import Row, dump_json, problem_of
 from truegold.pipeline.verify.gold_stage import examine_gold
 from truegold.verifiers import Item, judges_solutions, resolve, verify_batch
 from truegold.verifiers.gold import OTHER_GOLDS

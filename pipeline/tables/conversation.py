@@ -3,7 +3,6 @@
     row["context"]   '[{"role":"system","content":"Answer in miles."},{"role":"user","content":"I drove 16 km."}, ...]'
     row["prompt"]    "How far was that?"
 
-    messages_of_row(row)         the context and the prompt, as chat templates take them
     problem_of(row)              "System: Answer in miles.\\n\\nUser: I drove 16 km. ... User: How far was that?"
     compared_text(row, shared)   the same without a system message that many rows of its source share
 
@@ -17,10 +16,8 @@ from collections.abc import Iterator, Mapping, Set
 from pathlib import Path
 from typing import Any
 
-import orjson
-
-from truegold.pipeline.tables.rows import Row, read_rows, read_table
-from truegold.verifiers.conversation import SYSTEM, Message, write_out
+from truegold.pipeline.tables.rows import Row, context_of, read_rows, read_table
+from truegold.verifiers.conversation import SYSTEM, write_out
 
 SHARED_ROWS = 20
 """A system message that so many rows of a source have is a template, not a part of each problem."""
@@ -28,24 +25,6 @@ SHARED_ROWS = 20
 
 SystemMessage = tuple[str, str]
 """A source, and the text of a system message in it."""
-
-
-def context_of(row: Mapping[str, Any]) -> list[Message]:
-    """Return the messages before the question; none for most rows."""
-    text = row.get("context")
-    messages: list[Message] = orjson.loads(text) if text else []
-    return messages
-
-
-def messages_of_row(row: Mapping[str, Any]) -> list[Message]:
-    """Return the whole conversation, the question at its end."""
-    return [*context_of(row), {"role": "user", "content": row["prompt"]}]
-
-
-def problem_of(row: Mapping[str, Any]) -> str:
-    """Return all that the model is told, as one text: what verifiers get as `problem`."""
-    prompt: str = row["prompt"]
-    return write_out(messages_of_row(row)) if row.get("context") else prompt
 
 
 def turns_text(row: Mapping[str, Any]) -> str:

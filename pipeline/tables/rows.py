@@ -27,6 +27,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from truegold.verifiers.conversation import Message, write_out
+
 ARROW_TYPES: dict[Any, pa.DataType] = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
 """The type of a column by the type of its values, where a typed row does not say it (`Annotated`)."""
 
@@ -147,6 +149,24 @@ def content_key(row: Mapping[str, Any]) -> str:
     """
     seen = f"{row.get('context') or ''}{row['prompt']}"
     return row_id(seen, row["gold"], f"{row['verifier']} {row['verifier_args']}")
+
+
+def context_of(row: Mapping[str, Any]) -> list[Message]:
+    """Return the messages before the question; none for most rows."""
+    text = row.get("context")
+    messages: list[Message] = orjson.loads(text) if text else []
+    return messages
+
+
+def messages_of_row(row: Mapping[str, Any]) -> list[Message]:
+    """Return the whole conversation, the question at its end."""
+    return [*context_of(row), {"role": "user", "content": row["prompt"]}]
+
+
+def problem_of(row: Mapping[str, Any]) -> str:
+    """Return all that the model is told, as one text: what verifiers get as `problem`."""
+    prompt: str = row["prompt"]
+    return write_out(messages_of_row(row)) if row.get("context") else prompt
 
 
 def dump_json(value: Any) -> str:

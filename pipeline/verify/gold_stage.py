@@ -37,7 +37,6 @@ from truegold.pipeline.config.stages import VerifyGoldConfig
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
 from truegold.pipeline.sources.columns import boxed_spans
-from truegold.pipeline.tables.conversation import problem_of
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
 from truegold.pipeline.tables.measured_flags import measured_flag
 from truegold.pipeline.tables.rows import (
@@ -46,6 +45,7 @@ from truegold.pipeline.tables.rows import (
     TableWriter,
     count_rows,
     dump_json,
+    problem_of,
     read_rows,
     row_reference,
 )

@@ -20,15 +20,8 @@ from truegold.pipeline.export.formats import FORMATS
 from truegold.pipeline.problems import ProblemColumns, make_item_reader
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.sources.data_files import open_file
-from truegold.pipeline.tables.conversation import (
-    SHARED_ROWS,
-    compared_text,
-    context_of,
-    find_shared_systems,
-    messages_of_row,
-    problem_of,
-)
-from truegold.pipeline.tables.rows import ROW_SCHEMA, write_rows
+from truegold.pipeline.tables.conversation import SHARED_ROWS, compared_text, find_shared_systems
+from truegold.pipeline.tables.rows import ROW_SCHEMA, context_of, messages_of_row, problem_of, write_rows
 from truegold.verifiers import Item
 
 SYSTEM = {"role": "system", "content": "Answer in miles."}

@@ -15,8 +15,7 @@ from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export import convert as conversion
 from truegold.pipeline.export.formats import FORMATS
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.tables.conversation import context_of
-from truegold.pipeline.tables.rows import row_id
+from truegold.pipeline.tables.rows import context_of, row_id
 from truegold.verifiers import InputError
 
 SYSTEM = {"role": "system", "content": "Give the result in miles."}

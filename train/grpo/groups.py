@@ -26,8 +26,7 @@ import torch
 
 from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.tables.conversation import problem_of
-from truegold.pipeline.tables.rows import Row, dump_json, write_rows
+from truegold.pipeline.tables.rows import Row, dump_json, problem_of, write_rows
 from truegold.train.config.grpo import GrpoConfig, RewardConfig
 from truegold.train.grpo.feed import Draw, Feed, GroupScore
 from truegold.train.grpo.update import WeighedBatch

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from truegold.pipeline.engines.chat import PromptEncoder
-from truegold.pipeline.tables.conversation import context_of
+from truegold.pipeline.tables.rows import context_of
 from truegold.train.grpo.batch_metrics import group_completions
 from truegold.train.grpo.groups import StepCompletion
 from truegold.train.model.segment import Segment
