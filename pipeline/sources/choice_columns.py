@@ -11,8 +11,8 @@ All of these become one row: the prompt is the question with its options, a line
 verifier is `choice`, which knows the options. Where the right option stands in a column apart from the wrong ones, the
 order is drawn by the question's text, so that the right one is not always A.
 
-An index counts from 0, unless one of the first records has an index as large as its number of options. A row whose
-answer is none of its options is rejected, `answer_no_option`.
+An index counts from 0 where one of the first records has a 0, and from 1 where one is as large as its number of
+options; anything else is an error. A row whose answer is none of its options is rejected, `answer_no_option`.
 """
 
 from __future__ import annotations
@@ -24,33 +24,49 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
-from truegold.pipeline.sources.columns import Derived, Layout, Samples, Values, find_column, text_of
+from truegold.pipeline.sources.columns import (
+    Column,
+    Derived,
+    Layout,
+    Samples,
+    Values,
+    find_column,
+    spelled,
+    text_of,
+)
+from truegold.pipeline.sources.conversations import read_prompt
 from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.records import Unusable
+from truegold.pipeline.sources.story_columns import story_columns
 from truegold.pipeline.text.options import find_options
+from truegold.verifiers import InputError
 from truegold.verifiers.answers.choice import MAX_OPTIONS
 
 LISTS = ("choices", "options", "options_text", "answer_choices", "answer_options", "endings", "选项")
 """Columns with all options."""
 _NUMBERED = re.compile(
-    r"(?:(?:option|choice|ending|answer|op|sol)[ _-]?)?(?P<letter>[a-h])"
-    r"|(?:option|choice|ending|sol)[ _-]?(?P<digit>\d)",
+    r"(?P<prefix>option|choice|ending|op)?[ _-]?(?P<key>[a-h])|(?P<numbered>option|choice|ending)[ _-]?(?P<digit>\d)",
     re.IGNORECASE,
 )
 """A column with one option: A, option_b, opc, ending0, choice 1."""
-_WRONG = re.compile(
-    r"(?:incorrect|wrong|distractor|false)s?[ _-]?(?:answers?|options?|choices?)?[ _-]?\d*", re.IGNORECASE
-)
+_WRONG = re.compile(r"distractor[ _-]?\d*|incorrect[ _-]?answers?[ _-]?\d*", re.IGNORECASE)
 """A column with one wrong option or a list of them."""
+RIGHT = ("correct_answer", "best_answer", "answer")
+"""Columns with the right option beside wrong ones; `answer` only beside distractors."""
 ANSWERS = (
     *("answerKey", "answer_key", "correct_option", "correct_choice", "answer_idx", "answer_index", "correct_index"),
     *("answer_letter", "correct_letter", "cop", "gold", "answer", "label", "target", "correct", "correct_answer"),
     *("ground_truth", "gt", "答案", "标准答案"),
 )
 """Columns that say which option is right, the surest first."""
+MIN_LETTERS = 3
+"""So many columns of one letter are options; two are more often numbers of the problem."""
 _LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
-_LABELLED = re.compile(r"\(?([A-Z])\s*[).:]\s*\S")
+_LABELLED = re.compile(r"\(?([A-Z])\s*[).:]\s*(?=\S)")
 _INDEX = re.compile(r"\d{1,2}")
+
+Slots = list[str | None]
+"""The options of a record in their places; None where one is empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,42 +80,36 @@ class ChoiceColumns:
     answer: str | None = None
     """The column that says which is right."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Indices:
-    """How answers count the options."""
-
-    first: int = 0
-    """The index of the first option."""
-    only: bool = False
-    """Whether all answers are indices: an answer 1 is no option of the text "1" then."""
+    def slots(self, values: Values) -> Slots:
+        """Return the options of a record."""
+        if len(self.options) == 1:
+            return read_slots(values.get(self.options[0]))
+        return [text_of(values.get(name)) for name in self.options]
 
 
 def choices(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit questions with options in other columns; see the module."""
-    chosen = _find(columns, samples)
-    if chosen is None:
+    """Fit questions with options in other columns; see the module.
+
+    Raises InputError where answers are indices that may count from 0 or from 1.
+    """
+    if (chosen := _find(columns, samples)) is None:
         return None
     taken = {*chosen.options, *chosen.wrong, chosen.answer or ""}
-    prompt = find_column("prompt", samples, exclude=taken)
-    if prompt is None:
+    if (prompt := find_column("prompt", samples, exclude=taken)) is None:
         return None
-    indices = _read_indices(chosen, samples)
+    first = _first_index(chosen, samples)
+    stories, column = story_columns(samples, prompt), Column(prompt)
 
     def derive(values: Values) -> Derived:
-        texts, right = _read(chosen, values, indices, str(values.get(prompt)))
-        arguments = {"options": texts}
-        question = text_of(values.get(prompt))
-        if question is None:
-            return Derived(arguments, gold=right)
-        shown = "" if _shows(question, texts) else "\n\n" + lettered(texts)
-        return Derived(arguments, prompt=question + shown, gold=right)
+        question = stories.whole_prompt(values) or text_of(read_prompt(column(values))[0])
+        texts, right = _read(chosen, values, first, question or "")
+        arguments = {"options": texts, **({"multiple": True} if len(right) > 1 else {})}
+        return Derived(arguments, prompt=_with_options(question, texts), gold=right)
 
     named = Columns(prompt=ColumnSpec(column=prompt))
-    solution = find_column("solution", samples, exclude={prompt, *taken})
-    if solution is not None:
+    if (solution := find_column("solution", samples, exclude={prompt, *taken})) is not None:
         named = named.model_copy(update={"solution": ColumnSpec(column=solution)})
-    return Layout(named, "choice", "choice", derive, frozenset(taken - {""} | {prompt}))
+    return Layout(named, "choice", "choice", derive, frozenset(taken - {""}))
 
 
 def lettered(texts: Sequence[str]) -> str:
@@ -107,9 +117,17 @@ def lettered(texts: Sequence[str]) -> str:
     return "\n".join(f"{chr(ord('A') + position)}. {text}" for position, text in enumerate(texts))
 
 
-def _shows(question: str, texts: Sequence[str]) -> bool:
-    """Say whether the question lists its options itself."""
-    return len(_listed_in(question)) == len(texts)
+def _with_options(question: str | None, texts: Sequence[str]) -> str | None:
+    """Return the question with its options below, unless it lists them itself."""
+    if question is None:
+        return None
+    listed = [text.strip() for text in _listed_in(question)]
+    stated = [text.strip() for text in texts]
+    if listed == stated:
+        return question
+    if sorted(listed) == sorted(stated):
+        raise Unusable("answer_no_option", "the question lists its options in another order than their column")
+    return f"{question}\n\n{lettered(texts)}"
 
 
 def _listed_in(text: str) -> list[str]:
@@ -125,19 +143,35 @@ def _listed_in(text: str) -> list[str]:
 
 def _find(columns: Set[str], samples: Samples) -> ChoiceColumns | None:
     """Return the columns of options that the first records have; None where they are no questions of choice."""
-    answer = next((name for name in ANSWERS if any(text_of(values.get(name)) for values in samples)), None)
-    for name in LISTS:
-        if any(len(read_list(values.get(name))) > 1 for values in samples):
-            return ChoiceColumns((name,), answer=None if answer == name else answer)
-    if wrong := tuple(sorted(name for name in columns if _WRONG.fullmatch(name))):
-        right = next((name for name in columns if _plain(name) in ("correctanswer", "answer", "bestanswer")), None)
-        return None if right is None else ChoiceColumns((right,), wrong)
-    numbered = {name: match for name in columns if (match := _NUMBERED.fullmatch(name))}
-    for group in ("letter", "digit"):
-        keyed = sorted((match[group].lower(), name) for name, match in numbered.items() if match[group])
-        keys, names = [key for key, _ in keyed], [name for _, name in keyed]
-        if len(names) > 1 and keys[0] in "a01" and _follow_each_other(keys) and answer not in (None, *names):
-            return ChoiceColumns(tuple(names), answer=answer)
+    filled = {name for name in columns if any(text_of(values.get(name)) is not None for values in samples)}
+    lists = [
+        name for name in spelled(LISTS, filled) if any(len(read_slots(values.get(name))) > 1 for values in samples)
+    ]
+    answer = next((name for name in spelled(ANSWERS, filled) if name not in lists), None)
+    if lists:
+        return ChoiceColumns((lists[0],), answer=answer)
+    if wrong := tuple(sorted(name for name in filled if _WRONG.fullmatch(name))):
+        are_distractors = all(name.lower().startswith("distractor") for name in wrong)
+        right = next((name for name in spelled(RIGHT if are_distractors else RIGHT[:-1], filled)), None)
+        several = sum(sum(1 for name in wrong for _ in _texts(values.get(name))) > 1 for values in samples)
+        return ChoiceColumns((right,), wrong) if right is not None and 2 * several > len(samples) else None
+    return _single_columns(columns, answer, samples)
+
+
+def _single_columns(columns: Set[str], answer: str | None, samples: Samples) -> ChoiceColumns | None:
+    """Return options that have a column each: option_a to option_d, or A to D where all answers are letters."""
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name in columns:
+        if (match := _NUMBERED.fullmatch(name)) is not None:
+            prefix = (match["prefix"] or match["numbered"] or "").lower()
+            groups.setdefault(prefix, []).append(((match["key"] or match["digit"]).lower(), name))
+    for prefix, keyed in groups.items():
+        keys, names = [key for key, _ in sorted(keyed)], tuple(name for _, name in sorted(keyed))
+        if len(names) < 2 or keys[0] not in "a01" or not _follow_each_other(keys) or answer in (None, *names):
+            continue
+        answers = [text for values in samples if (text := text_of(values.get(answer or ""))) is not None]
+        if prefix or (len(names) >= MIN_LETTERS and all(_LETTER.fullmatch(text.strip()) for text in answers)):
+            return ChoiceColumns(names, answer=answer)
     return None
 
 
@@ -145,22 +179,19 @@ def _follow_each_other(keys: Sequence[str]) -> bool:
     return [ord(key) - ord(keys[0]) for key in keys] == list(range(len(keys)))
 
 
-def _plain(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name).lower()
-
-
-def read_list(value: Any) -> list[str]:
+def read_slots(value: Any) -> Slots:
     """Return the options that a value lists: texts, an object with labels or `text`, or one text with all of them."""
     structure = parse_structure(value)
     if isinstance(structure, Mapping):
         listed = structure.get("text", structure.get("texts"))
         structure = listed if isinstance(listed, list) else list(structure.values())
     if isinstance(structure, str):
-        return _listed_in(structure)
+        return list(_listed_in(structure))
     if not isinstance(structure, list | tuple):
         return []
     texts = [text_of(_option_text(option)) for option in structure]
-    return [_unlabelled(text, position) for position, text in enumerate(texts) if text is not None]
+    bare = [None if text is None else _unlabelled(text, position) for position, text in enumerate(texts)]
+    return bare if all(old is None or old != new for old, new in zip(texts, bare, strict=True)) else texts
 
 
 def _option_text(option: Any) -> Any:
@@ -171,29 +202,27 @@ def _option_text(option: Any) -> Any:
 
 def _unlabelled(text: str, position: int) -> str:
     """Return an option without the letter of its place before it."""
-    letter = chr(ord("A") + position)
-    match = re.match(rf"\(?{letter}\s*[).:]\s*(?=\S)", text)
-    return text[match.end() :] if match else text
+    match = _LABELLED.match(text)
+    return text[match.end() :] if match and match[1] == chr(ord("A") + position) else text
 
 
-def _read(columns: ChoiceColumns, values: Values, indices: _Indices, question: str) -> tuple[list[str], str]:
-    """Return a record's options and the letter of the right one."""
+def _read(columns: ChoiceColumns, values: Values, first: int | None, question: str) -> tuple[list[str], str]:
+    """Return a record's options and the letters of the right ones."""
     if columns.wrong:
         return _shuffled(columns, values, question)
-    if len(columns.options) == 1:
-        texts = read_list(values.get(columns.options[0]))
-    else:
-        texts = [text for name in columns.options if (text := text_of(values.get(name))) is not None]
-    if not 1 < len(texts) <= MAX_OPTIONS:
-        raise Unusable("answer_no_option", f"{len(texts)} options in {', '.join(columns.options)}")
+    slots = columns.slots(values)
+    places = [position for position, text in enumerate(slots) if text is not None]
+    if not 1 < len(places) <= MAX_OPTIONS:
+        raise Unusable("answer_no_option", f"{len(places)} options in {', '.join(columns.options)}")
     answer = values.get(columns.answer) if columns.answer is not None else None
-    positions = _positions(answer, texts, indices, _labels(values.get(columns.options[0])))
-    if not positions:
+    positions = _positions(answer, slots, first, _labels(values.get(columns.options[0])))
+    if not positions or not set(positions) <= set(places):
         shown = text_of(answer)
         raise Unusable(
-            "answer_no_option", f"column {columns.answer!r} says {shown!r:.60}, which is none of {len(texts)} options"
+            "answer_no_option", f"column {columns.answer!r} says {shown!r:.60}, which is none of {len(places)} options"
         )
-    return texts, "".join(chr(ord("A") + position) for position in positions)
+    letters = "".join(chr(ord("A") + places.index(position)) for position in positions)
+    return [text for text in slots if text is not None], letters
 
 
 def _shuffled(columns: ChoiceColumns, values: Values, question: str) -> tuple[list[str], str]:
@@ -202,9 +231,9 @@ def _shuffled(columns: ChoiceColumns, values: Values, question: str) -> tuple[li
     if right is None or not wrong:
         raise Unusable("answer_no_option", "the right option or the wrong ones are missing")
     texts = sorted(
-        dict.fromkeys((right, *wrong)), key=lambda text: hashlib.sha256(f"{question}\0{text}".encode()).digest()
+        dict.fromkeys((right.strip(), *wrong)), key=lambda text: hashlib.sha256(f"{question}\0{text}".encode()).digest()
     )
-    return texts, chr(ord("A") + texts.index(right))
+    return texts, chr(ord("A") + texts.index(right.strip()))
 
 
 def _texts(value: Any) -> Iterable[str]:
@@ -227,41 +256,55 @@ def _labels(value: Any) -> list[str]:
     return []
 
 
-def _positions(answer: Any, texts: Sequence[str], indices: _Indices, labels: Sequence[str]) -> list[int]:
-    """Return the positions of the right options, from 0; none where the answer names none."""
+def _positions(answer: Any, slots: Slots, first: int | None, labels: Sequence[str]) -> list[int]:
+    """Return the places of the right options, from 0; none where the answer names none."""
     entries = answer if isinstance(answer, list | tuple) else [answer]
-    positions = [position for entry in entries if (position := _position(entry, texts, indices, labels)) is not None]
+    positions = [position for entry in entries if (position := _position(entry, slots, first, labels)) is not None]
     return sorted(set(positions)) if len(positions) == len(entries) else []
 
 
-def _position(entry: Any, texts: Sequence[str], indices: _Indices, labels: Sequence[str]) -> int | None:
+def _position(entry: Any, slots: Slots, first: int | None, labels: Sequence[str]) -> int | None:
     if not (text := (text_of(entry) or "").strip()):
         return None
-    index = int(text) - indices.first if _INDEX.fullmatch(text) else None
+    same = [position for position, option in enumerate(slots) if option is not None and _alike(option, text)]
     letter, labelled = _LETTER.fullmatch(text), _LABELLED.match(text)
-    same = [position for position, option in enumerate(texts) if option.strip().casefold() == text.casefold()]
-    named = (
-        labels.index(text) if text in labels else None,
-        index if indices.only else None,
-        ord(letter[1].upper()) - ord("A") if letter else None,
-        same[0] if len(same) == 1 else None,
-        index,
-        ord(labelled[1]) - ord("A") if labelled else None,
-    )
-    return next((position for position in named if position is not None and 0 <= position < len(texts)), None)
+    position: int | None = None
+    if text in labels:
+        position = labels.index(text)
+    elif first is not None and _INDEX.fullmatch(text):
+        position = int(text) - first
+    elif letter is not None:
+        position = ord(letter[1].upper()) - ord("A")
+    elif len(same) == 1:
+        position = same[0]
+    elif labelled is not None and _position(text[labelled.end() :], slots, None, ()) == ord(labelled[1]) - ord("A"):
+        position = ord(labelled[1]) - ord("A")
+    return position if position is not None and 0 <= position < len(slots) else None
 
 
-def _read_indices(columns: ChoiceColumns, samples: Samples) -> _Indices:
-    """Return how the answers of the sample records are indices of options."""
-    if columns.answer is None:
-        return _Indices()
-    answers: list[tuple[str, Sequence[str]]] = []
+def _alike(option: str, text: str) -> bool:
+    return option.strip().strip("$").casefold() == text.strip("$").casefold()
+
+
+def _first_index(columns: ChoiceColumns, samples: Samples) -> int | None:
+    """Return what the first option's index is, 0 or 1; None where answers are no indices."""
+    if columns.answer is None or columns.wrong:
+        return None
+    known: list[tuple[str, Slots]] = []
     for values in samples:
-        if (text := text_of(values.get(columns.answer))) is not None:
-            listed = [text_of(values.get(name)) or "" for name in columns.options]
-            answers.append((text, read_list(values.get(columns.options[0])) if len(columns.options) == 1 else listed))
-    if not answers or not all(_INDEX.fullmatch(text) for text, _ in answers):
-        return _Indices()
-    indices = [(int(text), len(options)) for text, options in answers]
-    from_one = all(index > 0 for index, _ in indices) and any(index == count for index, count in indices)
-    return _Indices(int(from_one), only=not all(text in options for text, options in answers))
+        if (text := text_of(values.get(columns.answer))) is not None and not _labels(values.get(columns.options[0])):
+            known.append((text.strip(), columns.slots(values)))
+    if not known or not all(_INDEX.fullmatch(text) for text, _ in known):
+        return None
+    texts = sum(any(option is not None and _alike(option, text) for option in slots) for text, slots in known)
+    if texts == len(known) or (2 * texts > len(known) and any(int(text) > len(slots) for text, slots in known)):
+        return None
+    counts = [(int(text), len(slots)) for text, slots in known if slots]
+    if any(index == 0 for index, _ in counts):
+        return 0
+    if any(index == count for index, count in counts):
+        return 1
+    raise InputError(
+        f"The answers in {columns.answer!r} may count the options from 0 or from 1.",
+        "Write letters (A, B, ...) in their place, or name columns: {prompt: ..., gold: ...}.",
+    )

@@ -302,8 +302,8 @@ NAMES: dict[Role, tuple[str, ...]] = {
     ),
     "gold": (
         *("gold", "ground_truth", "reward_model.ground_truth", "expected_answer", "reference_answer", "correct_answer"),
-        *("gold_answer", "answer", "final_answer", "label", "target", "verification_info.ground_truth"),
-        *("answer_number", "short_answer", "conversations.1.ground_truth.value", "答案", "标准答案", "参考答案"),
+        *("gold_answer", "answer", "final_answer", "verification_info.ground_truth", "answer_number", "short_answer"),
+        *("conversations.1.ground_truth.value", "label", "target", "答案", "标准答案", "参考答案"),
     ),
     "solution": ("solution", "rationale", "worked_solution", "generated_solution", "explanation", "解析", "解答"),
     "id": (
@@ -336,16 +336,39 @@ SHOWN_NAMES = 40
 def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Iterable[str] = ()) -> str | None:
     """Return the name of the column with this role in the sample records, or None where there is none.
 
-    Case, blanks and hyphens make no other name: "Correct Answer" is `correct_answer`.
+    Case, blanks and hyphens make no other name: "Correct Answer" is `correct_answer`, where there is no column of that
+    very name. A column of gold with nothing but true and false counts only where no other one fits.
     """
-    spellings = {_folded(name): name for values in reversed(samples) for name in reversed(list(values))}
-    names: list[str] = [spellings.get(_folded(name), name) for name in NAMES[role]]
+    columns = list(dict.fromkeys(name for values in samples for name in values))
+    present = dict.fromkeys(spelled(NAMES[role], columns))
+    names = list({**present, **dict.fromkeys(name for name in NAMES[role] if "." in name)})
+    names = sorted(names, key=lambda name: _order(name, NAMES[role]))
+    names = [name for name in names if name not in exclude]
+    are_flags = [name for name in names if role == "gold" and _are_flags(Column(name), samples)]
+    names = [*(name for name in names if name not in are_flags), *are_flags]
     for empty in ((MISSING, None), (MISSING,)):
         for name in names:
             column = Column(name)
-            if name not in exclude and any(column(values) not in empty for values in samples):
+            if any(column(values) not in empty for values in samples):
                 return name
     return None
+
+
+def _order(name: str, names: Sequence[str]) -> int:
+    return next(index for index, known in enumerate(names) if _folded(known) == _folded(name))
+
+
+def spelled(names: Iterable[str], columns: Iterable[str]) -> list[str]:
+    """Return the columns that have these names, in their order: by that very name, else in other case and joints."""
+    exact = list(columns)
+    folded = {_folded(name): name for name in reversed(exact)}
+    matches = (name if name in exact else folded.get(_folded(name)) for name in names)
+    return list(dict.fromkeys(name for name in matches if name is not None))
+
+
+def _are_flags(column: Column, samples: Sequence[Mapping[str, Any]]) -> bool:
+    values = [value for sample in samples if (value := column(sample)) is not MISSING and value is not None]
+    return bool(values) and all(isinstance(value, bool) for value in values)
 
 
 def _folded(name: str) -> str:
@@ -449,6 +472,9 @@ class Layout:
     """The function that makes more of a record than single columns give; it raises `Unusable` where it cannot."""
     uses: frozenset[str] = frozenset()
     """The columns that `derive` reads, which therefore do not go into `meta`."""
+    unseen: frozenset[str] = frozenset()
+    """Columns of options, tests and stories that none of the first records has: a row that has one is of another
+    kind."""
     restore: Callable[[Values], RowParts] | None = None
     """What takes a whole row out of a file that truegold has exported (`carried`); nothing else is read then, but the
     prompt."""

@@ -123,8 +123,11 @@ def read_conversation(
         systems += [
             text for name in free if name in _SYSTEM_COLUMNS and (text := _system_text(name, values[name])) is not None
         ]
-        histories = [history for name in free if name in _HISTORIES and (history := _history(values[name]))]
-        turns = [*(histories[0] if histories and not turns else ()), *turns]
+        for name in (name for name in free if name in _HISTORIES):
+            earlier = _in_history(values[name])
+            systems += [message["content"] for message in earlier.context if message["role"] == SYSTEM]
+            turns = turns or [message for message in earlier.context if message["role"] != SYSTEM]
+            lost = {**{reason: f"{what} in column {name!r}" for reason, what in (earlier.lost or {}).items()}, **lost}
         for name in free:
             if name in CONVERSATIONS:
                 around = _around(values[name], question)
@@ -191,6 +194,15 @@ def _in_request(request: Mapping[str, Any], question: Any) -> AskedConversation:
     system = _system_text("instructions", request.get("instructions"))
     first = (Message(role=SYSTEM, content=system),) if system is not None else ()
     return AskedConversation(None, context=(*first, *around.context), lost=lost)
+
+
+def _in_history(value: Any) -> AskedConversation:
+    """Return what a history says, and what no row can carry of it."""
+    messages = messages_of(parse_structure(value))
+    systems, turns = _context(messages, len(messages))
+    context = (*(Message(role=SYSTEM, content=text) for text in systems), *(turns or _history(value)))
+    question: RawMessage = {"role": "user", "content": "?"}
+    return AskedConversation(None, context=context, lost=dict(_lost_messages([*messages, question])))
 
 
 def _normalised(message: RawMessage) -> str | None:
@@ -308,7 +320,11 @@ def _system_text(column: str, value: Any) -> str | None:
 
 def _is_unread_history(value: Any) -> bool:
     """Say whether a history holds turns of a form that is not known."""
-    return isinstance(structure := parse_structure(value), list) and _holds_something(structure) and not _history(value)
+    structure = parse_structure(value)
+    is_text = isinstance(structure, str) and re.search(r"^\s*\w+:", structure, re.MULTILINE) is not None
+    if not (is_text or (isinstance(structure, list) and _holds_something(structure))):
+        return False
+    return is_text or not (_history(value) or messages_of(structure))
 
 
 def _are_definitions(value: Any) -> bool:

@@ -14,6 +14,7 @@ Parquet (`.parquet`, `.pq`) is read in batches of bounded size; structs become d
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Iterator, Set
 from contextlib import suppress
 from dataclasses import replace
@@ -93,9 +94,21 @@ def data_files(path: Path) -> list[Path]:
             for file in sorted(path.rglob("*"))
             if _suffix_of(file) in SUFFIXES
             and file.is_file()
+            and file.name not in _NO_DATA
             and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
         ]
     return matching_files(path)
+
+
+def _split_of(file: Path) -> str | None:
+    """Return the split that a file's name begins with: train, test, validation, dev or eval."""
+    match = _SPLIT.match(file.stem.lower())
+    return match[1].replace("valid", "validation").replace("validationation", "validation") if match else None
+
+
+_SPLIT = re.compile(r"(train|test|validation|valid|dev|eval)(?![a-z])")
+_NO_DATA = ("dataset_info.json", "dataset_dict.json", "state.json", "config.json", "package.json")
+"""Files beside data that describe it."""
 
 
 def _numbered_on(sources: list[Source]) -> Iterator[Record | Reject]:
@@ -120,6 +133,12 @@ def check_data(path: Path) -> None:
             )
         if not (files := data_files(path)):
             raise InputError(f"{path} has no data file.", f"Names of data files end in {', '.join(SUFFIXES)}.")
+        if len(splits := {_split_of(file) for file in files} - {None}) > 1:
+            raise InputError(
+                f"{path} has files of several splits: {', '.join(sorted(map(str, splits)))}.",
+                f"Name those of one by a pattern, such as {path if path.is_dir() else path.parent}/train*, and the "
+                "others as heldout_path.",
+            )
         for file in files:
             check_file(file)
     else:

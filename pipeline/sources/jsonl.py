@@ -127,42 +127,93 @@ _ARRAY_TOKEN = re.compile(rb"\\.|[\"\[\]{}]", re.DOTALL)
 
 
 def _read_array(path: Path, max_bytes: int) -> Iterator[Line]:
-    """Yield the objects of a JSON array as lines, numbered from 1, of which at most `max_bytes` are ever held."""
-    objects, size, depth, in_text = 0, 0, 0, False
-    held = bytearray()
+    """Yield the entries of a JSON array as lines, numbered from 1, of which at most `max_bytes` are ever held.
+
+    What stands between objects is an entry of its own unless it is a comma or blank. Raises InputError where the array
+    does not end, or something follows it.
+    """
+    cutter = _ArrayCutter(max_bytes)
     with open_bytes(path) as file:
-        rest = b""
-        while chunk := file.read(SKIP_BYTES):
-            chunk, rest = rest + chunk, b""
-            if chunk.endswith(b"\\"):  # What a backslash escapes stands in the next chunk.
-                stripped = chunk.rstrip(b"\\")
-                if (len(chunk) - len(stripped)) % 2:
-                    chunk, rest = chunk[:-1], b"\\"
-            start = 0
-            for match in _ARRAY_TOKEN.finditer(chunk):
-                token = match[0]
-                if token == b'"':
-                    in_text = not in_text
-                elif in_text or token[:1] == b"\\":
-                    continue
-                elif token in b"{[":
-                    depth += 1
-                    if depth == 2:
-                        start, size = match.start(), 0
-                        held.clear()
-                elif token in b"}]":
-                    depth -= 1
-                    if depth == 1:
-                        objects += 1
-                        size += match.end() - start
-                        held += chunk[start : match.end()][: max(0, max_bytes - len(held))]
-                        yield Line(objects, bytes(held), size, too_long=size > max_bytes)
-                        start = len(chunk)
-            if depth > 1:
-                size += len(chunk) - start
-                held += chunk[start:][: max(0, max_bytes - len(held))]
-    if depth:
-        raise InputError(f"{path} ends within its array, after {objects} objects.", "Copy or download the file again.")
+        for chunk in _whole_escapes(file):
+            yield from cutter.feed(chunk)
+    if cutter.depth:
+        raise InputError(
+            f"{path} ends within its array, after {cutter.entries} objects.", "Copy or download the file again."
+        )
+    if stray := _stray(cutter.between):
+        raise InputError(
+            f"{path} goes on behind its array: {beginning(stray.decode('utf-8', 'replace'))}.",
+            "Put its records into one array, or write a record a line.",
+        )
+
+
+def _whole_escapes(file: IO[bytes]) -> Iterator[bytes]:
+    """Yield a file in pieces, none of which ends between a backslash and what it escapes."""
+    rest = b""
+    while chunk := file.read(SKIP_BYTES):
+        chunk, rest = rest + chunk, b""
+        if (len(chunk) - len(chunk.rstrip(b"\\"))) % 2:
+            chunk, rest = chunk[:-1], b"\\"
+        yield chunk
+
+
+class _ArrayCutter:
+    """Cuts an array that comes in pieces into its entries."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self.depth, self.entries = 0, 0
+        self.between = bytearray()
+        """What stands between the objects of the array, and around it."""
+        self._max_bytes = max_bytes
+        self._in_text = self._is_closed = False
+        self._held = bytearray()
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[Line]:
+        """Yield the entries that end in this piece."""
+        start = 0
+        for match in () if self._is_closed else _ARRAY_TOKEN.finditer(chunk):
+            token = match[0]
+            if token == b'"':
+                self._in_text = not self._in_text
+            elif not self._in_text and token in b"{}[]":
+                opens = token in b"{["
+                if max(self.depth, self.depth + (1 if opens else -1)) <= 2:
+                    cut = match.start() if opens else match.end()
+                    yield from self._cross(chunk[start:cut], opens)
+                    start = match.start() if opens and self.depth == 1 else cut + (opens and self.depth == 0)
+                self.depth += 1 if opens else -1
+                if self.depth == 0:
+                    self._is_closed = True
+                    break
+        self._keep(chunk[start:])
+
+    def _cross(self, part: bytes, opens: bool) -> Iterator[Line]:
+        """Take the part before a bracket that begins or ends an object, or the array."""
+        if self.depth == 2:
+            self._keep(part)
+            self.entries += 1
+            yield Line(self.entries, bytes(self._held), self._size, too_long=self._size > self._max_bytes)
+            self._held.clear()
+            self._size = 0
+            return
+        self._keep(part.rstrip(b"]") if not opens else part)
+        if self.depth == 1 and (stray := _stray(self.between)):
+            self.entries += 1
+            yield Line(self.entries, stray, len(stray))
+        self.between.clear()
+
+    def _keep(self, part: bytes) -> None:
+        if self.depth < 2:
+            self.between += part[: self._max_bytes]
+            return
+        self._size += len(part)
+        self._held += part[: max(0, self._max_bytes - len(self._held))]
+
+
+def _stray(text: bytes | bytearray) -> bytes:
+    """Return what stands between objects of an array, commas and blanks aside."""
+    return bytes(text).removeprefix(BOM).strip(b" \t\r\n,")
 
 
 def _parse_line(line: Line) -> Record | Reject:

@@ -47,6 +47,7 @@ from truegold.pipeline.sources.presets_code import (
     apps,
     codecontests,
     find_tests,
+    has_assertions,
     holds_tests,
     humaneval,
     leetcode,
@@ -57,7 +58,7 @@ from truegold.pipeline.sources.presets_code import (
 from truegold.pipeline.sources.provenance import exported
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.sources.row_builder import judged_without_gold, with_row_columns
-from truegold.pipeline.sources.story_columns import StoryColumns, foreign_kind, story_columns
+from truegold.pipeline.sources.story_columns import STORIES, StoryColumns, foreign_kind, story_columns
 from truegold.verifiers import ConfigError, InputError, TruegoldError
 from truegold.verifiers.user_code import did_you_mean
 
@@ -76,11 +77,19 @@ def programs(columns: Set[str], samples: Samples) -> Layout | None:
     names_verifiers = any(text_of(values.get("verifier")) is not None for values in samples)
     if prompt is None or names_verifiers or (tests := find_tests(samples)) is None:
         return None
-    of_programs = program_layout(prompt, tests)
+    of_programs = program_layout(prompt, tests, story_columns(samples, prompt))
     gold = find_column("gold", samples)
+    if gold is not None and gold != tests and not _surely_tests(tests, gold, samples):
+        return None
     may_be_answers = gold == tests or not all(holds_tests(tests, values) for values in samples)
     of_answers = answers(columns, samples) if gold is not None and may_be_answers else None
     return of_programs if of_answers is None else _of_both(of_programs, of_answers, tests)
+
+
+def _surely_tests(tests: str, gold: str, samples: Samples) -> bool:
+    """Say whether a column beside one of gold holds tests: assertions, or cases in the rows that have no gold."""
+    tested = [values for values in samples if holds_tests(tests, values)]
+    return all(text_of(Column(gold)(values)) is None or has_assertions(tests, values) for values in tested)
 
 
 def _of_both(of_programs: Layout, of_answers: Layout, tests: str) -> Layout:
@@ -134,7 +143,10 @@ def _gold_and_solution(prompt: str, gold: str, samples: Samples) -> tuple[Column
 def _derive_answer(columns: Columns, story: StoryColumns, values: Values) -> Derived:
     """Return the prompt with what belongs before and behind it; raise Unusable for a row of another kind."""
     gold = columns.gold.column if columns.gold is not None else ""
-    if looks_like_tests(Column(gold)(values)) and (derive := program_layout(story.prompt, gold).derive) is not None:
+    if (
+        looks_like_tests(Column(gold)(values))
+        and (derive := program_layout(story.prompt, gold, story).derive) is not None
+    ):
         return replace(derive(values), verifier="code")
     names = values.get("dataset")
     if isinstance(names, list) and len(set(map(str, names))) > 1:
@@ -252,7 +264,10 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
     columns = _add_id(layout.columns, samples).model_copy(update=configured)
     if layout.restore is None:
         columns = with_row_columns(columns, config, layout.uses)
-    layout = replace(layout, columns=columns)
+    kinds = frozenset(name for name in (*LISTS, *TESTS, *STORIES) if "." not in name)
+    taken = {spec.column for _, spec in columns if spec is not None}
+    unseen = kinds - _column_names(samples) - taken - layout.uses if config.preset is None else frozenset()
+    layout = replace(layout, columns=columns, unseen=unseen)
     check_columns(config, layout, location, samples)
     return layout
 

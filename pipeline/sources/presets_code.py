@@ -17,6 +17,7 @@ Tests that cannot be read make the record unusable; a solution or a time limit t
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
@@ -27,7 +28,7 @@ from truegold.pipeline.sources.columns import Column, Derived, Layout, Samples, 
 from truegold.pipeline.sources.conversations import read_prompt
 from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.records import Unusable
-from truegold.pipeline.sources.story_columns import SECTIONS, StoryColumns
+from truegold.pipeline.sources.story_columns import StoryColumns
 from truegold.verifiers.code.suite.reading import is_source
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
@@ -98,7 +99,7 @@ def mbpp(columns: Set[str], samples: Samples) -> Layout | None:
         if not (tests := texts_of(values.get("test_list"))):
             raise Unusable("missing_tests", "column 'test_list' is empty")
         setup = texts_of(values.get("test_imports")) + texts_of(values.get("test_setup_code"))
-        if prompt := text_of(values.get(text.column)):
+        if prompt := text_of(read_prompt(values.get(text.column))[0]):
             prompt = f"{prompt}\n\nYour code should pass this test:\n\n{tests[0]}"
         code = text_of(values.get("test")) or "\n".join([*setup, *tests])
         return Derived({"type": "asserts", "code": code}, prompt=prompt)
@@ -162,7 +163,7 @@ def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
 
 TESTS = (
     *("tests", "test_list", "test_cases", "unit_tests", "test", "official_tests", "verifier_metadata.unit_tests"),
-    *("verification_info.test_cases", "verification_info", "reward_model.ground_truth", "ground_truth", "answer"),
+    *("verification_info.test_cases", "verification_info", "reward_model.ground_truth", "ground_truth"),
 )
 """Columns that may hold a program's tests, the surest first; `inputs` beside `outputs` are tests as well."""
 _PAIR = ("inputs", "outputs")
@@ -184,12 +185,36 @@ def are_tests(value: Any) -> bool:
     """Say whether a value is tests, or a text of assertions."""
     if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], Mapping):
         value = value[0]
-    return looks_like_tests(value) or (isinstance(value, str) and _TEST_TEXT.search(value) is not None)
+    if isinstance(value, str) and _TEST_TEXT.search(value) is not None:
+        return _asserts(value)
+    structure = parse_structure(value)
+    if isinstance(structure, list) and structure and all(isinstance(line, str) for line in structure):
+        return _asserts("\n".join(structure))
+    return looks_like_tests(value)
+
+
+def _asserts(code: str) -> bool:
+    """Say whether a text is Python that compares something or calls it."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "def check(" in code or ("assert " in code and "==" in code)
+    checked = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    return any(isinstance(part, ast.Compare | ast.Call) for test in checked for part in ast.walk(test)) or (
+        not checked and "TestCase" in code
+    )
 
 
 def holds_tests(tests: str, values: Values) -> bool:
     """Say whether a record has tests in this column, as `find_tests` names it."""
     return are_tests(_paired(values) if tests == _PAIR[0] else Column(tests)(values))
+
+
+def has_assertions(tests: str, values: Values) -> bool:
+    """Say whether the tests of a record are assertions, which no other column holds by chance."""
+    structure = parse_structure(Column(tests)(values))
+    lines = structure if isinstance(structure, list) else [structure]
+    return all(isinstance(line, str) and _TEST_TEXT.search(line) is not None for line in lines)
 
 
 def _paired(values: Values) -> Mapping[str, Any] | None:
@@ -201,8 +226,8 @@ def _paired(values: Values) -> Mapping[str, Any] | None:
     return {"inputs": inputs, "outputs": outputs, **({"fn_name": name} if name else {})}
 
 
-def program_layout(prompt: str, tests: str) -> Layout:
-    """Return the layout of programs with their tests in the column `tests`."""
+def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
+    """Return the layout of programs with their tests in the column `tests`, and `stories` beside the prompt."""
     column, values_of_prompt = Column(tests), Column(prompt)
 
     def derive(values: Values) -> Derived:
@@ -218,7 +243,6 @@ def program_layout(prompt: str, tests: str) -> Layout:
         statement = stories.whole_prompt(values) or read_prompt(values_of_prompt(values))[0]
         return Derived(arguments, solution, with_starter({**values, prompt: statement}, prompt))
 
-    stories = StoryColumns(prompt, sections=tuple(SECTIONS))
     pair = _PAIR if tests == _PAIR[0] else ()
     used = {
         tests.split(".", maxsplit=1)[0],
@@ -366,7 +390,7 @@ def programs_in_python3(solutions: Mapping[str, Any]) -> list[Any]:
 
 def with_starter(values: Values, column: str) -> str | None:
     """Return the problem with the starter code below it, where there is some that the problem does not show itself."""
-    problem, starter = text_of(values.get(column)), text_of(values.get("starter_code"))
+    problem, starter = text_of(read_prompt(values.get(column))[0]), text_of(values.get("starter_code"))
     if problem is None or starter is None or starter.strip() in problem:
         return problem
     return f"{problem}\n\nComplete this code:\n\n```python\n{starter.rstrip()}\n```"

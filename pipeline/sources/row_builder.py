@@ -258,6 +258,8 @@ class RowBuilder:
         values = record.values
         if self.config.verifier is None and (kind := foreign_kind(values)) is not None:
             raise Unusable("no_verifier", kind)
+        if other := sorted(name for name in self.layout.unseen & values.keys() if text_of(values[name]) is not None):
+            raise Unusable("mixed_source", f"column {other[0]!r}, which the first records do not have")
         derived = self.derive(values)
         conversation = self._conversation(values)
         prompt = self._prompt(values, derived, conversation.question)

@@ -15,14 +15,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from truegold.pipeline.sources.columns import Samples, Values, text_of
+from truegold.pipeline.sources.columns import Samples, Values, find_column, text_of
 from truegold.pipeline.sources.conversations import read_prompt
 from truegold.pipeline.sources.jsonl import parse_structure
 
-STORIES = ("Body", "body", "passage", "article", "paragraph", "story")
+STORIES = ("Body", "passage", "article", "paragraph", "story")
 """Columns with the text that a question is about."""
-SECTIONS = {"input_format": "Input", "output_format": "Output", "constraints": "Constraints", "note": "Note"}
+SECTIONS = {"input_format": "Input", "output_format": "Output"}
 """Columns of contest problems that belong below the statement, with their headings."""
+STORY_WORDS = 4
+"""A shorter text in such a column is a name or a number, not a story."""
+NOTHING = ("", "n/a", "na", "none", "null", "-", "<noinput>")
+"""What stands in an `input` that is empty."""
 KINDS: dict[str, tuple[str, ...]] = {
     "changes to a repository": ("FAIL_TO_PASS", "test_patch", "base_commit"),
     "instructions to follow": ("instruction_id_list", "constraint_type"),
@@ -60,12 +64,13 @@ class StoryColumns:
             return bare["text"].strip() if bare is not None else None
         before = text_of(values.get(self.before)) if self.before is not None else None
         behind = text_of(values.get(self.behind)) if self.behind is not None else None
+        behind = None if behind is not None and behind.strip().lower() in NOTHING else behind
         sections = [
             f"{SECTIONS[name]}\n{text}" for name in self.sections if (text := text_of(values.get(name))) is not None
         ]
         if before is None and behind is None and not sections:
             return None
-        joint = " " if self.before in ("Body", "body") else "\n\n"
+        joint = " " if self.before == "Body" else "\n\n"
         texts = [text for text in (behind, *sections) if text is not None and text.strip() not in question]
         head = question if before is None or before.strip() in question else f"{before}{joint}{question}"
         return "\n\n".join((head, *texts))
@@ -74,17 +79,19 @@ class StoryColumns:
 def story_columns(samples: Samples, prompt: str) -> StoryColumns:
     """Return the columns of the sample records that belong to the prompt's."""
 
-    def holds_text(name: str) -> bool:
-        return name != prompt and any(isinstance(values.get(name), str) and values[name].strip() for values in samples)
+    def holds_text(name: str, words: int = 1) -> bool:
+        texts = [values[name] for values in samples if isinstance(values.get(name), str)]
+        return name != prompt and any(len(text.split()) >= words for text in texts)
 
-    before = next((name for name in STORIES if holds_text(name)), None)
+    before = next((name for name in STORIES if holds_text(name, STORY_WORDS)), None)
     behind = "input" if prompt == "instruction" and holds_text("input") else None
     return StoryColumns(prompt, before, behind, tuple(name for name in SECTIONS if holds_text(name)))
 
 
 def foreign_kind(values: Mapping[str, Any]) -> str | None:
     """Say what a record is, where truegold has no verifier for it; None of any other record."""
-    for kind, columns in KINDS.items():
+    has_answer = find_column("gold", [values]) is not None or any(values.get(name) for name in ("tests", "test_list"))
+    for kind, columns in KINDS.items() if not has_answer else ():
         if (column := next((name for name in columns if text_of(values.get(name)) is not None), None)) is not None:
             return f"{kind} (column {column}), which truegold has no verifier for"
     truth = parse_structure(values.get("ground_truth"))

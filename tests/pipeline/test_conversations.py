@@ -293,3 +293,21 @@ def test_the_system_message_of_an_export_stands_before_rows_without_one(tmp_path
     assert [row["id"] for row in after] == [row["id"] for row in before]
     if name != "hf":  # It has the prompt as a text.
         assert [context_of(row)[0]["content"] for row in after] == ["Be brief.", SYSTEM["content"]]
+
+
+@pytest.mark.parametrize(
+    ("history", "outcome"),
+    [
+        ([SYSTEM, *EARLIER], [MILES, *TURNS]),
+        ([EARLIER[0], {"role": "tool", "content": "4"}], "tools"),
+        ([{"role": "user", "content": [TEXT, PICTURE]}], "pictures"),
+        ("User: I have 3 apples.\\nAssistant: Good.", "earlier_turns"),
+    ],
+)
+def test_a_history_is_carried_or_refused_whole(tmp_path: Path, history: Any, outcome: Any) -> None:
+    record = {"prompt": "How many do I have?", "history": history, "gold": "7"}
+    if isinstance(outcome, str):
+        assert reject_of(tmp_path, record)["reason"] == outcome
+        return
+    row = row_of(tmp_path, record)
+    assert [(message["role"], message["content"]) for message in context_of(row)] == outcome

@@ -151,3 +151,26 @@ def test_any_array_comes_back_whatever_the_size_of_a_piece(objects: list[dict[st
         assert is_json_array(path)
         records = list(open_file(path, "auto", 10_000).records)
         assert [record.values for record in records if isinstance(record, Record)] == objects
+
+
+def test_entries_that_are_no_objects_are_rejects(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('[{"question": "1?", "answer": "1"}, null, "x{", 5, {"question": "2?", "answer": "2"}]')
+    assert golds(tmp_path, path) == ["1", "2"] and len(rejects(tmp_path)) == 1
+
+
+def test_what_follows_an_array_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(ROWS) + "\n" + json.dumps(ROWS[0]) + "\n")
+    with pytest.raises(InputError, match="goes on behind its array"):
+        golds(tmp_path, path)
+
+
+def test_a_folder_of_several_splits_is_an_error(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    for name in ("train-0.jsonl", "test-0.jsonl", "dataset_info.json"):
+        write_lines(data, ROWS[0], name=name)
+    with pytest.raises(InputError, match="several splits: test, train"):
+        check_data(data)
+    assert golds(tmp_path, data / "train*") == ["1"]
