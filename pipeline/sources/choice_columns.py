@@ -211,17 +211,18 @@ def _read(columns: ChoiceColumns, values: Values, first: int | None, question: s
     if columns.wrong:
         return _shuffled(columns, values, question)
     slots = columns.slots(values)
-    places = [position for position, text in enumerate(slots) if text is not None]
-    if not 1 < len(places) <= MAX_OPTIONS:
-        raise Unusable("answer_no_option", f"{len(places)} options in {', '.join(columns.options)}")
+    filled = [position for position, text in enumerate(slots) if text is not None]
+    if not 1 < len(filled) <= MAX_OPTIONS:
+        raise Unusable("answer_no_option", f"{len(filled)} options in {', '.join(columns.options)}")
     answer = values.get(columns.answer) if columns.answer is not None else None
     positions = _positions(answer, slots, first, _labels(values.get(columns.options[0])))
-    if not positions or not set(positions) <= set(places):
+    if not positions or not set(positions) <= set(filled):
         shown = text_of(answer)
         raise Unusable(
-            "answer_no_option", f"column {columns.answer!r} says {shown!r:.60}, which is none of {len(places)} options"
+            "answer_no_option",
+            f"column {columns.answer!r} says {shown!r:.60}, which is none of {len(filled)} options",
         )
-    letters = "".join(chr(ord("A") + places.index(position)) for position in positions)
+    letters = "".join(chr(ord("A") + filled.index(position)) for position in positions)
     return [text for text in slots if text is not None], letters
 
 

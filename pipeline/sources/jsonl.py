@@ -120,6 +120,9 @@ def _too_long(line: Line, max_row_bytes: int) -> Reject:
 def is_json_array(path: Path) -> bool:
     """Say whether a file is one JSON array of objects rather than a line for each."""
     body = _beginning_of(path).removeprefix(BOM).lstrip()
+    line, _, further = body.partition(b"\n")
+    if further.strip() and line.rstrip().endswith(b"]"):  # It is a line of its own, and others follow.
+        return False
     return body.startswith(b"[") and body[1:].lstrip()[:1] in (b"{", b"]")
 
 
@@ -142,7 +145,7 @@ def _read_array(path: Path, max_bytes: int) -> Iterator[Line]:
         )
     if stray := _stray(cutter.between):
         raise InputError(
-            f"{path} goes on behind its array: {beginning(stray.decode('utf-8', 'replace'))}.",
+            f"{path} goes on behind its array: {beginning(stray.decode('utf-8', 'replace').splitlines()[0])}.",
             "Put its records into one array, or write a record a line.",
         )
 

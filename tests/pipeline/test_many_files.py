@@ -161,7 +161,7 @@ def test_entries_that_are_no_objects_are_rejects(tmp_path: Path) -> None:
 
 def test_what_follows_an_array_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.json"
-    path.write_text(json.dumps(ROWS) + "\n" + json.dumps(ROWS[0]) + "\n")
+    path.write_text(json.dumps(ROWS, indent=1) + "\n" + json.dumps(ROWS[0]) + "\n")
     with pytest.raises(InputError, match="goes on behind its array"):
         golds(tmp_path, path)
 
@@ -174,3 +174,10 @@ def test_a_folder_of_several_splits_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="several splits: test, train"):
         check_data(data)
     assert golds(tmp_path, data / "train*") == ["1"]
+
+
+def test_an_array_in_a_line_of_its_own_is_a_reject_among_records(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(json.dumps(ROWS[:2]) + "\n" + json.dumps(ROWS[4]) + "\n")
+    assert golds(tmp_path, path) == ["5"]
+    assert [each["reason"] for each in rejects(tmp_path)] == ["not_an_object"]
