@@ -2,7 +2,7 @@
 
 Everything takes the way that the trainer takes: `StepLoss` with advantages and old log-probabilities on the CPU and
 log-probabilities on the GPU, `collate`, `collate_shared`, packing, `PolicyModel.forward`. bfloat16 of an objective
-rounds its inputs too; the trainer never does that, since its log-probabilities are float32 whatever the model is.
+rounds its inputs too; the trainer never does that, since its log-probabilities are float32 for every model.
 """
 
 from __future__ import annotations

@@ -327,7 +327,7 @@ BY_HAND = "moments by hand; at ZeRO 1 in bfloat16 master weights too"
 
 
 def _states(engine: TrainingEngine) -> list[Tensor]:
-    """Return AdamW's moments, whatever DeepSpeed wraps it in, and the master weights of DeepSpeed's BF16_Optimizer."""
+    """Return AdamW's moments, out of DeepSpeed's wrappers, and the master weights of DeepSpeed's BF16_Optimizer."""
     optimizer = engine._engine.basic_optimizer
     states = [optimizer.state[key] for key in optimizer.state]
     moments = [state[name] for state in states for name in ("exp_avg", "exp_avg_sq") if name in state]

@@ -339,11 +339,8 @@ def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Itera
     Case, blanks and hyphens make no other name: "Correct Answer" is `correct_answer`, where there is no column of that
     very name. A column of gold with nothing but true and false counts only where no other one fits.
     """
-    columns = list(dict.fromkeys(name for values in samples for name in values))
-    present = dict.fromkeys(spelled(NAMES[role], columns))
-    names = list({**present, **dict.fromkeys(name for name in NAMES[role] if "." in name)})
-    names = sorted(names, key=lambda name: _order(name, NAMES[role]))
-    names = [name for name in names if name not in exclude]
+    columns = dict.fromkeys(name for values in samples for name in values)
+    names = [name for name in spelled(NAMES[role], columns) if name not in exclude]
     are_flags = [name for name in names if role == "gold" and _are_flags(Column(name), samples)]
     names = [*(name for name in names if name not in are_flags), *are_flags]
     for empty in ((MISSING, None), (MISSING,)):
@@ -354,15 +351,14 @@ def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Itera
     return None
 
 
-def _order(name: str, names: Sequence[str]) -> int:
-    return next(index for index, known in enumerate(names) if _folded(known) == _folded(name))
-
-
 def spelled(names: Iterable[str], columns: Iterable[str]) -> list[str]:
-    """Return the columns that have these names, in their order: by that very name, else in other case and joints."""
+    """Return the columns that have these names, in their order: by that very name, else in other case and joints.
+
+    Paths with dots are returned as they are.
+    """
     exact = list(columns)
     folded = {_folded(name): name for name in reversed(exact)}
-    matches = (name if name in exact else folded.get(_folded(name)) for name in names)
+    matches = (name if name in exact or "." in name else folded.get(_folded(name)) for name in names)
     return list(dict.fromkeys(name for name in matches if name is not None))
 
 

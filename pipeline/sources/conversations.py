@@ -123,13 +123,10 @@ def read_conversation(
         systems += [
             text for name in free if name in _SYSTEM_COLUMNS and (text := _system_text(name, values[name])) is not None
         ]
-        for name in (name for name in free if name in _HISTORIES):
-            earlier = _in_history(values[name])
-            systems += [message["content"] for message in earlier.context if message["role"] == SYSTEM]
-            turns = turns or [message for message in earlier.context if message["role"] != SYSTEM]
-            lost = {**{reason: f"{what} in column {name!r}" for reason, what in (earlier.lost or {}).items()}, **lost}
         for name in free:
-            if name in CONVERSATIONS:
+            if name in _HISTORIES:
+                around = _in_history(values[name])
+            elif name in CONVERSATIONS:
                 around = _around(values[name], question)
             elif name == REQUEST and isinstance(request := values[name], Mapping):
                 around = _in_request(request, question)

@@ -1,4 +1,4 @@
-"""Reads JSON Lines with bounded memory, whatever stands in the file.
+"""Reads JSON Lines with bounded memory.
 
 The line `{"question": "What is 6*7?", "answer": 42}\\r\\n` becomes `Record(1, {"question": ..., "answer": 42}, 44)`.
 

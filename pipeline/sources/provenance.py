@@ -98,7 +98,7 @@ def earlier_flags(row: Row) -> list[str]:
 
 
 def exported(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit a file that `truegold export` has written, in whatever format: each of its rows comes back as it was.
+    """Fit a file that `truegold export` has written, in any format: each of its rows comes back as it was.
 
     Of conversations the last user message is the prompt, and the messages before it are its context.
     """

@@ -90,9 +90,9 @@ def story_columns(samples: Samples, prompt: str) -> StoryColumns:
 
 def foreign_kind(values: Mapping[str, Any]) -> str | None:
     """Say what a record is, where truegold has no verifier for it; None of any other record."""
-    has_answer = find_column("gold", [values]) is not None or any(values.get(name) for name in ("tests", "test_list"))
-    for kind, columns in KINDS.items() if not has_answer else ():
-        if (column := next((name for name in columns if text_of(values.get(name)) is not None), None)) is not None:
+    known = ((kind, name) for kind, columns in KINDS.items() for name in columns if text_of(values.get(name)))
+    for kind, column in known:
+        if find_column("gold", [values]) is None and not (values.get("tests") or values.get("test_list")):
             return f"{kind} (column {column}), which truegold has no verifier for"
     truth = parse_structure(values.get("ground_truth"))
     if isinstance(truth, Mapping) and "func_name" in truth:

@@ -1,4 +1,4 @@
-"""Runs the command line on every plant of this folder and says what came of it.
+"""Runs the command line on every plant of this folder and judges the outcomes.
 
 python try_doors.py OUT.json [--truegold PROGRAM] [--only layouts,gate]
 
@@ -30,7 +30,7 @@ class Door:
         self.program, self.folder = program, folder
 
     def run(self, *arguments: str) -> tuple[int, str]:
-        """Exit code and whatever was printed."""
+        """Return the exit code and the text that was printed."""
         done = subprocess.run(
             [self.program, *arguments], cwd=self.folder, capture_output=True, text=True, timeout=900, check=False
         )
