@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from threading import Event
 
@@ -18,6 +19,12 @@ from truegold.verifiers import GuardError, InputError, SetupError
 pytestmark = pytest.mark.filterwarnings("default")
 
 FLOWS = Path(__file__).parents[2] / "flows" / "prefect_flows.py"
+
+
+@pytest.fixture(autouse=True)
+def _import_path_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prefect leaves the working directory on the import path when it has loaded a flow from its file."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
 
 
 @pytest.mark.parametrize("name", ["curate", "profile", "select", "synth", "train", "run", "review"])
