@@ -17,8 +17,8 @@ from typing import Any
 
 from truegold.pipeline.clean.stage import Cleaner, clean_row
 from truegold.pipeline.config.stages import CleanConfig
-from truegold.pipeline.sources.columns import last_boxed
 from truegold.pipeline.tables.rows import Row, row_id
+from truegold.verifiers.columns import last_boxed
 
 Fields = tuple[str, str | None, str | None]
 """Prompt, gold and solution."""

@@ -24,7 +24,7 @@ from curation_damages import DAMAGES
 from publishing import publish
 
 from truegold import pipeline
-from truegold.pipeline.sources.columns import last_boxed
+from truegold.verifiers.columns import last_boxed
 
 ROWS = 10_000
 EACH = 10

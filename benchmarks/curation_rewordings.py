@@ -35,7 +35,7 @@ from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.duplicates import find_duplicates
 from truegold.pipeline.near.measures import Comparer
 from truegold.pipeline.near.related_pairs import find_links
-from truegold.pipeline.sources.columns import last_boxed
+from truegold.verifiers.columns import last_boxed
 
 LABELS = Path(__file__).parent.parent / "tests" / "data" / "dedup"
 OTHER_GOLD = 70_001

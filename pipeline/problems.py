@@ -23,15 +23,12 @@ from truegold.pipeline.clean.stage import Cleaner
 from truegold.pipeline.config.sources import Columns, ColumnSpec, FileSource
 from truegold.pipeline.near.gold_keys import join_golds
 from truegold.pipeline.sources.columns import (
-    MISSING,
-    NAMES,
     Column,
     Derived,
     Layout,
     compile_column,
     describe_columns,
     extracted_golds,
-    find_column,
     gold_spec,
     json_safe,
     listed_golds,
@@ -53,6 +50,7 @@ from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, with_
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import dump_json, problem_of
 from truegold.verifiers import InputError, Item, judges_solutions, resolve
+from truegold.verifiers.columns import MISSING, NAMES, find_column
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 
 BATCH_ROWS = 10_000

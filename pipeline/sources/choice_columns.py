@@ -24,23 +24,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
-from truegold.pipeline.sources.columns import (
-    Column,
-    Derived,
-    Layout,
-    Samples,
-    Values,
-    find_column,
-    spelled,
-    text_of,
-)
+from truegold.pipeline.sources.columns import Column, Derived, Layout, Samples, Values, text_of
 from truegold.pipeline.sources.conversations import read_prompt
-from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.sources.story_columns import story_columns
 from truegold.pipeline.text.options import find_options
 from truegold.verifiers import InputError
 from truegold.verifiers.answers.choice import MAX_OPTIONS
+from truegold.verifiers.columns import find_column, spelled
+from truegold.verifiers.strict_json import parse_structure
 
 LISTS = ("choices", "options", "options_text", "answer_choices", "answer_options", "endings", "选项")
 """Columns with all options."""

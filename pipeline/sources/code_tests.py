@@ -26,11 +26,11 @@ from importlib.resources import files
 from typing import Any
 
 from truegold.pipeline.sources.columns import INT64
-from truegold.pipeline.sources.jsonl import parse_json, parse_structure
 from truegold.pipeline.sources.records import Unusable
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import read_suite
 from truegold.verifiers.code.suite.shapes import FORMS, normal_form
+from truegold.verifiers.strict_json import parse_json
 
 Arguments = dict[str, Any]
 
@@ -49,19 +49,6 @@ _KEPT = ("type", "entry_point", "code", "checker", "interactor", "files", "prelu
 """The verifier's arguments that are taken from tests in normal form as they are; cases are rewritten."""
 
 
-def looks_like_tests(value: object) -> bool:
-    """Say whether these are tests rather than an answer or a text, as far as a glance tells."""
-    tests = parse_structure(value)
-    if isinstance(tests, Mapping):
-        pairs = (("inputs", "outputs"), ("input", "output"))
-        has_lists = any(all(isinstance(tests.get(name), list) for name in pair) for pair in pairs)
-        return _is_ready(tests) or "functional" in tests or has_lists
-    if not isinstance(tests, list) or not tests:
-        return False
-    are_cases = all(isinstance(case, Mapping) and {"input", "output"} <= case.keys() for case in tests)
-    return are_cases or all(isinstance(line, str) and line.lstrip().startswith("assert") for line in tests)
-
-
 def read_tests(value: Any, column: str, name: str | None = None, hints: Iterable[str | None] = ()) -> Arguments:
     """Return the verifier's arguments for the tests in a column.
 
@@ -73,7 +60,7 @@ def read_tests(value: Any, column: str, name: str | None = None, hints: Iterable
     if not isinstance(tests, Mapping | list):
         raise _unreadable(column, f"holds a {type(tests).__name__}, not tests")
     try:
-        if isinstance(tests, Mapping) and _is_ready(tests):
+        if isinstance(tests, Mapping) and tests.get("type") in FORMS:
             read_suite(tests)
             return dict(tests)
         in_class = next((text for text in hints if text and "class Solution" in text), None)
@@ -160,11 +147,6 @@ def _exact(value: Any, column: str, depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         return {key: _exact(item, column, depth + 1) for key, item in value.items()}
     return value
-
-
-def _is_ready(tests: Mapping[str, Any]) -> bool:
-    """Say whether these are the verifier's arguments already."""
-    return tests.get("type") in FORMS
 
 
 def _missing(column: str) -> Unusable:

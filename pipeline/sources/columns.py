@@ -1,4 +1,4 @@
-r"""Takes values out of a source's record: columns by their paths, extracts, texts, golds; and which column is which.
+r"""Takes values out of a source's record: columns by their paths, extracts, texts and golds.
 
     {"reward_model": {"ground_truth": 72}}   column "reward_model.ground_truth"              -> "72"
     {"answer": "48+24 = 72 #### 72"}         column "answer", extract "after ####"           -> "72"
@@ -8,13 +8,8 @@ r"""Takes values out of a source's record: columns by their paths, extracts, tex
 A dot reaches into structs, into texts that hold a JSON object, and by number into lists; a column whose own name has a
 dot in it comes first.
 
-`NAMES` is the one table of the names that people use for columns; every command finds columns by it:
-
-    [{"problem_id": 7, "question": "Tom has ...", "ground_truth": "72", "response": "So \\boxed{72}"}]
-    ->  id "problem_id", prompt "question", gold "ground_truth", response "response"
-
-A column with nothing but nulls in the sample records counts only where no other one fits. Whole shapes of data sets,
-such as those of programs with their tests, are in `presets`.
+Which column is which is found by `verifiers.columns`; whole shapes of data sets, such as those of programs with their
+tests, are in `presets`.
 
 A column of gold holds one answer, or a list of accepted ones, any of which is right:
 
@@ -37,14 +32,15 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
-from truegold.pipeline.sources.jsonl import parse_json, parse_structure
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import ConfigError
+from truegold.verifiers.columns import FINAL_MARK, MISSING, last_boxed, value_at
 from truegold.verifiers.gold import MAX_GOLDS, quoted_list
+from truegold.verifiers.strict_json import parse_structure
 
 MAX_DEPTH = 64
 """Structures nested deeper are cut: a line of a thousand brackets would end the JSON writer otherwise."""
@@ -54,15 +50,6 @@ EXACT_FLOAT: Final = 2**53
 """Below this every whole float is the integer it looks like."""
 
 Extract = Callable[[str], str | None]
-
-
-class _Missing:
-    def __repr__(self) -> str:
-        return "MISSING"
-
-
-MISSING: Final = _Missing()
-"""The value of a column that a record does not have, as opposed to one that holds null."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,13 +62,7 @@ class Column:
     """The function that takes the meant part out of the column's text; None where all of it is meant."""
 
     def __call__(self, values: Mapping[str, Any]) -> Any:
-        if self.name in values:
-            return values[self.name]
-        head, *rest = self.name.split(".")
-        value = values.get(head, MISSING)
-        for step in rest:
-            value = _take_step(value, step)
-        return value
+        return value_at(values, self.name)
 
     def text(self, values: Mapping[str, Any]) -> str | None:
         """Return the column's text, after the extract where there is one; None where there is none."""
@@ -97,21 +78,6 @@ class Column:
 def compile_column(spec: ColumnSpec, field: str) -> Column:
     """Make a `ColumnSpec` ready; raise a ConfigError that names `columns.<field>` where its extract is none."""
     return Column(spec.column, _compile_extract(spec.extract, field) if spec.extract is not None else None)
-
-
-def _take_step(value: Any, step: str) -> Any:
-    if value is None or value is MISSING:
-        return value
-    if isinstance(value, str):
-        try:
-            value = parse_json(value)
-        except ValueError:
-            return MISSING
-    if isinstance(value, Mapping):
-        return value.get(step, MISSING)
-    if isinstance(value, list) and step.isdecimal():
-        return value[int(step)] if int(step) < len(value) else MISSING
-    return MISSING
 
 
 def _compile_extract(text: str, field: str) -> Extract:
@@ -142,35 +108,6 @@ def _compile_regex(pattern: str, field: str) -> Extract:
         return (match[1].strip() or None) if match and match[1] else None
 
     return extract
-
-
-_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?:boxed|fbox) (?P<bare>[^${}\\\s][^${}\n]*)|\\.|[{}]", re.DOTALL)
-
-
-def last_boxed(text: str) -> str | None:
-    r"""Return the content of the last balanced `\boxed{...}`, or what follows a bare `\boxed 7`."""
-    spans = boxed_spans(text)
-    return text[slice(*spans[-1])].strip() or None if spans else None
-
-
-def boxed_spans(text: str) -> list[tuple[int, int]]:
-    """Return where the content of each balanced or bare box starts and ends, in the order of their starts.
-
-    It takes one pass with a stack, so that a text of a million open boxes costs no more than its length.
-    """
-    # Each open brace is the position where the content of its box starts, or None where it opens no box.
-    open_braces: list[int | None] = []
-    spans: list[tuple[int, int]] = []
-    for token in _BOXED.finditer(text):
-        if token["bare"] is not None:
-            spans.append(token.span("bare"))
-        elif token[0] == "}":
-            start = open_braces.pop() if open_braces else None
-            if start is not None:
-                spans.append((start, token.start()))
-        elif token[0].endswith("{") and token[0] != "\\{":
-            open_braces.append(token.end() if len(token[0]) > 1 else None)
-    return sorted(spans)
 
 
 def text_of(value: Any) -> str | None:
@@ -292,86 +229,11 @@ def _describe_structure(entry: Any, column: str, alone: bool) -> str:
     return f"column {column!r} holds {kind}, not answers"
 
 
-Role = Literal["prompt", "gold", "solution", "id", "response", "extracted", "system"]
-
-NAMES: dict[Role, tuple[str, ...]] = {
-    "prompt": (
-        *("prompt", "question", "problem", "instruction", "input", "text", "content", "original_text"),
-        *("problem_text", "question_text", "question_content", "query", "problem_statement", "题目", "问题", "题干"),
-        *("messages", "conversations", "conversation", "responses_create_params.input", "description"),
-    ),
-    "gold": (
-        *("gold", "ground_truth", "reward_model.ground_truth", "expected_answer", "reference_answer", "correct_answer"),
-        *("gold_answer", "answer", "final_answer", "verification_info.ground_truth", "answer_number", "short_answer"),
-        *("conversations.1.ground_truth.value", "label", "target", "答案", "标准答案", "参考答案"),
-    ),
-    "solution": ("solution", "rationale", "worked_solution", "generated_solution", "explanation", "解析", "解答"),
-    "id": (
-        *("id", "ID", "_id", "unique_id", "uuid", "task_id", "question_id", "problem_id", "item_id", "item", "idx"),
-        "编号",
-    ),
-    "response": ("response", "completion", "generation", "text", "回答"),
-    "extracted": ("answer", "extracted", "prediction"),
-    "system": ("system", "model", "generator"),
-}
-"""For each role the names most often used, the surest first. Files of samples have `extracted`, what a system answered,
-and `system`, which system it was."""
-
-GOLDS_COLUMNS = (
-    *("golds", "accepted_golds", "accepted_answers", "acceptable_answers", "golden_answers", "reference_answers"),
-    *("answers_spans.spans", "answers.text"),
-)
-"""Columns with a list of accepted golds, any of which is right."""
-
-FINAL_MARK = "####"
-"""It stands before the answer at the end of GSM8K's solutions."""
-
 SHOWN_DEPTH = 3
 """An error shows structs within structs down to here."""
 
 SHOWN_NAMES = 40
 """An error lists this many columns at most."""
-
-
-def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Iterable[str] = ()) -> str | None:
-    """Return the name of the column with this role in the sample records, or None where there is none.
-
-    Case, blanks and hyphens make no other name: "Correct Answer" is `correct_answer`, where there is no column of that
-    very name. A column of gold with nothing but true and false counts only where no other one fits.
-    """
-    columns = dict.fromkeys(name for values in samples for name in values)
-    names = [name for name in spelled(NAMES[role], columns) if name not in exclude]
-    are_flags = [name for name in names if role == "gold" and _are_flags(Column(name), samples)]
-    names = [*(name for name in names if name not in are_flags), *are_flags]
-    for empty in ((MISSING, None), (MISSING,)):
-        for name in names:
-            column = Column(name)
-            if any(column(values) not in empty for values in samples):
-                return name
-    return None
-
-
-def spelled(names: Iterable[str], columns: Iterable[str]) -> list[str]:
-    """Return the columns that have these names, in their order: by that very name, else in other case and joints.
-
-    Paths with dots are returned as they are.
-    """
-    exact = list(columns)
-    folded = {_folded(name): name for name in reversed(exact)}
-    matches = (name if name in exact or "." in name else folded.get(_folded(name)) for name in names)
-    return list(dict.fromkeys(name for name in matches if name is not None))
-
-
-def _are_flags(column: Column, samples: Sequence[Mapping[str, Any]]) -> bool:
-    values = [value for sample in samples if (value := column(sample)) is not MISSING and value is not None]
-    return bool(values) and all(isinstance(value, bool) for value in values)
-
-
-def _folded(name: str) -> str:
-    return _JOINTS.sub("", name).lower()
-
-
-_JOINTS = re.compile(r"[\s_-]+")
 
 
 def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:

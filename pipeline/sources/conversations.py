@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.pipeline.sources.columns import text_of
-from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.tables.rows import dump_json, normalise_for_id
 from truegold.verifiers.conversation import SYSTEM, Message
+from truegold.verifiers.strict_json import parse_structure
 
 SYSTEM_ROLES = (SYSTEM, "developer")
 _CARRIED = (*SYSTEM_ROLES, "user", "assistant")

@@ -36,9 +36,10 @@ from truegold.pipeline.sources.jsonl import (
     read_jsonl,
     read_lines,
 )
-from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, is_utf8, value_size
+from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, value_size
 from truegold.pipeline.tables.rows import BATCH_ROWS
 from truegold.verifiers import InputError
+from truegold.verifiers.strict_json import is_utf8
 
 SUFFIXES = {
     ".jsonl": "jsonl",

@@ -13,19 +13,18 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal, NoReturn, cast
+from typing import IO, Literal, cast
 
-import orjson
 import pyarrow as pa
 
-from truegold.pipeline.sources.records import EXCERPT_CHARS, Record, Reject, beginning, is_utf8
+from truegold.pipeline.sources.records import EXCERPT_CHARS, Record, Reject, beginning
 from truegold.verifiers import InputError
+from truegold.verifiers.strict_json import LoneSurrogate, parse_json
 
 PACKINGS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 """The bytes that packed files begin with."""
@@ -238,66 +237,6 @@ def _parse_line(line: Line) -> Record | Reject:
 
 
 _JSON_NAMES = {list: "array", str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
-
-
-_LONG_NUMBER = re.compile(r"\d{19}", re.ASCII)
-"""Digits that may be an integer beyond 64 bits, which `orjson` would not keep exactly."""
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-class LoneSurrogate(ValueError):
-    """A JSON text spells half of a character, `"\\ud800"`: it is legal JSON, and no file can hold it as UTF-8."""
-
-
-def parse_json(text: str) -> object:
-    """Return the value of a strict JSON text; raise ValueError with one line that says what is wrong.
-
-    All JSON is read here, so that no value with a lone surrogate gets any further.
-    """
-    if _LONG_NUMBER.search(text) is None:
-        try:
-            parsed: object = orjson.loads(text)
-            return parsed
-        except orjson.JSONDecodeError:
-            pass  # It is stricter about lone surrogates and huge floats, and says less about what is wrong.
-    try:
-        value: object = json.loads(text, parse_constant=_refuse_constant)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{error.msg} at character {error.pos}") from None
-    except RecursionError:  # The parser bounds the depth itself: a line may hold a million "[".
-        raise ValueError("nested too deeply") from None
-    if _SURROGATE.search(text) is not None:
-        _refuse_lone_surrogates(value)
-    return value
-
-
-_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
-"""Half of a character as JSON spells it; two halves in a row are a whole one."""
-
-
-def _refuse_lone_surrogates(value: object) -> None:
-    remaining = [value]
-    while remaining:
-        part = remaining.pop()
-        if isinstance(part, dict):
-            remaining += [*part, *part.values()]
-        elif isinstance(part, list):
-            remaining += part
-        elif isinstance(part, str) and not is_utf8(part):
-            raise LoneSurrogate(f"a text holds a lone surrogate, half of a character: {part!a:.60}")
-
-
-def parse_structure(value: Any) -> Any:
-    """Return the object or array that a text holds as JSON; every other value as it is."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
-        try:
-            return parse_json(value)
-        except ValueError:
-            return value
-    return value
 
 
 def _beginning_of(path: Path) -> bytes:

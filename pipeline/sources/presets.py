@@ -23,11 +23,7 @@ from functools import partial
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec, ListedFile, ListedHub, SourceConfig
 from truegold.pipeline.sources.choice_columns import LISTS, choices
-from truegold.pipeline.sources.code_tests import looks_like_tests
 from truegold.pipeline.sources.columns import (
-    GOLDS_COLUMNS,
-    MISSING,
-    NAMES,
     Column,
     Derived,
     Layout,
@@ -37,13 +33,10 @@ from truegold.pipeline.sources.columns import (
     column_paths,
     compile_column,
     describe_columns,
-    find_column,
     gold_spec,
     text_of,
 )
-from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.presets_code import (
-    TESTS,
     apps,
     codecontests,
     find_tests,
@@ -58,8 +51,11 @@ from truegold.pipeline.sources.presets_code import (
 from truegold.pipeline.sources.provenance import exported
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.sources.row_builder import judged_without_gold, with_row_columns
-from truegold.pipeline.sources.story_columns import STORIES, StoryColumns, foreign_kind, story_columns
+from truegold.pipeline.sources.story_columns import STORIES, StoryColumns, story_columns
 from truegold.verifiers import ConfigError, InputError, TruegoldError
+from truegold.verifiers.columns import GOLDS_COLUMNS, MISSING, NAMES, find_column
+from truegold.verifiers.row_kinds import TESTS, foreign_kind, looks_like_tests
+from truegold.verifiers.strict_json import parse_structure
 from truegold.verifiers.user_code import did_you_mean
 
 

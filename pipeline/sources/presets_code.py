@@ -17,19 +17,19 @@ Tests that cannot be read make the record unusable; a solution or a time limit t
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
-from truegold.pipeline.sources.code_tests import LEETCODE_PRELUDE, looks_like_tests, parse_tests, read_tests
+from truegold.pipeline.sources.code_tests import LEETCODE_PRELUDE, parse_tests, read_tests
 from truegold.pipeline.sources.columns import Column, Derived, Layout, Samples, Values, text_of
 from truegold.pipeline.sources.conversations import read_prompt
-from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.sources.story_columns import StoryColumns
 from truegold.verifiers.code.suite.reading import is_source
+from truegold.verifiers.row_kinds import TEST_CODE, TESTS, are_tests
+from truegold.verifiers.strict_json import parse_structure
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
 
@@ -161,14 +161,8 @@ def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
     return None
 
 
-TESTS = (
-    *("tests", "test_list", "test_cases", "unit_tests", "test", "official_tests", "verifier_metadata.unit_tests"),
-    *("verification_info.test_cases", "verification_info", "reward_model.ground_truth", "ground_truth"),
-)
-"""Columns that may hold a program's tests, the surest first; `inputs` beside `outputs` are tests as well."""
 _PAIR = ("inputs", "outputs")
 _SOLUTIONS = ("solution", "canonical_solution", "reference_solution", "solutions", "completion", "code", "output")
-_TEST_TEXT = re.compile(r"^\s*(?:assert\b|def (?:check|test)\w*\(|class \w+\(.*TestCase\))", re.MULTILINE)
 _SETUP = ("test_imports", "test_setup_code")
 
 
@@ -181,30 +175,6 @@ def find_tests(samples: Samples) -> str | None:
     return _PAIR[0] if any(_paired(values) for values in samples) else None
 
 
-def are_tests(value: Any) -> bool:
-    """Say whether a value is tests, or a text of assertions."""
-    if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], Mapping):
-        value = value[0]
-    if isinstance(value, str) and _TEST_TEXT.search(value) is not None:
-        return _asserts(value)
-    structure = parse_structure(value)
-    if isinstance(structure, list) and structure and all(isinstance(line, str) for line in structure):
-        return _asserts("\n".join(structure))
-    return looks_like_tests(value)
-
-
-def _asserts(code: str) -> bool:
-    """Say whether a text is Python that compares something or calls it."""
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return "def check(" in code or ("assert " in code and "==" in code)
-    checked = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-    return any(isinstance(part, ast.Compare | ast.Call) for test in checked for part in ast.walk(test)) or (
-        not checked and "TestCase" in code
-    )
-
-
 def holds_tests(tests: str, values: Values) -> bool:
     """Say whether a record has tests in this column, as `find_tests` names it."""
     return are_tests(_paired(values) if tests == _PAIR[0] else Column(tests)(values))
@@ -214,7 +184,7 @@ def has_assertions(tests: str, values: Values) -> bool:
     """Say whether the tests of a record are assertions, which no other column holds by chance."""
     structure = parse_structure(Column(tests)(values))
     lines = structure if isinstance(structure, list) else [structure]
-    return all(isinstance(line, str) and _TEST_TEXT.search(line) is not None for line in lines)
+    return all(isinstance(line, str) and TEST_CODE.search(line) is not None for line in lines)
 
 
 def _paired(values: Values) -> Mapping[str, Any] | None:

@@ -97,15 +97,6 @@ def beginning(text: str, chars: int = EXCERPT_CHARS) -> str:
     return text[:chars].encode("utf-8", "replace").decode("utf-8")
 
 
-def is_utf8(text: str) -> bool:
-    """Say whether a text can be written as UTF-8: one with a lone surrogate cannot."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 def value_size(values: Mapping[str, Any]) -> int:
     """Return the length of all top-level texts and bytes: a cheap bound for formats without lines."""
     return sum(len(value) for value in values.values() if isinstance(value, str | bytes))

@@ -43,8 +43,6 @@ import orjson
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec, SourceConfig
 from truegold.pipeline.sources.columns import (
-    MISSING,
-    NAMES,
     Column,
     Derived,
     Layout,
@@ -59,19 +57,20 @@ from truegold.pipeline.sources.columns import (
     text_of,
 )
 from truegold.pipeline.sources.conversations import AskedConversation, context_text, read_conversation
-from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.presets_code import function_name, read_tests_value, solution_of
 from truegold.pipeline.sources.provenance import with_provenance
 from truegold.pipeline.sources.records import Record, Unusable
-from truegold.pipeline.sources.story_columns import foreign_kind
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import Row, dump_json, row_id
 from truegold.pipeline.text.options import choice_arguments
 from truegold.verifiers import ConfigError, judges_solutions, resolve
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.shapes import normal_form
+from truegold.verifiers.columns import MISSING, NAMES
 from truegold.verifiers.gold import OF_VALUES, OTHER_GOLDS, needs_all_golds
 from truegold.verifiers.registry import BUILT_IN, available, find_option_mistakes
+from truegold.verifiers.row_kinds import foreign_kind
+from truegold.verifiers.strict_json import parse_structure
 from truegold.verifiers.user_code import did_you_mean, split_spelling
 
 ROW_COLUMNS = ("verifier", "verifier_args", OTHER_GOLDS, "split")

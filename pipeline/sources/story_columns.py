@@ -11,13 +11,10 @@ foreign_kind({"FAIL_TO_PASS": [...], ...})    "its rows are changes to a reposit
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from truegold.pipeline.sources.columns import Samples, Values, find_column, text_of
+from truegold.pipeline.sources.columns import Samples, Values, text_of
 from truegold.pipeline.sources.conversations import read_prompt
-from truegold.pipeline.sources.jsonl import parse_structure
 
 STORIES = ("Body", "passage", "article", "paragraph", "story")
 """Columns with the text that a question is about."""
@@ -27,15 +24,6 @@ STORY_WORDS = 4
 """A shorter text in such a column is a name or a number, not a story."""
 NOTHING = ("", "n/a", "na", "none", "null", "-", "<noinput>")
 """What stands in an `input` that is empty."""
-KINDS: dict[str, tuple[str, ...]] = {
-    "changes to a repository": ("FAIL_TO_PASS", "test_patch", "base_commit"),
-    "instructions to follow": ("instruction_id_list", "constraint_type"),
-    "formal proofs": ("formal_statement", "formal_proof", "lean4_code", "lean_code"),
-    "answers to grade by rubrics": ("rubric", "rubrics", "grading_rubric"),
-    "preferences": ("chosen", "rejected"),
-    "tasks with a scorer of their own": ("reward_fn", "scorer", "environment_name"),
-}
-"""Kinds of rows that truegold has no verifier for, and the columns by which they are known."""
 
 
 _UNWRAPPED = re.compile(
@@ -86,15 +74,3 @@ def story_columns(samples: Samples, prompt: str) -> StoryColumns:
     before = next((name for name in STORIES if holds_text(name, STORY_WORDS)), None)
     behind = "input" if prompt == "instruction" and holds_text("input") else None
     return StoryColumns(prompt, before, behind, tuple(name for name in SECTIONS if holds_text(name)))
-
-
-def foreign_kind(values: Mapping[str, Any]) -> str | None:
-    """Say what a record is, where truegold has no verifier for it; None of any other record."""
-    known = ((kind, name) for kind, columns in KINDS.items() for name in columns if text_of(values.get(name)))
-    for kind, column in known:
-        if find_column("gold", [values]) is None and not (values.get("tests") or values.get("test_list")):
-            return f"{kind} (column {column}), which truegold has no verifier for"
-    truth = parse_structure(values.get("ground_truth"))
-    if isinstance(truth, Mapping) and "func_name" in truth:
-        return "instructions to follow (ground_truth.func_name), which truegold has no verifier for"
-    return None

@@ -36,7 +36,6 @@ import orjson
 from truegold.pipeline.config.stages import VerifyGoldConfig
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.sources.columns import boxed_spans
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
 from truegold.pipeline.tables.measured_flags import measured_flag
 from truegold.pipeline.tables.rows import (
@@ -61,6 +60,7 @@ from truegold.verifiers import (
     resolve,
     verify_batch,
 )
+from truegold.verifiers.columns import boxed_spans
 from truegold.verifiers.gold import OTHER_GOLDS, mistake_in_golds
 
 ROWS_FILE = "rows.parquet"

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.sources.code_tests import looks_like_tests, read_tests
+from truegold.pipeline.sources.code_tests import read_tests
 from truegold.pipeline.sources.records import Unusable
+from truegold.verifiers.row_kinds import looks_like_tests
 
 
 @pytest.mark.parametrize(

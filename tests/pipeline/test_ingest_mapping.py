@@ -12,8 +12,9 @@ from real_data import real_data
 from truegold.pipeline.config.sources import ColumnSpec, FileSource
 from truegold.pipeline.ingest.stage import ingest
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.sources.columns import MISSING, compile_column, last_boxed
+from truegold.pipeline.sources.columns import compile_column
 from truegold.pipeline.tables.rows import Row, read_rows
+from truegold.verifiers.columns import MISSING, last_boxed
 
 
 def take(path: Path, out: Path, **config: Any) -> list[Row]:

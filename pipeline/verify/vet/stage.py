@@ -49,7 +49,6 @@ import pyarrow.parquet as pq
 from truegold.pipeline.config.stages import VetTestsConfig
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import SCRATCH, StageReport, stage_function
-from truegold.pipeline.sources.jsonl import parse_structure
 from truegold.pipeline.sources.presets_code import programs_in_python3
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.tables.rows import (
@@ -69,6 +68,7 @@ from truegold.verifiers.code.response_program import worked_program
 from truegold.verifiers.sandbox import close_all
 from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.execution import SandboxError
+from truegold.verifiers.strict_json import parse_structure
 
 NOT_VETTED = "not_vetted"
 """The reason of a row's flag where the sandbox failed, so that nothing is known of the tests."""

@@ -1,0 +1,172 @@
+"""The one table of the names that people use for columns, for every command that reads data and every trainer's row.
+
+    [{"problem_id": 7, "question": "Tom has ...", "ground_truth": "72", "response": "So \\boxed{72}"}]
+    ->  id "problem_id", prompt "question", gold "ground_truth", response "response"           (`find_column`)
+
+    {"reward_model": {"ground_truth": 72}}    value_at("reward_model.ground_truth")  ->  72
+
+A column with nothing but nulls in the sample records counts only where no other one fits. `row_kinds` says which rows
+have tests in place of gold, and which are of no kind that truegold judges.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
+
+from truegold.verifiers.strict_json import parse_json
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Final = _Missing()
+"""The value of a column that a record does not have, as opposed to one that holds null."""
+
+
+def value_at(values: Mapping[str, Any], path: str) -> Any:
+    """Return the value of a column, MISSING where there is none.
+
+    A dot reaches into structs, into texts that hold a JSON object, and by number into lists; a column whose own name
+    has a dot in it comes first.
+    """
+    if path in values:
+        return values[path]
+    head, *steps = path.split(".")
+    value = values.get(head, MISSING)
+    for step in steps:
+        value = _take_step(value, step)
+    return value
+
+
+def _take_step(value: Any, step: str) -> Any:
+    if value is None or value is MISSING:
+        return value
+    if isinstance(value, str):
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return MISSING
+    if isinstance(value, Mapping):
+        return value.get(step, MISSING)
+    if isinstance(value, list) and step.isdecimal():
+        return value[int(step)] if int(step) < len(value) else MISSING
+    return MISSING
+
+
+_BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?:boxed|fbox) (?P<bare>[^${}\\\s][^${}\n]*)|\\.|[{}]", re.DOTALL)
+
+
+def last_boxed(text: str) -> str | None:
+    r"""Return the content of the last balanced `\boxed{...}`, or what follows a bare `\boxed 7`."""
+    spans = boxed_spans(text)
+    return text[slice(*spans[-1])].strip() or None if spans else None
+
+
+def boxed_spans(text: str) -> list[tuple[int, int]]:
+    """Return where the content of each balanced or bare box starts and ends, in the order of their starts.
+
+    It takes one pass with a stack, so that a text of a million open boxes costs no more than its length.
+    """
+    # Each open brace is the position where the content of its box starts, or None where it opens no box.
+    open_braces: list[int | None] = []
+    spans: list[tuple[int, int]] = []
+    for token in _BOXED.finditer(text):
+        if token["bare"] is not None:
+            spans.append(token.span("bare"))
+        elif token[0] == "}":
+            start = open_braces.pop() if open_braces else None
+            if start is not None:
+                spans.append((start, token.start()))
+        elif token[0].endswith("{") and token[0] != "\\{":
+            open_braces.append(token.end() if len(token[0]) > 1 else None)
+    return sorted(spans)
+
+
+Role = Literal["prompt", "gold", "solution", "id", "response", "extracted", "system"]
+
+NAMES: dict[Role, tuple[str, ...]] = {
+    "prompt": (
+        *("prompt", "question", "problem", "instruction", "input", "text", "content", "original_text"),
+        *("problem_text", "question_text", "question_content", "query", "problem_statement", "题目", "问题", "题干"),
+        *("messages", "conversations", "conversation", "responses_create_params.input", "description"),
+    ),
+    "gold": (
+        *("gold", "ground_truth", "reward_model.ground_truth", "expected_answer", "reference_answer", "correct_answer"),
+        *("gold_answer", "answer", "final_answer", "verification_info.ground_truth", "answer_number", "short_answer"),
+        *("conversations.1.ground_truth.value", "label", "target", "答案", "标准答案", "参考答案"),
+    ),
+    "solution": ("solution", "rationale", "worked_solution", "generated_solution", "explanation", "解析", "解答"),
+    "id": (
+        *("id", "ID", "_id", "unique_id", "uuid", "task_id", "question_id", "problem_id", "item_id", "item", "idx"),
+        "编号",
+    ),
+    "response": ("response", "completion", "generation", "text", "回答"),
+    "extracted": ("answer", "extracted", "prediction"),
+    "system": ("system", "model", "generator"),
+}
+"""For each role the names most often used, the surest first. Files of samples have `extracted`, what a system answered,
+and `system`, which system it was."""
+
+GOLDS_COLUMNS = (
+    *("golds", "accepted_golds", "accepted_answers", "acceptable_answers", "golden_answers", "reference_answers"),
+    *("answers_spans.spans", "answers.text"),
+)
+"""Columns with a list of accepted golds, any of which is right."""
+
+SOLUTIONS = ("answer", "solution", "solutions")
+"""Columns of worked solutions that hold the gold where no column of gold does."""
+
+SOURCES = ("data_source", "dataset", "datasource", "source")
+"""Columns that name the data set that a row is from."""
+
+FINAL_MARK = "####"
+"""It stands before the answer at the end of GSM8K's solutions."""
+
+
+def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Iterable[str] = ()) -> str | None:
+    """Return the name of the column with this role in the sample records, or None where there is none.
+
+    Case, blanks and hyphens make no other name: "Correct Answer" is `correct_answer`, where there is no column of that
+    very name. A column of gold with nothing but true and false counts only where no other one fits.
+    """
+    columns = dict.fromkeys(name for values in samples for name in values)
+    names = [name for name in spelled(NAMES[role], columns) if name not in exclude]
+    are_flags = [name for name in names if role == "gold" and _are_flags(name, samples)]
+    names = [*(name for name in names if name not in are_flags), *are_flags]
+    for has_value in (is_there, lambda value: value is not MISSING):
+        for name in names:
+            if any(has_value(value_at(values, name)) for values in samples):
+                return name
+    return None
+
+
+def is_there(value: object) -> bool:
+    """Say whether a column has a value: neither null nor missing."""
+    return value is not None and value is not MISSING
+
+
+def spelled(names: Iterable[str], columns: Iterable[str]) -> list[str]:
+    """Return the columns that have these names, in their order: by that very name, else in other case and joints.
+
+    Paths with dots are returned as they are.
+    """
+    exact = list(columns)
+    folded = {_folded(name): name for name in reversed(exact)}
+    matches = (name if name in exact or "." in name else folded.get(_folded(name)) for name in names)
+    return list(dict.fromkeys(name for name in matches if name is not None))
+
+
+def _are_flags(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
+    values = [value for sample in samples if is_there(value := value_at(sample, name))]
+    return bool(values) and all(isinstance(value, bool) for value in values)
+
+
+def _folded(name: str) -> str:
+    return _JOINTS.sub("", name).lower()
+
+
+_JOINTS = re.compile(r"[\s_-]+")

@@ -1,0 +1,103 @@
+"""Kinds of rows: those with tests in place of gold, and those that truegold has no verifier for.
+
+are_tests("assert add(1, 2) == 3"), are_tests({"inputs": ["1"], "outputs": ["2"]})      True, True
+are_tests("[1, 2]"), are_tests("72")                                                    False, False
+foreign_kind({"FAIL_TO_PASS": [...], ...})    "changes to a repository (column FAIL_TO_PASS), which truegold has ..."
+foreign_gold('{"func_name": "validate"}')     "an object (func_name), which truegold has no verifier for"
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from truegold.verifiers.code.suite.shapes import FORMS
+from truegold.verifiers.columns import find_column, is_there
+from truegold.verifiers.strict_json import parse_structure
+
+KINDS: dict[str, tuple[str, ...]] = {
+    "changes to a repository": ("FAIL_TO_PASS", "test_patch", "base_commit"),
+    "instructions to follow": ("instruction_id_list", "constraint_type"),
+    "formal proofs": ("formal_statement", "formal_proof", "lean4_code", "lean_code"),
+    "answers to grade by rubrics": ("rubric", "rubrics", "grading_rubric"),
+    "preferences": ("chosen", "rejected"),
+    "tasks with a scorer of their own": ("reward_fn", "scorer", "environment_name"),
+}
+"""Kinds of rows that truegold has no verifier for, and the columns by which they are known."""
+
+
+TESTS = (
+    *("tests", "test_list", "test_cases", "unit_tests", "test", "official_tests", "verifier_metadata.unit_tests"),
+    *("verification_info.test_cases", "verification_info", "reward_model.ground_truth", "ground_truth"),
+)
+"""Columns that may hold a program's tests, the surest first; `inputs` beside `outputs` are tests as well."""
+TEST_CODE = re.compile(r"^\s*(?:assert\b|def (?:check|test)\w*\(|class \w+\(.*TestCase\))", re.MULTILINE)
+"""The first line of a test in Python."""
+
+
+def looks_like_tests(value: object) -> bool:
+    """Say whether these are tests rather than an answer or a text, as far as a glance tells."""
+    tests = parse_structure(value)
+    if isinstance(tests, Mapping):
+        pairs = (("inputs", "outputs"), ("input", "output"))
+        has_lists = any(all(isinstance(tests.get(name), list) for name in pair) for pair in pairs)
+        return tests.get("type") in FORMS or "functional" in tests or has_lists
+    if not isinstance(tests, list) or not tests:
+        return False
+    are_cases = all(isinstance(case, Mapping) and {"input", "output"} <= case.keys() for case in tests)
+    return are_cases or all(isinstance(line, str) and line.lstrip().startswith("assert") for line in tests)
+
+
+def are_tests(value: Any) -> bool:
+    """Say whether a value is tests, or a text of assertions."""
+    if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], Mapping):
+        value = value[0]
+    if isinstance(value, str) and TEST_CODE.search(value) is not None:
+        return _asserts(value)
+    structure = parse_structure(value)
+    if isinstance(structure, list) and structure and all(isinstance(line, str) for line in structure):
+        return _asserts("\n".join(structure))
+    return looks_like_tests(value)
+
+
+def _asserts(code: str) -> bool:
+    """Say whether a text is Python that compares something or calls it."""
+    try:
+        tree = ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return "def check(" in code or ("assert " in code and "==" in code)
+    checked = [node.test for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    return any(isinstance(part, ast.Compare | ast.Call) for test in checked for part in ast.walk(test)) or (
+        not checked and "TestCase" in code
+    )
+
+
+def foreign_kind(values: Mapping[str, Any]) -> str | None:
+    """Say what a record is, where truegold has no verifier for it; None of any other record."""
+    known = ((kind, name) for kind, columns in KINDS.items() for name in columns if _says_something(values.get(name)))
+    for kind, column in known:
+        if find_column("gold", [values]) is None and not (values.get("tests") or values.get("test_list")):
+            return f"{kind} (column {column}), which truegold has no verifier for"
+    truth = parse_structure(values.get("ground_truth"))
+    if isinstance(truth, Mapping) and "func_name" in truth:
+        return "instructions to follow (ground_truth.func_name), which truegold has no verifier for"
+    return None
+
+
+def _says_something(value: object) -> bool:
+    """Say whether a column's value is neither missing nor empty, an array's neither."""
+    if isinstance(value, str):
+        return bool(value.strip())
+    return is_there(value) and getattr(value, "__len__", lambda: 1)() > 0
+
+
+def foreign_gold(gold: object) -> str | None:
+    """Say what a gold is that is an object, or a list of objects, also as JSON text; None of any other."""
+    structure = parse_structure(gold)
+    entries = structure if isinstance(structure, list | tuple) else [structure]
+    parsed = [parse_structure(entry) for entry in entries]
+    if (object_ := next((entry for entry in parsed if isinstance(entry, Mapping)), None)) is None:
+        return None
+    return f"an object ({', '.join(map(str, list(object_)[:4]))}), which truegold has no verifier for"

@@ -1,0 +1,81 @@
+"""Reads JSON strictly: integers of any size exactly, neither NaN nor half a character.
+
+parse_json('{"n": 12345678901234567890}')    {"n": 12345678901234567890}
+parse_structure("[1, 2]"), parse_structure("7")    [1, 2], "7"
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NoReturn
+
+import orjson
+
+_LONG_NUMBER = re.compile(r"\d{19}", re.ASCII)
+"""Digits that may be an integer beyond 64 bits, which `orjson` would not keep exactly."""
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+class LoneSurrogate(ValueError):
+    """A JSON text spells half of a character, `"\\ud800"`: it is legal JSON, and no file can hold it as UTF-8."""
+
+
+def parse_json(text: str) -> object:
+    """Return the value of a strict JSON text; raise ValueError with one line that says what is wrong.
+
+    All JSON is read here, so that no value with a lone surrogate gets any further.
+    """
+    if _LONG_NUMBER.search(text) is None:
+        try:
+            parsed: object = orjson.loads(text)
+            return parsed
+        except orjson.JSONDecodeError:
+            pass  # It is stricter about lone surrogates and huge floats, and says less about what is wrong.
+    try:
+        value: object = json.loads(text, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg} at character {error.pos}") from None
+    except RecursionError:  # The parser bounds the depth itself: a line may hold a million "[".
+        raise ValueError("nested too deeply") from None
+    if _SURROGATE.search(text) is not None:
+        _refuse_lone_surrogates(value)
+    return value
+
+
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+"""Half of a character as JSON spells it; two halves in a row are a whole one."""
+
+
+def _refuse_lone_surrogates(value: object) -> None:
+    remaining = [value]
+    while remaining:
+        part = remaining.pop()
+        if isinstance(part, dict):
+            remaining += [*part, *part.values()]
+        elif isinstance(part, list):
+            remaining += part
+        elif isinstance(part, str) and not is_utf8(part):
+            raise LoneSurrogate(f"a text holds a lone surrogate, half of a character: {part!a:.60}")
+
+
+def parse_structure(value: Any) -> Any:
+    """Return the object or array that a text holds as JSON; every other value as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
+        try:
+            return parse_json(value)
+        except ValueError:
+            return value
+    return value
+
+
+def is_utf8(text: str) -> bool:
+    """Say whether a text can be written as UTF-8: one with a lone surrogate cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
