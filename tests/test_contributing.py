@@ -116,7 +116,7 @@ def test_add_a_verifier(tree: Path) -> None:
 
 def test_add_an_input_format(tree: Path) -> None:
     sources = tree / "pipeline/sources"
-    change(sources / "columns.py", '"original_text")', '"original_text", "frage")')
+    change(tree / "verifiers/columns.py", '"original_text")', '"original_text", "frage")')
     change(
         sources / "presets.py",
         "PRESETS: dict",
