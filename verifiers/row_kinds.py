@@ -33,8 +33,7 @@ TESTS = (
     *("verification_info.test_cases", "verification_info", "reward_model.ground_truth", "ground_truth"),
 )
 """Columns that may hold a program's tests, the surest first; `inputs` beside `outputs` are tests as well."""
-TEST_CODE = re.compile(r"^\s*(?:assert\b|def (?:check|test)\w*\(|class \w+\(.*TestCase\))", re.MULTILINE)
-"""The first line of a test in Python."""
+_TEST_CODE = re.compile(r"^\s*(?:assert\b|def (?:check|test)\w*\(|class \w+\(.*TestCase\))", re.MULTILINE)
 
 
 def looks_like_tests(value: object) -> bool:
@@ -54,12 +53,19 @@ def are_tests(value: Any) -> bool:
     """Say whether a value is tests, or a text of assertions."""
     if isinstance(value, list) and len(value) == 1 and not isinstance(value[0], Mapping):
         value = value[0]
-    if isinstance(value, str) and TEST_CODE.search(value) is not None:
+    if isinstance(value, str) and _TEST_CODE.search(value) is not None:
         return _asserts(value)
     structure = parse_structure(value)
     if isinstance(structure, list) and structure and all(isinstance(line, str) for line in structure):
         return _asserts("\n".join(structure))
     return looks_like_tests(value)
+
+
+def is_test_code(tests: Any) -> bool:
+    """Say whether tests are assertions in Python, which no other column holds by chance."""
+    structure = parse_structure(tests)
+    lines = structure if isinstance(structure, list) else [structure]
+    return all(isinstance(line, str) and _TEST_CODE.search(line) is not None for line in lines)
 
 
 def _asserts(code: str) -> bool:

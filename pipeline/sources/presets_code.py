@@ -28,7 +28,7 @@ from truegold.pipeline.sources.conversations import read_prompt
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.sources.story_columns import StoryColumns
 from truegold.verifiers.code.suite.reading import is_source
-from truegold.verifiers.row_kinds import TEST_CODE, TESTS, are_tests
+from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code
 from truegold.verifiers.strict_json import parse_structure
 
 _TEST_CASE = re.compile(r"^class\s+\w+\s*\(.*TestCase\)", re.MULTILINE)
@@ -182,9 +182,7 @@ def holds_tests(tests: str, values: Values) -> bool:
 
 def has_assertions(tests: str, values: Values) -> bool:
     """Say whether the tests of a record are assertions, which no other column holds by chance."""
-    structure = parse_structure(Column(tests)(values))
-    lines = structure if isinstance(structure, list) else [structure]
-    return all(isinstance(line, str) and TEST_CODE.search(line) is not None for line in lines)
+    return is_test_code(Column(tests)(values))
 
 
 def _paired(values: Values) -> Mapping[str, Any] | None:

@@ -9,24 +9,25 @@ out of its metrics and counts.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+from collections.abc import Mapping
 from typing import Any
 
-from truegold.verifiers.adapters.scoring import Scorer, truth_of
+from truegold.verifiers.adapters.scoring import Scorer
 
 
-def verified(verifier: str | None = None) -> Any:
-    """Return the scorer; `verifier` judges the samples that name none in their metadata."""
+def verified(verifier: str | None = None, routes: Mapping[str, str] | None = None) -> Any:
+    """Return the scorer; `verifier` judges all samples, and `routes` those whose metadata name a data set of theirs."""
     from inspect_ai.scorer import Score, accuracy, scorer, stderr
 
-    judge = Scorer(verifier)
+    judge = Scorer(verifier, routes=routes)
 
     @scorer(metrics=[accuracy(), stderr()], name="truegold")  # type: ignore[untyped-decorator]
     def truegold() -> Any:
         async def score(state: Any, target: Any) -> Any:
-            truth = truth_of(dict(state.metadata or {}), state.input_text)
-            if truth.gold is None:
-                truth = replace(truth, gold=list(target))
+            metadata = dict(state.metadata or {})
+            truth = judge.truth(
+                metadata if "truegold" in metadata else {**metadata, "gold": list(target)}, state.input_text
+            )
             question = truth.question(state.output.completion)
             (verdict,) = await asyncio.to_thread(judge.judge, [question])
             reason = str(verdict.reason)

@@ -14,7 +14,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from truegold.verifiers.adapters.scoring import Scorer, record_of, truth_of
+from truegold.verifiers.adapters.scoring import Scorer, record_of
 
 _SCORER = Scorer()
 
@@ -22,7 +22,9 @@ _SCORER = Scorer()
 async def verify_fields(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a verify response: those of the request, reward, extracted answer and why."""
     metadata = body.get("verifier_metadata") or {}
-    question = truth_of({**metadata, **body}, body.get("question")).question(response_text(body.get("response") or {}))
+    question = _SCORER.truth({**metadata, **body}, body.get("question")).question(
+        response_text(body.get("response") or {})
+    )
     (verdict,) = await asyncio.to_thread(_SCORER.judge, [question])
     logged = record_of(verdict)
     rewards = {"reward": logged["score"], "library_reward": logged["score"], "extracted_answer": verdict.extracted}

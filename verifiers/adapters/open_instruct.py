@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from truegold.verifiers.adapters.scoring import Scorer, truth_of_label
+from truegold.verifiers.adapters.row_truth import truth_of_label
+from truegold.verifiers.adapters.scoring import Scorer
 
 try:
     from open_instruct.ground_truth_utils import VerificationResult, VerifierFunction

@@ -14,7 +14,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from truegold.verifiers.adapters.scoring import Scorer, masked_share, truth_of_label
+from truegold.verifiers.adapters.row_truth import truth_of_label
+from truegold.verifiers.adapters.scoring import Scorer, masked_share
 
 _SCORER = Scorer(unjudged=0.0)
 _SPECIAL = re.compile(

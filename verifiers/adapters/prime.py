@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from truegold.verifiers.adapters.scoring import RowTruth, Scorer, problem_text
+from truegold.verifiers.adapters.row_truth import RowTruth
+from truegold.verifiers.adapters.scoring import Scorer, problem_text
 from truegold.verifiers.gold import gold_response, golds_in
 from truegold.verifiers.registry import resolve
 from truegold.verifiers.verdict import Verdict

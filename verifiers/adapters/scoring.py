@@ -11,13 +11,15 @@ scorer is pickled by its settings; the copy, like one in a forked process, start
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from truegold.verifiers.adapters.routes import routes_in
+from truegold.verifiers.adapters.row_truth import RowTruth, truth_of
 from truegold.verifiers.conversation import Message, write_out
-from truegold.verifiers.gold import OF_VALUES, quoted_list
 from truegold.verifiers.registry import BUILT_IN, resolve
 from truegold.verifiers.running.batch import (
     DEADLINE_S,
@@ -30,54 +32,12 @@ from truegold.verifiers.running.batch import (
 )
 from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError
-from truegold.verifiers.verdict import Verdict
+from truegold.verifiers.verdict import Reason, Verdict
+
+_LOG = logging.getLogger(__name__)
 
 CHUNK = 16
 """Responses that a process is handed at a time: a training step waits for the slowest."""
-GOLD_COLUMNS = ("gold", "answer", "ground_truth", "expected_answer", "solution", "target")
-"""Columns that hold gold in sets that truegold has not exported, the surest first."""
-
-
-TRUTH_COLUMNS = frozenset((*GOLD_COLUMNS, "truegold", "verifier", "verifier_args"))
-"""A row with none of these columns says nothing of what is right."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowTruth:
-    """What a response is judged by."""
-
-    gold: Any
-    """The gold, or a list of accepted ones, as `gold.golds_in` reads them."""
-    verifier: str = "math"
-    verifier_args: str = "{}"
-    problem: str | None = None
-
-    def question(self, response: str) -> Item:
-        """Return what is asked of the verifier about a response."""
-        return Item(response, self.gold, self.verifier, self.verifier_args, self.problem)
-
-
-def truth_of(columns: Mapping[str, Any], problem: str | None = None) -> RowTruth:
-    """Return what a trainer's row is judged by: what truegold's export has put there, else gold by its usual names."""
-    names: Sequence[str] = GOLD_COLUMNS
-    if isinstance(carried := columns.get("truegold"), str) and carried.startswith("{"):
-        columns, names = json.loads(carried), ("gold",)
-    gold = next((columns[name] for name in names if columns.get(name) is not None), None)
-    arguments = columns.get("verifier_args") or "{}"
-    arguments = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    verifier = columns.get("verifier") or "math"
-    return RowTruth(quoted_list(gold) or gold if verifier in OF_VALUES else gold, verifier, arguments, problem)
-
-
-def truth_of_label(label: Any, problem: str | None = None) -> RowTruth:
-    """Return what a label is judged by: the row that an export has put there as JSON text, else the label is gold."""
-    try:
-        row = json.loads(label) if isinstance(label, str) and label.startswith("{") else None
-    except ValueError:
-        row = None
-    if isinstance(row, dict) and "verifier" in row:
-        return truth_of({"truegold": label}, problem or row.get("problem"))
-    return RowTruth(label, problem=problem)
 
 
 @dataclass
@@ -92,31 +52,47 @@ class Scorer:
     """Processes; 0 takes one per core."""
     deadline_s: float = DEADLINE_S
     """Seconds for one verdict; after that it has no score."""
+    routes: Mapping[str, str] | str | None = None
+    """Verifiers by data set, for rows that name none; those of TRUEGOLD_ROUTES where not given."""
     _verifiers: ResolvedVerifiers = field(init=False, repr=False, compare=False)
     _processes: BatchVerifier = field(init=False, repr=False, compare=False)
     _tally: TimeoutTally = field(init=False, repr=False, compare=False)
     """Of all batches, whose small ones say little of a share."""
+    _unjudged: UnjudgedLog = field(init=False, repr=False, compare=False)
+    _routes: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.verifier is not None:
             resolve(self.verifier)
         if self.unjudged is not None and not isinstance(self.unjudged, int | float):
             raise ConfigError(f"unjudged is {self.unjudged!r}.", "It is a number, or None to leave such responses out.")
+        # A copy in another process, whose environment may be another, has the same ones.
+        self.routes = routes_in(self.routes)
         self._prepare()
 
     def _prepare(self) -> None:
         self._verifiers = ResolvedVerifiers()
         self._processes = BatchVerifier(self.workers or usable_cores(), CHUNK, self.deadline_s)
         self._tally = TimeoutTally(MAX_TIMEOUTS, self.deadline_s)
+        self._unjudged = UnjudgedLog()
+        self._routes = routes_in(self.routes)
+
+    def truth(self, columns: Mapping[str, Any], problem: str | None = None) -> RowTruth:
+        """Return what a row is judged by, with this scorer's verifier and routes."""
+        return truth_of(columns, problem, verifier=self.verifier, routes=self._routes)
 
     def judge(self, questions: Iterable[Item]) -> list[Verdict]:
         """Return the verdicts in the order of the questions."""
         asked = list(questions)
         if self.verifier is not None:
-            asked = [replace(item, verifier=self.verifier) for item in asked]
+            asked = [_with_verifier(item, self.verifier) for item in asked]
         if len(asked) < SMALL_BATCH and all(item.verifier in BUILT_IN for item in asked):
-            return [self._verifiers.judge(item).verdict for item in asked]
-        return list(self._processes.verify(asked, self._tally))
+            verdicts = [self._verifiers.judge(item).verdict for item in asked]
+        else:
+            verdicts = list(self._processes.verify(asked, self._tally))
+        for item, verdict in zip(asked, verdicts, strict=True):
+            self._unjudged.add(item, verdict)
+        return verdicts
 
     def paid(self, verdict: Verdict) -> float | None:
         """Return the reward of a verdict; None where it has none."""
@@ -132,6 +108,41 @@ class Scorer:
     def __setstate__(self, state: Mapping[str, Any]) -> None:
         vars(self).update(state)
         self._prepare()
+
+
+def _with_verifier(item: Item, verifier: str) -> Item:
+    """Return an item for another verifier, which may read a gold that the row's own did not."""
+    return replace(item, verifier=verifier, unread_gold=None if item.gold is not None else item.unread_gold)
+
+
+class UnjudgedLog:
+    """Logs what could not be judged, since trainers that know no missing score take it for a 0.
+
+    A line comes at the first, second, fourth, eighth ... for each reason. It holds no lock, which a process that is
+    forked meanwhile would inherit.
+    """
+
+    def __init__(self) -> None:
+        self._seen = itertools.count(1)
+        self._by_reason: dict[Reason, Iterator[int]] = {}
+
+    def add(self, item: Item, verdict: Verdict) -> None:
+        """Count a verdict, and warn of it where it has no score and its number is a power of two."""
+        seen = next(self._seen)
+        if verdict.score is not None:
+            return
+        count = next(self._by_reason.setdefault(verdict.reason, itertools.count(1)))
+        if count & (count - 1):
+            return
+        _LOG.warning(
+            "truegold: %d of %d responses could not be judged (%s) and have no score; gold %.80r, verifier %s: %.200s",
+            count,
+            seen,
+            verdict.reason,
+            item.gold,
+            item.verifier,
+            verdict.evidence.get("error") or dict(verdict.evidence),
+        )
 
 
 def record_of(verdict: Verdict) -> dict[str, float | str]:

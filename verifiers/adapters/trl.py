@@ -5,24 +5,22 @@
 
 A response that could not be judged gets None, which TRL leaves out of the group; `TruegoldReward(unjudged=0.0)` pays
 something else. The completions table gets the columns `truegold_reason` and `truegold_extracted`, the metrics
-`truegold/masked_share`. TRL names rewards by `__name__` and pickles them for its asynchronous trainer.
+`truegold/masked_share`, and a warning names the reason and an example. TRL names rewards by `__name__` and pickles them
+for its asynchronous trainer.
+
+Gold stands in any column that `ingest` finds it in: the hub's GSM8K (`answer`, behind `####`) and MATH (`solution`, in
+its box) are read as they lie there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Number
 from typing import Any
 
-from truegold.verifiers.adapters.scoring import (
-    GOLD_COLUMNS,
-    TRUTH_COLUMNS,
-    Scorer,
-    last_text,
-    masked_share,
-    problem_text,
-    truth_of,
-)
+from truegold.verifiers.adapters.row_truth import truth_columns
+from truegold.verifiers.adapters.scoring import Scorer, last_text, masked_share, problem_text
 from truegold.verifiers.sandbox.errors import ConfigError
 
 
@@ -33,10 +31,11 @@ class TruegoldReward:
     verifier: str | None = None
     unjudged: float | None = None
     workers: int = 0
+    routes: Mapping[str, str] | str | None = None
     scorer: Scorer = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self.scorer = Scorer(self.verifier, self.unjudged, self.workers)
+        self.scorer = Scorer(self.verifier, self.unjudged, self.workers, routes=self.routes)
         self.__name__ = "truegold"
 
     def __call__(
@@ -48,17 +47,18 @@ class TruegoldReward:
         **columns: Any,
     ) -> list[float | None]:
         """Return a reward for each completion; None where it could not be judged."""
-        if completions and self.verifier is None and not TRUTH_COLUMNS & columns.keys():
+        names, has_truth = truth_columns(columns)
+        if completions and self.verifier is None and not has_truth:
             raise ConfigError(
                 f"The data set has no gold: its columns are {', '.join(columns) or 'prompt alone'}.",
-                f"Name one of {', '.join(GOLD_COLUMNS)}, or write the set with truegold export --format trl.",
+                "Name one answer, ground_truth or solution, or write the set with truegold export --format trl.",
             )
-        by_row = {name: columns[name] for name in columns.keys() & TRUTH_COLUMNS}
-        for name, values in {"prompts": prompts, **by_row}.items():
-            _check_length(name, values, len(completions))
+        by_row = {name: _by_row(name, columns[name], len(completions)) for name in names}
+        prompts = _by_row("prompts", prompts, len(completions))
         questions = []
         for index, completion in enumerate(completions):
-            truth = truth_of({name: values[index] for name, values in by_row.items()}, problem_text(prompts[index]))
+            row = {name: values[index] for name, values in by_row.items()}
+            truth = self.scorer.truth(row, problem_text(prompts[index]))
             questions.append(truth.question(last_text(completion)))
         verdicts = self.scorer.judge(questions)
         if log_extra is not None:
@@ -77,10 +77,15 @@ def truegold(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any)
 _DEFAULT = TruegoldReward()
 
 
-def _check_length(name: str, values: Any, completions: int) -> None:
-    """Raise ConfigError where a column is none of this batch: TRL hands each with an entry for every completion."""
+def _by_row(name: str, values: Any, completions: int) -> Any:
+    """Return a column with an entry for each completion, which a text or number that stands alone is for all of them.
+
+    Raises ConfigError where a column is none of this batch: TRL hands each with an entry for every completion.
+    """
+    if isinstance(values, str | Number) or getattr(values, "shape", None) == ():
+        return [values] * completions
     try:
-        rows = None if isinstance(values, str | Mapping) else len(values)
+        rows = None if isinstance(values, Mapping) else len(values)
     except TypeError:
         rows = None
     if rows != completions:
@@ -89,3 +94,4 @@ def _check_length(name: str, values: Any, completions: int) -> None:
             f"The column {name!r} of the batch is {what}; there are {completions} completions.",
             "Pass a list with one entry for each completion.",
         )
+    return values

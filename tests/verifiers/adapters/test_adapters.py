@@ -16,7 +16,8 @@ import pytest
 
 from truegold.verifiers import Reason, Verdict
 from truegold.verifiers.adapters import nemo_gym, open_instruct, openrlhf, prime, verl
-from truegold.verifiers.adapters.scoring import RowTruth, Scorer, last_text, masked_share, record_of, truth_of
+from truegold.verifiers.adapters.row_truth import RowTruth, truth_of
+from truegold.verifiers.adapters.scoring import Scorer, last_text, masked_share, record_of
 from truegold.verifiers.adapters.trl import TruegoldReward, truegold
 from truegold.verifiers.sandbox.errors import ConfigError
 

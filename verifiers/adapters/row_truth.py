@@ -1,0 +1,182 @@
+"""The truth of a trainer's row: its gold, its verifier and that one's arguments, out of its columns.
+
+    {"truegold": "{...}"}                                        the row that truegold's export carries
+    {"answer": "48+24 = 72\n#### 72"}                            gold 72, by math
+    {"solution": "... so \\boxed{12}."}                           gold 12, by math
+    {"ground_truth": '{"inputs": ["1"], "outputs": ["2"]}'}      tests, by code
+    {"ground_truth": '{"func_name": "validate_title"}'}          foreign: no verifier of truegold's judges it
+
+Columns of gold are found, and answers taken out of worked solutions, as `ingest` does it: by the names of
+`verifiers.columns`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from truegold.verifiers.adapters.routes import NO_ROUTES, TRAINER, route_of
+from truegold.verifiers.columns import (
+    FINAL_MARK,
+    GOLDS_COLUMNS,
+    NAMES,
+    SOLUTIONS,
+    SOURCES,
+    find_column,
+    is_there,
+    last_boxed,
+    spelled,
+    value_at,
+)
+from truegold.verifiers.gold import OF_VALUES, BadGold, golds_in, quoted_list
+from truegold.verifiers.row_kinds import KINDS, TESTS, are_tests, foreign_gold, foreign_kind, is_test_code
+from truegold.verifiers.running.batch import Item
+from truegold.verifiers.strict_json import parse_structure
+
+EXPORTED = ("truegold", "verifier", "verifier_args")
+"""Columns by which an exported row says how it is judged."""
+_TRUTH = (*NAMES["gold"], *GOLDS_COLUMNS, *SOLUTIONS, *TESTS, "inputs", "outputs", EXPORTED[0])
+_BESIDE = (*EXPORTED[1:], *SOURCES, "entry_point", *(name for names in KINDS.values() for name in names))
+
+PROSE_WORDS = 12
+"""A gold of so many words is a text, which no answer equals but by chance."""
+_WORD = re.compile(r"(?<!\\)\b[^\W\d_\u4e00-\u9fff]{2,}|[\u4e00-\u9fff]{2}")
+
+
+def truth_columns(names: Iterable[str]) -> tuple[list[str], bool]:
+    """Return those of a set's columns that a row is judged by, and whether any of them may say what is right."""
+    columns = list(names)
+    truth, beside = (spelled({path.partition(".")[0]: None for path in paths}, columns) for paths in (_TRUTH, _BESIDE))
+    return list(dict.fromkeys((*truth, *beside))), bool(truth)
+
+
+@dataclass(frozen=True, slots=True)
+class RowTruth:
+    """What a response is judged by."""
+
+    gold: Any
+    """The gold, or a list of accepted ones, as `gold.golds_in` reads them."""
+    verifier: str = "math"
+    verifier_args: str = "{}"
+    problem: str | None = None
+    unread: str | None = None
+    """Why what stands in place of gold is none; None where it is one."""
+    is_foreign: bool = False
+    """Whether the row is of a kind, or of a data set, that the trainer's own scorer judges."""
+
+    def question(self, response: str) -> Item:
+        """Return what is asked of the verifier about a response."""
+        return Item(response, self.gold, self.verifier, self.verifier_args, self.problem, self.unread)
+
+
+def truth_of(
+    columns: Mapping[str, Any],
+    problem: str | None = None,
+    *,
+    verifier: str | None = None,
+    routes: Mapping[str, str] = NO_ROUTES,
+) -> RowTruth:
+    """Return what a trainer's row is judged by.
+
+    verifier: that of all rows. routes: verifiers by data set (`routes_in`), for rows that name none.
+    """
+    carried = columns.get("truegold")
+    if isinstance(carried, str) and carried.startswith("{"):
+        row = parse_structure(carried)
+        if not isinstance(row, Mapping):
+            return RowTruth(None, problem=problem, unread=f"the column truegold is no JSON: {carried:.60}")
+        return _settled(row.get("gold"), verifier or row.get("verifier") or "math", row.get("verifier_args"), problem)
+    chosen = verifier or columns.get("verifier") or route_of(columns, routes)
+    name, gold = gold_in(columns)
+    if chosen is None:
+        return _guessed(columns, name, gold, problem)
+    if chosen == TRAINER:
+        return RowTruth(gold, problem=problem, unread="its data set is left to the trainer", is_foreign=True)
+    arguments = columns.get("verifier_args")
+    if chosen == "code" and arguments in (None, "", "{}", {}) and (tests := tests_in(columns, name)) is not None:
+        gold, arguments = None, {"tests": tests}
+    return _settled(gold, chosen, arguments, problem)
+
+
+def _guessed(columns: Mapping[str, Any], name: str | None, gold: Any, problem: str | None) -> RowTruth:
+    """Return the truth of a row that names no verifier, by what stands in its columns and in its gold, `name`."""
+    if (tests := tests_in(columns, name)) is not None:
+        return RowTruth(None, "code", json.dumps({"tests": tests}), problem)
+    if (kind := foreign_kind(columns) or foreign_gold(gold)) is not None:
+        return RowTruth(gold, problem=problem, unread=f"the row holds {kind}", is_foreign=True)
+    if is_prose(gold):
+        unread = f"{name} holds a text without \\boxed{{}} or {FINAL_MARK}, no answer: {gold:.60}"
+        return RowTruth(gold, problem=problem, unread=unread)
+    return _settled(gold, "math", "{}", problem)
+
+
+def _settled(gold: Any, verifier: str, arguments: Any, problem: str | None) -> RowTruth:
+    """Return the truth of a row whose verifier is settled."""
+    arguments = arguments or "{}"
+    arguments = arguments if isinstance(arguments, str) else json.dumps(arguments)
+    return RowTruth(quoted_list(gold) or gold if verifier in OF_VALUES else gold, verifier, arguments, problem)
+
+
+def truth_of_label(label: Any, problem: str | None = None, verifier: str | None = None) -> RowTruth:
+    """Return what a label is judged by: the row that an export has put there as JSON text, else the label is gold."""
+    row = parse_structure(label)
+    if isinstance(row, Mapping) and "verifier" in row:
+        return truth_of({"truegold": json.dumps(row)}, problem or row.get("problem"), verifier=verifier)
+    return truth_of({"gold": label}, problem, verifier=verifier)
+
+
+def gold_in(columns: Mapping[str, Any]) -> tuple[str | None, Any]:
+    """Return the column with a row's gold, and the gold: a text, a list of accepted ones, or an object as it is."""
+    listed = next((name for name in GOLDS_COLUMNS if isinstance(_structure(columns, name), list | tuple)), None)
+    name = find_column("gold", [columns], exclude=() if listed is None else ("label",))
+    if name is None or not is_there(value_at(columns, name)):
+        fallbacks = (known for known in spelled(SOLUTIONS, columns) if is_there(columns[known]))
+        name = next(fallbacks, None) if listed is None else listed
+    if name is None:
+        return None, None
+    beside = [] if listed in (None, name) else [_structure(columns, listed)]
+    value = _structure(columns, name) if name == listed else value_at(columns, name)
+    try:
+        golds = [gold for part in (value, *beside) for gold in golds_in(quoted_list(part) or part)]
+    except BadGold:
+        return name, value
+    answers = [answer_in(gold, is_working=name in SOLUTIONS[1:]) for gold in golds]
+    return name, answers if len(answers) > 1 else next(iter(answers), None)
+
+
+def _structure(columns: Mapping[str, Any], name: str | None) -> Any:
+    value: Any = value_at(columns, name) if name is not None else None
+    return parse_structure(value.tolist() if hasattr(value, "tolist") else value)
+
+
+def answer_in(gold: str, is_working: bool = False) -> str:
+    """Return the answer in a gold that may be a worked solution: behind its last `####`, or in its last box.
+
+    A box counts where the column is one of solutions, or the gold is a text around it.
+    """
+    if FINAL_MARK in gold:
+        return gold.rpartition(FINAL_MARK)[2].strip() or gold
+    return ((is_working or is_prose(gold)) and last_boxed(gold)) or gold
+
+
+def is_prose(gold: object) -> bool:
+    """Say whether a gold is a text of many words, no answer."""
+    return isinstance(gold, str) and sum(1 for _ in _WORD.finditer(gold)) >= PROSE_WORDS
+
+
+def tests_in(columns: Mapping[str, Any], gold: str | None) -> Any:
+    """Return the tests of a row, for the verifier's option `tests`; None where it has none.
+
+    gold: the column of gold. Beside another one than theirs only assertions are tests, which nothing else looks like.
+    """
+    name = columns.get("entry_point")
+    for column in dict.fromkeys((*TESTS, *(() if gold is None else (gold,)))):
+        tests = _structure(columns, column)
+        if are_tests(tests) and (gold in (None, column) or is_test_code(tests)):
+            named = isinstance(tests, str) and isinstance(name, str)
+            return {"test": tests, "entry_point": name} if named else tests
+    pair = {name: _structure(columns, name) for name in ("inputs", "outputs")}
+    return pair if gold is None and are_tests(pair) else None
