@@ -19,6 +19,9 @@ VerifierColumn = Annotated[
         help="The column that names each row's verifier; `verifier` where not given. Rows may name code by it."
     ),
 ]
+SplitColumn = Annotated[
+    str | None, typer.Option(help="The column that says train, test, validation, ...; `split` where not given.")
+]
 LastTurnOnly = Annotated[
     bool,
     typer.Option(

@@ -30,6 +30,7 @@ from truegold.flows.cli.options import (
     OutFolder,
     Preset,
     PromptColumn,
+    SplitColumn,
     VerifierColumn,
 )
 from truegold.flows.console import Terminal, errors, print_line
@@ -39,13 +40,16 @@ from truegold.verifiers.running.batch import DEADLINE_S
 
 if TYPE_CHECKING:
     from truegold.flows.config import RunConfig
+    from truegold.pipeline.export.completions import Choice
+    from truegold.pipeline.export.formats import Format
     from truegold.pipeline.running.stage import Stage
 
 GATE_FAILED = 8
 EXAMPLES_SHOWN = 3
 
 FormatName = StrEnum(
-    "FormatName", ["trl", "verl", "openrlhf", "open-instruct", "verifiers", "inspect", "nemo-gym", "hf"]
+    "FormatName",
+    "trl trl-sft trl-dpo verl openrlhf open-instruct verifiers inspect nemo-gym nemo-rl hf",
 )
 """The formats of trainers, by the names of `pipeline.export.formats`, whose import takes a second."""
 
@@ -167,13 +171,22 @@ def export(
     id_column: IdColumn = None,
     verifier: Annotated[str | None, typer.Option(help="The verifier of all rows; else as the data says.")] = None,
     verifier_column: VerifierColumn = None,
+    split_column: SplitColumn = None,
     last_turn_only: LastTurnOnly = False,
+    limit: Limit = None,
+    per_row: Annotated[
+        int | None, typer.Option(min=1, help="Of trl-sft and trl-dpo: completions or pairs of a row; 1.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="Of trl-sft and trl-dpo: which completions are taken; 0.")] = None,
+    completions: Annotated[
+        list[str] | None,
+        typer.Option(help="Of trl-sft and trl-dpo: profile, synth, train, profile_after; the first two."),
+    ] = None,
 ) -> None:
-    """Write a set for a trainer: TRL, verl, OpenRLHF, open-instruct, verifiers, inspect, NeMo-Gym, datasets."""
+    """Write a set for a trainer: TRL, verl, OpenRLHF, open-instruct, verifiers, inspect, NeMo-Gym, NeMo-RL, hf."""
     from truegold.pipeline.config.sources import Columns, FileSource
     from truegold.pipeline.export import convert as conversion
     from truegold.pipeline.export.formats import FORMATS
-    from truegold.pipeline.sources.records import describe_rejects
 
     target = FORMATS[form]
     if out is None and not check:
@@ -181,6 +194,7 @@ def export(
     paths = [data]
     if out is not None:
         named = {"prompt": prompt_column, "gold": gold_column, "id": id_column, "verifier": verifier_column}
+        named["split"] = split_column
         source = FileSource(
             path=str(data),
             preset=preset,
@@ -188,14 +202,13 @@ def export(
             last_turn_only=last_turn_only,
             license=license_,
             origin=origin,
+            limit=limit,
             columns=Columns.model_validate(named),
         )
+        choice = _choice(target, per_row, seed, completions)
         with disk_errors_reported(out), Terminal(errors).stage("export") as terminal:
-            written = conversion.convert(data, target, out, terminal, source, system)
-        for path, rows in written.splits.items():
-            print_line(f"{path}: {rows:,} rows")
-        records = sum(written.splits.values()) + sum(written.rejected.values())
-        for line in describe_rejects(written.rejected, records, written.first_rejects):
+            written = conversion.convert(data, target, out, terminal, source, system, choice)
+        for line in written.lines(target):
             print_line(line)
         paths = list(written.splits)
     mistakes = 0
@@ -207,6 +220,21 @@ def export(
         mistakes += len(checked.mistakes)
     if mistakes:
         raise InputError(f"The set is not what {target.title} reads.", "The lines above say where.")
+
+
+def _choice(target: Format, per_row: int | None, seed: int | None, completions: list[str] | None) -> Choice:
+    """Return which completions are taken; ConfigError for settings of them where the format has none."""
+    from truegold.pipeline.export.completions import BEFORE_TRAINING, ORIGINS, Choice
+
+    chooses = per_row is not None or seed is not None or bool(completions)
+    if chooses and target.completions == "none":
+        raise ConfigError(
+            f"The format {target.name} has no completions to choose.",
+            "--per-row, --seed and --completions are settings of trl-sft and trl-dpo.",
+        )
+    if unknown := [name for name in completions or () if name not in ORIGINS]:
+        raise ConfigError(f"No stage {unknown[0]!r} draws completions.", f"There are: {', '.join(ORIGINS)}.")
+    return Choice(per_row or 1, seed or 0, completions or BEFORE_TRAINING)
 
 
 @testcases_app.callback()

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from itertools import islice
@@ -31,16 +31,31 @@ from pydantic import ValidationError
 
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export.card import FOLDER, NOT_STATED, write_head
+from truegold.pipeline.export.completions import (
+    Choice,
+    DrawnCompletion,
+    RunCompletions,
+    read_completions,
+    rescued_rows,
+)
 from truegold.pipeline.export.formats import SPLIT_NAMES, ExportRow, Format
 from truegold.pipeline.export.stage import DATA_DIR, FLAGS_FIELD, PROVENANCE_FIELDS
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.running.disk import refuse_input, written_aside
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.sources.provenance import earlier_flags
-from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, first_rejects
-from truegold.pipeline.tables.rows import BATCH_ROWS, Row, read_rows
+from truegold.pipeline.sources.provenance import earlier_flags, with_provenance
+from truegold.pipeline.sources.records import (
+    REJECT,
+    REJECTS_FILE,
+    Unusable,
+    describe_reasons,
+    describe_rejects,
+    first_rejects,
+)
+from truegold.pipeline.sources.row_builder import needs_gold
+from truegold.pipeline.tables.rows import BATCH_ROWS, Row, RowKey, dump_json, read_rows, row_key
 from truegold.pipeline.text.templates import templates_in
-from truegold.verifiers import InputError, fingerprint
+from truegold.verifiers import ConfigError, InputError, fingerprint
 
 NUMBERS = ("pass_rate", "posterior_a", "posterior_b", "suspicion")
 """Columns that are numbers also where no row has a value."""
@@ -57,19 +72,53 @@ class Written:
 
     splits: dict[Path, int] = field(default_factory=dict)
     """The rows of each split's file."""
-    rejected: dict[str, int] = field(default_factory=dict)
-    """Records of a file that could not become rows, by reason."""
+    rejected: Counter[str] = field(default_factory=Counter)
+    """Records of a file that could not become rows, and rows of which the format would lose something, by reason."""
     first_rejects: list[dict[str, Any]] = field(default_factory=list)
     """The first of them of each reason, as `ingest` writes it."""
+    incomplete: Counter[str] = field(default_factory=Counter)
+    """Rows without the completions that the format needs, by what they lack."""
+    completions_left_out: Counter[str] = field(default_factory=Counter)
+    """Completions that are neither right nor wrong, as `RunCompletions` counts them."""
+    needs_reward: int = 0
+    """Rows that need truegold's own reward at the target (`Format.remark`)."""
     verifiers: Counter[str] = field(default_factory=Counter)
     licenses: Counter[str] = field(default_factory=Counter)
     origins: Counter[str] = field(default_factory=Counter)
 
-    def count(self, row: ExportRow) -> None:
+    def count(self, row: ExportRow, form: Format) -> None:
         """Count a row by who judges it and whose it is."""
+        self.needs_reward += bool(form.remark) and form.needs_reward(row)
         self.verifiers[row.row["verifier"]] += 1
         self.licenses[row.provenance.license or NOT_STATED] += 1
         self.origins[row.provenance.origin] += 1
+
+    def reject(self, row: Row, error: Unusable) -> None:
+        """Count a row that is left out."""
+        if error.reason not in self.rejected:
+            named = {"source": row["source"], "source_row": row["source_row"]}
+            self.first_rejects.append({**named, "reason": error.reason, "detail": error.detail})
+        self.rejected[error.reason] += 1
+
+    def describe_losses(self) -> str:
+        """Return what was left out, in a sentence."""
+        lost = [f"rejected: {describe_reasons(self.rejected)}"] if self.rejected else []
+        lost += [f"{count:,} rows with {what}" for what, count in self.incomplete.items()]
+        why = f" The first: {self.first_rejects[0]['detail']}" if self.first_rejects else ""
+        return f"Left out: {'; '.join(lost) or 'nothing'}.{why}"
+
+    def lines(self, form: Format) -> list[str]:
+        """Return what the command says of what was written, and of what was not."""
+        rows = sum(self.splits.values())
+        lines = [f"{path}: {count:,} rows" for path, count in self.splits.items()]
+        lines += describe_rejects(self.rejected, rows + sum(self.rejected.values()), self.first_rejects)
+        lines += [f"{count:,} rows have {what}." for what, count in self.incomplete.items()]
+        if self.completions_left_out:
+            left_out = describe_reasons(self.completions_left_out)
+            lines.append(f"Completions that are neither right nor wrong: {left_out}.")
+        if self.needs_reward:
+            lines.append(f"{self.needs_reward:,} of {rows:,} rows {form.remark}.")
+        return lines
 
 
 @dataclass(frozen=True)
@@ -84,39 +133,53 @@ class Checked:
 
 
 def convert(
-    data: Path, form: Format, out_dir: Path, progress: Progress, source: FileSource, system: str | None
+    data: Path,
+    form: Format,
+    out_dir: Path,
+    progress: Progress,
+    source: FileSource,
+    system: str | None,
+    choice: Choice | None = None,
 ) -> Written:
-    """Write the rows of `data` into `out_dir`. `source` says how a file is read, where `data` is one.
+    """Write the rows of `data` into `out_dir`.
 
-    Raises InputError where there are no rows.
+    `source` says how a file is read, where `data` is one; its verifier, licence, origin and limit are those of a run or
+    an exported set as well. `choice` says which completions of a run a format of completions gets. Raises InputError
+    where there are no rows, ConfigError where `source` names columns of what are truegold's own tables.
     """
     refuse_input(out_dir, data)
     written = Written()
     name = _package_name(out_dir)
     folder = out_dir / form.data_dir.replace("$NAME", name)
-    folder.mkdir(parents=True, exist_ok=True)
+    drawn = None if form.completions == "none" else read_completions(data, choice or Choice())
     progress.start(f"writing {form.title}")
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch, ExitStack() as stack:
         tables, rejected = tables_of(data, source, Path(scratch), progress)
-        written.rejected = dict(rejected)
+        written.rejected.update(rejected)
         written.first_rejects = first_rejects(rejects_of(Path(scratch)))
+        rows = read_tables(tables) if drawn is None else _with_rescued(read_tables(tables), data)
+        folder.mkdir(parents=True, exist_ok=True)
         splits: dict[str, _SplitFile] = {}
-        for row in read_tables(tables):
+        for row in islice(_as_stated(rows, source, written), source.limit):
             split = SPLIT_NAMES[row["split"]]
-            if split not in splits:
-                path = folder / f"{split}.{form.suffix}"
-                refuse_input(path, data)
-                splits[split] = stack.enter_context(_SplitFile(path, stack.enter_context(written_aside(path))))
-            values = dict(row)
-            flags: Any = values.get(FLAGS_FIELD.name) or earlier_flags(row)
-            plain = {name: value for name, value in values.items() if name not in _ADDED_COLUMNS and value is not None}
-            export_row = ExportRow(cast("Row", {"gold": None, "solution": None, **plain}), flags, system)
-            splits[split].write(form.record(export_row, splits[split].rows))
-            written.count(export_row)
+            for export_row in _export_rows(row, system, form, drawn, written):
+                try:
+                    record = form.record(export_row, splits[split].rows if split in splits else 0)
+                except Unusable as error:
+                    written.reject(row, error)
+                    continue
+                if split not in splits:
+                    path = folder / f"{split}.{form.suffix}"
+                    refuse_input(path, data)
+                    splits[split] = stack.enter_context(_SplitFile(path, stack.enter_context(written_aside(path))))
+                splits[split].write(record)
+                written.count(export_row, form)
             progress.advance()
-    if not splits:
-        raise InputError(f"{data} has no rows to export.", f"Rejected: {written.rejected or 'none'}.")
     written.splits = {file.path: file.rows for file in splits.values()}
+    if not written.splits:
+        raise InputError(f"{data} has no rows to export.", written.describe_losses())
+    if drawn is not None:
+        written.completions_left_out = drawn.left_out
     for file_name, source_name in form.companions.items():
         path = out_dir / file_name.replace("$NAME", name)
         path.parent.mkdir(exist_ok=True)
@@ -125,6 +188,52 @@ def convert(
     card = data / "README.md" if (data / "README.md").is_file() else data / "export" / "README.md"
     (out_dir / "README.md").write_text(_render_card(out_dir, form, written, card), encoding="utf-8")
     return written
+
+
+def _with_rescued(rows: Iterator[Row], run_dir: Path) -> Iterator[Row]:
+    """Yield the rows, and behind them those that only have a positive because synthesis made it."""
+    seen: set[RowKey] = set()
+    for row in rows:
+        seen.add(row_key(row))
+        yield row
+    yield from (row for row in rescued_rows(run_dir) if row_key(row) not in seen)
+
+
+def _as_stated(rows: Iterator[Row], source: FileSource, written: Written) -> Iterator[Row]:
+    """Yield the rows with the verifier, licence and origin that the source states, as those of a file have already."""
+    for row in rows:
+        if source.verifier is not None and row["verifier"] != source.verifier:
+            arguments = orjson.loads(row["verifier_args"] or "{}")
+            if row["gold"] is None and needs_gold(source.verifier, arguments):
+                written.reject(row, Unusable("missing_gold", f"{source.verifier} needs a gold, and the row has none"))
+                continue
+            row["verifier"] = source.verifier
+        if source.license is not None or source.origin is not None:
+            row["meta"] = dump_json(with_provenance(orjson.loads(row["meta"] or "{}"), source))
+        yield row
+
+
+def _export_rows(
+    row: Row, system: str | None, form: Format, drawn: RunCompletions | None, written: Written
+) -> Iterator[ExportRow]:
+    """Yield what of a row becomes a record each: the row itself, or one for each of its completions or pairs."""
+    values = dict(row)
+    flags: Any = values.get(FLAGS_FIELD.name) or earlier_flags(row)
+    plain = {name: value for name, value in values.items() if name not in _ADDED_COLUMNS and value is not None}
+    export_row = ExportRow(cast("Row", {"gold": None, "solution": None, **plain}), flags, system)
+    if drawn is None:
+        yield export_row
+        return
+    chat, right = drawn.chat, drawn.right.get(row["id"], [])
+    wrong: Sequence[DrawnCompletion | None] = (
+        drawn.wrong.get(row["id"], []) if form.completions == "pairs" else [None] * len(right)
+    )
+    if not right or not wrong:
+        written.incomplete["no right completion" if not right else "no wrong completion"] += 1
+    for completion, rejected in zip(right, wrong, strict=False):
+        yield replace(
+            export_row, system=system or chat.system, user=chat.user, completion=completion, rejected=rejected
+        )
 
 
 def _render_card(out_dir: Path, form: Format, written: Written, curated_card: Path) -> str:
@@ -265,6 +374,7 @@ def tables_of(data: Path, source: FileSource, scratch: Path, progress: Progress)
         folder = data / "export" if (data / "export").is_dir() else data
         tables = sorted((folder / DATA_DIR).glob("*.parquet"))
         if tables:
+            _refuse_columns(folder, source)
             return tables, Counter()
         files = _split_files(data)
     else:
@@ -280,6 +390,15 @@ def tables_of(data: Path, source: FileSource, scratch: Path, progress: Progress)
                 rejected[reason.removeprefix(REJECT)] += count
         tables.append(out / "rows.parquet")
     return tables, rejected
+
+
+def _refuse_columns(folder: Path, source: FileSource) -> None:
+    """Raise ConfigError where the source says of truegold's own tables how they are to be read."""
+    settings = {"preset": source.preset, **dict(source.columns), "last_turn_only": source.last_turn_only or None}
+    if named := [name for name, value in settings.items() if value is not None]:
+        raise ConfigError(
+            f"{folder} holds truegold's own tables, which need no {', no '.join(named)}.", "Leave it out."
+        )
 
 
 def rejects_of(scratch: Path) -> list[Path]:

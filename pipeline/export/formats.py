@@ -21,11 +21,13 @@ from typing import Any, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, create_model
 
-from truegold.pipeline.sources.provenance import Provenance, carry, provenance_of_row
+from truegold.pipeline.export.completions import DrawnCompletion
+from truegold.pipeline.sources.provenance import PLACE, Provenance, carry, provenance_of_row
+from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.tables.rows import Row, dump_json, messages_of_row, problem_of
 from truegold.verifiers import gold_response, resolve
 from truegold.verifiers.conversation import SYSTEM, Message
-from truegold.verifiers.gold import all_golds
+from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 
 SPLIT_NAMES = {"train": "train", "heldout": "test"}
 """What trainers call truegold's splits."""
@@ -40,6 +42,12 @@ class ExportRow:
     """The reasons of the flags that it carries."""
     system: str | None = None
     """A system message before its prompt."""
+    user: str = PLACE
+    """The user message around the prompt, whose place is `{prompt}`."""
+    completion: DrawnCompletion | None = None
+    """A completion that is right."""
+    rejected: DrawnCompletion | None = None
+    """A completion that is wrong, for the format of pairs."""
 
     @cached_property
     def arguments(self) -> dict[str, Any]:
@@ -60,7 +68,8 @@ class ExportRow:
     @property
     def messages(self) -> list[Message]:
         """The conversation, the prompt at its end. A system message of the row's own stays."""
-        messages = messages_of_row(self.row)
+        *before, asked = messages_of_row(self.row)
+        messages = [*before, Message(role=asked["role"], content=self.user.replace(PLACE, asked["content"]))]
         has_own = messages[0]["role"] == SYSTEM
         return messages if has_own or not self.system else [{"role": SYSTEM, "content": self.system}, *messages]
 
@@ -82,7 +91,12 @@ class ExportRow:
     @cached_property
     def carried(self) -> str:
         """The whole row but its prompt, as JSON text."""
-        return carry(self.row, self.provenance, self.flags)
+        return carry(self.row, self.provenance, self.flags, self.user)
+
+    @property
+    def options(self) -> list[str]:
+        """The options of its verifier, by which a trainer's own rewards do not judge. Tests are none."""
+        return [name for name in self.arguments if name != OTHER_GOLDS] if self.row["gold"] is not None else []
 
     @property
     def verifier_columns(self) -> dict[str, str]:
@@ -99,6 +113,11 @@ class ExportRow:
         """Licence, origin, and the id that the source itself gave the row."""
         source_id = orjson.loads(self.row["meta"] or "{}").get("source_id")
         return {**self.provenance._asdict(), "source_id": None if source_id is None else str(source_id)}
+
+
+def has_more_than_gold(row: ExportRow) -> bool:
+    """Say whether a row accepts several golds or has options of its verifier."""
+    return len(row.golds) > 1 or bool(row.options)
 
 
 class MessageRecord(BaseModel):
@@ -120,7 +139,8 @@ def _schema(**columns: Any) -> type[BaseModel]:
 
 
 Record = Callable[[ExportRow, int], Mapping[str, Any]]
-"""A function from a row and its number in the split to its record."""
+"""A function from a row and its number in the split to its record. It raises Unusable where the format would lose
+something of the row."""
 
 
 @dataclass
@@ -141,6 +161,12 @@ class Format:
     """Further files to write, such as the trainer's reward function, and the files in `companions/` with their text."""
     data_dir: str = ""
     """The folder of the splits within the exported one."""
+    completions: Literal["none", "right", "pairs"] = "none"
+    """What a record has beside its row: nothing, a right completion, or a right one and a wrong one."""
+    remark: str = ""
+    """What is said of the rows that need truegold's own reward there; empty where no other reward reads the format."""
+    needs_reward: Callable[[ExportRow], bool] = has_more_than_gold
+    """Whether a row does."""
     record: Record = field(init=False)
 
     def __call__(self, record: Record) -> Record:
@@ -183,7 +209,18 @@ def load_with_trl(path: Path) -> int:
         return len(dataset)
 
 
-@Format("trl", "TRL's GRPOTrainer", "parquet", TRL_SCHEMA, "trl", load_with_trl)
+MORE_THAN_GOLD = "accept several golds or have options of their verifier"
+
+
+@Format(
+    "trl",
+    "TRL's GRPOTrainer",
+    "parquet",
+    TRL_SCHEMA,
+    "trl",
+    load_with_trl,
+    remark=f"{MORE_THAN_GOLD}, which TRL's own accuracy_reward does not read: reward_funcs=[TruegoldReward()]",
+)
 def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """Return a conversation and columns that every reward function gets as lists.
 
@@ -204,6 +241,59 @@ def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         **{name: row.row.get(name) for name in ("pass_rate", "posterior_a", "posterior_b")},
         "truegold": row.carried,
     }
+
+
+TRL_SFT_SCHEMA = _schema(prompt=list[MessageRecord], completion=list[MessageRecord], id=str, drawn_by=str)
+TRL_DPO_SCHEMA = _schema(
+    prompt=list[MessageRecord], chosen=list[MessageRecord], rejected=list[MessageRecord], id=str, drawn_by=list[str]
+)
+
+
+@Format("trl-sft", "TRL's SFTTrainer", "parquet", TRL_SFT_SCHEMA, "trl", load_with_trl, completions="right")
+def make_trl_sft_record(row: ExportRow, index: int) -> Mapping[str, Any]:
+    """Return a conversation and a completion that its verifier found right: TRL's "conversational prompt-completion".
+
+        {"prompt": [{"role": "user", "content": "Natalia sold ..."}],
+         "completion": [{"role": "assistant", "content": "48/2 = 24 ... \\boxed{72}"}], "drawn_by": "profile", ...}
+
+    The prompt is the one that the completion was drawn from, the run's `chat` included. Source: TRL's
+    docs/source/dataset_formats.md, and trainer/sft_trainer.py, which computes the loss on the completion alone.
+    """
+    assert row.completion is not None
+    return {
+        "prompt": row.messages,
+        "completion": _reply(row.completion),
+        "id": row.row["id"],
+        "drawn_by": row.completion.origin,
+        **row.verifier_columns,
+        **row.source_columns,
+    }
+
+
+@Format("trl-dpo", "TRL's DPOTrainer", "parquet", TRL_DPO_SCHEMA, "trl", load_with_trl, completions="pairs")
+def make_trl_dpo_record(row: ExportRow, index: int) -> Mapping[str, Any]:
+    """Return a conversation, a right completion and a wrong one: TRL's "conversational preference, explicit prompt".
+
+        {"prompt": [{"role": "user", "content": "Natalia sold ..."}],
+         "chosen": [{"role": "assistant", "content": "... \\boxed{72}"}],
+         "rejected": [{"role": "assistant", "content": "... \\boxed{96}"}], "drawn_by": ["synth:retry", "profile"], ...}
+
+    Source: TRL's docs/source/dataset_formats.md and trainer/dpo_trainer.py; its RewardTrainer reads the same.
+    """
+    assert row.completion is not None and row.rejected is not None
+    return {
+        "prompt": row.messages,
+        "chosen": _reply(row.completion),
+        "rejected": _reply(row.rejected),
+        "id": row.row["id"],
+        "drawn_by": [row.completion.origin, row.rejected.origin],
+        **row.verifier_columns,
+        **row.source_columns,
+    }
+
+
+def _reply(completion: DrawnCompletion) -> list[Message]:
+    return [{"role": "assistant", "content": completion.text}]
 
 
 VERL_SCHEMA = _schema(
@@ -231,7 +321,14 @@ def load_with_verl(path: Path) -> int:
 
 
 @Format(
-    "verl", "verl", "parquet", VERL_SCHEMA, "verl", load_with_verl, {"compute_score.py": "verl_compute_score.py.txt"}
+    "verl",
+    "verl",
+    "parquet",
+    VERL_SCHEMA,
+    "verl",
+    load_with_verl,
+    {"compute_score.py": "verl_compute_score.py.txt"},
+    remark=f"{MORE_THAN_GOLD}, which compute_score.py reads and verl's own scores do not",
 )
 def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """Return a conversation, a ground truth and a struct of further information.
@@ -306,14 +403,29 @@ def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-OPEN_INSTRUCT_VERIFIERS = {"math": "math", "numeric": "math", "exact": "string_matcher"}
-"""What open-instruct calls a verifier that judges the same kind of answers."""
+OPEN_INSTRUCT_VERIFIERS = {"math": "math", "numeric": "math"}
+"""What open-instruct calls a verifier that judges the same kind of answers. Its `string_matcher` is none: it pays
+nothing for an answer without the tags <answer> and </answer>."""
+
+
+def _open_instruct_verifier(row: ExportRow) -> str:
+    return "truegold" if has_more_than_gold(row) else OPEN_INSTRUCT_VERIFIERS.get(row.row["verifier"], "truegold")
 
 
 OPEN_INSTRUCT_SCHEMA = _schema(messages=list[MessageRecord], ground_truth=str | list[str], dataset=str | list[str])
 
 
-@Format("open-instruct", "open-instruct's RLVR", "parquet", OPEN_INSTRUCT_SCHEMA, "datasets", load_with_datasets)
+@Format(
+    "open-instruct",
+    "open-instruct's RLVR",
+    "parquet",
+    OPEN_INSTRUCT_SCHEMA,
+    "datasets",
+    load_with_datasets,
+    remark="say `dataset: truegold`, for which open-instruct pays nothing unless its script imports "
+    "truegold.verifiers.adapters.open_instruct",
+    needs_reward=lambda row: _open_instruct_verifier(row) == "truegold",
+)
 def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """Return messages, a ground truth and the name of who verifies it; the last two are lists of one in every row.
 
@@ -325,11 +437,11 @@ def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     does not have are written with the row itself as ground truth, for `truegold.verifiers.adapters.open_instruct`,
     which registers as `truegold`. Source: open-instruct's dataset_transformation.py, ground_truth_utils.py.
     """
-    known = OPEN_INSTRUCT_VERIFIERS.get(row.row["verifier"]) if len(row.golds) == 1 and not row.arguments else None
+    verifier = _open_instruct_verifier(row)
     return {
         "messages": row.messages,
-        "ground_truth": [row.carried if known is None else row.golds[0]],
-        "dataset": [known or "truegold"],
+        "ground_truth": [row.carried if verifier == "truegold" else row.golds[0]],
+        "dataset": [verifier],
         "id": row.row["id"],
         **row.source_columns,
     }
@@ -401,7 +513,17 @@ def load_with_inspect(path: Path) -> int:
     return len(json_dataset(str(path)))
 
 
-@Format("inspect", "inspect", "jsonl", INSPECT_SCHEMA, "inspect_ai", load_with_inspect)
+@Format(
+    "inspect",
+    "inspect",
+    "jsonl",
+    INSPECT_SCHEMA,
+    "inspect_ai",
+    load_with_inspect,
+    remark="have options of their verifier, which inspect's own scorers do not read: "
+    "scorer=truegold.verifiers.adapters.inspect.verified()",
+    needs_reward=lambda row: bool(row.options),
+)
 def make_inspect_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """Return a sample, whose target may be several accepted answers.
 
@@ -422,7 +544,13 @@ def make_inspect_record(row: ExportRow, index: int) -> Mapping[str, Any]:
 NEMO_GYM_SCHEMA = _schema(responses_create_params=_schema(input=PROMPT), question=str, expected_answer=str)
 
 
-@Format("nemo-gym", "NeMo-Gym", "jsonl", NEMO_GYM_SCHEMA)
+@Format(
+    "nemo-gym",
+    "NeMo-Gym",
+    "jsonl",
+    NEMO_GYM_SCHEMA,
+    remark=f"{MORE_THAN_GOLD}, which math_with_judge does not read: truegold.verifiers.adapters.nemo_gym.verify_fields",
+)
 def make_nemo_gym_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """Return a request to the Responses API, with what the resources server verifies by.
 
@@ -440,6 +568,38 @@ def make_nemo_gym_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         "verifier_metadata": row.verifier_columns,
         **row.source_columns,
     }
+
+
+NEMO_RL_SCHEMA = _schema(input=str, output=str)
+
+
+@Format(
+    "nemo-rl",
+    "NeMo-RL",
+    "jsonl",
+    NEMO_RL_SCHEMA,
+    "datasets",
+    load_with_datasets,
+    remark="have a row as `output`, which NeMo-RL's own environments cannot read: "
+    "truegold.verifiers.adapters.nemo_rl.TruegoldEnvironment",
+    needs_reward=lambda _: True,
+)
+def make_nemo_rl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
+    """Return an input and an output, the default keys of NeMo-RL's `ResponseDataset`.
+
+        {"input": "Natalia sold ...", "output": "{\"gold\": \"72\", \"verifier\": \"math\", ...}", "id": "9f0c..."}
+
+    Its `math_hf_data_processor` hands on one user message and the output, as `ground_truth`; the output is therefore
+    the whole row, which `truegold.verifiers.adapters.nemo_rl` reads. A system message is a setting there
+    (`system_prompt_file`). Source: NeMo-RL's data/datasets/response_datasets/response_dataset.py, data/processors.py.
+    """
+    if len(row.messages) > 1:
+        raise Unusable(
+            "context_lost",
+            "NeMo-RL's processor takes one user message; the messages before it would be lost. --format nemo-gym "
+            "keeps them, for its environment nemo_gym; a system message of all rows is its data.system_prompt_file",
+        )
+    return {"input": row.messages[0]["content"], "output": row.carried, "id": row.row["id"], **row.origin_columns}
 
 
 PLAIN_SCHEMA = _schema(
@@ -462,6 +622,7 @@ def make_plain_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     """
     return {
         **row.row,
+        "context": dump_json(before) if (before := row.messages[:-1]) else None,
         "golds": list(row.golds),
         **row.origin_columns,
         "flags": list(row.flags),

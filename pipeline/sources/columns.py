@@ -312,6 +312,8 @@ class RowParts:
     split: str | None
     """train or heldout; None where the record says something else."""
     meta: Mapping[str, Any]
+    prompt: str | None = None
+    """The prompt, of a row that an exported file carries; None where it is in its column."""
     context: str | None = None
     """The messages before the prompt, of a row that an exported file carries."""
 

@@ -19,6 +19,7 @@ the file, it gets an id of its own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
@@ -78,15 +79,33 @@ CARRIED = "truegold"
 """The column, or the key in a format's free part, that carries the row."""
 FLAGS = "flags"
 """The note of a row that was exported before: the reasons of the flags that it had then."""
-_LOCATIONS = (CARRIED, f"extra_info.{CARRIED}", f"metadata.{CARRIED}")
+_LOCATIONS = (CARRIED, f"extra_info.{CARRIED}", f"metadata.{CARRIED}", "output")
+_IS_CARRIED = re.compile(r'"content":.*"verifier_args":', re.DOTALL)
 _PROMPTS = ("prompt", "messages", "input", "responses_create_params.input", "question")
 """What the prompt is called. NeMo-Gym's models see the `input`, which may have a system message, not the `question`."""
 
 
-def carry(row: Row, provenance: Provenance, flags: Sequence[str] = ()) -> str:
-    """Return the JSON text that an exported record carries of its row."""
-    carried = {name: value for name, value in row.items() if name != "prompt"}
-    return dump_json({**carried, **provenance._asdict(), "flags": list(flags), "content": _content(row)})
+PLACE = "{prompt}"
+"""The place of the problem in a template of the user message."""
+
+
+def carry(row: Row, provenance: Provenance, flags: Sequence[str] = (), user: str = PLACE) -> str:
+    """Return the JSON text that an exported record carries of its row.
+
+    `user` is the template that the record puts around the prompt; where it is any, both are carried as well.
+    """
+    carried = {name: value for name, value in row.items() if name != "prompt" or user != PLACE}
+    around = {} if user == PLACE else {"user": user}
+    return dump_json({**carried, **provenance._asdict(), **around, "flags": list(flags), "content": _content(row)})
+
+
+def _problem_in(message: str, carried: Mapping[str, Any]) -> str:
+    """Return the prompt of the row, where the user message is still what a template made of it."""
+    user, prompt = carried.get("user"), carried.get("prompt")
+    is_made = (
+        isinstance(user, str) and isinstance(prompt, str) and user.replace(PLACE, prompt).strip() == message.strip()
+    )
+    return prompt if is_made and isinstance(prompt, str) else message
 
 
 def earlier_flags(row: Row) -> list[str]:
@@ -114,7 +133,7 @@ def exported(columns: Set[str], samples: Samples) -> Layout | None:
             raise Unusable("mixed_source", f"column {location!r} carries no row, and in other rows it does")
         conversation = read_conversation(prompt_column(values), ())
         context = context_text(conversation) if conversation.is_chat else carried.get("context")
-        asked = {"prompt": text_of(conversation.question) or "", "context": context}
+        asked = {"prompt": _problem_in(text_of(conversation.question) or "", carried), "context": context}
         return _restored(carried, asked, location)
 
     parts = {part: f"{location}.{part}" for part in ("gold", "solution", "id")}
@@ -123,7 +142,7 @@ def exported(columns: Set[str], samples: Samples) -> Layout | None:
 
 def _all_carry(column: Column, samples: Samples) -> bool:
     texts = [column(values) for values in samples]
-    return bool(texts) and all(isinstance(text, str) and '"content":' in text for text in texts)
+    return bool(texts) and all(isinstance(text, str) and _IS_CARRIED.search(text) for text in texts)
 
 
 def _restored(carried: Mapping[str, Any], asked: Mapping[str, Any], location: str) -> RowParts:
@@ -144,6 +163,7 @@ def _restored(carried: Mapping[str, Any], asked: Mapping[str, Any], location: st
         solution=carried.get("solution"),
         split="heldout" if carried.get("split") == "heldout" else "train",
         meta=_restored_meta(carried),
+        prompt=asked["prompt"],
         context=asked["context"],
     )
 

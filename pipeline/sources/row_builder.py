@@ -264,6 +264,7 @@ class RowBuilder:
         prompt = self._prompt(values, derived, conversation.question)
         parts = self.read_parts(values, derived, keep_prompt=conversation.lost or conversation.is_answered)
         context = parts.context if self.layout.restore else context_text(conversation)
+        prompt = parts.prompt or prompt
         verifier_args = dump_json(json_safe({**parts.verifier_args, **self.config.verifier_args}))
         asked = turns_text({"prompt": prompt, "context": context})
         identity = parts.id or row_id(asked, parts.gold, verifier_args)

@@ -11,6 +11,7 @@ import pytest
 from ingest_files import write_lines
 from report_pages import shown_rows
 from test_chat import TEMPLATE, encoder
+from test_export_formats import WITHOUT_COMPLETIONS
 
 from truegold import pipeline
 from truegold.pipeline.config.engines import ChatConfig
@@ -146,7 +147,7 @@ def test_the_verifier_of_a_file_gets_the_whole_conversation(tmp_path: Path) -> N
     assert item.problem == problem_of(row("How far was that?", SYSTEM, *TURNS))
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", WITHOUT_COMPLETIONS)
 def test_every_export_has_the_id_that_the_source_gave(tmp_path: Path, name: str) -> None:
     path = write_lines(tmp_path, {"question": "1+1?", "answer": "2", "id": "mine-7"})
     written = convert(path, FORMATS[name], tmp_path / "out", NullProgress(), FileSource(path=str(path)), None)

@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 from ingest_files import GOOD, Notes, read_file, reject_of, rejects, row_of, write_lines
+from test_export_formats import OF_CONVERSATIONS
 
 from truegold import pipeline
 from truegold.pipeline.config.sources import FileSource
@@ -267,7 +268,7 @@ def test_parquet_and_frames_say_the_same(tmp_path: Path) -> None:
         assert pipeline.find_flags(form, last_turn_only=True).rejects.is_empty()
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", OF_CONVERSATIONS)
 def test_a_conversation_comes_back_from_every_export_as_it_was(tmp_path: Path, name: str) -> None:
     records = [{"prompt": [*turns, USER], "gold": "7"} for turns in ([], [SYSTEM], EARLIER, [SYSTEM, *EARLIER])]
     path = write_lines(tmp_path, *records)
@@ -281,7 +282,7 @@ def test_a_conversation_comes_back_from_every_export_as_it_was(tmp_path: Path, n
     assert [{**row, "source": "", "meta": ""} for row in after] == [{**row, "source": "", "meta": ""} for row in before]
 
 
-@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("name", OF_CONVERSATIONS)
 def test_the_system_message_of_an_export_stands_before_rows_without_one(tmp_path: Path, name: str) -> None:
     path = write_lines(tmp_path, {"prompt": [USER], "gold": "7"}, {"prompt": [SYSTEM, USER], "gold": "8"})
     source = FileSource(path=str(path))
