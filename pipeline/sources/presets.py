@@ -257,6 +257,12 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
     else:
         layout = _fit_preset(config, location, _column_names(samples), samples)
     configured = {name: spec for name, spec in config.columns if spec is not None}
+    if layout.restore is not None and (unread := sorted(configured.keys() - {"id"})):
+        raise ConfigError(
+            f"{location} was written by truegold export, and its rows come back as they were: "
+            f"columns.{unread[0]} would not be read.",
+            "Leave it out; or name the columns of the prompt and gold too, to read the file as any other.",
+        )
     columns = _add_id(layout.columns, samples).model_copy(update=configured)
     if layout.restore is None:
         columns = with_row_columns(columns, config, layout.uses)

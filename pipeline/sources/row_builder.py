@@ -255,7 +255,8 @@ class RowBuilder:
     def build(self, record: Record) -> Row:
         """Return the row of a record; raise `Unusable` where none can be made."""
         values = record.values
-        if self.config.verifier is None and (kind := foreign_kind(values)) is not None:
+        is_foreign = self.config.verifier is None and self.layout.restore is None
+        if is_foreign and (kind := foreign_kind(values)) is not None:
             raise Unusable("no_verifier", kind)
         if other := sorted(name for name in self.layout.unseen & values.keys() if text_of(values[name]) is not None):
             raise Unusable("mixed_source", f"column {other[0]!r}, which the first records do not have")
