@@ -40,7 +40,7 @@ from truegold.verifiers.running.batch import DEADLINE_S
 
 if TYPE_CHECKING:
     from truegold.flows.config import RunConfig
-    from truegold.pipeline.export.completions import Choice
+    from truegold.pipeline.export.completions import CompletionChoice
     from truegold.pipeline.export.formats import Format
     from truegold.pipeline.running.stage import Stage
 
@@ -222,9 +222,9 @@ def export(
         raise InputError(f"The set is not what {target.title} reads.", "The lines above say where.")
 
 
-def _choice(target: Format, per_row: int | None, seed: int | None, completions: list[str] | None) -> Choice:
+def _choice(target: Format, per_row: int | None, seed: int | None, completions: list[str] | None) -> CompletionChoice:
     """Return which completions are taken; ConfigError for settings of them where the format has none."""
-    from truegold.pipeline.export.completions import BEFORE_TRAINING, ORIGINS, Choice
+    from truegold.pipeline.export.completions import BEFORE_TRAINING, ORIGINS, CompletionChoice
 
     chooses = per_row is not None or seed is not None or bool(completions)
     if chooses and target.completions == "none":
@@ -234,7 +234,7 @@ def _choice(target: Format, per_row: int | None, seed: int | None, completions: 
         )
     if unknown := [name for name in completions or () if name not in ORIGINS]:
         raise ConfigError(f"No stage {unknown[0]!r} draws completions.", f"There are: {', '.join(ORIGINS)}.")
-    return Choice(per_row or 1, seed or 0, completions or BEFORE_TRAINING)
+    return CompletionChoice(per_row or 1, seed or 0, completions or BEFORE_TRAINING)
 
 
 @testcases_app.callback()

@@ -4,7 +4,7 @@
     synth/distilled.parquet     2 positives of a row that hardly ever passes
     train/completions/          what a training drew, step by step
 
-    read_completions(run, Choice(per_row=1)).right["9f0c..."]   [DrawnCompletion("9+4=13 ...", "profile")]
+    read_completions(run, CompletionChoice(per_row=1)).right["9f0c..."]   [DrawnCompletion("9+4=13 ...", "profile")]
 
 Right is what earned the full score, wrong what answered and earned less. Left out, and counted, is what was cut or
 repeats itself, what has no score, and what could not be read: that may be right in another form. Of each row `per_row`
@@ -48,7 +48,7 @@ class DrawnCompletion(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Choice:
+class CompletionChoice:
     """How many completions of a row are taken, and of which."""
 
     per_row: int = 1
@@ -70,7 +70,7 @@ class RunCompletions:
     """Completions that are neither, by what they are: `cut`, `unjudged`, `unread`."""
 
 
-def read_completions(run_dir: Path, choice: Choice) -> RunCompletions:
+def read_completions(run_dir: Path, choice: CompletionChoice) -> RunCompletions:
     """Return the completions of a run, in memory no more than are taken.
 
     Raises InputError where the folder is no run that has drawn any, or where they are turns of dialogues.
@@ -119,7 +119,10 @@ def _kind_of(record: Mapping[str, Any]) -> str:
 
 
 def _keep(
-    best: list[tuple[str, DrawnCompletion]], record: Mapping[str, Any], completion: DrawnCompletion, choice: Choice
+    best: list[tuple[str, DrawnCompletion]],
+    record: Mapping[str, Any],
+    completion: DrawnCompletion,
+    choice: CompletionChoice,
 ) -> None:
     """Put a completion among the row's best, the smallest digest first, where it is one of them and not there yet."""
     text = f"{choice.seed} {record['id']} {completion.text}"

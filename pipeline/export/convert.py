@@ -32,7 +32,7 @@ from pydantic import ValidationError
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.export.card import FOLDER, NOT_STATED, write_head
 from truegold.pipeline.export.completions import (
-    Choice,
+    CompletionChoice,
     DrawnCompletion,
     RunCompletions,
     read_completions,
@@ -139,7 +139,7 @@ def convert(
     progress: Progress,
     source: FileSource,
     system: str | None,
-    choice: Choice | None = None,
+    choice: CompletionChoice | None = None,
 ) -> Written:
     """Write the rows of `data` into `out_dir`.
 
@@ -151,7 +151,7 @@ def convert(
     written = Written()
     name = _package_name(out_dir)
     folder = out_dir / form.data_dir.replace("$NAME", name)
-    drawn = None if form.completions == "none" else read_completions(data, choice or Choice())
+    drawn = None if form.completions == "none" else read_completions(data, choice or CompletionChoice())
     progress.start(f"writing {form.title}")
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch, ExitStack() as stack:
         tables, rejected = tables_of(data, source, Path(scratch), progress)

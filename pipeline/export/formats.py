@@ -22,7 +22,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, create_model
 
 from truegold.pipeline.export.completions import DrawnCompletion
-from truegold.pipeline.sources.provenance import PLACE, Provenance, carry, provenance_of_row
+from truegold.pipeline.sources.provenance import PROMPT_MARK, Provenance, carry, provenance_of_row
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.tables.rows import Row, dump_json, messages_of_row, problem_of
 from truegold.verifiers import gold_response, resolve
@@ -42,7 +42,7 @@ class ExportRow:
     """The reasons of the flags that it carries."""
     system: str | None = None
     """A system message before its prompt."""
-    user: str = PLACE
+    user: str = PROMPT_MARK
     """The user message around the prompt, whose place is `{prompt}`."""
     completion: DrawnCompletion | None = None
     """A completion that is right."""
@@ -69,7 +69,7 @@ class ExportRow:
     def messages(self) -> list[Message]:
         """The conversation, the prompt at its end. A system message of the row's own stays."""
         *before, asked = messages_of_row(self.row)
-        messages = [*before, Message(role=asked["role"], content=self.user.replace(PLACE, asked["content"]))]
+        messages = [*before, Message(role=asked["role"], content=self.user.replace(PROMPT_MARK, asked["content"]))]
         has_own = messages[0]["role"] == SYSTEM
         return messages if has_own or not self.system else [{"role": SYSTEM, "content": self.system}, *messages]
 

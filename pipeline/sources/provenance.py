@@ -85,17 +85,17 @@ _PROMPTS = ("prompt", "messages", "input", "responses_create_params.input", "que
 """What the prompt is called. NeMo-Gym's models see the `input`, which may have a system message, not the `question`."""
 
 
-PLACE = "{prompt}"
+PROMPT_MARK = "{prompt}"
 """The place of the problem in a template of the user message."""
 
 
-def carry(row: Row, provenance: Provenance, flags: Sequence[str] = (), user: str = PLACE) -> str:
+def carry(row: Row, provenance: Provenance, flags: Sequence[str] = (), user: str = PROMPT_MARK) -> str:
     """Return the JSON text that an exported record carries of its row.
 
     `user` is the template that the record puts around the prompt; where it is any, both are carried as well.
     """
-    carried = {name: value for name, value in row.items() if name != "prompt" or user != PLACE}
-    around = {} if user == PLACE else {"user": user}
+    carried = {name: value for name, value in row.items() if name != "prompt" or user != PROMPT_MARK}
+    around = {} if user == PROMPT_MARK else {"user": user}
     return dump_json({**carried, **provenance._asdict(), **around, "flags": list(flags), "content": _content(row)})
 
 
@@ -103,7 +103,9 @@ def _problem_in(message: str, carried: Mapping[str, Any]) -> str:
     """Return the prompt of the row, where the user message is still what a template made of it."""
     user, prompt = carried.get("user"), carried.get("prompt")
     is_made = (
-        isinstance(user, str) and isinstance(prompt, str) and user.replace(PLACE, prompt).strip() == message.strip()
+        isinstance(user, str)
+        and isinstance(prompt, str)
+        and user.replace(PROMPT_MARK, prompt).strip() == message.strip()
     )
     return prompt if is_made and isinstance(prompt, str) else message
 

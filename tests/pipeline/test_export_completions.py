@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from truegold.flows.cli.app import app
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.export.completions import Choice, read_completions
+from truegold.pipeline.export.completions import CompletionChoice, read_completions
 from truegold.pipeline.export.convert import Written, check, convert
 from truegold.pipeline.export.formats import FORMATS
 from truegold.pipeline.running.progress import NullProgress
@@ -72,7 +72,7 @@ def run(curate: Callable[..., Path], tmp_path_factory: pytest.TempPathFactory) -
 def export(run: Path, name: str, out: Path, system: str | None = None, **choice: Any) -> Written:
     """Write a run's completions."""
     source = FileSource(path=str(run))
-    return convert(run, FORMATS[name], out, NullProgress(), source, system, Choice(**choice))
+    return convert(run, FORMATS[name], out, NullProgress(), source, system, CompletionChoice(**choice))
 
 
 def records_of(written: Written) -> list[dict[str, Any]]:
@@ -173,7 +173,7 @@ def test_what_is_cut_or_not_read_is_neither_right_nor_wrong(changes: dict[str, A
     pl.DataFrame([{**sample, **changes}], schema_overrides={"score": pl.Float64}).write_parquet(
         tmp_path / "profile" / "samples.parquet"
     )
-    drawn = read_completions(tmp_path, Choice())
+    drawn = read_completions(tmp_path, CompletionChoice())
     kinds = {"right": len(drawn.right), "wrong": len(drawn.wrong), **drawn.left_out}
     assert {name for name, count in kinds.items() if count} == {kind}
 
