@@ -110,17 +110,22 @@ async def refused(client: httpx.AsyncClient, body: bytes, status: int, tally: Ta
         tally.surprises.append(f"{answer.status_code} in place of {status}")
 
 
-async def watch(address: str, process: subprocess.Popen[bytes], verdicts: int, tally: Tally) -> None:
+async def watch(process: subprocess.Popen[bytes], verdicts: int, tally: Tally) -> None:
     """Measure memory, and kill a process of the service at a third and at two thirds of the verdicts."""
-    async with httpx.AsyncClient(base_url=address, timeout=60) as client:
-        while tally.verdicts + tally.lost < verdicts:
-            pids = (await client.get("/health")).json()["workers"]
-            tally.memory_mb.append(sum(map(resident_mb, [process.pid, *pids])))
-            if len(tally.killed) < 2 and tally.verdicts > verdicts * (len(tally.killed) + 1) / 3 and pids:
-                os.kill(pids[0], signal.SIGKILL)
-                tally.killed.append(tally.verdicts)
-                say(f"killed a process at {tally.verdicts:,} verdicts")
-            await asyncio.sleep(2)
+    while tally.verdicts + tally.lost < verdicts:
+        pids = workers_of(process.pid)
+        tally.memory_mb.append(sum(map(resident_mb, [process.pid, *pids])))
+        if len(tally.killed) < 2 and tally.verdicts > verdicts * (len(tally.killed) + 1) / 3 and pids:
+            os.kill(pids[0], signal.SIGKILL)
+            tally.killed.append(tally.verdicts)
+            say(f"killed a process at {tally.verdicts:,} verdicts")
+        await asyncio.sleep(2)
+
+
+def workers_of(pid: int) -> list[int]:
+    """Return the processes that a service has started to verify."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return sorted(int(child) for children in tasks for child in children.read_text().split())
 
 
 def resident_mb(pid: int) -> float:
@@ -135,7 +140,7 @@ def resident_mb(pid: int) -> float:
 async def load(address: str, process: subprocess.Popen[bytes], verdicts: int) -> Tally:
     """Run all clients to their end."""
     tally = Tally()
-    watching = asyncio.create_task(watch(address, process, verdicts, tally))
+    watching = asyncio.create_task(watch(process, verdicts, tally))
     share = -(-verdicts // CLIENTS)
     await asyncio.gather(*(run_client(client, address, share, tally) for client in range(CLIENTS)))
     await watching

@@ -232,7 +232,7 @@ def _printable(text: str) -> str:
 
 def serve_verifier(
     host: Annotated[
-        str, typer.Option(help="The address to listen on; beyond loopback a token is needed.")
+        str, typer.Option(help="The address to listen on; beyond loopback with a token or --allow.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = PORT,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0 takes one per core.")] = 0,
@@ -242,6 +242,10 @@ def serve_verifier(
     request_s: Annotated[float, typer.Option(help="Seconds for one request, with its time in the queue.")] = 300.0,
     token_file: Annotated[
         Path | None, typer.Option(help=f"A file with the token that clients send; else {TOKEN} of the environment.")
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NETWORK", help="Clients from here need no token: 10.0.0.0/8; may be repeated."),
     ] = None,
     verifier: Annotated[
         list[str] | None, typer.Option(help="A verifier of yours that requests may name; may be repeated.")
@@ -253,15 +257,19 @@ def serve_verifier(
     import uvicorn
 
     from truegold.verifiers.service import Settings, make_app
-    from truegold.verifiers.service.app import check_settings
+    from truegold.verifiers.service.access import check_access, read_networks
 
-    token = token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get(TOKEN)
+    try:
+        token = token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get(TOKEN)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"--token-file {token_file} cannot be read: {error}.") from error
     if token_file is not None and not token:
         raise ConfigError(f"{token_file} is empty.", "Write the token into it.")
     for name in verifier or ():
         resolve(name)
     settings = Settings(
         token or None,
+        read_networks(allow or ()),
         workers,
         queue,
         max_mb * 2**20,
@@ -269,6 +277,8 @@ def serve_verifier(
         request_s=request_s,
         verifiers=tuple(verifier or ()),
     )
-    check_settings(settings, host)
-    print_line(f"truegold serves verdicts on http://{host}:{port} ({'with' if token else 'without'} a token)", errors)
-    uvicorn.run(make_app(settings), host=host, port=port, log_level="warning", access_log=False)
+    check_access(host, settings.token, settings.networks)
+    admitted = ["with a token" if token else "without a token", *(f"from {each}" for each in settings.networks)]
+    print_line(f"truegold serves verdicts on http://{host}:{port} ({', '.join(admitted)})", errors)
+    # Else a header could name the address that a client says it has.
+    uvicorn.run(make_app(settings), host=host, port=port, log_level="warning", access_log=False, proxy_headers=False)

@@ -74,6 +74,8 @@ TIMES = [
     ("beyond the limit", BUSY.format(1.5), 0.5, 0, (-1.0, -1.0)),
     ("endless", "while True: pass", 0.3, 0, (-1.0, -1.0)),
     ("asleep beyond the limit", "import time; time.sleep(1.0)", 0.5, 0, (-1.0, -1.0)),
+    ("asleep for ever", "import time; time.sleep(60)", 0.5, 0, (-1.0, -1.0)),
+    ("asleep for long, within the limit", "import time; time.sleep(5.4)", 8.0, 1, (5.3, 6.0)),
     ("raising", "raise ValueError", 1.0, 0, (-1.0, -1.0)),
     ("no Python", "def f(:", 1.0, 0, (-1.0, -1.0)),
 ]
@@ -88,8 +90,10 @@ def test_the_runtime_is_what_the_program_took(
         (ASSERTS, calls, ["assert f() == 7"]),
         (STDIO, f"{body}\nprint(7)", [{"input": "", "output": "7"}]),
     ):
+        began = time.monotonic()
         answer = client.post(path, json={"program": program, "tests": tests, "max_execution_time": limit_s}).json()
         assert answer["results"] == [passes], (name, path, answer)
+        assert "asleep" not in name or time.monotonic() - began < limit_s + 1.0
         low, high = bounds
         assert low <= answer["runtimes"][0] <= min(high, limit_s), (name, path, answer)
 

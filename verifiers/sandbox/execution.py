@@ -98,7 +98,12 @@ class SandboxError(Exception):
 
 
 class MachineBusy(SandboxError):
-    """A program got hardly any time on a core, which a second try would not change."""
+    """A program got too little time on a core, which a second try would not change."""
+
+    def __init__(self, message: str, execution: Execution | None = None) -> None:
+        super().__init__(message)
+        self.execution = execution
+        """What it had done until then."""
 
 
 class Prepared(Protocol):

@@ -1,13 +1,13 @@
 """Sets what a program under test may use: the limits that a row may set, and those that all programs share.
 
     Limits(cpu_s=2)              two seconds of CPU time, the rest as usual
+    Limits(cpu_s=2, own_s=2)     asleep or at work, two seconds
     Limits(memory_mb=0)          ValueError: memory_mb must be a whole number from 4 to 1048576, got 0
 
 A row sets its own by `"limits": {"cpu_s": 2, "memory_mb": 512}` in its tests. In the local sandbox `sandbox/pool.py`
 sends them along with each job; `inside/confine/confinement.py` hands the kernel those that it can enforce, and
 `inside/confine/supervise.py` measures CPU time, waiting and resident memory, and ends what goes beyond them. Their
-own constants bound what is no setting: open files (`MAX_OPEN_FILES`), and time on the clock as a multiple of CPU time
-(`WALL_FACTOR`).
+own constants bound what no row needs to set: open files (`MAX_OPEN_FILES`), and time on the clock (`WALL_FACTOR`).
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from dataclasses import dataclass
 
 IDLE_S = 5.0
 """Seconds that a program may spend waiting, for input that never comes or asleep. Stops `sleep(10**6)`."""
+
+WALL_FACTOR = 20.0
+"""The clock may run so many times what a program may take by itself, so that the machine may be busy."""
 
 BOX_MB = 64
 """What a program may write to its working folder."""
@@ -50,6 +53,22 @@ class Limits:
     """CPU seconds for compiling, in languages that are compiled."""
     threads: int = 64
     """Threads and processes at one time."""
+    own_s: float | None = None
+    """Seconds that it may take by itself, at work or waiting (`Execution.own_s`); without it `cpu_s` and beside that
+    `IDLE_S` of waiting."""
+    busy_s: float | None = None
+    """Seconds besides in which it may stand in line for a core. A program that needs more is not judged
+    (`MachineBusy`). Without it the clock may run `WALL_FACTOR` times what it may take by itself."""
+
+    @property
+    def longest_own_s(self) -> float:
+        """Seconds that it may take by itself."""
+        return self.cpu_s + IDLE_S if self.own_s is None else self.own_s
+
+    @property
+    def longest_wall_s(self) -> float:
+        """Seconds on the clock that it may take."""
+        return WALL_FACTOR * self.longest_own_s if self.busy_s is None else self.longest_own_s + self.busy_s
 
     def __post_init__(self) -> None:
         _check("cpu_s", self.cpu_s, CPU_S_BOUNDS, whole=False)
@@ -57,6 +76,9 @@ class Limits:
         _check("output_mb", self.output_mb, OUTPUT_MB_BOUNDS, whole=False)
         _check("compile_cpu_s", self.compile_cpu_s, CPU_S_BOUNDS, whole=False)
         _check("threads", self.threads, THREADS_BOUNDS, whole=True)
+        for name, seconds in (("own_s", self.own_s), ("busy_s", self.busy_s)):
+            if seconds is not None:
+                _check(name, seconds, CPU_S_BOUNDS, whole=False)
 
 
 def _check(name: str, value: object, bounds: tuple[float, float], whole: bool) -> None:

@@ -317,6 +317,7 @@ def _compile_once(
     compile_limits = dataclasses.replace(
         limits,
         cpu_s=limits.compile_cpu_s,
+        own_s=None if limits.own_s is None else limits.compile_cpu_s,
         memory_mb=max(limits.memory_mb, COMPILE_MEMORY_MB),
         output_mb=COMPILE_OUTPUT_MB,
     )

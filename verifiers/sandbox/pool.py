@@ -37,7 +37,7 @@ from typing import TypedDict
 from truegold.verifiers.sandbox.child_process import in_spawner_thread, usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.sandbox.execution import Execution, Job, MachineBusy, ProgramEnd, SandboxError, Tier
-from truegold.verifiers.sandbox.inside.confine.supervise import WALL_FACTOR, JobLimits, JobReport
+from truegold.verifiers.sandbox.inside.confine.supervise import JobLimits, JobReport
 from truegold.verifiers.sandbox.inside.confine.view import empty_folder
 from truegold.verifiers.sandbox.inside.preload import LOADED_WHEN_NAMED, PACKAGES, PLAIN
 from truegold.verifiers.sandbox.limits import BOX_MB, IDLE_S, MB
@@ -102,6 +102,7 @@ _ENVIRONMENT = {
 _ENDS = {
     "cpu": ProgramEnd.CPU_LIMIT,
     "wall": ProgramEnd.WALL_LIMIT,
+    "busy": ProgramEnd.WALL_LIMIT,
     "memory": ProgramEnd.MEMORY_LIMIT,
     "output": ProgramEnd.OUTPUT_LIMIT,
     "files": ProgramEnd.OUTPUT_LIMIT,
@@ -278,13 +279,16 @@ class ZygoteClient:
             for job in jobs:
                 descriptors += map(_anonymous_file, (job.payload, job.stdin, b"", b"", b""))
             reports = self._ask(jobs, descriptors, piped)["jobs"]
-            if any(report["ended_by"] == "busy" for report in reports):
-                raise MachineBusy("the machine is too busy: the program got hardly any time on a core")
             last_run.own_s = reports[0]["cpu_s"] + reports[0]["idle_s"]
-            return [
+            executions = [
                 _execution(job, report, descriptors[_FILES_PER_JOB * index :])
                 for index, (job, report) in enumerate(zip(jobs, reports, strict=True))
             ]
+            for report, execution in zip(reports, executions, strict=True):
+                if report["ended_by"] == "busy":
+                    cores = f"in {execution.wall_s:.1f} s the program was on a core for {execution.cpu_s:.1f} s"
+                    raise MachineBusy(f"the machine is too busy: {cores}", execution)
+            return executions
         except (OSError, ValueError, KeyError) as error:
             self.stop()
             raise SandboxError(f"the sandbox process failed: {type(error).__name__}: {error}") from error
@@ -355,7 +359,7 @@ class ZygoteClient:
         assert self._control is not None
         warm = sorted({name for job in jobs for name in job.warm})
         request = {"jobs": [describe_job(job) for job in jobs], "warm": warm, "piped": piped}
-        max_wall_s = max(WALL_FACTOR * (job.limits.cpu_s + IDLE_S) for job in jobs)
+        max_wall_s = max(job.limits.longest_wall_s for job in jobs)
         deadline = time.monotonic() + max_wall_s + GRACE_S
         self._control.settimeout(GRACE_S)
         line = json.dumps(request).encode() + b"\n"
@@ -390,7 +394,9 @@ def describe_job(job: Job) -> dict[str, object]:
     """Return what the zygote is told about a job; its payload and streams go as files."""
     limits: JobLimits = {
         "cpu_s": job.limits.cpu_s,
-        "idle_s": IDLE_S,
+        "idle_s": IDLE_S if job.limits.own_s is None else job.limits.own_s,
+        "own_s": job.limits.longest_own_s,
+        "wall_s": job.limits.longest_wall_s,
         "memory_bytes": int(job.limits.memory_mb * MB),
         "output_bytes": max(int(job.limits.output_mb * MB), _round_up(job.result_bytes)),
         "files_bytes": BOX_MB * MB,

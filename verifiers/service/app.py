@@ -1,4 +1,4 @@
-"""The HTTP application: verdicts and programs, with a bounded queue, deadlines, a token, health and metrics.
+"""The HTTP application: verdicts and programs, with a bounded queue, deadlines, health and metrics.
 
     POST /verify         {"response": "... \\\\boxed{0.5}", "gold": "1/2"}         -> {"score": 1.0, ...}
     POST /verify         {"responses": [{"response": ..., "gold": ...}, ...]}    -> {"verdicts": [...]}
@@ -6,9 +6,9 @@
     POST /test_program, /test_program_stdio   as open-instruct has them (`programs`)
     GET  /health, /metrics
 
-400: the request is wrong, and `error` says how. 401: the token is. 413: it is too large. 429: the queue is full; come
-again after `Retry-After` seconds. 503: the sandbox failed. A verdict that could not be given has score null, as
-everywhere.
+400: the request is wrong, and `error` says how. 401: the token is. 403: the client's address is. 413: it is too large.
+429: the queue is full; come again after `Retry-After` seconds. 503: the sandbox failed. A verdict that could not be
+given has score null, as everywhere.
 
 Behind the application stands the desk: a bounded queue before the processes that verify and the sandbox that runs
 programs. Nothing is lost when a process dies: the response that it was judging is judged again by its successor, and
@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hmac
 import json
 import threading
 import time
@@ -36,6 +35,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
@@ -46,6 +46,7 @@ from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError, TruegoldError
 from truegold.verifiers.sandbox.execution import SandboxError
 from truegold.verifiers.service import programs
+from truegold.verifiers.service.access import Network, TokenOutOfPath, why_refused
 from truegold.verifiers.verdict import Reason, Verdict
 
 RETRY_S = 1
@@ -83,7 +84,8 @@ def make_app(settings: Settings) -> Starlette:
     }
     routes = [Route(path, _endpoint(path, handler), methods=["POST"]) for path, handler in handlers.items()]
     routes += [Route("/health", _health), Route("/metrics", _metrics)]
-    return Starlette(routes=routes, lifespan=lifespan)
+    middleware = [Middleware(TokenOutOfPath, routes=[route.path for route in routes])]
+    return Starlette(routes=routes, lifespan=lifespan, middleware=middleware)
 
 
 def _endpoint(path: str, handle: Handler) -> Callable[[Request], Awaitable[Response]]:
@@ -98,8 +100,8 @@ def _endpoint(path: str, handle: Handler) -> Callable[[Request], Awaitable[Respo
 
 
 async def _respond(request: Request, desk: Desk, handle: Handler) -> Response:
-    if not _is_allowed(request, desk.settings.token):
-        return _refusal(401, "the token is missing or wrong: Authorization: Bearer TOKEN")
+    if (refused := why_refused(request, desk.settings.token, desk.settings.networks)) is not None:
+        return _refusal(*refused)
     try:
         body = json.loads(await _body(request, desk.settings.max_bytes))
         if not isinstance(body, dict):
@@ -113,13 +115,6 @@ async def _respond(request: Request, desk: Desk, handle: Handler) -> Response:
         return _refusal(503 if isinstance(error, SetupError | SandboxError) else 400, str(error))
     except (ValueError, RecursionError) as error:
         return _refusal(400, f"the body is no JSON: {error}"[:300])
-
-
-def _is_allowed(request: Request, token: str | None) -> bool:
-    if token is None:
-        return True
-    sent = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
-    return hmac.compare_digest(sent, token.encode())
 
 
 async def _body(request: Request, max_bytes: int) -> bytes:
@@ -175,7 +170,7 @@ def _item(entry: object, position: int, desk: Desk) -> Item:
 
 
 def _deadline(body: Mapping[str, Any], most: float) -> float:
-    value = body.get("deadline_s", most)
+    value = most if body.get("deadline_s") is None else body["deadline_s"]
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise programs.BadRequest("deadline_s is a number of seconds above 0")
     return min(float(value), most)
@@ -199,14 +194,14 @@ async def _test_program_stdio(desk: Desk, body: Mapping[str, Any]) -> dict[str, 
 
 async def _health(request: Request) -> Response:
     desk: Desk = request.app.state.desk
-    health = {"status": "healthy", "waiting": desk.waiting, "queue": desk.settings.queue, "workers": desk.pids}
+    health = {"status": "healthy", "waiting": desk.waiting, "queue": desk.settings.queue, "workers": len(desk.pids)}
     return JSONResponse(health)
 
 
 async def _metrics(request: Request) -> Response:
     desk: Desk = request.app.state.desk
-    if not _is_allowed(request, desk.settings.token):
-        return _refusal(401, "the token is missing or wrong: Authorization: Bearer TOKEN")
+    if (refused := why_refused(request, desk.settings.token, desk.settings.networks)) is not None:
+        return _refusal(*refused)
     gauges = {"queue_waiting": float(desk.waiting), "worker_processes": float(len(desk.pids))}
     return PlainTextResponse(desk.metrics.text(gauges), media_type="text/plain; version=0.0.4")
 
@@ -220,7 +215,9 @@ class Settings:
     """What a service is told."""
 
     token: str | None = None
-    """What clients have to send (`Authorization: Bearer TOKEN`); nothing where not given."""
+    """What clients have to send (`access`); nothing where not given."""
+    networks: tuple[Network, ...] = ()
+    """Clients of these networks need no token, and without a token there are no others."""
     workers: int = 0
     """Processes that verify, and programs that run at a time; 0 takes one per core."""
     queue: int = 4096
@@ -316,15 +313,6 @@ class Desk:
     def _release(self, count: int, _: object) -> None:
         with self.metrics.lock:
             self.waiting -= count
-
-
-def check_settings(settings: Settings, host: str) -> None:
-    """Raise ConfigError for a service that anybody in the network could use."""
-    if host not in ("127.0.0.1", "localhost", "::1") and not settings.token:
-        raise ConfigError(
-            f"A service on {host} without a token runs programs for everybody who reaches it.",
-            "Give it one: TRUEGOLD_SERVICE_TOKEN=... or --token-file FILE, or stay on 127.0.0.1.",
-        )
 
 
 def _forget(future: asyncio.Future[T]) -> None:

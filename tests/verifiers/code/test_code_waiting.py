@@ -76,8 +76,8 @@ def test_a_machine_too_busy_to_run_it_gives_no_verdict(box: Sandbox, monkeypatch
     assert len(asked) == 1, "a second try would wait as long"
 
 
-def test_a_process_that_is_never_idle_and_never_runs_ends_as_busy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervise, "WALL_FACTOR", 0.0)
+def test_a_process_that_is_never_idle_and_never_runs_ends_as_busy() -> None:
     supervisor = supervise.Supervisor(proc=0)
-    watched = supervise.Watched(1, {"cpu_s": 1e9, "idle_s": 1e9, **dict.fromkeys(("memory_bytes", "threads"), 2**50)})
+    plenty = dict.fromkeys(("cpu_s", "idle_s", "own_s", "memory_bytes", "threads"), 2**50)
+    watched = supervise.Watched(1, {**plenty, "wall_s": 0.0})
     assert supervisor._broken_limit(watched, 0) == "busy"

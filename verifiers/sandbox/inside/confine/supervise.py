@@ -19,10 +19,6 @@ from typing import TypedDict
 TICK_S = 0.02
 """How often limits are looked at once a job has run for as long."""
 
-WALL_FACTOR = 20.0
-"""A job ends after so many times its CPU and waiting limits, even where it did nothing. Where /proc shows its processes
-it has then neither waited nor computed for long: the machine is too busy to say anything about it."""
-
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 """The unit in which /proc gives the CPU time of ended children."""
 
@@ -47,6 +43,8 @@ class JobLimits(TypedDict):
 
     cpu_s: float
     idle_s: float
+    own_s: float
+    wall_s: float
     memory_bytes: int
     output_bytes: int
     files_bytes: int
@@ -167,7 +165,7 @@ class Supervisor:
             cpu_s += self._sum(pids, _reaped_ticks) / TICKS_PER_S
         if cpu_s > limits["cpu_s"]:
             return "cpu"
-        if (too_long := self._too_long(job)) is not None:
+        if (too_long := self._too_long(job, cpu_s)) is not None:
             return too_long
         if PAGE_BYTES * self._sum(pids, _resident_pages) > limits["memory_bytes"]:
             return "memory"
@@ -177,10 +175,11 @@ class Supervisor:
             return "files"
         return None
 
-    def _too_long(self, job: Watched) -> str | None:
-        if job.idle_s > job.limits["idle_s"]:
+    def _too_long(self, job: Watched, cpu_s: float) -> str | None:
+        if job.idle_s > job.limits["idle_s"] or cpu_s + job.idle_s > job.limits["own_s"]:
             return "wall"
-        if time.monotonic() - job.started > WALL_FACTOR * (job.limits["cpu_s"] + job.limits["idle_s"]):
+        if time.monotonic() - job.started > job.limits["wall_s"]:
+            # Where /proc shows its processes it has neither waited nor computed for long: the machine is too busy.
             return "wall" if self._proc is None else "busy"
         return None
 
