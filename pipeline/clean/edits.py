@@ -8,6 +8,7 @@ Of code only CRLF and NUL are changed: its indentation and its strings are its m
 
     "\ufeffHow  many\u00a0apples?\r\n\r\n\r\n\r\nGive a number. \n"              "How  many apples?\n\nGive a number."
     "Question 3: How many apples?"                                                     "How many apples?"
+    "How many аpples?", the first letter of which is Cyrillic                          "How many apples?"
     "Find x. Please reason step by step, and put your final answer within \boxed{}."   "Find x."
 
 Every step takes time linear in the text, also for a megabyte of blanks, and changes nothing the second time.
@@ -26,6 +27,7 @@ import re2
 from truegold.pipeline.clean import markup
 from truegold.pipeline.config.stages import CleanConfig, EditName
 from truegold.pipeline.text.encodings import repair_mojibake
+from truegold.pipeline.text.look_alikes import replace_look_alikes
 from truegold.verifiers import ConfigError
 
 END_SPAN = 200
@@ -38,15 +40,21 @@ _UNLIKE_RE2 = re.compile(r"(?<!\\)\$(?![^\[]*\])|\\[ABZbwW]|(?<!\[)\^")
 r"""What RE2 reads otherwise: `$`, `^`, `\b`, `\w` and their like."""
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]")
-_INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff]")
+_INVISIBLE = re.compile("[\u00ad\u180e\u200b\u2060-\u2064\ufeff]")
+_DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+"""Marks that say which way the text after them runs: they are idle where nothing is written from right to left."""
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _OTHER_SPACES = re.compile("[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]")
-# Full-width punctuation stays, since it is how Chinese and Japanese are written.
-_FULL_WIDTH = {
-    code: code - 0xFEE0
-    for first, last in ((0xFF10, 0xFF19), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A))
-    for code in range(first, last + 1)
-}
-_FULL_WIDTH_SIGN = re.compile("[\uff10-\uff19\uff21-\uff3a\uff41-\uff5a]")
+_FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_FULL_WIDTH_ALNUM = {code: ascii_code for code, ascii_code in _FULL_WIDTH.items() if chr(ascii_code).isalnum()}
+_FULL_WIDTH_SIGN = re.compile("[\uff01-\uff5e]")
+_EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f]")
+"""Scripts whose punctuation is full-width."""
+_LATIN_WORD = re.compile(r"[A-Za-z]{3}")
+"""A gold such as "1，200" may be two numbers, so that only prose gets commas of ASCII."""
+_LIGATURE_OR_STYLED = re.compile("[\ufb00-\ufb06]|[\U0001d400-\U0001d7cb]{3,}|[\U0001d7ce-\U0001d7ff]")
+"""A ligature, a word in letters of mathematical alphabets, or one of their digits; a single letter of them may mean
+a vector."""
 _EMPTY_LINES = re.compile(r"\n{3,}")
 # Zero-width (non-)joiners carry meaning between letters of Arabic, Indic and kindred scripts, and glue emoji together.
 _JOINS = (
@@ -130,12 +138,20 @@ def drop_control_characters(text: str) -> str:
 
 
 def unify_encoding(text: str) -> str:
-    """Return the text in NFC, with ASCII for full-width letters and digits and without idle invisible characters."""
+    """Return the text in NFC, with ASCII for full-width and styled letters and without idle invisible characters.
+
+    Full-width punctuation stays in Chinese, Japanese and Korean, and where nothing tells the language.
+    """
     if text.isascii():
         return text
     text = _INVISIBLE.sub("", unicodedata.normalize("NFC", text))
+    if _DIRECTIONS.search(text) and not _RIGHT_TO_LEFT.search(text):
+        text = _DIRECTIONS.sub("", text)
     if _FULL_WIDTH_SIGN.search(text):
-        text = text.translate(_FULL_WIDTH)
+        text = text.translate(_FULL_WIDTH_ALNUM)
+        if _LATIN_WORD.search(text) and not _EAST_ASIAN.search(text):
+            text = text.translate(_FULL_WIDTH)
+    text = _LIGATURE_OR_STYLED.sub(lambda match: unicodedata.normalize("NFKC", match[0]), text)
     # An accent composes with its letter only when the invisible character between them is gone, so NFC comes again.
     return unicodedata.normalize("NFC", _STRAY_JOINER.sub("", text))
 
@@ -159,6 +175,7 @@ PROSE: tuple[Step, ...] = (
     ("html_entities", markup.decode_entities),
     ("html_tags", markup.replace_tags),
     ("unicode", unify_encoding),
+    ("look_alikes", replace_look_alikes),
     ("whitespace", simplify_whitespace),
     ("doubled_backslashes", markup.halve_backslashes),
     ("written_newlines", markup.unescape_newlines),

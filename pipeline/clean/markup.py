@@ -31,7 +31,10 @@ from truegold.verifiers.math.vocabulary import COMMANDS
 _DAMAGED = (
     (re.compile("\x0c(?=rac\\b|rac\\d|orall|rom|box|loor|latfrac)"), r"\\f"),
     (re.compile("\x08(?=eta|oxed|egin\\{|inom|ar\\{|mod|ullet|ig[lrgm]|oldsymbol|ecause)"), r"\\b"),
-    (re.compile("\t(?=ext|imes(?![a-z])|heta|riangle|ilde|frac|binom|an[\\\\({^\\d])"), r"\\t"),
+    (
+        re.compile("\t(?=(?:ext(?:bf|it|rm|tt|sf)?|imes|frac|binom)(?![a-z])|heta|riangle|ilde|an[\\\\({^\\d])"),
+        r"\\t",
+    ),
     (re.compile("\r(?=ight|angle|ho(?![a-z])|floor|ceil|brace|vert)"), r"\\r"),
     (re.compile("\n(?=eq(?![a-z])|otin(?![a-z])|abla(?![a-z])|geq(?![a-z])|leq(?![a-z]))"), r"\\n"),
     (re.compile("\x07(?=lpha|pprox|ngle|rcsin|rccos|rctan|ligned|st(?![a-z]))"), r"\\a"),
@@ -77,12 +80,15 @@ _LAID_OUT = (
     r"p|b|i|u|em|strong|span|div|font|center|small|big|br|hr|ul|ol|li|blockquote|section|article|tbody|thead|table"
     r"|h[1-6]|a"
 )
-_TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_LAID_OUT}|tr|td|th){_ATTRIBUTES}/?>", re.IGNORECASE)
+_PAIRED = "code|pre|mark|kbd|samp|var|cite|abbr|label|caption|dl|dt|dd|main|header|footer|figure|figcaption"
+"""Tags that count only beside their closing tags, as those of one letter do: elsewhere they may be other things."""
+_TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_LAID_OUT}|{_PAIRED}|tr|td|th){_ATTRIBUTES}/?>", re.IGNORECASE)
 _SCRIPT = re.compile(r"<(?P<name>sup|sub)>(?P<body>[^<>]{1,60})</(?P=name)>", re.IGNORECASE)
 _CELL_END = re.compile(r"</t[dh]>\s{0,20}(?=</tr>)", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)", re.IGNORECASE)
-_CLOSING = re.compile(r"</(?P<name>[a-z])>", re.IGNORECASE)
-_BREAKS = frozenset({"br", "hr", "p", "div", "li", "ul", "ol", "table", "tbody", "thead", "section", "article"})
+_CLOSING = re.compile(r"</(?P<name>[a-z]{1,10})>", re.IGNORECASE)
+_PAIRED_NAMES = frozenset(_PAIRED.split("|"))
+_BREAKS = frozenset("br hr p div pre dt dd figure li ul ol table tbody thead section article".split())
 _BREAKS_ALWAYS = frozenset({"br", "hr", "li"})
 
 
@@ -183,7 +189,7 @@ def _lay_out_script(match: re.Match[str]) -> str:
 
 def _lay_out_tag(match: re.Match[str], paired: set[str]) -> str:
     name = match["name"].lower()
-    if len(name) == 1 and name not in paired:
+    if (len(name) == 1 or name in _PAIRED_NAMES) and name not in paired:
         return match[0]
     if name in ("td", "th"):
         return " | " if match["close"] else ""

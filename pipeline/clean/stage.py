@@ -54,7 +54,7 @@ _Fault = tuple[str, dict[str, Any]]
 """The reason to drop a row, with what there is and what is allowed."""
 
 
-@stage_function(version=3)
+@stage_function(version=4)
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Clean every row; drop those without a usable prompt or gold."""
     if unknown := sorted(set(config.languages or ()) - known_languages()):

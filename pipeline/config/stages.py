@@ -31,6 +31,7 @@ EditName = Literal[
     "html_entities",
     "html_tags",
     "unicode",
+    "look_alikes",
     "whitespace",
     "doubled_backslashes",
     "written_newlines",

@@ -10,10 +10,12 @@
 and has a row for each pair: id, row (the record's number from 1), against, against_id, kind, score,
 evidence. A pair has the first kind that fits:
 
-- `exact` pairs have the same prompt (`near.exact_copies`); their score is 1.
+- `exact` pairs have the same prompt (`near.exact_copies`); their score is 1. Slips in the words of a record are mended
+  by the words of the items before (`near.slips`).
 - In an `overlap` the record has at least MIN_SHARE of the item's runs of five tokens, weighted by rarity (the score;
   `near.containment`), and all of its words that carry meaning and quantities, these next to the same words. A
-  renumbered instance of the item has not.
+  renumbered instance of the item has not. Or it holds the item letter for letter, in another layout or in letters that
+  look alike (`near.squashed`); the score is 1 then.
 - `reworded` pairs are the same problem in other words, with the same quantities (`near.measures`); the score is the
   probability of that.
 - `translated` pairs, with an encoder only, are in two scripts and agree in numbers and question
@@ -42,6 +44,8 @@ from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.embedding import Encoder, add_proposed_links, find_translations, propose
 from truegold.pipeline.near.measures import Comparer, Relation, describe_pairs
 from truegold.pipeline.near.related_pairs import find_links
+from truegold.pipeline.near.slips import SlipMender
+from truegold.pipeline.near.squashed import SquashedItems
 from truegold.pipeline.problems import Batch, ProblemColumns, read_problems
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
@@ -105,19 +109,33 @@ def find_matches(
     set has a prompt: comparing with it would prove nothing.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
-    builder, grams = CorpusBuilder(out_dir), GramIndex()
+    builder, grams, squashed, mender = CorpusBuilder(out_dir), GramIndex(), SquashedItems(), SlipMender()
     builder.listen(grams.learn)
-    item_rows = _add_eval_sets(builder, against, progress)
+    builder.listen_to_texts(squashed.learn)
+    item_rows = _add_eval_sets(builder, mender, against, progress)
     item_texts = builder.distinct_texts
     builder.listen(grams.look_up)
+    builder.listen_to_texts(squashed.look_up)
     records = [pl.DataFrame(schema={"id": pl.String, "row": pl.Int64})]
+    with_slips: list[tuple[int, str]] = []
+    read = 0
     progress.start("reading the data")
     for batch in read_ahead(read_data(True)):
         records.append(pl.DataFrame({"id": batch.ids, "row": batch.row_numbers}, schema=records[0].schema))
-        builder.add(batch.prompts, batch.golds, batch.solution_chars)
+        prompts = mender.mend(batch.prompts)
+        with_slips += [
+            (len(item_rows) + read + place, prompt)
+            for place, prompt in enumerate(batch.prompts)
+            if prompt is not prompts[place]
+        ]
+        read += len(batch)
+        builder.add(prompts, batch.golds, batch.solution_chars)
         progress.advance(len(batch))
     corpus = builder.finish()
-    pairs = _find_pairs(corpus, Comparer(corpus.features), grams, item_texts, progress, encoder)
+    # A half of a broken word may look like a slip, so that texts are looked up as they were written, too.
+    as_written = pl.Series([prompt for _, prompt in with_slips], dtype=pl.String)
+    squashed.look_up_again(as_written, corpus.text[[row for row, _ in with_slips]])
+    pairs = _find_pairs(corpus, Comparer(corpus.features), grams, squashed, item_texts, progress, encoder)
     item_rows = item_rows.with_columns(item=pl.Series(corpus.text[: len(item_rows)]))
     record_rows = (
         pl.concat(records).with_columns(text=pl.Series(corpus.text[len(item_rows) :])).with_row_index("position")
@@ -134,7 +152,9 @@ def find_matches(
     }
 
 
-def _add_eval_sets(builder: CorpusBuilder, against: Mapping[str, ProblemColumns], progress: Progress) -> pl.DataFrame:
+def _add_eval_sets(
+    builder: CorpusBuilder, mender: SlipMender, against: Mapping[str, ProblemColumns], progress: Progress
+) -> pl.DataFrame:
     """Add the items of all evaluation sets, and return a row for each: its set, its id, and its text as it is shown."""
     shown_items = [pl.DataFrame(schema={"against": pl.String, "against_id": pl.String, "item_shown": pl.String})]
     progress.start("reading evaluation sets")
@@ -145,6 +165,7 @@ def _add_eval_sets(builder: CorpusBuilder, against: Mapping[str, ProblemColumns]
             part = {"against": [spec] * len(batch), "against_id": batch.ids, "item_shown": shown}
             shown_items.append(pl.DataFrame(part, schema=shown_items[0].schema))
             has_prompt = has_prompt or any(batch.prompts)
+            mender.learn(batch.prompts)
             builder.add(batch.prompts, batch.golds, batch.solution_chars)
             progress.advance(len(batch))
         if not has_prompt:
@@ -153,7 +174,13 @@ def _add_eval_sets(builder: CorpusBuilder, against: Mapping[str, ProblemColumns]
 
 
 def _find_pairs(
-    corpus: Corpus, comparer: Comparer, grams: GramIndex, item_texts: int, progress: Progress, encoder: Encoder | None
+    corpus: Corpus,
+    comparer: Comparer,
+    grams: GramIndex,
+    squashed: SquashedItems,
+    item_texts: int,
+    progress: Progress,
+    encoder: Encoder | None,
 ) -> pl.DataFrame:
     """Return all matching pairs of a text of the data and an item's text, each with the first kind that fits.
 
@@ -178,12 +205,14 @@ def _find_pairs(
         translated = translations.right[translations.is_sure], translations.left[translations.is_sure]
     links = confirm_links(links, corpus, comparer, texts).having(Relation.SAME_PROBLEM)
     probability = 1 / (1 + np.exp(-links.score.astype(np.float64)))
-    text = np.concatenate([exact, held.text[sound], links.right, translated[0]])
-    item = np.concatenate([exact, held.item[sound], links.left, translated[1]])
-    found_by_kind = [len(exact), int(sound.sum()), len(links), len(translated[0])]
-    kind = np.repeat(np.arange(len(KINDS)), found_by_kind)
+    whole_text, whole_item = squashed.pairs()
+    text = np.concatenate([exact, whole_text, held.text[sound], links.right, translated[0]])
+    item = np.concatenate([exact, whole_item, held.item[sound], links.left, translated[1]])
+    # An item that a text holds letter for letter is an overlap too.
+    kinds_found = [0, 1, 1, 2, 3]
+    kind = np.repeat(kinds_found, [len(exact), len(whole_text), int(sound.sum()), len(links), len(translated[0])])
     unknown = np.full(len(translated[0]), TRANSLATION_SCORE)
-    score = np.concatenate([np.ones(len(exact)), held.share[sound], probability, unknown])
+    score = np.concatenate([np.ones(len(exact) + len(whole_text)), held.share[sound], probability, unknown])
     order = np.lexsort((kind, item, text))
     kept = order[run_starts(text[order]) | run_starts(item[order])]
     text, item, score = text[kept], item[kept], score[kept].astype(np.float32)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import tempfile
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,6 +60,7 @@ class CorpusBuilder:
         """Make a builder whose texts lie in a temporary file in `scratch`, or where the system has such files."""
         self._features = FeatureBuilder()
         self._texts = TextFile(scratch)
+        self._text_listener: Callable[[pl.Series], None] | None = None
         self._text_numbers: dict[int, int] = {}
         self._text: list[Ints] = [np.zeros(0, np.int64)]
         self._gold: list[Ints] = [np.zeros(0, np.int64)]
@@ -92,7 +93,10 @@ class CorpusBuilder:
         cut_as = np.where(as_written, len(series) + np.cumsum(as_written) - 1, np.arange(len(series)))
         both = pl.concat([tidied.lower, lower_texts(series.filter(pl.Series(as_written)))])
         self._features.add_lower(both.gather(cut_as[filled[new]]))
-        self._texts.add(series.gather(filled[new]))
+        new_texts = series.gather(filled[new])
+        self._texts.add(new_texts)
+        if self._text_listener is not None:
+            self._text_listener(new_texts)
         gold = gold_keys(golds)
         self._text.append(text)
         self._gold.append(gold)
@@ -112,6 +116,10 @@ class CorpusBuilder:
     def listen(self, listener: Listener) -> None:
         """From the next text on, hand the tokens of each distinct text to `listener`."""
         self._features.listen(listener)
+
+    def listen_to_texts(self, listener: Callable[[pl.Series], None]) -> None:
+        """From the next text on, hand the distinct texts, as they were written, to `listener`."""
+        self._text_listener = listener
 
     def finish(self) -> Corpus:
         """Return the corpus of all rows added."""

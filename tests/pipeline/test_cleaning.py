@@ -58,6 +58,8 @@ def test_html_becomes_plain_text_and_inequalities_stay(text, expected):
         ("\x0bec{a} \x07lpha", r"\vec{a} \alpha"),
         ("a\ta table\tan apple", "a\ta table\tan apple"),
         ("one\nmid[i] = 2", "one\nmid[i] = 2"),
+        ("a common\tfraction, \textra \tbinomials", "a common\tfraction, \textra \tbinomials"),
+        ("\textbf{a} \tfrac12", r"\textbf{a} \tfrac12"),
         (r"m \\in (0, 3), \\frac{1}{2}", r"m \in (0, 3), \frac{1}{2}"),
         (r"\\begin{cases} x > a \\\\ x < b \\end{cases}", r"\begin{cases} x > a \\ x < b \end{cases}"),
         (r"as \\overline{z} or $\frac{1}{2}$", r"as \overline{z} or $\frac{1}{2}$"),

@@ -92,6 +92,31 @@ def test_short_items_are_found_as_copies_only(tmp_path):
     assert kinds(matches) == [("t0", "g3", "exact")]
 
 
+REWRITINGS = {
+    "full-width": "".join(chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else "\u3000" for char in TOM),
+    "tags": f"<p>{TOM.replace('red', '<b>red</b>').replace('buys', '<mark>buys</mark>')}</p>",
+    "entities": TOM.replace(" ", "&nbsp;").replace("m", "&#109;"),
+    "broken with a hyphen": TOM.replace("market", "mar-\nket").replace("total", "to-\ntal"),
+    "broken without": TOM.replace("market", "mar\nket").replace("total", "to tal"),
+    "soft hyphens": TOM.replace("ar", "a\u00adr"),
+    "zero width": TOM.replace("ar", "a\u200br").replace("ot", "o\u2063t"),
+    "Cyrillic": TOM.replace("a", "а").replace("o", "о"),
+    "Greek": TOM.replace("o", "ο").replace("T", "Τ"),
+    "two letters swapped": TOM.replace("market", "makret").replace("total", "toatl").replace("many", "mnay"),
+    "blanks": TOM.replace(" ", "  ").replace("37", "\n37"),
+    "case": TOM.swapcase(),
+    "punctuation": TOM.replace(".", " ;").replace("?", "..."),
+    "swapped and broken": TOM.replace("market", "makret").replace("total", "to-\ntal"),
+}
+
+
+@pytest.mark.parametrize("kind", REWRITINGS)
+def test_what_was_done_to_letters_and_layout_hides_no_leak(tmp_path, kind):
+    other = REWRITINGS[kind].translate(str.maketrans("37３７", "58５８"))
+    matches, _ = run(tmp_path, [REWRITINGS[kind], f"Think. {REWRITINGS[kind]}\nAnd {PEN}", other, PEN])
+    assert {(row, item) for row, item, _ in kinds(matches)} == {("t0", "g1"), ("t1", "g1")}
+
+
 def test_one_record_may_match_several_items(tmp_path):
     matches, _ = run(tmp_path, [f"{TOM} {SAM}", TOM])
     assert sorted(kinds(matches)) == [("t0", "g1", "overlap"), ("t0", "g2", "overlap"), ("t1", "g1", "exact")]

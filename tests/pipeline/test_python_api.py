@@ -16,6 +16,9 @@ import polars as pl
 import pytest
 
 from truegold import pipeline
+from truegold.pipeline.curation.gate import GateOptions, gate
+from truegold.pipeline.curation.gate_questions import Check
+from truegold.pipeline.running.progress import NullProgress
 from truegold.verifiers import ConfigError, InputError
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "python_api.py"
@@ -256,3 +259,26 @@ def test_the_solution_is_read_where_prompt_and_gold_are_named() -> None:
     guessed, named = pipeline.find_flags([row]), pipeline.find_flags([row], prompt="question", gold="answer")
     assert named.flags["reason"].to_list() == ["gold_slip"]
     assert named.flags["reason"].to_list() == guessed.flags["reason"].to_list()
+
+
+def test_every_door_finds_the_same_leaks(tmp_path: Path) -> None:
+    items = [{"question": f"{TOM} {' '.join(['And then it rained', 'for a while', 'over the whole market.'])}"}]
+    item = items[0]["question"]
+    disguised = [
+        item.replace("market", "mar-\nket"),
+        item.replace("market", "mаrkеt"),
+        item.replace("market", "makret"),
+        item.replace(" ", "&nbsp;").replace("red", "<mark>red</mark>"),
+        item.replace("4", "5").replace("market", "mar-\nket"),
+    ]
+    rows = [{"id": str(number), "question": text, "answer": "7"} for number, text in enumerate(disguised)]
+    evals, data = tmp_path / "evals.jsonl", tmp_path / "data.jsonl"
+    for path, records in ((evals, items), (data, rows)):
+        path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    assert ids(pipeline.find_leaks(rows, items).rows) == ["4"]
+    curated = pipeline.curate(rows, decontaminate={"against": [str(evals)]}, work_dir=tmp_path / "work")
+    dropped = pl.read_parquet(tmp_path / "work" / "run" / "decontaminate" / "dropped.parquet")
+    assert sorted(dropped["source_row"]) == [1, 2, 3, 4]
+    assert len(curated.rows) == 1
+    gated = gate(data, GateOptions(fail_on=[Check.LEAK], against=[str(evals)]), NullProgress())
+    assert sorted(violation.row for violation in gated.violations) == [1, 2, 3, 4]

@@ -1,0 +1,227 @@
+r"""Disguises evaluation items in letters and layout, and counts what `truegold decontaminate` finds, and accuses.
+
+    python benchmarks/curation_disguises.py DATA_DIR [--siblings 10] [--seed 5] [--json FILE]
+
+DATA_DIR is laid out like the labelled corpora (gsm8k_platinum.jsonl, math500.jsonl, mbpp.jsonl, qwen_cmath.jsonl ...).
+
+- Found: of each set so many items in each disguise, one file of them against the whole set.
+- Accused: variants of the items with other quantities (GSM-Plus, MATH-Perturb hard) in each disguise,
+  against the items; and other corpora's problems against all four sets. Whatever is called a leak there is printed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+from curation_decontamination import rows
+
+from truegold.pipeline.decontaminate.matches import find_leaks_in_file
+from truegold.pipeline.problems import ProblemColumns
+from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.text.look_alikes import CYRILLIC, GREEK
+
+Disguise = Callable[[str, random.Random], str | None]
+SETS = {
+    "GSM8K": ("gsm8k_platinum", "question"),
+    "MATH": ("math500", "problem"),
+    "MBPP": ("mbpp", "text"),
+    "CMATH": ("qwen_cmath", "question"),
+}
+UNRELATED = ("gsm8k_train", "math_train_7474", "ape210k_valid", "leetcode_train", "qwen_asdiv", "agieval_logiqa-en")
+OTHER_NUMBERS = ("numerical substitution", "digit expansion", "integer-decimal-fraction conversion")
+PROSE = re.compile(r"\$[^$]*\$|\[asy\].*?\[/asy\]|(?<![\\\w{])(?P<word>[A-Za-z]{4,})(?![\w}])", re.DOTALL)
+
+
+def in_words(share: float, change: Callable[[str, random.Random], str], letters: int = 5) -> Disguise:
+    """A share of the words of prose is changed, one at least."""
+
+    def disguise(text: str, draw: random.Random) -> str | None:
+        words = [match for match in PROSE.finditer(text) if len(match["word"] or "") >= letters]
+        for match in sorted(draw.sample(words, min(len(words), max(1, round(share * len(words))))), key=_backwards):
+            text = text[: match.start()] + change(match[0], draw) + text[match.end() :]
+        return text if words else None
+
+    return disguise
+
+
+def _backwards(match: re.Match[str]) -> int:
+    return -match.start()
+
+
+def inserted(*parts: str) -> Callable[[str, random.Random], str]:
+    """One of the parts stands inside of the word."""
+
+    def insert(word: str, draw: random.Random) -> str:
+        place = draw.randrange(2, len(word) - 1)
+        return word[:place] + draw.choice(parts) + word[place:]
+
+    return insert
+
+
+def swapped(word: str, draw: random.Random) -> str:
+    """The word with two neighbouring letters in each other's places."""
+    places = [place for place in range(len(word) - 1) if word[place].lower() != word[place + 1].lower()]
+    place = draw.choice(places)
+    return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+
+
+def looking_alike(letters: dict[str, str]) -> Callable[[str, random.Random], str]:
+    """Some letters of the word are those of another script."""
+    unlike = {latin: other for other, latin in letters.items()}
+
+    def exchange(word: str, draw: random.Random) -> str:
+        return "".join(unlike.get(letter, letter) if draw.random() < 0.6 else letter for letter in word)
+
+    return exchange
+
+
+def tagged(text: str, draw: random.Random) -> str | None:
+    """Sentences in paragraphs, or words in layout."""
+    if draw.random() < 0.5:
+        return "".join(f"<p>{part}</p>" for part in re.split(r"(?<=[.?!]) ", text))
+    tag = draw.choice(("b", "em", "strong", "mark", "code", 'span class="x"', "font color=red"))
+    return in_words(0.3, lambda word, _: f"<{tag}>{word}</{tag.split()[0]}>")(text, draw)
+
+
+def as_entities(text: str, draw: random.Random) -> str:
+    """Some letters, quotes and blanks as entities."""
+    text = re.sub(
+        r"[A-Za-z](?=[a-z]{3})", lambda match: f"&#{ord(match[0])};" if draw.random() < 0.2 else match[0], text
+    )
+    return text.replace("'", "&#39;").replace('"', "&quot;").replace(" ", draw.choice(("&nbsp;", "&#160;", " ")))
+
+
+def spaced(text: str, draw: random.Random) -> str:
+    """Other blanks."""
+    return re.sub(" ", lambda _: draw.choice((" ", "  ", "   ", "\t", "\u2003", "\n", " \n ")), text)
+
+
+def punctuated(text: str, draw: random.Random) -> str:
+    """Other marks."""
+    text = text.replace("'", "’").replace('"', "“").replace(" - ", " — ")
+    kinds = ((r",(?=\s)", ""), (r"\.(?=\s)", " ;"), (r"(?<=[a-z])-(?=[a-z]{2})", draw.choice("‐ ")), (r"\?", " ??"))
+    for pattern, replacement in draw.sample(kinds, 2):
+        text = re.sub(pattern, replacement, text)
+    return text
+
+
+def full_width(text: str, _: random.Random) -> str:
+    """The signs of ASCII in full width."""
+    return "".join(
+        "\u3000" if char == " " else chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text
+    )
+
+
+DISGUISES: dict[str, Disguise] = {
+    "full-width": full_width,
+    "tags": tagged,
+    "entities": as_entities,
+    "words broken with a hyphen": in_words(0.2, inserted("-\n", "-\n  "), 6),
+    "words broken without": in_words(0.2, inserted("\n", "\n", " "), 6),
+    "soft hyphens": in_words(0.4, inserted("\u00ad")),
+    "zero-width characters": in_words(0.4, inserted("\u200b", "\u200c", "\u200d", "\ufeff", "\u2060", "\u200e")),
+    "Cyrillic look-alikes": in_words(0.4, looking_alike(CYRILLIC), 4),
+    "Greek look-alikes": in_words(0.4, looking_alike(GREEK), 4),
+    "two letters swapped, a word": in_words(0, swapped),
+    "two letters swapped, a quarter of the words": in_words(0.25, swapped),
+    "blanks": spaced,
+    "case": lambda text, draw: draw.choice((str.upper, str.title, str.swapcase))(text),
+    "punctuation": punctuated,
+    "Markdown": in_words(0.3, lambda word, draw: draw.choice(("**{}**", "_{}_", "*{}*", "`{}`")).format(word)),
+    "a letter doubled": in_words(0.1, lambda word, draw: word[: (place := draw.randrange(2, 4))] + word[place - 1 :]),
+    "a letter lost": in_words(0.1, lambda word, draw: word[: (place := draw.randrange(1, 4))] + word[place + 1 :]),
+}
+CHINESE = ("full-width", "tags", "entities", "blanks")
+
+
+def matches(work: Path, items: dict[str, str], records: dict[str, str]) -> list[tuple[str, str, str]]:
+    """The pairs that are called leaks: record, item, kind."""
+    for name, texts in (("evals", items), ("train", records)):
+        lines = (json.dumps({"id": key, "question": text}) + "\n" for key, text in texts.items())
+        (work / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    sets = {str(work / "evals.jsonl"): ProblemColumns()}
+    find_leaks_in_file(work / "train.jsonl", sets, work / "out", ProblemColumns(), NullProgress())
+    return list(pl.read_parquet(work / "out" / "matches.parquet").select("id", "against_id", "kind").iter_rows())
+
+
+def find(folder: Path, work: Path, siblings: int, seed: int) -> dict[str, dict[str, tuple[int, int]]]:
+    """By disguise and set: how many are found, of how many."""
+    table: dict[str, dict[str, tuple[int, int]]] = {}
+    for name, (file, column) in SETS.items():
+        draw = random.Random(seed)
+        texts = list(dict.fromkeys(row[column] for row in rows(folder, file) if len(row[column]) > 60))
+        items = {str(number): text for number, text in enumerate(draw.sample(texts, len(texts)))}
+        records = {}
+        for kind in CHINESE if name == "CMATH" else DISGUISES:
+            disguised = ((key, DISGUISES[kind](text, draw)) for key, text in items.items())
+            changed = [(key, text) for key, text in disguised if text is not None and text != items[key]][:siblings]
+            records |= {f"{kind}|{key}": text for key, text in changed}
+        hits = {record for record, item, _ in matches(work, items, records) if record.split("|")[1] == item}
+        planted = Counter(record.split("|")[0] for record in records)
+        found = Counter(record.split("|")[0] for record in hits)
+        for kind, count in planted.items():
+            table.setdefault(kind, {})[name] = found[kind], count
+    return table
+
+
+def accuse(folder: Path, work: Path, seed: int) -> dict[str, tuple[int, int]]:
+    """By what was compared: the records that are called leaks, of how many."""
+    draw, items, decoys = random.Random(seed), {}, {}
+    for number, row in enumerate(rows(folder, "gsm_plus_testmini")):
+        if row["perturbation_type"] in OTHER_NUMBERS:
+            items[f"gsm {row['seed_question']}"] = row["seed_question"]
+            decoys[f"gsm {number}"] = row["question"]
+    items |= {f"math {row['problem_id']}": row["problem"] for row in rows(folder, "math_perturb_simple")}
+    decoys |= {f"math {row['problem_id']}": row["problem"] for row in rows(folder, "math_perturb_hard")}
+    records = {
+        f"{kind}|{key}": text
+        for kind, disguise in DISGUISES.items()
+        for key, plain in decoys.items()
+        if (text := disguise(plain, draw)) is not None
+    }
+    outcome = {"disguised variants with other quantities": (matches(work, items, records), len(records))}
+    for name, (file, column) in SETS.items():
+        items = {str(number): row[column] for number, row in enumerate(rows(folder, file))}
+        others = {f"{other} {number}": text for other in UNRELATED for number, text in enumerate(_texts(folder, other))}
+        outcome[f"other corpora against {name}"] = matches(work, items, others), len(others)
+    for kind, (pairs, _) in outcome.items():
+        print(
+            kind, *sorted({f"{record.split('|')[-1]} | {item} | {found}" for record, item, found in pairs}), sep="\n  "
+        )
+    return {kind: (len({record for record, _, _ in pairs}), count) for kind, (pairs, count) in outcome.items()}
+
+
+def _texts(folder: Path, file: str) -> list[str]:
+    columns = ("question", "problem", "prompt", "original_text", "content")
+    texts = (next((row[name] for name in columns if isinstance(row.get(name), str)), "") for row in rows(folder, file))
+    return [text for text in texts if text]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("data_dir", type=Path)
+    parser.add_argument("--siblings", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        found = find(args.data_dir, Path(work), args.siblings, args.seed)
+        accused = accuse(args.data_dir, Path(work), args.seed)
+    for kind, by_set in found.items():
+        print(f"| {kind} |", " | ".join(f"{name} {hits} of {count}" for name, (hits, count) in by_set.items()), "|")
+    for kind, (hits, count) in accused.items():
+        print(f"| {kind} | {hits} of {count} |")
+    if args.json:
+        args.json.write_text(json.dumps({"found": found, "accused": accused}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

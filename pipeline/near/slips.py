@@ -1,0 +1,81 @@
+"""Mends slips of the pen in the words of a text by the words of the texts that it is compared with.
+
+    known    triangle, apples, marbles, from
+    text     "A trinagle has ...", "Tom buys 3 aplpes ..."   ->  "A triangle has ...", "Tom buys 3 apples ..."
+
+A word that no known text has becomes a known one from which it differs in two neighbouring letters that changed
+places, or in a letter that stands twice. A word that some known text has stays. A real word becomes another one
+("trail", "trial") only where no known text has it: all that it could do is to tell two texts apart that are otherwise
+the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import polars as pl
+
+LEAST_LETTERS = 4
+"""Shorter words are too often other words: "was" and "saw"."""
+_WORDS = rf"[A-Za-z]{{{LEAST_LETTERS},}}"
+_WORD = re.compile(_WORDS)
+
+
+class SlipMender:
+    """Learns words (`learn`) and mends texts by them (`mend`)."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._by_letters: dict[str, list[str]] = {}
+        """Known words by their letters in alphabetical order."""
+        self._mended: dict[str, str] = {}
+        """Words that are slips, and what they become."""
+        self._seen: set[str] = set()
+
+    def learn(self, texts: Iterable[str]) -> None:
+        """Learn the words of some texts."""
+        words = _words(pl.Series(texts, dtype=pl.String)).unique(maintain_order=True).to_list()
+        for word in words:
+            if word not in self._known:
+                self._known.add(word)
+                self._by_letters.setdefault("".join(sorted(word)), []).append(word)
+
+    def mend(self, texts: Sequence[str]) -> list[str]:
+        """Return the texts with known words for their slips; those without slips are the same objects as before."""
+        series = pl.Series(texts, dtype=pl.String)
+        words = series.str.to_lowercase().str.extract_all(_WORDS)
+        distinct = words.explode().drop_nulls().unique(maintain_order=True).to_list()
+        new = [word for word in distinct if word not in self._seen and word not in self._known]
+        self._seen.update(new)
+        self._mended |= {word: known for word in new if (known := self._intended(word)) is not None}
+        slips = [word for word in distinct if word in self._mended]
+        if not slips:
+            return list(texts)
+        has_slip = words.list.eval(pl.element().is_in(slips).any()).list.first().fill_null(value=False).to_numpy()
+        mended = list(texts)
+        for row in np.flatnonzero(has_slip).tolist():
+            mended[row] = _WORD.sub(self._mend_word, texts[row])
+        return mended
+
+    def _intended(self, word: str) -> str | None:
+        for known in self._by_letters.get("".join(sorted(word)), ()):
+            if _are_exchanged(word, known):
+                return known
+        shorter = (word[:place] + word[place + 1 :] for place in range(1, len(word)) if word[place] == word[place - 1])
+        return next((known for known in shorter if known in self._known), None)
+
+    def _mend_word(self, match: re.Match[str]) -> str:
+        known = self._mended.get(match[0].lower(), match[0])
+        return known.capitalize() if match[0][0].isupper() else known
+
+
+def _words(texts: pl.Series) -> pl.Series:
+    return texts.str.to_lowercase().str.extract_all(_WORDS).explode().drop_nulls()
+
+
+def _are_exchanged(left: str, right: str) -> bool:
+    """Whether two words of the same letters differ in two neighbouring letters that changed places."""
+    differing = [place for place, letters in enumerate(zip(left, right, strict=True)) if letters[0] != letters[1]]
+    return len(differing) == 2 and differing[1] == differing[0] + 1
