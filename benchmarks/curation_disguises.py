@@ -6,7 +6,7 @@ DATA_DIR is laid out like the labelled corpora (gsm8k_platinum.jsonl, math500.js
 
 - Found: of each set so many items in each disguise, one file of them against the whole set.
 - Accused: variants of the items with other quantities (GSM-Plus, MATH-Perturb hard) in each disguise,
-  against the items; and other corpora's problems against all four sets. Whatever is called a leak there is printed.
+  against the items; and other corpora's problems against all four sets. All that is called a leak there is printed.
 """
 
 from __future__ import annotations
@@ -60,17 +60,17 @@ def inserted(*parts: str) -> Callable[[str, random.Random], str]:
     """One of the parts stands inside of the word."""
 
     def insert(word: str, draw: random.Random) -> str:
-        place = draw.randrange(2, len(word) - 1)
-        return word[:place] + draw.choice(parts) + word[place:]
+        index = draw.randrange(2, len(word) - 1)
+        return word[:index] + draw.choice(parts) + word[index:]
 
     return insert
 
 
 def swapped(word: str, draw: random.Random) -> str:
     """The word with two neighbouring letters in each other's places."""
-    places = [place for place in range(len(word) - 1) if word[place].lower() != word[place + 1].lower()]
-    place = draw.choice(places)
-    return word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+    indices = [index for index in range(len(word) - 1) if word[index].lower() != word[index + 1].lower()]
+    index = draw.choice(indices)
+    return word[:index] + word[index + 1] + word[index] + word[index + 2 :]
 
 
 def looking_alike(letters: dict[str, str]) -> Callable[[str, random.Random], str]:
@@ -115,9 +115,7 @@ def punctuated(text: str, draw: random.Random) -> str:
 
 def full_width(text: str, _: random.Random) -> str:
     """The signs of ASCII in full width."""
-    return "".join(
-        "\u3000" if char == " " else chr(ord(char) + 0xFEE0) if "!" <= char <= "~" else char for char in text
-    )
+    return text.translate({ord(" "): 0x3000} | {code: code + 0xFEE0 for code in range(33, 127)})
 
 
 DISGUISES: dict[str, Disguise] = {
@@ -136,15 +134,15 @@ DISGUISES: dict[str, Disguise] = {
     "case": lambda text, draw: draw.choice((str.upper, str.title, str.swapcase))(text),
     "punctuation": punctuated,
     "Markdown": in_words(0.3, lambda word, draw: draw.choice(("**{}**", "_{}_", "*{}*", "`{}`")).format(word)),
-    "a letter doubled": in_words(0.1, lambda word, draw: word[: (place := draw.randrange(2, 4))] + word[place - 1 :]),
-    "a letter lost": in_words(0.1, lambda word, draw: word[: (place := draw.randrange(1, 4))] + word[place + 1 :]),
+    "a letter doubled": in_words(0.1, lambda word, draw: word[: (index := draw.randrange(2, 4))] + word[index - 1 :]),
+    "a letter lost": in_words(0.1, lambda word, draw: word[: (index := draw.randrange(1, 4))] + word[index + 1 :]),
 }
 CHINESE = ("full-width", "tags", "entities", "blanks")
 
 
-def matches(work: Path, items: dict[str, str], records: dict[str, str]) -> list[tuple[str, str, str]]:
+def matches(work: Path, eval_items: dict[str, str], records: dict[str, str]) -> list[tuple[str, str, str]]:
     """The pairs that are called leaks: record, item, kind."""
-    for name, texts in (("evals", items), ("train", records)):
+    for name, texts in (("evals", eval_items), ("train", records)):
         lines = (json.dumps({"id": key, "question": text}) + "\n" for key, text in texts.items())
         (work / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
     sets = {str(work / "evals.jsonl"): ProblemColumns()}
@@ -158,28 +156,30 @@ def find(folder: Path, work: Path, siblings: int, seed: int) -> dict[str, dict[s
     for name, (file, column) in SETS.items():
         draw = random.Random(seed)
         texts = list(dict.fromkeys(row[column] for row in rows(folder, file) if len(row[column]) > 60))
-        items = {str(number): text for number, text in enumerate(draw.sample(texts, len(texts)))}
+        eval_items = {str(index): text for index, text in enumerate(draw.sample(texts, len(texts)))}
         records = {}
         for kind in CHINESE if name == "CMATH" else DISGUISES:
-            disguised = ((key, DISGUISES[kind](text, draw)) for key, text in items.items())
-            changed = [(key, text) for key, text in disguised if text is not None and text != items[key]][:siblings]
+            disguised = ((key, DISGUISES[kind](text, draw)) for key, text in eval_items.items())
+            changed = [(key, text) for key, text in disguised if text is not None and text != eval_items[key]][
+                :siblings
+            ]
             records |= {f"{kind}|{key}": text for key, text in changed}
-        hits = {record for record, item, _ in matches(work, items, records) if record.split("|")[1] == item}
+        hits = {record for record, item, _ in matches(work, eval_items, records) if record.split("|")[1] == item}
         planted = Counter(record.split("|")[0] for record in records)
-        found = Counter(record.split("|")[0] for record in hits)
+        hits_by_kind = Counter(record.split("|")[0] for record in hits)
         for kind, count in planted.items():
-            table.setdefault(kind, {})[name] = found[kind], count
+            table.setdefault(kind, {})[name] = hits_by_kind[kind], count
     return table
 
 
 def accuse(folder: Path, work: Path, seed: int) -> dict[str, tuple[int, int]]:
     """By what was compared: the records that are called leaks, of how many."""
-    draw, items, decoys = random.Random(seed), {}, {}
-    for number, row in enumerate(rows(folder, "gsm_plus_testmini")):
+    draw, eval_items, decoys = random.Random(seed), {}, {}
+    for index, row in enumerate(rows(folder, "gsm_plus_testmini")):
         if row["perturbation_type"] in OTHER_NUMBERS:
-            items[f"gsm {row['seed_question']}"] = row["seed_question"]
-            decoys[f"gsm {number}"] = row["question"]
-    items |= {f"math {row['problem_id']}": row["problem"] for row in rows(folder, "math_perturb_simple")}
+            eval_items[f"gsm {row['seed_question']}"] = row["seed_question"]
+            decoys[f"gsm {index}"] = row["question"]
+    eval_items |= {f"math {row['problem_id']}": row["problem"] for row in rows(folder, "math_perturb_simple")}
     decoys |= {f"math {row['problem_id']}": row["problem"] for row in rows(folder, "math_perturb_hard")}
     records = {
         f"{kind}|{key}": text
@@ -187,14 +187,16 @@ def accuse(folder: Path, work: Path, seed: int) -> dict[str, tuple[int, int]]:
         for key, plain in decoys.items()
         if (text := disguise(plain, draw)) is not None
     }
-    outcome = {"disguised variants with other quantities": (matches(work, items, records), len(records))}
+    outcome = {"disguised variants with other quantities": (matches(work, eval_items, records), len(records))}
     for name, (file, column) in SETS.items():
-        items = {str(number): row[column] for number, row in enumerate(rows(folder, file))}
-        others = {f"{other} {number}": text for other in UNRELATED for number, text in enumerate(_texts(folder, other))}
-        outcome[f"other corpora against {name}"] = matches(work, items, others), len(others)
+        eval_items = {str(index): row[column] for index, row in enumerate(rows(folder, file))}
+        others = {f"{other} {index}": text for other in UNRELATED for index, text in enumerate(_texts(folder, other))}
+        outcome[f"other corpora against {name}"] = matches(work, eval_items, others), len(others)
     for kind, (pairs, _) in outcome.items():
         print(
-            kind, *sorted({f"{record.split('|')[-1]} | {item} | {found}" for record, item, found in pairs}), sep="\n  "
+            kind,
+            *sorted({f"{record.split('|')[-1]} | {item} | {match_kind}" for record, item, match_kind in pairs}),
+            sep="\n  ",
         )
     return {kind: (len({record for record, _, _ in pairs}), count) for kind, (pairs, count) in outcome.items()}
 
@@ -206,6 +208,7 @@ def _texts(folder: Path, file: str) -> list[str]:
 
 
 def main() -> None:
+    """Print the tables."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("data_dir", type=Path)
     parser.add_argument("--siblings", type=int, default=10)
@@ -213,14 +216,14 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as work:
-        found = find(args.data_dir, Path(work), args.siblings, args.seed)
+        hits_by_kind = find(args.data_dir, Path(work), args.siblings, args.seed)
         accused = accuse(args.data_dir, Path(work), args.seed)
-    for kind, by_set in found.items():
+    for kind, by_set in hits_by_kind.items():
         print(f"| {kind} |", " | ".join(f"{name} {hits} of {count}" for name, (hits, count) in by_set.items()), "|")
     for kind, (hits, count) in accused.items():
         print(f"| {kind} | {hits} of {count} |")
     if args.json:
-        args.json.write_text(json.dumps({"found": found, "accused": accused}, indent=1))
+        args.json.write_text(json.dumps({"found": hits_by_kind, "accused": accused}, indent=1))
 
 
 if __name__ == "__main__":

@@ -124,9 +124,9 @@ def find_matches(
         records.append(pl.DataFrame({"id": batch.ids, "row": batch.row_numbers}, schema=records[0].schema))
         prompts = mender.mend(batch.prompts)
         with_slips += [
-            (len(item_rows) + read + place, prompt)
-            for place, prompt in enumerate(batch.prompts)
-            if prompt is not prompts[place]
+            (len(item_rows) + read + index, prompt)
+            for index, prompt in enumerate(batch.prompts)
+            if prompt is not prompts[index]
         ]
         read += len(batch)
         builder.add(prompts, batch.golds, batch.solution_chars)

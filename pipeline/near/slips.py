@@ -31,7 +31,7 @@ class SlipMender:
         self._by_letters: dict[str, list[str]] = {}
         """Known words by their letters in alphabetical order."""
         self._mended: dict[str, str] = {}
-        """Words that are slips, and what they become."""
+        """Words that are slips, with the words in their stead."""
         self._seen: set[str] = set()
 
     def learn(self, texts: Iterable[str]) -> None:
@@ -63,7 +63,7 @@ class SlipMender:
         for known in self._by_letters.get("".join(sorted(word)), ()):
             if _are_exchanged(word, known):
                 return known
-        shorter = (word[:place] + word[place + 1 :] for place in range(1, len(word)) if word[place] == word[place - 1])
+        shorter = (word[:index] + word[index + 1 :] for index in range(1, len(word)) if word[index] == word[index - 1])
         return next((known for known in shorter if known in self._known), None)
 
     def _mend_word(self, match: re.Match[str]) -> str:
@@ -77,5 +77,5 @@ def _words(texts: pl.Series) -> pl.Series:
 
 def _are_exchanged(left: str, right: str) -> bool:
     """Whether two words of the same letters differ in two neighbouring letters that changed places."""
-    differing = [place for place, letters in enumerate(zip(left, right, strict=True)) if letters[0] != letters[1]]
+    differing = [index for index, letters in enumerate(zip(left, right, strict=True)) if letters[0] != letters[1]]
     return len(differing) == 2 and differing[1] == differing[0] + 1

@@ -1,4 +1,4 @@
-r"""Finds texts that hold another one letter for letter, whatever layout and look-alike letters did to its words.
+r"""Finds texts that hold another one letter for letter, despite other layout and letters that look alike.
 
     an item     "A triangle has sides of 3 cm, 4 cm and 5 cm. What is its two-digit area?"
     squashed    atrianglehassidesof#3#cm#4#cmand#5#cmwhatisitstwodigitarea
@@ -47,7 +47,7 @@ _PARTED = (
     (_HYPHEN, "${1}${2}"),
     (_HYPHEN, "${1}${2}"),
 )
-"""What becomes of a text in lower case, in this order: grouping commas, decimal points, numbers, and hyphens;
+"""Changes to a text in lower case, in this order: grouping commas, decimal points, numbers, and hyphens;
 twice, for those of "dd-mm-yyyy"."""
 _END = "\0"
 """What stands between squashed texts."""
@@ -83,7 +83,7 @@ class SquashedItems:
     """Learns all items (`learn`), then looks texts up in order (`look_up`); both are called by their numbers."""
 
     def __init__(self) -> None:
-        self._items: list[tuple[bytes, str]] = []
+        self._eval_items: list[tuple[bytes, str]] = []
         """Each item squashed, and its last word."""
         self._windows: Hashes = np.zeros(0, np.uint64)
         self._window_item: Ints = np.zeros(0, np.int64)
@@ -95,8 +95,8 @@ class SquashedItems:
         """Learn more items."""
         last_words = (_LAST_WORD.search(text) for text in texts.to_list())
         squashed = squash(texts).split(_END.encode())[:-1]
-        self._items += zip(squashed, (word[0] if word else "" for word in last_words), strict=True)
-        self._texts = len(self._items)
+        self._eval_items += zip(squashed, (word[0] if word else "" for word in last_words), strict=True)
+        self._texts = len(self._eval_items)
 
     def look_up(self, texts: pl.Series) -> None:
         """Look up more texts."""
@@ -111,8 +111,10 @@ class SquashedItems:
             self._look_up_chunk(texts.slice(start, CHUNK_TEXTS), numbers[start : start + CHUNK_TEXTS])
 
     def _index_windows(self) -> None:
-        long = [item for item, (squashed, _) in enumerate(self._items) if len(squashed) >= LEAST_BYTES]
-        middles = [self._items[item][0][(len(self._items[item][0]) - WINDOW) // 2 :][:WINDOW] for item in long]
+        long = [item for item, (squashed, _) in enumerate(self._eval_items) if len(squashed) >= LEAST_BYTES]
+        middles = [
+            self._eval_items[item][0][(len(self._eval_items[item][0]) - WINDOW) // 2 :][:WINDOW] for item in long
+        ]
         windows = _hash_windows(b"".join(middles))[::WINDOW]
         order = np.argsort(windows, kind="stable")
         self._windows, self._window_item = windows[order], np.array(long, dtype=np.int64)[order]
@@ -134,17 +136,17 @@ class SquashedItems:
         ends = np.flatnonzero(np.frombuffer(squashed, dtype=np.uint8) == 0)
         text = np.searchsorted(ends, maybe[held])
         candidates = {
-            (place, int(item))
-            for place, start, stop in zip(text.tolist(), left[held].tolist(), right[held].tolist(), strict=True)
+            (index, int(item))
+            for index, start, stop in zip(text.tolist(), left[held].tolist(), right[held].tolist(), strict=True)
             for item in self._window_item[start:stop]
         }
         parts = squashed.split(_END.encode())
         pairs = [
-            (numbers[place], item)
-            for place, item in sorted(candidates)
-            if _holds(parts[place], texts[place], *self._items[item])
+            (numbers[index], item)
+            for index, item in sorted(candidates)
+            if _holds(parts[index], texts[index], *self._eval_items[item])
         ]
-        self._text.extend(np.array([number for number, _ in pairs], dtype=np.int64))
+        self._text.extend(np.array([text_number for text_number, _ in pairs], dtype=np.int64))
         self._item.extend(np.array([item for _, item in pairs], dtype=np.int64))
 
     def pairs(self) -> tuple[Ints, Ints]:
@@ -166,8 +168,8 @@ def _holds(squashed: bytes, text: str, item: bytes, last_word: str) -> bool:
 def _is_gap(text: str, length: int) -> bool:
     """Whether a word ends where the first `length` bytes of a squashed text do: of a broken word each half is one."""
     gaps = [match.start() for match in re.finditer(r"[\W_]+", text)]
-    place = bisect_left(gaps, length, key=lambda gap: len(squash(pl.Series([text[:gap]]))) - len(_END))
-    return place < len(gaps) and len(squash(pl.Series([text[: gaps[place]]]))) - len(_END) == length
+    index = bisect_left(gaps, length, key=lambda gap: len(squash(pl.Series([text[:gap]]))) - len(_END))
+    return index < len(gaps) and len(squash(pl.Series([text[: gaps[index]]]))) - len(_END) == length
 
 
 def _hash_windows(data: bytes) -> Hashes:
