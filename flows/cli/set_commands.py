@@ -40,6 +40,7 @@ from truegold.verifiers.running.batch import DEADLINE_S
 
 if TYPE_CHECKING:
     from truegold.flows.config import RunConfig
+    from truegold.pipeline.curation.gate import Gated
     from truegold.pipeline.export.completions import CompletionChoice
     from truegold.pipeline.export.formats import Format
     from truegold.pipeline.running.stage import Stage
@@ -62,10 +63,16 @@ testcases_app = typer.Typer(help="Vet the tests of code problems.", no_args_is_h
 
 
 def gate(
-    data: Annotated[Path, typer.Argument(help="A file, a run's folder or an exported set.", show_default=False)],
+    data: Annotated[
+        list[Path],
+        typer.Argument(help="Files, folders of runs or exported sets.", metavar="DATA...", show_default=False),
+    ],
     fail_on: Annotated[
         str | None,
-        typer.Option(help="Checks, with commas: gold, empty, null, skipped, hack, unusable, leak, flags, card."),
+        typer.Option(
+            help="Checks, with commas: gold, empty, null, skipped, hack, unusable, leak, held, flags, dropped, edited,"
+            " card."
+        ),
     ] = None,
     against: Annotated[
         list[str] | None, typer.Option(help="An evaluation set that no row may stand in: a name or a file.")
@@ -73,7 +80,7 @@ def gate(
     card: Annotated[Path | None, typer.Option(help="The set's card; else README.md beside it.")] = None,
     max_: Annotated[
         list[str] | None,
-        typer.Option("--max", metavar="CHECK=SHARE", help="The share of rows that may violate a check."),
+        typer.Option("--max", metavar="KIND=N", help="The rows that a check or a reason may concern: 3, 0.01 or 1%."),
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the outcome as JUnit XML.")] = None,
     sarif: Annotated[Path | None, typer.Option(help="Write the outcome as SARIF.")] = None,
@@ -86,28 +93,24 @@ def gate(
     workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
     deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
 ) -> None:
-    """Check a data set as code is checked: exit code 8 where a check fails."""
+    """Check data sets as code is checked: exit code 8 where a check fails."""
     from truegold.pipeline.config.sources import Columns, FileSource
-    from truegold.pipeline.curation.gate import GateOptions
+    from truegold.pipeline.curation.gate import GateOptions, junit_xml, parse_bound, sarif_log
     from truegold.pipeline.curation.gate import gate as run_gate
-    from truegold.pipeline.curation.gate import junit as as_junit
-    from truegold.pipeline.curation.gate import sarif as as_sarif
     from truegold.pipeline.curation.gate_questions import Check
 
     columns = {"prompt": prompt_column, "gold": gold_column, "verifier": verifier_column}
-
-    def check_of(name: str) -> Check:
+    names = [name.strip() for name in (fail_on or "").split(",") if name.strip()]
+    for name in names:
         if name not in list(Check):
             raise ConfigError(f"There is no check {name!r}.", f"There are: {', '.join(Check)}.")
-        return Check[name.upper()]
-
     options = GateOptions(
-        fail_on=[check_of(name.strip()) for name in (fail_on or "").split(",") if name.strip()],
+        fail_on=[Check[name.upper()] for name in names],
         against=against or (),
         card=card,
-        max_share={check_of(name): share for name, share in map(_parse_share, max_ or ())},
+        bounds=dict(map(parse_bound, max_ or ())),
         source=FileSource(
-            path=str(data),
+            path="",
             preset=preset,
             verifier=verifier,
             last_turn_only=last_turn_only,
@@ -119,35 +122,33 @@ def gate(
     if Check.LEAK in options.fail_on and not options.against:
         raise ConfigError("The check leak has no evaluation set.", "Name one: --against math500")
     for target in filter(None, (junit, sarif)):
-        refuse_input(target, data, *([card] if card else []), *map(Path, against or ()))
-    with Terminal(errors).stage("gate") as terminal:
-        gated = run_gate(data, options, terminal)
-    for check in gated.checks:
-        state = "FAILED" if gated.fails(check) else "ok"
-        detail = gated.tally(check) if gated.count(check) else ""
-        print_line(f"{state:<8} {check:<9} {detail}".rstrip())
-        examples = [violation for violation in gated.violations if violation.check is check][:EXAMPLES_SHOWN]
-        for violation in examples:
-            print_line(f"           {violation.source}:{violation.row or ''}: {violation.message}")
-    if Check.HACK in gated.checks:
-        print_line(f"Gaming responses were tried on {gated.hacked_rows:,} of {gated.rows:,} rows.")
+        refuse_input(target, *data, *([card] if card else []), *map(Path, against or ()))
+    outcomes = []
+    for path in data:
+        with Terminal(errors).stage("gate") as terminal:
+            outcomes.append(run_gate(path, options, terminal))
+        if len(data) > 1:
+            print_line(str(path))
+        _print_outcome(outcomes[-1])
     if junit is not None:
-        write_whole(junit, as_junit(gated))
+        write_whole(junit, junit_xml(outcomes))
     if sarif is not None:
-        write_whole(sarif, json.dumps(as_sarif(gated), indent=1).encode() + b"\n")
-    if gated.failed:
+        write_whole(sarif, json.dumps(sarif_log(outcomes), indent=1).encode() + b"\n")
+    if any(gated.failed for gated in outcomes):
         raise typer.Exit(GATE_FAILED)
 
 
-def _parse_share(text: str) -> tuple[str, float]:
-    name, _, value = text.partition("=")
-    try:
-        share = float(value)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise ConfigError(f"--max {text} is no share.", "--max gold=0.01 lets one row in a hundred fail.")
-    return name, share
+def _print_outcome(gated: Gated) -> None:
+    for check in gated.checks:
+        violations = gated.errors(check) or gated.of_check(check)
+        state = "FAILED" if gated.fails(check) else "ok"
+        print_line(f"{state:<8} {check:<9} {gated.tally(check) if violations else ''}".rstrip())
+        # One of each kind first: fifty rows of one kind would hide the others.
+        by_kind = {violation.kind: violation for violation in reversed(violations)}
+        for violation in list(dict.fromkeys([*reversed(by_kind.values()), *violations]))[:EXAMPLES_SHOWN]:
+            print_line(f"           {violation.line}")
+    if gated.hacked_rows:
+        print_line(f"Gaming responses were tried on {gated.hacked_rows:,} of {gated.rows:,} rows.")
 
 
 def export(

@@ -57,7 +57,7 @@ from truegold.pipeline.dedup.clusters import find_clusters
 from truegold.pipeline.problems import BATCH_ROWS, ProblemColumns
 from truegold.pipeline.report import report
 from truegold.pipeline.running.disk import DigestCache
-from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import RECORD, Output, Stage, StageResult, plan_stage, run_stage
 from truegold.pipeline.sources.columns import json_safe
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, check_file, open_file
@@ -316,7 +316,7 @@ class Curated:
         names = tuple(result.name for result in self.finished)
         records: dict[str, Path | Output] = {stage: Output(stage, RECORD) for stage in names}
         stage = plan_stage("report", report, ReportConfig(name=name, stages=names), records)
-        (page,) = _run([stage], run_dir)
+        (page,) = run_stages([stage], run_dir)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(page.path / "index.html", target)
         return target
@@ -388,7 +388,7 @@ def find_flags(
             guessed = add_guessed_columns(path, named)
             source = {"columns": guessed, "verifier": verifier, "last_turn_only": last_turn_only}
             config = make_config("find_flags", path, source, {"flag": settings})
-            _run(flagging_stages(config, files), work / "run")
+            run_stages(flagging_stages(config, files), work / "run")
         flags = pl.read_parquet(work / "run" / last_flagging(config) / FLAGS_FILE)
         suspicion = pl.read_parquet(work / "run" / "suspect" / SUSPICION_FILE)
         rejects = _read_rejects(work / "run" / "ingest")
@@ -467,7 +467,7 @@ def curate(
             guessed = add_guessed_columns(path, named)
             source = {"columns": guessed, "verifier": verifier, "last_turn_only": last_turn_only}
             config = make_config("curate", path, source, sections)
-            curated = _curated(_run(curation_stages(config), work / "run"))
+            curated = _curated(run_stages(curation_stages(config), work / "run"))
     except BaseException:
         if work_dir is None:
             shutil.rmtree(work)
@@ -501,10 +501,11 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
     ]
 
 
-def _run(stages: Sequence[Stage], run_dir: Path) -> list[StageResult]:
+def run_stages(stages: Sequence[Stage], run_dir: Path, progress: Progress | None = None) -> list[StageResult]:
+    """Run stages one after the other in a folder, which is made where it is not there, and return what they made."""
     run_dir.mkdir(exist_ok=True)
     digests = DigestCache(run_dir / ".digests.json")
-    return [run_stage(stage, run_dir, digests, NullProgress()) for stage in stages]
+    return [run_stage(stage, run_dir, digests, progress or NullProgress()) for stage in stages]
 
 
 def _read_rejects(ingested: Path) -> pl.DataFrame:

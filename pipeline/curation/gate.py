@@ -1,22 +1,18 @@
-"""Gates a data set as code is gated: what may not be in a set that is trained on, checked row by row.
+"""Gates a data set as code is gated: what may not be in a set that is trained on, row by row.
 
     gate(Path("train.jsonl"), GateOptions(against=("math500",)), NullProgress()).failed          [Check.GOLD, ...]
 
-Rules, copies in evaluation sets, and the empty answers are tried on every row. Gaming responses are tried on a share of
-the rows, the same ones every time, which `Gated.hacked_rows` counts; a verifier that pays one of them does so on most.
-`junit` and `sarif` write the outcome for machines: CI shows JUnit as tests, code hosts show SARIF beside lines.
+The set is curated as `truegold curate` curates it, in a folder that goes away, and what curation rejects, edits, drops,
+flags or would hold back is reported. Beside it stands what only a gate asks (`gate_questions`): empty answers of every
+row, gaming responses of a share of the rows, the same ones every time, which `Gated.hacked_rows` counts; a verifier
+that pays one of them does so on most. Planted faults are not looked for in programs, which takes minutes
+(`testcases vet`).
 
-The checks:
+    truncated_text: {"sign":"ends with a comma or a hyphen", ...}      check flags, kind truncated_text
+    exact_duplicate: {"kept":"train.jsonl:3", ...}                     check dropped, kind exact_duplicate
 
-gold        gold earns the full score from its own verifier (of programs: the worked solution), every accepted one
-empty       an empty answer, and one that says nothing, earn nothing
-null        programs that solve nothing pass no tests
-skipped     the tests test something: all of them are run, and something is asserted
-hack        responses that are known to earn rewards without an answer earn none
-unusable    every record is a row
-leak        no row stands in a named evaluation set
-flags       the share of rows that a rule would hold back
-card        a card is attached, and it states a licence
+Every violation has a check and a kind, the reason of curation; both may be bounded. `junit_xml` and `sarif_log` write
+the outcomes for machines: CI shows JUnit as tests, code hosts show SARIF beside lines.
 """
 
 from __future__ import annotations
@@ -36,7 +32,14 @@ import polars as pl
 import yaml
 
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.config.stages import FlagConfig
+from truegold.pipeline.config.stages import (
+    CurationConfig,
+    DecontaminateConfig,
+    EvalSetConfig,
+    VerifyGoldConfig,
+    VetTestsConfig,
+)
+from truegold.pipeline.curation.api import run_stages
 from truegold.pipeline.curation.gate_questions import (
     MESSAGE_CHARS,
     Check,
@@ -46,22 +49,36 @@ from truegold.pipeline.curation.gate_questions import (
     questions_of,
     why_nothing_is_tested,
 )
-from truegold.pipeline.decontaminate.matches import find_leaks_in_file
+from truegold.pipeline.curation.plan import CODE_VERIFIER, stages_after_ingest
+from truegold.pipeline.decontaminate.stage import REASONS as LEAK_REASONS
 from truegold.pipeline.export.convert import read_tables, rejects_of, tables_of
-from truegold.pipeline.flag import flag
-from truegold.pipeline.problems import ProblemColumns
 from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.running.stage import StageResult
 from truegold.pipeline.sources.records import describe_reasons
-from truegold.pipeline.tables.ledger import FLAGS_FILE
+from truegold.pipeline.tables.ledger import FLAGS_FILE, LEDGER_FILE, Action
+from truegold.pipeline.tables.reasons import UNPAYABLE_REASONS
 from truegold.pipeline.tables.rows import Row, count_rows, read_rows, write_rows
 from truegold.pipeline.text.shown_text import visible
-from truegold.verifiers import Item, verify_batch
+from truegold.verifiers import ConfigError, Item, verify_batch
+from truegold.verifiers.audit.suites.vet_state import VetReason
 from truegold.verifiers.running.batch import DEADLINE_S
 
 HACKED_ROWS = 300
 """The rows of a larger set that gaming responses, some forty a row, are tried on, about."""
-MAX_SHARE: Mapping[Check, float] = {Check.FLAGS: 0.05}
-"""The share of rows that may violate a check, where it is not none."""
+BOUNDS: Mapping[str, int | float] = {Check.HELD: 0.05, Check.FLAGS: 0.2, Check.DROPPED: 0.1, Check.EDITED: 0.2}
+"""How many rows may violate a check, where it is not none: a whole number of rows, or a share of them as a float."""
+VETTING = VetTestsConfig(mutants=0, runs=2, max_leaked=1.0, max_guess_chance=1.0)
+"""What is asked of the tests of programs within seconds, and says that they are wrong rather than weak."""
+
+CHECK_OF_REASON: Mapping[str, Check] = {
+    **dict.fromkeys(UNPAYABLE_REASONS, Check.GOLD),
+    **dict.fromkeys(LEAK_REASONS.values(), Check.LEAK),
+    VetReason.REFERENCE_FAILS: Check.GOLD,
+    VetReason.PAID_NULL: Check.NULL,
+}
+"""The checks of reasons that have one of their own; others are dropped, edited, held or flagged rows."""
+INNOCENT_EDITS = ("unicode", "whitespace", "stray_dollar", "boilerplate", "multiple_choice", "notes")
+"""Edits that change how a text is written or kept, and mend no damage."""
 
 SHOWN = 50
 """The rows that a failing test of the JUnit file names."""
@@ -81,8 +98,9 @@ class GateOptions:
     """Evaluation sets, by name or as files."""
     card: Path | None = None
     """The set's card; README.md beside the data where not given."""
-    max_share: Mapping[Check, float] = field(default_factory=dict)
-    """The share of rows that may violate a check, where it is another than the default."""
+    bounds: Mapping[str, int | float] = field(default_factory=dict)
+    """How many rows may have a kind of violation, or violate a check, where it is another than the default: a whole
+    number of rows, or a share of them as a float. What has a bound by its kind counts in no check."""
     source: FileSource = field(default_factory=lambda: FileSource(path=""))
     """How a file is read."""
     workers: int = 0
@@ -101,18 +119,37 @@ class Gated:
     """Rows on which gaming responses were tried."""
     checks: list[Check] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
-    bounds: dict[Check, float] = field(default_factory=dict)
-    """The share of rows that may violate each check; 0 where there is none."""
+    bounds: dict[str, int | float] = field(default_factory=dict)
+    """How many rows may violate each check or have each kind, as in `GateOptions`; none where there is no bound."""
+
+    def of_check(self, check: Check) -> list[Violation]:
+        """Return the violations of a check. The flags of rows that are held back are flags as well."""
+        checks = (Check.HELD, Check.FLAGS) if check is Check.FLAGS else (check,)
+        return [violation for violation in self.violations if violation.check in checks]
 
     def count(self, check: Check) -> int:
         """Return how many rows violate a check."""
-        if check is Check.UNUSABLE:
-            return self.rejected.total()
-        return len({(violation.source, violation.row) for violation in self.violations if violation.check is check})
+        return len({violation.place for violation in self.of_check(check)})
+
+    def errors(self, check: Check) -> list[Violation]:
+        """Return the violations of a check that are more than there may be: of the check itself, or of their kind."""
+        by_bound: dict[str, list[Violation]] = {}
+        for violation in self.of_check(check):
+            by_bound.setdefault(violation.kind if violation.kind in self.bounds else str(check), []).append(violation)
+        return [
+            violation
+            for name, violations in by_bound.items()
+            if len({violation.place for violation in violations}) > self._allowed(name, check)
+            for violation in violations
+        ]
 
     def fails(self, check: Check) -> bool:
-        """Return whether a check is violated more often than it may be."""
-        return self.count(check) > self.bounds.get(check, 0.0) * max(self.judged(check), 1)
+        """Return whether a check is violated, or has a kind of violation, more often than it may be."""
+        return bool(self.errors(check))
+
+    def _allowed(self, name: str, check: Check) -> float:
+        bound = self.bounds.get(name, 0)
+        return bound * max(self.judged(check), 1) if isinstance(bound, float) else bound
 
     def judged(self, check: Check) -> int:
         """Return the number of rows that a check looked at; for `unusable`, of records."""
@@ -120,9 +157,10 @@ class Gated:
 
     def tally(self, check: Check) -> str:
         """Return how often a check is violated, in words: `36 of 57 records: 30 gold_not_text, 6 system_message`."""
-        if check is not Check.UNUSABLE:
-            return f"{self.count(check):,} of {self.judged(check):,} rows: {check.description}"
-        return f"{self.count(check):,} of {self.judged(check):,} records: {describe_reasons(self.rejected)}"
+        unit = "records" if check is Check.UNUSABLE else "rows"
+        kinds = {(violation.place, violation.kind) for violation in self.of_check(check)}
+        reasons = describe_reasons(Counter(kind for _, kind in kinds if kind))
+        return f"{self.count(check):,} of {self.judged(check):,} {unit}: {reasons or check.description}"
 
     @property
     def failed(self) -> list[Check]:
@@ -130,25 +168,46 @@ class Gated:
         return [check for check in self.checks if self.fails(check)]
 
 
+def parse_bound(text: str) -> tuple[str, int | float]:
+    """Return the name and the bound that a user typed: `gold=3` rows, or a share, `gold=0.01` or `gold=1%`.
+
+    Raises ConfigError where it is neither.
+    """
+    name, _, value = text.partition("=")
+    try:
+        if value.isdecimal():
+            return name, int(value)
+        share = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise ConfigError(
+            f"--max {text} is no bound.", "--max gold=3 lets three rows fail, --max gold=1% one in a hundred."
+        )
+    return name, share
+
+
 def gate(data: Path, options: GateOptions, progress: Progress) -> Gated:
     """Run the checks. Raises InputError where the data cannot be read at all."""
-    gated = Gated(data, checks=_checks(options), bounds={**MAX_SHARE, **options.max_share})
+    gated = Gated(data, checks=_checks(options), bounds={**BOUNDS, **options.bounds})
+    violations = gated.violations
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
-        folder = Path(scratch)
-        rows = _read(data, options, folder, gated, progress)
+        rows = _read(data, options, Path(scratch), gated, progress)
         gated.rows = count_rows(rows)
-        if asked_checks := {Check.GOLD, Check.EMPTY, Check.NULL, Check.HACK} & set(gated.checks):
+        if set(gated.checks) - {Check.EMPTY, Check.HACK, Check.SKIPPED, Check.UNUSABLE, Check.CARD}:
+            violations += _curate(rows, options, Path(scratch) / "run", progress)
+        if asked_checks := {Check.EMPTY, Check.HACK} & set(gated.checks):
             _ask_verifiers(rows, options, asked_checks, gated, progress)
         if Check.SKIPPED in gated.checks:
             for row in read_rows(rows):
                 if (why := why_nothing_is_tested(row)) is not None:
-                    gated.violations.append(Violation(Check.SKIPPED, row["source_row"], row["source"], why))
-        if Check.FLAGS in gated.checks:
-            _flag(rows, folder, gated, progress)
-        if Check.LEAK in gated.checks:
-            _find_leaks(rows, options, folder, gated, progress)
-    if Check.CARD in gated.checks:
-        _check_card(data, options.card, gated)
+                    violations.append(
+                        Violation(Check.SKIPPED, row["source_row"], row["source"], why, str(Check.SKIPPED))
+                    )
+    if Check.CARD in gated.checks and (problem := _card_problem(data, options.card)) is not None:
+        violations.append(Violation(Check.CARD, None, str(data), problem))
+    asked = {*gated.checks, *((Check.HELD,) if Check.FLAGS in gated.checks else ())}
+    gated.violations = [violation for violation in violations if violation.check in asked]
     return gated
 
 
@@ -161,12 +220,14 @@ def _checks(options: GateOptions) -> list[Check]:
 
 def _read(data: Path, options: GateOptions, folder: Path, gated: Gated, progress: Progress) -> Path:
     """Return the table of rows, with what could not be read as violations."""
-    tables, gated.rejected = tables_of(data, options.source, folder, progress)
-    for rejects in rejects_of(folder) if Check.UNUSABLE in gated.checks else ():
+    source = options.source.model_copy(update={"path": str(data)})
+    tables, gated.rejected = tables_of(data, source, folder, progress)
+    for rejects in rejects_of(folder):
         for line in rejects.read_bytes().splitlines():
             reject = orjson.loads(line)
-            text = f"{reject['reason']}: {reject['detail']}"[:MESSAGE_CHARS]
-            gated.violations.append(Violation(Check.UNUSABLE, reject["source_row"], data.name, text))
+            gated.violations.append(
+                _violation(Check.UNUSABLE, reject["source_row"], data.name, reject["reason"], reject["detail"])
+            )
     path = folder / "rows.parquet"
     # The rows of a run have what curation added; the checks need the canonical columns.
     write_rows(path, map(_canonical, read_tables(tables)))
@@ -175,6 +236,45 @@ def _read(data: Path, options: GateOptions, folder: Path, gated: Gated, progress
 
 def _canonical(row: Row) -> Mapping[str, object]:
     return {name: value for name, value in row.items() if name in Row.__required_keys__}
+
+
+def _violation(check: Check, row: int | None, source: str, kind: str, text: str) -> Violation:
+    return Violation(check, row, source, f"{kind}: {text}"[:MESSAGE_CHARS], kind)
+
+
+def _curate(rows: Path, options: GateOptions, run_dir: Path, progress: Progress) -> Iterator[Violation]:
+    """Curate the rows, and yield what curation flags, drops and edits."""
+    sets = tuple(EvalSetConfig(set=name) for name in options.against)
+    config = CurationConfig(
+        data=options.source,
+        decontaminate=DecontaminateConfig(against=sets) if sets else None,
+        verify_gold=VerifyGoldConfig(workers=options.workers, deadline_s=options.deadline_s),
+        vet_tests=VETTING.model_copy(update={"workers": options.workers}),
+    )
+    holds_code = any(row["verifier"] == CODE_VERIFIER for row in read_rows(rows, ["verifier"]))
+    finished = run_stages(stages_after_ingest(config, {"rows": rows}, vets=holds_code), run_dir, progress)
+    yield from _flagged(finished)
+    for result in finished:
+        if (result.path / LEDGER_FILE).exists() and result.name != "settle":
+            yield from _recorded(result.path / LEDGER_FILE)
+
+
+def _flagged(finished: Sequence[StageResult]) -> Iterator[Violation]:
+    (path,) = (result.path / FLAGS_FILE for result in finished if result.name == "flag")
+    flags = pl.read_parquet(path, columns=["source", "source_row", "reason", "blocks", "evidence"])
+    for source, row, reason, blocks, evidence in flags.sort("source_row", maintain_order=True).iter_rows():
+        check = CHECK_OF_REASON.get(reason, Check.HELD if blocks else Check.FLAGS)
+        yield _violation(check, row, source, reason, evidence)
+
+
+def _recorded(ledger: Path) -> Iterator[Violation]:
+    """Yield the rows that a stage drops or edits."""
+    records = pl.read_parquet(ledger, columns=["source", "source_row", "action", "reason", "evidence"])
+    for source, row, action, reason, evidence in records.iter_rows():
+        if action == Action.DROP:
+            yield _violation(CHECK_OF_REASON.get(reason, Check.DROPPED), row, source, reason, evidence)
+        elif action == Action.EDIT and reason not in INNOCENT_EDITS:
+            yield _violation(Check.EDITED, row, source, reason, evidence)
 
 
 def _ask_verifiers(rows: Path, options: GateOptions, checks: set[Check], gated: Gated, progress: Progress) -> None:
@@ -203,81 +303,66 @@ def _ask_verifiers(rows: Path, options: GateOptions, checks: set[Check], gated: 
                 gated.violations.append(violation)
 
 
-def _flag(rows: Path, folder: Path, gated: Gated, progress: Progress) -> None:
-    out = folder / "flag"
-    out.mkdir()
-    flag({"rows": rows}, FlagConfig(), out, progress)
-    blocking = pl.read_parquet(out / FLAGS_FILE).filter("blocks").sort("source_row")
-    for source, line, reason, evidence in blocking.select("source", "source_row", "reason", "evidence").iter_rows():
-        gated.violations.append(Violation(Check.FLAGS, line, source, f"{reason}: {evidence}"[:MESSAGE_CHARS]))
-
-
-def _find_leaks(rows: Path, options: GateOptions, folder: Path, gated: Gated, progress: Progress) -> None:
-    out = folder / "leaks"
-    columns = ProblemColumns("prompt", "gold", "id")
-    find_leaks_in_file(rows, dict.fromkeys(options.against, ProblemColumns()), out, columns, progress)
-    matches = pl.read_parquet(out / "matches.parquet").unique(["row", "against"], keep="first", maintain_order=True)
-    lines = [(row["source"], row["source_row"]) for row in read_rows(rows, ["source", "source_row"])]
-    for position, against, kind, item in matches.select("row", "against", "kind", "against_id").iter_rows():
-        source, line = lines[position - 1]
-        gated.violations.append(Violation(Check.LEAK, line, source, f"{kind} of item {item} of {against}"))
-
-
-def _check_card(data: Path, card: Path | None, gated: Gated) -> None:
+def _card_problem(data: Path, card: Path | None) -> str | None:
+    """Return what is wrong with the card of the set, or None."""
     folder = data if data.is_dir() else data.parent
     candidates = [card] if card is not None else [folder / "README.md", folder / "export" / "README.md"]
     path = next((file for file in candidates if file.is_file()), None)
-    problem = None
     if path is None:
-        problem = f"there is no card: {candidates[0]}"
-    else:
-        parts = path.read_text(encoding="utf-8").split("---\n", 2)
-        head = yaml.safe_load(parts[1]) if len(parts) == 3 and not parts[0].strip() else None
-        if not isinstance(head, dict):
-            problem = f"{path} has no head in YAML"
-        elif not head.get("license"):
-            problem = f"{path} states no license"
-    if problem is not None:
-        gated.violations.append(Violation(Check.CARD, None, str(data), problem))
+        return f"there is no card: {candidates[0]}"
+    parts = path.read_text(encoding="utf-8").split("---\n", 2)
+    head = yaml.safe_load(parts[1]) if len(parts) == 3 and not parts[0].strip() else None
+    if not isinstance(head, dict):
+        return f"{path} has no head in YAML"
+    return None if head.get("license") else f"{path} states no license"
 
 
-def junit(gated: Gated) -> bytes:
-    """Return the outcome as JUnit's XML: one test for each check."""
-    suite = ElementTree.Element(
-        "testsuite", name=f"truegold gate {gated.data}", tests=str(len(gated.checks)), failures=str(len(gated.failed))
-    )
-    for check in gated.checks:
-        case = ElementTree.SubElement(suite, "testcase", classname="truegold.gate", name=str(check))
-        violations = [violation for violation in gated.violations if violation.check is check]
-        lines = [f"{violation.source}:{violation.row or ''}: {violation.message}" for violation in violations]
-        more = [f"... and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
-        text = visible("\n".join([*lines[:SHOWN], *more]))
-        if gated.fails(check):
-            message = gated.tally(check)
-            ElementTree.SubElement(case, "failure", message=message, type=str(check)).text = text
-        elif text:
-            ElementTree.SubElement(case, "system-out").text = text
-    document: bytes = ElementTree.tostring(suite, encoding="utf-8", xml_declaration=True)
+def junit_xml(outcomes: Sequence[Gated]) -> bytes:
+    """Return the outcomes as JUnit's XML: a suite for each set, with one test for each check."""
+    suites = ElementTree.Element("testsuites", name="truegold gate")
+    for gated in outcomes:
+        suite = ElementTree.SubElement(
+            suites, "testsuite", name=str(gated.data), tests=str(len(gated.checks)), failures=str(len(gated.failed))
+        )
+        for check in gated.checks:
+            _add_test(suite, gated, check)
+    document: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
     return document + b"\n"
 
 
-def sarif(gated: Gated) -> dict[str, Any]:
-    """Return the outcome as SARIF 2.1.0: one result for each violation, an error where its check fails."""
-    rules = [{"id": str(check), "shortDescription": {"text": check.description}} for check in gated.checks]
-    findings = [_sarif_result(violation, gated) for violation in gated.violations[:SARIF_RESULTS]]
+def _add_test(suite: ElementTree.Element, gated: Gated, check: Check) -> None:
+    case = ElementTree.SubElement(suite, "testcase", classname=f"truegold.gate.{gated.data.name}", name=str(check))
+    lines = [violation.line for violation in gated.of_check(check)]
+    more = [f"... and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else []
+    text = visible("\n".join([*lines[:SHOWN], *more]))
+    if gated.fails(check):
+        failure = ElementTree.SubElement(case, "failure", message=gated.tally(check), type=str(check))
+        failure.text = text
+    elif text:
+        ElementTree.SubElement(case, "system-out").text = text
+
+
+def sarif_log(outcomes: Sequence[Gated]) -> dict[str, Any]:
+    """Return the outcomes as SARIF 2.1.0: one result for each violation, an error where its check fails."""
+    rules = [{"id": str(check), "shortDescription": {"text": check.description}} for check in Check]
+    findings = [finding for gated in outcomes for finding in _sarif_results(gated)]
+    findings.sort(key=lambda finding: finding["level"])  # Errors come first where not all are written.
     return {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
-        "runs": [{"tool": {"driver": {"name": "truegold gate", "rules": rules}}, "results": findings}],
+        "runs": [{"tool": {"driver": {"name": "truegold gate", "rules": rules}}, "results": findings[:SARIF_RESULTS]}],
     }
 
 
-def _sarif_result(violation: Violation, gated: Gated) -> dict[str, Any]:
-    region = {"region": {"startLine": violation.row}} if violation.row else {}
-    return {
-        "ruleId": str(violation.check),
-        "ruleIndex": gated.checks.index(violation.check),
-        "level": "error" if gated.fails(violation.check) else "note",
-        "message": {"text": visible(violation.message)},
-        "locations": [{"physicalLocation": {"artifactLocation": {"uri": gated.data.as_posix()}, **region}}],
-    }
+def _sarif_results(gated: Gated) -> Iterator[dict[str, Any]]:
+    errors = {violation for check in gated.checks for violation in gated.errors(check)}
+    for violation in gated.violations:
+        region = {"region": {"startLine": violation.row}} if violation.row else {}
+        location = {"physicalLocation": {"artifactLocation": {"uri": gated.data.as_posix()}, **region}}
+        yield {
+            "ruleId": str(violation.check),
+            "ruleIndex": list(Check).index(violation.check),
+            "level": "error" if violation in errors else "note",
+            "message": {"text": visible(violation.message)},
+            "locations": [location],
+        }

@@ -1,7 +1,7 @@
-"""The responses that a gate puts to a row's verifier, and what a verdict on one says against the row.
+"""Questions that only a gate asks: responses that a row's verifier must not pay, and tests that test nothing.
 
-row with gold "72"          "\\boxed{72}" must be paid (`gold`); "", "I do not know." and "\\boxed{}" must not (`empty`)
-row with tests              the worked solution must pass; `pass` and a program that solves nothing must not (`null`)
+row with gold "72"          "", "I do not know." and "\\boxed{}" must not be paid (`empty`)
+row with tests              an empty program and `pass` must not be paid, and something must be asserted (`skipped`)
 row drawn for the attacks   responses that are known to game verifiers must not be paid (`hack`)
 """
 
@@ -9,21 +9,19 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import orjson
 
-from truegold.pipeline.sources.row_builder import MEASURES, needs_gold
-from truegold.pipeline.tables.rows import Row, dump_json, problem_of
-from truegold.verifiers import Item, Verdict, gold_response, judges_solutions, resolve
+from truegold.pipeline.sources.row_builder import MEASURES
+from truegold.pipeline.tables.rows import Row, problem_of
+from truegold.verifiers import Item, Verdict, judges_solutions, resolve
 from truegold.verifiers.audit.made_answers import gaming_cases
-from truegold.verifiers.audit.suites.null_programs import null_programs
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import Asserts, Calls, Stdio, Suite, read_suite
-from truegold.verifiers.gold import OTHER_GOLDS, all_golds
+from truegold.verifiers.gold import all_golds
 
 NOTHING = ("", "I do not know.", "\\boxed{}")
 """Answers that say nothing."""
@@ -46,7 +44,10 @@ class Check(StrEnum):
     HACK = "hack", "A response that is known to game verifiers is paid."
     UNUSABLE = "unusable", "A record cannot become a row."
     LEAK = "leak", "A row stands in an evaluation set."
-    FLAGS = "flags", "A rule would hold the row back for review."
+    HELD = "held", "Curation would hold the row back for review."
+    FLAGS = "flags", "A rule flags the row, whether that holds it back or only advises."
+    DROPPED = "dropped", "Curation would drop the row."
+    EDITED = "edited", "Curation would mend damage in the row."
     CARD = "card", "There is no card, or none that states a licence."
 
     def __new__(cls, name: str, description: str) -> Check:
@@ -65,6 +66,18 @@ class Violation:
     source: str
     message: str
     """What is wrong, in a line."""
+    kind: str = ""
+    """The reason that curation has for it; empty where a gate alone asks."""
+
+    @property
+    def place(self) -> tuple[str, int | None]:
+        """What tells rows apart: source and number."""
+        return self.source, self.row
+
+    @property
+    def line(self) -> str:
+        """The violation with its place: `train.jsonl:4: truncated_text: ...`."""
+        return f"{self.source}:{self.row or ''}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,57 +90,28 @@ class Question:
     item: Item
 
     def violation(self, row: Row, verdict: Verdict) -> Violation | None:
-        """Return the violation that a verdict shows, if any: gold must pass, other responses must earn nothing."""
-        if self.check is Check.GOLD:
-            if verdict.passed:
-                return None
-            outcome = "cannot be judged" if verdict.score is None else f"earns {verdict.score:g}"
-            text = f"{self.name} {outcome}: {verdict.evidence.get('error') or verdict.reason}"
-        elif verdict.score:
-            text = f"{self.name} earns {verdict.score:g} ({verdict.reason})"
-        else:
+        """Return the violation that a verdict shows, if any: such responses must earn nothing."""
+        if not verdict.score:
             return None
+        text = f"{self.name} earns {verdict.score:g} ({verdict.reason})"
         return Violation(self.check, row["source_row"], row["source"], text[:MESSAGE_CHARS])
 
 
 def questions_of(row: Row, hacks: bool) -> Iterator[Question]:
     """Yield the questions about a row. With `hacks` gaming responses are tried on it too."""
-    verifier = resolve(row["verifier"])
-    arguments: dict[str, Any] = orjson.loads(row["verifier_args"] or "{}")
-    alone = dump_json({name: value for name, value in arguments.items() if name != OTHER_GOLDS})
-    if judges_solutions(verifier):
-        if (perfect := gold_response(verifier, row["gold"], row["solution"])) is not None:
-            yield _ask(row, Check.GOLD, "the worked solution", perfect)
+    if judges_solutions(resolve(row["verifier"])):
         for text in NO_PROGRAM:
             yield _ask(row, Check.EMPTY, "an empty program", text)
-        yield from _null_programs(row, arguments, hacks)
         return
-    golds = all_golds(row["gold"], arguments)
-    for gold in golds:
-        if (response := gold_response(verifier, gold, row["solution"])) is not None:
-            item = Item(response, gold, row["verifier"], alone, problem_of(row))
-            yield Question(Check.GOLD, f"gold {gold!r:.60}", item)
-    if not golds and needs_gold(row["verifier"], arguments):
-        yield _ask(row, Check.GOLD, "no gold", "")
     if row["verifier"] in MEASURES:
         return
     for text in NOTHING:
         yield _ask(row, Check.EMPTY, f"the answer {text!r}", text)
-    for case in gaming_cases(golds[0], row["prompt"]) if hacks and golds else ():
+    golds = all_golds(row["gold"], orjson.loads(row["verifier_args"] or "{}")) if hacks else ()
+    for case in gaming_cases(golds[0], row["prompt"]) if golds else ():
         # What says nothing at all was asked about already, and a longer text may quote the gold of a word problem.
         if case.response.strip():
             yield _ask(row, Check.HACK, f"{case.name} ({case.response[:60]!r})", case.response)
-
-
-def _null_programs(row: Row, arguments: Mapping[str, Any], hacks: bool) -> Iterator[Question]:
-    try:
-        suite = read_suite(arguments)
-    except BadSuite:
-        return
-    for program in null_programs(suite, row["prompt"]):
-        if hacks or not program.attacks_tests:
-            check = Check.HACK if program.attacks_tests else Check.NULL
-            yield _ask(row, check, f"a program that does this: {program.name}", f"```python\n{program.source}\n```")
 
 
 def _ask(row: Row, check: Check, name: str, response: str) -> Question:

@@ -23,6 +23,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 
 from pydantic import BaseModel
 
@@ -262,17 +263,36 @@ def curation_stages(config: stage_settings.CurationConfig) -> list[Stage]:
     """
     stages, source, files = _source(config)
     may_hold_code = resolve_sources(source, files)
-    stages += [plan_stage("ingest", ingest, source, files), plan_stage("clean", clean, config.clean, rows_of("ingest"))]
+    stages.append(plan_stage("ingest", ingest, source, files))
+    is_list = isinstance(source, SeveralSources)
+    priority: dict[str, Path | Output] = {"sources": Output("ingest", SOURCES_FILE)} if is_list else {}
+    vets = config.vet_tests.enabled and not isinstance(config.data, DemoSource) and may_hold_code
+    stages += stages_after_ingest(config, rows_of("ingest"), vets=vets, priority=priority)
+    resolve_stages(stages)
+    return stages
+
+
+def stages_after_ingest(
+    config: stage_settings.CurationConfig,
+    rows: Mapping[str, Path | Output],
+    *,
+    vets: bool,
+    priority: Mapping[str, Path | Output] = MappingProxyType({}),
+) -> list[Stage]:
+    """Return the stages that curate rows which `ingest` has made: `rows` is the input of that name.
+
+    With `vets` the tests of programs are vetted. `priority` is the input of deduplication that ranks sources. Raises
+    what `curation_stages` raises for evaluation sets and reasons.
+    """
+    stages = [plan_stage("clean", clean, config.clean, rows)]
     if config.decontaminate is not None:
         inputs = rows_of("clean") | resolve_eval_sets(config.decontaminate)
         stages.append(plan_stage("decontaminate", decontaminate, config.decontaminate, inputs))
-    is_list = isinstance(source, SeveralSources)
-    priority: dict[str, Path | Output] = {"sources": Output("ingest", SOURCES_FILE)} if is_list else {}
     stages += [
         _deduplicate(config.dedup, {**rows_of(stages[-1].name), **priority}),
         plan_stage("verify_gold", verify_gold, config.verify_gold, rows_of("dedup")),
     ]
-    if config.vet_tests.enabled and not isinstance(config.data, DemoSource) and may_hold_code:
+    if vets:
         vetted = {**rows_of("verify_gold"), "flags": Output("verify_gold", "flags.parquet")}
         stages.append(plan_stage("vet_tests", vet_tests, config.vet_tests, vetted))
     verified = stages[-1].name
@@ -291,7 +311,6 @@ def curation_stages(config: stage_settings.CurationConfig) -> list[Stage]:
     if config.decisions:
         settled["decisions"] = _decisions_folder(config.decisions)
     stages.append(plan_stage("settle", settle, config.settle, settled))
-    resolve_stages(stages)
     return stages
 
 

@@ -90,7 +90,7 @@ _OPTION_LETTER = re.compile(
 COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solution", "source", "source_row"]
 
 
-@stage_function(version=4, judges="rows")
+@stage_function(version=5, judges="rows")
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Judge every gold by its own verifier, and flag those that no answer could earn the reward of."""
     path = inputs["rows"]
@@ -169,6 +169,8 @@ class _Pending:
     """Why no right answer can match gold, as far as its words tell: "prose", "placeholder", ..."""
     roles: tuple[_Role, ...]
     """What each response is, in the order in which they are judged."""
+    other_golds: tuple[str, ...]
+    """The accepted golds beside the first of which there are responses, in their order."""
     verdicts: list[Verdict] = field(default_factory=list)
     """The verdicts so far, in the same order."""
 
@@ -207,10 +209,13 @@ class _Queue:
                     solution_end=(row["solution"] or "")[-END_CHARS:],
                     word_fault=word_fault,
                     roles=(*(role for role, _ in responses), *(_Role.OTHER_GOLD for _ in others)),
+                    other_golds=tuple(item.gold or "" for item in others),
                 )
             )
-            for _, response in responses:
-                yield Item(response, row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
+            alone = _without_other_golds(row)
+            for role, response in responses:
+                arguments = alone if role is _Role.ANOTHER else row["verifier_args"]
+                yield Item(response, row["gold"], row["verifier"], arguments, problem_of(row))
             yield from others
 
     def finished_before_next(self) -> Iterator[_Pending]:
@@ -243,11 +248,10 @@ class _Queue:
 
     def _other_golds(self, row: Row) -> list[Item]:
         """Return the perfect response to each accepted gold beside the first, to be judged against that gold alone."""
-        arguments = orjson.loads(row["verifier_args"])
-        golds = arguments.pop(OTHER_GOLDS, ())
+        golds = orjson.loads(row["verifier_args"]).get(OTHER_GOLDS, ())
         if mistake_in_golds(golds) is not None:
             return []
-        verifier, alone = self._resolve(row), dump_json(arguments)
+        verifier, alone = self._resolve(row), _without_other_golds(row)
         responses = {gold: gold_response(verifier, gold) for gold in golds}
         return [
             Item(response, gold, row["verifier"], alone, problem_of(row))
@@ -266,6 +270,12 @@ class _Queue:
         return self._verifiers[name]
 
 
+def _without_other_golds(row: Row) -> str:
+    """Return the arguments of a row's verifier with which only one gold is accepted."""
+    arguments = orjson.loads(row["verifier_args"])
+    return dump_json(arguments) if arguments.pop(OTHER_GOLDS, None) is not None else row["verifier_args"]
+
+
 def _word_fault(row: Row) -> str | None:
     """Return why no right answer can match gold by its words; of verifiers that do not read golds nothing is known."""
     if row["verifier"] not in READ_BY_MEANING:
@@ -281,9 +291,9 @@ def _flags(row: _Pending) -> Iterator[tuple[FlagRecord, dict[str, Any]]]:
         yield _flag(row, "gold_unmatchable", {"verifier": row.verifier, "gold": gold, "why": why})
     elif on_gold is not None and not on_gold.passed:
         yield _flag(row, _failure_reason(on_gold), _evidence(row, on_gold))
-    for on_other in row.verdicts_on(_Role.OTHER_GOLD):
+    for other, on_other in zip(row.other_golds, row.verdicts_on(_Role.OTHER_GOLD), strict=True):
         if not on_other.passed:
-            yield _flag(row, _failure_reason(on_other), _evidence(row, on_other) | {"other_gold": on_other.extracted})
+            yield _flag(row, _failure_reason(on_other), _evidence(row, on_other) | {"other_gold": other[:TEXT_CHARS]})
     on_solution = row.verdict_on(_Role.SOLUTION)
     if on_solution is not None and _contradicts(on_solution, row):
         evidence = {"gold": gold, "extracted": on_solution.extracted, "form": on_solution.evidence["form"]}

@@ -7,15 +7,18 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import polars as pl
 import pytest
 from real_data import real_data
 from typer.testing import CliRunner
 
+from truegold import pipeline
 from truegold.flows.cli.app import app
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.curation.gate import Gated, GateOptions, gate, junit, sarif
-from truegold.pipeline.curation.gate_questions import Check, questions_of, why_nothing_is_tested
+from truegold.pipeline.curation.gate import INNOCENT_EDITS, Gated, GateOptions, gate, junit_xml, parse_bound, sarif_log
+from truegold.pipeline.curation.gate_questions import Check, why_nothing_is_tested
 from truegold.pipeline.running.progress import NullProgress
+from truegold.verifiers import ConfigError
 
 SUMS = [
     {"question": f"Ann has {n} pens and buys {n + 4} more. How many pens has she now?", "answer": f"#### {2 * n + 4}"}
@@ -45,7 +48,7 @@ def run(tmp_path: Path, records: list[dict[str, Any]], *, card: str | None = CAR
 
 def test_clean_sets_pass_every_check(tmp_path: Path) -> None:
     (tmp_path / "code").mkdir()
-    for folder, records in ((tmp_path, SUMS), (tmp_path / "code", [ADD] * 3)):
+    for folder, records in ((tmp_path, SUMS), (tmp_path / "code", [ADD])):
         gated = run(folder, records)
         assert gated.failed == [] and gated.violations == [], gated.violations
         assert gated.rows == len(records) and len(gated.checks) == len(Check)
@@ -81,7 +84,7 @@ FAULTS: dict[Check, tuple[dict[str, Any], dict[str, Any]]] = {
         {"question": "A train of 120 m passes a pole in 6 s. How fast is it in m/s?", "answer": "#### 20"},
         {},
     ),
-    Check.FLAGS: ({"question": "Prove that the sum of two even numbers is even.", "answer": "#### 0"}, {}),
+    Check.HELD: ({"question": "Prove that the sum of two even numbers is even.", "answer": "#### 0"}, {}),
 }
 
 
@@ -89,9 +92,9 @@ FAULTS: dict[Check, tuple[dict[str, Any], dict[str, Any]]] = {
 def test_each_planted_fault_fails_for_its_own_reason(fault: Check, tmp_path: Path) -> None:
     record, source = FAULTS[fault]
     others = [] if "text" in record or "test" in record else SUMS[1:]
-    gated = run(tmp_path, [*others, record], source=FileSource(path="x", **source), max_share={Check.FLAGS: 0.0})
+    gated = run(tmp_path, [*others, record], source=FileSource(path="x", **source), bounds={Check.HELD: 0})
     assert fault in gated.failed, gated.violations
-    if fault in (Check.UNUSABLE, Check.LEAK, Check.FLAGS, Check.GOLD):
+    if fault in (Check.UNUSABLE, Check.LEAK, Check.HELD, Check.GOLD):
         assert gated.failed == [fault]
         assert {violation.row for violation in gated.violations} == {len(SUMS)}
 
@@ -109,7 +112,69 @@ def test_without_a_card_or_a_licence_the_card_fails(tmp_path: Path) -> None:
 
 def test_a_share_may_be_allowed(tmp_path: Path) -> None:
     record, _ = FAULTS[Check.GOLD]
-    assert run(tmp_path, [*SUMS, record], max_share={Check.GOLD: 0.05}).failed == []
+    assert run(tmp_path, [*SUMS, record], bounds={Check.GOLD: 0.05}).failed == []
+
+
+@pytest.mark.parametrize(
+    ("text", "bound"),
+    [("gold=3", ("gold", 3)), ("gold=1", ("gold", 1)), ("gold=1.0", ("gold", 1.0)), ("proof=2%", ("proof", 0.02))],
+)
+def test_a_bound_is_a_number_of_rows_or_a_share(text: str, bound: tuple[str, float]) -> None:
+    name, value = parse_bound(text)
+    assert (name, value) == bound and isinstance(value, type(bound[1]))
+
+
+@pytest.mark.parametrize("text", ["gold", "gold=", "gold=-1", "gold=1.5", "gold=200%", "gold=x", "gold=nan"])
+def test_what_is_no_bound_is_an_error(text: str) -> None:
+    with pytest.raises(ConfigError, match="is no bound"):
+        parse_bound(text)
+
+
+def test_a_kind_with_a_bound_counts_in_no_check(tmp_path: Path) -> None:
+    proofs = [
+        {"question": f"Prove that the sum of {n} even numbers is even.", "answer": "#### 0"}
+        for n in ("two", "four", "six")
+    ]
+    records = [*SUMS, *proofs, {"question": "Is 91 a prime number?", "answer": "#### No"}]
+    for bounds, failed in (
+        ({"proof": 3, Check.HELD: 1}, []),
+        ({"proof": 2, Check.HELD: 1}, [Check.HELD, Check.FLAGS]),
+        ({"proof": 3, Check.HELD: 0}, [Check.HELD]),
+        ({"proof": 3, Check.HELD: 1, Check.FLAGS: 0}, [Check.FLAGS]),
+    ):
+        gated = run(tmp_path, records, bounds=bounds)
+        assert gated.failed == failed, bounds
+        assert gated.tally(Check.HELD) == "4 of 24 rows: 3 proof, 1 yes_no_answer"
+
+
+def test_flags_that_only_advise_fail_a_bound_of_none(tmp_path: Path) -> None:
+    record = {
+        "question": "Tom has 12 apples. He buys 9 more and gives away 5. How many apples does",
+        "answer": "#### 16",
+    }
+    gated = run(tmp_path, [*SUMS, record], bounds={Check.FLAGS: 0})
+    assert gated.failed == [Check.FLAGS] and gated.count(Check.HELD) == 0
+    assert [violation.kind for violation in gated.of_check(Check.FLAGS)] == ["truncated_text"]
+
+
+def test_the_gate_names_what_curation_names(tmp_path: Path) -> None:
+    records = [
+        *SUMS,
+        SUMS[3],
+        {"question": "Tom has 12 apples. He <b>buys</b> 9 more. How many has he?", "answer": "#### see picture"},
+        {"question": "Prove that 12 is even.", "answer": "#### 0"},
+        {"question": "What is 2?", "answer": None},
+    ]
+    gated = run(tmp_path, records, against=[], fail_on=[])
+    curated = pipeline.curate(tmp_path / "set.jsonl")
+    changes = curated.ledger.filter(
+        pl.col("action").is_in(["drop", "edit"]) & ~pl.col("reason").is_in([*INNOCENT_EDITS, "held_for_review"])
+    )
+    named = set(curated.flags.select("source_row", "reason").iter_rows())
+    named |= set(changes.select("source_row", "reason").iter_rows())
+    named |= set(curated.rejects.select("row", "reason").iter_rows())
+    assert {(violation.row, violation.kind) for violation in gated.violations} == named
+    assert len(named) >= 5
 
 
 def test_what_applies_is_checked_where_nothing_is_named(tmp_path: Path) -> None:
@@ -120,7 +185,8 @@ def test_what_applies_is_checked_where_nothing_is_named(tmp_path: Path) -> None:
 def test_each_accepted_gold_must_pass_alone(tmp_path: Path) -> None:
     record = {"question": "What is one half, as a number between 0 and 1?", "golds": ["1/2", "\\frac{1"]}
     gated = run(tmp_path, [record])
-    assert gated.failed == [Check.GOLD] and "frac{1" in gated.violations[0].message
+    (violation,) = gated.violations
+    assert gated.failed == [Check.GOLD] and '"other_gold":"\\\\frac{1"' in violation.message
 
 
 @pytest.mark.parametrize(
@@ -136,15 +202,6 @@ def test_tests_without_an_assertion_test_nothing(code: str, why: str | None) -> 
     arguments = {"type": "asserts", "entry_point": "f", "code": code}
     row: Any = {"verifier": "code", "verifier_args": json.dumps(arguments)}
     assert why_nothing_is_tested(row) == why
-
-
-def test_a_constant_program_is_no_hack_whatever_it_prints() -> None:
-    cases = [{"input": "1", "output": "success"}, {"input": "2", "output": "success"}]
-    row: Any = {"verifier": "code", "verifier_args": json.dumps({"type": "stdio", "cases": cases})}
-    row |= {"gold": None, "solution": None, "prompt": ""}
-    checks = {question.name: question.check for question in questions_of(row, hacks=True)}
-    assert checks["a program that does this: prints success"] is Check.NULL
-    assert checks["a program that does this: prints success messages"] is Check.HACK
 
 
 SKIPS = {
@@ -167,16 +224,16 @@ def test_every_way_to_skip_a_test_is_seen(kind: str) -> None:
 def test_junit_and_sarif_say_which_check_failed_and_where(tmp_path: Path) -> None:
     record, _ = FAULTS[Check.UNUSABLE]
     gated = run(tmp_path, [*SUMS[:3], record])
-    suite = ElementTree.fromstring(junit(gated))
+    (suite,) = ElementTree.fromstring(junit_xml([gated]))
     assert (suite.get("tests"), suite.get("failures")) == (str(len(Check)), "1")
     failing = [case.get("name") for case in suite if case.find("failure") is not None]
     assert failing == ["unusable"]
-    (run_of_tool,) = sarif(gated)["runs"]
+    (run_of_tool,) = sarif_log([gated])["runs"]
     (result,) = run_of_tool["results"]
     assert (result["ruleId"], result["level"]) == ("unusable", "error")
     assert result["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
     assert run_of_tool["tool"]["driver"]["rules"][result["ruleIndex"]]["id"] == "unusable"
-    json.dumps(sarif(gated))
+    json.dumps(sarif_log([gated]))
 
 
 @pytest.mark.parametrize(
@@ -200,16 +257,16 @@ NO_ROWS: tuple[dict[str, Any], ...] = (
 
 @pytest.mark.parametrize(("bound", "fails"), [(0.0, True), (0.79, True), (0.81, False), (1.0, False)])
 def test_what_is_unusable_is_a_share_of_all_records(tmp_path: Path, bound: float, fails: bool) -> None:
-    gated = run(tmp_path, [SUMS[0], *NO_ROWS], fail_on=[Check.UNUSABLE], max_share={Check.UNUSABLE: bound})
+    gated = run(tmp_path, [SUMS[0], *NO_ROWS], fail_on=[Check.UNUSABLE], bounds={Check.UNUSABLE: bound})
     assert gated.fails(Check.UNUSABLE) is fails
     assert gated.tally(Check.UNUSABLE) == "4 of 5 records: 3 gold_not_text, 1 pictures"
-    assert (gated.tally(Check.UNUSABLE) in junit(gated).decode()) is fails
+    assert (gated.tally(Check.UNUSABLE) in junit_xml([gated]).decode()) is fails
 
 
 def test_the_command_counts_what_is_unusable_by_reason(tmp_path: Path) -> None:
     data = tmp_path / "set.jsonl"
     data.write_text("".join(json.dumps(record) + "\n" for record in [*SUMS[:2], *NO_ROWS]))
-    command = ["gate", str(data), "--fail-on", "unusable,gold", "--workers", "1"]
+    command = ["gate", str(data), "--fail-on", "unusable,empty", "--workers", "1"]
     failed = CliRunner().invoke(app, command)
     assert failed.exit_code == 8
     assert "FAILED   unusable  4 of 6 records: 3 gold_not_text, 1 pictures\n" in failed.stdout
@@ -227,7 +284,7 @@ def test_the_command_counts_what_is_unusable_by_reason(tmp_path: Path) -> None:
     ],
 )
 def test_known_sets_pass_with_the_bounds_that_the_docs_state(file: str, bounds: dict[Check, float]) -> None:
-    assert gate(real_data(file), GateOptions(max_share=bounds), NullProgress()).failed == []
+    assert gate(real_data(file), GateOptions(bounds=bounds), NullProgress()).failed == []
 
 
 def test_the_action_and_the_hook_call_the_command_with_options_that_it_has() -> None:
@@ -237,6 +294,27 @@ def test_the_action_and_the_hook_call_the_command_with_options_that_it_has() -> 
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
     assert hook["entry"] == "truegold gate" and hook["require_serial"]
     action = yaml.safe_load((ROOT / "action.yml").read_text())
-    (command,) = [step["run"] for step in action["runs"]["steps"] if "truegold gate" in step["run"]]
+    steps = action["runs"]["steps"]
+    (command,) = [step["run"] for step in steps if "truegold gate" in step["run"]]
     source = (ROOT / "flows" / "cli" / "set_commands.py").read_text()
     assert all(f"{option}: Annotated" in source for option in ("junit", "sarif")) and "--junit" in command
+    (install,) = [step for step in steps if "pip install" in step["run"]]
+    assert install["run"].endswith('"$ACTION_PATH[curate]"')
+    assert install["env"] == {"ACTION_PATH": "${{ github.action_path }}"}
+
+
+def test_several_files_make_one_report(tmp_path: Path) -> None:
+    good, bad = tmp_path / "good.jsonl", tmp_path / "bad.jsonl"
+    good.write_text("".join(json.dumps(record) + "\n" for record in SUMS[:10]))
+    bad.write_text("".join(json.dumps(record) + "\n" for record in [*SUMS[10:], FAULTS[Check.UNUSABLE][0]]))
+    for paths, code in (([good, bad], 8), ([bad, good], 8), ([good, good], 0)):
+        outputs = ["--junit", str(tmp_path / "gate.xml"), "--sarif", str(tmp_path / "gate.sarif")]
+        done = CliRunner().invoke(app, ["gate", *map(str, paths), "--workers", "1", *outputs])
+        assert done.exit_code == code, done.output
+        lines = done.stdout.splitlines()
+        assert [line for line in lines if line.startswith(str(tmp_path))] == list(map(str, paths))
+        suites = ElementTree.fromstring((tmp_path / "gate.xml").read_bytes())
+        assert [suite.get("name") for suite in suites] == list(map(str, paths))
+        findings = json.loads((tmp_path / "gate.sarif").read_text())["runs"][0]["results"]
+        files = {entry["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for entry in findings}
+        assert files == ({str(bad)} if bad in paths else set())
