@@ -129,7 +129,7 @@ class Gated:
 
     def count(self, check: Check) -> int:
         """Return how many rows violate a check."""
-        return len({violation.place for violation in self.of_check(check)})
+        return len({violation.row_key for violation in self.of_check(check)})
 
     def errors(self, check: Check) -> list[Violation]:
         """Return the violations of a check that are more than there may be: of the check itself, or of their kind."""
@@ -139,7 +139,7 @@ class Gated:
         return [
             violation
             for name, violations in by_bound.items()
-            if len({violation.place for violation in violations}) > self._allowed(name, check)
+            if len({violation.row_key for violation in violations}) > self._allowed(name, check)
             for violation in violations
         ]
 
@@ -158,7 +158,7 @@ class Gated:
     def tally(self, check: Check) -> str:
         """Return how often a check is violated, in words: `36 of 57 records: 30 gold_not_text, 6 system_message`."""
         unit = "records" if check is Check.UNUSABLE else "rows"
-        kinds = {(violation.place, violation.kind) for violation in self.of_check(check)}
+        kinds = {(violation.row_key, violation.kind) for violation in self.of_check(check)}
         reasons = describe_reasons(Counter(kind for _, kind in kinds if kind))
         return f"{self.count(check):,} of {self.judged(check):,} {unit}: {reasons or check.description}"
 

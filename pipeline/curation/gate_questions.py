@@ -70,7 +70,7 @@ class Violation:
     """The reason that curation has for it; empty where a gate alone asks."""
 
     @property
-    def place(self) -> tuple[str, int | None]:
+    def row_key(self) -> tuple[str, int | None]:
         """What tells rows apart: source and number."""
         return self.source, self.row
 
