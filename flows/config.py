@@ -29,6 +29,7 @@ from truegold.pipeline.config.engines import (
 from truegold.pipeline.config.sources import DemoSource, source_quotas
 from truegold.pipeline.config.stages import CurationConfig, ExportConfig, ProfileConfig, SelectConfig
 from truegold.pipeline.review.decisions import DECISIONS
+from truegold.pipeline.tables.losses import LossBounds
 from truegold.synth.config import SynthConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import ModelConfig, SftConfig, TinyModel
@@ -164,6 +165,11 @@ class RunConfig(CurationConfig):
     def run_dir(self) -> Path:
         """The run's folder."""
         return Path(self.runs_dir) / self.name
+
+    @property
+    def loss_bounds(self) -> LossBounds:
+        """How many rows the run may lose."""
+        return LossBounds(self.max_rejected, self.max_held)
 
 
 def _without_profile_guard(training: GrpoConfig) -> GrpoConfig:

@@ -31,6 +31,7 @@ from truegold.pipeline.running.disk import DigestCache, disk_errors_reported, wr
 from truegold.pipeline.running.stage import (
     Output,
     Stage,
+    StageReport,
     StageResult,
     cached_result,
     load_record,
@@ -38,6 +39,7 @@ from truegold.pipeline.running.stage import (
     work_folder,
 )
 from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, describe_rejects, first_rejects
+from truegold.pipeline.tables.losses import NO_BOUNDS, LossBounds, loss_lines
 from truegold.pipeline.tables.run_files import check_intact, read_manifest, read_resolved
 from truegold.train.config.models import PathModel
 from truegold.train.guards.doctor import record_stop, unfinished_training
@@ -108,28 +110,32 @@ def all_cached(stages: Sequence[Stage], run_dir: Path) -> list[StageResult] | No
     return finished
 
 
-def execute(stages: Sequence[Stage], run_dir: Path, call: Call) -> list[StageResult]:
+def execute(stages: Sequence[Stage], run_dir: Path, call: Call, bounds: LossBounds = NO_BOUNDS) -> list[StageResult]:
     """Call every stage in order and return the results; the manifest is brought up to date after each.
 
-    A run that is stopped leaves its report too.
+    A run that is stopped leaves its report too, and so does one that loses all rows, or more than `bounds` allow: that
+    raises InputError.
     """
     check_remote(stages, run_dir)
     finished: list[StageResult] = []
     for stage in stages:
         try:
             finished.append(call(stage))
+            write_manifest(run_dir, finished)
+            bounds.check(stage.name, finished[-1].report)
         except Exception as error:
             _leave_traces(stage, [result.name for result in finished], stages[-1], run_dir, call, error)
             raise
-        write_manifest(run_dir, finished)
     return finished
 
 
 def _leave_traces(
     stage: Stage, finished: Sequence[str], last: Stage, run_dir: Path, call: Call, error: Exception
 ) -> None:
-    """Write the report of a run that a guard or its training has stopped, with the alarm that says by what."""
-    if stage.name != TRAIN and not isinstance(error, GuardError):
+    """Write the report of a run that a guard, its training or its losses have stopped, with the alarm that says by
+    what."""
+    is_lost = stage.name in finished
+    if stage.name != TRAIN and not is_lost and not isinstance(error, GuardError):
         return
     unfinished = None
     try:
@@ -194,6 +200,12 @@ def rejects_in_words(result: StageResult) -> list[str]:
     if not rejected or not path.is_file():
         return []
     return [*describe_rejects(rejected, result.report.rows_in, first_rejects([path])), f"  all of them: {path}"]
+
+
+def losses_in_words(run_dir: Path) -> list[str]:
+    """Return the lines on the heavy losses of a finished run; none of a healthy one."""
+    records = [load_record(run_dir / name) for name in read_manifest(run_dir)]
+    return loss_lines(StageReport(**record["report"]) for record in records if record is not None)
 
 
 def describe(result: StageResult) -> str:

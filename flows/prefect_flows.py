@@ -38,6 +38,7 @@ from truegold.pipeline.review.reviewed_run import ReviewedRun
 from truegold.pipeline.running.disk import DigestCache, read_whole_lines
 from truegold.pipeline.running.stage import Stage, StageResult, work_folder
 from truegold.pipeline.running.stage_table import Phase, phase_of
+from truegold.pipeline.tables.losses import loss_lines
 from truegold.train.guards.run_log import ALARMS
 from truegold.verifiers import SetupError
 
@@ -201,7 +202,7 @@ def _flow(config: RunConfig, until: Phase) -> Path:
             return stage_task(stage.name, stage, call)
 
         try:
-            finished = execute(stages, run_dir, as_task)
+            finished = execute(stages, run_dir, as_task, config.loss_bounds)
         except Exception:
             _publish_traces(config.name, run_dir, called, earlier_report)
             raise
@@ -254,7 +255,8 @@ def _publish(name: str, run_dir: Path, finished: Sequence[StageResult]) -> None:
     table_of_stages = "\n".join(["| stage | seconds | rows in | rows out |", "|---|--:|--:|--:|", *rows])
     link = _link(run_dir)
     report = f"[The report]({link})" if link else f"The report is `{(run_dir / REPORT).resolve()}`"
-    page = f"# truegold run `{name}`\n\n{table_of_stages}\n\n{report}.\n"
+    losses = "\n\n".join(loss_lines(result.report for result in finished))
+    page = f"# truegold run `{name}`\n\n{losses}\n\n{table_of_stages}\n\n{report}.\n"
     create_markdown_artifact(page, key=f"{slug}-summary", description=str(run_dir))
     table = [
         {"phase": str(phase_of(result.name)), "stage": result.name, "reason": reason, "rows": count}

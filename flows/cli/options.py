@@ -29,3 +29,15 @@ LastTurnOnly = Annotated[
         help="Keep the last user message of rows with system messages, earlier turns, pictures or tools.",
     ),
 ]
+MaxRejected = Annotated[
+    float | None,
+    typer.Option(
+        "--max-rejected", min=0, max=1, metavar="SHARE", help="End with exit code 3 where more records are rejected."
+    ),
+]
+MaxHeld = Annotated[
+    float | None,
+    typer.Option(
+        "--max-held", min=0, max=1, metavar="SHARE", help="End with exit code 3 where more rows are held for review."
+    ),
+]

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from truegold.flows.cli.options import LastTurnOnly
+from truegold.flows.cli.options import LastTurnOnly, MaxHeld, MaxRejected
 from truegold.flows.console import Terminal, describe_seconds, errors, output, print_line
 from truegold.pipeline.running.stage_table import Phase
 from truegold.verifiers import ConfigError, SetupError
@@ -106,14 +106,18 @@ def run_until(until: Phase, config: RunConfig, engine: EngineChoice, dry_run: bo
                 print_line(line, errors)
         runner.write_manifest(run_dir, cached)
         errors.print(f"nothing to do: all {len(cached)} stages come from the cache")
+        for result in cached:
+            config.loss_bounds.check(result.name, result.report)
     elif engine is EngineChoice.LOCAL:
         with runner.open_run(config):
-            runner.execute(stages, run_dir, runner.stage_caller(run_dir, Terminal(errors)))
+            runner.execute(stages, run_dir, runner.stage_caller(run_dir, Terminal(errors)), config.loss_bounds)
     else:
         with runner.open_run(config):
             pass  # A directory that is in use is found out before a server is started.
         _run_as_flow(until, config)
     print_line(f"run: {run_dir}\nreport: {run_dir / 'report' / 'index.html'}")
+    for line in runner.losses_in_words(run_dir):
+        errors.print(line, style="red", markup=False, soft_wrap=True)
 
 
 def _run_as_flow(until: Phase, config: RunConfig) -> None:
@@ -254,6 +258,12 @@ def init(
     print_line(f"wrote {path}; next: truegold run {path} --dry-run")
 
 
+def _bounds(max_rejected: float | None, max_held: float | None) -> list[str]:
+    """Return the options as overrides of settings."""
+    bounds = {"max_rejected": max_rejected, "max_held": max_held}
+    return [f"{name}={share}" for name, share in bounds.items() if share is not None]
+
+
 def phase_command(until: Phase) -> Callable[..., None]:
     """Return the command that runs a configuration up to a phase."""
 
@@ -264,10 +274,12 @@ def phase_command(until: Phase) -> Callable[..., None]:
         dry_run: DryRun = False,
         as_json: AsJson = False,
         last_turn_only: LastTurnOnly = False,
+        max_rejected: MaxRejected = None,
+        max_held: MaxHeld = None,
     ) -> None:
         from truegold.flows.config import load_config
 
-        loaded = load_config(config, set_ or (), last_turn_only=last_turn_only)
+        loaded = load_config(config, [*(set_ or ()), *_bounds(max_rejected, max_held)], last_turn_only=last_turn_only)
         run_until(until, loaded, engine, dry_run, as_json)
 
     return command
@@ -280,6 +292,8 @@ def train(
     dry_run: DryRun = False,
     as_json: AsJson = False,
     last_turn_only: LastTurnOnly = False,
+    max_rejected: MaxRejected = None,
+    max_held: MaxHeld = None,
     doctor: Annotated[
         Path | None,
         typer.Option(
@@ -302,5 +316,5 @@ def train(
 
     if config is None:
         raise ConfigError("There is no configuration to train by.", "truegold train RUN.yaml")
-    loaded = load_config(config, set_ or (), last_turn_only=last_turn_only)
+    loaded = load_config(config, [*(set_ or ()), *_bounds(max_rejected, max_held)], last_turn_only=last_turn_only)
     run_until(Phase.TRAIN, loaded, engine, dry_run, as_json)

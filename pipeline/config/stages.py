@@ -504,3 +504,9 @@ class CurationConfig(StageConfig):
     decisions: str | None = None
     """A folder of reviewers' decisions (JSON Lines, one file a reviewer); `decisions` in the run's folder, if it is
     there, where not given."""
+    max_rejected: float | None = Field(default=None, ge=0, le=1)
+    """The run ends with an error where a larger share of the records could not become rows; any share passes where not
+    given, as long as a row is left."""
+    max_held: float | None = Field(default=None, ge=0, le=1)
+    """The run ends with an error where a larger share of the rows is held back for review; any share passes where not
+    given, as long as a row is left."""

@@ -34,6 +34,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -64,6 +65,7 @@ from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, check_file, open
 from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Unusable, first_line, sample_values
 from truegold.pipeline.suspicion.stage import SampleFile
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE
+from truegold.pipeline.tables.losses import LossBounds, loss_lines
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
 from truegold.verifiers import ConfigError, InputError, TruegoldError
 from truegold.verifiers.columns import find_column
@@ -452,8 +454,11 @@ def curate(
     (`{"tests": "asserts"}`), `verifier` the verifier of every row. `last_turn_only` keeps the last user message of rows
     with system messages, earlier turns, pictures or tools, which are rejected otherwise. `sections` are those of a
     run's configuration, such as `clean={"languages": ["en"]}` or `decisions="decisions"`. With `work_dir` the stages'
-    folders stay there, and what has not changed is not run again. Raises InputError where the rows cannot be read or
-    have no gold, ConfigError for an argument, a role or a setting that does not exist.
+    folders stay there, and what has not changed is not run again.
+
+    Warns where more than a fifth of the rows is rejected or held back for one reason, with the likely cause. Raises
+    InputError where the rows cannot be read or have no gold, where none is left, or more are lost than `max_rejected`
+    and `max_held` allow; ConfigError for an argument, a role or a setting that does not exist.
     """
     known_sections = [name for name in CurationConfig.model_fields if name != "data"]
     check_names(sections, [*known_sections, *_parameters(curate)], "curate has no argument")
@@ -467,13 +472,16 @@ def curate(
             guessed = add_guessed_columns(path, named)
             source = {"columns": guessed, "verifier": verifier, "last_turn_only": last_turn_only}
             config = make_config("curate", path, source, sections)
-            curated = _curated(run_stages(curation_stages(config), work / "run"))
+            bounds = LossBounds(config.max_rejected, config.max_held)
+            curated = _curated(run_stages(curation_stages(config), work / "run", bounds=bounds))
     except BaseException:
         if work_dir is None:
             shutil.rmtree(work)
         raise
     if work_dir is None:
         weakref.finalize(curated, shutil.rmtree, work)
+    if lines := loss_lines(result.report for result in curated.finished):
+        warnings.warn("\n".join(lines), stacklevel=2)
     return curated
 
 
@@ -501,11 +509,21 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
     ]
 
 
-def run_stages(stages: Sequence[Stage], run_dir: Path, progress: Progress | None = None) -> list[StageResult]:
-    """Run stages one after the other in a folder, which is made where it is not there, and return what they made."""
+def run_stages(
+    stages: Sequence[Stage], run_dir: Path, progress: Progress | None = None, bounds: LossBounds | None = None
+) -> list[StageResult]:
+    """Run stages one after the other in a folder, which is made where it is not there, and return what they made.
+
+    Raises InputError where no row is left or more are lost than `bounds` allow, where there are any.
+    """
     run_dir.mkdir(exist_ok=True)
     digests = DigestCache(run_dir / ".digests.json")
-    return [run_stage(stage, run_dir, digests, progress or NullProgress()) for stage in stages]
+    finished = []
+    for stage in stages:
+        finished.append(run_stage(stage, run_dir, digests, progress or NullProgress()))
+        if bounds is not None:
+            bounds.check(stage.name, finished[-1].report)
+    return finished
 
 
 def _read_rejects(ingested: Path) -> pl.DataFrame:

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 import orjson
@@ -33,13 +34,16 @@ from truegold.pipeline.config.sources import FileSource, HubSource, ListedFile, 
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.sources.columns import Layout
+from truegold.pipeline.sources.columns import Layout, Values
 from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.hub import open_hub
+from truegold.pipeline.sources.likely_causes import cause_of_rejects
 from truegold.pipeline.sources.presets import check_columns, check_spelling, choose_layout, source_named
 from truegold.pipeline.sources.records import (
+    DETAIL_CHARS,
     REJECT,
     REJECTS_FILE,
+    REMEDIES,
     Record,
     Reject,
     Source,
@@ -49,6 +53,7 @@ from truegold.pipeline.sources.records import (
 )
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, heldout_hash
 from truegold.pipeline.tables.ledger import Ledger
+from truegold.pipeline.tables.losses import LOSSES, REJECTED, Cause, LossCount
 from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, read_rows
 from truegold.verifiers import InputError
 
@@ -56,7 +61,7 @@ ROWS_FILE = "rows.parquet"
 SOURCES_FILE = "sources.json"
 
 
-@stage_function(version=4)
+@stage_function(version=5)
 def ingest(
     inputs: Mapping[str, Path], config: FileSource | HubSource | SeveralSources, out_dir: Path, progress: Progress
 ) -> StageReport:
@@ -83,7 +88,10 @@ def ingest(
     counts = {f"{REJECT}{reason}": count for reason, count in rejects.counts.items()}
     counts |= ids.warn(progress) | warnings.counts()
     rows_in = rows.rows + sum(rejects.counts.values())
-    return StageReport(rows_in, rows.rows, counts, {"sources": names})
+    facts: dict[str, Any] = {"sources": names}
+    if heavy := rejects.heavy_losses(rows_in):
+        facts[LOSSES] = heavy
+    return StageReport(rows_in, rows.rows, counts, facts)
 
 
 def _open_all(
@@ -175,6 +183,7 @@ class _Reader:
             layout = choose_layout(self.config, source.location, samples)
         else:
             check_columns(self.config, layout, source.location, samples)
+        self.rejects.gold_column = layout.columns.gold.column if layout.columns.gold is not None else None
         builder = RowBuilder(self.config, layout, source.name, self.warnings, all_heldout=all_heldout)
         for record in itertools.chain(ahead, records):
             self._write_row(record, builder, source)
@@ -189,14 +198,17 @@ class _Reader:
         try:
             row = builder.build(record)
         except Unusable as error:
-            self.rejects.write(source, Reject(record.row_number, error.reason, error.detail, record.excerpt()))
+            reject = Reject(record.row_number, error.reason, error.detail, record.excerpt())
+            self.rejects.write(source, reject, record.values)
             return
         self.rows.write(row)
         if (source_id := builder.source_id(record)) is not None:
             self.ids.add(source.name, source_id, record.row_number, row["id"])
 
     def _nothing_usable(self, source: Source) -> InputError:
-        return nothing_usable(source, f"{self.rejects.seen} rows", self.rejects.first)
+        first = self.rejects.first
+        cause = self.rejects.cause_of(first.reason) if first is not None else Cause()
+        return nothing_usable(source, f"{self.rejects.seen} rows", first, f"{cause.cause} {cause.remedy}".strip())
 
 
 class _Rejects:
@@ -204,20 +216,27 @@ class _Rejects:
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
-        self.counts: dict[str, int] = {}
-        """Rejects by reason."""
+        self.lost: LossCount[tuple[str, Reject, Values]] = LossCount()
+        """Rejects by reason, the first of each with their values, which are empty where none could be read."""
+        self.gold_column: str | None = None
+        """The column of golds of the source that is read."""
         self.begin()
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Rejects by reason."""
+        return self.lost.counts
 
     def begin(self) -> None:
         """Begin with another source: its first reject, and how many records it rejects."""
         self.first: Reject | None = None
         self.seen = 0
 
-    def write(self, source: Source, reject: Reject) -> None:
-        """Write one reject and count it."""
+    def write(self, source: Source, reject: Reject, values: Values | None = None) -> None:
+        """Write one reject and count it; `values` are those of its record, where they could be read."""
         self.first = self.first or reject
         self.seen += 1
-        self.counts[reject.reason] = self.counts.get(reject.reason, 0) + 1
+        self.lost.add(reject.reason, (source.name, reject, values or {}))
         entry = {
             "source": source.name,
             "source_row": reject.row_number,
@@ -227,11 +246,26 @@ class _Rejects:
         }
         self._file.write(orjson.dumps(entry, option=orjson.OPT_APPEND_NEWLINE))
 
+    def cause_of(self, reason: str) -> Cause:
+        """Return the likely cause of the rejects for a reason."""
+        samples = [values for _, _, values in self.lost.samples[reason]]
+        cause = cause_of_rejects(reason, samples, self.gold_column)
+        return cause if cause.remedy else replace(cause, remedy=REMEDIES.get(reason, ""))
+
+    def heavy_losses(self, records: int) -> list[dict[str, Any]]:
+        """Return what went in large numbers of all records, as facts of the stage."""
+        return self.lost.heavy(REJECTED, records, _describe, lambda reason, _: self.cause_of(reason))
+
     def __enter__(self) -> _Rejects:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, tb: TracebackType | None) -> None:
         self._file.close()
+
+
+def _describe(lost: tuple[str, Reject, Values]) -> str:
+    source, reject, _ = lost
+    return f"{source}:{reject.row_number}: {reject.detail:.{DETAIL_CHARS}}"
 
 
 class _SourceIds:

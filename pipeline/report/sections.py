@@ -38,8 +38,9 @@ from truegold.pipeline.report.page_rows import PageRows, gather_page_rows
 from truegold.pipeline.report.pass_rates import HELDOUT, Distribution, ProblemGroup, measure_pass_rates
 from truegold.pipeline.report.reward_ratios import Rewards, measure_rewards
 from truegold.pipeline.report.training import Training, pack_completions, read_training
-from truegold.pipeline.running.stage import RECORD
+from truegold.pipeline.running.stage import RECORD, StageReport
 from truegold.pipeline.tables.ledger import LEDGER_FILE
+from truegold.pipeline.tables.losses import Loss, read_losses
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
 from truegold.pipeline.tables.run_files import Fields, RunFiles, open_finished
 
@@ -95,6 +96,8 @@ class Sections:
     run_dir: str
     """The run's folder as it is typed in a command."""
     account: Account
+    losses: tuple[Loss, ...]
+    """The reasons for which more than a fifth of the rows was rejected or held back."""
     sources: tuple[SourceAccount, ...]
     planted: Fields | None
     groups: tuple[ProblemGroup, ...]
@@ -158,6 +161,9 @@ def gather(files: RunFiles, config: ReportConfig, *, is_blind: bool = False) -> 
         name=config.name,
         run_dir=str(run_dir),
         account=count_rows_by_end(files),
+        losses=tuple(
+            loss for record in files.records.values() for loss in read_losses(StageReport(**record["report"]))
+        ),
         sources=count_by_source(files),
         planted=score_planted(files),
         groups=measure_pass_rates(files),
@@ -241,6 +247,7 @@ def summarise(sections: Sections) -> dict[str, Any]:
             "adds_up": True,
         },
         "accounting": asdict(sections.account),
+        "losses": list(map(asdict, sections.losses)),
         "sources": list(map(asdict, sections.sources)),
         "planted": sections.planted,
         "pass_rates": list(map(asdict, sections.groups)),

@@ -152,7 +152,7 @@ def _copy_run(run_dir: Path, copy: Path, texts: SharedTexts) -> None:
     text_filter = redact if is_redacted else _leave_out
     manifest = orjson.loads((run_dir / "manifest.json").read_bytes())
     for stage in manifest["stages"]:
-        stage["facts"] = _filter_facts(stage.get("facts", {}), redact)
+        stage["facts"] = _filter_facts(stage.get("facts", {}), redact, text_filter)
         folder = run_dir / stage["name"]
         if not (folder / RECORD).exists() or stage["name"] == "report":
             continue
@@ -178,7 +178,7 @@ def _copy_stage_files(folder: Path, target: Path, text_filter: TextFilter, redac
     target.mkdir(exist_ok=True)
     record = orjson.loads((folder / RECORD).read_bytes())
     record["config"] = _filter_config(record.get("config", {}))
-    record["report"]["facts"] = _filter_facts(record["report"]["facts"], redact)
+    record["report"]["facts"] = _filter_facts(record["report"]["facts"], redact, text_filter)
     # Files that are not copied are left out of the record, so that none is missed. Digests stay those of the run.
     copied = {name: entry for name, entry in record.get("outputs", {}).items() if (target / name).is_file()}
     record["outputs"] = {name: {**entry, "bytes": (target / name).stat().st_size} for name, entry in copied.items()}
@@ -209,12 +209,16 @@ def _filter_config(config: Mapping[str, Any]) -> dict[str, Any]:
     return kept
 
 
-def _filter_facts(facts: Any, redact: Redactor) -> Any:
-    """Return what a stage counted without the names of reviewers."""
+def _filter_facts(facts: Any, redact: Redactor, text_filter: TextFilter) -> Any:
+    """Return what a stage counted without the names of reviewers, and its examples of rows as texts of rows."""
     if isinstance(facts, dict):
-        return {key: _filter_facts(value, redact) for key, value in facts.items() if key not in OF_REVIEWERS}
+        return {
+            key: text_filter(value) if key == "example" else _filter_facts(value, redact, text_filter)
+            for key, value in facts.items()
+            if key not in OF_REVIEWERS
+        }
     if isinstance(facts, list):
-        return [_filter_facts(value, redact) for value in facts]
+        return [_filter_facts(value, redact, text_filter) for value in facts]
     return redact(facts) if isinstance(facts, str) else facts
 
 

@@ -42,7 +42,9 @@ from truegold.pipeline.review.gold_reading import with_gold
 from truegold.pipeline.review.review_measures import FlagPrecision, measure_agreement, measure_flags
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
+from truegold.pipeline.sources.likely_causes import cause_of_held
+from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
+from truegold.pipeline.tables.losses import HELD, LOSSES, LossCount
 from truegold.pipeline.tables.reasons import CONFLICTING_LABELS
 from truegold.pipeline.tables.rows import (
     KEY,
@@ -69,7 +71,7 @@ STALE_SHOWN = 20
 DECIDED_SCHEMA = pa.schema([ROW_SCHEMA.field(name) for name in KEY])
 
 
-@stage_function(version=3, judges="rows")
+@stage_function(version=4, judges="rows")
 def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Apply the reviewers' decisions and hold back what still waits for one."""
     decisions = load_decisions(inputs["decisions"]) if "decisions" in inputs else {}
@@ -112,11 +114,13 @@ def settle(inputs: Mapping[str, Path], config: SettleConfig, out_dir: Path, prog
             f"{stale['count']} decisions were not applied: {stale['gone']} of rows that are not in the data "
             f"any more, {stale['changed']} of rows that have changed since ({out_dir / STALE_FILE})."
         )
+    heavy = _heavy_losses(out_dir / DROPPED_FILE, blocking, total)
     return StageReport(
         rows_in=total,
         rows_out=cleared.rows,
         counts=ledger.counts,
         facts={
+            **({LOSSES: heavy} if heavy else {}),
             "decided_ids": len({key[0] for key, standing in review.standings.items() if standing.current}),
             "stale_decisions": stale,
             "precision": [asdict(measured) for measured in precision],
@@ -161,6 +165,21 @@ def _write_stale(path: Path, review: WeighedReview, decisions: Decisions) -> dic
     stale_ids = list(dict.fromkeys(decision.id for decision in (*gone, *changed)))
     counts = {"count": len(gone) + len(changed), "gone": len(gone), "changed": len(changed)}
     return {**counts, "ids": stale_ids[:STALE_SHOWN]}
+
+
+def _heavy_losses(dropped: Path, blocking: Mapping[RowKey, list[str]], total: int) -> list[dict[str, Any]]:
+    """Return the flags for which large numbers of rows are held back, as facts of the stage."""
+    held: LossCount[Row] = LossCount()
+    for row in read_rows(dropped):
+        if row.get("drop_reason") == "held_for_review":
+            for reason in blocking.get(row_key(row), ()):
+                held.add(reason, row)
+    return held.heavy(HELD, total, _describe_row, cause_of_held)
+
+
+def _describe_row(row: Row) -> str:
+    shown = f"gold {row['gold']!r:.60}" if row["gold"] is not None else f"prompt {row['prompt']!r:.60}"
+    return f"{row['source']}:{row['source_row']}, {shown}"
 
 
 def _blocking_reasons(path: Path) -> dict[RowKey, list[str]]:

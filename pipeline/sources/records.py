@@ -134,15 +134,18 @@ REMEDIES = {
 """What to do where no record can be used, by the reason of the first, where its detail does not say it."""
 
 
-def nothing_usable(source: Source, rows: str, first: Reject | None) -> InputError:
-    """Return the error of a source of which no record can be used; `rows` says which were read, such as `3 rows`."""
+def nothing_usable(source: Source, rows: str, first: Reject | None, cause: str = "") -> InputError:
+    """Return the error of a source of which no record can be used.
+
+    `rows` says which were read, such as `3 rows`; `cause` says why and what to do, where it is known.
+    """
     if first is None:
         return InputError(f"{source.location} holds no rows.")
     excerpt = f"It begins: {first.excerpt[:80]}" if first.excerpt else None
     return InputError(
         f"{source.location}: none of its {rows} can be used; the first is {source.unit} "
         f"{first.row_number}: {first.reason}: {first.detail}.",
-        REMEDIES.get(first.reason, excerpt),
+        cause or excerpt,
     )
 
 

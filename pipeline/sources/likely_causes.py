@@ -1,0 +1,175 @@
+"""Says why rows of a set are rejected or held back in large numbers: it asks all verifiers, and looks at all columns.
+
+    verifier `choice`, golds 72, 10, 5          Every gold is a number: is `math` meant?
+    verifier `math`, golds B, A, D              Every gold is a letter: is `choice` meant?
+    no gold, column `test_list` of asserts      Column 'test_list' holds tests: is `code` meant?
+    gold column `level`, column `answer`        The golds stand in column 'answer'.
+
+A cause is said where it holds for eight of ten rows that are looked at. A verifier that compares texts reads anything;
+it is named only for short golds that no other one reads.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from truegold.pipeline.sources.code_tests import looks_like_tests
+from truegold.pipeline.sources.columns import (
+    GOLDS_COLUMNS,
+    NAMES,
+    Column,
+    Samples,
+    compile_column,
+    gold_spec,
+    gold_texts,
+    spelled,
+    text_of,
+)
+from truegold.pipeline.tables.losses import Cause
+from truegold.pipeline.tables.reasons import GOLD_REASONS
+from truegold.pipeline.tables.rows import Row
+from truegold.pipeline.text.gold_types import gold_note
+from truegold.verifiers import Item, Reason, gold_response, resolve, verify_batch
+
+MOST = 0.8
+"""A cause holds for this share of the rows that are looked at."""
+ASKED = ("choice", "math", "exact")
+"""The verifiers that are asked, the choosiest first; `numeric` reads no gold that `math` does not."""
+SHORT_WORDS = 6
+"""A longer gold is a sentence, which no right answer repeats."""
+DEADLINE_S = 5.0
+ANOTHER_ANSWER = "7919"
+KINDS = {"number": "number", "choice": "letter", "truth": "truth value", "expression": "formula", "text": "text"}
+"""What golds are called, by the types of `gold_types`."""
+TESTS_NAMES = ("tests", "test_list", "test_cases", "test", "unit_tests", "input_output", "public_tests", "asserts")
+ANSWER_NAMES = (
+    *NAMES["gold"],
+    *GOLDS_COLUMNS,
+    *("answerKey", "answer_key", "answer_text", "ans", "final_ans", "result", "correct", "correct_option", "solution"),
+)
+"""Columns in which golds may stand."""
+
+
+def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
+    """Return why rows of a run are held back for the reason of a flag."""
+    if reason not in GOLD_REASONS:
+        return Cause(
+            remedy=f"`truegold review` shows them; flag.advise_only: [{reason}] lets such rows pass with their flag."
+        )
+    rows = [row for row in rows if row["gold"] is not None]
+    judged_by = {row["verifier"] for row in rows}
+    if reason != "solution_contradicts_gold":
+        cause = meant_verifier([row["gold"] or "" for row in rows], judged_by)
+        if cause is not None:
+            return cause
+    metas = [orjson.loads(row["meta"]) for row in rows]
+    if (name := _column_of_golds(metas, rows)) is not None:
+        return Cause(f"The golds stand in column {name!r}.", _set_column("gold", name))
+    return Cause(remedy="`truegold review` shows them; `truegold explain` tells what the verifier reads of a gold.")
+
+
+def cause_of_rejects(reason: str, samples: Samples, gold: str | None) -> Cause:
+    """Return why records are rejected; `gold` is the column of golds as far as it is known."""
+    if reason in ("missing_gold", "gold_not_found", "gold_not_text", "gold_unparsed"):
+        if (name := _filled(TESTS_NAMES, samples, looks_like_tests)) is not None:
+            return Cause(f"Column {name!r} holds tests: is `code` meant?", _set_verifier("code"))
+        if (name := _filled(ANSWER_NAMES, samples, text_of, exclude=gold)) is not None:
+            return Cause(f"The golds of these rows stand in column {name!r}.", _set_column("gold", name))
+    if reason == "missing_prompt" and (name := _filled(NAMES["prompt"], samples, text_of)) is not None:
+        return Cause(
+            f"The questions of these rows stand in column {name!r}.",
+            _set_column("prompt", name),
+        )
+    if reason == "missing_tests" and (name := _filled(NAMES["gold"], samples, text_of)) is not None:
+        texts = [text for values in samples for text in gold_texts(Column(name)(values))]
+        return meant_verifier(texts, {"code"}) or Cause()
+    return Cause()
+
+
+def _set_verifier(name: str) -> str:
+    return f"--set data.verifier={name}, or --verifier {name}"
+
+
+def _set_column(role: str, name: str) -> str:
+    return f"--set data.columns.{role}={shlex.quote(name)}, or --{role}-column {shlex.quote(name)}"
+
+
+def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | None:
+    """Return the verifier that reads most of these golds; None where that is one which judges them, or none does."""
+    if not golds:
+        return None
+    if sum(looks_like_tests(gold) for gold in golds) >= MOST * len(golds):
+        return Cause("Every gold holds tests: is `code` meant?", _set_verifier("code"))
+    asked = [name for name in ASKED if name not in judged_by]
+    counts = {name: sum(readable) for name, readable in zip(asked, _readable(asked, golds), strict=True)}
+    name = max(asked, key=lambda verifier: counts[verifier], default="")
+    if not name or counts[name] < MOST * len(golds):
+        return None
+    kinds = {note[0] for gold in golds if (note := gold_note(gold, "math")) is not None}
+    if len(kinds) == 1 and (kind := KINDS.get(kinds.pop())) is not None and name != "exact":
+        what = f"Every gold is a {kind}"
+    else:
+        what = f"`{name}` reads {counts[name]} of {len(golds)} golds"
+    return Cause(f"{what}: is `{name}` meant?", _set_verifier(name))
+
+
+def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
+    """Return for each verifier which golds it reads: a perfect response passes, and gold can be told from another."""
+    items = [
+        Item(response or gold, gold, name)
+        for name in names
+        for gold in golds
+        for response in (gold_response(resolve(name), gold), gold_response(resolve(name), ANOTHER_ANSWER))
+    ]
+    verdicts = list(verify_batch(iter(items), workers=1, item_deadline_s=DEADLINE_S))
+    pairs = list(zip(verdicts[::2], verdicts[1::2], strict=True))
+    rows = [pairs[start : start + len(golds)] for start in range(0, len(pairs), len(golds))]
+    return [
+        [
+            on_gold.passed and another.reason is not Reason.GOLD_UNPARSED and _may_be_meant(name, gold)
+            for gold, (on_gold, another) in zip(golds, row, strict=True)
+        ]
+        for name, row in zip(names, rows, strict=True)
+    ]
+
+
+def _may_be_meant(verifier: str, gold: str) -> bool:
+    """Say whether a gold that a verifier accepts is one for it: texts are compared where nothing else is left."""
+    if verifier == "exact":
+        return len(gold.split()) <= SHORT_WORDS
+    note = gold_note(gold, "math")
+    is_letter = note is not None and note[0] == "choice"
+    return is_letter if verifier == "choice" else note is not None and note[0] not in ("text", "unreadable")
+
+
+def _column_of_golds(metas: Sequence[Mapping[str, Any]], rows: Sequence[Row]) -> str | None:
+    """Return the column left aside whose golds the rows' own solutions give, or that is called like one of golds."""
+    with_solution = [(meta, row) for meta, row in zip(metas, rows, strict=True) if row["solution"]]
+    for name in dict.fromkeys(name for meta in metas for name in meta if name != "source_id"):
+        read = compile_column(gold_spec(name, metas), "gold")
+        items = [
+            Item(row["solution"] or "", gold, row["verifier"])
+            for meta, row in with_solution
+            if (gold := read.text(meta)) is not None
+        ]
+        passed = sum(verdict.passed for verdict in verify_batch(iter(items), workers=1, item_deadline_s=DEADLINE_S))
+        if items and passed >= MOST * len(rows):
+            return name
+    if (called := _filled(ANSWER_NAMES, metas, text_of)) is None:
+        return None
+    golds = [text for meta in metas for text in gold_texts(Column(called)(meta))]
+    return called if sum(_readable(["math"], golds)[0]) >= MOST * len(rows) else None
+
+
+def _filled(names: Iterable[str], samples: Samples, is_filled: Any, exclude: str | None = None) -> str | None:
+    """Return the first column of these names that most records have filled."""
+    columns = dict.fromkeys(name for values in samples for name in values)
+    for name in spelled(names, columns):
+        filled = sum(bool(is_filled(Column(name)(values))) for values in samples)
+        if name != exclude and filled and filled >= MOST * len(samples):
+            return name
+    return None

@@ -1,0 +1,151 @@
+"""Heavy losses: a reason for which more than a fifth of all rows was rejected or held back, and a set that vanishes.
+
+    300 of 300 rows (100 %) are held back: gold_unparsed. The first is train.jsonl:1, gold '72'.
+      Every gold is a number: is `math` meant? --set data.verifier=math, or --verifier math
+
+Stages that reject or hold rows back leave such losses among their facts, where the end of a run, the report and Python
+read them. A run of which no row is left, or that loses more than its bounds allow, ends with an `InputError`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Generic, TypeVar
+
+from truegold.pipeline.running.stage import StageReport
+from truegold.pipeline.tables.run_files import HELD_REASONS
+from truegold.verifiers import InputError
+
+LOUD_SHARE = 0.2
+"""Where more than this share of all rows goes for one reason, it is said aloud."""
+SAMPLE = 20
+"""So many rows of each reason are looked at for the cause."""
+LOSSES = "losses"
+"""The fact of a stage that lists its heavy losses."""
+REJECTED, HELD = "rejected", "held back"
+"""The kinds of losses, as the stages `ingest` and `settle` have them."""
+
+Lost = TypeVar("Lost")
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why rows are lost, and what to do; empty texts where nothing is known."""
+
+    cause: str = ""
+    """A sentence, such as `Every gold is a number: is `math` meant?`"""
+    remedy: str = ""
+    """What to type or to look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """The rows that went for one reason."""
+
+    kind: str
+    """`rejected` or `held back`."""
+    reason: str
+    rows: int
+    rows_in: int
+    """All rows that came in."""
+    example: str
+    """The first of them: file, number and what is wrong with it."""
+    cause: str
+    """Why, as far as it is known; else empty."""
+    remedy: str
+    """What to do."""
+
+    @property
+    def share(self) -> float:
+        """The share of the rows that came in."""
+        return self.rows / self.rows_in if self.rows_in else 0.0
+
+    def lines(self) -> list[str]:
+        """Return what is said aloud."""
+        unit = "records" if self.kind == REJECTED else "rows"
+        first = f"{self.rows:,} of {self.rows_in:,} {unit} ({100 * self.share:.0f} %) are {self.kind}: {self.reason}."
+        advice = " ".join(filter(None, (self.cause, self.remedy)))
+        return [f"{first} The first is {self.example}.", *([f"  {advice}"] if advice else [])]
+
+
+@dataclass
+class LossCount(Generic[Lost]):
+    """Counts lost rows by reason, and keeps the first of each to look at."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    samples: dict[str, list[Lost]] = field(default_factory=dict)
+
+    def add(self, reason: str, row: Lost) -> None:
+        """Count a row."""
+        self.counts[reason] += 1
+        sample = self.samples.setdefault(reason, [])
+        if len(sample) < SAMPLE:
+            sample.append(row)
+
+    def heavy(
+        self, kind: str, rows_in: int, describe: Callable[[Lost], str], explain: Callable[[str, list[Lost]], Cause]
+    ) -> list[dict[str, Any]]:
+        """Return the heavy losses as facts of a stage, the largest first."""
+        losses = []
+        for reason, rows in self.counts.most_common():
+            if rows > LOUD_SHARE * rows_in:
+                why = explain(reason, self.samples[reason])
+                first = describe(self.samples[reason][0])
+                losses.append(asdict(Loss(kind, reason, rows, rows_in, first, why.cause, why.remedy)))
+        return losses
+
+
+@dataclass(frozen=True, slots=True)
+class LossBounds:
+    """How much of a set may be lost; None: as much as there is."""
+
+    max_rejected: float | None = None
+    """The largest share of the records that may be rejected."""
+    max_held: float | None = None
+    """The largest share of the rows that may be held back."""
+
+    def check(self, stage: str, report: StageReport) -> None:
+        """Raise InputError where the stage of this name has lost more than is allowed, or has left no row."""
+        if stage == "ingest":
+            rejected = {name: rows for name, rows in report.counts.items() if name.startswith("reject:")}
+            _check_bound(report, REJECTED, rejected, "max_rejected", self.max_rejected)
+        elif stage == "settle":
+            held = {name: rows for name, rows in report.counts.items() if name.removeprefix("drop:") in HELD_REASONS}
+            _check_bound(report, HELD, held, "max_held", self.max_held)
+            if report.rows_out == 0:
+                raise InputError(_nothing_left(report, sum(held.values())), _advice(report))
+
+
+NO_BOUNDS = LossBounds()
+"""Any share may go, as long as a row is left."""
+
+
+def _check_bound(report: StageReport, kind: str, lost: Mapping[str, int], name: str, bound: float | None) -> None:
+    rows = sum(lost.values())
+    if bound is None or rows <= bound * report.rows_in:
+        return
+    share = f"{rows:,} of {report.rows_in:,} rows ({100 * rows / report.rows_in:.0f} %) are {kind}"
+    reasons = ", ".join(f"{count:,} {reason.partition(':')[2]}" for reason, count in lost.items())
+    raise InputError(f"{share}, above {name} = {bound:g}: {reasons}.", _advice(report))
+
+
+def _nothing_left(report: StageReport, held: int) -> str:
+    if held == 0:
+        return "No row is left: earlier stages have dropped all of them, for the reasons above."
+    return f"No row is left of {report.rows_in:,}."
+
+
+def _advice(report: StageReport) -> str | None:
+    return "\n  ".join(loss_lines([report])) or None
+
+
+def read_losses(report: StageReport) -> list[Loss]:
+    """Return the heavy losses that a stage reports."""
+    return [Loss(**loss) for loss in report.facts.get(LOSSES, ())]
+
+
+def loss_lines(reports: Iterable[StageReport]) -> list[str]:
+    """Return what is said aloud of the stages' heavy losses; nothing of a healthy run."""
+    return [line for report in reports for loss in read_losses(report) for line in loss.lines()]
