@@ -27,6 +27,7 @@ from truegold.flows.cli.options import (
     IdColumn,
     LastTurnOnly,
     Limit,
+    MaxRejected,
     OutFolder,
     Preset,
     PromptColumn,
@@ -183,11 +184,13 @@ def export(
         list[str] | None,
         typer.Option(help="Of trl-sft and trl-dpo: profile, synth, train, profile_after; the first two."),
     ] = None,
+    max_rejected: MaxRejected = None,
 ) -> None:
     """Write a set for a trainer: TRL, verl, OpenRLHF, open-instruct, verifiers, inspect, NeMo-Gym, NeMo-RL, hf."""
     from truegold.pipeline.config.sources import Columns, FileSource
     from truegold.pipeline.export import convert as conversion
     from truegold.pipeline.export.formats import FORMATS
+    from truegold.pipeline.tables.losses import LossBounds
 
     target = FORMATS[form]
     if out is None and not check:
@@ -208,7 +211,8 @@ def export(
         )
         choice = _choice(target, per_row, seed, completions)
         with disk_errors_reported(out), Terminal(errors).stage("export") as terminal:
-            written = conversion.convert(data, target, out, terminal, source, system, choice)
+            bounds = LossBounds(max_rejected)
+            written = conversion.convert(data, target, out, terminal, source, system, choice, bounds)
         for line in written.lines(target):
             print_line(line)
         paths = list(written.splits)

@@ -53,6 +53,7 @@ from truegold.pipeline.sources.records import (
     first_rejects,
 )
 from truegold.pipeline.sources.row_builder import needs_gold
+from truegold.pipeline.tables.losses import NO_BOUNDS, LossBounds, loss_lines
 from truegold.pipeline.tables.rows import BATCH_ROWS, Row, RowKey, dump_json, read_rows, row_key
 from truegold.pipeline.text.templates import templates_in
 from truegold.verifiers import ConfigError, InputError, fingerprint
@@ -140,12 +141,13 @@ def convert(
     source: FileSource,
     system: str | None,
     choice: CompletionChoice | None = None,
+    bounds: LossBounds = NO_BOUNDS,
 ) -> Written:
     """Write the rows of `data` into `out_dir`.
 
     `source` says how a file is read, where `data` is one; its verifier, licence, origin and limit are those of a run or
     an exported set as well. `choice` says which completions of a run a format of completions gets. Raises InputError
-    where there are no rows, ConfigError where `source` names columns of what are truegold's own tables.
+    where there are no rows or more are rejected than `bounds` allow, ConfigError where `source` names columns of what are truegold's own tables.
     """
     refuse_input(out_dir, data)
     written = Written()
@@ -154,7 +156,7 @@ def convert(
     drawn = None if form.completions == "none" else read_completions(data, choice or CompletionChoice())
     progress.start(f"writing {form.title}")
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch, ExitStack() as stack:
-        tables, rejected = tables_of(data, source, Path(scratch), progress)
+        tables, rejected = tables_of(data, source, Path(scratch), progress, bounds)
         written.rejected.update(rejected)
         written.first_rejects = first_rejects(rejects_of(Path(scratch)))
         rows = read_tables(tables) if drawn is None else _with_rescued(read_tables(tables), data)
@@ -364,11 +366,13 @@ def _version(package: str | None) -> str | None:
         return None
 
 
-def tables_of(data: Path, source: FileSource, scratch: Path, progress: Progress) -> tuple[list[Path], Counter[str]]:
+def tables_of(
+    data: Path, source: FileSource, scratch: Path, progress: Progress, bounds: LossBounds = NO_BOUNDS
+) -> tuple[list[Path], Counter[str]]:
     """Return the tables of a set, and how many records could not become rows, by reason.
 
     Files that are no tables of truegold's are read as `source` says, into the folder `scratch`. Raises InputError where
-    there is no set.
+    there is no set, or more of it is rejected than `bounds` allow.
     """
     if data.is_dir():
         folder = data / "export" if (data / "export").is_dir() else data
@@ -385,6 +389,9 @@ def tables_of(data: Path, source: FileSource, scratch: Path, progress: Progress)
         out = scratch / f"read-{position}"
         out.mkdir()
         report = ingest({"data": file}, source.model_copy(update={"path": str(file)}), out, progress)
+        for line in loss_lines([report]):
+            progress.note(line)
+        bounds.check("ingest", report)
         for reason, count in report.counts.items():
             if reason.startswith(REJECT):
                 rejected[reason.removeprefix(REJECT)] += count

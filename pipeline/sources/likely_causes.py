@@ -17,16 +17,12 @@ from typing import Any
 
 import orjson
 
-from truegold.pipeline.sources.code_tests import looks_like_tests
 from truegold.pipeline.sources.columns import (
-    GOLDS_COLUMNS,
-    NAMES,
     Column,
     Samples,
     compile_column,
     gold_spec,
     gold_texts,
-    spelled,
     text_of,
 )
 from truegold.pipeline.tables.losses import Cause
@@ -34,6 +30,8 @@ from truegold.pipeline.tables.reasons import GOLD_REASONS
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.gold_types import gold_note
 from truegold.verifiers import Item, Reason, gold_response, resolve, verify_batch
+from truegold.verifiers.columns import GOLDS_COLUMNS, NAMES, spelled
+from truegold.verifiers.row_kinds import TESTS, are_tests
 
 MOST = 0.8
 """A cause holds for this share of the rows that are looked at."""
@@ -45,7 +43,7 @@ DEADLINE_S = 5.0
 ANOTHER_ANSWER = "7919"
 KINDS = {"number": "number", "choice": "letter", "truth": "truth value", "expression": "formula", "text": "text"}
 """What golds are called, by the types of `gold_types`."""
-TESTS_NAMES = ("tests", "test_list", "test_cases", "test", "unit_tests", "input_output", "public_tests", "asserts")
+TESTS_NAMES = (*TESTS, "input_output", "public_tests", "asserts")
 ANSWER_NAMES = (
     *NAMES["gold"],
     *GOLDS_COLUMNS,
@@ -75,7 +73,7 @@ def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
 def cause_of_rejects(reason: str, samples: Samples, gold: str | None) -> Cause:
     """Return why records are rejected; `gold` is the column of golds as far as it is known."""
     if reason in ("missing_gold", "gold_not_found", "gold_not_text", "gold_unparsed"):
-        if (name := _filled(TESTS_NAMES, samples, looks_like_tests)) is not None:
+        if (name := _filled(TESTS_NAMES, samples, are_tests)) is not None:
             return Cause(f"Column {name!r} holds tests: is `code` meant?", _set_verifier("code"))
         if (name := _filled(ANSWER_NAMES, samples, text_of, exclude=gold)) is not None:
             return Cause(f"The golds of these rows stand in column {name!r}.", _set_column("gold", name))
@@ -102,7 +100,7 @@ def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | No
     """Return the verifier that reads most of these golds; None where that is one which judges them, or none does."""
     if not golds:
         return None
-    if sum(looks_like_tests(gold) for gold in golds) >= MOST * len(golds):
+    if sum(are_tests(gold) for gold in golds) >= MOST * len(golds):
         return Cause("Every gold holds tests: is `code` meant?", _set_verifier("code"))
     asked = [name for name in ASKED if name not in judged_by]
     counts = {name: sum(readable) for name, readable in zip(asked, _readable(asked, golds), strict=True)}
@@ -119,13 +117,13 @@ def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | No
 
 def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:
     """Return for each verifier which golds it reads: a perfect response passes, and gold can be told from another."""
-    items = [
+    trials = [
         Item(response or gold, gold, name)
         for name in names
         for gold in golds
         for response in (gold_response(resolve(name), gold), gold_response(resolve(name), ANOTHER_ANSWER))
     ]
-    verdicts = list(verify_batch(iter(items), workers=1, item_deadline_s=DEADLINE_S))
+    verdicts = list(verify_batch(iter(trials), workers=1, item_deadline_s=DEADLINE_S))
     pairs = list(zip(verdicts[::2], verdicts[1::2], strict=True))
     rows = [pairs[start : start + len(golds)] for start in range(0, len(pairs), len(golds))]
     return [
@@ -151,13 +149,13 @@ def _column_of_golds(metas: Sequence[Mapping[str, Any]], rows: Sequence[Row]) ->
     with_solution = [(meta, row) for meta, row in zip(metas, rows, strict=True) if row["solution"]]
     for name in dict.fromkeys(name for meta in metas for name in meta if name != "source_id"):
         read = compile_column(gold_spec(name, metas), "gold")
-        items = [
+        trials = [
             Item(row["solution"] or "", gold, row["verifier"])
             for meta, row in with_solution
             if (gold := read.text(meta)) is not None
         ]
-        passed = sum(verdict.passed for verdict in verify_batch(iter(items), workers=1, item_deadline_s=DEADLINE_S))
-        if items and passed >= MOST * len(rows):
+        passed = sum(verdict.passed for verdict in verify_batch(iter(trials), workers=1, item_deadline_s=DEADLINE_S))
+        if trials and passed >= MOST * len(rows):
             return name
     if (called := _filled(ANSWER_NAMES, metas, text_of)) is None:
         return None

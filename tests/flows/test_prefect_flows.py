@@ -13,6 +13,7 @@ from truegold.flows.config import RunConfig, validate_config
 from truegold.flows.execute import Call
 from truegold.pipeline.running.stage import Stage
 from truegold.pipeline.running.stage_table import Phase
+from truegold.pipeline.tables.losses import LossBounds
 from truegold.train.guards.doctor import record_stop
 from truegold.verifiers import GuardError, InputError, SetupError
 
@@ -110,7 +111,7 @@ def test_a_failed_run_publishes_nothing_that_an_earlier_one_has_left(
     for kind in ("table", "link"):
         monkeypatch.setattr(prefect_flows, f"create_{kind}_artifact", lambda *_, key, **__: published.append(key))
 
-    def fail(stages: list[Stage], run_dir: Path, call: Call) -> None:
+    def fail(stages: list[Stage], run_dir: Path, call: Call, bounds: LossBounds) -> None:
         raise InputError("no such file")
 
     monkeypatch.setattr(prefect_flows, "execute", fail)

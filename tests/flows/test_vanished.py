@@ -111,8 +111,11 @@ def test_an_export_ends_where_too_much_is_rejected(tmp_path: Path) -> None:
     assert "8 of 20 rows (40 %) are rejected, above max_rejected = 0.3: 8 missing_gold." in failed.stderr
 
 
-def test_a_gate_ends_where_too_much_is_rejected(tmp_path: Path) -> None:
-    project(tmp_path, *PROBLEMS[8:], *({"question": row["question"], "answer": None} for row in PROBLEMS[:8]))
-    failed = run_command("gate", "train.jsonl", "--fail-on", "empty", "--max-rejected", "0.3", cwd=tmp_path)
-    assert failed.returncode == 3
-    assert "8 of 20 rows (40 %) are rejected, above max_rejected = 0.3: 8 missing_gold." in failed.stderr
+def test_a_gate_has_a_bound_for_rejects_and_says_the_cause(tmp_path: Path) -> None:
+    rows = [{"question": row["question"], "answer": None, "result": row["answer"]} for row in PROBLEMS[:8]]
+    project(tmp_path, *PROBLEMS[8:], *rows)
+    failed = run_command("gate", "train.jsonl", "--fail-on", "unusable", "--max", "unusable=0.3", cwd=tmp_path)
+    assert failed.returncode == 8
+    assert "The golds of these rows stand in column 'result'." in failed.stderr
+    passed = run_command("gate", "train.jsonl", "--fail-on", "unusable", "--max", "unusable=0.4", cwd=tmp_path)
+    assert passed.returncode == 0

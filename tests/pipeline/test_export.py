@@ -110,11 +110,10 @@ def test_the_configuration_digest_follows_the_settings_and_nothing_else(curate, 
     assert first == same != changed
 
 
-def test_a_set_without_a_row_left_still_has_its_card(curate, tmp_path):
-    run_dir = curate(tmp_path, [("Prove that two is even, please.", "0")])
-    head, body = card_of(run_dir)
-    assert [split["num_examples"] for split in head["dataset_info"]["splits"]] == [0]
-    assert "0 problems (0 train) left of 1 records" in body
+def test_a_set_without_a_row_left_is_not_written(curate, tmp_path):
+    with pytest.raises(InputError, match="No row is left of 1"):
+        curate(tmp_path, [("Prove that two is even, please.", "0")])
+    assert not list(tmp_path.rglob("export"))
 
 
 def test_label_errors_from_suspicion_are_the_mean_with_a_poisson_binomial_interval(tmp_path):
