@@ -147,7 +147,8 @@ def convert(
 
     `source` says how a file is read, where `data` is one; its verifier, licence, origin and limit are those of a run or
     an exported set as well. `choice` says which completions of a run a format of completions gets. Raises InputError
-    where there are no rows or more are rejected than `bounds` allow, ConfigError where `source` names columns of what are truegold's own tables.
+    where there are no rows or more are rejected than `bounds` allow, ConfigError where `source` names columns of what
+    are truegold's own tables.
     """
     refuse_input(out_dir, data)
     written = Written()
