@@ -95,7 +95,9 @@ def verify(
     try:
         golds = golds_in(gold)
     except BadGold as error:
-        raise ConfigError(f"{error}.", "Pass the answer itself.") from error
+        raise ConfigError(
+            f"{error}.", "Pass the answer itself, of several accepted ones a list, or gold=... with other_golds=[...]."
+        ) from error
     resolved = resolve(verifier) if isinstance(verifier, str) else verifier
     check_options(resolved, arguments)
     first, info = gold_and_arguments(golds, resolved.name, arguments)
@@ -104,6 +106,7 @@ def verify(
 
 def resolve(name: str) -> Verifier:
     """Return the verifier that `name` spells. Raises ConfigError where there is none."""
+    require_name(name)
     if name in BUILT_IN:
         return BUILT_IN[name]()
     source, attribute = _find_source(name)
@@ -111,6 +114,16 @@ def resolve(name: str) -> Verifier:
     # A relative path means nothing to a child process that was started elsewhere.
     spelling = f"{Path(source).resolve()}:{attribute}" if is_file(source) else name
     return _ImportedVerifier(spelling, _make_verifier(loaded, attribute, name))
+
+
+def require_name(verifier: object) -> None:
+    """Raise ConfigError where a verifier itself stands in place of its name."""
+    if not isinstance(verifier, str):
+        raise ConfigError(
+            f"Here a verifier is named; this is {type(verifier).__name__} {verifier!r:.60}.",
+            "Name it as it is imported, since processes import it anew: my_pkg.module:object or path/to/file.py:object. "
+            "verify(response, gold, verifier=...) takes the object itself.",
+        )
 
 
 def declared(verifier: Verifier) -> tuple[str, ...] | None:
@@ -132,7 +145,11 @@ def check_value(verifier: Verifier, info: Mapping[str, Any]) -> str | None:
 
 def _require_text(response: object) -> None:
     if not isinstance(response, str):
-        hint = "Pass an empty text where there was none." if response is None else "Type response=str(...)."
+        hint = "Type response=str(...)."
+        if response is None:
+            hint = "Pass an empty text where there was none."
+        elif isinstance(response, list | tuple | Mapping):
+            hint = "Pass the text alone; of messages that of the last: response=messages[-1]['content']."
         raise ConfigError(f"response is a text; this is {type(response).__name__} {response!r:.60}.", hint)
 
 

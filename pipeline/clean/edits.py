@@ -29,6 +29,7 @@ from truegold.pipeline.config.stages import CleanConfig, EditName
 from truegold.pipeline.text.encodings import repair_mojibake
 from truegold.pipeline.text.look_alikes import replace_look_alikes
 from truegold.verifiers import ConfigError
+from truegold.verifiers.entities import decode_entities
 
 END_SPAN = 200
 """How far from the end boilerplate is looked for: a user's pattern must not be tried all through a long text."""
@@ -172,7 +173,7 @@ PROSE: tuple[Step, ...] = (
     ("mojibake", repair_mojibake),
     ("damaged_latex", markup.repair_commands),
     ("control_characters", drop_control_characters),
-    ("html_entities", markup.decode_entities),
+    ("html_entities", decode_entities),
     ("html_tags", markup.replace_tags),
     ("unicode", unify_encoding),
     ("look_alikes", replace_look_alikes),

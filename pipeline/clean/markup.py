@@ -11,7 +11,7 @@ r"""HTML that was left in a text, and LaTeX that was damaged on its way, repaire
     such that:\n(A) 5\n(B) 7                     line breaks              written as backslash and n
     What is $x$? $                               What is $x$?             a dollar sign that opens nothing
 
-An entity never becomes a letter, a digit, `#` or `;`, so that no new entity can arise. A tag of one letter counts only
+A tag of one letter counts only
 beside its closing tag: `<b>` may well be an inequality. Row ends (`\\`), `\(`, `\)` and everything else that could be
 meant stay. Every function takes time linear in the text.
 """
@@ -19,8 +19,6 @@ meant stay. Every function takes time linear in the text.
 from __future__ import annotations
 
 import re
-from html import unescape
-from html.entities import html5
 from importlib.resources import files
 
 from truegold.pipeline.text.prose import DELIMITED
@@ -70,11 +68,6 @@ _NEWLINE = re.compile(
 r"""A written line break: `\n(a)`, `\nFind`, `\n\begin`; not the commands `\nRightarrow` and `\nVdash`."""
 _END_DOLLAR = re.compile(r"[.?!。？！]\s{0,5}\$\Z")
 
-_AMPERSANDS = r"&(?:(?:amp|AMP|#38|#[xX]26);)*"
-_ENTITY = re.compile(
-    rf"{_AMPERSANDS}(?P<name>[A-Za-z][A-Za-z0-9]{{1,30}}|#\d{{2,7}}|#[xX][0-9A-Fa-f]{{2,6}});", re.ASCII
-)
-"""An entity, also escaped again: "&lt;", "&#60;", "&amp;lt;"."""
 _ATTRIBUTES = r"(?:\s+[a-zA-Z][\w:-]{0,30}\s?=\s?(?:\"[^\"<>]{0,300}\"|'[^'<>]{0,300}'|[\w.#%-]{1,60})){0,12}\s*"
 _LAID_OUT = (
     r"p|b|i|u|em|strong|span|div|font|center|small|big|br|hr|ul|ol|li|blockquote|section|article|tbody|thead|table"
@@ -153,20 +146,6 @@ def drop_stray_dollar(text: str) -> str:
     if text.count("$") == 1 and len(text) <= 200:
         return text.strip("$").strip() if _ONE_FORMULA.fullmatch(text) else text
     return text[:-1].rstrip() if _END_DOLLAR.search(text[-8:]) else text
-
-
-def decode_entities(text: str) -> str:
-    """Return the text with characters for `&lt;` and its like, also where they are escaped twice as in `&amp;lt;`."""
-    return _ENTITY.sub(_decode, text) if "&" in text and ";" in text else text
-
-
-def _decode(match: re.Match[str]) -> str:
-    name = match["name"]
-    if name[0] != "#" and f"{name};" not in html5:
-        return match[0]
-    character = unescape(f"&{name};")
-    stays = not 1 <= len(character) <= 2 or character in ("#", ";") or (character.isascii() and character.isalnum())
-    return match[0] if stays or "\ufffd" in character else character
 
 
 def replace_tags(text: str) -> str:

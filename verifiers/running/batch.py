@@ -33,7 +33,7 @@ from dataclasses import astuple, dataclass, field
 from typing import Any, NamedTuple
 
 from truegold.verifiers.gold import BadGold, gold_and_arguments, golds_in, judge_any, judges_solutions
-from truegold.verifiers.registry import BUILT_IN, check_options, resolve, unknown_option
+from truegold.verifiers.registry import BUILT_IN, check_options, require_name, resolve, unknown_option
 from truegold.verifiers.sandbox.child_process import (
     ChildDied,
     ChildProcess,
@@ -85,7 +85,8 @@ class Item:
     """Why what was handed over as gold is none; None where it is one."""
 
     def __post_init__(self) -> None:
-        """Raise ConfigError where a mapping has options that the verifier does not have."""
+        """Raise ConfigError for a verifier that is no name, and for options of a mapping that the verifier lacks."""
+        require_name(self.verifier)
         if isinstance(self.verifier_args, Mapping):
             check_options(self.verifier, self.verifier_args)
             object.__setattr__(self, "verifier_args", json.dumps(dict(self.verifier_args)))

@@ -16,6 +16,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from truegold.verifiers.entities import decode_entities
 from truegold.verifiers.math.policy import CACHED_READINGS, charge, remembered
 from truegold.verifiers.math.reading import notation
 from truegold.verifiers.math.reading.chinese_phrases import with_chinese_numbers
@@ -100,6 +101,7 @@ def normal(text: str) -> str:
         text = stated
     if "\\u" in text:
         text = with_escapes_decoded(text)
+    text = decode_entities(text)
     if not (is_ascii := text.isascii()):
         text = _in_ascii(text)
     if not text.isprintable():
@@ -109,7 +111,7 @@ def normal(text: str) -> str:
     if "\\\\" in text:
         # `\\frac` was escaped twice; `\\x` may begin a row.
         text = _DOUBLED.sub(lambda m: "\\" if m[1] in COMMANDS else m[0], text)
-    if "<" in text or "&" in text:
+    if "<" in text:
         for pattern, plain in _HTML:
             text = pattern.sub(plain, text)
     text = _unwrapped(text)
