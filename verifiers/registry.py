@@ -121,7 +121,7 @@ def require_name(verifier: object) -> None:
     if not isinstance(verifier, str):
         raise ConfigError(
             f"Here a verifier is named; this is {type(verifier).__name__} {verifier!r:.60}.",
-            "Name it as it is imported, since processes import it anew: my_pkg.module:object or path/to/file.py:object. "
+            "Name it as it is imported, since processes import it anew: my_pkg.module:object, path/to/file.py:object. "
             "verify(response, gold, verifier=...) takes the object itself.",
         )
 

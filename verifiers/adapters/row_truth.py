@@ -105,7 +105,8 @@ def _guessed(columns: Mapping[str, Any], name: str | None, gold: Any, problem: s
     """Return the truth of a row that names no verifier, by what stands in its columns and in its gold, `name`."""
     if (tests := tests_in(columns, name)) is not None:
         return RowTruth(None, "code", json.dumps({"tests": tests}), problem)
-    if (kind := foreign_kind(columns) or foreign_gold(gold)) is not None:
+    present = {column: value for column, value in columns.items() if value is not None}
+    if (kind := foreign_kind(present) or foreign_gold(gold)) is not None:
         return RowTruth(gold, problem=problem, unread=f"the row holds {kind}", is_foreign=True)
     if is_prose(gold):
         unread = f"{name} holds a text without \\boxed{{}} or {FINAL_MARK}, no answer: {gold:.60}"
@@ -175,6 +176,9 @@ def tests_in(columns: Mapping[str, Any], gold: str | None) -> Any:
     name = columns.get("entry_point")
     for column in dict.fromkeys((*TESTS, *(() if gold is None else (gold,)))):
         tests = _structure(columns, column)
+        if isinstance(tests, list) and len(tests) == 1 and isinstance(tests[0], str):
+            inner = parse_structure(tests[0])
+            tests = tests if isinstance(inner, str) else inner  # Labels of open-instruct are lists of one JSON text.
         if are_tests(tests) and (gold in (None, column) or is_test_code(tests)):
             named = isinstance(tests, str) and isinstance(name, str)
             return {"test": tests, "entry_point": name} if named else tests

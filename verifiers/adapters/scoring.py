@@ -134,14 +134,14 @@ class UnjudgedLog:
         count = next(self._by_reason.setdefault(verdict.reason, itertools.count(1)))
         if count & (count - 1):
             return
+        error = item.unread_gold or verdict.evidence.get("error")
         _LOG.warning(
-            "truegold: %d of %d responses could not be judged (%s) and have no score; gold %.80r, verifier %s: %.200s",
+            "truegold: %d of %d responses could not be judged (%s) and have no score; the last by %s: %.200s",
             count,
             seen,
             verdict.reason,
-            item.gold,
             item.verifier,
-            verdict.evidence.get("error") or dict(verdict.evidence),
+            error or f"gold {item.gold!r:.60}, {dict(verdict.evidence)}",
         )
 
 

@@ -247,3 +247,26 @@ def test_open_instruct_hands_each_pair_of_its_lists_alone() -> None:
     judge = TruegoldVerifier()
     pairs = zip(ground_truths, datasets, strict=True)
     assert [judge([], "\\boxed{1}", truth).score for truth, _ in pairs] == [1.0, 0.0]
+
+
+def test_item_verifier_object_is_told() -> None:
+    @tv.verifier
+    def lenient(response: str, gold: str) -> float:
+        return 1.0
+
+    for named in (lenient, tv.resolve("math"), len, None, 3):
+        with pytest.raises(ConfigError, match=r"Here a verifier is named; this is .*Name it as it is imported"):
+            tv.Item("\\boxed{1}", "1", verifier=named)  # type: ignore[arg-type]
+        with pytest.raises(ConfigError, match="Here a verifier is named"):
+            TruegoldReward(verifier=named) if named is not None else tv.resolve(named)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("response", [[{"role": "assistant", "content": "7"}], {"content": "7"}, ("7",)])
+def test_messages_as_response_are_told(response: Any) -> None:
+    with pytest.raises(ConfigError, match=r"of messages that of the last: response=messages\[-1\]\['content'\]"):
+        tv.verify(response, gold="7")
+
+
+def test_a_gold_that_is_none_names_other_golds() -> None:
+    with pytest.raises(ConfigError, match="a list of lists .* or gold=... with other_golds="):
+        tv.verify("\\boxed{1}", gold=["1", ["2", "3"]])
