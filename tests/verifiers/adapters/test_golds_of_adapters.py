@@ -268,5 +268,5 @@ def test_messages_as_response_are_told(response: Any) -> None:
 
 
 def test_a_gold_that_is_none_names_other_golds() -> None:
-    with pytest.raises(ConfigError, match="a list of lists .* or gold=... with other_golds="):
+    with pytest.raises(ConfigError, match=r"a list of lists .* or gold=\.\.\. with other_golds="):
         tv.verify("\\boxed{1}", gold=["1", ["2", "3"]])
