@@ -35,13 +35,13 @@ ROOT_LIMITS = {"pipeline": (30, 5), "train": (10, 5)}
 
 HEAVY = {
     "prefect": {"flows"},
-    "torch": {"train", "pipeline/engines", "verifiers/adapters/openrlhf.py"},
+    "torch": {"train", "pipeline/engines", "verifiers/adapters/openrlhf.py", "verifiers/adapters/nemo_rl.py"},
     "deepspeed": {"train", "flows/cli/doctor.py"},
     "vllm": {"pipeline/engines"},
     "transformers": {"train", "pipeline/engines"},
 }
 """Where packages may be imported that take seconds. (The doctor looks at DeepSpeed's accelerator; OpenRLHF
-reads tensors.)"""
+and NeMo-RL read tensors.)"""
 
 CODE_LINES, FILES = 62_000, 460
 """The size of the product: lines of code without blank lines, comments and docstrings, and files. A change that has to

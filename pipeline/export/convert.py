@@ -205,7 +205,7 @@ def _with_rescued(rows: Iterator[Row], run_dir: Path) -> Iterator[Row]:
 def _as_stated(rows: Iterator[Row], source: FileSource, written: Written) -> Iterator[Row]:
     """Yield the rows with the verifier, licence and origin that the source states, as those of a file have already."""
     for row in rows:
-        if source.verifier is not None and row["verifier"] != source.verifier:
+        if source.verifier is not None:
             arguments = orjson.loads(row["verifier_args"] or "{}")
             if row["gold"] is None and needs_gold(source.verifier, arguments):
                 written.reject(row, Unusable("missing_gold", f"{source.verifier} needs a gold, and the row has none"))

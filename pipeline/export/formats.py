@@ -590,7 +590,8 @@ def make_nemo_rl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         {"input": "Natalia sold ...", "output": "{\"gold\": \"72\", \"verifier\": \"math\", ...}", "id": "9f0c..."}
 
     Its `math_hf_data_processor` hands on one user message and the output, as `ground_truth`; the output is therefore
-    the whole row, which `truegold.verifiers.adapters.nemo_rl` reads. A system message is a setting there
+    the whole row with its problem, since the messages have a chat template around it by then, and
+    `truegold.verifiers.adapters.nemo_rl` reads it. A system message is a setting there
     (`system_prompt_file`). Source: NeMo-RL's data/datasets/response_datasets/response_dataset.py, data/processors.py.
     """
     if len(row.messages) > 1:
@@ -599,7 +600,9 @@ def make_nemo_rl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
             "NeMo-RL's processor takes one user message; the messages before it would be lost. --format nemo-gym "
             "keeps them, for its environment nemo_gym; a system message of all rows is its data.system_prompt_file",
         )
-    return {"input": row.messages[0]["content"], "output": row.carried, "id": row.row["id"], **row.origin_columns}
+    asked = row.messages[0]["content"]
+    output = dump_json({**orjson.loads(row.carried), "problem": asked})
+    return {"input": asked, "output": output, "id": row.row["id"], **row.origin_columns}
 
 
 PLAIN_SCHEMA = _schema(

@@ -28,6 +28,8 @@ REQUIREMENTS = {
     "openrlhf": ("--no-deps", "openrlhf>=0.11", "pylatexenc", "loguru"),
     "inspect": ("inspect-ai>=0.3.285",),
     "verifiers": ("verifiers>=0.4",),
+    "rubric": ("verifiers<0.4",),
+    "skyrl": ("skyrl-gym>=0.4",),
 }
 """What is installed into each; their further requirements are taken from this environment where that is enough."""
 

@@ -102,3 +102,66 @@ def test_verifiers_scores_a_batch_by_the_exported_taskset(tmp_path: Path) -> Non
     rewards, valid = run_in("verifiers", SCORE_BY_VERIFIERS, str(path.parents[1]), path.parent.name, cwd=tmp_path)
     assert [reward["correct"] for reward in rewards] == [1.0, 0.0], json.dumps(rewards)
     assert valid == [True, True]
+
+
+SCORE_BY_SKYRL = """
+import json, sys
+import pyarrow.parquet as pq
+import skyrl_gym
+from skyrl_gym.envs import register
+from skyrl_gym.metrics import aggregate_for_environment
+
+register(id="truegold", entry_point="truegold.verifiers.adapters.skyrl:TruegoldEnv")
+rewards, metrics = [], []
+for row, response in zip(pq.read_table(sys.argv[1]).to_pylist(), ["so \\boxed{0.5}", "\\boxed{5}"]):
+    prompt = row.pop("prompt")
+    environment = skyrl_gym.make("truegold", env_config={}, extras={**row, "max_turns": 1})
+    environment.init(prompt)
+    output = environment.step(response)
+    rewards.append([output["reward"], output["done"], output["observations"]])
+    metrics.append(environment.get_metrics())
+    environment.close()
+print(json.dumps([rewards, aggregate_for_environment("truegold", metrics)]))
+"""
+
+
+def test_skyrl_scores_a_trajectory_by_the_environment(tmp_path: Path) -> None:
+    from tests.pipeline.test_export_formats import export, write_lines
+
+    (path,) = export(write_lines(tmp_path / "set.jsonl", RECORDS), "verl", tmp_path / "out").splits
+    rewards, metrics = run_in("skyrl", SCORE_BY_SKYRL, str(path), cwd=tmp_path)
+    assert rewards == [[1.0, True, []], [0.0, True, []]]
+    assert metrics == {"judged": 1.0, "masked": 0.0}
+
+
+SCORE_BY_RUBRIC = """
+import asyncio, json, sys
+import verifiers as vf
+from datasets import load_dataset
+from truegold.verifiers.adapters.rubric import masked, truegold
+
+rubric = vf.Rubric(funcs=[truegold, masked], weights=[1.0, 0.0])
+dataset = load_dataset("parquet", data_files=sys.argv[1], split="train", cache_dir=sys.argv[2])
+environment = vf.SingleTurnEnv(dataset=dataset, rubric=rubric)
+
+async def score(replies):
+    states = []
+    for row, reply in zip(environment.get_dataset().to_list(), replies):
+        state = await environment.init_state(row, client=vf.ClientConfig(), model="none")
+        state["completion"] = [{"role": "assistant", "content": reply}]
+        states.append(state)
+    await rubric.score_rollout(states[0])
+    await rubric.score_group(states[1:])
+    return [[state["reward"], state["metrics"], state["truegold"]["reason"]] for state in states]
+
+print(json.dumps(asyncio.run(score(["so \\boxed{0.5}", "\\boxed{5}"]))))
+"""
+
+
+def test_a_rubric_of_verifiers_before_0_4_scores_rollouts_and_groups(tmp_path: Path) -> None:
+    from tests.pipeline.test_export_formats import export, write_lines
+
+    (path,) = export(write_lines(tmp_path / "set.jsonl", RECORDS), "trl", tmp_path / "out").splits
+    right, wrong = run_in("rubric", SCORE_BY_RUBRIC, str(path), str(tmp_path / "cache"), cwd=tmp_path)
+    assert right == [1.0, {"truegold": 1.0, "masked": 0.0}, "match"]
+    assert wrong == [0.0, {"truegold": 0.0, "masked": 0.0}, "mismatch"]

@@ -1,0 +1,59 @@
+"""SkyRL: `TruegoldEnv`, an environment of one turn, over a set that `truegold export --format verl` has written.
+
+    from skyrl_gym.envs import register              # in the entrypoint, before BasePPOExp(cfg).run()
+    register(id="truegold", entry_point="truegold.verifiers.adapters.skyrl:TruegoldEnv")
+
+    data.train_data="['out/train.parquet']" environment.env_class=truegold
+
+SkyRL 0.4 (train/dataset/dataset.py, train/generators/skyrl_gym_generator.py) makes one for each trajectory, with all
+columns but the prompt as `extras`, and calls `init`, `step`, `get_metrics` and `close`. It knows no missing reward: a
+response that could not be judged has the reward 0, and the metrics `judged` and `masked` say what share that was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from truegold.verifiers.adapters.row_truth import EXPORTED
+from truegold.verifiers.adapters.scoring import Scorer, record_of
+
+try:
+    from skyrl_gym.envs.base_text_env import BaseTextEnv
+except ImportError:
+
+    class BaseTextEnv:  # type: ignore[no-redef]
+        """What SkyRL's environments derive from."""
+
+        def init(self, prompt: Any) -> tuple[Any, dict[str, Any]]:
+            """Return the prompt as it is."""
+            return prompt, {}
+
+        def close(self) -> None:
+            """End nothing."""
+
+
+_SCORER = Scorer()
+
+
+class TruegoldEnv(BaseTextEnv):  # type: ignore[misc]
+    """The verifier that a row names, as an environment that ends with the first response."""
+
+    def __init__(self, env_config: Any = None, extras: Mapping[str, Any] | None = None) -> None:
+        super().__init__()
+        columns = extras or {}
+        info = columns.get("extra_info") or {}
+        exported = {name: info[name] for name in EXPORTED if info.get(name) is not None}
+        gold = {"reward_model": columns["reward_spec"]} if "reward_spec" in columns else {}
+        self._truth = _SCORER.truth({**columns, **gold, **exported}, info.get("question"))
+        self._record: dict[str, float | str] = {}
+
+    def step(self, action: str) -> dict[str, Any]:
+        """Return the reward of a response, which ends the trajectory."""
+        (verdict,) = _SCORER.judge([self._truth.question(action)])
+        self._record = record_of(verdict)
+        return {"observations": [], "reward": self._record["score"], "done": True, "metadata": dict(self._record)}
+
+    def get_metrics(self) -> dict[str, Any]:
+        """Return what SkyRL takes the mean of."""
+        return {name: self._record[name] for name in ("judged", "masked") if name in self._record}
