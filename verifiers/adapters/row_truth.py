@@ -89,14 +89,16 @@ def truth_of(
         if not isinstance(row, Mapping):
             return RowTruth(None, problem=problem, unread=f"the column truegold is no JSON: {carried:.60}")
         return _settled(row.get("gold"), verifier or row.get("verifier") or "math", row.get("verifier_args"), problem)
-    chosen = verifier or columns.get("verifier") or route_of(columns, routes)
+    named = columns.get("verifier")
+    chosen = verifier or (named if isinstance(named, str) and named.strip() else None) or route_of(columns, routes)
     name, gold = gold_in(columns)
     if chosen is None:
         return _guessed(columns, name, gold, problem)
     if chosen == TRAINER:
         return RowTruth(gold, problem=problem, unread="its data set is left to the trainer", is_foreign=True)
     arguments = columns.get("verifier_args")
-    if chosen == "code" and arguments in (None, "", "{}", {}) and (tests := tests_in(columns, name)) is not None:
+    has_none = arguments is None or (isinstance(arguments, str | Mapping) and arguments in ("", "{}", {}))
+    if chosen == "code" and has_none and (tests := tests_in(columns, name)) is not None:
         gold, arguments = None, {"tests": tests}
     return _settled(gold, chosen, arguments, problem)
 
@@ -108,17 +110,17 @@ def _guessed(columns: Mapping[str, Any], name: str | None, gold: Any, problem: s
     present = {column: value for column, value in columns.items() if value is not None}
     if (kind := foreign_kind(present) or foreign_gold(gold)) is not None:
         return RowTruth(gold, problem=problem, unread=f"the row holds {kind}", is_foreign=True)
-    if is_prose(gold):
-        unread = f"{name} holds a text without \\boxed{{}} or {FINAL_MARK}, no answer: {gold:.60}"
-        return RowTruth(gold, problem=problem, unread=unread)
+    if is_prose(gold) and (gold := last_boxed(whole := gold)) is None:
+        unread = f"{name} holds a text without \\boxed{{}} or {FINAL_MARK}, no answer: {whole:.60}"
+        return RowTruth(whole, problem=problem, unread=unread)
     return _settled(gold, "math", "{}", problem)
 
 
 def _settled(gold: Any, verifier: str, arguments: Any, problem: str | None) -> RowTruth:
     """Return the truth of a row whose verifier is settled."""
-    arguments = arguments or "{}"
-    arguments = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return RowTruth(quoted_list(gold) or gold if verifier in OF_VALUES else gold, verifier, arguments, problem)
+    if not isinstance(arguments, str):
+        arguments = "{}" if arguments is None else json.dumps(arguments, default=str)
+    return RowTruth(quoted_list(gold) or gold if verifier in OF_VALUES else gold, verifier, arguments or "{}", problem)
 
 
 def truth_of_label(label: Any, problem: str | None = None, verifier: str | None = None) -> RowTruth:
@@ -156,11 +158,11 @@ def _structure(columns: Mapping[str, Any], name: str | None) -> Any:
 def answer_in(gold: str, is_working: bool = False) -> str:
     """Return the answer in a gold that may be a worked solution: behind its last `####`, or in its last box.
 
-    A box counts where the column is one of solutions, or the gold is a text around it.
+    A box counts where the column is one of solutions.
     """
     if FINAL_MARK in gold:
         return gold.rpartition(FINAL_MARK)[2].strip() or gold
-    return ((is_working or is_prose(gold)) and last_boxed(gold)) or gold
+    return (is_working and last_boxed(gold)) or gold
 
 
 def is_prose(gold: object) -> bool:

@@ -29,6 +29,7 @@ from truegold.verifiers.adapters.row_truth import EXPORTED, RowTruth
 from truegold.verifiers.adapters.scoring import Scorer, record_of
 from truegold.verifiers.row_kinds import KINDS
 from truegold.verifiers.sandbox.errors import ConfigError
+from truegold.verifiers.strict_json import parse_structure
 from truegold.verifiers.user_code import did_you_mean
 
 _SCORER = Scorer()
@@ -95,9 +96,10 @@ class _Row(NamedTuple):
 
         Of other keys of extra_info those count that say which verifier or what kind of row it is, never a gold.
         """
-        info = {name: value for name, value in (self.info or {}).items() if name in _READ}
-        columns = {**info, "data_source": self.source, "gold": self.gold}
-        return scorer.truth(columns, (self.info or {}).get("question"))
+        info = parse_structure(self.info)
+        info = info if isinstance(info, Mapping) else {}
+        read = {name: value for name, value in info.items() if name in _READ}
+        return scorer.truth({**read, "data_source": self.source, "gold": self.gold}, info.get("question"))
 
 
 def _score(rows: Sequence[_Row], scorer: Scorer, unjudged: float, others: Mapping[str, Any]) -> list[Scored]:

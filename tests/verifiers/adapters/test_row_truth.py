@@ -119,6 +119,19 @@ def test_a_row_of_another_kind_is_not_judged_and_says_what_it_is(columns: dict[s
     assert verdict.score is None and verdict.reason == "gold_unparsed"
 
 
+def test_columns_of_odd_kinds_are_no_crash() -> None:
+    for odd in (float("nan"), None, "", " ", 3):
+        assert truth_of({"gold": "7", "verifier": odd}).verifier == "math"
+    for odd in (np.array(["a", "b"]), ["a"], "[]", 3):
+        truth = truth_of({"gold": "7", "verifier": "code", "verifier_args": odd})
+        (verdict,) = Scorer().judge([truth.question("7")])
+        assert verdict.score is None and "verifier_args is not a JSON object" in verdict.evidence["error"]
+    assert truth_of({"gold": "7", "verifier": "numeric", "verifier_args": {"rel_tol": 0.1}}).verifier_args[1:4] == '"re'
+    row = json.dumps({"truegold": json.dumps({"gold": "7", "verifier": "math"})})
+    assert verl.compute_score("x", "\\boxed{7}", "9", row)["score"] == 1.0
+    assert verl.compute_score("x", "\\boxed{9}", "9", "no object")["score"] == 1.0
+
+
 def test_a_worked_text_without_an_answer_is_no_gold() -> None:
     truth = truth_of({"solution": PROSE})
     assert not truth.is_foreign and "solution holds a text without" in str(truth.unread)
@@ -126,6 +139,11 @@ def test_a_worked_text_without_an_answer_is_no_gold() -> None:
     assert "holds a text" in str(
         truth_of({"answer": "解:设甲数为三,乙数为四,两数相加得到总和七,因此最后答案就是七个苹果"}).unread
     )
+
+
+def test_a_text_around_a_box_is_the_gold_of_a_verifier_of_texts() -> None:
+    assert truth_of({"answer": BOXED}, verifier="exact").gold == BOXED
+    assert truth_of({"answer": BOXED, "verifier": "exact"}).gold == BOXED
 
 
 def test_the_verifier_of_all_rows_reads_golds_of_any_kind() -> None:
