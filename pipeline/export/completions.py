@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.running.stage import load_record
 from truegold.pipeline.tables.rows import Row, read_rows, read_table
+from truegold.pipeline.tables.run_files import read_manifest
 from truegold.verifiers import InputError, Reason
 
 ANSWERED = frozenset((Reason.MISMATCH, Reason.HEDGED, Reason.PARTIAL))
@@ -73,15 +74,18 @@ class RunCompletions:
 def read_completions(run_dir: Path, choice: CompletionChoice) -> RunCompletions:
     """Return the completions of a run, in memory no more than are taken.
 
-    Raises InputError where the folder is no run that has drawn any, or where they are turns of dialogues.
+    Stages that the run has no more, as its manifest says, count for nothing. Raises InputError where the folder is no
+    run that has drawn any, where they are turns of dialogues, or where stages drew from different prompts.
     """
-    tables = [(origin, path) for origin in choice.origins for path in sorted(run_dir.glob(ORIGINS[origin]))]
+    stages = read_manifest(run_dir)
+    origins = [origin for origin in choice.origins if origin in stages]
+    tables = [(origin, path) for origin in origins for path in sorted(run_dir.glob(ORIGINS[origin]))]
     if not tables:
         raise InputError(
             f"{run_dir} has no completions of {', '.join(choice.origins)}.",
             "Name the folder of a run that has drawn some: truegold profile, truegold synth, truegold run.",
         )
-    drawn = RunCompletions(_chat_of(run_dir, tables[0][0]))
+    drawn = RunCompletions(_chat_of(run_dir, list(dict(tables))))
     kept: dict[str, dict[str, list[tuple[str, DrawnCompletion]]]] = {"right": {}, "wrong": {}}
     for origin, path in tables:
         if origin == "train":
@@ -132,14 +136,24 @@ def _keep(
         del best[choice.per_row :]
 
 
-def _chat_of(run_dir: Path, stage: str) -> ChatConfig:
-    config = (load_record(run_dir / stage) or {}).get("config") or {}
-    return ChatConfig.model_validate(config.get("chat") or {})
+def _chat_of(run_dir: Path, stages: Sequence[str]) -> ChatConfig:
+    """Return what the stages put around a problem; InputError where they differ."""
+    chats = {stage: ChatConfig.model_validate(_config_of(run_dir, stage).get("chat") or {}) for stage in stages}
+    if odd := [stage for stage in stages if chats[stage] != chats[stages[0]]]:
+        raise InputError(
+            f"In {run_dir} the stages {stages[0]} and {odd[0]} drew from different prompts (chat).",
+            f"Take them apart: --completions {stages[0]}",
+        )
+    return chats[stages[0]]
+
+
+def _config_of(run_dir: Path, stage: str) -> Mapping[str, Any]:
+    config: Mapping[str, Any] = (load_record(run_dir / stage) or {}).get("config") or {}
+    return config
 
 
 def _refuse_dialogues(run_dir: Path) -> None:
-    config = (load_record(run_dir / "train") or {}).get("config") or {}
-    if config.get("turns") is not None:
+    if _config_of(run_dir, "train").get("turns") is not None:
         raise InputError(
             f"The training of {run_dir} held dialogues; a turn of one is no answer to the prompt alone.",
             "Leave them out: --completions profile",
@@ -148,6 +162,5 @@ def _refuse_dialogues(run_dir: Path) -> None:
 
 def rescued_rows(run_dir: Path) -> Iterator[Row]:
     """Yield the rows that synthesis brought back among the selected ones; the run's export was written before."""
-    path = run_dir / "synth" / "selected.parquet"
-    if path.is_file():
-        yield from read_rows(path)
+    if "synth" in read_manifest(run_dir):
+        yield from read_rows(run_dir / "synth" / "selected.parquet")

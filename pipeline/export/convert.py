@@ -56,7 +56,7 @@ from truegold.pipeline.sources.row_builder import needs_gold
 from truegold.pipeline.tables.losses import NO_BOUNDS, LossBounds, loss_lines
 from truegold.pipeline.tables.rows import BATCH_ROWS, Row, RowKey, dump_json, read_rows, row_key
 from truegold.pipeline.text.templates import templates_in
-from truegold.verifiers import ConfigError, InputError, fingerprint
+from truegold.verifiers import ConfigError, InputError, fingerprint, resolve
 
 NUMBERS = ("pass_rate", "posterior_a", "posterior_b", "suspicion")
 """Columns that are numbers also where no row has a value."""
@@ -81,6 +81,8 @@ class Written:
     """Rows without the completions that the format needs, by what they lack."""
     completions_left_out: Counter[str] = field(default_factory=Counter)
     """Completions that are neither right nor wrong, as `RunCompletions` counts them."""
+    notes: list[str] = field(default_factory=list)
+    """What else is to be known of what was written."""
     needs_reward: int = 0
     """Rows that need truegold's own reward at the target (`Format.remark`)."""
     verifiers: Counter[str] = field(default_factory=Counter)
@@ -117,6 +119,7 @@ class Written:
         if self.completions_left_out:
             left_out = describe_reasons(self.completions_left_out)
             lines.append(f"Completions that are neither right nor wrong: {left_out}.")
+        lines += self.notes
         if self.needs_reward:
             lines.append(f"{self.needs_reward:,} of {rows:,} rows {form.remark}.")
         return lines
@@ -151,6 +154,8 @@ def convert(
     are truegold's own tables.
     """
     refuse_input(out_dir, data)
+    if source.verifier is not None:
+        resolve(source.verifier)
     written = Written()
     name = _package_name(out_dir)
     folder = out_dir / form.data_dir.replace("$NAME", name)
@@ -183,6 +188,13 @@ def convert(
         raise InputError(f"{data} has no rows to export.", written.describe_losses())
     if drawn is not None:
         written.completions_left_out = drawn.left_out
+        if not drawn.chat.use_template:
+            written.notes.append("They were drawn without a chat template (chat.use_template); TRL will apply one.")
+    written.notes += [
+        f"{path} is of an earlier export, and no part of this set."
+        for path in _splits_in(out_dir)
+        if path not in written.splits
+    ]
     for file_name, source_name in form.companions.items():
         path = out_dir / file_name.replace("$NAME", name)
         path.parent.mkdir(exist_ok=True)
@@ -420,13 +432,20 @@ def read_tables(tables: list[Path]) -> Iterator[Row]:
         yield from read_rows(table)
 
 
+_SPLIT_FILES = [f"{split}.{suffix}" for split in SPLIT_NAMES.values() for suffix in ("parquet", "jsonl")]
+
+
+def _splits_in(folder: Path) -> list[Path]:
+    return [
+        file for name in _SPLIT_FILES for file in (folder / name, *sorted(folder.glob(f"*/{name}"))) if file.is_file()
+    ]
+
+
 def _split_files(folder: Path) -> list[Path]:
     """Return the splits of a set in a trainer's format, which lie in the folder or in the package within it."""
-    names = [f"{split}.{suffix}" for split in SPLIT_NAMES.values() for suffix in ("parquet", "jsonl")]
-    files = [file for name in names for file in (folder / name, *sorted(folder.glob(f"*/{name}"))) if file.is_file()]
-    if not files:
+    if not (files := _splits_in(folder)):
         raise InputError(
-            f"{folder} holds no set ({DATA_DIR}/*.parquet, {', '.join(names)}).",
+            f"{folder} holds no set ({DATA_DIR}/*.parquet, {', '.join(_SPLIT_FILES)}).",
             "Name a run with its stage `export`, an exported set, or a file: JSON Lines, Parquet, CSV.",
         )
     return files

@@ -173,6 +173,7 @@ def test_what_is_cut_or_not_read_is_neither_right_nor_wrong(changes: dict[str, A
     pl.DataFrame([{**sample, **changes}], schema_overrides={"score": pl.Float64}).write_parquet(
         tmp_path / "profile" / "samples.parquet"
     )
+    (tmp_path / "manifest.json").write_text(json.dumps({"stages": [{"name": "profile"}]}))
     drawn = read_completions(tmp_path, CompletionChoice())
     kinds = {"right": len(drawn.right), "wrong": len(drawn.wrong), **drawn.left_out}
     assert {name for name, count in kinds.items() if count} == {kind}
@@ -188,9 +189,16 @@ def test_the_completions_of_a_training_are_taken_where_they_are_asked_for(run: P
     columns = ("completion", "score", "reason", "truncated")
     steps = [{"id": record["id"], **dict(zip(columns, values, strict=True))} for values in texts]
     pl.DataFrame(steps).write_parquet(folder / "step-000001.parquet")
+    with pytest.raises(InputError, match="has no completions of train"):
+        export(run, "trl-dpo", tmp_path / "unfinished", origins=["train"])
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["stages"].append({"name": "train"})
+    (run / "manifest.json").write_text(json.dumps(manifest))
     (pair,) = records_of(export(run, "trl-dpo", tmp_path / "out", origins=["train"]))
     assert [pair[name][0]["content"] for name in ("chosen", "rejected")] == [texts[0][0], texts[1][0]]
     assert pair["drawn_by"] == ["train", "train"]
+    with pytest.raises(InputError, match="profile and train drew from different prompts"):
+        export(run, "trl-dpo", tmp_path / "both", origins=["profile", "train"])
     (run / "train" / "stage.json").write_text(json.dumps({"config": {"turns": {"environment": "world.py:World"}}}))
     with pytest.raises(InputError, match="held dialogues"):
         export(run, "trl-dpo", tmp_path / "dialogues", origins=["train"])
@@ -213,8 +221,27 @@ def test_what_cannot_be_taken_is_one_line(run: Path, options: list[str], message
 
 def test_a_file_has_no_completions(tmp_path: Path) -> None:
     (tmp_path / "set.jsonl").write_text(json.dumps({"question": "1+1?", "answer": "2"}) + "\n")
-    with pytest.raises(InputError, match="has no completions of profile, synth"):
+    with pytest.raises(InputError, match="is no run of truegold"):
         export(tmp_path / "set.jsonl", "trl-sft", tmp_path / "out")
+
+
+def test_stages_that_a_run_has_no_more_count_for_nothing(run: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(run, tmp_path / "run"))
+    manifest = json.loads((run / "manifest.json").read_text())
+    manifest["stages"] = [stage for stage in manifest["stages"] if stage["name"] != "synth"]
+    (run / "manifest.json").write_text(json.dumps(manifest))
+    records = records_of(export(run, "trl-sft", tmp_path / "out"))
+    assert sorted(map(number_of, records)) == [*SATURATED, *USEFUL]
+
+
+def test_completions_without_a_chat_template_are_said_to_be_such(run: Path, tmp_path: Path) -> None:
+    run = Path(shutil.copytree(run, tmp_path / "run"))
+    for stage in ("profile", "synth"):
+        record = json.loads((run / stage / "stage.json").read_text())
+        record["config"]["chat"]["use_template"] = False
+        (run / stage / "stage.json").write_text(json.dumps(record))
+    written = export(run, "trl-sft", tmp_path / "out")
+    assert written.lines(FORMATS["trl-sft"])[-1].startswith("They were drawn without a chat template")
 
 
 def test_trl_trains_on_the_completions(run: Path, tiny_model: Path, tmp_path: Path) -> None:

@@ -403,6 +403,23 @@ def test_columns_of_what_truegold_has_written_are_not_left_unread(tmp_path: Path
     assert [row["gold"] for row in rows_of(path, tmp_path / "rows")] == ["2"]
 
 
+def test_a_split_of_an_earlier_export_in_the_same_folder_is_named(tmp_path: Path) -> None:
+    records = [{"question": "1+1?", "answer": "2"}, {"question": "1+2?", "answer": "3", "split": "test"}]
+    data = write_lines(tmp_path / "set.jsonl", records)
+    out = tmp_path / "out"
+    assert "earlier export" not in output_of("export", str(data), "--format", "hf", "--out", str(out))
+    again = output_of("export", str(data), "--format", "hf", "--out", str(out), "--limit", "1")
+    assert f"{out / 'test.parquet'} is of an earlier export, and no part of this set." in again
+
+
+def test_an_unknown_verifier_of_a_run_is_refused(curate: Any, tmp_path: Path) -> None:
+    run = curate(tmp_path, [(f"What is {n}+{n}? Say it.", str(2 * n)) for n in range(3, 9)])
+    outcome = CliRunner().invoke(
+        app, ["export", str(run), "--format", "hf", "--out", str(tmp_path / "out"), "--verifier", "numerc"]
+    )
+    assert "numerc" in str(outcome.exception) and not (tmp_path / "out").exists()
+
+
 def test_the_formats_of_the_command_are_those_that_there_are() -> None:
     from truegold.flows.cli.set_commands import FormatName
 
