@@ -27,6 +27,7 @@ from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.tables.rows import Row, TableWriter, arrow_schema, dump_json, normalise_for_id, problem_of
 from truegold.pipeline.tables.run_files import Fields
 from truegold.verifiers import InputError, Item, Verdict, fingerprint, resolve, verify_batch
+from truegold.verifiers.adapters.row_truth import truth_of
 from truegold.verifiers.running.batch import DEADLINE_S
 
 ROLLOUTS_FILE = "rollouts.parquet"
@@ -135,8 +136,12 @@ class KnownRows:
             return _item_of(row, rollout, verifier or row["verifier"])
         if rollout.gold is None and rollout.verifier is None:
             return None
-        name = verifier or rollout.verifier or "math"
-        return Item(rollout.completion, rollout.gold, name, rollout.verifier_args, rollout.prompt or None)
+        problem = rollout.prompt or None
+        if (name := verifier or rollout.verifier) is None:
+            truth = truth_of({"gold": rollout.gold}, problem)
+            if truth.verifier != "math" or truth.unread is not None:  # Tests, or a row of a kind that is not judged.
+                return truth.question(rollout.completion)
+        return Item(rollout.completion, rollout.gold, name or "math", rollout.verifier_args, problem)
 
     def _row_within(self, prompt: str) -> Row | None:
         """Return the row whose question stands whole in the prompt; of several the one with the longest question."""

@@ -133,6 +133,21 @@ def test_a_verdict_without_a_score_accuses_nobody(tmp_path: Path) -> None:
     assert (summary["wrong_rewards"], summary["unjudged_by_a"], summary["flips"]) == (0, 2, 0)
 
 
+def test_rows_of_other_kinds_in_a_mixed_log_are_judged_by_their_tests_or_accuse_nobody(tmp_path: Path) -> None:
+    cases = json.dumps({"inputs": ["3\n"], "outputs": ["6\n"]})
+    doubles, halves = ("```python\nprint(int(input()) * 2)\n```", "```python\nprint(int(input()) // 2)\n```")
+    samples = [(RIGHT, "1/2"), (WRONG, "1/2"), (doubles, cases), (halves, cases), ("fine", '{"func_name": "validate"}')]
+    records = [
+        {"input": f"user\nQuestion {index}?\nassistant\n", "output": text, "gts": gold, "score": 1.0, "step": 1}
+        for index, (text, gold) in enumerate(samples)
+    ]
+    _, summary = judge(lines(tmp_path / "1.jsonl", records), tmp_path / "out")
+    table = pl.read_parquet(tmp_path / "out" / "rollouts.parquet").sort("line")
+    assert table["score_a"].to_list() == [1.0, 0.0, 1.0, 0.0, None]
+    assert (summary["wrongly_paid"], summary["wrongly_refused"], summary["unjudged_by_a"]) == (2, 0, 1)
+    assert "an object (func_name), which truegold has no verifier for" in table["evidence_a"][4]
+
+
 def test_two_verifiers_on_identical_rollouts(data: Path, tmp_path: Path) -> None:
     log = log_of("truegold", tmp_path, [(RIGHT, 1.0), ("1/2", 1.0), (WRONG, 0.0)])
     _, summary = judge(log, tmp_path / "out", data, verifiers=("row", "exact"))
