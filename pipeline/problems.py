@@ -37,6 +37,7 @@ from truegold.pipeline.sources.columns import (
 from truegold.pipeline.sources.conversations import context_text, read_conversation, read_prompt, read_response
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
 from truegold.pipeline.sources.presets import guess_layout, layout_of_preset
+from truegold.pipeline.sources.provenance import ORIGIN_COLUMNS
 from truegold.pipeline.sources.records import (
     LOOK_AHEAD,
     Record,
@@ -285,6 +286,11 @@ def prompt_text(value: Any) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
+FINISH_COLUMNS = ("finish_reason", "stop_reason")
+CUT = ("length", "max_tokens")
+"""What they say of a response that was cut, in the words of OpenAI's and Anthropic's interfaces."""
+
+
 @dataclass(frozen=True)
 class ItemReader:
     """Makes items to judge out of records with a response: golds, tests and verifiers as `ingest` reads them.
@@ -327,6 +333,18 @@ class ItemReader:
     def id_of(self, record: Record | Reject) -> str | None:
         """Return the record's id; None of one that cannot be read."""
         return self.rows.source_id(record) if isinstance(record, Record) else None
+
+    def was_cut(self, record: Record | Reject) -> bool:
+        """Return whether the record says that its response was cut at the limit of tokens."""
+        if not isinstance(record, Record):
+            return False
+        values = record.values
+        return values.get("truncated") is True or any(values.get(name) in CUT for name in FINISH_COLUMNS)
+
+    def source_of(self, record: Record | Reject) -> str:
+        """Return the data set that the record names, "" where it names none."""
+        values = record.values if isinstance(record, Record) else {}
+        return next((name for column in ("source", *ORIGIN_COLUMNS) if isinstance(name := values.get(column), str)), "")
 
 
 def make_item_reader(

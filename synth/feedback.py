@@ -61,7 +61,7 @@ def describe_verdict(
         return _describe_tests(evidence, phrases)
     if reason in (Reason.MISMATCH, Reason.PARTIAL):
         return _describe_mismatch(shown, evidence, phrases)
-    is_named = reason in (Reason.NO_ANSWER, Reason.HEDGED, Reason.ANSWER_UNPARSED)
+    is_named = reason in (Reason.NO_ANSWER, Reason.HEDGED, Reason.UNREAD)
     return sentences[reason if is_named else "unjudged"].format(extracted=shown, reason=reason.replace("_", " "))
 
 

@@ -24,12 +24,12 @@ class Reason(StrEnum):
     PARTIAL = "partial"
     """Some of the checks passed, such as part of the test cases, and the score lies between 0 and 1."""
     NO_ANSWER = "no_answer"
-    """The response commits to no answer."""
+    """The response commits to no answer, and nothing at its end looks like one."""
     HEDGED = "hedged"
     """The response offers several answers where one was asked for."""
-    ANSWER_UNPARSED = "answer_unparsed"
-    """An answer was found, and its form cannot be read. It earns 0: a reward of None would let a policy opt out of
-    every problem it cannot solve."""
+    UNREAD = "unread"
+    """An answer seems to be there, in a form that is not read: right or wrong, nobody knows. It earns 0, since a reward
+    of None would let a policy opt out of every problem that it cannot solve, and is counted apart from `mismatch`."""
     GOLD_MISSING = "gold_missing"
     """The row has no gold answer, or an empty one."""
     GOLD_UNPARSED = "gold_unparsed"

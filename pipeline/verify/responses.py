@@ -32,6 +32,7 @@ from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Reject, sample
 from truegold.pipeline.tables.rows import TableWriter, dump_json
 from truegold.verifiers import ConfigError, InputError, Item, Reason, resolve
 from truegold.verifiers.running.batch import DEADLINE_S, MAX_TIMEOUTS, verify_batch_timed
+from truegold.verifiers.running.unread_tally import UnreadTally
 
 VERDICT_SCHEMA = pa.schema(
     [
@@ -77,19 +78,22 @@ def verify_file(
     reader = make_item_reader(opened, first_records, named_columns or ProblemColumns(), verifier)
     progress.start("verifying", opened.total)
     records = chain(first_records, opened.records)
-    to_judge, to_write = tee((record.row_number, reader.id_of(record), reader.read(record)) for record in records)
-    judged = (item for _, _, item in to_judge if isinstance(item, Item))
+    to_judge, to_write = tee((record, reader.read(record)) for record in records)
+    judged = (item for _, item in to_judge if isinstance(item, Item))
     verdicts = verify_batch_timed(judged, workers, item_deadline_s=deadline_s, max_timeouts=max_timeouts)
-    outcomes = _Outcomes()
+    outcomes, unread = _Outcomes(), UnreadTally()
     with written_aside(target) as aside:
         with closing(verdicts), TableWriter(aside, VERDICT_SCHEMA) as writer:
-            for row_number, identity, item in to_write:
-                line: dict[str, Any] = {"row": row_number, "id": identity}
+            for record, item in to_write:
+                line: dict[str, Any] = {"row": record.row_number, "id": reader.id_of(record)}
                 if isinstance(item, Reject):
                     line |= {"reason": outcomes.add_reject(item), "evidence": dump_json({"detail": item.detail})}
                 else:
                     verdict, cpu_ms, _ = next(verdicts)
-                    outcomes.add_verdict(row_number, verdict.reason, cpu_ms)
+                    outcomes.add_verdict(record.row_number, verdict.reason, cpu_ms)
+                    ended, origin = not reader.was_cut(record), reader.source_of(record)
+                    for text in unread.add(item, verdict, ended=ended, source=origin):
+                        progress.note(text)
                     line |= {
                         "score": verdict.score,
                         "reason": str(verdict.reason),
@@ -111,7 +115,7 @@ def verify_file(
             )
         if form != "parquet":
             _convert(aside, form)
-    for text in outcomes.lines(opened.location):
+    for text in (*unread.finish(), *outcomes.lines(opened.location)):
         progress.note(text)
     return outcomes.counts
 

@@ -82,7 +82,7 @@ def test_nothing_that_rules_judged_is_sent() -> None:
         Verdict(1.0, Reason.MATCH, "5"),
         Verdict(0.0, Reason.MISMATCH, "5"),
         Verdict(0.0, Reason.HEDGED, "5 or 6"),
-        Verdict(0.0, Reason.ANSWER_UNPARSED, "?5"),
+        Verdict(0.0, Reason.UNREAD, "?5"),
         Verdict(0.5, Reason.PARTIAL, "5"),
         # This reason is not among those that the judge is asked about.
         Verdict(None, Reason.VERIFIER_ERROR, "5"),

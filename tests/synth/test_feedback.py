@@ -66,7 +66,7 @@ def test_a_verifier_of_ones_own_that_hands_out_the_gold_is_not_repeated() -> Non
         "answer": "12",
         "failed": {"got": "4711"},
     }
-    for reason in ("mismatch", "partial", "no_answer", "hedged", "answer_unparsed", "declined"):
+    for reason in ("mismatch", "partial", "no_answer", "hedged", "unread", "declined"):
         told = describe_verdict(reason, "12", evidence, "en", is_program=False, is_cut=False)
         assert "4711" not in told, told
 

@@ -217,7 +217,7 @@ def test_a_gold_letter_beyond_the_options_is_a_fault_of_the_data():
 
 def test_an_endless_answer_earns_nothing_instead_of_opting_out():
     verdict = judge("\\boxed{" + "C" * 10_000 + "}", "C")
-    assert (verdict.score, verdict.reason) == (0.0, Reason.ANSWER_UNPARSED)
+    assert (verdict.score, verdict.reason) == (0.0, Reason.UNREAD)
 
 
 @given(st.text(max_size=80), st.booleans())

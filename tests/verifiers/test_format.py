@@ -126,7 +126,7 @@ def test_any_order_of_tags_gets_a_score_and_only_well_formed_ones_pass(pieces):
 @pytest.mark.parametrize("piece", ["<answer>", "\\boxed{", "<think>", "{", "\\boxed{4}", "<answer>4</answer>"])
 def test_a_flood_of_tags_costs_one_pass(piece):
     assert judge("<think>a</think>" + piece * 100_000, None).score == 0.0
-    assert judge("x" * (MAX_RESPONSE_CHARS + 1), None).reason is Reason.ANSWER_UNPARSED
+    assert judge("x" * (MAX_RESPONSE_CHARS + 1), None).reason is Reason.UNREAD
 
 
 def test_it_is_a_built_in_that_travels():

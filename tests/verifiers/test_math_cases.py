@@ -34,7 +34,7 @@ def test_pair(case):
         ("5", "1" * 2_000, Reason.LIMIT),
         ("5", "10^{10^9}", Reason.MISMATCH),
         ("5", "1e99999999", Reason.LIMIT),
-        ("5", "\\frac{5}{", Reason.ANSWER_UNPARSED),
+        ("5", "\\frac{5}{", Reason.UNREAD),
     ],
 )
 def test_reason_says_why(gold, answer, reason):

@@ -116,7 +116,7 @@ def test_tolerances_are_exact_and_the_widest_counts(answer, gold, info, score):
 
 
 def test_a_unit_is_left_out_of_account_only_where_info_names_it():
-    assert judge("\\boxed{5 km}", "5").reason is Reason.ANSWER_UNPARSED
+    assert judge("\\boxed{5 km}", "5").reason is Reason.UNREAD
     for answer in ("5 km", "5\\text{ km}", "5\\ \\mathrm{km}", "5km", "5"):
         assert judge(f"\\boxed{{{answer}}}", "5", info={"unit": ["km", "kilometres"]}).passed, answer
     assert judge("\\boxed{5 m}", "5", info={"unit": "km"}).score == 0.0

@@ -49,11 +49,11 @@ def test_patterns_that_explode_elsewhere_come_to_an_end(pattern):
 def test_a_large_pattern_on_a_long_text_is_refused_before_it_runs():
     info = {"pattern": "(?:.{0,1000}a)+x", "where": "response"}
     verdict = judge("a" * MAX_TEXT_CHARS, None, info=info)
-    assert (verdict.score, verdict.reason) == (0.0, Reason.ANSWER_UNPARSED)
+    assert (verdict.score, verdict.reason) == (0.0, Reason.UNREAD)
     assert verdict.evidence["limit"] < MAX_TEXT_CHARS < MAX_STEPS
     assert judge("aax", None, info=info).passed
     too_long = judge("a" * (MAX_TEXT_CHARS + 1), None, info={"pattern": "a", "where": "response"})
-    assert too_long.reason is Reason.ANSWER_UNPARSED
+    assert too_long.reason is Reason.UNREAD
 
 
 @pytest.mark.parametrize("pattern", ["[", "(", "a{1001}", r"(a)\1", "(?=a)b", "a" * (MAX_PATTERN_CHARS + 1), "\ud800"])

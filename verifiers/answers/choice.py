@@ -23,7 +23,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from truegold.verifiers.extract import MAX_LINE_CHARS, Committed, committed_answer, final_part, last_line
+from truegold.verifiers.extract import (
+    MAX_LINE_CHARS,
+    Committed,
+    committed_answer,
+    ends_with_value,
+    final_part,
+    last_line,
+    names_gold,
+)
 from truegold.verifiers.options import AnswerVerifier, switch_option, texts_option
 from truegold.verifiers.verdict import Reason, Verdict
 
@@ -107,7 +115,7 @@ class ChoiceVerifier(AnswerVerifier):
     options: ClassVar[tuple[str, ...]] = ("options", "multiple")
 
     name: str = "choice"
-    version: str = "3"
+    version: str = "4"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         multiple = switch_option(info, "multiple", False)
@@ -118,7 +126,11 @@ class ChoiceVerifier(AnswerVerifier):
         is_known = not options or all(ord(letter) - ord("A") < len(options) for letter in gold_reading.letters)
         if gold_reading.hedged or not gold_reading.letters or not is_known:
             return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_ANSWER_CHARS]})
-        return _judge(gold_reading, _committed_choice(response, multiple), options, multiple)
+        committed = _committed_choice(response, multiple)
+        if committed is None:
+            is_unread = ends_with_value(response) or names_gold(response, str(gold_reading))
+            return Verdict(0.0, Reason.UNREAD if is_unread else Reason.NO_ANSWER)
+        return _judge(gold_reading, committed, options, multiple)
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
         """The gold's letters in a box, or the text that it is."""
@@ -138,17 +150,17 @@ class _Reading:
         return "".join(sorted(self.letters))
 
 
-def _judge(gold: _Reading, committed: Committed | None, options: Sequence[str], multiple: bool) -> Verdict:
-    if committed is None:
-        return Verdict(0.0, Reason.NO_ANSWER)
+def _judge(gold: _Reading, committed: Committed, options: Sequence[str], multiple: bool) -> Verdict:
     text = committed.text
     if len(text) > MAX_ANSWER_CHARS:
         limits = {"answer_chars": len(text), "limit": MAX_ANSWER_CHARS}
-        return Verdict(0.0, Reason.ANSWER_UNPARSED, text[:MAX_ANSWER_CHARS], limits)
+        return Verdict(0.0, Reason.UNREAD, text[:MAX_ANSWER_CHARS], limits)
     answer = _read(text, options, multiple)
     evidence = {"gold": str(gold), "answer": str(answer), "form": committed.form}
     if answer.hedged:
         return Verdict(0.0, Reason.HEDGED, text, evidence)
+    if not answer.letters and (not options or _A_LETTER.search(_plain(text))):
+        return Verdict(0.0, Reason.UNREAD, text, evidence)
     match = answer.letters == gold.letters
     return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, text, evidence)
 

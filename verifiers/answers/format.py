@@ -112,7 +112,7 @@ class FormatVerifier(AnswerVerifier):
         weights = _read_weights(info, [*tags, *(part for part in PARTS if part != "end" or nothing_after)])
         if len(response) > MAX_RESPONSE_CHARS:
             evidence = {"chars": len(response), "limit": MAX_RESPONSE_CHARS}
-            return Verdict(0.0, Reason.ANSWER_UNPARSED, None, evidence)
+            return Verdict(0.0, Reason.UNREAD, None, evidence)
         parts = _check_parts(f"<{tags[0]}>{response}" if opened else response, tags, answer, nothing_after)
         score = float(all(parts.values()))
         if weights:

@@ -5,7 +5,7 @@ r"""Compares one number with one number, exactly or within a tolerance.
     gold 3.14159   answer 3.14   info {"decimals": 2}              match: at most 0.005 apart
     gold 9.81      answer 9.8    info {"rel_tol": 0.01}            match: at most 1 % of gold apart
     gold 5         answer 5 or 6, 5 ± 1, {5, 6}                    hedged: 0
-    gold 5         answer five, x+1, 5 km                          answer_unparsed: 0
+    gold 5         answer five, x+1, 5 km                          unread: 0
 
 The answer is what the response commits to (`extract`). It may begin with `x =` or `≈` and with a dollar sign, which
 cannot be told from the delimiter of a formula. `info["unit"]` names texts that may stand beside the number and are then
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-from truegold.verifiers.extract import committed_answer
+from truegold.verifiers.extract import committed_answer, ends_with_value
 from truegold.verifiers.options import AnswerVerifier, integer_option, number_option, text_option, texts_option
 from truegold.verifiers.verdict import Reason, Verdict
 from truegold.verifiers.written_numbers import DECIMAL, plain_number
@@ -59,7 +59,7 @@ class NumericVerifier(AnswerVerifier):
     options: ClassVar[tuple[str, ...]] = ("abs_tol", "rel_tol", "decimals", "unit")
 
     name: str = "numeric"
-    version: str = "2"
+    version: str = "3"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         units = _read_units(info)
@@ -70,11 +70,11 @@ class NumericVerifier(AnswerVerifier):
         if (gold_value := read_number(gold, units)) is None:
             return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_NUMBER_CHARS]})
         if (answer := committed_answer(response)) is None:
-            return Verdict(0.0, Reason.NO_ANSWER)
+            return Verdict(0.0, Reason.UNREAD if ends_with_value(response) else Reason.NO_ANSWER)
         value = read_number(answer.text, units)
         shown = answer.text[:MAX_NUMBER_CHARS]
         if value is None:
-            reason = Reason.HEDGED if _names_several(shown) else Reason.ANSWER_UNPARSED
+            reason = Reason.HEDGED if _names_several(shown) else Reason.UNREAD
             return Verdict(0.0, reason, shown, {"gold": _shorten(gold_value), "form": answer.form})
         match = abs(gold_value - value) <= _tolerance(gold_value, absolute, relative, decimals)
         evidence = {"gold": _shorten(gold_value), "answer": _shorten(value), "form": answer.form}

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from truegold.verifiers.extract import committed_answer, final_part
+from truegold.verifiers.extract import committed_answer, final_part, names_gold
 from truegold.verifiers.gold import refers_elsewhere
 from truegold.verifiers.options import AnswerVerifier, BadOption, switch_option, text_option, word_option
 from truegold.verifiers.sandbox.errors import SetupError
@@ -57,7 +57,7 @@ class ExactVerifier(AnswerVerifier):
     options: ClassVar[tuple[str, ...]] = ("case_sensitive",)
 
     name: str = "exact"
-    version: str = "4"
+    version: str = "5"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         case_sensitive = switch_option(info, "case_sensitive", False)
@@ -72,7 +72,8 @@ class ExactVerifier(AnswerVerifier):
         if _normalize(final_text, case_sensitive) == normal_gold:
             return Verdict(1.0, Reason.MATCH, final_text, {"form": "whole_response"})
         if (answer := committed_answer(response)) is None:
-            return Verdict(0.0, Reason.MISMATCH, None, {"form": "whole_response"})
+            reason = Reason.UNREAD if names_gold(response, gold) else Reason.MISMATCH
+            return Verdict(0.0, reason, None, {"form": "whole_response"})
         match = _normalize(answer.text, case_sensitive) == normal_gold
         return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, answer.text, {"form": answer.form})
 
@@ -121,7 +122,7 @@ def _search(pattern: Any, searched: str | None, full: bool, evidence: Mapping[st
         return Verdict(0.0, Reason.NO_ANSWER, None, evidence)
     limit = min(MAX_TEXT_CHARS, MAX_STEPS // max(1, pattern.programsize))
     if len(searched) > limit:
-        return Verdict(0.0, Reason.ANSWER_UNPARSED, None, {**evidence, "chars": len(searched), "limit": limit})
+        return Verdict(0.0, Reason.UNREAD, None, {**evidence, "chars": len(searched), "limit": limit})
     # RE2's UTF-8 cannot hold lone surrogates, which JSON can smuggle in.
     searched = searched.encode("utf-8", "replace").decode()
     match = pattern.fullmatch(searched) if full else pattern.search(searched)

@@ -131,7 +131,7 @@ class CodeVerifier:
                 evidence["stronger_tier"] = backend.stronger_tier
             judged = _run(suite, extracted.code, stub, backend, run_all)
         except NotCompiled as error:
-            return Verdict(0.0, Reason.ANSWER_UNPARSED, extracted.code, {**evidence, "error": cut(str(error))})
+            return Verdict(0.0, Reason.UNREAD, extracted.code, {**evidence, "error": cut(str(error))})
         except CannotJudge as error:
             return Verdict(None, error.reason, extracted.code, {**evidence, "error": cut(str(error))})
         except SandboxError as error:

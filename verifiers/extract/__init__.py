@@ -23,5 +23,15 @@ is linear in the length of the text, or runs over a bounded piece of it.
 
 from truegold.verifiers.extract.committed import Committed, committed_answer, final_part, last_line
 from truegold.verifiers.extract.stated_values import MAX_LINE_CHARS
+from truegold.verifiers.extract.unread import GUESSED, ends_with_value, names_gold
 
-__all__ = ["MAX_LINE_CHARS", "Committed", "committed_answer", "final_part", "last_line"]
+__all__ = [
+    "GUESSED",
+    "MAX_LINE_CHARS",
+    "Committed",
+    "committed_answer",
+    "ends_with_value",
+    "final_part",
+    "last_line",
+    "names_gold",
+]

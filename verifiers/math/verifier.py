@@ -16,7 +16,8 @@ has several readings (`1,234`, `1/2x`, `5m`), the usual one comes first and the 
 
 Gold that cannot be read, or that is beyond the budgets, gives no score. An answer that cannot be read, that is beyond
 them, or that leaves an integral to be worked out where gold has none, earns 0: a policy must not be able to opt out of
-a problem.
+a problem. The reason is `unread` where the answer, or the end of a response in which none was found, has a value in a
+form that is not read, and where gold stands at the end of a response of which another value was taken.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
-from truegold.verifiers.extract import committed_answer
+from truegold.verifiers.extract import GUESSED, committed_answer, ends_with_value, last_line, names_gold
 from truegold.verifiers.gold import is_placeholder
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choice_letters import choice_letter, names_choice
@@ -252,7 +253,7 @@ def _compare_tree(gold: Node, answer_text: str, gold_text: str, extracted: str, 
             return _limit("answer", extracted, answer_tree.why), len(answer_text) > MAX_CHARS
         shown_answer, why = answer_text[:MAX_SHOWN_CHARS], answer_tree.why[:MAX_SHOWN_CHARS]
         evidence = {"rung": "read", "gold": show(gold), "answer": shown_answer, "unread": why}
-        return Verdict(0.0, Reason.ANSWER_UNPARSED, extracted, evidence), True
+        return Verdict(0.0, Reason.UNREAD, extracted, evidence), True
     verdict = _climb(gold, answer_tree, (gold_text, answer_text), extracted, policy)
     has_words = "\\boxed" in answer_text or _holds_words(answer_tree)
     return verdict, has_words and not (isinstance(gold, Text) and isinstance(answer_tree, Text))
@@ -350,9 +351,15 @@ class MathVerifier:
             policy = _policy_for(problem, policy, info)
         with StepBudget():
             if (committed := committed_answer(response, several=holds_several_answers(gold))) is None:
-                return compare_texts("", gold, policy)
+                verdict = compare_texts("", gold, policy)
+                is_unread = ends_with_value(response, problem) or names_gold(response, gold, problem)
+                return replace(verdict, reason=Reason.UNREAD) if verdict.score == 0.0 and is_unread else verdict
             verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
-        return replace(verdict, evidence={**verdict.evidence, "form": committed.form})
+        reason = verdict.reason
+        if reason is Reason.MISMATCH and committed.form in GUESSED and names_gold(last_line(response), gold):
+            # Another value than gold was taken out of a line that announces none.
+            reason = Reason.UNREAD
+        return replace(verdict, reason=reason, evidence={**verdict.evidence, "form": committed.form})
 
     def check_options(self, info: Mapping[str, Any]) -> None:
         """Raise BadOption for a value that means nothing."""

@@ -82,7 +82,7 @@ def test_the_input_can_be_read_by_its_path(language: str, tier: Tier) -> None:
 def test_a_program_that_does_not_compile_says_so() -> None:
     need("cpp")
     verdict = CodeVerifier()(fenced("int main() { return x; }", "cpp"), info={"tests": STDIO, "language": "cpp"})
-    assert (verdict.score, verdict.reason) == (0.0, Reason.ANSWER_UNPARSED)
+    assert (verdict.score, verdict.reason) == (0.0, Reason.UNREAD)
 
 
 EDITIONS = {
@@ -112,7 +112,7 @@ def test_an_edition_means_what_it_says_or_gives_no_verdict(language: str) -> Non
 def test_a_program_of_a_later_edition_does_not_compile_under_an_earlier_one() -> None:
     need("cpp")
     verdict = CodeVerifier()(f"```\n{EDITIONS['c++20']}\n```", info={"tests": STDIO, "language": "c++14"})
-    assert (verdict.score, verdict.reason) == (0.0, Reason.ANSWER_UNPARSED)
+    assert (verdict.score, verdict.reason) == (0.0, Reason.UNREAD)
 
 
 def test_a_language_without_a_toolchain_is_no_verdict() -> None:

@@ -1,0 +1,90 @@
+r"""Tells an answer that was not read from no answer, by the end of a response.
+
+    We add them up. Together seventy-two dollars it is.    `ends_with_value`: an answer may stand there
+    <respuesta>72</respuesta>                              the same
+    I am sorry, I cannot work that out.                    no answer
+    There is not enough information to find f(0).          no answer: the value is withheld
+
+    gold 72      ... Together seventy-two dollars it is.   `names_gold`: gold stands there
+    gold 7       ... Together seventy-two dollars it is.   it does not
+    gold C       ... 综上，选项为 C 项。                      it does
+
+Neither decides a score: an answer that is not read earns 0 as a wrong one does. They decide what is counted, so that a
+form of answers that a verifier does not read is seen. A gold of one digit often stands at the end of a response by
+chance; who counts compares with how often another row's gold does.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+from truegold.verifiers.extract.committed import final_part, last_line
+from truegold.verifiers.extract.stated_values import has_value, is_withheld
+from truegold.verifiers.written_numbers import PYTHON_RUN, chinese_integer, plain_number, read_run
+
+GUESSED = ("last_line", "conclusion")
+"""Forms of an answer that nothing announces."""
+END_CHARS = 600
+"""An answer stands within so many characters before the end of a response."""
+MAX_GOLD_CHARS = 200
+"""A longer gold is not looked for."""
+SHORT_CHARS = 3
+"""A gold of so few letters and digits is looked for as a word of its own."""
+
+_RUN = re.compile(PYTHON_RUN, re.IGNORECASE)
+_DIGITS = re.compile(r"\\frac\{\d{1,20}\}\{\d{1,20}\}|(?<![\d.])\d[\d,]{0,40}(?:\.\d{1,40})?(?:/\d{1,20})?")
+_CHINESE_NUMERAL = re.compile(r"[零〇一二两三四五六七八九十百千万亿]{2,20}")
+_TYPESETTING = re.compile(r"\\(?:text|mathrm|mathbf|left|right|displaystyle|[dt]?frac)(?![A-Za-z])|[\s$\\{}()*_`~,]")
+_COMMAND = re.compile(r"\\[A-Za-z]{2,20}")
+_MARKS = "$.。*_` ()"
+
+
+def ends_with_value(response: str, problem: str | None = None) -> bool:
+    """Tell whether a number, in digits or words, or a formula stands at the end of what follows the thinking.
+
+    What the problem has as well does not count, where it is known: a base model often goes on with the question.
+    """
+    end = final_part(response)[-END_CHARS:]
+    if not end or is_withheld(last_line(end)):
+        return False
+    if problem is None:
+        return has_value(end) or bool(_numbers_in_words(end))
+    return bool(_numbers(end) - _numbers(problem)) or bool({*_COMMAND.findall(end)} - {*_COMMAND.findall(problem)})
+
+
+def names_gold(response: str, gold: str | None, problem: str | None = None) -> bool:
+    """Tell whether gold stands at the end of what follows the thinking: its value, or its letters and digits.
+
+    Where the problem is known and has gold at its end too, that says nothing.
+    """
+    if gold is None or not (bare := gold.strip(_MARKS)) or len(bare) > MAX_GOLD_CHARS:
+        return False
+    return _holds(final_part(response), bare) and not (problem is not None and _holds(problem, bare))
+
+
+def _holds(text: str, gold: str) -> bool:
+    end = text[-END_CHARS:]
+    if (value := plain_number(gold.strip("{}"))) is not None:
+        return abs(value) in _numbers(end)
+    if len(key := _key(gold)) > SHORT_CHARS:
+        return key in _key(end)
+    return bool(key) and re.search(rf"(?<![A-Za-z0-9]){re.escape(gold)}(?![A-Za-z0-9])", end) is not None
+
+
+def _numbers(text: str) -> set[Fraction]:
+    """Return the numbers that a text has in digits, in English words and in Chinese numerals, without signs."""
+    written = {plain_number(match.replace("\\d", "\\").rstrip(",")) for match in _DIGITS.findall(text)}
+    eastern = {chinese_integer(match) for match in _CHINESE_NUMERAL.findall(text)}
+    return {Fraction(value) for value in written | eastern if value is not None} | _numbers_in_words(text)
+
+
+def _numbers_in_words(text: str) -> set[Fraction]:
+    """Return the numbers that English words say, without `one`, which is mostly a pronoun, and ordinals."""
+    readings = [reading for match in _RUN.findall(text) for reading in read_run(match.lower())]
+    return {value for value, is_ordinal in readings if not is_ordinal and value != 1}
+
+
+def _key(text: str) -> str:
+    """Return the letters, digits and signs of a text, without what typesets them."""
+    return _TYPESETTING.sub("", text).casefold()
