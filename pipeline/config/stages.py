@@ -280,6 +280,9 @@ class ProfileConfig(VerdictConfig):
     suspect_agreement: float = Field(default=0.75, gt=0, le=1)
     """A problem with no pass is flagged `suspect_gold` when at least this share of all samples agrees on another
     answer. A flag for review, never a drop."""
+    unread: Literal["wrong", "left_out"] = "wrong"
+    """Whether a completion that ends in a form which is not read counts as a wrong one, as it does in training, or is
+    left out of pass rates. It is shown as `unread` in any case."""
     workers: int = Field(default=1, ge=0)
     """Processes that verify; 0 takes one per core. Worth raising for slow verifiers only."""
     judge: JudgeConfig | None = None

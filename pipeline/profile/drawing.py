@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines import Engine, SamplingParams
-from truegold.pipeline.engines.base import Request, sample_seed
+from truegold.pipeline.engines.base import Completion, Request, sample_seed
 from truegold.pipeline.engines.chat import encode_row
 from truegold.pipeline.profile.judging import Judge, Judging, VerdictRecord
 from truegold.pipeline.profile.sample_store import CompletionSource, Position, RecordLog, SampleStore, prompt_key
@@ -155,7 +155,7 @@ class Drawing:
             cost.tokens += len(completion.token_ids)
             cost.seconds = earlier + time.monotonic() - began
             for sampled in take.in_flight.pop(key):
-                take.hand_in((sampled, request.sample), completion.token_ids)
+                take.hand_in((sampled, request.sample), completion)
             take.plan.spend(len(completion.token_ids))
 
 
@@ -184,7 +184,7 @@ class _Requests:
                 key = sampled.prompt_key, sample
                 if key in self.store:
                     self.drawing.cost.kept += 1
-                    self.hand_in((sampled, sample), self.store.read(*key).token_ids)
+                    self.hand_in((sampled, sample), self.store.read(*key))
                 elif key in self.in_flight:
                     self.drawing.cost.kept += 1
                     self.in_flight[key].append(sampled)
@@ -193,12 +193,13 @@ class _Requests:
                     requests.append(RowRequest(sampled.prompt, self.drawing.seed(*key), sample, sampled))
         return None if not requests and self.plan.finished else requests
 
-    def hand_in(self, draw: Draw, token_ids: Sequence[int]) -> None:
+    def hand_in(self, draw: Draw, completion: Completion) -> None:
         """Have a completion judged, where this plan's are."""
         if self.judging is None:
             self.plan.record(draw, None)
         else:
-            self.judging.hand_in(draw, self.drawing.decode(token_ids))
+            text = self.drawing.decode(completion.token_ids)
+            self.judging.hand_in(draw, text, ended=completion.finish_reason == "stop")
 
 
 class SampleRow(RowReference):
@@ -272,7 +273,8 @@ class ProfileSamples:
         config = self._config
         self._schedule = self._plan(total)
         self._stop_in_time()
-        judging = Judging(config, config.workers, judge)
+        leave_unread_out = config.unread == "left_out"
+        judging = self._judging = Judging(config, config.workers, judge, leave_unread_out=leave_unread_out)
         sampling = SamplingParams(
             config.temperature,
             config.top_p,
@@ -289,6 +291,8 @@ class ProfileSamples:
         self._progress.start("judging", total)
         try:
             self._drawing.run(self, self._store, judging, sampling, start_progress)
+            for line in judging.unread.finish():
+                self._progress.note(line)
         finally:
             judging.close()
             self._drawing.close()
@@ -319,6 +323,8 @@ class ProfileSamples:
         sampled, sample = draw
         self._verdicts.setdefault(sampled.index, {})[sample] = self._verdict_log.append(verdict)
         self._schedule.record(sampled, verdict["score"], verdict["extracted"])
+        for line in self._judging.unread.take_lines():
+            self._progress.note(line)
 
     def spend(self, tokens: int) -> None:
         """Stop where the budget is spent."""

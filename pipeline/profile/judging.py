@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypedDict
+from typing import NamedTuple, TypedDict
 
 from truegold.pipeline.config.base import VerdictConfig
 from truegold.pipeline.config.stages import JudgeConfig
@@ -28,10 +28,11 @@ from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine, sample_seed
 from truegold.pipeline.engines.chat import PromptEncoder, ask_model
 from truegold.pipeline.profile.schedule import Draw
-from truegold.pipeline.tables.rows import dump_json, problem_of
+from truegold.pipeline.tables.rows import Row, dump_json, problem_of
 from truegold.verifiers import BatchVerifier, Item, Reason, Verdict, committed_answer
 from truegold.verifiers.model_judge import decide, make_question, read_reply
 from truegold.verifiers.running.batch import TimeoutTally
+from truegold.verifiers.running.unread_tally import UnreadTally
 
 BATCH = 1024
 """The samples that are judged in one go, at most."""
@@ -53,23 +54,37 @@ class VerdictRecord(TypedDict):
     evidence: str
 
 
+class HandedIn(NamedTuple):
+    """A completion to judge."""
+
+    draw: Draw
+    text: str
+    ended: bool
+    """Whether the model ended it by itself."""
+
+
 class Judging:
     """Judges samples in a thread, in the order that they are handed in."""
 
-    def __init__(self, config: VerdictConfig, workers: int, judge: Judge | None = None) -> None:
-        """`workers` processes verify; 0 takes one per core."""
+    def __init__(
+        self, config: VerdictConfig, workers: int, judge: Judge | None = None, *, leave_unread_out: bool = False
+    ) -> None:
+        """`workers` processes verify; 0 takes one per core. leave_unread_out: give no score to completions that end in
+        a form which is not read."""
         self._judge = judge
+        self._leave_unread_out = leave_unread_out
+        self.unread = UnreadTally()
         self._batches = BatchVerifier(workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts)
         self._timeouts = TimeoutTally(config.max_timeouts, config.deadline_s)
         """Counts over all batches, whose small ones say little of a share."""
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="judging")
-        self._queue: list[tuple[Draw, str]] = []
-        self._batch: list[tuple[Draw, str]] = []
+        self._queue: list[HandedIn] = []
+        self._batch: list[HandedIn] = []
         self._verdicts: Future[list[Verdict]] | None = None
 
-    def hand_in(self, draw: Draw, completion: str) -> None:
-        """Have the text of a completion judged."""
-        self._queue.append((draw, completion))
+    def hand_in(self, draw: Draw, completion: str, *, ended: bool) -> None:
+        """Have the text of a completion judged. ended: whether the model ended it by itself."""
+        self._queue.append(HandedIn(draw, completion, ended))
 
     def wait(self) -> None:
         """Wait until there are verdicts to collect; not at all where nothing is being judged."""
@@ -80,14 +95,16 @@ class Judging:
         """Yield the verdicts that have come in since the last call."""
         if self._verdicts is not None and self._verdicts.done():
             verdicts, self._verdicts = self._verdicts.result(), None
-            for ((sampled, sample), completion), verdict in zip(self._batch, verdicts, strict=True):
+            for ((sampled, sample), completion, ended), verdict in zip(self._batch, verdicts, strict=True):
+                self.unread.add(_question(sampled.row, completion), verdict, ended=ended, source=sampled.row["source"])
+                is_left_out = self._leave_unread_out and verdict.reason is Reason.UNREAD
                 yield (
                     (sampled, sample),
                     {
                         "row": sampled.index,
                         "sample": sample,
                         "completion": completion,
-                        "score": verdict.score,
+                        "score": None if is_left_out else verdict.score,
                         "reason": str(verdict.reason),
                         "extracted": verdict.extracted,
                         "evidence": dump_json(dict(verdict.evidence)),
@@ -104,16 +121,13 @@ class Judging:
         if self._judge is not None:
             self._judge.close()
 
-    def _judge_batch(self, batch: list[tuple[Draw, str]]) -> list[Verdict]:
+    def _judge_batch(self, batch: Sequence[HandedIn]) -> list[Verdict]:
         """Return the verdicts, one for each sample. Samples of a row with the same text, which a small model has many
         of, are judged once."""
         texts: dict[tuple[int, str], Item] = {}
-        for (sampled, _), text in batch:
+        for (sampled, _), text, _ in batch:
             if (sampled.index, text) not in texts:
-                row = sampled.row
-                texts[sampled.index, text] = Item(
-                    text, row["gold"], row["verifier"], row["verifier_args"], problem_of(row)
-                )
+                texts[sampled.index, text] = _question(sampled.row, text)
         responses = list(texts.values())
         verdicts = list(self._batches.verify(responses))
         for response, verdict in zip(responses, verdicts, strict=True):
@@ -121,7 +135,11 @@ class Judging:
         if self._judge is not None:
             verdicts = self._judge(responses, verdicts)
         verdict_of = dict(zip(texts, verdicts, strict=True))
-        return [verdict_of[sampled.index, text] for (sampled, _), text in batch]
+        return [verdict_of[sampled.index, text] for (sampled, _), text, _ in batch]
+
+
+def _question(row: Row, completion: str) -> Item:
+    return Item(completion, row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
 
 
 @dataclass(frozen=True)

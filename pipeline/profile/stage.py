@@ -69,7 +69,7 @@ LONGEST_LOOP = 64
 LOOP_ROUNDS times, LOOP_TOKENS tokens or more in all."""
 
 
-@stage_function(version=9, isolated=True, judges="rows", store=".samples")
+@stage_function(version=10, isolated=True, judges="rows", store=".samples")
 def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Profile `rows` with the checkpoint in the folder `model`, which a scripted engine does without.
 
@@ -189,6 +189,7 @@ def summarise(row: Row, samples: Sequence[SampleRow], prior: PassRates | None) -
         "n": len(samples),
         "judged": len(scores),
         "passes": passes,
+        "unread": sum(map(_is_unread, samples)),
         "pass_rate": passes / len(scores) if scores else None,
         "low": low,
         "high": high,
@@ -205,6 +206,10 @@ def summarise(row: Row, samples: Sequence[SampleRow], prior: PassRates | None) -
         "majority_answer": answer,
         "majority_agreement": votes / len(samples),
     }
+
+
+def _is_unread(sample: SampleRow) -> bool:
+    return sample["finish_reason"] == "stop" and sample["reason"] == str(Reason.UNREAD)
 
 
 def is_suspect(summary: ProfileRow, agreement: float) -> bool:
@@ -295,6 +300,7 @@ def _split_facts(out_dir: Path, split: str, *, same_samples: bool) -> dict[str, 
         "never_passed": int((observed == 0).sum()),
         "always_passed": int((observed == 1).sum()),
         "unjudged_samples": int((problems["n"] - problems["judged"]).sum()),
+        "unread_samples": int(problems["unread"].sum()),
         "timeouts": int((samples["reason"] == str(Reason.TIMEOUT)).sum()),
         "truncated": _rounded(problems["truncated"]),
         "repeating": _rounded(problems["repeating"]),

@@ -35,6 +35,7 @@ class Distribution:
     judged_problems: int
     samples: int
     unjudged_samples: int
+    unread_samples: int
     mean: float | None
     low: float | None
     high: float | None
@@ -85,6 +86,7 @@ def _describe(profile: pl.LazyFrame | None) -> Distribution | None:
         judged_problems=rate.count(),
         samples=pl.col("n").sum(),
         unjudged_samples=pl.col("n").sum() - pl.col("judged").sum(),
+        unread_samples=pl.col("unread").sum(),
         most=pl.col("n").max(),
         mean=expected.mean(),
         variance=expected.var() + doubt,

@@ -260,6 +260,8 @@ class ProfileRow(RowReference):
     judged: Int32
     """The samples that have a score."""
     passes: Int32
+    unread: Int32
+    """The samples that ended by themselves, in a form that is not read."""
     pass_rate: float | None
     """Passes of the judged samples, None where there are none."""
     low: float

@@ -92,7 +92,8 @@ def verify_file(
                     verdict, cpu_ms, _ = next(verdicts)
                     outcomes.add_verdict(record.row_number, verdict.reason, cpu_ms)
                     ended, origin = not reader.was_cut(record), reader.source_of(record)
-                    for text in unread.add(item, verdict, ended=ended, source=origin):
+                    unread.add(item, verdict, ended=ended, source=origin)
+                    for text in unread.take_lines():
                         progress.note(text)
                     line |= {
                         "score": verdict.score,

@@ -229,7 +229,7 @@ class FakeRun:
             row = self.rows[line]
             key = {name: row[name] for name in ("id", "source", "source_row", "split")}
             rates = {"pass_rate": passed / 4, "low": 0.1, "high": 0.9, "pass_at": "{}", "truncated": 0.0}
-            counts = {"n": 4, "judged": 4, "passes": passed, "tokens_mean": 12.0, "tokens_max": 20}
+            counts = {"n": 4, "judged": 4, "passes": passed, "unread": 0, "tokens_mean": 12.0, "tokens_max": 20}
             majority = {"majority_answer": "99" if not passed else row["gold"], "majority_agreement": 0.75}
             profiles.append({**key, **rates, **counts, **majority})
             for sample in range(4):

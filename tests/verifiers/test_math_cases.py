@@ -55,7 +55,8 @@ def test_verifier_reads_the_answer_the_response_commits_to():
     verifier = MathVerifier()
     verdict = verifier("I first thought \\boxed{4}, but it is \\boxed{\\frac{10}{2}}.", "5")
     assert (verdict.score, verdict.extracted, verdict.evidence["form"]) == (1.0, "\\frac{10}{2}", "boxed")
-    assert verifier("There were 3 people and 5 apples. Nothing was decided", "5").reason is Reason.NO_ANSWER
+    assert verifier("There were 3 people and 5 apples. Nothing was decided", "5").reason is Reason.UNREAD
+    assert verifier("I do not know how many there were.", "5").reason is Reason.NO_ANSWER
     assert verifier("", None).reason is Reason.GOLD_MISSING
 
 

@@ -18,6 +18,7 @@ from truegold.train.grpo.feed import GroupScore
 from truegold.train.grpo.groups import StepCompletion, right_share, strip_texts
 from truegold.train.model.distributed import gathered
 from truegold.verifiers import Reason, Term
+from truegold.verifiers.running.blame import AVOIDABLE
 
 NGRAM = 4
 """Tokens of the n-grams that are compared, within a group and within a completion."""
@@ -87,6 +88,9 @@ def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
     timeouts             the share of verdicts, of all terms, that ran out of time
     judged               how many completions were judged right or wrong
     unjudged             the share without a reward
+    avoidable            the share that scores 0 because it could not be judged, by the completion's own fault
+    ended                how many completions ended by themselves
+    unread               the share of them that end in a form which is not read
     """
     scores = [completion.score for completion in completions]
     correct_scores = [score.correct.score for score in scores]
@@ -94,6 +98,7 @@ def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
     rewards = [score.reward.value for score in scores]
     known_rewards = [reward for reward in rewards if reward is not None]
     judged = [(score.correct.passed, score.reward.value) for score in scores if score.correct.score is not None]
+    ended = [done.score.correct.reason for done in completions if not done.segment.truncated]
     right, wrong = (_mean([reward for passed, reward in judged if passed == kind]) for kind in (True, False))
     return {
         "pass_rate": _mean([None if score is None else float(score == 1.0) for score in correct_scores]),
@@ -104,6 +109,9 @@ def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
         "timeouts": sum(verdict.reason is Reason.TIMEOUT for verdict in verdicts) / len(verdicts),
         "judged": float(len(judged)),
         "unjudged": (len(rewards) - len(known_rewards)) / len(rewards),
+        "avoidable": sum(AVOIDABLE in score.correct.evidence for score in scores) / len(scores),
+        "ended": float(len(ended)),
+        "unread": _mean([float(reason is Reason.UNREAD) for reason in ended]),
     }
 
 

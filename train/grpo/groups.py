@@ -40,6 +40,8 @@ from truegold.train.rollout.samplers import FinishedSample
 from truegold.train.turns.template import TurnTemplate
 from truegold.verifiers import BatchVerifier, Item, Reward, Term, Verdict, compose, resolve
 from truegold.verifiers.registry import declared
+from truegold.verifiers.running.blame import AVOIDABLE, score_avoidable
+from truegold.verifiers.running.unread_tally import UnreadTally
 
 CORRECTNESS = Term("correct")
 """The reward of an evaluation."""
@@ -82,11 +84,12 @@ class StepCompletion:
 
 def strip_texts(completion: StepCompletion) -> StepCompletion:
     """Return a completion with everything that metrics over all ranks need, and nothing else: of its tokens their
-    number, of its row pass rate and domain, of its verdicts no evidence."""
+    number, of its row pass rate and domain, of its verdicts no evidence but whose fault it was."""
     segment, score = completion.segment, completion.score
 
     def without_evidence(verdict: Verdict) -> Verdict:
-        return Verdict(verdict.score, verdict.reason, verdict.extracted)
+        evidence = {AVOIDABLE: True} if AVOIDABLE in verdict.evidence else {}
+        return Verdict(verdict.score, verdict.reason, verdict.extracted, evidence)
 
     return replace(
         completion,
@@ -111,11 +114,15 @@ class CompletionScorer:
         self.config = config
         self._encoder = encoder
         self._batches = BatchVerifier(config.workers, CHUNK, config.deadline_s, config.max_timeouts)
+        self.unread = UnreadTally()
+        """Counts this rank's completions that end in a form which is not read."""
 
     def score(
         self, rows: Sequence[Row], groups: Sequence[Sequence[Completion]], *, correctness_only: bool = False
     ) -> list[CompletionScore]:
         """Return the score of each completion, in order.
+
+        What could not be judged by the completion's own fault scores 0 (`verifiers.running.blame`).
 
         groups: the completions of each row. correctness_only: leave all other terms out, as an evaluation does. Raises
         GuardError where a verifier hangs.
@@ -127,11 +134,26 @@ class CompletionScorer:
             for completion in group
             for term in terms
         ]
-        verdicts = list(self._batches.verify(questions))
-        return [
+        verdicts = score_avoidable(questions, list(self._batches.verify(questions)), self._batches.verify)
+        scores = [
             compose_score(terms, tuple(verdicts[start : start + len(terms)]), clip)
             for start in range(0, len(verdicts), len(terms))
         ]
+        if not correctness_only:
+            self._count_unread(rows, groups, questions[_correctness(terms) :: len(terms)], scores)
+        return scores
+
+    def _count_unread(
+        self,
+        rows: Sequence[Row],
+        groups: Sequence[Sequence[Completion]],
+        questions: Sequence[Item],
+        scores: Sequence[CompletionScore],
+    ) -> None:
+        sampled = [(row["source"], completion) for row, group in zip(rows, groups, strict=True) for completion in group]
+        for (source, completion), question, score in zip(sampled, questions, scores, strict=True):
+            ended = completion.finish_reason != "length"
+            self.unread.add(question, score.correct, ended=ended, source=source)
 
     def close(self) -> None:
         """End the processes."""
@@ -142,8 +164,12 @@ def compose_score(
     terms: Sequence[Term], verdicts: tuple[Verdict, ...], clip: tuple[float, float] | None
 ) -> CompletionScore:
     """Return a completion's score from a verdict for each term, of which the one without a verifier is correctness."""
-    correctness = [term.verifier for term in terms].index(None)
-    return CompletionScore(compose(terms, verdicts, clip), verdicts, verdicts[correctness])
+    return CompletionScore(compose(terms, verdicts, clip), verdicts, verdicts[_correctness(terms)])
+
+
+def _correctness(terms: Sequence[Term]) -> int:
+    """Return the index of the term that the row's own verifier judges."""
+    return [term.verifier for term in terms].index(None)
 
 
 def _question(term: Term, row: Row, completion: Completion, text: str) -> Item:

@@ -101,6 +101,7 @@ def grpo(inputs: Mapping[str, Path], config: GrpoConfig, out_dir: Path, progress
         ),
         out_dir,
         positives,
+        profile=start_checks.unread_in_profile(inputs.get("samples")),
     )
     responder = Responder(trainer, engine, out_dir / CHECKPOINTS, first_step, progress)
     if state is not None:
@@ -136,6 +137,8 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
                 evaluation = trainer.evaluate()
                 responder.evaluated(step, evaluation)
             metrics = evaluation | trainer.step(step)
+            for line in trainer.groups.answers.scorer.unread.take_lines():
+                progress.note(line)
             log.write(step, metrics)
             responder.respond(step, metrics)
             progress.advance(1, f"pass rate {metrics['pass_rate'] or 0:.3f}")

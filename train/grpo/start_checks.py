@@ -24,7 +24,7 @@ from truegold.pipeline.rates.lengths import MARGIN, is_wildly_above_need, propos
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.train.config.grpo import EvaluationConfig, SamplingConfig
-from truegold.verifiers import InputError
+from truegold.verifiers import InputError, Reason
 
 FALLBACK_MAX_TOKENS = 512
 """The longest completion where the profile has no right one."""
@@ -66,6 +66,17 @@ def choose_max_tokens(config: SamplingConfig, samples: Path | None, longest: int
         return min(FALLBACK_MAX_TOKENS, longest - 1), "default: the profile has no right completion"
     why = f"{MARGIN} x {quantile_length(lengths)}, the 99.5 % quantile of right completions"
     return min(proposed, longest - 1), why
+
+
+def unread_in_profile(samples: Path | None) -> dict[str, float | None]:
+    """Return `profile_unread`, the share of the profile's samples that end in a form which is not read, among
+    `profile_ended` that ended by themselves; nothing without a profile."""
+    if samples is None:
+        return {}
+    ended = pl.scan_parquet(samples).filter(pl.col("finish_reason") == "stop")
+    counts = ended.select(pl.len().alias("all"), (pl.col("reason") == str(Reason.UNREAD)).sum().alias("unread"))
+    count, unread = counts.collect(engine="streaming").row(0)
+    return {"profile_unread": unread / count, "profile_ended": float(count)} if count else {}
 
 
 @dataclass(frozen=True)

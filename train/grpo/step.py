@@ -67,6 +67,8 @@ class Trainer:
     version: int = 0
     """That of the weights in training, which the sampler has at most `sync_every` steps later. Each update makes one:
     a step that trains nothing makes nothing older."""
+    profile: Metrics = field(default_factory=dict)
+    """Metrics of the profile that guards compare each step's with."""
     may_train: Callable[[int, Metrics], bool] = lambda step, metrics: True
     """Asked before each update, with what is known of the batch: a guard may keep it from the optimizer."""
     canaries: Canaries = field(init=False)
@@ -99,7 +101,7 @@ class Trainer:
         batch = [done for done in completions if done.segment.reward is not None and done.segment.group in in_batch]
         segments, weighed = self._weigh(batch)
         metrics = measure_batch(completions, scores, entered, config.reward.composition, self.rollout.encoder)
-        metrics |= weighed.metrics | feed_metrics
+        metrics |= weighed.metrics | feed_metrics | self.profile
         metrics |= {
             "trained_completions": float(all_sum(sum(done.trained for done in completions))[0] + joining),
             "distilled_members": float(joining),

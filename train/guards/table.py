@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Literal, get_args
 
+from truegold.verifiers.rates import difference_interval, wilson_interval
+
 Action = Literal["warn", "skip_step", "halve_rate", "pause", "roll_back", "stop"]
 """What is done, from the mildest to the hardest.
 
@@ -97,6 +99,9 @@ ALMOST_NONE = 0.1
 """Between these pass rates a batch has right and wrong completions, so that there is something to tell apart."""
 
 
+Z_99 = 2.326
+"""The normal quantile of a one-sided 99 % bound."""
+
 SPREAD = "reward_spread/"
 """Metrics whose names begin so are of one domain."""
 
@@ -123,6 +128,7 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
         derived["reward_constant"] = float(spread == 0 and 0.02 < passed < 0.98)
     if passed is not None and profile is not None:
         derived |= _profile_distance(passed, profile, metrics.get("judged"))
+    derived |= _unread_excess(*(metrics.get(name) for name in ("unread", "ended", "profile_unread", "profile_ended")))
     domains = [name.removeprefix(SPREAD) for name in metrics if name.startswith(SPREAD)]
     if domains:
         is_mixed = [ALMOST_NONE < (metrics.get(f"pass_rate/{domain}") or 0.0) < ALMOST_ALL for domain in domains]
@@ -137,6 +143,20 @@ def derived_metrics(metrics: Mapping[str, float | None]) -> dict[str, float]:
     if metrics.get("clip_share") is None and metrics.get("clipped_low") is not None:
         derived["clip_share"] = (metrics["clipped_low"] or 0.0) + (metrics.get("clipped_high") or 0.0)
     return derived
+
+
+def _unread_excess(
+    share: float | None, ended: float | None, profile_share: float | None, profile_ended: float | None
+) -> dict[str, float]:
+    """Return how much larger the share of unread completions is than in the profile, with a confidence of 99 %."""
+    if share is None or not ended or profile_share is None or not profile_ended:
+        return {}
+    intervals = [
+        wilson_interval(round(rate * count), round(count), Z_99)
+        for rate, count in ((share, ended), (profile_share, profile_ended))
+    ]
+    low, _ = difference_interval(share, intervals[0], profile_share, intervals[1])
+    return {"unread_excess": low}
 
 
 def _profile_distance(passed: float, profile: float, judged: float | None) -> dict[str, float]:

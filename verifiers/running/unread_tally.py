@@ -2,7 +2,8 @@
 
     tally = UnreadTally()
     for item, verdict in zip(items, verdicts):
-        for line in tally.add(item, verdict, ended=True, source="gsm8k"):
+        tally.add(item, verdict, ended=True, source="gsm8k")
+        for line in tally.take_lines():
             print(line)
 
     48 of 50 responses from gsm8k, to prompts that begin "Answer with a table.", end in a form that is not read. The
@@ -78,11 +79,12 @@ class UnreadTally:
     counts: dict[Kind, UnreadCount] = field(default_factory=dict)
     told: list[Kind] = field(default_factory=list)
     """The kinds of which a line has been given."""
+    _lines: list[str] = field(default_factory=list)
     _another_gold: str | None = None
     _last_gold: str | None = None
 
-    def add(self, item: Item, verdict: Verdict, *, ended: bool = True, source: str = "") -> Iterator[str]:
-        """Count a verdict, and yield a line where it shows that a form is not read.
+    def add(self, item: Item, verdict: Verdict, *, ended: bool = True, source: str = "") -> None:
+        """Count a verdict.
 
         ended: whether the model ended the response by itself. source: where the row comes from.
         """
@@ -108,11 +110,16 @@ class UnreadTally:
                 count.example = count.example if with_gold and count.with_gold > 1 else item.response
         total = self.counts[_ALL].ended
         if total >= FEWEST and total % FEWEST == 0 and (total // FEWEST).bit_count() == 1:
-            yield from self._new_lines(FEWEST)
+            self._lines += self._new_lines(FEWEST)
 
-    def finish(self) -> Iterator[str]:
-        """Yield the lines that are left to say at the end, of fewer responses too."""
-        yield from self._new_lines(FEWEST_AT_END)
+    def take_lines(self) -> list[str]:
+        """Return the lines that there are to say by now, each once."""
+        lines, self._lines = self._lines, []
+        return lines
+
+    def finish(self) -> list[str]:
+        """Return the lines that are left to say at the end, of fewer responses too."""
+        return [*self.take_lines(), *self._new_lines(FEWEST_AT_END)]
 
     @property
     def unread(self) -> int:
