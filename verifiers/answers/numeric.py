@@ -75,7 +75,12 @@ class NumericVerifier(AnswerVerifier):
         shown = answer.text[:MAX_NUMBER_CHARS]
         if value is None:
             unread = Reason.UNREAD if ends_with_value(response) else Reason.NO_ANSWER
-            return Verdict(0.0, Reason.HEDGED if _names_several(shown) else unread, shown, {"gold": _shorten(gold_value), "form": answer.form})
+            return Verdict(
+                0.0,
+                Reason.HEDGED if _names_several(shown) else unread,
+                shown,
+                {"gold": _shorten(gold_value), "form": answer.form},
+            )
         match = abs(gold_value - value) <= _tolerance(gold_value, absolute, relative, decimals)
         evidence = {"gold": _shorten(gold_value), "answer": _shorten(value), "form": answer.form}
         return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, shown, evidence)

@@ -33,7 +33,7 @@ from truegold.verifiers.code.protocols.inserted import judge_inserted
 from truegold.verifiers.code.protocols.native_calls import judge_native_calls
 from truegold.verifiers.code.protocols.python_tests import TestedProgram, judge_calls, judge_code
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
-from truegold.verifiers.code.python_source import stub_names
+from truegold.verifiers.code.python_source import parse, stub_names
 from truegold.verifiers.code.response_program import Extracted, callable_in, extract_code, worked_program
 from truegold.verifiers.code.suite import reading
 from truegold.verifiers.code.suite.imports import missing_package
@@ -66,7 +66,7 @@ class CodeVerifier:
     hash_seed: int = 0
     """PYTHONHASHSEED of the programs."""
     name: str = "code"
-    version: str = "8"
+    version: str = "9"
 
     judges_solutions = True
     options = ("reward", "stop", "tests", *reading.SUITE_OPTIONS)
@@ -136,7 +136,9 @@ class CodeVerifier:
             return Verdict(None, error.reason, extracted.code, {**evidence, "error": cut(str(error))})
         except SandboxError as error:
             return Verdict(None, Reason.SANDBOX_ERROR, extracted.code, {**evidence, "error": cut(str(error))})
-        return verdict_of(judged, reward, evidence, extracted.code)
+        verdict = verdict_of(judged, reward, evidence, extracted.code)
+        is_unread = verdict.reason is Reason.MISMATCH and suite.language == PYTHON and parse(extracted.code) is None
+        return replace(verdict, reason=Reason.UNREAD) if is_unread else verdict
 
     def _backend(self) -> Backend:
         local = Local(self.tier, self.python, self.hash_seed)
