@@ -1,9 +1,10 @@
 r"""Decides whose fault it is that a response could not be judged: `score_avoidable`.
 
-    gold "an essay on the sea"      \boxed{7}           None, and None for \boxed{-90210.7193} too:     the row's fault
-    gold 5, verifier float()        "five"              None, and 0 for \boxed{-90210.7193}:            the response's
-    a suite whose import is missing any program         None, and None for an empty program:            the row's
-    a suite that runs               sys.stdin.close()   None, and 0 for an empty program:               the response's
+    gold \frac{1}{                   \boxed{7}            None, and None for \boxed{-90210.7193} too:   the row's fault
+    gold 5, verifier float()         "five"               None, and 0 for \boxed{-90210.7193}:          the response's
+    a suite that imports what is     any program          None, and None for an empty program:          the row's
+    not there
+    a suite that runs                os.kill(getppid())   None, and 0 for an empty program:             the response's
 
 A training leaves out what could not be judged, so that a policy which can write what cannot be judged escapes the loss
 of a wrong answer. What a response could have avoided therefore scores 0 there, with its reason and the evidence
@@ -37,25 +38,22 @@ AVOIDABLE = "avoidable"
 Judge = Callable[[Sequence[Item]], Iterable[Verdict]]
 
 
-def score_avoidable(items: Sequence[Item], verdicts: Sequence[Verdict], judge: Judge) -> list[Verdict]:
-    """Return the verdicts on `items`, with 0 for those without a score that the response could have avoided.
+def score_avoidable(asked: Sequence[Item], verdicts: Sequence[Verdict], judge: Judge) -> list[Verdict]:
+    """Return the verdicts on `asked`, with 0 for those without a score that the response could have avoided.
 
     judge: returns a verdict for each item, such as `BatchVerifier.verify`; it is asked only where a score is missing.
     """
     unjudged = [index for index, verdict in enumerate(verdicts) if verdict.score is None]
     if not unjudged:
         return list(verdicts)
-    controls = list(dict.fromkeys(control for index in unjudged for control in _controls(items[index])))
-    again = list(judge([*controls, *(items[index] for index in unjudged)]))
-    can_judge = {
-        replace(control, response=""): True
-        for control, verdict in zip(controls, again[: len(controls)], strict=True)
-        if verdict.score is not None
-    }
+    controls = list(dict.fromkeys(control for index in unjudged for control in _controls(asked[index])))
+    again = list(judge([*controls, *(asked[index] for index in unjudged)]))
+    judged_controls = zip(controls, again[: len(controls)], strict=True)
+    judgeable = {replace(control, response="") for control, verdict in judged_controls if verdict.score is not None}
     settled = list(verdicts)
     for index, verdict in zip(unjudged, again[len(controls) :], strict=True):
         settled[index] = verdict
-        if verdict.score is None and replace(items[index], response="") in can_judge:
+        if verdict.score is None and replace(asked[index], response="") in judgeable:
             settled[index] = replace(verdict, score=0.0, evidence={**verdict.evidence, AVOIDABLE: True})
     return settled
 

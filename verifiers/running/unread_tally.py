@@ -77,7 +77,7 @@ class UnreadTally:
     """Counts by kind."""
 
     counts: dict[Kind, UnreadCount] = field(default_factory=dict)
-    told: list[Kind] = field(default_factory=list)
+    reported: list[Kind] = field(default_factory=list)
     """The kinds of which a line has been given."""
     _lines: list[str] = field(default_factory=list)
     _another_gold: str | None = None
@@ -129,15 +129,15 @@ class UnreadTally:
     def _new_lines(self, fewest: int) -> Iterator[str]:
         for kind in sorted(self.counts, key=lambda kind: (-self.counts[kind].unread, kind != _ALL)):
             count = self.counts[kind]
-            if count.ended < fewest or not count.is_a_form or self._is_told(kind):
+            if count.ended < fewest or not count.is_a_form or self._is_reported(kind):
                 continue
             narrowest = self._narrow(kind)
-            self.told.append(narrowest)
+            self.reported.append(narrowest)
             yield describe_unread(narrowest, self.counts[narrowest])
 
-    def _is_told(self, kind: Kind) -> bool:
+    def _is_reported(self, kind: Kind) -> bool:
         """Say whether lines that were given cover most unread responses of a kind."""
-        covered = sum(self.counts[told].unread for told in self.told if told == kind or told[0] != kind[0])
+        covered = sum(self.counts[other].unread for other in self.reported if other == kind or other[0] != kind[0])
         return self.counts[kind].unread - covered < (1 - COVERED) * self.counts[kind].unread
 
     def _narrow(self, kind: Kind) -> Kind:

@@ -108,7 +108,7 @@ STDIO_PROGRAMS = {
     "crash after the answer": ("print(int(input()) + int(input())); raise SystemExit(3)", 0.0, Reason.MISMATCH),
     "loop": ("while True: pass", 0.0, Reason.TIMEOUT),
     "flood": ("while True: print('x' * 10**6)", 0.0, Reason.LIMIT),
-    "no program": ("def f(:", 0.0, Reason.MISMATCH),
+    "no program": ("def f(:", 0.0, Reason.UNREAD),
 }
 
 
