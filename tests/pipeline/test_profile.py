@@ -98,6 +98,32 @@ def test_a_profile_counts_passes_and_finds_the_majority(tmp_path: Path) -> None:
     assert report.facts["train"]["mean_pass_rate"] == pytest.approx(1 / 6, abs=1e-4)
 
 
+class Notes(NullProgress):
+    """Keeps what is said."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+
+    def note(self, text: str) -> None:
+        """Keep a line."""
+        self.lines.append(text)
+
+
+@pytest.mark.parametrize(("unread", "rates"), [("wrong", [0.25, 0.25]), ("left_out", [1.0, 1.0])])
+def test_samples_that_are_not_read_are_counted_and_said_and_may_be_left_out(
+    tmp_path: Path, unread: str, rates: list[float]
+) -> None:
+    table = ["| Total | 5 |", "<antwort>5</antwort>", "<respuesta>5</respuesta>"]
+    notes = Notes()
+    report = run_profile(tmp_path, {1: [RIGHT, *table], 2: [*table, RIGHT]}, progress=notes, unread=unread)
+    summaries = pl.read_parquet(tmp_path / "profile" / "profile.parquet")
+    assert summaries["unread"].to_list() == [3, 3]
+    assert summaries["pass_rate"].to_list() == rates
+    assert report.facts["train"]["unread_samples"] == 6
+    (line,) = [line for line in notes.lines if "not read" in line]
+    assert line.startswith("6 of 8 responses") and "| Total | 5 |" in line
+
+
 def test_a_judge_is_asked_only_about_what_the_verifier_left_open(tmp_path: Path) -> None:
     gold = "the area of the circle is larger than that of the square"
     answers = ["\\boxed{the circle has the larger area}", "\\boxed{\\text{no}", "nothing at all, sorry", RIGHT]

@@ -35,6 +35,7 @@ GOOD = "<think>2+2</think>\\boxed{4}"
 def row(index: int, gold: str | None = "4", verifier: str = "math") -> Row:
     return {
         "id": str(index),
+        "source": "sums",
         "prompt": f"What is 2+2? ({index})",
         "gold": gold,
         "verifier": verifier,

@@ -19,6 +19,7 @@ from truegold.train.grpo.start_checks import (
     choose_max_tokens,
     split_by_leak,
     split_by_room,
+    unread_in_profile,
 )
 from truegold.train.rollout.rollout import check_engine
 from truegold.verifiers import ConfigError, InputError
@@ -43,6 +44,14 @@ def samples(path: Path, right: list[int], wrong: list[int]) -> Path:
         schema_overrides={"token_ids": pl.List(pl.Int32)},
     ).write_parquet(path)
     return path
+
+
+def test_the_profile_s_share_of_unread_samples_is_of_those_that_ended_by_themselves(tmp_path: Path) -> None:
+    reasons = ["unread", "match", "mismatch", "unread", "unread"]
+    finished = ["stop", "stop", "stop", "stop", "length"]
+    pl.DataFrame({"reason": reasons, "finish_reason": finished}).write_parquet(tmp_path / "samples.parquet")
+    assert unread_in_profile(tmp_path / "samples.parquet") == {"profile_unread": 0.5, "profile_ended": 4.0}
+    assert unread_in_profile(None) == {}
 
 
 def test_held_out_rows_that_are_trained_on_are_not_evaluated() -> None:

@@ -60,6 +60,8 @@ def test_gold_is_found_at_the_end_by_its_value_or_its_letters(response: str, gol
         ("math", "So altogether that makes seventy-two dollars.", "72", Reason.UNREAD),
         ("math", "\\boxed{result \\to 72 dollars}", "72", Reason.UNREAD),
         ("math", "Final result → 72 km. It took 2 steps and 49 seconds.", "72", Reason.UNREAD),
+        ("math", "| Total | 72 |", "72", Reason.UNREAD),
+        ("math", "\\boxed{\\text{blue}}", "72", Reason.MISMATCH),
         ("math", "The answer is 73.", "72", Reason.MISMATCH),
         ("math", "\\boxed{73}, which is near 72.", "72", Reason.MISMATCH),
         ("math", "I do not know.", "72", Reason.NO_ANSWER),

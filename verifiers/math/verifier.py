@@ -355,11 +355,8 @@ class MathVerifier:
                 is_unread = ends_with_value(response, problem) or names_gold(response, gold, problem)
                 return replace(verdict, reason=Reason.UNREAD) if verdict.score == 0.0 and is_unread else verdict
             verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
-        reason = verdict.reason
-        if reason is Reason.MISMATCH and committed.form in GUESSED and names_gold(last_line(response), gold):
-            # Another value than gold was taken out of a line that announces none.
-            reason = Reason.UNREAD
-        return replace(verdict, reason=reason, evidence={**verdict.evidence, "form": committed.form})
+        verdict = replace(verdict, evidence={**verdict.evidence, "form": committed.form})
+        return replace(verdict, reason=Reason.UNREAD) if _is_misread(verdict, response, gold) else verdict
 
     def check_options(self, info: Mapping[str, Any]) -> None:
         """Raise BadOption for a value that means nothing."""
@@ -371,6 +368,16 @@ class MathVerifier:
     def gold_response(self, gold: str, solution: str | None) -> str | None:
         r"""Return a perfect response for `gold`: gold in a `\boxed`."""
         return f"\\boxed{{{gold}}}"
+
+
+def _is_misread(verdict: Verdict, response: str, gold: str | None) -> bool:
+    """Tell whether gold stands in words that were taken for the answer, or in a line that announces no answer and of
+    which another value was taken."""
+    if verdict.reason is not Reason.MISMATCH:
+        return False
+    if verdict.evidence["form"] in GUESSED and names_gold(last_line(response), gold):
+        return True
+    return verdict.evidence.get("rung") == "words" and names_gold(verdict.extracted or "", gold)
 
 
 def _policy_for(problem: str, policy: Policy, info: Mapping[str, Any]) -> Policy:

@@ -49,6 +49,12 @@ def test_a_rate_100_times_too_high_is_noticed_at_the_second_dead_step() -> None:
 FLOORS = {guard.name: guard.floor for guard in GUARDS}
 FAULTS: dict[str, tuple[Callable[[Line], Line], str, str]] = {
     "the verifier raises": (lambda line: {"unjudged": 1.0, "pass_rate": None, "reward_gap": None}, "unjudged", "stop"),
+    "the verifier fails on what is written": (lambda line: {"avoidable": 0.8}, "avoidable", "stop"),
+    "answers take a form that is not read": (
+        lambda line: {"unread": 0.5, "ended": 60.0, "profile_unread": 0.05, "profile_ended": 800.0},
+        "unread",
+        "pause",
+    ),
     "the verdicts turn around": (lambda line: {"canaries_changed": 1.0}, "verdicts_changed", "stop"),
     "right answers are punished": (lambda line: {"reward_gap": -line["reward_gap"]}, "reward_sign", "stop"),
     "a reward is NaN": (lambda line: {"reward": float("nan"), "reward_gap": float("nan")}, "reward_not_finite", "stop"),
@@ -85,6 +91,27 @@ def test_a_fault_is_noticed_within_five_steps_by_its_guard(fault: str) -> None:
     assert (guard, action) in {(alarm.guard, alarm.action) for alarm in alarms}
     assert all(alarm.baseline is not None or alarm.threshold == FLOORS[alarm.guard] for alarm in alarms)
     assert all(alarm.step < first + 5 for alarm in alarms)
+
+
+@pytest.mark.parametrize(
+    ("unread", "ended", "profile_unread", "profile_ended", "acts"),
+    [
+        (0.5, 60.0, 0.05, 800.0, True),
+        (0.5, 60.0, 0.45, 800.0, False),  # A model whose profile was like this already.
+        (0.25, 8.0, 0.05, 800.0, False),  # 2 of 8 may be chance.
+        (1.0, 8.0, 0.05, 800.0, True),
+        (0.12, 64.0, 0.05, 40.0, False),
+        (1.0, 60.0, None, None, False),  # Without a profile nobody knows what is usual.
+        (None, 0.0, 0.05, 800.0, False),  # All were cut.
+    ],
+)
+def test_unread_completions_are_acted_on_only_where_the_profile_had_fewer_for_certain(
+    unread: float | None, ended: float, profile_unread: float | None, profile_ended: float | None, acts: bool
+) -> None:
+    metrics = {"unread": unread, "ended": ended, "profile_unread": profile_unread, "profile_ended": profile_ended}
+    watch = GuardWatch()
+    alarms = [alarm.guard for step in range(4) for alarm in watch.observe(step, metrics)]
+    assert alarms == (["unread"] if acts else [])
 
 
 @pytest.mark.parametrize(("metric", "guard"), [("reward", "reward_fall"), ("groups_teaching", "teaching_fall")])
