@@ -27,7 +27,6 @@ from truegold.verifiers.extract import (
     MAX_LINE_CHARS,
     Committed,
     committed_answer,
-    ends_with_value,
     final_part,
     last_line,
     names_gold,
@@ -128,7 +127,7 @@ class ChoiceVerifier(AnswerVerifier):
             return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_ANSWER_CHARS]})
         committed = _committed_choice(response, multiple)
         if committed is None:
-            is_unread = ends_with_value(response) or names_gold(response, str(gold_reading))
+            is_unread = names_gold(response, str(gold_reading))
             return Verdict(0.0, Reason.UNREAD if is_unread else Reason.NO_ANSWER)
         return _judge(gold_reading, committed, options, multiple)
 
