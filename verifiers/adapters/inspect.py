@@ -19,7 +19,7 @@ def verified(verifier: str | None = None, routes: Mapping[str, str] | None = Non
     """Return the scorer; `verifier` judges all samples, and `routes` those whose metadata name a data set of theirs."""
     from inspect_ai.scorer import Score, accuracy, scorer, stderr
 
-    judge = Scorer(verifier, routes=routes)
+    judge = Scorer(verifier, routes=routes, trains=False)
 
     @scorer(metrics=[accuracy(), stderr()], name="truegold")  # type: ignore[untyped-decorator]
     def truegold() -> Any:

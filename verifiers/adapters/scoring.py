@@ -30,6 +30,8 @@ from truegold.verifiers.running.batch import (
     ResolvedVerifiers,
     TimeoutTally,
 )
+from truegold.verifiers.running.blame import AVOIDABLE, score_avoidable
+from truegold.verifiers.running.unread_tally import UnreadTally
 from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Reason, Verdict
@@ -54,11 +56,14 @@ class Scorer:
     """Seconds for one verdict; after that it has no score."""
     routes: Mapping[str, str] | str | None = None
     """Verifiers by data set, for rows that name none; those of TRUEGOLD_ROUTES where not given."""
+    trains: bool = True
+    """Whether a policy learns from the rewards, so that what a response could have avoided scores 0."""
     _verifiers: ResolvedVerifiers = field(init=False, repr=False, compare=False)
     _processes: BatchVerifier = field(init=False, repr=False, compare=False)
     _tally: TimeoutTally = field(init=False, repr=False, compare=False)
     """Of all batches, whose small ones say little of a share."""
     _unjudged: UnjudgedLog = field(init=False, repr=False, compare=False)
+    _unread: UnreadTally = field(init=False, repr=False, compare=False)
     _routes: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -75,6 +80,7 @@ class Scorer:
         self._processes = BatchVerifier(self.workers or usable_cores(), CHUNK, self.deadline_s)
         self._tally = TimeoutTally(MAX_TIMEOUTS, self.deadline_s)
         self._unjudged = UnjudgedLog()
+        self._unread = UnreadTally()
         self._routes = routes_in(self.routes)
 
     def truth(self, columns: Mapping[str, Any], problem: str | None = None) -> RowTruth:
@@ -86,13 +92,20 @@ class Scorer:
         asked = list(questions)
         if self.verifier is not None:
             asked = [_with_verifier(item, self.verifier) for item in asked]
-        if len(asked) < SMALL_BATCH and all(item.verifier in BUILT_IN for item in asked):
-            verdicts = [self._verifiers.judge(item).verdict for item in asked]
-        else:
-            verdicts = list(self._processes.verify(asked, self._tally))
+        verdicts = self._judge(asked)
+        if self.trains:
+            verdicts = score_avoidable(asked, verdicts, self._judge)
         for item, verdict in zip(asked, verdicts, strict=True):
             self._unjudged.add(item, verdict)
+            self._unread.add(item, verdict)
+        for line in self._unread.take_lines():
+            _LOG.warning("truegold: %s", line)
         return verdicts
+
+    def _judge(self, asked: Sequence[Item]) -> list[Verdict]:
+        if len(asked) < SMALL_BATCH and all(item.verifier in BUILT_IN for item in asked):
+            return [self._verifiers.judge(item).verdict for item in asked]
+        return list(self._processes.verify(asked, self._tally))
 
     def paid(self, verdict: Verdict) -> float | None:
         """Return the reward of a verdict; None where it has none."""
@@ -127,19 +140,20 @@ class UnjudgedLog:
         self._by_reason: dict[Reason, Iterator[int]] = {}
 
     def add(self, item: Item, verdict: Verdict) -> None:
-        """Count a verdict, and warn of it where it has no score and its number is a power of two."""
+        """Count a verdict, and warn of it where it could not be judged and its number is a power of two."""
         seen = next(self._seen)
-        if verdict.score is not None:
+        if verdict.score is not None and AVOIDABLE not in verdict.evidence:
             return
         count = next(self._by_reason.setdefault(verdict.reason, itertools.count(1)))
         if count & (count - 1):
             return
         error = item.unread_gold or verdict.evidence.get("error")
         _LOG.warning(
-            "truegold: %d of %d responses could not be judged (%s) and have no score; the last by %s: %.200s",
+            "truegold: %d of %d responses could not be judged (%s) and have %s; the last by %s: %.200s",
             count,
             seen,
             verdict.reason,
+            "no score" if verdict.score is None else "score 0, since a plain wrong one could be",
             item.verifier,
             error or f"gold {item.gold!r:.60}, {dict(verdict.evidence)}",
         )
@@ -149,12 +163,18 @@ def record_of(verdict: Verdict) -> dict[str, float | str]:
     """Return what trainers log of a verdict: the same keys for every sample, and no None among the values."""
     is_judged = verdict.score is not None
     numbers = {"score": verdict.score or 0.0, "judged": float(is_judged), "masked": float(not is_judged)}
+    numbers["unread"] = float(verdict.reason is Reason.UNREAD)
     return {**numbers, "reason": str(verdict.reason), "extracted": verdict.extracted or ""}
 
 
 def masked_share(verdicts: Sequence[Verdict]) -> float:
     """Return the share of the verdicts without a score."""
     return sum(verdict.score is None for verdict in verdicts) / max(len(verdicts), 1)
+
+
+def unread_share(verdicts: Sequence[Verdict]) -> float:
+    """Return the share of the verdicts on responses that end in a form which is not read."""
+    return sum(verdict.reason is Reason.UNREAD for verdict in verdicts) / max(len(verdicts), 1)
 
 
 def problem_text(prompt: Any) -> str | None:

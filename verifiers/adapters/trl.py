@@ -20,7 +20,7 @@ from numbers import Number
 from typing import Any
 
 from truegold.verifiers.adapters.row_truth import truth_columns
-from truegold.verifiers.adapters.scoring import Scorer, last_text, masked_share, problem_text
+from truegold.verifiers.adapters.scoring import Scorer, last_text, masked_share, problem_text, unread_share
 from truegold.verifiers.sandbox.errors import ConfigError
 
 
@@ -66,6 +66,7 @@ class TruegoldReward:
             log_extra("truegold_extracted", [verdict.extracted or "" for verdict in verdicts])
         if log_metric is not None:
             log_metric("truegold/masked_share", masked_share(verdicts))
+            log_metric("truegold/unread_share", unread_share(verdicts))
         return [self.scorer.paid(verdict) for verdict in verdicts]
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from truegold.verifiers import Reason, Verdict
+from truegold.verifiers import Item, Reason, Verdict
 from truegold.verifiers.adapters import nemo_gym, open_instruct, openrlhf, prime, verl
 from truegold.verifiers.adapters.row_truth import RowTruth, truth_of
 from truegold.verifiers.adapters.scoring import Scorer, last_text, masked_share, record_of
@@ -203,7 +203,7 @@ def test_a_scorer_that_was_sent_to_another_process_judges_there_too() -> None:
 def test_what_trainers_log_has_no_none_and_the_masked_share_counts_them() -> None:
     verdicts = [Verdict(None, Reason.TIMEOUT), Verdict(1.0, Reason.MATCH, "5")]
     assert [set(record_of(verdict)) for verdict in verdicts] == [
-        {"score", "judged", "masked", "reason", "extracted"}
+        {"score", "judged", "masked", "unread", "reason", "extracted"}
     ] * 2
     assert masked_share(verdicts) == 0.5 and masked_share([]) == 0.0
 
@@ -223,3 +223,17 @@ def test_trl_is_told_where_its_set_has_no_gold() -> None:
         TruegoldReward()(prompts=["q"], completions=["\\boxed{4}"], question=["q"])
     assert TruegoldReward()(prompts=[], completions=[]) == []
     assert TruegoldReward("length", unjudged=0.0)(prompts=["q"], completions=["four"]) != [None]
+
+
+def test_a_trainer_s_log_says_which_form_is_not_read(caplog: pytest.LogCaptureFixture) -> None:
+    scorer = Scorer()
+    questions = [Item(f"| Total | {number} eggs |", str(number)) for number in range(100, 150)]
+    assert {verdict.reason for verdict in scorer.judge(questions)} == {Reason.UNREAD}
+    (line,) = [record.getMessage() for record in caplog.records if "not read" in record.getMessage()]
+    assert "50 of 50 responses" in line and "| Total | " in line
+
+
+def test_what_a_response_could_have_avoided_is_0_where_a_policy_learns(caplog: pytest.LogCaptureFixture) -> None:
+    question = Item("\\boxed{5 frobs}", "5 glorps")
+    assert [Scorer(trains=trains).judge([question])[0].score for trains in (True, False)] == [0.0, None]
+    assert "score 0, since a plain wrong one could be" in caplog.text

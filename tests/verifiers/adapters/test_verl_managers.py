@@ -152,7 +152,7 @@ def test_the_result_is_a_dict_of_plain_values_with_the_score_at_0() -> None:
     scored = compute_score("x", RIGHT, "1/2")
     assert isinstance(scored, dict) and scored[0] == scored["score"] == scored["acc"] == 1.0
     assert json.loads(json.dumps(scored)) == dict(scored) == pickle.loads(pickle.dumps(scored))
-    assert 0 not in scored and list(scored) == ["score", "judged", "masked", "reason", "extracted", "acc"]
+    assert 0 not in scored and list(scored) == ["score", "judged", "masked", "unread", "reason", "extracted", "acc"]
     with pytest.raises(KeyError):
         scored["scores"]
 
