@@ -101,7 +101,8 @@ def normal(text: str) -> str:
         text = stated
     if "\\u" in text:
         text = with_escapes_decoded(text)
-    text = decode_entities(text)
+    if "&" in text:
+        text = decode_entities(text)
     if not (is_ascii := text.isascii()):
         text = _in_ascii(text)
     if not text.isprintable():
