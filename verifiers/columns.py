@@ -90,13 +90,14 @@ Role = Literal["prompt", "gold", "solution", "id", "response", "extracted", "sys
 
 NAMES: dict[Role, tuple[str, ...]] = {
     "prompt": (
-        *("prompt", "question", "problem", "instruction", "input", "text", "content", "original_text"),
-        *("problem_text", "question_text", "question_content", "query", "problem_statement", "题目", "问题", "题干"),
+        *("prompt", "question", "problem", "instruction", "query", "problem_text", "question_text", "question_content"),
+        *("question_stem", "problem_statement", "题目", "问题", "题干", "input", "text", "content", "original_text"),
         *("messages", "conversations", "conversation", "responses_create_params.input", "description"),
     ),
     "gold": (
         *("gold", "ground_truth", "reward_model.ground_truth", "expected_answer", "reference_answer", "correct_answer"),
-        *("gold_answer", "answer", "final_answer", "verification_info.ground_truth", "answer_number", "short_answer"),
+        *("gold_answer", "answer", "final_answer", "final_ans", "verification_info.ground_truth", "answer_number"),
+        "short_answer",
         *("conversations.1.ground_truth.value", "label", "target", "答案", "标准答案", "参考答案"),
     ),
     "solution": ("solution", "rationale", "worked_solution", "generated_solution", "explanation", "解析", "解答"),
@@ -113,7 +114,7 @@ and `system`, which system it was."""
 
 GOLDS_COLUMNS = (
     *("golds", "accepted_golds", "accepted_answers", "acceptable_answers", "golden_answers", "reference_answers"),
-    *("answers_spans.spans", "answers.text"),
+    *("answers_spans.spans", "answers.text", "validated_answers"),
 )
 """Columns with a list of accepted golds, any of which is right."""
 
@@ -131,12 +132,19 @@ def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Itera
     """Return the name of the column with this role in the sample records, or None where there is none.
 
     Case, blanks and hyphens make no other name: "Correct Answer" is `correct_answer`, where there is no column of that
-    very name. A column of gold with nothing but true and false counts only where no other one fits.
+    very name; of prompts that differ so, the one with more words counts. A column of gold with nothing but true and
+    false counts only where no other one fits, and so does a prompt that is the same in all of three records or more.
     """
     columns = dict.fromkeys(name for values in samples for name in values)
     names = [name for name in spelled(NAMES[role], columns) if name not in exclude]
-    are_flags = [name for name in names if role == "gold" and _are_flags(name, samples)]
-    names = [*(name for name in names if name not in are_flags), *are_flags]
+    if role == "prompt":
+        names = [_wordiest(name, columns, samples) for name in names]
+    weak = [
+        name
+        for name in names
+        if (role == "gold" and _are_flags(name, samples)) or (role == "prompt" and _is_constant(name, samples))
+    ]
+    names = [*(name for name in names if name not in weak), *weak]
     for has_value in (is_there, lambda value: value is not MISSING):
         for name in names:
             if any(has_value(value_at(values, name)) for values in samples):
@@ -165,8 +173,26 @@ def _are_flags(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
     return bool(values) and all(isinstance(value, bool) for value in values)
 
 
+MANY = 3
+"""A prompt that so many records have, all the same, is an instruction beside the question."""
+
+
+def _is_constant(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
+    texts = [value for sample in samples if isinstance(value := value_at(sample, name), str)]
+    return len(texts) >= MANY and len(set(texts)) == 1
+
+
+def _wordiest(name: str, columns: Iterable[str], samples: Sequence[Mapping[str, Any]]) -> str:
+    """Return the column of this name, in any case, with the most words."""
+    alike = [column for column in columns if _folded(column) == _folded(name)]
+    if name not in alike or len(alike) == 1:
+        return name
+    texts = {column: " ".join(str(sample.get(column) or "") for sample in samples) for column in alike}
+    return max(alike, key=lambda column: (len(texts[column].split()), len(texts[column]), column == name))
+
+
 def _folded(name: str) -> str:
     return _JOINTS.sub("", name).lower()
 
 
-_JOINTS = re.compile(r"[\s_-]+")
+_JOINTS = re.compile(r"[\s_\ufeff-]+")

@@ -6,8 +6,10 @@ parse_structure("[1, 2]"), parse_structure("7")    [1, 2], "7"
 
 from __future__ import annotations
 
+import ast
 import json
 import re
+import warnings
 from typing import Any, NoReturn
 
 import orjson
@@ -70,6 +72,25 @@ def parse_structure(value: Any) -> Any:
         except ValueError:
             return value
     return value
+
+
+MAX_LITERAL = 100_000
+"""Longer texts are not read as Python."""
+_BETWEEN_DICTS = re.compile(r"\}\s*\n\s*\{")
+"""numpy writes no commas between the entries of an array."""
+
+
+def parse_literal(value: Any) -> Any:
+    """Return what `parse_structure` does, and the list or dict that a text holds as Python or numpy writes it."""
+    structure = parse_structure(value)
+    if not isinstance(structure, str) or structure.lstrip()[:1] not in ("{", "[") or len(structure) > MAX_LITERAL:
+        return structure
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # LaTeX has escapes that Python has not.
+        try:
+            return ast.literal_eval(_BETWEEN_DICTS.sub("}, {", structure.strip()))
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            return structure
 
 
 def is_utf8(text: str) -> bool:

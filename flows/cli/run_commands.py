@@ -4,6 +4,8 @@ They call the stages with Prefect or without. With `--dry-run` they call none an
 stages would run, and how long that may take:
 
     data      train.jsonl: 8 records
+    columns   prompt question; gold answer (after ####); solution answer; id id; verifier math
+    unused    aliases (has the gold among others: data.columns.golds=aliases), topic
     model     none
     stage          state     last time
     ingest         cached    0.1 s
@@ -24,6 +26,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -159,6 +162,7 @@ def preview_lines(config: RunConfig, stages: Sequence[Stage]) -> Iterator[str]:
     yield f"run       {config.name} in {config.run_dir}"
     for source in config.data if isinstance(config.data, tuple) else (config.data,):
         yield f"data      {_describe_source(source)}"
+        yield from _describe_reading(source)
     model = getattr(config.model, "path", None) or getattr(config.model, "type", "none")
     yield f"model     {model}"
     yield f"{'stage':<14} {'state':<9} last time"
@@ -200,6 +204,35 @@ def _describe_source(source: FileSource | HubSource | DemoSource) -> str:
     count = _count_records(Path(source.path).expanduser(), source.format)
     records = "its records are counted when it is read" if count is None else f"{count:,} records"
     return f"{source.path}: {records}{f', of which the first {source.limit:,} are taken' if source.limit else ''}"
+
+
+def _describe_reading(source: FileSource | HubSource | DemoSource) -> Iterator[str]:
+    """Yield which columns of a file are read as what, and those that are not used."""
+    from truegold.pipeline.config.sources import FileSource
+    from truegold.pipeline.sources.data_files import open_file
+    from truegold.pipeline.sources.presets import choose_layout
+    from truegold.pipeline.sources.records import LOOK_AHEAD, look_ahead
+    from truegold.pipeline.sources.unused_columns import describe_unused, unused_columns
+
+    if not isinstance(source, FileSource):
+        return
+    opened = open_file(Path(source.path).expanduser(), source.format, source.max_row_bytes)
+    records = look_ahead(islice(opened.records, LOOK_AHEAD), lambda reject: None)
+    if not records:
+        return
+    layout = choose_layout(source, opened.location, [record.values for record in records])
+    named = {role: spec for role, spec in layout.columns if spec is not None}
+    present = {name for record in records for name in record.values}
+    roles = [
+        f"{role} {spec.column}{f' ({spec.extract})' if spec.extract else ''}"
+        for role, spec in named.items()
+        if spec.column.split(".")[0] in present
+    ]
+    taken = sorted(layout.uses & present - {spec.column for spec in named.values()})
+    roles += [f"{', '.join(taken)} as {layout.domain}"] if taken else []
+    yield f"columns   {'; '.join(roles)}; verifier {source.verifier or layout.verifier}"
+    if unused := unused_columns(source, layout, records):
+        yield f"unused    {describe_unused(unused)}"
 
 
 def _count_records(path: Path, form: str) -> int | None:

@@ -52,6 +52,7 @@ from truegold.pipeline.sources.records import (
     nothing_usable,
 )
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, heldout_hash
+from truegold.pipeline.sources.unused_columns import describe_unused, unused_columns
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.losses import LOSSES, REJECTED, Cause, LossCount
 from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, read_rows
@@ -184,6 +185,8 @@ class _Reader:
         else:
             check_columns(self.config, layout, source.location, samples)
         self.rejects.gold_column = layout.columns.gold.column if layout.columns.gold is not None else None
+        if deciding := [column for column in unused_columns(self.config, layout, ahead) if column.decides]:
+            self.progress.note(f"{source.name}: columns that are not used: {describe_unused(deciding)}")
         builder = RowBuilder(self.config, layout, source.name, self.warnings, all_heldout=all_heldout)
         for record in itertools.chain(ahead, records):
             self._write_row(record, builder, source)

@@ -6,13 +6,18 @@
     {"question": "...", "options": "A. iron\\nB. argon", "answer": "(B)"}
     {"question": "...", "opa": "iron", "opb": "argon", "cop": 1}
     {"question": "...", "distractor1": "iron", "correct_answer": "argon"}
+    {"question": "...", "choices": "['iron', 'argon']", "answer": "argon"}      lists as Python writes them
+    {"question": "...", "options": "iron|argon", "answer": "B"}                 bars, semicolons, lines
+    {"question": "...", "options": "a ) iron , b ) argon", "correct": "b"}      MathQA
+    {"goal": "...", "sol1": "iron", "sol2": "argon", "label": 1}                PIQA
 
 All of these become one row: the prompt is the question with its options, a line each; gold is the letter B; the
 verifier is `choice`, which knows the options. Where the right option stands in a column apart from the wrong ones, the
 order is drawn by the question's text, so that the right one is not always A.
 
 An index counts from 0 where one of the first records has a 0, and from 1 where one is as large as its number of
-options; anything else is an error. A row whose answer is none of its options is rejected, `answer_no_option`.
+options; anything else is an error. A row whose answer is none of its options is rejected, `answer_no_option`. A row
+without options beside rows that have some is an open question, judged by `math`, unless its answer is a letter.
 """
 
 from __future__ import annotations
@@ -24,23 +29,29 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
-from truegold.pipeline.sources.columns import Column, Derived, Layout, Samples, Values, text_of
+from truegold.pipeline.sources.columns import Column, Derived, Layout, Samples, Values, golds_of, text_of
 from truegold.pipeline.sources.conversations import read_prompt
 from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.sources.story_columns import story_columns
 from truegold.pipeline.text.options import find_options
 from truegold.verifiers import InputError
 from truegold.verifiers.answers.choice import MAX_OPTIONS
-from truegold.verifiers.columns import find_column, spelled
-from truegold.verifiers.strict_json import parse_structure
+from truegold.verifiers.columns import NAMES, find_column, spelled
+from truegold.verifiers.gold import OTHER_GOLDS, quoted_list
+from truegold.verifiers.strict_json import parse_literal, parse_structure
 
 LISTS = ("choices", "options", "options_text", "answer_choices", "answer_options", "endings", "选项")
 """Columns with all options."""
 _NUMBERED = re.compile(
-    r"(?P<prefix>option|choice|ending|op)?[ _-]?(?P<key>[a-h])|(?P<numbered>option|choice|ending)[ _-]?(?P<digit>\d)",
+    r"(?P<prefix>option|choice|ending|opt?|ans|answer)?[ _-]?(?P<key>[a-h])"
+    r"|(?P<numbered>option|choice|ending|opt|sol|solution|ans|answer)[ _-]?(?P<digit>\d)",
     re.IGNORECASE,
 )
-"""A column with one option: A, option_b, opc, ending0, choice 1."""
+"""A column with one option: A, option_b, opc, answerA, ending0, choice 1, sol1."""
+_DOUBTFUL = ("ans", "answer", "sol", "solution")
+"""Columns with these beginnings may hold answers rather than options, unless the right one is a letter or an index."""
+PROMPTS = ("goal", "sentence", "stem", "ctx")
+"""Columns that ask where there are options, and hold anything else elsewhere."""
 _WRONG = re.compile(r"distractor[ _-]?\d*|incorrect[ _-]?answers?[ _-]?\d*", re.IGNORECASE)
 """A column with one wrong option or a list of them."""
 RIGHT = ("correct_answer", "best_answer", "answer")
@@ -56,6 +67,10 @@ MIN_LETTERS = 3
 _LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
 _LABELLED = re.compile(r"\(?([A-Z])\s*[).:]\s*(?=\S)")
 _INDEX = re.compile(r"\d{1,2}")
+_LISTED = re.compile(r"(?:^|[\s,;])\(?([a-hA-H])\s*[).:]\s+(?=\S)")
+"""The label of an option within a text: `a ) 38 , b ) 27.6`."""
+_SEPARATORS = ("\n", "|", ";")
+"""What stands between options in a text that has no labels."""
 
 Slots = list[str | None]
 """The options of a record in their places; None where one is empty."""
@@ -87,13 +102,17 @@ def choices(columns: Set[str], samples: Samples) -> Layout | None:
     if (chosen := _find(columns, samples)) is None:
         return None
     taken = {*chosen.options, *chosen.wrong, chosen.answer or ""}
-    if (prompt := find_column("prompt", samples, exclude=taken)) is None:
+    asking = find_column("prompt", samples, exclude=taken)
+    prompt = asking or next((name for name in spelled(PROMPTS, columns) if name not in taken), None)
+    if prompt is None:
         return None
     first = _first_index(chosen, samples)
-    stories, column = story_columns(samples, prompt), Column(prompt)
+    stories, column = story_columns(samples, prompt, have_options=True), Column(prompt)
 
     def derive(values: Values) -> Derived:
         question = stories.whole_prompt(values) or text_of(read_prompt(column(values))[0])
+        if (is_open := _open_question(chosen, values, question)) is not None:
+            return is_open
         texts, right = _read(chosen, values, first, question or "")
         arguments = {"options": texts, **({"multiple": True} if len(right) > 1 else {})}
         return Derived(arguments, prompt=_with_options(question, texts), gold=right)
@@ -102,6 +121,16 @@ def choices(columns: Set[str], samples: Samples) -> Layout | None:
     if (solution := find_column("solution", samples, exclude={prompt, *taken})) is not None:
         named = named.model_copy(update={"solution": ColumnSpec(column=solution)})
     return Layout(named, "choice", "choice", derive, frozenset(taken - {""}))
+
+
+def _open_question(columns: ChoiceColumns, values: Values, question: str | None) -> Derived | None:
+    """Return what a record without options becomes, None of one that has some or whose answer is a letter."""
+    if columns.wrong or columns.answer is None or any(text is not None for text in columns.slots(values)):
+        return None
+    golds = golds_of(values.get(columns.answer), columns.answer)
+    if not golds or all(_LETTER.fullmatch(gold.strip()) for gold in golds):
+        return None
+    return Derived({OTHER_GOLDS: golds[1:]} if golds[1:] else {}, prompt=question, gold=golds[0], verifier="math")
 
 
 def lettered(texts: Sequence[str]) -> str:
@@ -133,13 +162,35 @@ def _listed_in(text: str) -> list[str]:
     return [] if any(text == line for text, line in zip(bare, options, strict=True)) else bare
 
 
+def _labelled_in(text: str) -> list[str]:
+    """Return the options that a text lists behind small or large letters, wherever they stand: `a ) 38 , b ) 27.6`."""
+    run: list[re.Match[str]] = []
+    for match in _LISTED.finditer(text):
+        if ord(match[1].lower()) - ord("a") == len(run):
+            run.append(match)
+    ends = [*(match.start() for match in run[1:]), len(text)]
+    options = [text[match.end() : end].strip().strip(",;").strip() for match, end in zip(run, ends, strict=False)]
+    return options if len(options) > 1 and run[0].start() == 0 and all(options) else []
+
+
+def _separated_in(text: str) -> list[str]:
+    """Return the options between bars, semicolons or line ends, whichever stands there first of these."""
+    separator = next((sign for sign in _SEPARATORS if sign in text.strip()), None)
+    options = [] if separator is None else [part.strip() for part in text.strip().split(separator) if part.strip()]
+    return options if 1 < len(options) <= MAX_OPTIONS else []
+
+
 def _find(columns: Set[str], samples: Samples) -> ChoiceColumns | None:
     """Return the columns of options that the first records have; None where they are no questions of choice."""
     filled = {name for name in columns if any(text_of(values.get(name)) is not None for values in samples)}
-    lists = [
-        name for name in spelled(LISTS, filled) if any(len(read_slots(values.get(name))) > 1 for values in samples)
-    ]
+    known = spelled(LISTS, filled)
+    lists = [name for name in known if any(len(read_slots(values.get(name))) > 1 for values in samples)]
     answer = next((name for name in spelled(ANSWERS, filled) if name not in lists), None)
+    if not lists and all(_is_several(values.get("answers")) for values in samples):
+        fewest = min((len(values["answers"]) for values in samples), default=0)
+        lists = ["answers"] if _points_at_options(answer, fewest, samples) else []
+    if not lists and known and _are_letters(answer, samples):
+        lists = known  # Each row says that its options are not read.
     if lists:
         return ChoiceColumns((lists[0],), answer=answer)
     if wrong := tuple(sorted(name for name in filled if _WRONG.fullmatch(name))):
@@ -161,10 +212,31 @@ def _single_columns(columns: Set[str], answer: str | None, samples: Samples) -> 
         keys, names = [key for key, _ in sorted(keyed)], tuple(name for _, name in sorted(keyed))
         if len(names) < 2 or keys[0] not in "a01" or not _follow_each_other(keys) or answer in (None, *names):
             continue
-        answers = [text for values in samples if (text := text_of(values.get(answer or ""))) is not None]
-        if prefix or (len(names) >= MIN_LETTERS and all(_LETTER.fullmatch(text.strip()) for text in answers)):
+        if prefix in _DOUBTFUL and not _points_at_options(answer, len(names), samples):
+            continue
+        if prefix or (len(names) >= MIN_LETTERS and _are_letters(answer, samples)):
             return ChoiceColumns(names, answer=answer)
     return None
+
+
+def _are_letters(answer: str | None, samples: Samples) -> bool:
+    """Say whether all answers are letters of options."""
+    texts = [text for values in samples if (text := text_of(values.get(answer or ""))) is not None]
+    return bool(texts) and all(_LETTER.fullmatch(text.strip()) for text in texts)
+
+
+def _points_at_options(answer: str | None, count: int, samples: Samples) -> bool:
+    """Say whether a column other than one of gold holds letters or indices of so many options."""
+    if answer is None or answer in NAMES["gold"][: NAMES["gold"].index("label")]:
+        return False
+    texts = [text.strip() for values in samples if (text := text_of(values.get(answer))) is not None]
+    return bool(texts) and all(
+        _LETTER.fullmatch(text) or (_INDEX.fullmatch(text) and int(text) <= count) for text in texts
+    )
+
+
+def _is_several(value: Any) -> bool:
+    return isinstance(value, list) and len(value) > 1 and not any(isinstance(entry, Mapping | list) for entry in value)
 
 
 def _follow_each_other(keys: Sequence[str]) -> bool:
@@ -173,12 +245,12 @@ def _follow_each_other(keys: Sequence[str]) -> bool:
 
 def read_slots(value: Any) -> Slots:
     """Return the options that a value lists: texts, an object with labels or `text`, or one text with all of them."""
-    structure = parse_structure(value)
+    structure = quoted_list(value) or parse_literal(value)
     if isinstance(structure, Mapping):
         listed = structure.get("text", structure.get("texts"))
         structure = listed if isinstance(listed, list) else list(structure.values())
     if isinstance(structure, str):
-        return list(_listed_in(structure))
+        return list(_listed_in(structure) or _labelled_in(structure) or _separated_in(structure))
     if not isinstance(structure, list | tuple):
         return []
     texts = [text_of(_option_text(option)) for option in structure]
@@ -238,7 +310,7 @@ def _texts(value: Any) -> Iterable[str]:
 
 def _labels(value: Any) -> list[str]:
     """Return the labels that a column gives its options, such as 1 to 4; none where it gives none."""
-    structure = parse_structure(value)
+    structure = parse_literal(value)
     if isinstance(structure, Mapping):
         labels = structure.get("label", structure.get("labels"))
         if isinstance(labels, list):

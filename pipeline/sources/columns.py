@@ -3,6 +3,7 @@ r"""Takes values out of a source's record: columns by their paths, extracts, tex
     {"reward_model": {"ground_truth": 72}}   column "reward_model.ground_truth"              -> "72"
     {"answer": "48+24 = 72 #### 72"}         column "answer", extract "after ####"           -> "72"
     {"solution": "... so \\boxed{\\frac12}"} column "solution", extract "boxed"              -> "\\frac12"
+    {"answer": "12.0"}                       column "answer", extract "whole"                -> "12"
     {"output": "Answer: (C)"}                column "output", extract "regex:Answer: (\S+)"  -> "(C)"
 
 A dot reaches into structs, into texts that hold a JSON object, and by number into lists; a column whose own name has a
@@ -19,6 +20,8 @@ A column of gold holds one answer, or a list of accepted ones, any of which is r
     "answer": "[1, 2]"                        golds_of  ->  ["[1, 2]"]: a text is one answer, here an interval
     "answer": "['72', '73']"                  ["72", "73"] for a verifier of values: texts in quotes are no value
     "answer": {"value": "72"}                 a reject, gold_not_text: answer.value names the answer
+    "answer": {"value": "72", "aliases": []}  ["72"]; so are DROP's objects of number, date and spans
+    "answer": "nan"                           []: a writer of tables found nothing
 
 Of `choice` with `multiple` a list is one answer: all of its options are needed. The first gold is the row's, the others
 are the argument `other_golds` of its verifier.
@@ -84,13 +87,32 @@ def _compile_extract(text: str, field: str) -> Extract:
     """Return the function that an extract stands for."""
     if text == "boxed":
         return last_boxed
+    if text == WHOLE:
+        return _without_zeros
     if text.startswith("after ") and (marker := text.removeprefix("after ").strip()):
         return lambda value: (value.rpartition(marker)[2].strip() or None) if marker in value else None
     if text.startswith("regex:"):
         return _compile_regex(text.removeprefix("regex:"), field)
     raise ConfigError(
-        f"columns.{field}.extract: {text!r} is no extract.", "There are: after MARKER, boxed, regex:PATTERN."
+        f"columns.{field}.extract: {text!r} is no extract.", "There are: after MARKER, boxed, whole, regex:PATTERN."
     )
+
+
+WHOLE = "whole"
+"""The extract of golds that were floats once: 12.0 is 12; any other text stays as it is."""
+_FLOAT = re.compile(r"-?\d+\.\d+", re.ASCII)
+
+
+def _without_zeros(value: str) -> str:
+    return value.strip().removesuffix(".0") if _FLOAT.fullmatch(value.strip()) else value
+
+
+def _were_floats(texts: Sequence[str]) -> bool:
+    """Say whether texts are floats as Python writes them, and half of them whole: 12.0, 6.5, 9.0."""
+    numbers = [text.strip() for text in texts]
+    if not all(_FLOAT.fullmatch(text) and repr(float(text)) == text for text in numbers):
+        return False
+    return sum(text.endswith(".0") for text in numbers) >= max(2, len(numbers) / 2)
 
 
 def _compile_regex(pattern: str, field: str) -> Extract:
@@ -171,11 +193,57 @@ def golds_of(value: Any, column: str) -> list[str]:
     Raises Unusable for objects, lists within lists, and more golds than a row may have; `column` names it in errors.
     """
     value = _only_entry(value)
+    if isinstance(value, Mapping) and (answers := _answers_of(value, column)) is not None:
+        return distinct(answers)
     entries = [_only_entry(entry) for entry in value] if isinstance(value, list | tuple) else [value]
     for entry in entries:
         if entry and isinstance(entry, Mapping | list | tuple):
             raise Unusable("gold_not_text", _describe_structure(entry, column, alone=entry is value))
     return distinct(text for entry in entries if (text := text_of(entry)) is not None)
+
+
+_SPANS = ("number", "date", "spans")
+"""The keys of DROP's answers, one of which is filled."""
+
+
+def _answers_of(value: Mapping[str, Any], column: str) -> list[str] | None:
+    """Return the golds of an object in a form that is known, None of any other.
+
+    {"value": "Ada Holm", "aliases": ["A. Holm"]}                              ["Ada Holm", "A. Holm"]
+    {"number": "65", "date": {"day": "", ...}, "spans": []}                    ["65"]
+    {"number": ["65", "66"], "date": [...], "spans": [[], []]}                 ["65", "66"]
+
+    Raises Unusable for an answer of several spans: no verifier compares them.
+    """
+    if {"value", "aliases"} <= value.keys():
+        return [text for part in (value["value"], *(value["aliases"] or ())) if (text := text_of(part)) is not None]
+    if not set(_SPANS) <= value.keys():
+        return None
+    if isinstance(value["number"], list):
+        answers = [
+            dict(zip(_SPANS, parts, strict=False)) for parts in zip(*(value[key] for key in _SPANS), strict=False)
+        ]
+        return [gold for answer in answers if len(answer["spans"] or ()) < 2 for gold in _filled_part(answer)]
+    if len(value["spans"] or ()) > 1:
+        raise Unusable("gold_not_text", f"column {column!r} holds an answer of {len(value['spans'])} spans")
+    return _filled_part(value)
+
+
+def _filled_part(answer: Mapping[str, Any]) -> list[str]:
+    """Return the number, the span or the date of one answer."""
+    date = answer["date"] if isinstance(answer["date"], Mapping) else {}
+    day = " ".join(text for key in ("day", "month", "year") if (text := text_of(date.get(key))) is not None)
+    parts = (text_of(answer["number"]), text_of(answer["spans"]), day or None)
+    return [text for text in parts if text is not None][:1]
+
+
+WRITTEN_NULLS = ("nan", "NaN", "NAN", "<NA>", "NaT", "null", "NULL", "\\N")
+"""Texts that writers of tables leave where there is nothing."""
+
+
+def is_written_null(gold: str, of_values: bool) -> bool:
+    """Say whether a gold is nothing that was written as a text; `None` is only where golds are numbers and formulas."""
+    return gold.strip() in WRITTEN_NULLS or (of_values and gold.strip() == "None")
 
 
 def gold_texts(value: Any) -> list[str]:
@@ -196,6 +264,7 @@ def extracted_golds(
         return [text for text in (column.text(values),) if text is not None]
     value = column(values)
     golds = golds_of(quoted_list(value) or value if of_values else value, column.name)
+    golds = [gold for gold in golds if not is_written_null(gold, of_values)]
     if column.extract is None:
         return golds
     return distinct(part for gold in golds if (part := column.extract(gold)) is not None)
@@ -204,7 +273,7 @@ def extracted_golds(
 def listed_golds(value: Any, column: str) -> list[str]:
     """Return the same of a column that is known for lists: there a text may be the JSON of one."""
     structure = parse_structure(value)
-    return golds_of(structure if isinstance(structure, list) else value, column)
+    return golds_of(structure if isinstance(structure, list | Mapping) else value, column)
 
 
 def distinct(golds: Iterable[str]) -> list[str]:
@@ -237,11 +306,15 @@ SHOWN_NAMES = 40
 
 
 def gold_spec(name: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec:
-    """Return how to take gold out of this column: after `####` where half of its values have that, else as it is."""
+    """Return how to take gold out of this column.
+
+    After `####` where half of its values have that, without the zero of 12.0 where they were floats, else as it is.
+    """
     column = Column(name)
     texts = [text for values in samples for text in gold_texts(column(values))]
     marked = sum(FINAL_MARK in text for text in texts)
-    return ColumnSpec(column=name, extract=f"after {FINAL_MARK}" if marked and 2 * marked >= len(texts) else None)
+    extract = f"after {FINAL_MARK}" if marked and 2 * marked >= len(texts) else None
+    return ColumnSpec(column=name, extract=extract or (WHOLE if texts and _were_floats(texts) else None))
 
 
 def boxed_gold_spec(solution: str, samples: Sequence[Mapping[str, Any]]) -> ColumnSpec | None:

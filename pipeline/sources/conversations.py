@@ -28,14 +28,15 @@ from typing import Any
 from truegold.pipeline.sources.columns import text_of
 from truegold.pipeline.tables.rows import dump_json, normalise_for_id
 from truegold.verifiers.conversation import SYSTEM, Message
-from truegold.verifiers.strict_json import parse_structure
+from truegold.verifiers.strict_json import parse_literal, parse_structure
 
 SYSTEM_ROLES = (SYSTEM, "developer")
 _CARRIED = (*SYSTEM_ROLES, "user", "assistant")
 _ANSWERING = (*SYSTEM_ROLES, "assistant", "tool", "function")
-_MESSAGES_TEXT = re.compile(r"\s*\[\s*\{\s*\"(?:role|content|from|value)\"\s*:")
-"""How the JSON text of a list of messages begins."""
-_SYSTEM_COLUMNS = ("system", "system_prompt", "system_message", "instructions")
+_MESSAGES_TEXT = re.compile(r"\s*\[\s*\{\s*(?:\"|')(?:role|content|from|value)(?:\"|')\s*:")
+"""How the text of a list of messages begins, as JSON or as Python writes it."""
+SYSTEM_COLUMNS = ("system", "system_prompt", "system_message", "instructions")
+"""Columns that may hold a system message."""
 _HISTORIES = ("history", "chat_history", "conversation_history")
 CONVERSATIONS = ("messages", "conversation", "conversations")
 """Columns that may hold, beside the prompt, the conversation that it is taken from."""
@@ -71,12 +72,12 @@ def context_text(conversation: AskedConversation) -> str | None:
 
 
 def messages_of(value: Any) -> list[RawMessage]:
-    """Return the messages that a value holds as a list, or as the JSON text of one; none where it is none.
+    """Return the messages that a value holds as a list, or as the text of one; none where it is none.
 
     Those of ShareGPT (`from`, `value`) come as others do.
     """
     if isinstance(value, str) and _MESSAGES_TEXT.match(value):
-        structure = parse_structure(value)
+        structure = parse_literal(value)
         named = isinstance(structure, list) and all(
             isinstance(each, Mapping) and ("role" in each or "from" in each) for each in structure
         )
@@ -87,6 +88,11 @@ def messages_of(value: Any) -> list[RawMessage]:
         {**each, "role": each["from"], "content": each.get("value")} if "from" in each and "role" not in each else each
         for each in value
     ]
+
+
+def is_unread_conversation(value: Any) -> bool:
+    """Say whether a text begins as a list of messages and cannot be read as one."""
+    return isinstance(value, str) and _MESSAGES_TEXT.match(value) is not None and not messages_of(value)
 
 
 def read_prompt(value: Any) -> tuple[Any, bool]:
@@ -121,7 +127,7 @@ def read_conversation(
                 lost.setdefault(reason, f"column {name!r}")
         free = [name for name in values if name not in taken]
         systems += [
-            text for name in free if name in _SYSTEM_COLUMNS and (text := _system_text(name, values[name])) is not None
+            text for name in free if name in SYSTEM_COLUMNS and (text := _system_text(name, values[name])) is not None
         ]
         for name in free:
             if name in _HISTORIES:
@@ -309,10 +315,30 @@ _NAME = re.compile(r"[\w.:/@+-]+", re.ASCII)
 
 
 def _system_text(column: str, value: Any) -> str | None:
-    """Return the message in a column; one word in `system` is the name of a system, such as `gpt-4o`."""
-    if not isinstance(value, str) or not value.strip():
+    """Return the message in a column; words in `system` and `instructions` that tell nobody to do anything are none.
+
+    `gpt-4o`, `GPT 4 turbo` and `metric system` say of what system a row is; `Be brief.` and `Answer in French` ask.
+    """
+    if not isinstance(value, str) or not (text := value.strip()):
         return None
-    return None if column == "system" and _NAME.fullmatch(value.strip()) else value
+    if column in _STATED:
+        return value
+    is_message = _ENDS_SENTENCE.search(text) or _ASKS.match(text) or len(_WORDS.findall(text)) >= MESSAGE_WORDS
+    return value if is_message else None
+
+
+_STATED = ("system_prompt", "system_message")
+"""Columns that hold nothing but messages."""
+_ENDS_SENTENCE = re.compile(r"[.!?:。！？：…]['\"”’)]*\Z|\n")
+_ASKS = re.compile(
+    r"(?:you|your|be|act|answer|reply|respond|return|give|use|think|reason|solve|show|work|write|put|explain|please|let"
+    r"|keep|follow|always|never|only|do|don't|output|format|finish|end|box|请|你|用|回答|在)(?![a-z])",
+    re.IGNORECASE,
+)
+"""How an instruction begins."""
+_WORDS = re.compile(r"[^\W\d_]+")
+MESSAGE_WORDS = 5
+"""A text of so many words is a message, not a name."""
 
 
 def _is_unread_history(value: Any) -> bool:
@@ -336,13 +362,14 @@ def _is_definition(value: Any) -> bool:
     return isinstance(value, Mapping) and any(value.get(key) for key in keys)
 
 
-_PICTURES = (
+PICTURES = (
     *("images", "image", "image_1", "Image", "picture", "pictures", "Picture", "decoded_image"),
     *("image_path", "image_url", "img"),
 )
+"""Columns of pictures."""
 _BESIDE: dict[str, tuple[str, Callable[[Any], bool]]] = {
     **dict.fromkeys(_HISTORIES, ("earlier_turns", _is_unread_history)),
-    **dict.fromkeys(_PICTURES, ("pictures", _holds_something)),
+    **dict.fromkeys(PICTURES, ("pictures", _holds_something)),
     **dict.fromkeys(("audio", "audios", "video", "videos", "multi_modal_data"), ("media", _holds_something)),
     "tools": ("tools", _are_definitions),
 }

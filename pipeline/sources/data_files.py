@@ -39,7 +39,8 @@ from truegold.pipeline.sources.jsonl import (
 from truegold.pipeline.sources.records import Record, Reject, Source, beginning, first_line, value_size
 from truegold.pipeline.tables.rows import BATCH_ROWS
 from truegold.verifiers import InputError
-from truegold.verifiers.strict_json import is_utf8
+from truegold.verifiers.columns import find_column
+from truegold.verifiers.strict_json import is_utf8, parse_json
 
 SUFFIXES = {
     ".jsonl": "jsonl",
@@ -67,7 +68,7 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
     """
     check_data(path)
     if len(parts := data_files(path)) > 1 or path.is_dir():
-        sources = [open_file(part, form, max_row_bytes) for part in parts]
+        sources = [_empty(part) if _is_empty(part) else open_file(part, form, max_row_bytes) for part in parts]
         totals = [source.total for source in sources if source.total is not None]
         total = sum(totals) if len(totals) == len(sources) else None
         return Source(beginning(path.name, FILE_NAME_CHARS), str(path), _numbered_on(sources), unit="row", total=total)
@@ -87,18 +88,56 @@ def open_file(path: Path, form: str, max_row_bytes: int) -> Source:
 def data_files(path: Path) -> list[Path]:
     """Return the data files of a folder, or those that a pattern such as `data/*.jsonl` matches; else the path itself.
 
-    Hidden files and folders count as nothing.
+    Hidden files and folders, notes beside data and second names of one file (links) count as nothing.
     """
     if path.is_dir():
-        return [
+        files = [
             file
             for file in sorted(path.rglob("*"))
-            if _suffix_of(file) in SUFFIXES
-            and file.is_file()
-            and file.name not in _NO_DATA
-            and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+            if _suffix_of(file) in SUFFIXES and not _is_hidden(file.relative_to(path)) and _is_there(file)
         ]
-    return matching_files(path)
+    elif (files := matching_files(path)) != [path]:
+        files = [file for file in files if not _is_hidden(Path(file.name)) and file.suffix not in _TEXTS]
+    else:
+        return files
+    return _each_once([file for file in files if file.name not in _NO_DATA and not _describes_data(file, files)])
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in path.parts)
+
+
+def _is_there(file: Path) -> bool:
+    """Say whether this is a file; raise InputError for a link to nothing."""
+    if file.is_symlink() and not file.exists():
+        raise InputError(f"{file} is a link to nothing ({file.readlink()}).", "Download it again, or remove the link.")
+    return file.is_file()
+
+
+def _each_once(files: list[Path]) -> list[Path]:
+    """Return the files without further names of the same one: links of the hub's cache, and those of a shell."""
+    once: dict[tuple[int, int], Path] = {}
+    for file in files:
+        state = file.stat()
+        once.setdefault((state.st_dev, state.st_ino), file)
+    return list(once.values())
+
+
+def _describes_data(file: Path, files: list[Path]) -> bool:
+    """Say whether a `.json` file beside others is one object without a question, such as `dataset_infos.json`."""
+    if file.suffix.lower() != ".json" or len(files) == 1 or file.stat().st_size > NOTE_BYTES:
+        return False
+    try:
+        content = parse_json(file.read_text(encoding="utf-8-sig"))
+    except ValueError:  # It has a line for each record, or is no JSON; the reader says so.
+        return False
+    return isinstance(content, dict) and find_column("prompt", [content]) is None
+
+
+NOTE_BYTES = 2**22
+"""A larger file is no note beside data."""
+_TEXTS = (".md", ".txt", ".html", ".yaml", ".yml", ".toml", ".py", ".sh", ".lock", ".log")
+"""Files that a wide pattern matches beside data."""
 
 
 def _split_of(file: Path) -> str | None:
@@ -140,13 +179,25 @@ def check_data(path: Path) -> None:
                 f"Name those of one by a pattern, such as {path if path.is_dir() else path.parent}/train*, and the "
                 "others as heldout_path.",
             )
+        if all(_is_empty(file) for file in files):
+            raise InputError(f"All {len(files)} data files of {path} are empty.")
         for file in files:
-            check_file(file)
+            check_file(file, may_be_empty=True)
     else:
         check_file(path)
 
 
-def check_file(path: Path) -> None:
+def _is_empty(file: Path) -> bool:
+    return file.stat().st_size == 0
+
+
+def _empty(file: Path) -> Source:
+    """Return an empty file among others as a source of one reject, which names it."""
+    rejects: list[Record | Reject] = [Reject(1, "empty_file", f"{file.name} is empty", "")]
+    return Source(file.name, str(file), iter(rejects))
+
+
+def check_file(path: Path, *, may_be_empty: bool = False) -> None:
     """Raise InputError for a file that is missing, empty, unreadable, or no regular file."""
     if path.is_dir():
         raise InputError(f"{path} is a folder, not a file.", "Name a file in it.")
@@ -159,7 +210,7 @@ def check_file(path: Path) -> None:
             empty = not opened.read(1)
     except PermissionError:
         raise InputError(f"{path} may not be read by this user.", f"Allow it: chmod u+r {path}") from None
-    if empty:
+    if empty and not may_be_empty:
         raise InputError(f"{path} is empty.")
 
 

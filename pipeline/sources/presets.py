@@ -24,6 +24,7 @@ from functools import partial
 from truegold.pipeline.config.sources import Columns, ColumnSpec, ListedFile, ListedHub, SourceConfig
 from truegold.pipeline.sources.choice_columns import LISTS, choices
 from truegold.pipeline.sources.columns import (
+    WHOLE,
     Column,
     Derived,
     Layout,
@@ -34,6 +35,7 @@ from truegold.pipeline.sources.columns import (
     compile_column,
     describe_columns,
     gold_spec,
+    gold_texts,
     text_of,
 )
 from truegold.pipeline.sources.presets_code import (
@@ -125,7 +127,14 @@ def answers(columns: Set[str], samples: Samples) -> Layout | None:
     if gold is not None:
         spec, solution = _gold_and_solution(prompt, gold, samples)
         layout = Layout(layout.columns.model_copy(update={"gold": spec, "solution": _spec(solution)}))
-    return replace(layout, derive=partial(_derive_answer, layout.columns, story_columns(samples, prompt)))
+    texts = [_first_gold(values, gold, golds) for values in samples]
+    return replace(layout, derive=partial(_derive_answer, layout.columns, story_columns(samples, prompt, texts)))
+
+
+def _first_gold(values: Values, *columns: str | None) -> str | None:
+    """Return the first text of the golds that these columns hold, of a look at samples."""
+    texts = [text for name in columns if name is not None for text in gold_texts(Column(name)(values))]
+    return next(iter(texts), None)
 
 
 def _gold_and_solution(prompt: str, gold: str, samples: Samples) -> tuple[ColumnSpec, str | None]:
@@ -133,7 +142,8 @@ def _gold_and_solution(prompt: str, gold: str, samples: Samples) -> tuple[Column
     if gold in ("solution", "solutions") and (spec := boxed_gold_spec(gold, samples)) is not None:
         return spec, gold if gold == "solution" else None
     spec = gold_spec(gold, samples)
-    return spec, gold if spec.extract else find_column("solution", samples, exclude=(prompt, gold))
+    is_working = spec.extract is not None and spec.extract != WHOLE
+    return spec, gold if is_working else find_column("solution", samples, exclude=(prompt, gold))
 
 
 def _derive_answer(columns: Columns, story: StoryColumns, values: Values) -> Derived:
@@ -152,7 +162,7 @@ def _derive_answer(columns: Columns, story: StoryColumns, values: Values) -> Der
 
 def _is_list(value: object) -> bool:
     structure = parse_structure(value)
-    return isinstance(structure, list) and bool(structure)
+    return (isinstance(structure, list) and bool(structure)) or (isinstance(structure, dict) and "spans" in structure)
 
 
 Preset = Callable[[Set[str], Samples], Layout | None]

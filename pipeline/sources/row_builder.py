@@ -56,7 +56,12 @@ from truegold.pipeline.sources.columns import (
     listed_golds,
     text_of,
 )
-from truegold.pipeline.sources.conversations import AskedConversation, context_text, read_conversation
+from truegold.pipeline.sources.conversations import (
+    AskedConversation,
+    context_text,
+    is_unread_conversation,
+    read_conversation,
+)
 from truegold.pipeline.sources.presets_code import function_name, read_tests_value, solution_of
 from truegold.pipeline.sources.provenance import with_provenance
 from truegold.pipeline.sources.records import Record, Unusable
@@ -81,7 +86,7 @@ SPLIT_WORDS = {
     **dict.fromkeys(("eval", "evaluation", "heldout", "holdout", "测试", "测试集", "验证", "验证集"), "heldout"),
 }
 """What a column `split` may say, in lower case and without blanks, hyphens and underscores; `test_sft` is a test."""
-DOMAINS = {"code": "code", "choice": "choice"}
+DOMAINS = {"code": "code", "choice": "choice", "math": "math"}
 """The domain of rows that name one of these verifiers."""
 MEASURES = ("format", "length")
 """Verifiers that look at how a response is written, and at no gold."""
@@ -365,6 +370,8 @@ class RowBuilder:
         column = self.columns["prompt"]
         if isinstance(content, list | Mapping) and content:
             raise Unusable("prompt_not_text", _describe_structure(column, content))
+        if is_unread_conversation(content):
+            raise Unusable("prompt_not_text", f"column {column.name!r} holds messages that are neither JSON nor Python")
         if (text := text_of(content)) is None:
             raise Unusable("missing_prompt", _describe_absence(column.name, column(values)))
         if column.extract is not None and (text := column.extract(text)) is None:
@@ -452,6 +459,8 @@ class RowBuilder:
 def _describe_absence(column: str, value: Any) -> str:
     if value is MISSING:
         return f"column {column!r} is absent"
+    if isinstance(value, str) and value.strip():
+        return f"column {column!r} holds the text {value.strip()!r:.20}, which is no answer"
     return f"column {column!r} is {'null' if value is None else 'empty'}"
 
 

@@ -11,13 +11,26 @@ foreign_kind({"FAIL_TO_PASS": [...], ...})    "its rows are changes to a reposit
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
 
 from truegold.pipeline.sources.columns import Samples, Values, text_of
 from truegold.pipeline.sources.conversations import read_prompt
+from truegold.verifiers.columns import spelled
 
-STORIES = ("Body", "passage", "article", "paragraph", "story")
+STORIES = ("body", "passage", "article", "paragraph", "story", "narrative")
 """Columns with the text that a question is about."""
+CONTEXTS = ("context", "contexts", "document", "premise", "background", "evidence", "text")
+"""Columns that may hold such a text, or something that is told of the row: they belong to the question where it has
+options, where answers stand in them, or where questions are repeated or point at a text."""
+POINTS = re.compile(
+    r"\b(?:passage|paragraph|text|article|document|context|story|excerpt|table|premise|above|according to)\b"
+    r"|文中|上文|短文|材料",
+    re.IGNORECASE,
+)
+"""Words of a question that is about a text."""
 SECTIONS = {"input_format": "Input", "output_format": "Output"}
 """Columns of contest problems that belong below the statement, with their headings."""
 STORY_WORDS = 4
@@ -50,7 +63,7 @@ class StoryColumns:
         bare = _UNWRAPPED.fullmatch(question)
         if is_chat or bare is not None:
             return bare["text"].strip() if bare is not None else None
-        before = text_of(values.get(self.before)) if self.before is not None else None
+        before = story_text(values.get(self.before)) if self.before is not None else None
         behind = text_of(values.get(self.behind)) if self.behind is not None else None
         behind = None if behind is not None and behind.strip().lower() in NOTHING else behind
         sections = [
@@ -58,19 +71,65 @@ class StoryColumns:
         ]
         if before is None and behind is None and not sections:
             return None
-        joint = " " if self.before == "Body" else "\n\n"
+        joint = " " if (self.before or "").lower() == "body" else "\n\n"
         texts = [text for text in (behind, *sections) if text is not None and text.strip() not in question]
         head = question if before is None or before.strip() in question else f"{before}{joint}{question}"
         return "\n\n".join((head, *texts))
 
 
-def story_columns(samples: Samples, prompt: str) -> StoryColumns:
-    """Return the columns of the sample records that belong to the prompt's."""
+def story_columns(
+    samples: Samples, prompt: str, golds: Sequence[str | None] = (), *, have_options: bool = False
+) -> StoryColumns:
+    """Return the columns of the sample records that belong to the prompt's.
+
+    `golds` has the answer of each record, where there is one to look for in a text beside the question.
+    """
+    columns = dict.fromkeys(name for values in samples for name in values)
 
     def holds_text(name: str, words: int = 1) -> bool:
-        texts = [values[name] for values in samples if isinstance(values.get(name), str)]
+        texts = [text for values in samples if (text := story_text(values.get(name))) is not None]
         return name != prompt and any(len(text.split()) >= words for text in texts)
 
-    before = next((name for name in STORIES if holds_text(name, STORY_WORDS)), None)
+    stories = [name for name in spelled(STORIES, columns) if holds_text(name, STORY_WORDS)]
+    contexts = [
+        name
+        for name in spelled(CONTEXTS, columns)
+        if holds_text(name, STORY_WORDS) and (have_options or _is_asked_about(name, samples, prompt, golds))
+    ]
+    before = next(iter([*stories, *contexts]), None)
     behind = "input" if prompt == "instruction" and holds_text("input") else None
     return StoryColumns(prompt, before, behind, tuple(name for name in SECTIONS if holds_text(name)))
+
+
+def story_text(value: Any) -> str | None:
+    """Return the text of a story: a text, a list of texts, or titles beside sentences as in HotpotQA."""
+    if isinstance(value, Mapping):
+        titles, sentences = value.get("title"), value.get("sentences")
+        if isinstance(titles, list) and isinstance(sentences, list):
+            parts = zip(titles, sentences, strict=False)
+            return "\n\n".join(f"{title}: {' '.join(' '.join(lines).split())}" for title, lines in parts) or None
+        summary = value.get("summary")
+        return story_text(summary.get("text") if isinstance(summary, Mapping) else value.get("text"))
+    if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
+        return "\n\n".join(value)
+    return text_of(value) if isinstance(value, str) else None
+
+
+def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[str | None]) -> bool:
+    """Say whether questions are about the text in a column: it has their answers, or they mean nothing without it."""
+    pairs = [
+        (text, question, gold)
+        for values, gold in zip_longest(samples, golds)
+        if (text := story_text((values or {}).get(name))) is not None
+        and isinstance(question := (values or {}).get(prompt), str)
+    ]
+    if not pairs:
+        return False
+    answered = sum(gold is not None and len(gold) > 1 and gold in text for text, _, gold in pairs)
+    pointing = sum(POINTS.search(question) is not None for _, question, _ in pairs)
+    # One question about several texts has no answer of its own.
+    texts_of: dict[str, set[str]] = {}
+    for text, question, _ in pairs:
+        texts_of.setdefault(question, set()).add(text)
+    repeated = sum(len(texts) > 1 for texts in texts_of.values())
+    return 2 * answered >= len(pairs) or 2 * pointing >= len(pairs) or 4 * repeated >= len(texts_of)

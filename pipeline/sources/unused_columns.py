@@ -1,0 +1,116 @@
+"""Names the columns that no row carries, with a hint for those that look like something.
+
+    {"question": "...", "answer": "72", "aliases": ["72", "seventy-two"], "difficulty": 3, "pre_text": ["In 2008 ..."]}
+    ->  aliases (has the gold among others: data.columns.golds=aliases), difficulty (a measure),
+        pre_text (a text: do questions need it?)
+
+A column is used where its text stands in the prompt, the context, the gold, the solution or the verifier's arguments.
+The others are in `meta`; a dry run names all of them, `ingest` those on which a verdict may depend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from truegold.pipeline.config.sources import SourceConfig
+from truegold.pipeline.sources.choice_columns import LISTS, read_slots
+from truegold.pipeline.sources.columns import Layout, gold_texts, text_of
+from truegold.pipeline.sources.conversations import PICTURES, SYSTEM_COLUMNS
+from truegold.pipeline.sources.records import Record, Unusable
+from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings
+from truegold.pipeline.sources.story_columns import CONTEXTS, STORY_WORDS, story_text
+from truegold.pipeline.tables.rows import Row
+from truegold.verifiers.columns import GOLDS_COLUMNS, NAMES, spelled
+from truegold.verifiers.gold import quoted_list
+from truegold.verifiers.row_kinds import are_tests
+
+LOOKED_AT = 20
+"""So many records are looked at."""
+TEXTS = (*CONTEXTS, "pre_text", "post_text", "table", "ctx", "passages", "paragraphs", "facts", "reference_text")
+"""Columns that may hold what a question is about."""
+MEASURES = ("difficulty", "level", "grade", "rating", "pass_rate", "solve_rate", "llama8b_solve_rate", "score")
+_RESPONSES = (*NAMES["response"], *NAMES["solution"], "generated_solution", "cot", "chain_of_thought", "reasoning")
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedColumn:
+    """A column that no row carries."""
+
+    name: str
+    hint: str = ""
+    """What it looks like, and what to type where it is that; empty where it looks like nothing."""
+    decides: bool = False
+    """Whether a verdict may depend on it."""
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.hint})" if self.hint else self.name
+
+
+def unused_columns(config: SourceConfig, layout: Layout, records: Sequence[Record]) -> list[UnusedColumn]:
+    """Return the columns of the records that none of their rows carries, in their order."""
+    if layout.restore is not None:
+        return []
+    builder = RowBuilder(config, layout, "", RowWarnings())
+    pairs: list[tuple[Row, Record]] = []
+    for record in records[:LOOKED_AT]:
+        try:
+            pairs.append((builder.build(record), record))
+        except Unusable:
+            continue
+    names = dict.fromkeys(name for row, _ in pairs for name in orjson.loads(row["meta"]))
+    read = {"source_id", *(spec.column.split(".")[0] for _, spec in layout.columns if spec is not None)}
+    left = [name for name in names if name not in read and not _is_carried(name, pairs)]
+    return [_described(name, pairs) for name in left]
+
+
+def describe_unused(columns: Iterable[UnusedColumn]) -> str:
+    """Return the columns as one line, those with hints first."""
+    return ", ".join(map(str, sorted(columns, key=lambda column: not column.hint)))
+
+
+def _values(name: str, pairs: Sequence[tuple[Row, Record]]) -> list[tuple[Row, Any]]:
+    filled = [(row, record.values.get(name)) for row, record in pairs]
+    return [(row, value) for row, value in filled if value not in (None, "", [], {})]
+
+
+def _is_carried(name: str, pairs: Sequence[tuple[Row, Record]]) -> bool:
+    """Say whether the text of a column stands somewhere in most rows; a column of nothing needs no word."""
+    filled = _values(name, pairs)
+    carried = 0
+    for row, value in filled:
+        text = (story_text(value) or text_of(value) or "").strip()
+        asked = (row["prompt"], row["context"] or "", row["solution"] or "")
+        carried += text == row["gold"] or any(text in part for part in asked if len(text) > 1)
+    return 2 * carried >= len(filled)
+
+
+def _described(name: str, pairs: Sequence[tuple[Row, Record]]) -> UnusedColumn:
+    filled = _values(name, pairs)
+    most = len(filled) / 2
+
+    def is_called(names: Iterable[str]) -> bool:
+        return name in spelled(names, [name])
+
+    lists = [(row, [part.strip() for part in quoted_list(value) or gold_texts(value)]) for row, value in filled]
+    with_gold = sum(len(texts) > 1 and row["gold"] in texts for row, texts in lists)
+    words = sum(len((story_text(value) or "").split()) for _, value in filled)
+    is_response = is_called(_RESPONSES)
+    have_tests = sum(are_tests(value) for _, value in filled) > most
+    is_program = any(row["verifier"] == "code" for row, _ in filled)
+    is_read = any(len(read_slots(value)) > 1 for _, value in filled) if is_called(LISTS) else False
+    looks = (
+        (have_tests and is_program, "further tests", False),
+        (have_tests, "tests: data.verifier=code judges by them", True),
+        (is_called(LISTS), "options" if is_read else "options in a form that is not read", True),
+        (is_called(PICTURES), "pictures, which no row carries", False),
+        (with_gold > most and not is_response, f"has the gold among others: data.columns.golds={name}", False),
+        (is_called((*NAMES["gold"], *GOLDS_COLUMNS)), f"other answers? data.columns.other_golds={name}", False),
+        (is_called(MEASURES), "a measure", False),
+        (is_called(SYSTEM_COLUMNS), "a name, not a message", False),
+        (is_called(TEXTS) and words >= STORY_WORDS * len(filled), "a text: do questions need it?", True),
+    )
+    return next((UnusedColumn(name, hint, decides) for is_so, hint, decides in looks if is_so), UnusedColumn(name))
