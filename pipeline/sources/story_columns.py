@@ -2,6 +2,7 @@
 
 {"Body": "Tom has 3 apples.", "Question": "How many has he?"}       "Tom has 3 apples. How many has he?"
 {"passage": "In 1842 ...", "question": "When ...?"}                 the passage, an empty line, the question
+{"context": "In 1842 ...", "question": "When?", "answer": "1842"}   the same: the answer stands in the context
 {"instruction": "Solve for x.", "input": "2x = 6"}                  the instruction, an empty line, the input
 {"description": "Print n.", "input_format": "A number.", ...}       the problem, its input, its output
 
@@ -20,7 +21,7 @@ from truegold.pipeline.sources.columns import Samples, Values, text_of
 from truegold.pipeline.sources.conversations import read_prompt
 from truegold.verifiers.columns import spelled
 
-STORIES = ("body", "passage", "article", "paragraph", "story", "narrative")
+STORIES = ("Body", "body", "passage", "article", "paragraph", "story", "narrative")
 """Columns with the text that a question is about."""
 CONTEXTS = ("context", "contexts", "document", "premise", "background", "evidence", "text")
 """Columns that may hold such a text, or something that is told of the row: they belong to the question where it has

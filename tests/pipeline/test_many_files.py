@@ -181,3 +181,75 @@ def test_an_array_in_a_line_of_its_own_is_a_reject_among_records(tmp_path: Path)
     path.write_text(json.dumps(ROWS[:2]) + "\n" + json.dumps(ROWS[4]) + "\n")
     assert golds(tmp_path, path) == ["5"]
     assert [each["reason"] for each in rejects(tmp_path)] == ["not_an_object"]
+
+
+def test_what_lies_beside_data_is_not_read(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    write_lines(data, *ROWS[:2], name="part-0.jsonl")
+    pl.DataFrame(ROWS[2:3]).write_parquet(data / "part-1.parquet")
+    for name in ("._part-0.jsonl", ".part-9.jsonl", "_part-9.jsonl", "_SUCCESS", "README.md", "notes.txt"):
+        write_lines(data, *ROWS[3:], name=name)
+    (data / "dataset_infos.json").write_text('{"default": {"splits": {"train": 3}}}')
+    (data / "stats.json").write_text(json.dumps({"rows": 3, "files": ["part-0.jsonl"]}, indent=2))
+    for path in (data, data / "*", data / "[._a-zA-Z]*"):
+        assert golds(tmp_path, path) == ["1", "2", "3"], path
+
+
+def test_a_json_file_of_one_record_or_of_lines_is_data(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "a.json").write_text(json.dumps(ROWS[0]))
+    (data / "b.json").write_text(json.dumps(ROWS[1:3]))
+    write_lines(data, *ROWS[3:], name="c.json")
+    assert golds(tmp_path, data) == ["1", "2", "3", "4", "5"]
+
+
+def test_links_to_one_file_are_read_once(tmp_path: Path) -> None:
+    blobs, snapshot = tmp_path / "hub" / "blobs", tmp_path / "hub" / "snapshots" / "abc"
+    blobs.mkdir(parents=True)
+    snapshot.mkdir(parents=True)
+    blob = write_lines(blobs, *ROWS[:2], name="0123abcd")
+    (snapshot / "train.jsonl").symlink_to(Path("../../blobs/0123abcd"))
+    (tmp_path / "hub" / "snapshots" / "def").mkdir()
+    (tmp_path / "hub" / "snapshots" / "def" / "train.jsonl").symlink_to(blob)
+    assert golds(tmp_path, snapshot) == ["1", "2"]
+    assert golds(tmp_path, tmp_path / "hub") == ["1", "2"]
+    assert golds(tmp_path, tmp_path / "hub" / "snapshots" / "*" / "*.jsonl") == ["1", "2"]
+    plain = write_lines(tmp_path / "hub", *ROWS[2:4], name="a.jsonl")
+    (tmp_path / "hub" / "b.jsonl").hardlink_to(plain)
+    (tmp_path / "hub" / "latest.jsonl").symlink_to(plain)
+    assert golds(tmp_path, tmp_path / "hub") == ["3", "4", "1", "2"]
+
+
+def test_a_link_to_nothing_is_named(tmp_path: Path) -> None:
+    write_lines(tmp_path, *ROWS, name="a.jsonl")
+    (tmp_path / "b.jsonl").symlink_to("gone.jsonl")
+    with pytest.raises(InputError, match=r"b.jsonl is a link to nothing \(gone.jsonl\)"):
+        golds(tmp_path, tmp_path)
+
+
+def test_an_empty_file_among_others_is_named_and_the_rest_is_read(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    write_lines(data, *ROWS[:2], name="a.jsonl")
+    (data / "b.jsonl").touch()
+    write_lines(data, *ROWS[2:3], name="c.jsonl")
+    assert golds(tmp_path, data) == ["1", "2", "3"]
+    assert [(entry["reason"], entry["detail"]) for entry in rejects(tmp_path)] == [("empty_file", "b.jsonl is empty")]
+    assert golds(tmp_path, data / "*.jsonl") == ["1", "2", "3"]
+    (data / "a.jsonl").write_text("")
+    (data / "c.jsonl").write_text("")
+    with pytest.raises(InputError, match=r"All 3 data files of .*data are empty"):
+        golds(tmp_path, data)
+    with pytest.raises(InputError, match=r"a\.jsonl is empty"):
+        golds(tmp_path, data / "a.jsonl")
+
+
+def test_a_table_of_structs_and_lists_is_read(tmp_path: Path) -> None:
+    options = {"text": ["iron", "argon"], "label": ["A", "B"]}
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Which is a noble gas?"}]
+    pl.DataFrame([{"prompt": messages, "choices": options, "answerKey": "B"}]).write_parquet(tmp_path / "a.parquet")
+    _, (row,) = read_file(tmp_path / "a.parquet", tmp_path)
+    assert (row["prompt"], row["gold"]) == ("Which is a noble gas?\n\nA. iron\nB. argon", "B")
+    assert json.loads(row["context"] or "") == messages[:1]

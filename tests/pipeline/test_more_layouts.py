@@ -1,0 +1,328 @@
+"""Layouts in the wild: texts beside questions, options in one text, golds of table writers, names in other case."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ingest_files import Notes, read_file, rejects, row_of, write_lines
+
+from truegold.verifiers import InputError
+
+STORY = "The Amber Library opened in 1907 in Lund. Its founder was Karin Ek."
+RIVER = "The river Orra is 312 km long and flows through three countries."
+QUESTION = "Which is a noble gas?"
+SHOWN = f"{QUESTION}\n\nA. iron\nB. argon\nC. tin"
+
+
+def rows_of(folder: Path, *records: dict[str, Any], **config: Any) -> list[Any]:
+    return read_file(write_lines(folder, *records), folder, **config)[1]
+
+
+def csv_row(folder: Path, text: str) -> Any:
+    path = folder / "train.csv"
+    path.write_bytes(text.encode())
+    _, (row,) = read_file(path, folder)
+    return row
+
+
+# Texts that questions are about.
+
+
+@pytest.mark.parametrize(
+    "records",
+    [
+        # Answers stand in the text (SQuAD).
+        [{"context": STORY, "question": "When?", "answers": {"text": ["1907"], "answer_start": [29]}}],
+        [{"document": STORY, "question": "When was it founded?", "answer": "1907"}],
+        [{"Context": STORY, "Question": "When was it founded?", "Answer": "1907"}],
+        [{"evidence": STORY, "query": "When was it founded?", "answer": "1907"}],
+        [{"contexts": [STORY], "question": "When was it founded?", "answer": "1907"}],
+        # Questions point at it, though their answers are words of their own.
+        [{"context": STORY, "question": "According to the passage, is it old?", "answer": "yes"}],
+        [{"premise": STORY, "question": "Does the premise say who built it?", "answer": "no"}],
+        # One question is asked of several texts.
+        [
+            {"context": STORY, "question": "What is it about?", "answer": "a house of books"},
+            {"context": RIVER, "question": "What is it about?", "answer": "much water"},
+        ],
+        # Columns that hold nothing else are not asked.
+        [{"passage": STORY, "question": "Is it old?", "answer": "yes"}],
+        [{"narrative": STORY, "question": "Is it old?", "answer": "yes"}],
+    ],
+)
+def test_a_text_that_questions_need_stands_before_them(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    row = rows_of(tmp_path, *records)[0]
+    question = next(value for name, value in records[0].items() if name.lower() in ("question", "query"))
+    assert row["prompt"] == f"{STORY}\n\n{question}"
+
+
+def test_titles_and_sentences_become_a_text(tmp_path: Path) -> None:
+    context = {"title": ["Ek", "Lund"], "sentences": [["Karin Ek was born in Malmö. ", "She wrote."], ["A town."]]}
+    record = {"question": "Where was the founder born?", "answer": "Malmö", "context": context}
+    expected = "Ek: Karin Ek was born in Malmö. She wrote.\n\nLund: A town.\n\nWhere was the founder born?"
+    assert row_of(tmp_path, record)["prompt"] == expected
+
+
+@pytest.mark.parametrize("name", ["context", "document", "background", "text"])
+def test_a_text_that_questions_do_without_stays_beside_and_is_named(tmp_path: Path, name: str) -> None:
+    records = [
+        {name: f"From the autumn contest of {year}.", "question": f"{year}+1?", "answer": str(year + 1)}
+        for year in range(3)
+    ]
+    notes = Notes()
+    _, rows = read_file(write_lines(tmp_path, *records), tmp_path, notes)
+    assert [row["prompt"] for row in rows] == ["0+1?", "1+1?", "2+1?"]
+    assert notes.notes == [f"train.jsonl: columns that are not used: {name} (a text: do questions need it?)"]
+
+
+def test_body_in_any_case_is_the_problem(tmp_path: Path) -> None:
+    record = {"body": "Two red apples and three green ones lie there.", "question": "How many?", "answer": "5"}
+    assert row_of(tmp_path, record)["prompt"] == "Two red apples and three green ones lie there. How many?"
+
+
+@pytest.mark.parametrize(
+    ("record", "prompt"),
+    [
+        ({"text": "A page of some corpus.", "query": "1+1?"}, "1+1?"),
+        ({"content": "A page of some corpus.", "question_text": "1+1?"}, "1+1?"),
+        ({"input": "1 2 3", "problem_statement": "Add them."}, "Add them."),
+        ({"question": "q1", "Question": "How many are 1 and 1?"}, "How many are 1 and 1?"),
+        ({"Question": "q1", "question": "How many are 1 and 1?"}, "How many are 1 and 1?"),
+        ({" question ": "1+1?"}, "1+1?"),
+        ({"\ufeffquestion": "1+1?"}, "1+1?"),
+        ({"question_stem": "1+1 is"}, "1+1 is"),
+    ],
+)
+def test_the_column_that_asks_is_the_prompt(tmp_path: Path, record: dict[str, str], prompt: str) -> None:
+    assert row_of(tmp_path, {**record, "answer": "2"})["prompt"] == prompt
+
+
+def test_a_prompt_that_all_records_share_is_not_the_question(tmp_path: Path) -> None:
+    records = [{"prompt": "Answer in one word.", "question": f"{n}+1?", "answer": str(n + 1)} for n in range(3)]
+    assert [row["prompt"] for row in rows_of(tmp_path, *records)] == ["0+1?", "1+1?", "2+1?"]
+    assert [row["prompt"] for row in rows_of(tmp_path, *records[:1])] == ["Answer in one word."]
+
+
+# Options.
+
+
+@pytest.mark.parametrize(
+    "answered",
+    [
+        {"options": "iron|argon|tin", "answer": "B"},
+        {"options": "iron | argon | tin", "answer": "argon"},
+        {"options": "iron; argon; tin", "answer": "B"},
+        {"options": "iron\nargon\ntin\n", "answer": "B"},
+        {"choices": "['iron', 'argon', 'tin']", "answer": "B"},
+        {"choices": '["iron", "argon", "tin"]', "answer": "B"},
+        {"choices": "['iron' 'argon'\n 'tin']", "answer_index": 1},
+        {"choices": "{'text': ['iron', 'argon', 'tin'], 'label': ['A', 'B', 'C']}", "answerKey": "B"},
+        {"options": "(A) iron (B) argon (C) tin", "answer": "B"},
+        {"options": "a ) iron , b ) argon , c ) tin", "correct": "b"},
+        {"options": "a. iron; b. argon; c. tin", "answer": "b"},
+        {"answers": ["iron", "argon", "tin"], "label": 1},
+        {"sol1": "iron", "sol2": "argon", "sol3": "tin", "label": "B"},
+        {"answerA": "iron", "answerB": "argon", "answerC": "tin", "label": "B"},
+    ],
+)
+def test_options_in_many_forms(tmp_path: Path, answered: dict[str, Any]) -> None:
+    zero = {**answered, "question": "Which is a metal?"}
+    for name in ("answer_index", "label"):
+        if isinstance(answered.get(name), int):
+            zero[name] = 0  # It says that indices count from 0.
+    rows = rows_of(tmp_path, {"question": QUESTION, **answered}, zero)
+    assert (rows[0]["prompt"], rows[0]["gold"], rows[0]["verifier"]) == (SHOWN, "B", "choice")
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"question": "Name both.", "answers": ["iron", "argon"], "answer": "iron"},
+        {"question": "6*7?", "sol1": "6*7 = 42", "sol2": "7*6 = 42", "answer": "1"},
+        {"question": "How far?", "answer1": "3 km", "answer2": "3000 m", "answer": "3 km"},
+    ],
+)
+def test_what_only_looks_like_options_makes_no_choice(tmp_path: Path, record: dict[str, Any]) -> None:
+    row = row_of(tmp_path, record)
+    assert (row["verifier"], row["prompt"]) == ("math", record["question"])
+
+
+def test_goals_and_sentences_ask_beside_options(tmp_path: Path) -> None:
+    goal = {"goal": "Open a jar.", "sol1": "Twist the lid.", "sol2": "Shout.", "label": 0}
+    assert rows_of(tmp_path, goal)[0]["prompt"] == "Open a jar.\n\nA. Twist the lid.\nB. Shout."
+    gap = {"sentence": "The _ was too big.", "option1": "box", "option2": "bag", "answer": "2"}
+    assert rows_of(tmp_path, gap)[0]["gold"] == "B"
+
+
+def test_rows_without_options_beside_others_are_open_questions(tmp_path: Path) -> None:
+    records = [
+        {"question": "1+1?", "options": None, "answer": "2"},
+        {"question": "1+2?", "options": [], "answer": 3},
+        {"question": "1+3?", "options": "", "answer": ["4", "four"]},
+        {"question": QUESTION, "options": ["iron", "argon", "tin"], "answer": "B"},
+        {"question": "Which?", "options": None, "answer": "B"},
+        {"question": "Which?", "options": None, "answer": None},
+    ]
+    rows = rows_of(tmp_path, *records)
+    assert [(row["verifier"], row["domain"], row["gold"]) for row in rows] == [
+        ("math", "math", "2"),
+        ("math", "math", "3"),
+        ("math", "math", "4"),
+        ("choice", "choice", "B"),
+    ]
+    assert json.loads(rows[2]["verifier_args"]) == {"other_golds": ["four"]}
+    assert [reject["reason"] for reject in rejects(tmp_path)] == ["answer_no_option"] * 2
+
+
+def test_options_that_are_not_read_are_no_open_question(tmp_path: Path) -> None:
+    record = {"question": QUESTION, "options": "iron, argon or tin", "answer": "B"}
+    good = {"question": "Which?", "options": "iron, argon or tin", "answer": "C"}
+    with pytest.raises(InputError, match="answer_no_option: "):
+        read_file(write_lines(tmp_path, record, good), tmp_path)
+
+
+def test_a_list_of_letters_is_accepted_answers_of_an_open_question(tmp_path: Path) -> None:
+    row = row_of(tmp_path, {"question": "Which blood group has it?", "answer": ["A", "B"]})
+    assert (row["verifier"], row["gold"], json.loads(row["verifier_args"])) == ("math", "A", {"other_golds": ["B"]})
+    row = row_of(tmp_path, {"question": QUESTION, "choices": ["iron", "argon", "neon"], "answer": ["B", "C"]})
+    assert (row["verifier"], row["gold"]) == ("choice", "BC")
+    assert json.loads(row["verifier_args"])["multiple"] is True
+
+
+# Golds.
+
+
+@pytest.mark.parametrize("text", ["nan", "NaN", "<NA>", "NaT", "null", "NULL", "None", "\\N", " nan "])
+def test_what_writers_of_tables_leave_is_no_gold(tmp_path: Path, text: str) -> None:
+    rows_of(tmp_path, {"question": "1+1?", "answer": text}, {"question": "1+2?", "answer": "3"})
+    (reject,) = rejects(tmp_path)
+    assert reject["reason"] == "missing_gold"
+    assert reject["detail"] == f"column 'answer' holds the text {text.strip()!r}, which is no answer"
+
+
+@pytest.mark.parametrize("text", ["none", "null set", "Nan", "None of them", "0", "no solution"])
+def test_words_that_may_be_answers_are_golds(tmp_path: Path, text: str) -> None:
+    assert row_of(tmp_path, {"question": "How many?", "answer": text})["gold"] == text
+
+
+def test_none_is_an_answer_where_texts_are_compared(tmp_path: Path) -> None:
+    assert row_of(tmp_path, {"question": "Who came?", "answer": "None"}, verifier="exact")["gold"] == "None"
+
+
+@pytest.mark.parametrize(
+    ("golds", "read"),
+    [
+        (["12.0", "216.0", "6.5"], ["12", "216", "6.5"]),
+        (["12.0", "-3.0"], ["12", "-3"]),
+        (["1234567.0", "0.0"], ["1234567", "0"]),
+        (["2.0", "3.6", "3.56"], ["2.0", "3.6", "3.56"]),  # They are rounded to a number of places.
+        (["2.50", "3.00"], ["2.50", "3.00"]),  # So are these.
+        (["12.0"], ["12.0"]),  # One row tells nothing.
+        (["12.0", "7", "9.0"], ["12.0", "7", "9.0"]),
+        (["1.0.0", "2.0"], ["1.0.0", "2.0"]),
+        (["12.0 km", "3.0 km"], ["12.0 km", "3.0 km"]),
+        ([12.0, 6.5], ["12", "6.5"]),
+    ],
+)
+def test_golds_that_were_floats_lose_their_zero(tmp_path: Path, golds: list[Any], read: list[str]) -> None:
+    records = [{"question": f"Question {number}?", "answer": gold} for number, gold in enumerate(golds)]
+    assert [row["gold"] for row in rows_of(tmp_path, *records)] == read
+
+
+DAY = {"day": "", "month": "", "year": ""}
+
+
+@pytest.mark.parametrize(
+    ("answer", "golds"),
+    [
+        ({"number": "65", "date": DAY, "spans": []}, ["65"]),
+        ({"number": "", "date": DAY, "spans": ["Ada Holm"]}, ["Ada Holm"]),
+        ({"number": "", "date": {"day": "3", "month": "May", "year": "1871"}, "spans": []}, ["3 May 1871"]),
+        ({"number": "", "date": {**DAY, "year": "1871"}, "spans": []}, ["1871"]),
+        ({"number": None, "date": None, "spans": ["Lund"]}, ["Lund"]),
+        ({"value": "Karin Ek", "aliases": ["K. Ek", "Karin Ek"], "type": "person"}, ["Karin Ek", "K. Ek"]),
+        ({"value": "Lund", "aliases": []}, ["Lund"]),
+        ({"value": "Lund", "aliases": None}, ["Lund"]),
+    ],
+)
+def test_objects_of_known_forms_are_golds(tmp_path: Path, answer: dict[str, Any], golds: list[str]) -> None:
+    row = row_of(tmp_path, {"question": "Which?", "answer": answer})
+    assert [row["gold"], *json.loads(row["verifier_args"]).get("other_golds", [])] == golds
+
+
+def test_answers_of_other_annotators_are_accepted(tmp_path: Path) -> None:
+    others = {"number": ["", ""], "date": [DAY, DAY], "spans": [["Holm"], ["Ada", "Holm"]]}
+    answer = {"number": "", "date": DAY, "spans": ["Ada Holm"]}
+    row = row_of(tmp_path, {"question": "Who?", "answer": answer, "validated_answers": others})
+    assert (row["gold"], json.loads(row["verifier_args"])) == ("Ada Holm", {"other_golds": ["Holm"]})
+
+
+@pytest.mark.parametrize("answer", [{"number": "", "date": DAY, "spans": ["Herons", "Badgers"]}, {"value": "72"}])
+def test_other_objects_are_rejects(tmp_path: Path, answer: dict[str, Any]) -> None:
+    rows_of(tmp_path, {"question": "Which?", "answer": answer}, {"question": "1+1?", "answer": "2"})
+    assert [reject["reason"] for reject in rejects(tmp_path)] == ["gold_not_text"]
+
+
+# Messages.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[{'role': 'system', 'content': 'Be brief.'}, {'role': 'user', 'content': 'What is 1+1?'}]",
+        "[{'content': 'Be brief.', 'role': 'system'}\n {'content': 'What is 1+1?', 'role': 'user'}]",
+        '[{"role": "system", "content": "Be brief."}, {"role": "user", "content": "What is 1+1?"}]',
+        "[{'from': 'system', 'value': 'Be brief.'}, {'from': 'human', 'value': \"What is 1+1?\"}]",
+    ],
+)
+def test_messages_as_text_are_messages(tmp_path: Path, text: str) -> None:
+    row = row_of(tmp_path, {"prompt": text, "answer": "2"})
+    assert row["prompt"] == "What is 1+1?"
+    assert json.loads(row["context"]) == [{"role": "system", "content": "Be brief."}]
+
+
+def test_messages_that_cannot_be_read_are_rejects(tmp_path: Path) -> None:
+    rows_of(
+        tmp_path, {"prompt": "[{'role': 'user', 'content': 'What", "answer": "2"}, {"prompt": "1+1?", "answer": "2"}
+    )
+    (reject,) = rejects(tmp_path)
+    assert reject["reason"] == "prompt_not_text" and "neither JSON nor Python" in reject["detail"]
+
+
+@pytest.mark.parametrize("column", ["system", "instructions"])
+@pytest.mark.parametrize(
+    ("text", "is_message"),
+    [
+        ("You are a helpful assistant", True),
+        ("Be brief.", True),
+        ("Answer in French", True),
+        ("Think step by step", True),
+        ("所有长度以英里为单位。", True),
+        ("All distances are given in miles", True),
+        ("gpt-4o", False),
+        ("GPT 4 turbo", False),
+        ("metric system", False),
+        ("solar system", False),
+        ("Linux", False),
+    ],
+)
+def test_a_system_column_is_a_message_where_it_says_something(
+    tmp_path: Path, column: str, text: str, is_message: bool
+) -> None:
+    row = row_of(tmp_path, {"question": "1+1?", "answer": "2", column: text})
+    assert (row["context"] is not None) == is_message
+    assert row_of(tmp_path, {"question": "1+1?", "answer": "2", "system_prompt": text})["context"] is not None
+
+
+# Tables.
+
+
+def test_tables_with_odd_headers(tmp_path: Path) -> None:
+    assert csv_row(tmp_path, '\ufeff question ; answer \n1,5+1?;"2,5"\n')["gold"] == "2,5"
+    assert (
+        csv_row(tmp_path, "question,Question,answer\nq1,How many are 1 and 1?,2\n")["prompt"] == "How many are 1 and 1?"
+    )
+    assert csv_row(tmp_path, "prompt,answer\n\"[{'role': 'user', 'content': '1+1?'}]\",2\n")["prompt"] == "1+1?"

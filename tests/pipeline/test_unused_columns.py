@@ -1,0 +1,95 @@
+"""Columns that no row carries are named, with a hint for those that look like something."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import run_command
+from ingest_files import Notes, read_file, write_lines
+
+from truegold.pipeline.config.sources import FileSource
+from truegold.pipeline.sources.data_files import open_file
+from truegold.pipeline.sources.presets import choose_layout
+from truegold.pipeline.sources.records import look_ahead
+from truegold.pipeline.sources.unused_columns import describe_unused, unused_columns
+
+RECORD = {"question": "Ann has 3 pens and buys 4. How many has she?", "answer": "7"}
+
+
+def unused(folder: Path, *records: dict[str, Any], **config: Any) -> str:
+    path = write_lines(folder, *records)
+    opened = open_file(path, "auto", 2**20)
+    ahead = look_ahead(opened.records, lambda reject: None)
+    source = FileSource(path=str(path), **config)
+    layout = choose_layout(source, opened.location, [record.values for record in ahead])
+    return describe_unused(unused_columns(source, layout, ahead))
+
+
+@pytest.mark.parametrize(
+    ("column", "line"),
+    [
+        ({"difficulty": 3}, "difficulty (a measure)"),
+        ({"Level": "Level 5"}, "Level (a measure)"),
+        ({"tests": ["assert f(1) == 2"]}, "tests (tests: data.verifier=code judges by them)"),
+        ({"system": "gpt-4o"}, "system (a name, not a message)"),
+        ({"aliases": ["7", "seven"]}, "aliases (has the gold among others: data.columns.golds=aliases)"),
+        ({"aliases": "['7', 'seven']"}, "aliases (has the gold among others: data.columns.golds=aliases)"),
+        ({"target": "8"}, "target (other answers? data.columns.other_golds=target)"),
+        ({"pre_text": ["In 2008 sales", "grew by a fifth."]}, "pre_text (a text: do questions need it?)"),
+        ({"topic": "arithmetic"}, "topic"),
+        ({"topic": "arithmetic", "difficulty": 3}, "difficulty (a measure), topic"),
+        # These are read, or hold nothing.
+        ({"id": 7}, ""),
+        ({"solution": "3+4 = 7"}, ""),
+        ({"system": "Be brief."}, ""),
+        ({"split": "train"}, ""),
+        ({"golds": ["7", "seven"]}, ""),
+        ({"topic": None}, ""),
+        ({"topic": ""}, ""),
+        ({"problem": RECORD["question"]}, ""),
+    ],
+)
+def test_a_column_that_is_not_used_is_named(tmp_path: Path, column: dict[str, Any], line: str) -> None:
+    config = {"columns": {"prompt": "question", "gold": "answer"}} if "tests" in column else {}
+    assert unused(tmp_path, {**RECORD, **column}, **config) == line
+
+
+def test_options_that_a_named_gold_leaves_aside_are_named(tmp_path: Path) -> None:
+    record = {"question": "Which?", "choices": ["iron", "argon"], "answer": "argon"}
+    columns = {"prompt": "question", "gold": "answer"}
+    assert unused(tmp_path, record, columns=columns) == "choices (options)"
+    notes = Notes()
+    read_file(write_lines(tmp_path, record), tmp_path, notes, columns=columns)
+    assert notes.notes == ["train.jsonl: columns that are not used: choices (options)"]
+
+
+def test_columns_that_decide_nothing_are_not_noted(tmp_path: Path) -> None:
+    notes = Notes()
+    read_file(write_lines(tmp_path, {**RECORD, "difficulty": 3, "topic": "x"}), tmp_path, notes)
+    assert notes.notes == []
+
+
+def test_a_dry_run_says_what_is_read_and_what_is_not(tmp_path: Path) -> None:
+    record = {"question": "2+2?", "answer": "2+2 = 4 #### 4", "topic": "sums", "level": 1}
+    (tmp_path / "train.jsonl").write_text(json.dumps(record) + "\n")
+    (tmp_path / "run.yaml").write_text("name: small\ndata: {path: train.jsonl}\n")
+    done = run_command("curate", "run.yaml", "--dry-run", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[1:4] == [
+        "data      train.jsonl: 1 records",
+        "columns   prompt question; gold answer (after ####); solution answer; verifier math",
+        "unused    level (a measure), topic",
+    ]
+
+
+def test_a_dry_run_names_columns_of_options(tmp_path: Path) -> None:
+    record = {"question": "Which?", "choices": ["iron", "argon"], "answer": "B"}
+    (tmp_path / "train.jsonl").write_text(json.dumps(record) + "\n")
+    (tmp_path / "run.yaml").write_text("name: small\ndata: {path: train.jsonl}\n")
+    lines = run_command("curate", "run.yaml", "--dry-run", cwd=tmp_path).stdout.splitlines()
+    assert lines[2] == "columns   prompt question; answer, choices as choice; verifier choice"
+    assert not any(line.startswith("unused") for line in lines)
