@@ -106,7 +106,7 @@ class Written:
     def describe_losses(self) -> str:
         """Return what was left out, in a sentence."""
         lost = [f"rejected: {describe_reasons(self.rejected)}"] if self.rejected else []
-        lost += [f"{count:,} rows with {what}" for what, count in self.incomplete.items()]
+        lost += [f"rows with {what}: {count:,}" for what, count in self.incomplete.items()]
         why = f" The first: {self.first_rejects[0]['detail']}" if self.first_rejects else ""
         return f"Left out: {'; '.join(lost) or 'nothing'}.{why}"
 
@@ -115,7 +115,7 @@ class Written:
         rows = sum(self.splits.values())
         lines = [f"{path}: {count:,} rows" for path, count in self.splits.items()]
         lines += describe_rejects(self.rejected, rows + sum(self.rejected.values()), self.first_rejects)
-        lines += [f"{count:,} rows have {what}." for what, count in self.incomplete.items()]
+        lines += [f"Rows with {what}: {count:,}." for what, count in self.incomplete.items()]
         if self.completions_left_out:
             left_out = describe_reasons(self.completions_left_out)
             lines.append(f"Completions that are neither right nor wrong: {left_out}.")
@@ -168,13 +168,15 @@ def convert(
         rows = read_tables(tables) if drawn is None else _with_rescued(read_tables(tables), data)
         folder.mkdir(parents=True, exist_ok=True)
         splits: dict[str, _SplitFile] = {}
-        for row in islice(_as_stated(rows, source, written), source.limit):
-            split = SPLIT_NAMES[row["split"]]
-            for export_row in _export_rows(row, system, form, drawn, written):
+        stated = _as_stated(rows, source, written)
+        exported = (list(_export_rows(row, system, form, drawn, written)) for row in stated)
+        for export_rows in islice(filter(None, exported), source.limit):
+            for export_row in export_rows:
+                split = SPLIT_NAMES[export_row.row["split"]]
                 try:
                     record = form.record(export_row, splits[split].rows if split in splits else 0)
                 except Unusable as error:
-                    written.reject(row, error)
+                    written.reject(export_row.row, error)
                     continue
                 if split not in splits:
                     path = folder / f"{split}.{form.suffix}"
@@ -389,7 +391,8 @@ def tables_of(
     """
     if data.is_dir():
         folder = data / "export" if (data / "export").is_dir() else data
-        tables = sorted((folder / DATA_DIR).glob("*.parquet"))
+        # train.parquet comes before heldout.parquet.
+        tables = sorted((folder / DATA_DIR).glob("*.parquet"), reverse=True)
         if tables:
             _refuse_columns(folder, source)
             return tables, Counter()

@@ -103,7 +103,7 @@ def test_a_pair_is_a_right_and_a_wrong_completion_of_one_row(run: Path, tmp_path
     records = records_of(written)
     # The saturated problems have no wrong completion.
     assert sorted(map(number_of, records)) == [*HARD, *USEFUL]
-    assert written.lines(FORMATS["trl-dpo"])[-1] == "2 rows have no wrong completion."
+    assert written.lines(FORMATS["trl-dpo"])[-1] == "Rows with no wrong completion: 2."
     for record in records:
         right = f"\\boxed{{{number_of(record) + 5}}}"
         assert right in record["chosen"][0]["content"] and right not in record["rejected"][0]["content"]
@@ -138,6 +138,14 @@ def test_the_rows_come_back_as_they_were(run: Path, tmp_path: Path) -> None:
         assert sorted(str([row[column] for column in kept]) for row in after) == sorted(
             str([row[column] for column in kept]) for row in before if row["id"] in ids
         )
+
+
+def test_limit_counts_rows_that_have_what_the_format_needs(run: Path, tmp_path: Path) -> None:
+    pairs = [*HARD, *USEFUL]
+    for limit in (1, len(pairs)):
+        source = FileSource(path=str(run), limit=limit)
+        written = convert(run, FORMATS["trl-dpo"], tmp_path / str(limit), NullProgress(), source, None)
+        assert len({number_of(record) for record in records_of(written)}) == limit
 
 
 def test_an_edited_prompt_is_another_row(run: Path, tmp_path: Path) -> None:
