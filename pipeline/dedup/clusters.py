@@ -36,12 +36,13 @@ import pyarrow.parquet as pq
 
 from truegold.pipeline.dedup.flags import Conflict, conflict_flag
 from truegold.pipeline.near.arrays import Ints, Marks, map_in_threads, read_ahead
-from truegold.pipeline.near.confirmation import confirm_star_links
+from truegold.pipeline.near.confirmation import add_copies, confirm_star_links
 from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.duplicates import Duplicates, find_duplicates
 from truegold.pipeline.near.gold_keys import shown_gold
 from truegold.pipeline.near.measures import Comparer, Relation, describe_pairs
 from truegold.pipeline.near.related_pairs import ShardRunner, find_links, run_in_threads
+from truegold.pipeline.near.squashed import SquashedKeys
 from truegold.pipeline.problems import ProblemColumns, read_problems
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
@@ -93,7 +94,8 @@ def find_clusters(
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     progress.start("reading")
-    builder = CorpusBuilder(out_dir)
+    builder, keys = CorpusBuilder(out_dir), SquashedKeys()
+    builder.listen_to_texts(keys.add)
     ids, numbers = [pl.Series([], dtype=pl.String)], [pl.Series([], dtype=pl.Int64)]
     for batch in read_ahead(read_problems(source, columns)):
         ids.append(pl.Series(batch.ids, dtype=pl.String))
@@ -104,7 +106,8 @@ def find_clusters(
     del builder
     comparer = Comparer(corpus.features)
     links = find_links(corpus.features, comparer, run_shards=run_shards, progress=progress)
-    duplicates = find_duplicates(corpus, confirm_star_links(links, corpus, comparer), template_cap)
+    links = add_copies(confirm_star_links(links, corpus, comparer), keys.copies(), corpus)
+    duplicates = find_duplicates(corpus, links, template_cap)
     del links
     records = _Records(pl.concat(ids, rechunk=True), pl.concat(numbers, rechunk=True), corpus, comparer, duplicates)
     progress.start("writing", len(records.ids))

@@ -35,13 +35,14 @@ from truegold.pipeline.config.stages import DedupConfig
 from truegold.pipeline.dedup.copy_table import ExactCopies
 from truegold.pipeline.engines.text_vectors import load_text_encoder
 from truegold.pipeline.near.arrays import Ints, Marks
-from truegold.pipeline.near.confirmation import Cuts, confirm_star_links
+from truegold.pipeline.near.confirmation import Cuts, add_copies, confirm_star_links
 from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.duplicates import Duplicates, find_duplicates
 from truegold.pipeline.near.embedding import Translations, add_proposed_links, find_translations, propose
 from truegold.pipeline.near.gold_keys import accepted_text
 from truegold.pipeline.near.measures import Comparer, Relation, describe_pairs
 from truegold.pipeline.near.related_pairs import find_links
+from truegold.pipeline.near.squashed import SquashedKeys
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.tables.conversation import read_compared_rows
 from truegold.pipeline.tables.rows import Row
@@ -130,7 +131,8 @@ def compare_rows(
 
     `scratch` is a folder for temporary files, some 300 bytes a row. `ranks` are those of the rows' sources.
     """
-    builder = CorpusBuilder(scratch)
+    builder, keys = CorpusBuilder(scratch), SquashedKeys()
+    builder.listen_to_texts(keys.add)
     compared = [np.zeros(0, np.int64)]
     stays = copies.winner == np.arange(len(copies.winner))
     progress.start("reading for rewordings", int(stays.sum()))
@@ -154,6 +156,7 @@ def compare_rows(
         links = add_proposed_links(links, comparer, proposals, len(corpus.features))
         translations = _translations(find_translations(corpus, proposals), corpus, positions)
     links = confirm_star_links(links, corpus, comparer, Cuts(config.confidence, config.conflict_confidence))
+    links = add_copies(links, keys.copies(), corpus)
     duplicates = find_duplicates(corpus, links, config.template_cap)
     reworded = (duplicates.relation != Relation.EXACT) & (duplicates.other == duplicates.kept_for)
     gone = np.flatnonzero(~duplicates.keep & reworded)

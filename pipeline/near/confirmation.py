@@ -39,7 +39,7 @@ from functools import cached_property, partial
 import numpy as np
 import numpy.typing as npt
 
-from truegold.pipeline.near.arrays import Floats, Ints, Marks
+from truegold.pipeline.near.arrays import Floats, Ints, Marks, pack_pairs
 from truegold.pipeline.near.corpus import Corpus, text_ranks
 from truegold.pipeline.near.differences import Differences, compare_texts, count_changed_words
 from truegold.pipeline.near.gold_keys import NO_GOLD
@@ -55,7 +55,8 @@ from truegold.pipeline.near.measures import (
     same_story_score,
 )
 from truegold.pipeline.near.problem_text import ReadText, read_text
-from truegold.pipeline.near.related_pairs import Links
+from truegold.pipeline.near.related_pairs import Links, join_links
+from truegold.pipeline.near.squashed import LayoutCopies
 from truegold.pipeline.running.row_workers import map_rows
 from truegold.pipeline.text.person_names import exchange_names
 
@@ -114,6 +115,22 @@ def confirm_links(
 def confirm_star_links(links: Links, corpus: Corpus, comparer: Comparer, cuts: Cuts = DEFAULT_CUTS) -> Links:
     """Do the same, and leave out links between two texts that both go: no cluster depends on them (`duplicates`)."""
     return _confirm(links, corpus, comparer, len(corpus.features), text_ranks(corpus), cuts)
+
+
+def add_copies(links: Links, copies: LayoutCopies, corpus: Corpus) -> Links:
+    """Return the links and those between texts that are copies but for their layout (`squashed`), programs aside.
+
+    Texts that ask for other forms of the answer are copies as long as their golds are not known to be others.
+    """
+    features, gold = corpus.features, corpus.text_gold
+    left, right = copies.left, copies.right
+    one_answer = (gold[left] == gold[right]) | (gold[left] == NO_GOLD) | (gold[right] == NO_GOLD)
+    chosen = (copies.whole | one_answer) & ~(features.code[left] | features.code[right])
+    left, right = left[chosen], right[chosen]
+    same = np.full(len(left), Relation.SAME_PROBLEM, dtype=np.uint8)
+    joined = join_links([Links(left, right, same, np.full(len(left), COPY_SCORE, dtype=np.float32)), links])
+    # Of a pair that comes twice the first counts.
+    return joined.take(np.unique(pack_pairs(joined.left, joined.right), return_index=True)[1])
 
 
 def _confirm(links: Links, corpus: Corpus, comparer: Comparer, texts: int, rank: Ints | None, cuts: Cuts) -> Links:

@@ -15,16 +15,14 @@ Not covered: pairs of two languages that are both written in letters.
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 
 import numpy as np
 import numpy.typing as npt
 
 from truegold.pipeline.near.arrays import Floats, Ints, Marks, pack_pairs, unpack_pairs
+from truegold.pipeline.near.asked import asked_quantities
 from truegold.pipeline.near.corpus import Corpus
 from truegold.pipeline.near.measures import Comparer, Relation, is_near_copy, relate
 from truegold.pipeline.near.pieces import ReadKind
@@ -41,12 +39,6 @@ MIN_COMMON_NUMBERS = 2
 """Fewer numbers in common are met by accident."""
 MAX_ONE_SIDED = 1
 """So many numbers may be words on one side: `half`, 一半."""
-_QUESTION = re.compile(r"[^.!?。！？]*[?？]|[^.!?。！？]+[.。]?\s*$")
-"""A sentence that ends in a question mark, or the last one: "Find the area."."""
-_ASKED: Mapping[str, Mapping[str, list[str]]] = tomllib.loads(
-    files(__package__).joinpath("asked_quantities.toml").read_text("utf-8")
-)
-"""What may be asked for, in English and in Chinese."""
 
 
 @dataclass(frozen=True)
@@ -162,16 +154,7 @@ def is_translation(left: ReadText, right: ReadText, left_text: str, right_text: 
     one_sided = len(here - there), len(there - here)
     if len(here & there) < MIN_COMMON_NUMBERS or min(one_sided) > 0 or max(one_sided) > MAX_ONE_SIDED:
         return False
-    if _asked(left_text, "decisive") != _asked(right_text, "decisive"):
+    if asked_quantities(left_text, "decisive") != asked_quantities(right_text, "decisive"):
         return False
-    return True if _asked(left_text, "soft") == _asked(right_text, "soft") and max(one_sided) == 0 else None
-
-
-def _asked(text: str, table: str) -> set[str]:
-    """Return what the last question of a text asks for."""
-    sentences = _QUESTION.findall(text)
-    # What an earlier clause compares, as in 米娅比艾玛小, is no question.
-    question = re.split(r"[，；]", sentences[-1] if sentences else text)[-1].lower()
-    return {
-        kind for kind, patterns in _ASKED[table].items() if any(re.search(pattern, question) for pattern in patterns)
-    }
+    agree = asked_quantities(left_text, "soft") == asked_quantities(right_text, "soft")
+    return True if agree and max(one_sided) == 0 else None

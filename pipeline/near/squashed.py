@@ -18,12 +18,14 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from html import unescape
 
 import numpy as np
 import polars as pl
 
-from truegold.pipeline.near.arrays import Growing, Hashes, Ints
+from truegold.pipeline.near.arrays import Growing, Hashes, Ints, Marks, run_starts
 from truegold.pipeline.near.exact_copies import change_marked
 from truegold.pipeline.text.look_alikes import CYRILLIC, GREEK
 
@@ -32,27 +34,97 @@ WINDOW = 32
 LEAST_BYTES = 40
 """Squashed items of fewer bytes are not looked for: a longer problem may hold such a question by chance."""
 CHUNK_TEXTS = 1_000
-"""Texts that are squashed and hashed at a time."""
+"""Texts whose windows are hashed at a time."""
+PAIRED_IN_FULL = 32
+"""Texts of one key that are all paired with each other; of more texts each is paired with the first."""
 FILTER_BITS = 18
 """The first filter has 2**FILTER_BITS slots: a window that no item has passes it by chance."""
 
-_TO_ASCII = str.maketrans(CYRILLIC | GREEK | dict.fromkeys("‐‑‒–—―−", "-") | {"≠": "<>", "≤": "<=", "≥": ">="})
+_SIGNS = {
+    **dict.fromkeys("‐‑‒–—―−", "-"),
+    **dict.fromkeys("’′", "'"),
+    **{"≠": "<>", "≤": "<=", "≥": ">=", "÷": "/", "×": " ", "°": " degrees ", "△": "triangle", "²": "^2", "³": "^3"},
+}
+_TO_ASCII = str.maketrans(CYRILLIC | GREEK | _SIGNS)
 _MARKED_UP = r"&#?\w+;|</?[A-Za-z]"
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,10}(?:\s[^<>]{0,200})?/?>")
+_LATEX = (
+    (r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|limits|q?quad|[lc]?dots[bcmio]?|times|cdot|ast)(?-u:\b)", " "),
+    (r"\\(?:begin|end)\s*\{(?:align|equation|gather|split)\*?\}|\\[,;:! ()\[\]]|\$", " "),
+    (
+        r"\\(?:text|math)(?:rm|bf|it|sf|tt|cal|bb)?\s*\{([^{}]*)\}|\\(?:operatorname|mbox|boldsymbol)\s*\{([^{}]*)\}",
+        " ${1}${2} ",
+    ),
+    (r"\\[dtc]frac", r"\frac"),
+    (r"\\frac\s*(?:\{\s*(\d+|[a-z])\s*\}|(\w))\s*(?:\{\s*(\d+|[a-z])\s*\}|(\w))", " ${1}${2}/${3}${4} "),
+    (r"\^\s*\{?\s*\\circ\s*\}?|\\degree(?-u:\b)", " degrees "),
+    (r"\\(?:leqslant|leq?)(?-u:\b)", "<="),
+    (r"\\(?:geqslant|geq?)(?-u:\b)", ">="),
+    (r"\\neq?(?-u:\b)", "<>"),
+    (r"\\div(?-u:\b)", "/"),
+)
+"""Ways of writing a formula in LaTeX, and what is compared in their stead, as in a text without LaTeX."""
+_SYMBOLS = {
+    f"\\{name}": symbol
+    for name, symbol in (
+        pair.split()
+        for pair in (
+            "alpha a,beta β,gamma y,delta δ,varepsilon ε,epsilon ε,zeta ζ,eta n,vartheta θ,theta θ,iota i,kappa k"
+            ",lambda λ,mu μ,nu v,xi ξ,pi π,rho p,sigma σ,tau t,upsilon u,varphi φ,phi φ,chi x,psi ψ,omega ω"
+            ",sqrt √,infty ∞,angle ∠"
+        ).split(",")
+    )
+}
+"""Symbols by their names in LaTeX; letters that look like Latin ones as those."""
+_UNITS = (
+    (r"(?-u:\b)centimet(?:er|re)s?(?-u:\b)", "cm"),
+    (r"(?-u:\b)millimet(?:er|re)s?(?-u:\b)", "mm"),
+    (r"(?-u:\b)kilomet(?:er|re)s?(?-u:\b)", "km"),
+    (r"(?-u:\b)met(?:er|re)s?(?-u:\b)", "m"),
+    (r"(?-u:\b)kilograms?(?-u:\b)", "kg"),
+    (r"(?-u:\b)inch(?:es)?(?-u:\b)", "in"),
+    (r"(?-u:\b)(?:feet|foot)(?-u:\b)", "ft"),
+    (r"(?-u:\b)miles per hour(?-u:\b)", "mph"),
+    (r"(?-u:\b)per ?cent(?-u:\b)", "%"),
+)
+"""Units that are spelled out, and their short forms."""
+_UNIT = r"met(?:er|re)|kilogram|inch|feet|foot|miles per|per ?cent"
+"""This matches in every text in lower case that has one of them."""
+_BRACED = r"\{\s*(\d+|[a-z]?)\s*\}"
+_BETWEEN_LETTERS = r"(?-u:\b)([a-z])\s*,\s*([a-z])(?-u:\b)"
+_FORMULA = (
+    (_BRACED, "${1} "),
+    (_BETWEEN_LETTERS, "${1}\2${2}"),
+    (_BETWEEN_LETTERS, "${1}\2${2}"),
+    (r"(?-u:\b)([a-z])'", "${1}\3"),
+    (r"([\d)])!", "${1}\4"),
+)
+"""Braces of one sign, which say nothing, and marks that do: f(x,y) is not f(xy), f'(x) not f(x), and 5! not 5."""
+_IN_FORMULA = r"[{}]|(?-u:\b)[a-z]\s*[,']|[\d)]!"
 _HYPHEN = r"(\p{L}{2}|#)\s*-+\s*(\p{L}{2})"
 _PARTED = (
-    (r"(\d),(\d{3})\b", "${1}${2}"),
-    (r"(\d)\.(\d)", "${1}\1${2}"),
-    (r"[\d\x01]+", "#${0}#"),
+    (r"([0-9]),([0-9]{3})(?-u:\b)", "${1}${2}"),
+    (r"([0-9])\.([0-9])", "${1}\1${2}"),
+    (r"[0-9\x01]+", "#${0}#"),
     (_HYPHEN, "${1}${2}"),
     (_HYPHEN, "${1}${2}"),
 )
 """Changes to a text in lower case, in this order: grouping commas, decimal points, numbers, and hyphens;
 twice, for those of "dd-mm-yyyy"."""
+FORM_REQUEST = (
+    r"(?i)([.?!$\n)\]}])\s*\(?(?:please )?(?:express|enter|give|write|round|leave|state|provide|simplify|put|submit)"
+    r" (?:your|the final|the answers?|all (?:possible |the )?(?:values|solutions|answers)|the solutions|answers?) ?"
+    r"[^?]{0,200}$"
+)
+"""This matches a last sentence that asks for a form of the answer: "Express your answer as a common fraction."."""
+ANSWERS = ["answer", "solution", "value"]
+"""Parts of words, one of which stands in each such sentence."""
 _END = "\0"
 """What stands between squashed texts."""
-_IDLE = bytes(code for code in range(2, 128) if not chr(code).isalnum() and chr(code) not in "#+-/<=>^%|")
-"""The characters of ASCII that go. Of the others NUL ends a text, and 1 is a decimal point."""
+_IDLE = bytes(code for code in range(5, 128) if not chr(code).isalnum() and chr(code) not in "#()+-/<=>[]^{|}%")
+"""The characters of ASCII that go. Of the others NUL ends a text, 1 to 4 are marks within numbers and formulas."""
+_IDLE_BEYOND_ASCII = re.compile("[^\\w\x00-\x7f¬±×÷⁄⁺-⁼₊-₌←-⇿∀-⋿⟀-⟯⦀-⫿]+")
+"""Characters beyond ASCII that go: all but letters, digits and mathematical signs."""
 _LAST_WORD = re.compile(r"[^\W\d_]+(?=[\W\d_]*\Z)")
 
 
@@ -61,22 +133,77 @@ def squash(texts: pl.Series) -> bytes:
     unlike = (texts.str.len_bytes() != texts.str.len_chars()) | texts.str.contains(_MARKED_UP)
     texts = change_marked(texts, unlike.to_numpy(), lambda some: pl.Series(list(map(_plain, some)), dtype=pl.String))
     texts = texts.str.to_lowercase()
-    for pattern, replacement in _PARTED:
-        texts = texts.str.replace_all(pattern, replacement)
-    texts = texts.str.replace_all(_END, "", literal=True)
+    texts = _change(texts, "\\\\|\\$", lambda some: _replace(some, _LATEX).str.replace_many(_SYMBOLS))
+    texts = _change(texts, _UNIT, lambda some: _replace(some, _UNITS))
+    texts = _change(texts, _IN_FORMULA, lambda some: _replace(some, _FORMULA))
+    texts = _replace(texts, _PARTED).str.replace_all(_END, "", literal=True)
     return "".join(texts + _END).encode().translate(None, _IDLE)
+
+
+def _change(texts: pl.Series, pattern: str, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
+    """Change the texts in which a pattern matches."""
+    return change_marked(texts, texts.str.contains(pattern).to_numpy(), change)
+
+
+def _replace(texts: pl.Series, changes: Iterable[tuple[str, str]]) -> pl.Series:
+    for pattern, replacement in changes:
+        texts = texts.str.replace_all(pattern, replacement)
+    return texts
 
 
 def _plain(text: str) -> str:
     """Return the text without markup, accents, look-alike letters, and signs beyond ASCII but mathematical ones."""
-    text = _TAG.sub("", unescape(text)).translate(_TO_ASCII)
-    if text.isascii():
-        return text
-    return "".join(char for char in unicodedata.normalize("NFKD", text) if char.isascii() or _tells(char))
+    if "&" in text:
+        text = unescape(text)
+    if "<" in text:
+        text = _TAG.sub("", text)
+    text = text.translate(_TO_ASCII)
+    return text if text.isascii() else _IDLE_BEYOND_ASCII.sub("", unicodedata.normalize("NFKD", text))
 
 
-def _tells(char: str) -> bool:
-    return char.isalnum() or unicodedata.category(char) == "Sm"
+@dataclass(frozen=True)
+class LayoutCopies:
+    """Pairs of texts that are the same when they are squashed, the lower number first."""
+
+    left: Ints
+    right: Ints
+    whole: Marks
+    """Whether they are with the requests for a form of the answer at their ends; else without these."""
+
+
+class SquashedKeys:
+    """Takes texts in order (`add`), and pairs those that are the same when they are squashed (`copies`)."""
+
+    def __init__(self) -> None:
+        self._whole, self._problem = Growing(np.uint64), Growing(np.uint64)
+
+    def add(self, texts: pl.Series) -> None:
+        """Take in more texts."""
+        keys = _keys(texts)
+        self._whole.extend(keys)
+        requests = np.flatnonzero(texts.str.contains_any(ANSWERS, ascii_case_insensitive=True).to_numpy())
+        requests = requests[texts.gather(requests).str.contains(FORM_REQUEST).to_numpy()]
+        keys[requests] = _keys(texts.gather(requests).str.replace(FORM_REQUEST, "${1}"))
+        self._problem.extend(keys)
+
+    def copies(self) -> LayoutCopies:
+        """Return the pairs of all texts; of a large group those of its first text."""
+        keys = self._problem.array
+        order = np.argsort(keys, kind="stable")
+        starts = np.flatnonzero(run_starts(keys[order]))
+        counts = np.diff(starts, append=len(keys))
+        pairs = [np.zeros((0, 2), dtype=np.int64)]
+        for start, count in zip(starts[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
+            group = order[start : start + count]
+            for first in range(count - 1 if count <= PAIRED_IN_FULL else 1):
+                later = group[first + 1 :]
+                pairs.append(np.column_stack([np.full(len(later), group[first]), later]))
+        left, right = np.concatenate(pairs).T
+        return LayoutCopies(left, right, self._whole.array[left] == self._whole.array[right])
+
+
+def _keys(texts: pl.Series) -> Hashes:
+    return pl.Series(squash(texts).split(_END.encode())[:-1], dtype=pl.Binary).hash(seed=7).to_numpy().copy()
 
 
 class SquashedItems:
@@ -107,8 +234,12 @@ class SquashedItems:
         """Look up other wordings of texts with these numbers."""
         if not len(self._passes):
             self._index_windows()
+        if not len(self._windows):
+            return
+        squashed = squash(texts).split(_END.encode())[:-1]
         for start in range(0, len(texts), CHUNK_TEXTS):
-            self._look_up_chunk(texts.slice(start, CHUNK_TEXTS), numbers[start : start + CHUNK_TEXTS])
+            chunk = slice(start, start + CHUNK_TEXTS)
+            self._look_up_chunk(squashed[chunk], texts[chunk], numbers[chunk])
 
     def _index_windows(self) -> None:
         long = [item for item, (squashed, _) in enumerate(self._eval_items) if len(squashed) >= LEAST_BYTES]
@@ -121,26 +252,23 @@ class SquashedItems:
         self._passes = np.zeros(1 << FILTER_BITS, dtype=bool)
         self._passes[self._windows >> np.uint64(64 - FILTER_BITS)] = True
 
-    def _look_up_chunk(self, texts: pl.Series, numbers: Ints) -> None:
-        if not len(self._windows):
-            return
-        squashed = squash(texts)
+    def _look_up_chunk(self, parts: list[bytes], texts: pl.Series, numbers: Ints) -> None:
         # NUL is in no item, so that no window of one goes over the end of a text.
-        hashes = _hash_windows(squashed)
+        joined = _END.encode().join(parts)
+        hashes = _hash_windows(joined)
         maybe = np.flatnonzero(self._passes[hashes >> np.uint64(64 - FILTER_BITS)])
         left = np.searchsorted(self._windows, hashes[maybe], side="left")
         right = np.searchsorted(self._windows, hashes[maybe], side="right")
         held = np.flatnonzero(right > left)
         if not len(held):
             return
-        ends = np.flatnonzero(np.frombuffer(squashed, dtype=np.uint8) == 0)
+        ends = np.flatnonzero(np.frombuffer(joined, dtype=np.uint8) == 0)
         text = np.searchsorted(ends, maybe[held])
         candidates = {
             (index, int(item))
             for index, start, stop in zip(text.tolist(), left[held].tolist(), right[held].tolist(), strict=True)
             for item in self._window_item[start:stop]
         }
-        parts = squashed.split(_END.encode())
         pairs = [
             (numbers[index], item)
             for index, item in sorted(candidates)

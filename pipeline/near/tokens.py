@@ -55,6 +55,8 @@ CLEANED = (
     (r"\\[dt]?frac\s*\{\s*(\d+)\s*\}\s*\{\s*(\d+)\s*\}", " ${1}/${2} "),
     (r"\\[dt]?frac\s*(\d)\s*(\d)", " ${1}/${2} "),
     (r"\\(?:left|right|displaystyle|quad|qquad|begin|end|text|mathrm|textbf|mathbf)(?-u:\b)|\\[,;!: ]", " "),
+    (r"\\[dtc]frac", r"\frac"),
+    (r"\\(?:cdot|times|ast)(?-u:\b)", " * "),
     (r"\\leq?(?-u:\b)", "≤"),
     (r"\\geq?(?-u:\b)", "≥"),
 )

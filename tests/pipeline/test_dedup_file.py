@@ -152,3 +152,21 @@ def test_a_rewording_with_another_gold_is_flagged_and_stays(tmp_path):
     clusters, flags, _ = run(tmp_path, records)
     assert clusters["keep"].all()
     assert flags["reason"].to_list() == ["conflicting_labels"] * 2
+
+
+def test_another_layout_is_the_same_problem_and_other_requests_are_where_the_golds_agree(tmp_path):
+    plain = "Real numbers x and y satisfy x² + y² = 10x - 6y - 34. What is x+y?"
+    problem = r"Real numbers $x$ and $y$ satisfy $x^{2}+y^2=10x-6y-34$. What is $x+y$?"
+    rounded = f"{problem} Round your answer to the nearest tenth."
+    records = [
+        {"id": "a", "question": problem, "answer": "2"},
+        {"id": "b", "question": plain, "answer": "2"},
+        {"id": "c", "question": rounded, "answer": "2"},
+        {"id": "d", "question": rounded.replace("tenth", "hundredth"), "answer": "2.25"},
+        {"id": "e", "question": plain.replace("- 34", "+ 34"), "answer": "9"},
+    ]
+    clusters, flags, _ = run(tmp_path, records)
+    assert clusters["cluster"].to_list()[:3] == [1, 1, 1]
+    assert clusters["relation"].to_list()[1:3] == ["same_problem", "same_problem"]
+    assert clusters["keep"].to_list() == [True, False, False, True, True]
+    assert not flags["blocks"].any()

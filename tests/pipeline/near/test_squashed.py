@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from truegold.pipeline.near.slips import SlipMender
-from truegold.pipeline.near.squashed import SquashedItems, squash
+from truegold.pipeline.near.squashed import SquashedItems, SquashedKeys, squash
 
 ITEM = "A triangle has sides of 3 cm, 4 cm and 2.5 cm. What is the value of x, its two-digit area?"
 
@@ -126,3 +126,62 @@ def mended(known: str, text: str) -> str:
 )
 def test_slips_become_known_words_and_other_words_stay(text, expected):
     assert mended("A triangle, 3 marbles: trail, trial, not angle", text) == expected
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (r"Find $\dfrac{1}{2} x$", r"Find \(\frac12x\)"),
+        (r"If $x^{2}+1=3$", "If x² + 1 = 3"),
+        (r"an angle of $30^\circ$", "an angle of 30 degrees"),
+        (r"$a \cdot b \leq \left(3\right)$", "a × b ≤ (3)"),
+        (r"$\sqrt{14}\pi$", "√14π"),
+        (r"$3\frac{1}{2}$", "3 1/2"),
+        (r"$p_{}$ is $10\%$", "p is 10 percent"),
+        ("5 centimeters and 3 inches", "5 cm and 3 in."),
+        (r"$5\text{ cm}$", "5 cm"),
+        (r"$\{1,2\}$", "{1, 2}"),
+    ],
+)
+def test_formulas_and_units_that_are_written_otherwise_are_the_same(left, right):
+    assert squashed(left) == squashed(right)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("8-(3+2)", "8-3+2"),
+        ("2(x+1)", "2x+1"),
+        ("(0,1]", "[0,1)"),
+        ("2^{x+1}", "2^{x}+1"),
+        (r"\frac{x+1}{2y}", r"\frac{x+1}{2}y"),
+        ("f(x,y)", "f(xy)"),
+        ("f'(x)", "f(x)"),
+        ("5!+1", "5+1"),
+        (r"3\frac{1}{2}", r"\frac{31}{2}"),
+        (r"\sqrt{2}", "2"),
+        ("5 cm", "5 mm"),
+        (r"x \ne 1", "x = 1"),
+    ],
+)
+def test_formulas_that_say_something_else_stay_apart(left, right):
+    assert squashed(left) != squashed(right)
+
+
+def copies(*texts: str) -> list[tuple[int, int, bool]]:
+    keys = SquashedKeys()
+    keys.add(pl.Series(texts[:1], dtype=pl.String))
+    keys.add(pl.Series(texts[1:], dtype=pl.String))
+    pairs = keys.copies()
+    return list(zip(pairs.left.tolist(), pairs.right.tolist(), pairs.whole.tolist(), strict=True))
+
+
+def test_copies_are_paired_with_and_without_requests_for_a_form():
+    request = "Express your answer as a common fraction."
+    assert copies("Find $x$.", f"Find x. {request}", "Find y.", "FIND x") == [
+        (0, 1, False),
+        (0, 3, True),
+        (1, 3, False),
+    ]
+    assert copies("Find x.") == []
+    assert len(copies(*["Find x."] * 40)) == 39

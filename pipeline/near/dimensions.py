@@ -1,0 +1,47 @@
+"""Reads what the amounts of a problem measure, and says whether two problems measure other things by one amount.
+
+    "A force of 20 lb over 200 ft"      20 mass or force, 200 length
+    "A force of 200 N over 20 m"        200 force, 20 length                another problem
+    "A force of 20 lb over 200 m"       20 mass or force, 200 length        may be the same
+
+Lengths in other units may be the same problem (`differences`); a length is never a force.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+_UNITS = {
+    "length": "mm cm m km ft yd mi inch inches foot feet yard yards mile miles meter meters metre metres centimeter"
+    " centimeters centimetre centimetres kilometer kilometers kilometre kilometres millimeter millimeters"
+    " 米 厘米 千米 分米 公里",
+    "mass": "g kg mg gram grams kilogram kilograms ton tons ounce ounces oz 克 千克 公斤 吨",
+    "mass or force": "lb lbs pound pounds",
+    "force": "newton newtons",
+    "time": "second seconds minute minutes hour hours day days week weeks month months year years 秒 分钟 小时 天 年",
+    "money": "dollar dollars cent cents euro euros 元 角",
+    "volume": "liter liters litre litres gallon gallons quart quarts pint pints cup cups ml 升 毫升",
+}
+_DIMENSION = {word: frozenset(name.split(" or ")) for name, words in _UNITS.items() for word in words.split()}
+_CHINESE = "|".join(sorted((word for word in _DIMENSION if not word.isascii()), key=len, reverse=True))
+_AMOUNT = re.compile(rf"(?<![A-Za-z\d.,/])(\d[\d,]*(?:\.\d+)?)[\s-]{{0,2}}(?:([A-Za-z]+)|({_CHINESE}))")
+"""An amount and the word after it: "200 ft", "3-mile", "5千克"."""
+
+
+@lru_cache(2**14)
+def read_dimensions(text: str) -> dict[str, frozenset[str]]:
+    """Return what each amount that is followed by a unit once, and never by another one, measures."""
+    measured: dict[str, set[frozenset[str]]] = {}
+    for match in _AMOUNT.finditer(text):
+        dimension = _DIMENSION.get(match[3] or match[2].lower())
+        if match[2] == "N":
+            dimension = frozenset(["force"])
+        if dimension is not None:
+            measured.setdefault(match[1].replace(",", ""), set()).add(dimension)
+    return {amount: next(iter(dimensions)) for amount, dimensions in measured.items() if len(dimensions) == 1}
+
+
+def dimensions_differ(left: dict[str, frozenset[str]], right: dict[str, frozenset[str]]) -> bool:
+    """Whether an amount of both texts measures one thing in one of them and another in the other."""
+    return any(amount in right and not dimension & right[amount] for amount, dimension in left.items())

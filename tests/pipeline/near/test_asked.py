@@ -1,0 +1,72 @@
+"""What questions ask for and what amounts measure: opposed questions and other dimensions tell problems apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from truegold.pipeline.near.asked import are_opposed, asked_quantities
+from truegold.pipeline.near.differences import compare_texts
+from truegold.pipeline.near.dimensions import dimensions_differ, read_dimensions
+from truegold.pipeline.near.problem_text import read_text
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("A square has side 4. Find its area.", "A square has side 4. Find its perimeter."),
+        ("A cube has edge 3. What is its volume?", "A cube has edge 3. What is its surface area?"),
+        ("Tom had 9 pens and sold 4. How many are left?", "Tom had 9 pens and sold 4. How many did he sell?"),
+        ("She ate 3 of 8 cakes. How many did she eat?", "She ate 3 of 8 cakes. How many cakes remain?"),
+        ("In how many ways can 2 marbles be drawn?", "What is the probability that 2 marbles are drawn?"),
+        ("What is the radius of the circle?", "What is the diameter of the circle?"),
+        ("Find the sum of the roots.", "Find the product of the roots."),
+        ("What is the units digit of $7^9$?", "How many digits does $7^9$ have?"),
+        ("What fraction of the cars is red?", "What is the difference between red and blue cars?"),
+        ("一个正方形边长4厘米，面积是多少？", "一个正方形边长4厘米，周长是多少？"),
+    ],
+)
+def test_questions_for_opposed_quantities(left, right):
+    assert are_opposed(left, right)
+    assert are_opposed(right, left)
+    assert compare_texts(read_text(left), read_text(right))["asks_opposite"]
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("How long did it take him?", "What is the total time that he needed?"),
+        ("How many more pens has Ann than Tom?", "What is the number of pens that Ann has in excess of Tom?"),
+        ("What is the area of the square?", "How many square units does the square cover?"),
+        ("How many are left?", "What is the difference between both?"),
+        ("How much does he spend?", "What is the total cost?"),
+        ("What is the probability in percent?", "What is the percentage chance?"),
+        ("Find $x$.", "What is the value of $x$?"),
+        ("A square has area 4. Find its side.", "The perimeter of a square is 8. Find its side."),
+    ],
+)
+def test_questions_that_may_ask_for_the_same(left, right):
+    assert not are_opposed(left, right)
+
+
+def test_only_the_last_question_counts():
+    text = "What is the area of the square? No, what is its perimeter?"
+    assert asked_quantities(text, "decisive") == {"perimeter"}
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "expected"),
+    [
+        ("A force of 20 lb over 200 ft.", "A force of 200 N over 20 m.", True),
+        ("He runs 5 miles in 30 minutes.", "In 30 minutes he runs 5 miles.", False),
+        ("He runs 5 miles in 30 minutes.", "He runs 30 miles in 5 minutes.", True),
+        ("It weighs 3 kg.", "It weighs 3 pounds.", False),
+        ("It is 3 cm long.", "It is 3 inches long.", False),
+        ("It is 3 cm long.", "It has 3 legs.", False),
+        ("It costs 3 dollars.", "It takes 3 hours.", True),
+        ("重3千克", "长3米", True),
+        ("3 hours and 3 miles", "3 hours", False),
+    ],
+)
+def test_amounts_that_measure_other_things(left, right, expected):
+    assert dimensions_differ(read_dimensions(left), read_dimensions(right)) is expected
+    assert dimensions_differ(read_dimensions(right), read_dimensions(left)) is expected
