@@ -38,19 +38,12 @@ from truegold.pipeline.sources.conversations import context_text, read_conversat
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
 from truegold.pipeline.sources.presets import guess_layout, layout_of_preset
 from truegold.pipeline.sources.provenance import ORIGIN_COLUMNS
-from truegold.pipeline.sources.records import (
-    LOOK_AHEAD,
-    Record,
-    Reject,
-    Source,
-    Unusable,
-    check_readable,
-    sample_values,
-)
+from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Reject, Source, check_readable, sample_values
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings, with_row_columns
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import dump_json, problem_of
 from truegold.verifiers import InputError, Item, judges_solutions, resolve
+from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import MISSING, NAMES, find_column
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 

@@ -26,6 +26,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "tasks with a scorer of their own": ("reward_fn", "scorer", "environment_name"),
 }
 """Kinds of rows that truegold has no verifier for, and the columns by which they are known."""
+KIND_COLUMNS = tuple(name for columns in KINDS.values() for name in columns)
 
 
 TESTS = (
@@ -82,7 +83,7 @@ def _asserts(code: str) -> bool:
 
 def foreign_kind(values: Mapping[str, Any]) -> str | None:
     """Say what a record is, where truegold has no verifier for it; None of any other record."""
-    known = ((kind, name) for kind, columns in KINDS.items() for name in columns if _says_something(values.get(name)))
+    known = ((kind, name) for kind, columns in KINDS.items() for name in columns if says_something(values.get(name)))
     for kind, column in known:
         if find_column("gold", [values]) is None and not (values.get("tests") or values.get("test_list")):
             return f"{kind} (column {column}), which truegold has no verifier for"
@@ -92,7 +93,7 @@ def foreign_kind(values: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _says_something(value: object) -> bool:
+def says_something(value: object) -> bool:
     """Say whether a column's value is neither missing nor empty, an array's neither."""
     if isinstance(value, str):
         return bool(value.strip())

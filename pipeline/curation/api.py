@@ -62,12 +62,13 @@ from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import RECORD, Output, Stage, StageResult, plan_stage, run_stage
 from truegold.pipeline.sources.columns import json_safe
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, check_file, open_file
-from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Unusable, first_line, sample_values
+from truegold.pipeline.sources.records import LOOK_AHEAD, Record, first_line, sample_values
 from truegold.pipeline.suspicion.stage import SampleFile
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE
 from truegold.pipeline.tables.losses import LossBounds, loss_lines
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
 from truegold.verifiers import ConfigError, InputError, TruegoldError
+from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import find_column
 from truegold.verifiers.user_code import did_you_mean
 

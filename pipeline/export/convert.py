@@ -44,19 +44,13 @@ from truegold.pipeline.ingest import ingest
 from truegold.pipeline.running.disk import refuse_input, written_aside
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.sources.provenance import earlier_flags, with_provenance
-from truegold.pipeline.sources.records import (
-    REJECT,
-    REJECTS_FILE,
-    Unusable,
-    describe_reasons,
-    describe_rejects,
-    first_rejects,
-)
+from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, describe_reasons, describe_rejects, first_rejects
 from truegold.pipeline.sources.row_builder import needs_gold
 from truegold.pipeline.tables.losses import NO_BOUNDS, LossBounds, loss_lines
 from truegold.pipeline.tables.rows import BATCH_ROWS, Row, RowKey, dump_json, read_rows, row_key
 from truegold.pipeline.text.templates import templates_in
 from truegold.verifiers import ConfigError, InputError, fingerprint, resolve
+from truegold.verifiers.code.suite.row_tests import Unusable
 
 NUMBERS = ("pass_rate", "posterior_a", "posterior_b", "suspicion")
 """Columns that are numbers also where no row has a value."""

@@ -23,9 +23,9 @@ from pydantic import BaseModel, ConfigDict, create_model
 
 from truegold.pipeline.export.completions import DrawnCompletion
 from truegold.pipeline.sources.provenance import PROMPT_MARK, Provenance, carry, provenance_of_row
-from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.tables.rows import Row, dump_json, messages_of_row, problem_of
 from truegold.verifiers import gold_response, resolve
+from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.conversation import SYSTEM, Message
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 

@@ -47,7 +47,6 @@ from truegold.pipeline.sources.records import (
     Record,
     Reject,
     Source,
-    Unusable,
     look_ahead,
     nothing_usable,
 )
@@ -57,6 +56,7 @@ from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.losses import LOSSES, REJECTED, Cause, LossCount
 from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, read_rows
 from truegold.verifiers import InputError
+from truegold.verifiers.code.suite.row_tests import Unusable
 
 ROWS_FILE = "rows.parquet"
 SOURCES_FILE = "sources.json"

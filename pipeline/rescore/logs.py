@@ -24,12 +24,13 @@ from typing import Any
 from truegold.pipeline.sources.columns import Column, gold_texts, text_of
 from truegold.pipeline.sources.conversations import read_prompt, read_response
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
-from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Unusable, sample_values
+from truegold.pipeline.sources.records import LOOK_AHEAD, Record, sample_values
 from truegold.pipeline.sources.row_builder import with_golds
 from truegold.pipeline.tables.rows import dump_json, normalise_for_id
 from truegold.pipeline.tables.run_files import Fields
 from truegold.verifiers import InputError
 from truegold.verifiers.adapters.nemo_gym import response_text
+from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.strict_json import parse_structure
 
 PATTERNS = ("completions_*.parquet", "step-*.parquet", "traces.jsonl", "*rollouts*.jsonl", "[0-9]*.jsonl")

@@ -31,11 +31,11 @@ from typing import Any
 from truegold.pipeline.config.sources import Columns, ColumnSpec
 from truegold.pipeline.sources.columns import Column, Derived, Layout, Samples, Values, golds_of, text_of
 from truegold.pipeline.sources.conversations import read_prompt
-from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.sources.story_columns import story_columns
 from truegold.pipeline.text.options import find_options
 from truegold.verifiers import InputError
 from truegold.verifiers.answers.choice import MAX_OPTIONS
+from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import NAMES, find_column, spelled
 from truegold.verifiers.gold import OTHER_GOLDS, quoted_list
 from truegold.verifiers.strict_json import parse_literal, parse_structure

@@ -38,17 +38,15 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
-from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import ConfigError
+from truegold.verifiers.code.suite.row_tests import INT64, Unusable
 from truegold.verifiers.columns import FINAL_MARK, MISSING, last_boxed, value_at
 from truegold.verifiers.gold import MAX_GOLDS, quoted_list
 from truegold.verifiers.strict_json import parse_structure
 
 MAX_DEPTH = 64
 """Structures nested deeper are cut: a line of a thousand brackets would end the JSON writer otherwise."""
-INT64: Final = 2**63
-"""From here on, and below its negative, an integer does not fit into 64 bits."""
 EXACT_FLOAT: Final = 2**53
 """Below this every whole float is the integer it looks like."""
 

@@ -51,10 +51,10 @@ from truegold.pipeline.sources.presets_code import (
     program_layout,
 )
 from truegold.pipeline.sources.provenance import exported
-from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.sources.row_builder import judged_without_gold, with_row_columns
 from truegold.pipeline.sources.story_columns import STORIES, StoryColumns, story_columns
 from truegold.verifiers import ConfigError, InputError, TruegoldError
+from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import GOLDS_COLUMNS, MISSING, NAMES, find_column
 from truegold.verifiers.row_kinds import TESTS, foreign_kind, looks_like_tests
 from truegold.verifiers.strict_json import parse_structure
@@ -62,7 +62,7 @@ from truegold.verifiers.user_code import did_you_mean
 
 
 def programs(columns: Set[str], samples: Samples) -> Layout | None:
-    r"""Fit a problem beside a column with tests, in any form that the verifier knows (`code_tests`).
+    r"""Fit a problem beside a column with tests, in any form that the verifier knows (`row_tests`).
 
         {"question": "Write area(w, h).", "test_cases": ["assert area(3, 4) == 12"]}
         {"prompt": [...], "reward_model": {"ground_truth": "{\"inputs\": [...], \"outputs\": [...]}"}}

@@ -3,8 +3,9 @@ r"""Presets of programs: the shapes that their datasets come in; `presets` has t
     {"question": "Add two numbers.", "input_output": "{\"inputs\": [\"1 2\\n\"], \"outputs\": [\"3\\n\"]}", ...}
 
 fits `apps` and becomes a row without gold, verifier `code`, verifier_args `{"type": "stdio", "cases": [{"input":
-"1 2\n", "output": "3\n"}]}`, solution the first of `solutions`. `code_tests` reads the tests. A `time_limit` of the
-source becomes `"limits": {"cpu_s": ...}`; starter code is put below the problem, since tests call what it names.
+"1 2\n", "output": "3\n"}]}`, solution the first of `solutions`. `row_tests` beside the verifier reads the tests. A
+`time_limit` of the source becomes `"limits": {"cpu_s": ...}`; starter code is put below the problem, since tests call
+what it names.
 
 Datasets of programs share columns of solutions, time limits, starter code and function names:
 
@@ -22,12 +23,19 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
-from truegold.pipeline.sources.code_tests import LEETCODE_PRELUDE, parse_tests, read_tests
 from truegold.pipeline.sources.columns import Column, Derived, Layout, Samples, Values, text_of
 from truegold.pipeline.sources.conversations import read_prompt
-from truegold.pipeline.sources.records import Unusable
 from truegold.pipeline.sources.story_columns import StoryColumns
 from truegold.verifiers.code.suite.reading import is_source
+from truegold.verifiers.code.suite.row_tests import (
+    LEETCODE_PRELUDE,
+    SETUP,
+    Unusable,
+    function_name,
+    parse_tests,
+    read_tests,
+    read_tests_value,
+)
 from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code
 from truegold.verifiers.strict_json import parse_structure
 
@@ -148,7 +156,7 @@ def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
     r"""Fit `{"problem": "You are given ...", "tests": [{"input": "1 2\n", "output": "3\n"}], "solution": "print(..)"}`.
 
     It becomes a code row with the solution as it is or the first of `solutions`, and verifier_args `{"type": "stdio",
-    "cases": [...]}`. The tests may have any form of `code_tests`, as in DeepCoder's and rLLM's files (`{"functional":
+    "cases": [...]}`. The tests may have any form of `row_tests`, as in DeepCoder's and rLLM's files (`{"functional":
     "def check(..."}`, `[{"fn_name": "add", "input": [1, 2], "output": [3], "type": "function_call"}]`). CodeContests
     itself has the problem in `description` and tests in `public_tests`, `private_tests` and `generated_tests`; the
     first of its solutions in Python 3 is taken. The `checker` of CodeContests+, a program, becomes the tests' checker.
@@ -163,7 +171,6 @@ def codecontests(columns: Set[str], samples: Samples) -> Layout | None:
 
 _PAIR = ("inputs", "outputs")
 _SOLUTIONS = ("solution", "canonical_solution", "reference_solution", "solutions", "completion", "code", "output")
-_SETUP = ("test_imports", "test_setup_code")
 
 
 def find_tests(samples: Samples) -> str | None:
@@ -216,30 +223,11 @@ def program_layout(prompt: str, tests: str, stories: StoryColumns) -> Layout:
         tests.split(".", maxsplit=1)[0],
         *pair,
         *_USED_WITH_TESTS,
-        *_SETUP,
+        *SETUP,
         "canonical_solution",
         "reference_solution",
     }
     return _layout(_column(prompt), derive, used - {prompt})
-
-
-def read_tests_value(
-    values: Values, value: Any, column: str, name: str | None, solution: str | None = None
-) -> dict[str, Any]:
-    """Return the verifier's arguments for tests of a column, a text of assertions among them.
-
-    `name` is that of the function that they call, where it is known. Raises Unusable where they cannot be read.
-    """
-    structure = parse_structure(value)
-    if isinstance(structure, list) and len(structure) == 1:
-        inner = parse_structure(structure[0])
-        structure = structure if isinstance(inner, str) or isinstance(structure[0], Mapping) else inner
-    tests: Any = structure
-    if isinstance(structure, str):
-        tests = {"test": structure, **({"entry_point": name} if name else {})}
-    elif isinstance(structure, list) and all(isinstance(test, str) for test in structure):
-        tests = {"test_list": structure, **{part: values[part] for part in _SETUP if text_of(values.get(part))}}
-    return read_tests(tests, column, name, [text_of(values.get("starter_code")), solution])
 
 
 _PROBLEMS = ("problem_description", "question_content", "problem", "question", "description", "content")
@@ -299,15 +287,6 @@ def refuse_packed(values: Values, column: str) -> None:
             f"column {column!r} holds packed data, such as a pickle, which could run anything when it is read; "
             "unpack it where you trust its source, and write the tests as JSON",
         )
-
-
-def function_name(values: Values) -> str | None:
-    """Return the name of the function that tests call, which LiveCodeBench has in its metadata."""
-    metadata = values.get("metadata")
-    if isinstance(metadata, str):
-        metadata = parse_tests(metadata, "metadata") if metadata.lstrip().startswith("{") else None
-    name = metadata.get("func_name") if isinstance(metadata, Mapping) else None
-    return name if isinstance(name, str) and name else None
 
 
 def limits_of(values: Values) -> dict[str, float]:

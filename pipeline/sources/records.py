@@ -83,15 +83,6 @@ class Source:
     """How many records there are, where the format tells."""
 
 
-class Unusable(Exception):
-    """One record cannot become a row. It is caught where records become rows, and written down as a reject."""
-
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(reason, detail)
-        self.reason = reason
-        self.detail = detail
-
-
 def beginning(text: str, chars: int = EXCERPT_CHARS) -> str:
     """Return the start of `text`, safe to write as UTF-8."""
     return text[:chars].encode("utf-8", "replace").decode("utf-8")

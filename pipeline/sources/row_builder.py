@@ -62,14 +62,15 @@ from truegold.pipeline.sources.conversations import (
     is_unread_conversation,
     read_conversation,
 )
-from truegold.pipeline.sources.presets_code import function_name, read_tests_value, solution_of
+from truegold.pipeline.sources.presets_code import solution_of
 from truegold.pipeline.sources.provenance import with_provenance
-from truegold.pipeline.sources.records import Record, Unusable
+from truegold.pipeline.sources.records import Record
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import Row, dump_json, row_id
 from truegold.pipeline.text.options import choice_arguments
 from truegold.verifiers import ConfigError, judges_solutions, resolve
 from truegold.verifiers.code.outcomes import BadSuite
+from truegold.verifiers.code.suite.row_tests import Unusable, function_name, read_tests_value
 from truegold.verifiers.code.suite.shapes import normal_form
 from truegold.verifiers.columns import MISSING, NAMES
 from truegold.verifiers.gold import OF_VALUES, OTHER_GOLDS, needs_all_golds

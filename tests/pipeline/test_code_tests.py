@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truegold.pipeline.sources.code_tests import read_tests
-from truegold.pipeline.sources.records import Unusable
+from truegold.verifiers.code.suite.row_tests import Unusable, read_tests
 from truegold.verifiers.row_kinds import looks_like_tests
 
 

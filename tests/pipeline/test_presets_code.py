@@ -14,9 +14,9 @@ import pytest
 from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.ingest.stage import ingest
 from truegold.pipeline.running.progress import NullProgress
-from truegold.pipeline.sources.code_tests import LEETCODE_PRELUDE
 from truegold.pipeline.tables.rows import Row, read_rows
 from truegold.verifiers import InputError
+from truegold.verifiers.code.suite.row_tests import LEETCODE_PRELUDE
 
 STDIO = {"type": "stdio", "cases": [{"input": "1 2\n", "output": "3\n"}]}
 SOLUTION_CLASS = "class Solution:\n    def find(self, a, b):"

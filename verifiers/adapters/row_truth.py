@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.verifiers.adapters.routes import NO_ROUTES, TRAINER, route_of
+from truegold.verifiers.code.suite.row_tests import SETUP, Unusable, function_name, read_tests_value
 from truegold.verifiers.columns import (
     FINAL_MARK,
     GOLDS_COLUMNS,
@@ -32,18 +33,35 @@ from truegold.verifiers.columns import (
     value_at,
 )
 from truegold.verifiers.gold import OF_VALUES, BadGold, golds_in, quoted_list
-from truegold.verifiers.row_kinds import KINDS, TESTS, are_tests, foreign_gold, foreign_kind, is_test_code
+from truegold.verifiers.row_kinds import KIND_COLUMNS, TESTS, are_tests, foreign_gold, foreign_kind, is_test_code
 from truegold.verifiers.running.batch import Item
 from truegold.verifiers.strict_json import parse_structure
 
 EXPORTED = ("truegold", "verifier", "verifier_args")
 """Columns by which an exported row says how it is judged."""
-_TRUTH = (*NAMES["gold"], *GOLDS_COLUMNS, *SOLUTIONS, *TESTS, "inputs", "outputs", EXPORTED[0])
-_BESIDE = (*EXPORTED[1:], *SOURCES, "entry_point", *(name for names in KINDS.values() for name in names))
+_OTHER_TESTS = ("input_output",)
+_PARTS = (
+    ("inputs", "outputs"),
+    ("public_tests", "private_tests", "generated_tests"),
+    ("public_test_cases", "private_test_cases"),
+)
+"""Tests in several columns."""
+_PROGRAMS = ("solution", "canonical_solution", "solutions", "starter_code")
+"""Columns that show whether tests are of a method of `class Solution`."""
+_TRUTH = (*NAMES["gold"], *GOLDS_COLUMNS, *SOLUTIONS, *TESTS, *_OTHER_TESTS, *sum(_PARTS, ()), EXPORTED[0])
+_BESIDE = (*EXPORTED[1:], *SOURCES, *SETUP, *_PROGRAMS, "entry_point", "metadata", *KIND_COLUMNS)
 
 PROSE_WORDS = 12
 """A gold of so many words is a text, which no answer equals but by chance."""
 _WORD = re.compile(r"(?<!\\)\b[^\W\d_\u4e00-\u9fff]{2,}|[\u4e00-\u9fff]{2}")
+
+
+_PROGRAM = re.compile(
+    r"^\s{0,8}(?:def \w+\(|from \w[\w.]* import |import \w+\s*$|class \w+\s*[:({]|#include\s*<|print\("
+    r"|public (?:class|static)|func \w+\(|fn \w+\(|SELECT .+ FROM )",
+    re.MULTILINE,
+)
+"""A line of a program, which is no answer."""
 
 
 def truth_columns(names: Iterable[str]) -> tuple[list[str], bool]:
@@ -98,15 +116,26 @@ def truth_of(
         return RowTruth(gold, problem=problem, unread="its data set is left to the trainer", is_foreign=True)
     arguments = columns.get("verifier_args")
     has_none = arguments is None or (isinstance(arguments, str | Mapping) and arguments in ("", "{}", {}))
-    if chosen == "code" and has_none and (tests := tests_in(columns, name)) is not None:
-        gold, arguments = None, {"tests": tests}
+    if chosen == "code" and has_none:
+        return _of_tests(columns, name, problem) or _settled(gold, chosen, arguments, problem)
     return _settled(gold, chosen, arguments, problem)
+
+
+def _of_tests(columns: Mapping[str, Any], gold: str | None, problem: str | None) -> RowTruth | None:
+    """Return the truth of a row with tests; None of one without."""
+    try:
+        arguments = tests_in(columns, gold)
+    except Unusable as error:
+        return RowTruth(None, problem=problem, unread=f"{error.reason}: {error.detail}")
+    return None if arguments is None else RowTruth(None, "code", json.dumps(arguments), problem)
 
 
 def _guessed(columns: Mapping[str, Any], name: str | None, gold: Any, problem: str | None) -> RowTruth:
     """Return the truth of a row that names no verifier, by what stands in its columns and in its gold, `name`."""
-    if (tests := tests_in(columns, name)) is not None:
-        return RowTruth(None, "code", json.dumps({"tests": tests}), problem)
+    if (of_tests := _of_tests(columns, name, problem)) is not None:
+        return of_tests
+    if isinstance(gold, str) and _PROGRAM.search(gold) is not None:
+        return RowTruth(gold, problem=problem, unread=f"{name} holds a program, and the row no tests: {gold:.60}")
     present = {column: value for column, value in columns.items() if value is not None}
     if (kind := foreign_kind(present) or foreign_gold(gold)) is not None:
         return RowTruth(gold, problem=problem, unread=f"the row holds {kind}", is_foreign=True)
@@ -170,19 +199,22 @@ def is_prose(gold: object) -> bool:
     return isinstance(gold, str) and sum(1 for _ in _WORD.finditer(gold)) >= PROSE_WORDS
 
 
-def tests_in(columns: Mapping[str, Any], gold: str | None) -> Any:
-    """Return the tests of a row, for the verifier's option `tests`; None where it has none.
+def tests_in(columns: Mapping[str, Any], gold: str | None) -> dict[str, Any] | None:
+    """Return the arguments of the verifier `code` for the tests of a row; None where it has none.
 
     gold: the column of gold. Beside another one than theirs only assertions are tests, which nothing else looks like.
+    Raises Unusable for tests that cannot be read.
     """
-    name = columns.get("entry_point")
-    for column in dict.fromkeys((*TESTS, *(() if gold is None else (gold,)))):
+    gold = None if gold in SOLUTIONS[1:] else gold
+    named = columns.get("entry_point")
+    name = named if isinstance(named, str) else function_name(columns)
+    solution = next((text for text in map(columns.get, _PROGRAMS) if isinstance(text, str)), None)
+    for column in dict.fromkeys((*TESTS, *_OTHER_TESTS, *(() if gold is None else (gold,)))):
         tests = _structure(columns, column)
-        if isinstance(tests, list) and len(tests) == 1 and isinstance(tests[0], str):
-            inner = parse_structure(tests[0])
-            tests = tests if isinstance(inner, str) else inner  # Labels of open-instruct are lists of one JSON text.
         if are_tests(tests) and (gold in (None, column) or is_test_code(tests)):
-            named = isinstance(tests, str) and isinstance(name, str)
-            return {"test": tests, "entry_point": name} if named else tests
-    pair = {name: _structure(columns, name) for name in ("inputs", "outputs")}
-    return pair if gold is None and are_tests(pair) else None
+            return read_tests_value(columns, tests, column, name, solution)
+    for parts in _PARTS:
+        tests = {part: _structure(columns, part) for part in parts if is_there(columns.get(part))}
+        if tests and gold is None and (are_tests(tests) or parts != _PARTS[0]):
+            return read_tests_value(columns, tests, parts[0], name, solution)
+    return None

@@ -27,14 +27,14 @@ from typing import Any, NamedTuple
 from truegold.verifiers.adapters.routes import TRAINER
 from truegold.verifiers.adapters.row_truth import EXPORTED, RowTruth
 from truegold.verifiers.adapters.scoring import Scorer, record_of
-from truegold.verifiers.row_kinds import KINDS
+from truegold.verifiers.row_kinds import KIND_COLUMNS
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.strict_json import parse_structure
 from truegold.verifiers.user_code import did_you_mean
 
 _SCORER = Scorer()
 _SETTINGS = ("verifier", "unjudged", "routes")
-_READ = frozenset((*EXPORTED, *(name for names in KINDS.values() for name in names)))
+_READ = frozenset((*EXPORTED, *KIND_COLUMNS))
 
 
 class Scored(dict[str, float | str]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import pickle
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,10 @@ CODE: list[dict[str, Any]] = [
     {"verification_info": {"language": "python", "test_cases": [{"input": "3\n", "output": "6\n"}]}},
     {"ground_truth": [json.dumps(STDIO)]},
     {"tests": json.dumps(STDIO), "gold": None},
+    {"tests": [{"input": "3\n", "output": "6\n"}], "solution": "print(int(input()) * 2)"},
+    {"input_output": json.dumps(STDIO), "solutions": json.dumps(["print(1)"])},
+    {"public_tests": {"input": ["3\n"], "output": ["6\n"]}, "private_tests": {"input": [], "output": []}},
+    {"public_test_cases": json.dumps([{"input": "3\n", "output": "6\n", "testtype": "stdin"}])},
 ]
 ASSERTIONS: list[dict[str, Any]] = [
     {"gold": "assert add(1, 2) == 3"},
@@ -91,6 +96,34 @@ def test_tests_are_judged_by_code(columns: dict[str, Any]) -> None:
         [truth.question(right), truth.question(right.replace("* 2", "+ 1").replace("+ b", "- b"))]
     )
     assert [verdict.score for verdict in verdicts] == [1.0, 0.0]
+
+
+def test_methods_of_leetcode_get_the_names_that_they_take_for_granted() -> None:
+    check = "def check(candidate):\n    assert candidate([1, 2]) == 3\n\ncheck(Solution().total)"
+    response = (
+        "```python\nclass Solution:\n    def total(self, values: List[int]) -> int:\n        return sum(values)\n```"
+    )
+    truth = truth_of({"tests": {"functional": check}, "solutions": "class Solution: ..."})
+    (verdict,) = Scorer().judge([truth.question(response)])
+    assert verdict.score == 1.0
+
+
+def test_tests_that_cannot_be_read_say_so() -> None:
+    packed = truth_of({"public_test_cases": "eJxrYJmaxQABPTxA", "private_test_cases": "x"})
+    assert packed.verifier == "math" and "unreadable_tests" in str(packed.unread)
+    (verdict,) = Scorer().judge([packed.question("x")])
+    assert verdict.score is None
+
+
+@pytest.mark.parametrize("program", ["print(12)", "def f(x):\n    return x", "import os\nprint(1)", "SELECT a FROM t"])
+def test_a_program_without_tests_is_no_gold(program: str) -> None:
+    for column in ("solution", "answer", "ground_truth"):
+        assert "holds a program" in str(truth_of({column: program}).unread)
+
+
+@pytest.mark.parametrize("gold", ["f(x) = 2x", "import", "class A", "x from 1 to 3", "print", "public", "def"])
+def test_an_answer_that_begins_like_a_program_is_gold(gold: str) -> None:
+    assert truth_of({"answer": gold}).unread is None
 
 
 def test_what_looks_like_cases_beside_an_answer_is_none() -> None:
@@ -299,3 +332,22 @@ def test_openrlhf_responses_are_not_cut_at_a_literal_token(prompt: str, after: s
     assert openrlhf.response_in(prompt + response + after, prompt) == response
     cut = prompt[3:] if len(prompt) > 40 else prompt
     assert openrlhf.response_in(cut + response + after, prompt) == response
+
+
+AS_INGEST: list[dict[str, Any]] = [
+    *({"answer": WORKING}, {"solution": BOXED}, {"answer": "7", "solution": BOXED}, {"Correct Answer": "7"}),
+    *({"reference_answer": "7"}, {"golden_answers": ["7", "seven"]}, {"reward_model": {"ground_truth": "7"}}),
+    *({"ground_truth": json.dumps(STDIO)}, {"test_list": ["assert add(1, 2) == 3"]}, {"answer": ["7", "8"]}),
+    *({"tests": [{"input": "3\n", "output": "6\n"}], "solution": "print(int(input()) * 2)"}, {"label": "7"}),
+    *({"input_output": json.dumps(STDIO), "solutions": '["print(1)"]'}, {"inputs": ["3\n"], "outputs": ["6\n"]}),
+]
+
+
+@pytest.mark.parametrize("columns", AS_INGEST, ids=str)
+def test_a_trainer_judges_a_row_by_what_ingest_reads_of_it(columns: dict[str, Any], tmp_path: Path) -> None:
+    from tests.pipeline.test_export_formats import rows_of, write_lines
+
+    (row,) = rows_of(write_lines(tmp_path / "set.jsonl", [{"question": "What is it?", **columns}]), tmp_path / "out")
+    item = truth_of(columns).question("")
+    assert (item.gold, item.verifier) == (row["gold"], row["verifier"])
+    assert json.loads(item.verifier_args) == json.loads(row["verifier_args"])

@@ -25,12 +25,20 @@ from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from typing import Any
 
-from truegold.pipeline.sources.columns import INT64
-from truegold.pipeline.sources.records import Unusable
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.reading import read_suite
 from truegold.verifiers.code.suite.shapes import FORMS, normal_form
-from truegold.verifiers.strict_json import parse_json
+from truegold.verifiers.strict_json import parse_json, parse_structure
+
+
+class Unusable(Exception):
+    """One record cannot become a row. It is caught where records become rows, and written down as a reject."""
+
+    def __init__(self, reason: str, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason = reason
+        self.detail = detail
+
 
 Arguments = dict[str, Any]
 
@@ -40,6 +48,10 @@ LEETCODE_PRELUDE = files(__package__).joinpath("leetcode_prelude.txt").read_text
 A solution `class Solution: def merge(self, a: Optional[ListNode], ...) -> List[int]` imports none of these names, and a
 test `assert is_same_list(candidate(list_node([1, 2])), list_node([2, 1]))` defines none of its own.
 """
+INT64 = 2**63
+"""From here on, and below its negative, an integer does not fit into 64 bits."""
+SETUP = ("test_imports", "test_setup_code")
+"""Columns of code that stands before the tests of a list."""
 MAX_NESTED = 50
 """Tests whose lists nest deeper are not read: values a little deeper still are cut when the row is written, which would
 make other tests of them."""
@@ -155,3 +167,38 @@ def _missing(column: str) -> Unusable:
 
 def _unreadable(column: str, reason: str) -> Unusable:
     return Unusable("unreadable_tests", f"column {column!r}: {reason}")
+
+
+def read_tests_value(
+    values: Mapping[str, Any], value: Any, column: str, name: str | None, solution: str | None = None
+) -> dict[str, Any]:
+    """Return the verifier's arguments for tests of a column, a text of assertions among them.
+
+    `name` is that of the function that they call, where it is known. Raises Unusable where they cannot be read.
+    """
+    structure = parse_structure(value)
+    if isinstance(structure, list) and len(structure) == 1:
+        inner = parse_structure(structure[0])
+        structure = structure if isinstance(inner, str) or isinstance(structure[0], Mapping) else inner
+    tests: Any = structure
+    if isinstance(structure, str):
+        tests = {"test": structure, **({"entry_point": name} if name else {})}
+    elif isinstance(structure, list) and all(isinstance(test, str) for test in structure):
+        tests = {
+            "test_list": structure,
+            **{part: values[part] for part in SETUP if _text(values.get(part)) is not None},
+        }
+    return read_tests(tests, column, name, [_text(values.get("starter_code")), solution])
+
+
+def function_name(values: Mapping[str, Any]) -> str | None:
+    """Return the name of the function that tests call, which LiveCodeBench has in its metadata."""
+    metadata = values.get("metadata")
+    if isinstance(metadata, str):
+        metadata = parse_tests(metadata, "metadata") if metadata.lstrip().startswith("{") else None
+    name = metadata.get("func_name") if isinstance(metadata, Mapping) else None
+    return name if isinstance(name, str) and name else None
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
