@@ -56,6 +56,7 @@ def test_every_reward_manager_of_verl(tmp_path: Path) -> None:
         assert scored["scores"] == [score for score, _, _ in cases], name
         assert scored["warned"] >= 1, name
         if name != "legacy prime":  # It keeps nothing but the score.
+            assert len({tuple(sorted(entry)) for entry in scored["logged"]}) == 1, name
             assert [entry["reason"] for entry in scored["logged"]] == [reason for _, reason, _ in cases], name
             assert [entry["masked"] for entry in scored["logged"]].count(1.0) == 2, name
 

@@ -31,6 +31,7 @@ from truegold.verifiers.row_kinds import KIND_COLUMNS
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.strict_json import parse_structure
 from truegold.verifiers.user_code import did_you_mean
+from truegold.verifiers.verdict import Reason, Verdict
 
 _SCORER = Scorer()
 _SETTINGS = ("verifier", "unjudged", "routes")
@@ -135,7 +136,8 @@ def _score_by_verl(row: _Row, others: Mapping[str, Any]) -> Scored | str:
     except Exception as error:
         return f"verl's scorer raised {type(error).__name__}: {error!s:.100}"
     accuracy = float(result.get("acc", score)) if isinstance(result, dict) else score
-    return Scored(score=score, judged=1.0, masked=0.0, reason=TRAINER, extracted="", acc=accuracy)
+    same_keys = record_of(Verdict(None, Reason.DECLINED))
+    return Scored({**same_keys, "score": score, "judged": 1.0, "masked": 0.0, "reason": TRAINER, "acc": accuracy})
 
 
 @lru_cache(maxsize=64)
