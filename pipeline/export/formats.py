@@ -8,6 +8,7 @@ A format also says what a record must look like, and who reads it at the target.
 
 from __future__ import annotations
 
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -403,13 +404,16 @@ def make_openrlhf_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-OPEN_INSTRUCT_VERIFIERS = {"math": "math", "numeric": "math"}
-"""What open-instruct calls a verifier that judges the same kind of answers. Its `string_matcher` is none: it pays
-nothing for an answer without the tags <answer> and </answer>."""
+OPEN_INSTRUCT_MATH = ("math", "numeric")
+"""Verifiers of answers that open-instruct's `math` judges alike where gold is a plain number. (Its `string_matcher` is
+none for `exact`: it pays nothing for an answer without the tags <answer> and </answer>.)"""
+_PLAIN_NUMBER = re.compile(r"-?\d{1,15}(?:\.\d{1,15})?|-?\d{1,9}/\d{1,9}|-?\\frac\{\d{1,9}\}\{\d{1,9}\}")
+"""Of "$72$", "72 km", "\\text{east}" or "72." as gold it does not pay the answer \\boxed{72} or \\boxed{east}."""
 
 
 def _open_instruct_verifier(row: ExportRow) -> str:
-    return "truegold" if has_more_than_gold(row) else OPEN_INSTRUCT_VERIFIERS.get(row.row["verifier"], "truegold")
+    is_plain = row.row["verifier"] in OPEN_INSTRUCT_MATH and _PLAIN_NUMBER.fullmatch(row.row["gold"] or "")
+    return "math" if is_plain and not has_more_than_gold(row) else "truegold"
 
 
 OPEN_INSTRUCT_SCHEMA = _schema(messages=list[MessageRecord], ground_truth=str | list[str], dataset=str | list[str])
@@ -433,9 +437,9 @@ def make_open_instruct_record(row: ExportRow, index: int) -> Mapping[str, Any]:
         {"messages": [...], "ground_truth": ["{\\"gold\\": \\"1/2\\", ...}"], "dataset": ["truegold"], ...}
 
     Rewards of several ground truths are added there, so that golds which mean the same would pay twice, and its
-    verifiers know no options. Rows with several accepted golds, with options, or with a verifier that open-instruct
-    does not have are written with the row itself as ground truth, for `truegold.verifiers.adapters.open_instruct`,
-    which registers as `truegold`. Source: open-instruct's dataset_transformation.py, ground_truth_utils.py.
+    verifiers know no options. Rows with one gold, a plain number, and no options go to its `math`. All others are
+    written with the row itself as ground truth, for `truegold.verifiers.adapters.open_instruct`, which registers as
+    `truegold`. Source: open-instruct's dataset_transformation.py, ground_truth_utils.py.
     """
     verifier = _open_instruct_verifier(row)
     return {

@@ -220,6 +220,29 @@ def test_every_format_has_a_reward_here() -> None:
     assert {name for name, _ in REWARDS} == set(WITHOUT_COMPLETIONS)
 
 
+@pytest.mark.parametrize(
+    ("gold", "verifier", "name"),
+    [
+        *((gold, "math", "math") for gold in ("72", "-3", "0.5", "1/2", "-7/3", "\\frac{1}{2}", "1234")),
+        ("72", "numeric", "math"),
+        *((gold, "numeric", "truegold") for gold in ("50%", "1e3")),
+        *((gold, "exact", "truegold") for gold in ("72", "Goethe")),
+        # open-instruct's `math` (e6c3044) pays 0 for \\boxed{72}, \\boxed{east}, \\boxed{2,1}, ... of these golds.
+        *((gold, "math", "truegold") for gold in ("$72$", "\\(72\\)", "72.", "72 km", "\\boxed{72}", "1{,}234", "½")),
+        *((gold, "math", "truegold") for gold in ("\\text{east}", "\\{1, 2\\}", "1e3", "$\\frac{1}{2}$", "50\\%")),
+    ],
+)
+def test_open_instructs_own_math_gets_plain_numbers_alone(gold: str, verifier: str, name: str, tmp_path: Path) -> None:
+    data = write_lines(tmp_path / "set.jsonl", [{"question": "How much is it?", "answer": gold, "verifier": verifier}])
+    (path,) = export(data, "open-instruct", tmp_path / "out").splits
+    (record,) = records_in(path)
+    assert record["dataset"] == [name]
+    if name == "truegold":
+        assert by_open_instruct(record, f"\\boxed{{{gold}}}" if "boxed" not in gold else gold) == 1.0
+    else:
+        assert record["ground_truth"] == [gold]
+
+
 def test_what_could_not_be_judged_is_visible_in_each_further_trainer(tmp_path: Path) -> None:
     from truegold.verifiers.adapters.nemo_rl import RowEnvironment
 
