@@ -1,4 +1,4 @@
-"""Examines what this machine can do, and names the line that installs what is missing."""
+"""Examines what this machine can do, and names the line that installs what is missing; or a training by its log."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from truegold.flows.console import print_line
 from truegold.verifiers.sandbox.child_process import usable_cores
@@ -41,8 +44,24 @@ class MachineFact:
         return LOSSES.get(self.name, "Some commands will stop with a line that names it.")
 
 
-def doctor() -> None:
-    """Tell what this machine can do, and the line that installs what is missing."""
+def doctor(
+    log: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="LOG",
+            help="A training's log instead: a run's folder, trainer_state.json, JSON Lines, CSV, a console's output or a "
+            "TensorBoard file, of truegold, TRL, verl, prime-rl, OpenRLHF, open-instruct or NeMo-RL.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Tell what this machine can do, and the line that installs what is missing; or what went wrong in a training."""
+    if log is not None:
+        from truegold.train.guards.doctor import examine_log
+
+        for line in examine_log(log):
+            print_line(line)
+        return
     findings = examine()
     for finding in findings:
         state = {True: "works", False: "MISSING", None: ""}[finding.ok]

@@ -332,8 +332,7 @@ def train(
         typer.Option(
             "--doctor",
             metavar="LOG",
-            help="Train nothing: say what went wrong in a finished run, by its "
-            "metrics. A run's folder, or a metrics file of truegold, TRL or verl.",
+            help="Train nothing: say what went wrong in a finished run, by its log (`truegold doctor LOG`).",
             show_default=False,
         ),
     ] = None,

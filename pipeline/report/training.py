@@ -28,7 +28,7 @@ FEWEST_STEPS = 2 * EDGE
 """A shorter run has no end that its start could be compared with."""
 LEAST_SHIFT = 0.05
 """A smaller shift, as a share of the start, is left out even of a steady metric."""
-SKIPPED = ("seconds_", "lr", "step")
+SKIPPED = ("seconds_", "lr", "step", "epoch", "term_std/")
 """Metrics whose names begin so say nothing of what is trained on."""
 
 WAITING = ("trainer_waiting", "sampler_starved", "environment_wait")

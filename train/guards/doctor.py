@@ -19,13 +19,17 @@ from typing import Any
 
 from truegold.pipeline.report.training import ENDINGS, find_shifts
 from truegold.pipeline.running.disk import read_whole_lines
+from truegold.train.guards.log_faults import NEEDS_RATE, find_faults
 from truegold.train.guards.run_log import ALARMS, RunLog, read_log
 from truegold.train.guards.table import SEVERITY
+from truegold.train.guards.trends import FEWEST
 from truegold.train.guards.watch import Alarm, GuardWatch
 from truegold.verifiers import ConfigError, GuardError, InputError, SetupError, TruegoldError
 
 SHOWN_SHIFTS = 8
 """Metrics that have moved most, of which a diagnosis tells."""
+SHOWN_COLUMNS = 12
+"""Columns that no name is known for, of which it tells."""
 ERROR_NAMES: tuple[tuple[type[Exception], str], ...] = (
     (SetupError, "machine"),
     (ConfigError, "configuration"),
@@ -37,10 +41,15 @@ ERROR_NAMES: tuple[tuple[type[Exception], str], ...] = (
 def examine_log(path: Path) -> Iterator[str]:
     """Yield the lines of a diagnosis. Raises InputError where `path` holds no metrics."""
     log = read_log(path)
-    alarms = replay(log)
+    is_ours = log.trainer == "truegold"
+    alarms = replay(log) if is_ours else []
+    guards = {alarm.guard for alarm in alarms}
+    faults = [fault for fault in find_faults(log) if fault.name not in guards]
     first, last = (log.lines[0][0], log.lines[-1][0]) if log.lines else (0, 0)
-    yield f"{log.path}: {log.trainer}, steps {first} to {last}, {len(alarms)} alarms"
-    stop = recorded_stop(log.path.with_name(ALARMS))
+    count, noun = (len(alarms), "alarm") if is_ours else (len(faults), "fault")
+    yield f"{log.path}: {log.trainer}, steps {first} to {last}, {count} {noun}{'' if count == 1 else 's'}"
+    yield from _reading(log)
+    stop = recorded_stop(log.path.with_name(ALARMS)) if is_ours else None
     if stop is not None:
         yield f"what ended it: Step {stop['step']}: {stop['guard']}: {stop['causes']}."
         yield f"what to do: {stop['remedy']}"
@@ -48,17 +57,44 @@ def examine_log(path: Path) -> Iterator[str]:
         worst = diagnose(alarms)
         yield f"what went wrong: {worst.line()}"
         yield f"what to do: {worst.remedy}"
-        for guard, count in Counter(alarm.guard for alarm in alarms).items():
+        for guard, times in Counter(alarm.guard for alarm in alarms).items():
             if guard != worst.guard:
                 first_alarm = next(alarm for alarm in alarms if alarm.guard == guard)
-                yield f"  {first_alarm.line()} ({count} times)"
-    elif stop is None:
+                yield f"  {first_alarm.line()} ({times} times)"
+    for index, fault in enumerate(faults):
+        yield f"{'then' if alarms or index else 'what went wrong'}: {fault.line()}"
+        yield f"what to do: {fault.remedy}"
+    if not alarms and not faults and stop is None:
         yield "no guard fires."
     moved = find_shifts(log.lines)[:SHOWN_SHIFTS]
     if moved:
         yield "what moved most, first steps -> last steps:"
     for shift in moved:
         yield f"  {shift.metric:<28} {shift.start:>10.4g} -> {shift.end:<10.4g} {shift.deviations:+.0f} deviations"
+
+
+def _reading(log: RunLog) -> Iterator[str]:
+    """Yield what was read of another trainer's log, and what was not."""
+    if log.trainer != "truegold":
+        rate, accuracy = log.columns.get("pass_rate"), log.columns.get("accuracy")
+        if rate is not None:
+            yield f"pass rate: {rate}"
+        elif accuracy is not None:
+            yield f"no pass rate: {accuracy} goes beyond 0 to 1; it is read as accuracy"
+        else:
+            yield f"no pass rate: no term is called accuracy; not looked for: {', '.join(NEEDS_RATE)}"
+        if "heldout_pass_rate" in log.columns:
+            yield f"held out: {log.columns['heldout_pass_rate']}"
+    if log.unread:
+        names = ", ".join(log.unread[:SHOWN_COLUMNS]) + (" ..." if len(log.unread) > SHOWN_COLUMNS else "")
+        yield f"not read, {len(log.unread)} columns: {names}"
+    if log.returns:
+        returns = ", ".join(f"{left} to {back}" for left, back in log.returns[:SHOWN_SHIFTS])
+        yield f"note: the log goes back from step {returns}; what comes later counts."
+    if len(log.lines) < FEWEST:
+        yield f"note: {len(log.lines)} steps; moves are told from noise from {FEWEST} on, and small ones much later."
+    for note in log.notes:
+        yield f"note: {note}."
 
 
 def recorded_stop(path: Path) -> dict[str, Any] | None:
