@@ -49,8 +49,8 @@ def doctor(
         Path | None,
         typer.Argument(
             metavar="LOG",
-            help="A training's log instead: a run's folder, trainer_state.json, JSON Lines, CSV, a console's output or a "
-            "TensorBoard file, of truegold, TRL, verl, prime-rl, OpenRLHF, open-instruct or NeMo-RL.",
+            help="A training's log instead: a run's folder, trainer_state.json, JSON Lines, CSV, a console's output or "
+            "a TensorBoard file, of truegold, TRL, verl, prime-rl, OpenRLHF, open-instruct or NeMo-RL.",
             show_default=False,
         ),
     ] = None,

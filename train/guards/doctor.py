@@ -83,6 +83,8 @@ def _reading(log: RunLog) -> Iterator[str]:
             yield f"no pass rate: {accuracy} goes beyond 0 to 1; it is read as accuracy"
         else:
             yield f"no pass rate: no term is called accuracy; not looked for: {', '.join(NEEDS_RATE)}"
+        if len(log.lines) < FEWEST:
+            yield f"note: {len(log.lines)} steps; moves are told from noise from {FEWEST} on, small ones much later."
         if "heldout_pass_rate" in log.columns:
             yield f"held out: {log.columns['heldout_pass_rate']}"
     if log.unread:
@@ -91,8 +93,6 @@ def _reading(log: RunLog) -> Iterator[str]:
     if log.returns:
         returns = ", ".join(f"{left} to {back}" for left, back in log.returns[:SHOWN_SHIFTS])
         yield f"note: the log goes back from step {returns}; what comes later counts."
-    if len(log.lines) < FEWEST:
-        yield f"note: {len(log.lines)} steps; moves are told from noise from {FEWEST} on, and small ones much later."
     for note in log.notes:
         yield f"note: {note}."
 

@@ -25,6 +25,7 @@ from scipy.stats import t as student
 from truegold.train.guards.run_log import Metrics, RunLog
 from truegold.train.guards.trends import (
     Move,
+    change_point,
     fall_from_peak,
     find_outliers,
     find_period,
@@ -89,6 +90,8 @@ class LogFault:
 def find_faults(log: RunLog) -> list[LogFault]:
     """Return the faults of a log, the particular ones before what they lead to."""
     faults = {fault.name: fault for check in CHECKS for fault in check(log)}
+    if "nothing_teaches" in faults:
+        faults.pop("reward_blind", None)
     if "hidden_fall" in faults:
         faults.pop("pass_rate_fall", None)
     if faults.keys() & {"reward_hacking", "by_heart"}:
@@ -201,17 +204,17 @@ def _no_gradient(log: RunLog) -> Iterator[LogFault]:
     known = [
         (step, norm == 0.0)
         for step, metrics in log.lines
-        if (norm := metrics.get("grad_norm")) is not None and _is_dead(metrics) is False
+        if (norm := metrics.get("grad_norm")) is not None and not _is_dead(metrics)
     ]
     least = max(SHORT, min(STRETCH, len(known)))
     for first, last in _stretches([is_zero for _, is_zero in known]):
         if last - first + 1 >= least and not log.is_rounded:
-            text = f"the gradient is exactly 0 in {last - first + 1} steps in which rewards differ"
+            text = f"the gradient is exactly 0 in {last - first + 1} steps in a row"
             yield LogFault("no_gradient", known[first][0], known[last][0], text)
 
 
 def _stretches(flags: Sequence[bool]) -> list[tuple[int, int]]:
-    """Return the first and the last place of each stretch of True, the longest first."""
+    """Return the first and the last index of each stretch of True, the longest first."""
     stretches: list[tuple[int, int]] = []
     for index, flag in enumerate(flags):
         if flag and stretches and stretches[-1][1] == index - 1:
@@ -229,19 +232,23 @@ def _periodic(log: RunLog) -> Iterator[LogFault]:
     epoch_steps = _steps_per_epoch(log)
     for metric, direction in PERIODIC:
         steps, values = log.series(metric)
-        if len(values) < 3 * SHORT:
+        indexes = find_period(steps, values, direction, FEWEST_SPIKES if metric in SPIKED else FEWEST_HITS)
+        usual = running_median(np.asarray(values)) if indexes else np.zeros(0)
+        far = [index for index in indexes if _is_far(metric, values[index], usual[index])]
+        if len(far) < max(FEWEST_HITS, 0.8 * len(indexes)):
             continue
-        usual = running_median(np.asarray(values))
-        places = [index for index in find_outliers(values, direction) if _is_far(metric, values[index], usual[index])]
-        period = find_period([steps[index] for index in places])
-        if period is None or period == epoch_steps:
+        period = int(np.median(np.diff([steps[index] for index in indexes])))
+        if period == epoch_steps:
             continue
-        shown = f"{metric} is {np.median([values[i] for i in places]):.3g} (usual {np.median(usual):.3g})"
-        text = f"{shown} at every {period} steps, {len(places)} times, from step {steps[places[0]]}"
-        yield LogFault("periodic", steps[places[0]], steps[places[-1]], text)
+        shown = f"{metric} is {np.median([values[i] for i in far]):.3g} (usual {np.median(usual):.3g})"
+        text = f"{shown} at every {period} steps, {len(far)} times, from step {steps[far[0]]}"
+        yield LogFault("periodic", steps[far[0]], steps[far[-1]], text)
         return
 
 
+FEWEST_HITS, FEWEST_SPIKES = 3, 5
+"""So many times at least a fault recurs; of metrics that spike without a period, more."""
+SPIKED = ("grad_norm", "kl", "mismatch_kl", "mismatch_abs")
 PERIODIC = (
     *(("accuracy", -1), ("pass_rate", -1), ("reward", -1), ("truncated", 1), ("length_mean", 1), ("length_mean", -1)),
     *(("grad_norm", 1), ("kl", 1), ("mismatch_kl", 1), ("mismatch_abs", 1), ("entropy", 1), ("entropy", -1)),
@@ -253,7 +260,7 @@ def _is_far(metric: str, value: float, usual: float) -> bool:
     """Say whether an outlier matters."""
     if metric == "truncated":
         return value - usual > 0.3
-    if metric in ("grad_norm", "kl", "mismatch_kl", "mismatch_abs"):
+    if metric in SPIKED:
         return value > 5.0 * usual
     return abs(value - usual) > 0.5 * abs(usual)
 
@@ -281,14 +288,14 @@ def _spikes(log: RunLog) -> Iterator[LogFault]:
         return
     logs = [math.log(norm) for _, norm in positive]
     usual = running_median(np.asarray(logs))
-    places = [index for index in find_outliers(logs, 1) if logs[index] - usual[index] > math.log(10.0)]
-    highest = max((logs[index] - usual[index] for index in places), default=0.0)
-    if len(places) >= 3 or highest > math.log(100.0):
-        tops = ", ".join(f"{positive[index][1]:.3g} at step {positive[index][0]}" for index in places[:4])
+    indexes = [index for index in find_outliers(logs, 1) if logs[index] - usual[index] > math.log(10.0)]
+    highest = max((logs[index] - usual[index] for index in indexes), default=0.0)
+    if len(indexes) >= 3 or highest > math.log(100.0):
+        tops = ", ".join(f"{positive[index][1]:.3g} at step {positive[index][0]}" for index in indexes[:4])
         text = (
-            f"{len(places)} steps have more than 10 times the usual gradient ({math.exp(np.median(usual)):.2g}): {tops}"
+            f"{len(indexes)} steps have ten times the usual gradient ({math.exp(np.median(usual)):.2g}) or more: {tops}"
         )
-        yield LogFault("grad_norm", positive[places[0]][0], positive[places[-1]][0], text)
+        yield LogFault("grad_norm", positive[indexes[0]][0], positive[indexes[-1]][0], text)
         return
     move = measure_move([step for step, _ in positive], [norm for _, norm in positive])
     if move is not None and move.is_up and move.end > 10.0 * move.start and not improves(log):
@@ -314,17 +321,14 @@ def _scale(log: RunLog) -> Iterator[LogFault]:
         ]
         if len(both) < 4 * SHORT:
             continue
-        widths = np.log([width for _, _, width in both])
-        means = np.log([mean for _, mean, _ in both])
-        splits = range(SHORT, len(both) - SHORT + 1)
-        changes = [float(np.median(widths[i : i + SHORT]) - np.median(widths[i - SHORT : i])) for i in splits]
-        split = splits[int(np.argmax(np.abs(changes)))]
+        means, widths = (np.log([values[index] for values in both]) for index in (1, 2))
+        split, _ = change_point(widths)
         before, after = np.median(widths[:split]), np.median(widths[split:])
         factor = after - before
-        shift = np.median(means[split : split + SHORT]) - np.median(means[split - SHORT : split])
-        is_apart = min(widths[split:].max(), widths[:split].max()) < max(
-            np.quantile(widths[split:], 0.1), np.quantile(widths[:split], 0.1)
-        )
+        near = min(4 * SHORT, split, len(both) - split)
+        shift = np.median(means[split : split + near]) - np.median(means[split - near : split])
+        lower, higher = (widths[:split], widths[split:]) if factor > 0 else (widths[split:], widths[:split])
+        is_apart = near >= SHORT and lower.max() < np.quantile(higher, 0.1)
         if abs(factor) > math.log(1.7) and is_apart and abs(shift - factor) < 0.25:
             text = f"{spread} goes from {math.exp(before):.3g} to {math.exp(after):.3g} at step {both[split][0]}, and"
             text += f" the mean of {metric} by the same factor, {math.exp(factor):.2g}"
@@ -349,7 +353,7 @@ def _accuracy_falls(log: RunLog) -> Iterator[LogFault]:
         points = [(step, value) for step, value in zip(*log.series("reward"), strict=True) if step >= move.first]
         total = measure_move([step for step, _ in points], [value for _, value in points])
     is_hidden = total is not None and total.change > -0.25 * fall
-    if is_hidden and total is not None and fall > 0.25 * scale and fall > 0.05 and (slides or is_gone):
+    if is_hidden and total is not None and fall > 0.2 * scale and fall > 0.05 and (slides or is_gone):
         text = f"{log.columns.get(quality, quality)} {move.text()}, while the reward goes {total.text()}"
         yield LogFault("hidden_fall", move.first, move.last, text)
     elif fall > 0.5 * scale and (slides or is_gone):

@@ -39,13 +39,13 @@ STEP_NAMES = (
 """Columns that count steps, the surest first."""
 CHART = re.compile(r"(?P<run>.+)(?: - |: )(?P<metric>(?:(?! - |: ).)+?)(?P<edge>(?:__| )(?:MIN|MAX)|)")
 """A column of a chart that was exported from wandb."""
-NUMBER = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|-?(?:nan|NaN|inf|Infinity)"
+DECIMAL = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|-?(?:nan|NaN|inf|Infinity)"
 VERL_LINE = re.compile(r"\bstep:(\d+) - (.+)")
-VERL_PAIR = re.compile(rf"(\S+?):(?:np\.\w+\()?({NUMBER})\)?")
+VERL_PAIR = re.compile(rf"(\S+?):(?:np\.\w+\()?({DECIMAL})\)?")
 PRINTED_DICT = re.compile(r"\{'[^{}]+\}")
-PRINTED_PAIR = re.compile(rf"'([^']+)': '?({NUMBER})'?(?=[,}}])")
+PRINTED_PAIR = re.compile(rf"'([^']+)': '?({DECIMAL})'?(?=[,}}])")
 BAR_LINE = re.compile(r"\bStep (\d+) +\|(.+)")
-BAR_PAIR = re.compile(rf"\s*([A-Z][\w. ]*?):? +({NUMBER})\s*%?\s*")
+BAR_PAIR = re.compile(rf"\s*([A-Z][\w. ]*?):? +({DECIMAL})\s*%?\s*")
 ROUNDED_ZERO = re.compile(r":-?0\.0{1,3}(?= - |\s*$)")
 """A zero of verl's console before July 2025, which had three digits."""
 LONG_NUMBER = re.compile(r":-?\d+\.\d{4}|\de-\d")
@@ -65,6 +65,8 @@ class LogEntries:
     """Columns with something else than a number."""
     notes: list[str] = field(default_factory=list)
     """What could not be read of the file."""
+    has_steps: bool = True
+    """Whether every entry names its step."""
     is_rounded: bool = False
     """Whether 0.000 may stand for a small number."""
 
@@ -120,6 +122,7 @@ def _entries_of(records: Iterable[Any], form: str) -> LogEntries:
     step = 0
     for index, record in enumerate(record for record in records if isinstance(record, dict)):
         entry = dict(_numbers(record, log.texts))
+        log.has_steps = log.has_steps and (not entry or any(name in entry for name in STEP_NAMES))
         step = _step_of(entry, step if form == "CSV" and index else index)
         if len(entry) > 0:
             log.entries.append((step, entry))
@@ -132,8 +135,8 @@ def _numbers(record: Mapping[str, Any], texts: set[str], prefix: str = "") -> It
         column = f"{prefix}{name}"
         if isinstance(value, dict):
             yield from _numbers(value, texts, prefix if name == "data" else f"{column}/")
-        elif (number := to_number(value)) is not None:
-            yield column, number
+        elif (known := to_number(value)) is not None:
+            yield column, known
         elif value not in (None, "", True, False):
             texts.add(column)
 
@@ -192,7 +195,7 @@ def _read_console(text: str) -> LogEntries:
     printed = 0
     for line in text.splitlines():
         if match := VERL_LINE.search(line):
-            entry = {name: float(number) for name, number in VERL_PAIR.findall(match[2])}
+            entry = {name: float(shown) for name, shown in VERL_PAIR.findall(match[2])}
             log.is_rounded = log.is_rounded or bool(ROUNDED_ZERO.search(line) and not LONG_NUMBER.search(line))
             step = int(match[1])
         elif match := BAR_LINE.search(line):
@@ -200,7 +203,7 @@ def _read_console(text: str) -> LogEntries:
             entry = {f"console/{pair[1]}": float(pair[2]) for pair in pairs}
             step, log.is_rounded = int(match[1]), True
         elif match := PRINTED_DICT.search(line):
-            entry = {name: float(number) for name, number in PRINTED_PAIR.findall(match[0])}
+            entry = {name: float(shown) for name, shown in PRINTED_PAIR.findall(match[0])}
             is_summary = "train_runtime" in entry
             printed += not is_summary and not any(name.startswith("eval_") for name in entry)
             step = _step_of(entry, printed)

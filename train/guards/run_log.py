@@ -35,7 +35,7 @@ METRIC_NAMES: Mapping[str, Mapping[str, Any]] = tomllib.loads(
     files("truegold.train.guards").joinpath("metric_names.toml").read_text("utf-8")
 )
 """By trainer, the patterns of its metrics' names, each with the names that the guards know."""
-OURS = ("pass_rate", "heldout_pass_rate")
+OWN_METRICS = ("pass_rate", "heldout_pass_rate")
 """Metrics that only truegold writes under these names."""
 ACCURACY_WORDS = {"accuracy", "acc", "correct", "correctness", "truegold"}
 """A term with one of these in its name is the accuracy; one that is called a score and nothing else is, too."""
@@ -56,6 +56,10 @@ OTHER_WORDS = {
 EMPTY_WORDS = {"reward", "rewards", "func", "fn", "mean", "avg"}
 WIDEST = 0.55
 """Rewards that are 0 or 1 have no greater standard deviation, even in groups of eight."""
+GENERIC = {"reward", "loss", "grad_norm", "learning_rate", "lr", "kl", "entropy", "epoch"}
+"""Columns that say nothing of who wrote them."""
+FEWEST_NAMES = 3
+"""A file without steps is a log where so many of its columns are metrics."""
 FILLED = 4
 """With fewer names a row of NaN is one that was logged so."""
 MOST_REPEATS = 4
@@ -96,18 +100,20 @@ def read_log(path: Path) -> RunLog:
     if file.name == ALARMS:
         return RunLog("truegold", file, [])
     log = read_entries(file)
-    if [step for step, _ in log.entries] == sorted((step for step, _ in log.entries), reverse=True):
+    steps = [step for step, _ in log.entries]
+    if steps[0] > steps[-1] and steps == sorted(steps, reverse=True):
+        # A table that was sorted by its newest step.
         log.entries.reverse()
     columns = {name: None for _, entry in log.entries for name in entry}
-    if any(name in columns for name in OURS):
+    if any(name in columns for name in OWN_METRICS) and log.has_steps:
         merged, returns = _merge(log.entries)
-        return RunLog("truegold", file, _ours(merged), notes=log.notes, returns=returns)
+        return RunLog("truegold", file, _with_shares(merged), notes=log.notes, returns=returns)
     trainer = max(METRIC_NAMES, key=lambda name: len(_known(name, columns)))
     known = _known(trainer, columns)
-    if not known:
+    if not known or (not log.has_steps and len(known) < FEWEST_NAMES):
         names = ", ".join(METRIC_NAMES)
         raise InputError(f"{file} has no metrics of truegold, {names}.", "Give a run's folder or its metrics file.")
-    return _foreign(file, trainer, log, known)
+    return _foreign(file, "unknown trainer" if known.keys() <= GENERIC else trainer, log, known)
 
 
 def _find_file(path: Path) -> Path:
@@ -138,7 +144,7 @@ def _find_file(path: Path) -> Path:
 def _patterns(trainer: str) -> tuple[tuple[re.Pattern[str], tuple[str, ...]], ...]:
     """Return a trainer's names as patterns, each with the guards' names."""
     table = METRIC_NAMES[trainer]
-    return tuple((re.compile(table["prefix"] + name), tuple(ours)) for name, ours in table["names"].items())
+    return tuple((re.compile(table["prefix"] + name), tuple(meanings)) for name, meanings in table["names"].items())
 
 
 def _known(trainer: str, columns: Iterable[str]) -> dict[str, dict[str, str]]:
@@ -149,8 +155,8 @@ def _known(trainer: str, columns: Iterable[str]) -> dict[str, dict[str, str]]:
         for rank, (pattern, names) in enumerate(_patterns(trainer)):
             if (match := pattern.fullmatch(column)) is None:
                 continue
-            ours = {name.format(*match.groups()): column for name in names}
-            known[column] = ours
+            meanings = {name.format(*match.groups()): column for name in names}
+            known[column] = meanings
             ranks[column] = rank
             break
     taken: dict[str, dict[str, str]] = {}
@@ -170,7 +176,7 @@ def _foreign(file: Path, trainer: str, log: LogEntries, known: Mapping[str, Mapp
     if max(_repeats(translated).values(), default=0) > MOST_REPEATS:
         raise InputError(f"{file} has many lines of each step: these are no metrics.", "Give the log of the training.")
     merged, returns = _merge(_without_blanks([(step, entry) for step, entry in translated if entry]))
-    columns = {name: column for ours in known.values() for name, column in ours.items()}
+    columns = {name: column for meanings in known.values() for name, column in meanings.items()}
     columns |= _add_accuracy(merged, columns) | _add_heldout(merged, columns)
     for _, metrics in merged:
         _derive(metrics)
@@ -234,7 +240,7 @@ def _merge(
     return sorted(merged.items()), returns
 
 
-def _ours(merged: list[tuple[int, Metrics]]) -> list[tuple[int, Metrics]]:
+def _with_shares(merged: list[tuple[int, Metrics]]) -> list[tuple[int, Metrics]]:
     """Add to truegold's metrics the share of groups that teach nothing."""
     for _, metrics in merged:
         teaching = metrics.get("groups_teaching")

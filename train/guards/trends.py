@@ -42,6 +42,8 @@ BESIDE, ERRORS = 100, 3.0
 """A sudden step is seen in a fifth of so many steps on either side at most, and is so many standard errors high."""
 OUTLIER = 6.0
 """A value so many deviations from the median of its neighbours is one."""
+LONGEST_PERIOD = 200
+"""Steps."""
 AROUND = 5
 """Those neighbours: so many steps before and so many after."""
 
@@ -99,7 +101,7 @@ def measure_move(steps: Sequence[int], values: Sequence[float]) -> Move | None:
     binned_ticks, binned = _binned(ticks, series)
     slope, _, low, high = theilslopes(binned, binned_ticks, CONFIDENCE)
     wider = math.sqrt(max(_memory(binned), 1.0)) if len(binned) < len(series) else math.sqrt(memory)
-    jump, errors = _change_point(series, memory)
+    jump, errors = change_point(series, memory)
     return Move(
         start=float(np.median(series[:edge])),
         end=float(np.median(series[-edge:])),
@@ -133,7 +135,7 @@ def noise(values: Floats) -> float:
 
 
 def find_outliers(values: Sequence[float], direction: int) -> list[int]:
-    """Return the places of values far above (`direction` 1) or below (-1) the median of their neighbours."""
+    """Return the indexes of values far above (`direction` 1) or below (-1) the median of their neighbours."""
     series = np.asarray(values, dtype=float)
     usual = running_median(series)
     away = direction * (series - usual)
@@ -146,14 +148,32 @@ def running_median(series: Floats) -> Floats:
     return np.asarray(median_filter(series, size=2 * AROUND + 1, mode="reflect"), dtype=float)
 
 
-def find_period(places: Sequence[int]) -> int | None:
-    """Return the distance at which places come again and again: at least three of them, and hardly any elsewhere."""
-    if len(places) < 3:
-        return None
-    gaps = np.diff(places)
-    period = int(np.median(gaps))
-    regular = int(np.sum(gaps == period))
-    return period if period >= 2 and regular >= max(2, 0.75 * len(gaps)) else None
+def find_period(steps: Sequence[int], values: Sequence[float], direction: int, fewest: int) -> list[int]:
+    """Return the indexes at a fixed distance of each other whose values are far above (`direction` 1) or below (-1)
+    those around them; nothing where there is no such distance.
+
+    Every distance and every phase of it is looked at. Its values have to be off together, beyond what the best of so
+    many looks is by chance, and nearly all of them one by one: a single outlier is nothing periodic.
+    """
+    if len(values) < 3 * fewest:
+        return []
+    series = np.asarray(values, dtype=float)
+    ticks = np.asarray(steps) - steps[0]
+    ticks //= max(int(np.gcd.reduce(ticks)), 1)
+    away = direction * (series - running_median(series))
+    scale = max(TO_DEVIATION * float(np.median(np.abs(away - np.median(away)))), 1e-9)
+    best: tuple[float, list[int]] = (SUDDEN, [])
+    for distance in range(3, min(int(ticks[-1]) // fewest, LONGEST_PERIOD) + 2):
+        phases = ticks % distance
+        counts = np.bincount(phases, minlength=distance)
+        errors = np.bincount(phases, away, minlength=distance) / (scale * np.sqrt(np.maximum(counts, 1)))
+        errors[counts < fewest] = 0.0
+        phase = int(np.argmax(errors))
+        if errors[phase] > best[0]:
+            indexes = np.flatnonzero(phases == phase)
+            if np.quantile(away[indexes], 0.2) > 2.0 * scale:
+                best = float(errors[phase]), [int(index) for index in indexes]
+    return best[1]
 
 
 def _memory(series: Floats) -> float:
@@ -175,8 +195,9 @@ def _binned(ticks: Floats, series: Floats) -> tuple[Floats, Floats]:
     return np.array([np.mean(ticks[part]) for part in parts]), np.array([np.median(series[part]) for part in parts])
 
 
-def _change_point(series: Floats, memory: float) -> tuple[int, float]:
-    """Return the place of the split with the greatest difference of means, and that in standard errors."""
+def change_point(series: Floats, memory: float = 1.0) -> tuple[int, float]:
+    """Return the index of the split with the greatest difference of means, and that in standard errors; `memory` is by
+    how much noise that lasts adds to the variance of a mean."""
     count = len(series)
     splits = np.arange(SHORTEST, count - SHORTEST + 1)
     sums = np.cumsum(series)
@@ -203,7 +224,7 @@ def _sudden_fall(series: Floats) -> float:
     """Return the sum of sudden steps down, of the highest change point and of those on either side of it."""
     if len(series) < 2 * AROUND:
         return 0.0
-    split, errors = _change_point(series, 1.0)
+    split, errors = change_point(series)
     if abs(errors) < SUDDEN:
         return 0.0
     before, after = series[:split], series[split:]
