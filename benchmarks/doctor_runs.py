@@ -71,6 +71,8 @@ class Run:
     """How strongly the difficulty of neighbouring batches hangs together."""
     sway: float = 0.03
     """How strongly lengths, entropy and the like sway from step to step; they do so for ten steps."""
+    tails: float = 0.0
+    """How far the logarithms of gradient and KL spread in a tenth of the steps."""
     filtered: bool = False
     """Whether groups that teach nothing are drawn again."""
     epochs: float = 0.8
@@ -120,6 +122,10 @@ class Run:
             rows.append(row)
         for name in ("length", "entropy", "grad", "kl", "clip", "mismatch"):
             self._sway(rows, name)
+        for row in rows:
+            for name in ("grad", "kl"):
+                is_tail = self.tails > 0 and rng.random() < 0.1
+                row[name] *= float(np.exp(abs(self.tails * rng.standard_normal()))) if is_tail else 1.0
         self.edit(rows)
         return rows
 
@@ -286,6 +292,13 @@ CLEAN: dict[str, Kind] = {
     ),
     "4 prompts and a rising format": Kind((), run((100, 500), (4,), accuracy=rise(0.3, 0.4), format=rise(0.4, 0.98))),
     "lengths and entropy sway": Kind((), run((100, 500), BATCHES, accuracy=rise(0.3, 0.5), sway=0.08)),
+    "heavy tails of gradient and KL": Kind((), run((100, 500), BATCHES, accuracy=rise(0.3, 0.5), tails=1.2)),
+    "warm-up of fifty steps, rate 0 in the first": Kind(
+        (), run((100, 300), accuracy=line(0.3, 0.5, 0.2), rate=lambda done: 1e-6 * min(1.0, 4.0 * done))
+    ),
+    "evaluation of 30 problems every 20 steps": Kind(
+        (), run((100, 300), accuracy=rise(0.3, 0.5), heldout=flat(0.2), heldout_problems=30, every=20)
+    ),
     "a hard batch of three steps": Kind(
         (),
         run(LONG, (32, 128), accuracy=lambda done: 0.15 if 0.5 < done < 0.51 else 0.3 + 0.2 * done),

@@ -56,6 +56,10 @@ ALONE, BESIDE = 0.003, 0.02
 """How likely noise alone may have made a fall of the held-out accuracy; the second where the reward rises meanwhile."""
 LEAST_ERROR = 0.01
 """An evaluation is not taken to be more exact, however regular its values are."""
+MOST_PROBLEMS = 200
+"""Evaluations of fewer problems are told by their values, 0.2333 and 0.3 being shares of 30,"""
+ROUNDING = 6e-5
+"""with four digits."""
 SOLVED = 0.9
 """From this pass rate on, a run is finished, and low entropy and groups that are alike are no fault."""
 
@@ -92,7 +96,7 @@ def find_faults(log: RunLog) -> list[LogFault]:
     faults = {fault.name: fault for check in CHECKS for fault in check(log)}
     if "nothing_teaches" in faults:
         faults.pop("reward_blind", None)
-    if "hidden_fall" in faults:
+    if faults.keys() & {"hidden_fall", "reward_scale"}:
         faults.pop("pass_rate_fall", None)
     if faults.keys() & {"reward_hacking", "by_heart"}:
         faults.pop("heldout_fall", None)
@@ -232,6 +236,10 @@ def _periodic(log: RunLog) -> Iterator[LogFault]:
     epoch_steps = _steps_per_epoch(log)
     for metric, direction in PERIODIC:
         steps, values = log.series(metric)
+        if metric in SPIKED:
+            # Steps in which nothing was learnt have a gradient of 0, beside which any other is a spike.
+            steps = [step for step, value in zip(steps, values, strict=True) if value > 0]
+            values = [value for value in values if value > 0]
         indexes = find_period(steps, values, direction, FEWEST_SPIKES if metric in SPIKED else FEWEST_HITS)
         usual = running_median(np.asarray(values)) if indexes else np.zeros(0)
         far = [index for index in indexes if _is_far(metric, values[index], usual[index])]
@@ -282,19 +290,21 @@ def _resumed(log: RunLog) -> Iterator[LogFault]:
 
 
 def _spikes(log: RunLog) -> Iterator[LogFault]:
+    """Spikes of the gradient that stand apart, and a gradient that grows.
+
+    Where steps of three times the usual gradient are more than those of ten times, it has a heavy tail and no spikes.
+    """
     steps, norms = log.series("grad_norm")
     positive = [(step, norm) for step, norm in zip(steps, norms, strict=True) if norm > 0]
     if len(positive) < FEWEST_SPIKED:
         return
-    logs = [math.log(norm) for _, norm in positive]
-    usual = running_median(np.asarray(logs))
-    indexes = [index for index in find_outliers(logs, 1) if logs[index] - usual[index] > math.log(10.0)]
-    highest = max((logs[index] - usual[index] for index in indexes), default=0.0)
-    if len(indexes) >= 3 or highest > math.log(100.0):
+    logs = np.log([norm for _, norm in positive])
+    above = logs - running_median(logs)
+    indexes = [index for index in find_outliers([float(value) for value in logs], 1) if above[index] > math.log(10.0)]
+    tail = int(np.sum(above > math.log(3.0))) - len(indexes)
+    if (len(indexes) >= 3 and tail < len(indexes)) or any(above[index] > math.log(100.0) for index in indexes):
         tops = ", ".join(f"{positive[index][1]:.3g} at step {positive[index][0]}" for index in indexes[:4])
-        text = (
-            f"{len(indexes)} steps have ten times the usual gradient ({math.exp(np.median(usual)):.2g}) or more: {tops}"
-        )
+        text = f"{len(indexes)} steps have ten times the usual gradient or more: {tops}"
         yield LogFault("grad_norm", positive[indexes[0]][0], positive[indexes[-1]][0], text)
         return
     move = measure_move([step for step, _ in positive], [norm for _, norm in positive])
@@ -303,6 +313,7 @@ def _spikes(log: RunLog) -> Iterator[LogFault]:
 
 
 FEWEST_SPIKED = 12
+"""With fewer steps a spike is not told."""
 
 
 # --- what moves -------------------------------------------------------------------------------------------------------
@@ -347,7 +358,7 @@ def _accuracy_falls(log: RunLog) -> Iterator[LogFault]:
     fall, scale = -move.change, max(abs(move.start), 0.2 if quality == "reward" else 0.05)
     first = steps.index(move.first)
     slides = gradual_fall(values[first:]) > 0.5 * fall
-    is_gone = move.end < 0.2 * move.start
+    is_gone = move.start > 0.0 and move.end < 0.2 * move.start
     total = None
     if quality == "accuracy":
         points = [(step, value) for step, value in zip(*log.series("reward"), strict=True) if step >= move.first]
@@ -404,21 +415,32 @@ def chance_of_fall(values: Sequence[float]) -> float:
     """Return how likely noise alone makes the fall of a few evaluations: the best of a line from the peak on and of all
     splits into a before and an after, each with Student's t, times the number of looks."""
     count, series = len(values), np.asarray(values)
+    least = _least_error(values)
     chances = [1.0]
     peak = int(np.argmax(series))
     rest = series[peak:]
     if len(rest) >= 4:
         line = linregress(np.arange(len(rest)), rest)
         residual = rest - (line.intercept + line.slope * np.arange(len(rest)))
-        deviation = max(math.sqrt(float(np.dot(residual, residual)) / (len(rest) - 2)), LEAST_ERROR)
+        deviation = max(math.sqrt(float(np.dot(residual, residual)) / (len(rest) - 2)), least)
         spread = math.sqrt(float(np.sum((np.arange(len(rest)) - (len(rest) - 1) / 2) ** 2)))
         chances.append(len(rest) * float(student.sf(-line.slope * spread / deviation, len(rest) - 2)))
     for split in range(2, count - 1):
         before, after = series[:split], series[split:]
         squares = float(np.sum((before - before.mean()) ** 2) + np.sum((after - after.mean()) ** 2))
-        error = max(math.sqrt(squares / (count - 2)), LEAST_ERROR) * math.sqrt(1 / split + 1 / (count - split))
+        error = max(math.sqrt(squares / (count - 2)), least) * math.sqrt(1 / split + 1 / (count - split))
         chances.append(count * float(student.sf((before.mean() - after.mean()) / error, count - 2)))
     return min(chances)
+
+
+def _least_error(values: Sequence[float]) -> float:
+    """Return the standard error of an evaluation: that of its problems, where all values are shares of so few that they
+    can be told from them."""
+    level = min(max(float(np.mean(values)), 0.02), 0.98)
+    for problems in range(2, MOST_PROBLEMS):
+        if all(abs(value * problems - round(value * problems)) < ROUNDING * problems for value in values):
+            return max(math.sqrt(level * (1.0 - level) / problems), LEAST_ERROR)
+    return LEAST_ERROR
 
 
 def _climbs_with_epochs(log: RunLog) -> bool:

@@ -38,6 +38,8 @@ SHORTEST = 3
 """Neither side of a change point has fewer steps."""
 LONGEST_MEMORY = 0.8
 """Noise is not taken to last longer than an autocorrelation of this between neighbours."""
+STEP = 0.75
+"""Of the difference of means, that of the neighbours of a sudden step."""
 BESIDE, ERRORS = 100, 3.0
 """A sudden step is seen in a fifth of so many steps on either side at most, and is so many standard errors high."""
 OUTLIER = 6.0
@@ -232,5 +234,5 @@ def _sudden_fall(series: Floats) -> float:
     width = max(SHORTEST, min(BESIDE, len(series)) // 5)
     near = float(np.median(before[-width:]) - np.median(after[:width]))
     between = float(np.mean(before) - np.mean(after))
-    is_step = near > 0.6 * between > 0 and near > ERRORS * noise(series) * math.sqrt(math.pi / width)
+    is_step = near > STEP * between > 0 and near > ERRORS * noise(series) * math.sqrt(math.pi / width)
     return (near if is_step else 0.0) + _sudden_fall(before) + _sudden_fall(after)
