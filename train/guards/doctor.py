@@ -19,7 +19,7 @@ from typing import Any
 
 from truegold.pipeline.report.training import ENDINGS, find_shifts
 from truegold.pipeline.running.disk import read_whole_lines
-from truegold.train.guards.log_faults import NEEDS_RATE, find_faults
+from truegold.train.guards.log_faults import NEEDS_RATE, find_faults, step_down
 from truegold.train.guards.run_log import ALARMS, RunLog, read_log
 from truegold.train.guards.table import SEVERITY
 from truegold.train.guards.trends import FEWEST
@@ -66,6 +66,8 @@ def examine_log(path: Path) -> Iterator[str]:
         yield f"what to do: {fault.remedy}"
     if not alarms and not faults and stop is None:
         yield "no guard fires."
+        if (note := step_down(log)) is not None:
+            yield f"note: {note}"
     moved = find_shifts(log.lines)[:SHOWN_SHIFTS]
     if moved:
         yield "what moved most, first steps -> last steps:"

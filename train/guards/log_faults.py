@@ -145,6 +145,13 @@ def _rate_zero(log: RunLog) -> Iterator[LogFault]:
         if last - first + 1 >= least and not log.is_rounded:
             text = f"the learning rate is 0 in {last - first + 1} of {len(rates)} steps"
             yield LogFault("rate_zero", steps[first], steps[last], text)
+    # Others log a KL of 0 where they measure none.
+    distances = log.series("kl")[1] if log.trainer == "TRL" and not log.is_rounded else []
+    if len(distances) >= 2 * STRETCH and not any(distances) and any(log.series("grad_norm")[1]):
+        text = (
+            f"KL to the model that training began from is exactly 0 in {len(distances)} steps: the weights do not move"
+        )
+        yield LogFault("rate_zero", log.lines[0][0], log.lines[-1][0], text)
 
 
 def _is_dead(metrics: Metrics) -> bool | None:
@@ -360,7 +367,7 @@ def _accuracy_falls(log: RunLog) -> Iterator[LogFault]:
     slides = gradual_fall(values[first:]) > 0.5 * fall
     is_gone = move.start > 0.0 and move.end < 0.2 * move.start
     total = None
-    if quality == "accuracy":
+    if quality != "reward":
         points = [(step, value) for step, value in zip(*log.series("reward"), strict=True) if step >= move.first]
         total = measure_move([step for step, _ in points], [value for _, value in points])
     is_hidden = total is not None and total.change > -0.25 * fall
@@ -369,6 +376,19 @@ def _accuracy_falls(log: RunLog) -> Iterator[LogFault]:
         yield LogFault("hidden_fall", move.first, move.last, text)
     elif fall > 0.5 * scale and (slides or is_gone):
         yield LogFault("pass_rate_fall", move.first, move.last, f"{log.columns.get(quality, quality)} {move.text()}")
+
+
+def step_down(log: RunLog) -> str | None:
+    """Return a line on a metric that steps down at once and stays lower, which no fault names; None where none does."""
+    quality = quality_of(log)
+    steps, values = log.series(quality)
+    move = fall_from_peak(steps, values)
+    if move is None or not move.is_down or -move.change < max(0.25 * abs(move.start), 0.05):
+        return None
+    return (
+        f"{log.columns.get(quality, quality)} steps down, {move.text()}: harder problems do that; where there are "
+        f"none, look at completions before and after step {move.jump}."
+    )
 
 
 def _blind(log: RunLog) -> Iterator[LogFault]:

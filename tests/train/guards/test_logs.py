@@ -268,6 +268,11 @@ def test_faults_of_one_metric_are_named(tmp_path: Path, name: str) -> None:
     assert name in names_of(lines(tmp_path / "log.jsonl", trl_rows(**FAULTY[name])))
 
 
+def test_weights_that_do_not_move_are_seen_by_a_kl_of_0(tmp_path: Path) -> None:
+    still = [{name: value for name, value in row.items() if name != "learning_rate"} for row in trl_rows(kl=0.0)]
+    assert names_of(lines(tmp_path / "log.jsonl", still)) == ["rate_zero"]
+
+
 def test_healthy_steps_have_no_fault(tmp_path: Path) -> None:
     assert names_of(lines(tmp_path / "log.jsonl", trl_rows())) == []
 
@@ -291,6 +296,13 @@ def test_harder_problems_are_no_slide() -> None:
         move = fall_from_peak(steps, values)
         assert move is not None and move.is_down
         assert (gradual_fall(values) > 0.5 * -move.change) is is_slide
+
+
+def test_a_step_down_is_noted_and_is_no_fault(tmp_path: Path) -> None:
+    down = {"rewards/accuracy_reward/mean": lambda step: (0.6 if step < 30 else 0.3) + 0.02 * (step % 3)}
+    shown = list(examine_log(lines(tmp_path / "log.jsonl", trl_rows(60, **down, reward=1.5))))
+    assert any(line.startswith("note: rewards/accuracy_reward/mean steps down, 0.6") for line in shown)
+    assert not any(line.startswith("what went wrong") for line in shown)
 
 
 def test_noise_does_not_move() -> None:
