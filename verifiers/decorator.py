@@ -3,7 +3,7 @@
     @verifier
     def longest(response: str, gold: str) -> bool: ...
 
-    @verifier(name="unit_price", version="2")
+    @verifier(name="unit_price", version="2", gold_response="The price is {gold}")
     def unit_price(response: str, gold: str, *, problem: str | None, info: Mapping[str, Any]) -> float: ...
 
 The function takes the response and the gold answer by position, and `problem` and `info` by keyword if it names them.
@@ -18,6 +18,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
+from truegold.verifiers.gold import check_template
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict, reason_for_score
 
@@ -25,8 +26,16 @@ from truegold.verifiers.verdict import NO_INFO, Reason, Verdict, reason_for_scor
 class FunctionVerifier:
     """A plain function in the shape of a `Verifier`. It is pickled by reference, as functions are."""
 
+    gold_response: Callable[[str, str | None], str] | None = None
+    """Makes the response that is right for a gold (`verifiers/gold.py`); gold itself is one where there is none."""
+
     def __init__(
-        self, function: Callable[..., Any], name: str, version: str, options: Sequence[str] | None = None
+        self,
+        function: Callable[..., Any],
+        name: str,
+        version: str,
+        options: Sequence[str] | None = None,
+        gold_response: str | Callable[[str], str] | None = None,
     ) -> None:
         self.function = function
         self.name = name
@@ -36,6 +45,9 @@ class FunctionVerifier:
             raise ConfigError(f"{name}() declares options and does not take info.", "Add the keyword info.")
         # A function that takes no `info` can read no option.
         self.options = None if options is None and "info" in self._keywords else tuple(options or ())
+        self._right_response = gold_response
+        if gold_response is not None:
+            self.gold_response = _responder(gold_response)
         self.__doc__ = function.__doc__
         self.__name__: str = getattr(function, "__name__", name)
         self.__qualname__: str = getattr(function, "__qualname__", name)
@@ -57,7 +69,7 @@ class FunctionVerifier:
         name = str(self.__qualname__)
         if getattr(sys.modules.get(self.__module__), name, None) is self:
             return name
-        return FunctionVerifier, (self.function, self.name, self.version, self.options or None)
+        return FunctionVerifier, (self.function, self.name, self.version, self.options or None, self._right_response)
 
 
 @overload
@@ -67,7 +79,11 @@ def verifier(function: Callable[..., Any], /) -> FunctionVerifier:
 
 @overload
 def verifier(
-    *, name: str | None = None, version: str = "1", options: Sequence[str] | None = None
+    *,
+    name: str | None = None,
+    version: str = "1",
+    options: Sequence[str] | None = None,
+    gold_response: str | Callable[[str], str] | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionVerifier]:
     """Return what makes a verifier of this name, version and options out of a plain function."""
 
@@ -79,17 +95,28 @@ def verifier(
     name: str | None = None,
     version: str = "1",
     options: Sequence[str] | None = None,
+    gold_response: str | Callable[[str], str] | None = None,
 ) -> FunctionVerifier | Callable[[Callable[..., Any]], FunctionVerifier]:
     """Make a verifier of a plain function. Change `version` whenever a score could change, so that caches notice.
 
     `options`: the names that it reads of `info`; a configuration that sets another one is refused. Any is accepted
-    where it is left out.
+    where it is left out. `gold_response`: how a response looks that is right for a gold, as a template
+    (`"\\boxed{{{gold}}}"`) or a function of the gold; without it gold itself is taken for one. Raises ConfigError for a
+    template without `{gold}`.
     """
 
     def wrap(inner: Callable[..., Any]) -> FunctionVerifier:
-        return FunctionVerifier(inner, name or str(getattr(inner, "__name__", type(inner).__name__)), version, options)
+        label = name or str(getattr(inner, "__name__", type(inner).__name__))
+        return FunctionVerifier(inner, label, version, options, gold_response)
 
     return wrap if function is None else wrap(function)
+
+
+def _responder(gold_response: str | Callable[[str], str]) -> Callable[[str, str | None], str]:
+    if not isinstance(gold_response, str):
+        return lambda gold, solution: gold_response(gold)
+    check_template(gold_response)
+    return lambda gold, solution: gold_response.format(gold=gold)
 
 
 def guarded(call: Callable[[], Verdict]) -> Verdict:

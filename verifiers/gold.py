@@ -24,10 +24,11 @@ A verdict on a placeholder has no score: 0 would teach that right answers are wr
     exact, no gold                              ->  None
 
 Gold must pass its own verifier before anything is trained on the row. A verifier may define
-`gold_response(gold, solution) -> str | None`; for one that does not, such as a plain function, the gold answer itself
-is the response. None means that a perfect response cannot be made up. A verifier that judges rows without a gold
-answer, such as programs by their tests, says `judges_solutions = True`. Its `gold_response` is then called with None
-for gold where a row has a solution only; that of other verifiers always gets a text for gold.
+`gold_response(gold, solution) -> str | None`, a plain function by `@verifier(gold_response="\\boxed{{{gold}}}")`; for
+one that does not, the gold answer itself is the response. None means that a perfect response cannot be made up. A
+verifier that judges rows without a gold answer, such as programs by their tests, says `judges_solutions = True`. Its
+`gold_response` is then called with None for gold where a row has a solution only; that of other verifiers always gets a
+text for gold.
 """
 
 from __future__ import annotations
@@ -38,8 +39,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from numbers import Number
+from string import Formatter
 from typing import Any
 
+from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 OTHER_GOLDS = "other_golds"
@@ -183,6 +186,21 @@ def is_placeholder(gold: str) -> bool:
         return False
     is_nothing = text == _WRITTEN_NULL or (len(text) <= MAX_PLACEHOLDER_CHARS and _NOTHING.fullmatch(text) is not None)
     return is_nothing or refers_elsewhere(gold)
+
+
+def check_template(template: str) -> None:
+    r"""Raise ConfigError unless a template of right responses has `{gold}`, and nothing else to fill in."""
+    try:
+        fields = {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+    except ValueError as error:
+        fields, why = set(), f": {error}"
+    else:
+        why = " and nothing else to fill in"
+    if fields != {"gold"}:
+        raise ConfigError(
+            f"gold_response {template!r} has no {{gold}}{why}.",
+            r"Braces that stay are written twice: \boxed{{{gold}}} becomes \boxed{42}.",
+        )
 
 
 def gold_response(verifier: Verifier, gold: str | None, solution: str | None = None) -> str | None:

@@ -290,6 +290,7 @@ def _vetting_stages(config: RunConfig) -> list[Stage]:
     if "vet_tests" not in planned:
         raise InputError(
             f"{getattr(config.data, 'path', 'the data')} holds no programs with tests, as far as its columns tell.",
-            "Name its shape: --preset humaneval; or its tests: --set data.columns='{prompt: question, tests: tests}'",
+            "Name its shape: --preset humaneval; or its tests: --set data.columns='{prompt: question, tests: tests}'; "
+            "or, where rows have them in verifier_args and name no verifier: --set data.verifier=code",
         )
     return [planned["ingest"], replace(planned["vet_tests"], inputs=rows_of("ingest"))]

@@ -15,17 +15,20 @@ from __future__ import annotations
 
 import inspect
 import json
+import math
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from truegold.flows.console import Terminal, errors, print_line
+from truegold.flows.console import Terminal, describe_seconds, errors, print_line
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.verifiers import ConfigError, InputError, TruegoldError, Verifier, available, fingerprint, resolve
 from truegold.verifiers.extras import require
+from truegold.verifiers.gold import check_template
 from truegold.verifiers.rates import Rate
 from truegold.verifiers.registry import find_option_mistakes
 from truegold.verifiers.running.batch import DEADLINE_S
@@ -35,6 +38,10 @@ if TYPE_CHECKING:
 
 BROKEN_CONTRACT = 6
 TOO_MANY_ERRORS = 7
+TELL_AFTER_S, LONG_S = 2.0, 300.0
+"""A measurement says after so long how long it will take, and from so long on what shortens it."""
+MEASURING_SHARE = 0.7
+"""What of `--seconds` the rates may take; the rest is for the contract."""
 MAX_NAMED = 20
 """This many skipped rows are named one by one; the rest are counted."""
 
@@ -47,6 +54,15 @@ Name = Annotated[
 MaxRate = Annotated[float | None, typer.Option(min=0.0, max=1.0, help="The highest share of errors: 0.01 is 1 %.")]
 OptionsJson = Annotated[
     str, typer.Option("--args", metavar="JSON", help="The verifier's arguments, as in verifier_args.")
+]
+
+GoldResponse = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TEMPLATE",
+        help="A right response, such as 'The answer is {gold}' or '\\boxed{{{gold}}}'; else the form is found.",
+        show_default=False,
+    ),
 ]
 
 TOKEN = "TRUEGOLD_SERVICE_TOKEN"
@@ -84,13 +100,20 @@ def check(
     gold: Annotated[list[str] | None, typer.Option(help="A gold answer it is made for; may be repeated.")] = None,
     options_json: OptionsJson = "{}",
     cpu_s: Annotated[float, typer.Option(min=0.01, help="CPU seconds that one verdict may take.")] = 1.0,
+    gold_response: GoldResponse = None,
 ) -> None:
     """Try every line of a verifier's contract; exit code 6 where one is broken."""
     from truegold.verifiers.audit import check as run_check
     from truegold.verifiers.audit.contract import find_unchecked
 
     options = _read_options(name, options_json)
-    checked = run_check(name, golds=gold or (), info=options, cpu_s=cpu_s)
+    if gold_response is not None:
+        check_template(gold_response)
+    with Terminal(errors).stage("check") as terminal:
+        on_verdicts = _Verdicts(terminal, "trying")
+        checked = run_check(
+            name, golds=gold or (), info=options, cpu_s=cpu_s, gold_response=gold_response, on_verdicts=on_verdicts
+        )
     marks = {True: "ok", False: "FAILED", None: "skipped"}
     for line in checked:
         detail = "" if line.ok else f"  {line.detail}"
@@ -118,6 +141,11 @@ def audit_(
     limit: Annotated[int, typer.Option(min=1, help="Of more distinct golds so many are drawn.")] = 500,
     seed: Annotated[int, typer.Option(help="Which golds are drawn.")] = 0,
     options_json: OptionsJson = "{}",
+    gold_response: GoldResponse = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option(min=1, help="Where it would take longer, fewer golds and answers are drawn.", show_default=False),
+    ] = None,
     max_fp: MaxRate = None,
     max_fn: MaxRate = None,
 ) -> None:
@@ -130,9 +158,11 @@ def audit_(
 
     from truegold.pipeline.problems import read_golds
     from truegold.verifiers.audit import Card, as_json, audit, check, markdown
-    from truegold.verifiers.audit.audit_report import summary_lines
+    from truegold.verifiers.audit.card import summary_lines
 
     verifier, options = resolve(name), _read_options(name, options_json)
+    if gold_response is not None:
+        check_template(gold_response)
     skipped: dict[str, int] = {}
 
     def report_skipped(row: str, reason: str) -> None:
@@ -146,10 +176,26 @@ def audit_(
     if not golds:
         raise InputError(f"{data}: no row has a gold answer.", "Name the column: --gold-column COLUMN")
     with disk_errors_reported(output_dir), Terminal(errors).stage("audit") as terminal:
-        terminal.start("measuring", min(limit, len(set(golds))))
-        report = audit(name, golds, info=options, limit=limit, seed=seed, on_gold=terminal.advance)
-        terminal.start("checking the contract")
-        checked = check(name, golds=report.passing, info=options)
+        began = time.monotonic()
+        report = audit(
+            name,
+            golds,
+            info=options,
+            limit=limit,
+            seed=seed,
+            gold_response=gold_response,
+            seconds=None if seconds is None else MEASURING_SHARE * seconds,
+            on_verdicts=_Verdicts(terminal, "measuring", hint=None if seconds else "--seconds 600 measures a sample"),
+        )
+        left_s = math.inf if seconds is None else max(0.0, began + seconds - time.monotonic())
+        checked = check(
+            name,
+            golds=report.passing,
+            info=options,
+            gold_response=gold_response,
+            seconds=left_s,
+            on_verdicts=_Verdicts(terminal, "checking the contract"),
+        )
         today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
         card = Card(report, checked, fingerprint(name), data.name, today, _first_line(verifier), skipped)
         output_dir.mkdir(parents=True, exist_ok=True)
@@ -174,15 +220,43 @@ def audit_(
         raise typer.Exit(TOO_MANY_ERRORS)
 
 
+class _Verdicts:
+    """Shows how far a measurement is; one that takes long says so, with a hint, in its first seconds."""
+
+    def __init__(self, terminal: Terminal, label: str, hint: str | None = None) -> None:
+        self._terminal, self._label, self._hint = terminal, label, hint
+        self._first, self._so_far, self._total, self._is_told = 0.0, 0, 0, False
+        terminal.start(label)
+
+    def __call__(self, so_far: int, total: int) -> None:
+        if total != self._total:
+            self._total, self._so_far = total, 0
+            self._terminal.start(self._label, total)
+        # The first verdict came when the process had started.
+        self._first = self._first or time.monotonic()
+        elapsed, left = time.monotonic() - self._first, total - so_far
+        if not self._is_told and elapsed > TELL_AFTER_S and total:
+            self._is_told = True
+            verdict_s = elapsed / (so_far - 1)
+            left_s = verdict_s * left
+            pace = f"{verdict_s:.1f} s a verdict, about {describe_seconds(left_s)} for {left:,} more"
+            hint = f"; {self._hint}" if self._hint and left_s > LONG_S else ""
+            self._terminal.note(f"{self._label}: {pace}{hint}")
+        self._terminal.advance(so_far - self._so_far)
+        self._so_far = so_far
+
+
 def _judge_contract(checked: Sequence[CheckResult]) -> tuple[bool, str]:
     """Return whether all lines of the contract were checked and hold, and what is printed about them."""
-    from truegold.verifiers.audit.contract import find_unchecked
+    from truegold.verifiers.audit.contract import NO_TIME, find_unchecked
 
     broken = [line.name for line in checked if line.ok is False]
     if broken:
         return False, f"BROKEN: {', '.join(broken)}"
     if unchecked := find_unchecked(checked):
         return False, f"NOT CHECKED: {len(unchecked)} of {len(checked)} lines, for want of a gold that passes"
+    if left_out := [line.name for line in checked if line.detail == NO_TIME]:
+        return True, f"kept as far as there was time; not checked: {', '.join(left_out)}"
     return True, "kept"
 
 

@@ -36,9 +36,11 @@ import shutil
 import tempfile
 import warnings
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from html import escape
 from inspect import signature
 from itertools import islice
 from pathlib import Path
@@ -67,6 +69,7 @@ from truegold.pipeline.suspicion.stage import SampleFile
 from truegold.pipeline.tables.ledger import DROPPED_FILE, FLAGS_FILE, LEDGER_FILE
 from truegold.pipeline.tables.losses import LossBounds, loss_lines
 from truegold.pipeline.tables.reasons import SUSPICION_FILE
+from truegold.pipeline.text.shown_text import visible
 from truegold.verifiers import ConfigError, InputError, TruegoldError
 from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import find_column
@@ -74,6 +77,9 @@ from truegold.verifiers.user_code import did_you_mean
 
 Rows = Any
 """A frame of polars or pandas, a `datasets.Dataset`, a sequence of dicts, or the path of a file."""
+
+REASONS_SHOWN = 4
+"""Reasons of each step that a curation shows of itself."""
 
 FORMS = "a polars or pandas frame, a datasets.Dataset, a list of dicts, or the path of a file"
 
@@ -295,9 +301,9 @@ class Leaks:
     """One line for each pair of a row and an evaluation item: `row, id, against, against_id, kind, score, evidence`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Curated:
-    """What `curate` returns; the stages' folders stay as long as it does."""
+    """What `curate` returns; the stages' folders stay as long as it does. Shown, it is a table of its steps."""
 
     rows: pl.DataFrame
     """The rows that may be profiled, as canonical rows (`truegold.pipeline.tables.rows`), cleaned."""
@@ -309,8 +315,36 @@ class Curated:
     """Every row that was dropped, with its `drop_reason`."""
     rejects: pl.DataFrame
     """Every record that could not become a row: `row, reason, detail, excerpt`."""
-    finished: tuple[StageResult, ...] = field(repr=False)
+    finished: tuple[StageResult, ...]
     """The finished stages in their order."""
+
+    def __repr__(self) -> str:
+        """Return what each step did, and where the rows are, as a few lines of text."""
+        steps = self._steps()
+        widths = [max(map(len, column)) for column in zip(*steps, strict=True)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(step, widths, strict=True)) for step in steps]
+        return "\n".join([f"Curated: {self._summary()}", *(f"  {line}".rstrip() for line in lines)])
+
+    def _repr_html_(self) -> str:
+        """Return the same as a table, for notebooks."""
+        lines = ["".join(f"<td>{escape(cell)}</td>" for cell in step) for step in self._steps()]
+        table = "".join(f"<tr>{line}</tr>" for line in lines)
+        return f"<p><b>Curated</b>: {escape(self._summary())}</p><table>{table}</table>"
+
+    def _summary(self) -> str:
+        rows, dropped, rejects = (f"{table.height:,}" for table in (self.rows, self.dropped, self.rejects))
+        folder = visible(str(self.finished[0].path.parent))
+        return f"{rows} rows in .rows, {dropped} in .dropped, {rejects} in .rejects; .report(PATH) explains; {folder}"
+
+    def _steps(self) -> list[tuple[str, ...]]:
+        """Return the head of a table of the steps, and a line for each."""
+        steps: list[tuple[str, ...]] = [("step", "rows in", "rows out", "most of all")]
+        for result in self.finished:
+            commonest = Counter(result.report.counts).most_common(REASONS_SHOWN)
+            reasons = ", ".join(f"{reason} {count:,}" for reason, count in commonest)
+            shown = " ".join(visible(reasons).split())
+            steps.append((result.name, f"{result.report.rows_in:,}", f"{result.report.rows_out:,}", shown))
+        return steps
 
     def report(self, path: str | Path, name: str = "curation") -> Path:
         """Write the self-contained page that accounts for every row, and return its path."""

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -282,3 +283,38 @@ def test_every_door_finds_the_same_leaks(tmp_path: Path) -> None:
     assert len(curated.rows) == 1
     gated = gate(data, GateOptions(fail_on=[Check.LEAK], against=[str(evals)]), NullProgress())
     assert sorted(violation.row for violation in gated.violations) == [1, 2, 3, 4]
+
+
+def test_a_curation_shows_its_steps_and_where_its_rows_are() -> None:
+    curated = pipeline.curate([*ROWS, {"question": "", "answer": "1"}])
+    first, head, *steps = repr(curated).splitlines()
+    assert first.startswith(f"Curated: {curated.rows.height} rows in .rows, {curated.dropped.height} in .dropped, 1 in")
+    assert str(curated.finished[0].path.parent) in first and head.split()[:1] == ["step"]
+    assert [line.split()[0] for line in steps] == [result.name for result in curated.finished]
+    assert "reject:missing_prompt 1" in repr(curated) and len(repr(curated)) < 2000
+    page = curated._repr_html_()
+    assert page.count("<tr>") == 1 + len(steps) and "reject:missing_prompt 1" in page
+
+
+HOSTILE_NAMES = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "a\nb",
+    "\x1b[31mred",
+    "&lt;b&gt;",
+    "你好",
+    "\u202e",
+]
+
+
+@pytest.mark.parametrize("name", HOSTILE_NAMES)
+def test_nothing_of_the_data_is_markup_or_control_where_a_curation_is_shown(name: str) -> None:
+    curated = pipeline.curate(ROWS)
+    last = curated.finished[-1]
+    report = replace(last.report, counts={f"flag:{name}": 3})
+    shown = replace(curated, finished=(*curated.finished[:-1], replace(last, report=report)))
+    page, text = shown._repr_html_(), repr(shown)
+    tags = set(re.findall(r"<\s*/?\s*([^\s>/]*)", page))
+    assert tags <= {"p", "b", "table", "tr", "td"} and "onerror=alert(1)>" not in page
+    assert len(text.splitlines()) == 2 + len(curated.finished)
+    assert all(char.isprintable() for char in text.replace("\n", "")) and all(char.isprintable() for char in page)

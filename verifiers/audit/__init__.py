@@ -8,7 +8,8 @@ gaming_cases(gold), HOSTILE         responses that must not pay, texts that must
 assert_contract("checks.py:mine")   the contract, as an assertion in the tests of your own verifier
 """
 
-from truegold.verifiers.audit.audit_report import AuditReport, Card, as_json, audit, markdown
+from truegold.verifiers.audit.audit_report import AuditReport, audit
+from truegold.verifiers.audit.card import Card, as_json, markdown
 from truegold.verifiers.audit.contract import CheckResult, assert_contract, check
 from truegold.verifiers.audit.made_answers import (
     HOSTILE,

@@ -28,9 +28,6 @@ from truegold.verifiers.sandbox.child_process import Conversation, limit_memory
 from truegold.verifiers.verdict import Reason, Verdict, Verifier
 
 THREADS = 8
-ROUNDS = 10
-"""Rounds in which each thread judges every row: races need chances."""
-
 SWITCH_INTERVAL_S = 1e-5
 """Seconds between switches of threads under test, a 500th of the usual: unguarded shared state then shows."""
 
@@ -79,7 +76,7 @@ def _answer(verifier: Verifier, request: dict[str, Any], cpu_s: float) -> Any:
         case "thread":
             return _judge_in_threads(verifier, rows, threads=1, rounds=1)
         case "threads":
-            return _judge_in_threads(verifier, rows, threads=THREADS, rounds=ROUNDS)
+            return _judge_in_threads(verifier, rows, threads=THREADS, rounds=request["rounds"])
         case "task":
             return asyncio.run(_judge_in_tasks(verifier, rows))
 

@@ -10,6 +10,8 @@ be made. Whether verdicts are right is for `audit_report.py`; what only another 
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,14 +24,15 @@ from truegold.verifiers.audit.probe import (
     DEFAULT_CPU_S,
     DEFAULT_MEMORY_BYTES,
     DEFAULT_WALL_S,
-    RESPONSE_FORMS,
+    FEW_GOLDS,
+    SLOW_S,
     Observed,
+    VerdictCount,
     VerifierNotLoaded,
     VerifierProbe,
-    form_read_by,
     load,
-    respond,
 )
+from truegold.verifiers.audit.response_forms import RESPONSE_FORMS, fill_form
 from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verifier
 
@@ -39,7 +42,19 @@ STANDARD_GOLDS = ("42", "-7", "3.5", "\\frac{1}{2}", "(1,2)", "x^2+1", "B", "\\t
 MAX_LOST = 3
 """After so many lost processes a check ends: each may have cost a whole deadline."""
 
-DETERMINISTIC, TELLS_APART = "deterministic", "tells wrong from right"
+DETERMINISTIC, TELLS_APART, PASSES_ITSELF = "deterministic", "tells wrong from right", "gold passes itself"
+ALWAYS_CHECKED = (PASSES_ITSELF, "returns a verdict", DETERMINISTIC)
+NO_TIME = "not checked: no time was left"
+STANDS_ANSWERS, STANDS_GOLDS = "stands hostile answers", "stands hostile golds"
+
+ROUNDS = 10
+"""Rounds in which each of several threads judges every row: races need chances."""
+PASSES = 5
+"""How often every row is judged in other ways than by several threads."""
+FORM_REMEDY = (
+    "Gold was refused in every form that was tried. Say how a right response looks: "
+    "@verifier(gold_response=\"\\\\boxed{{{gold}}}\"), or --gold-response '\\boxed{{{gold}}}'."
+)
 
 NONSENSE = ("", "</answer>", "<think> It could be 5, or", "\\boxed{", "\x00 \ud800", "word " * 4_000_000)
 """No verifier of form, of length or of anything else pays for all of these: one does that pays for everything."""
@@ -79,18 +94,20 @@ class _Session:
 
     probe: VerifierProbe
     new_probe: Callable[[], VerifierProbe]
+    end: float
+    """When nothing more is begun, by the monotonic clock."""
     golds: list[str] = field(default_factory=list)
     """Golds that the verifier judges."""
     failures: list[str] = field(default_factory=list)
     """Golds that did not pass themselves, and why."""
-    form: str = "boxed"
-    """The form of response that the verifier reads."""
     rows: list[Item] = field(default_factory=list)
     """Right, wrong and empty responses to those golds."""
     first: list[Observed] = field(default_factory=list)
     """The verdict that each of the rows got at first."""
     refuses: bool = False
     """Whether it ever refused a response that is wrong or none."""
+    left_out: dict[bool, int] = field(default_factory=dict)
+    """Hostile answers, and golds (True), that were left out for want of time."""
 
 
 def check(
@@ -101,22 +118,31 @@ def check(
     cpu_s: float = DEFAULT_CPU_S,
     wall_s: float = DEFAULT_WALL_S,
     memory_bytes: int = DEFAULT_MEMORY_BYTES,
+    gold_response: str | None = None,
+    seconds: float = math.inf,
+    on_verdicts: Callable[[int, int], None] | None = None,
 ) -> list[CheckResult]:
     """Check every line of the contract, in a fixed order.
 
     verifier: a name as in a config, or an object. golds: answers it is made for; without them standard ones are tried.
-    info: what it gets as `info`. cpu_s, wall_s, memory_bytes: what one verdict may cost.
+    info: what it gets as `info`. cpu_s, wall_s, memory_bytes: what one verdict may cost. gold_response: a template of
+    the response that is right for a gold, such as `\\boxed{{{gold}}}`; else it is found. seconds: what is not begun
+    after so many is left out. on_verdicts: is called with the verdicts so far and about how many there will be.
     """
     load(verifier)
+    count = VerdictCount(on_verdicts)
 
     def new_probe() -> VerifierProbe:
-        return VerifierProbe(verifier, cpu_s, wall_s, memory_bytes, info)
+        return VerifierProbe(verifier, cpu_s, wall_s, memory_bytes, info, gold_response, count.add)
 
     try:
         with new_probe() as probe:
-            session = _Session(probe, new_probe)
+            session = _Session(probe, new_probe, time.monotonic() + seconds)
             _prepare(session, golds)
-            return [_result(name, check_line(session)) for name, check_line in _CHECKS.items()]
+            planned = len(session.rows) * (PASSES + rounds_of(session)) + 2 * len(HOSTILE)
+            in_time = (session.end - time.monotonic()) / max(probe.verdict_s, 1e-9)
+            count.total = count.so_far + max(1, int(min(planned, in_time)))
+            return [_check_line(session, name) for name in _CHECKS]
     except VerifierNotLoaded as error:
         why = f"it cannot be made in another process: {error}"
         rest = [CheckResult(name, None, "not checked: it is not picklable") for name in _CHECKS if name != "picklable"]
@@ -152,9 +178,12 @@ def assert_contract(
 
 def _prepare(session: _Session, golds: Sequence[str]) -> None:
     probe, right = session.probe, list[Item]()
+    probe.read_form(golds or STANDARD_GOLDS)
     for gold in golds or STANDARD_GOLDS:
+        if len(session.golds) >= FEW_GOLDS and probe.verdict_s > SLOW_S:
+            break
         response, failure = probe.gold_response(gold)
-        row = probe.row(respond("boxed", gold) if response is None else response, gold)
+        row = probe.row(probe.respond(gold) if response is None else response, gold)
         observed = probe.judge(row.response, gold)
         if failure or observed.failure:
             session.failures.append(f"{gold!r}: {failure or observed.failure}")
@@ -165,7 +194,6 @@ def _prepare(session: _Session, golds: Sequence[str]) -> None:
                 session.failures += [] if observed.paid else [f"{gold!r} got {observed.score} ({observed.reason})"]
         if observed.process_lost and len(session.failures) >= MAX_LOST:
             break
-    session.form = form_read_by(probe, session.golds)
     wrong = [probe.row(a.response, b.gold) for a, b in pairwise([*right, *right[:1]]) if a.gold != b.gold]
     empty = [probe.row(text, row.gold) for row in right[:1] for text in ("", "I do not know.", ":")]
     session.rows = [*right, *wrong, *empty]
@@ -180,7 +208,7 @@ def _tells_apart(session: _Session) -> Iterator[str] | None:
         return iter([_PAYS_ALL]) if all(session.probe.judge(text, gold).paid for text in NONSENSE) else None
     scores = {observed.score for observed in session.first}
     if scores == {0.0}:
-        forms = (session.probe.judge(respond(form, gold), gold) for gold in session.golds for form in RESPONSE_FORMS)
+        forms = (session.probe.judge(fill_form(form, gold), gold) for gold in session.golds for form in RESPONSE_FORMS)
         return iter(()) if any(observed.paid for observed in forms) else iter([_PAYS_NOTHING])
     return iter(())
 
@@ -203,7 +231,14 @@ def _picklable(session: _Session) -> Iterator[str] | None:
 
 
 def _same_verdicts(way: str, session: _Session) -> Iterator[str] | None:
-    return _compare(session, session.probe.judge_in(way, session.rows) if session.rows else ())
+    rounds = rounds_of(session) if way == "threads" else 1
+    return _compare(session, session.probe.judge_in(way, session.rows, rounds) if session.rows else ())
+
+
+def rounds_of(session: _Session) -> int:
+    """Return how often each of several threads judges every row: as often as the deadline surely allows."""
+    one_round_s = max(session.probe.verdict_s * len(session.rows), 1e-6)
+    return min(ROUNDS, max(1, int(session.probe.wall_s / one_round_s)))
 
 
 def _describe_faults(fault: Callable[[Observed], str | None], session: _Session) -> Iterator[str] | None:
@@ -216,7 +251,7 @@ def _describe_faults(fault: Callable[[Observed], str | None], session: _Session)
 
 def _no_gold(session: _Session) -> Iterator[str]:
     for gold in (None, "", "   "):
-        for response in ("", respond("boxed", "5"), respond("boxed", "")):
+        for response in ("", fill_form("boxed", "5"), fill_form("boxed", "")):
             observed = session.probe.judge(response, gold)
             # A plain function may raise here: `@verifier` makes a verdict without a score of that.
             is_fault = observed.failure and observed.reason is not Reason.VERIFIER_ERROR
@@ -227,14 +262,17 @@ def _no_gold(session: _Session) -> Iterator[str]:
 def _stands_hostile(as_gold: bool, session: _Session) -> Iterator[str]:
     """Findings on hostile cases, `as_gold` with their two sides exchanged, until too many processes are lost."""
     # A verifier that does not read mathematics need not know other digits either.
-    reads_mathematics = session.probe.judge(respond(session.form, "\\frac{2}{4}"), "\\frac{1}{2}").paid
+    reads_mathematics = session.probe.judge(session.probe.respond("\\frac{2}{4}"), "\\frac{1}{2}").paid
     lost = 0
-    for case in HOSTILE:
+    for tried, case in enumerate(HOSTILE):
+        if time.monotonic() > session.end:
+            session.left_out[as_gold] = len(HOSTILE) - tried
+            return
         answer, gold = (case.gold, case.answer) if as_gold else (case.answer, case.gold)
-        observed = session.probe.judge(respond(session.form, answer), gold)
+        observed = session.probe.judge(session.probe.respond(answer), gold)
         if observed.cpu_s > session.probe.cpu_s and not observed.process_lost:
             # What is loaded on first use is no cost of a verdict; the blank keeps a cache from answering.
-            observed = session.probe.judge(f"{respond(session.form, answer)} ", gold)
+            observed = session.probe.judge(f"{session.probe.respond(answer)} ", gold)
         finding = _describe_cost(session, observed)
         is_refused_match = case.expected == "match" and observed.score is not None and not observed.paid
         if finding is None and not as_gold and case.expected == "no_match" and observed.paid and session.refuses:
@@ -250,7 +288,7 @@ def _stands_hostile(as_gold: bool, session: _Session) -> Iterator[str]:
 
 
 _CHECKS: dict[str, Callable[[_Session], Iterator[str] | None]] = {
-    "gold passes itself": lambda session: iter(session.failures) if session.golds or session.failures else None,
+    PASSES_ITSELF: lambda session: iter(session.failures) if session.golds or session.failures else None,
     TELLS_APART: _tells_apart,
     "returns a verdict": partial(_describe_faults, attrgetter("failure")),
     DETERMINISTIC: _deterministic,
@@ -261,20 +299,29 @@ _CHECKS: dict[str, Callable[[_Session], Iterator[str] | None]] = {
     "works in asyncio": partial(_same_verdicts, "task"),
     "evidence is JSON": partial(_describe_faults, attrgetter("not_json")),
     "stands a missing gold": _no_gold,
-    "stands hostile answers": partial(_stands_hostile, False),
-    "stands hostile golds": partial(_stands_hostile, True),
+    STANDS_ANSWERS: partial(_stands_hostile, False),
+    STANDS_GOLDS: partial(_stands_hostile, True),
 }
 
 
-def _result(name: str, findings: Iterator[str] | None) -> CheckResult:
+def _check_line(session: _Session, name: str) -> CheckResult:
+    if time.monotonic() > session.end and name not in ALWAYS_CHECKED:
+        return CheckResult(name, None, NO_TIME)
+    findings = _CHECKS[name](session)
     if findings is None:
         if name == TELLS_APART:
             return CheckResult(name, None, "not checked: no answer was refused, whatever the gold")
         return CheckResult(name, None, "not checked: no gold fits it; give it golds it is made for")
-    if not (listed := list(findings)):
-        return CheckResult(name, True, "kept")
+    listed = list(findings)
+    left_out = session.left_out.get(name == STANDS_GOLDS, 0) if name in (STANDS_ANSWERS, STANDS_GOLDS) else 0
+    if not listed and left_out == len(HOSTILE):
+        return CheckResult(name, None, NO_TIME)
+    missed = f", {left_out} of {len(HOSTILE)} left out for want of time" if left_out else ""
+    if not listed:
+        return CheckResult(name, True, f"kept{missed}")
     more = f", {len(listed)} findings" if len(listed) > 1 else ""
-    return CheckResult(name, False, f"broken{more}", tuple(listed[:MAX_SHOWN]))
+    remedy = f". {FORM_REMEDY}" if name == PASSES_ITSELF and len(session.failures) >= len(session.golds) else ""
+    return CheckResult(name, False, f"broken{more}{missed}{remedy}", tuple(listed[:MAX_SHOWN]))
 
 
 def _compare(session: _Session, verdicts: Iterable[tuple[int, Observed]]) -> Iterator[str] | None:

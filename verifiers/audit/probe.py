@@ -16,10 +16,11 @@ import pickle
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Self
 
+from truegold.verifiers.audit.response_forms import OWN_FORM, RESPONSE_FORMS, fill_form, find_form
 from truegold.verifiers.registry import resolve
 from truegold.verifiers.running.batch import Item
 from truegold.verifiers.sandbox.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
@@ -38,12 +39,8 @@ DEFAULT_MEMORY_BYTES = 2 * 2**30
 MANY_ROWS_FACTOR = 10
 """Operations that judge many rows at once, such as the threads', may take so many times as long."""
 
-RESPONSE_FORMS = {"boxed": "The answer is \\boxed{<answer>}.", "phrase": "The answer is <answer>", "bare": "<answer>"}
-
-"""Responses around an answer: a verifier finds it, and judges the answer alone."""
-
-GOLDS_TRIED = 20
-"""Enough to tell which form a verifier reads."""
+SLOW_S, FEW_GOLDS = 0.3, 2
+"""A verifier whose verdicts take longer is tried on so few golds, where rates are not what is measured."""
 
 _CHILD_MODULE = "truegold.verifiers.audit._probe_child"
 _START_S = 120.0
@@ -81,6 +78,21 @@ class Observed:
         return self.score == 1.0
 
 
+class VerdictCount:
+    """Verdicts so far, and about how many there will be."""
+
+    def __init__(self, tell: Callable[[int, int], None] | None) -> None:
+        """tell: is called with both numbers after verdicts."""
+        self.so_far, self.total = 0, 0
+        self._tell = tell
+
+    def add(self, verdicts: int) -> None:
+        """Count more of them."""
+        self.so_far += verdicts
+        if self._tell is not None:
+            self._tell(self.so_far, self.total)
+
+
 class VerifierProbe:
     """One verifier in one process at a time, which is replaced when it is lost."""
 
@@ -91,12 +103,19 @@ class VerifierProbe:
         wall_s: float = DEFAULT_WALL_S,
         memory_bytes: int = DEFAULT_MEMORY_BYTES,
         info: Mapping[str, Any] | None = None,
+        form: str | None = None,
+        on_verdicts: Callable[[int], None] = lambda count: None,
     ) -> None:
-        """info: what the verifier gets as `info` with every response."""
+        """info: what the verifier gets as `info` with every response. form: the form of response that it reads, where
+        that is known. on_verdicts: is called with their number after verdicts."""
         self.wall_s = wall_s
         self._info = json.dumps(dict(info or {}))
         self.cpu_s = cpu_s
         self.verifier = load(verifier)
+        self._form = form
+        self._on_verdicts = on_verdicts
+        self.verdicts, self.seconds = 0, 0.0
+        """Verdicts so far, and the time on the clock that they took."""
         self._label = f"the verifier {self.verifier.name!r}"
         self._hello = {"path": sys.path, "cpu_s": cpu_s, "memory_bytes": memory_bytes, **_reference(verifier)}
         self._child: ChildProcess | None = None
@@ -114,32 +133,89 @@ class VerifierProbe:
 
     def judge(self, response: str, gold: str | None) -> Observed:
         """The verdict on one response."""
+        began = self._started()
         try:
             (reply,) = self._exchange("judge", self.wall_s, rows=[astuple(self.row(response, gold))])
         except (ChildDied, DeadlinePassed) as error:
             return Observed(None, None, None, self._describe_loss(error), process_lost=True)
+        finally:
+            self._count(1, began)
         return _observed(reply)
 
-    def judge_in(self, way: str, rows: Sequence[Item]) -> list[tuple[int, Observed]]:
-        """Judge all rows in a `pickled` copy, a `thread`, several `threads` or asyncio `task`s.
+    def judge_in(self, way: str, rows: Sequence[Item], rounds: int = 1) -> list[tuple[int, Observed]]:
+        """Judge all rows in a `pickled` copy, a `thread`, several `threads` so many times, or asyncio `task`s.
 
         The index of the row comes with each observation. Raises VerifierNotLoaded where the copy cannot be made.
         """
+        began = self._started()
         try:
-            reply = self._exchange(way, self.wall_s * MANY_ROWS_FACTOR, rows=[astuple(row) for row in rows])
+            reply = self._exchange(
+                way, self.wall_s * MANY_ROWS_FACTOR, rows=[astuple(row) for row in rows], rounds=rounds
+            )
         except (ChildDied, DeadlinePassed) as error:
             return [(0, Observed(None, None, None, self._describe_loss(error), process_lost=True))]
+        finally:
+            self._count(len(rows) * rounds, began)
         if isinstance(reply, dict):
             raise VerifierNotLoaded(reply["not_pickled"])
         return [(verdict.pop("row"), _observed(verdict)) for thread in reply for verdict in thread]
 
+    @property
+    def verdict_s(self) -> float:
+        """Seconds on the clock that a verdict has taken on average."""
+        return self.seconds / max(self.verdicts, 1)
+
+    @property
+    def says_form(self) -> bool:
+        """Whether the verifier says how a right response looks."""
+        return getattr(self.verifier, "gold_response", None) is not None
+
+    @property
+    def form(self) -> str:
+        """The form of response that the verifier reads: a name of `RESPONSE_FORMS`, `OWN_FORM` or a template."""
+        return self._form or next(iter(RESPONSE_FORMS))
+
+    def read_form(self, golds: Sequence[str]) -> str:
+        """Find out and return the form of response that the verifier reads, unless that is known."""
+        if self._form is None and golds:
+
+            def respond(gold: str) -> str:
+                return self._own_response(gold)[0] or gold
+
+            self.judge(fill_form(self.form, golds[0]), golds[0])
+            golds = golds[:FEW_GOLDS] if self.verdict_s > SLOW_S else golds
+            made_by_verifier = respond if self.says_form else None
+            self._form = find_form(lambda response, gold: self.judge(response, gold).paid, golds, made_by_verifier)
+        return self.form
+
+    def respond(self, answer: str) -> str:
+        """Return a whole response that commits to an answer, in the form that the verifier reads."""
+        if self.form == OWN_FORM:
+            return self._own_response(answer)[0] or answer
+        return fill_form(self.form, answer)
+
     def gold_response(self, gold: str) -> tuple[str | None, str | None]:
         """The response that must earn the full score, and how making it failed."""
+        if self.says_form and (self.form == OWN_FORM or self.form in RESPONSE_FORMS):
+            return self._own_response(gold)
+        return self.respond(gold), None
+
+    def _own_response(self, gold: str) -> tuple[str | None, str | None]:
         try:
             reply = self._exchange("gold_response", self.wall_s, gold=gold)
         except (ChildDied, DeadlinePassed) as error:
             return None, f"gold_response {self._describe_loss(error)}"
         return reply["response"], reply["failure"]
+
+    def _started(self) -> float:
+        """Return the time, once the process is there: that it starts is no cost of a verdict."""
+        self._ensure_child()
+        return time.monotonic()
+
+    def _count(self, verdicts: int, began: float) -> None:
+        self.verdicts += verdicts
+        self.seconds += time.monotonic() - began
+        self._on_verdicts(verdicts)
 
     def _exchange(self, operation: str, wall_s: float, **operands: object) -> Any:
         child = self._ensure_child()
@@ -206,15 +282,3 @@ def _reference(verifier: Verifier | str) -> dict[str, Any]:
 
 def _observed(reply: dict[str, Any]) -> Observed:
     return Observed(**{**reply, "reason": None if reply["reason"] is None else Reason(reply["reason"])})
-
-
-def respond(form: str, answer: str) -> str:
-    """A whole response that commits to `answer`."""
-    return RESPONSE_FORMS[form].replace("<answer>", answer)
-
-
-def form_read_by(probe: VerifierProbe, golds: Sequence[str]) -> str:
-    """The form in which most golds pass; the first of RESPONSE_FORMS where none does better."""
-    tried = golds[:GOLDS_TRIED]
-    passes = {form: sum(probe.judge(respond(form, gold), gold).paid for gold in tried) for form in RESPONSE_FORMS}
-    return max(RESPONSE_FORMS, key=lambda form: passes[form])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
 from math import comb
 from pathlib import Path
@@ -11,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers import ConfigError
-from truegold.verifiers.audit import audit
+from truegold.verifiers.audit import audit, check
 from truegold.verifiers.audit.audit_report import speed_of
+from truegold.verifiers.audit.card import summary_lines
 from truegold.verifiers.rates import Rate
 
 SIMPLE = ["5", "-12", "3.5", "\\frac{3}{4}", "2\\sqrt{3}", "x^2+1", "(1,2)", "1, 2", "[0,1)", "B", "\\text{even}"]
@@ -129,10 +131,127 @@ def test_the_same_golds_are_drawn_for_the_same_seed() -> None:
     assert first.edits == again.edits and first.rewrites == again.rewrites and first.gaming == again.gaming
 
 
-def test_each_gold_is_reported_as_it_is_done() -> None:
-    done: list[None] = []
-    audit("exact", ["1", "2", "2", "3"], on_gold=lambda: done.append(None))
-    assert len(done) == 3
+def test_verdicts_are_reported_as_they_come_and_the_last_is_about_the_last() -> None:
+    done: list[tuple[int, int]] = []
+    report = audit("exact", ["1", "2", "2", "3"], on_verdicts=lambda so_far, total: done.append((so_far, total)))
+    counts = [so_far for so_far, _ in done]
+    assert counts == sorted(counts) and counts[-1] >= report.speed.verdicts
+    assert abs(done[-1][1] - counts[-1]) <= 0.1 * counts[-1]
+
+
+FORMS = r"""
+import re, time
+from truegold.verifiers import verifier
+
+def last(pattern, response, gold):
+    found = re.findall(pattern, response, re.DOTALL)
+    return bool(found) and found[-1].strip() == gold
+
+def boxed(response, gold):
+    return last(r"\\boxed\{([^{}]*)\}", response, gold)
+
+def hashes(response, gold):
+    return last(r"#### (.+)$", response, gold)
+
+def phrase(response, gold):
+    return last(r"The answer is (.+?)\.?$", response, gold)
+
+def tags(response, gold):
+    return last(r"<answer>(.+)</answer>", response, gold)
+
+def label(response, gold):
+    return last(r"^Answer: (.+)$", response, gold)
+
+def json_field(response, gold):
+    return last(r'^\{"answer": "(.+)"\}$', response, gold)
+
+def after_thoughts(response, gold):
+    return last(r"^<think>.*</think>\s*\\boxed\{(.*)\}$", response, gold)
+
+def bare(response, gold):
+    return response == gold
+
+def anywhere(response, gold):
+    return gold in response
+
+def odd(response, gold):
+    return last(r"^RESULT=(.+);$", response, gold)
+
+@verifier(gold_response="RESULT={gold};")
+def odd_said(response, gold):
+    return odd(response, gold)
+
+@verifier(gold_response=lambda gold: f"RESULT={gold};")
+def odd_made(response, gold):
+    return odd(response, gold)
+
+def slow(response, gold):
+    time.sleep(0.4)
+    return boxed(response, gold)
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "is_said"),
+    [
+        ("boxed", "boxed", False),
+        ("hashes", "hashes", False),
+        ("phrase", "phrase", False),
+        ("tags", "tags", False),
+        ("label", "label", False),
+        ("json_field", "json", False),
+        ("after_thoughts", "box after thoughts", False),
+        ("bare", "bare", True),
+        ("anywhere", "boxed", True),
+        ("odd_said", "gold_response", True),
+        ("odd_made", "gold_response", True),
+    ],
+)
+def test_the_form_that_a_verifier_reads_is_found_and_the_remedy_named(
+    tmp_path: Path, name: str, form: str, is_said: bool
+) -> None:
+    (tmp_path / "forms.py").write_text(FORMS)
+    report = audit(f"{tmp_path / 'forms.py'}:{name}", ["12", "Paris", "7"])
+    assert (report.response_form, report.identity.rate.errors) == (form, 0)
+    assert report.false_positives.judged > 0
+    shown = "\n".join(summary_lines(report))
+    assert ("@verifier(gold_response=" in shown) is not is_said
+
+
+def test_a_form_that_is_not_found_is_asked_for_and_may_be_given(tmp_path: Path) -> None:
+    (tmp_path / "forms.py").write_text(FORMS)
+    name = f"{tmp_path / 'forms.py'}:odd"
+    report = audit(name, ["12", "7"])
+    assert report.identity.rate.errors == 2
+    assert "--gold-response" in "\n".join(summary_lines(report))
+    assert "--gold-response" in next(line.detail for line in check(name, golds=["12", "7"]) if line.ok is False)
+    given = audit(name, ["12", "7"], gold_response="RESULT={gold};")
+    assert given.identity.rate.errors == 0 and given.false_positives.judged > 0
+    kept = check(name, golds=["12", "7"], gold_response="RESULT={gold};")
+    assert next(line for line in kept if line.name == "gold passes itself").ok
+
+
+def test_an_audit_of_a_slow_verifier_keeps_to_its_time(tmp_path: Path) -> None:
+    (tmp_path / "forms.py").write_text(FORMS)
+    name = f"{tmp_path / 'forms.py'}:slow"
+    began = time.monotonic()
+    report = audit(name, list(map(str, range(10, 30))), seconds=12)
+    assert time.monotonic() - began < 30
+    assert report.most_trials == 12 and 0 < report.audited < 20
+    assert report.false_negatives.judged + report.false_positives.judged + report.gamed.judged > 0
+    again = audit("exact", list(map(str, range(10, 30))), seconds=600)
+    assert again.most_trials is None and again.audited == 20
+    assert "In the time given" in "\n".join(summary_lines(report))
+
+
+def test_a_check_of_a_slow_verifier_keeps_to_its_time(tmp_path: Path) -> None:
+    (tmp_path / "forms.py").write_text(FORMS)
+    began = time.monotonic()
+    checked = check(f"{tmp_path / 'forms.py'}:slow", golds=list(map(str, range(10, 30))), seconds=8)
+    assert time.monotonic() - began < 40
+    lines = {line.name: line for line in checked}
+    assert lines["deterministic"].ok and lines["stands hostile golds"].ok is None
+    assert "no time was left" in lines["stands hostile golds"].detail
 
 
 def test_an_audit_of_nothing_is_the_users_mistake() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from sandboxes import box_of
 
-from truegold.verifiers.audit import audit, audit_report
+from truegold.verifiers.audit import Card, as_json, audit
 from truegold.verifiers.code.protocols.inserted import INNER_FILE, put_harness_around
 from truegold.verifiers.code.verifier import CodeVerifier
 from truegold.verifiers.sandbox import Tier
@@ -143,7 +143,7 @@ def test_the_verifier_card_counts_weak_verdicts(tmp_path, monkeypatch: pytest.Mo
     (tmp_path / "weak_verifier.py").write_text(WEAK_VERIFIER)
     report = audit(f"{tmp_path / 'weak_verifier.py'}:Weak", ["5", "1/2"])
     assert report.weaknesses["it believes what it is told"] >= 2
-    shown = audit_report.as_json(audit_report.Card(report, [], "weak@1", "golds", "2026-01-31"))
+    shown = as_json(Card(report, [], "weak@1", "golds", "2026-01-31"))
     assert shown["weaknesses"] == dict(report.weaknesses)
     assert any("weak: it believes" in limit for limit in shown["limits"])
 
