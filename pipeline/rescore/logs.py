@@ -3,7 +3,8 @@ r"""Reads the rollouts that trainers write.
     TRL          completions_00001.parquet   step, prompt, completion, one column a reward, advantage
     verl         1.jsonl                     input, output, gts, score, step
     verifiers    traces.jsonl                {"traces": [{"task": {"data": ...}, "nodes": [...], "rewards": ...}]}
-    NeMo-Gym     rollouts.jsonl              responses_create_params, response, reward, expected_answer
+    NeMo-Gym     rollouts.jsonl              response, reward, and responses_create_params, expected_answer there or
+                                             in rollouts_materialized_inputs.jsonl
     truegold     step-000001.parquet         prompt, gold, completion, score, reward_terms, advantage
     any          (named)                     prompt, completion, score, and gold, answer or solution if there is one
 
@@ -17,6 +18,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -35,6 +37,20 @@ from truegold.verifiers.strict_json import parse_structure
 
 PATTERNS = ("completions_*.parquet", "step-*.parquet", "traces.jsonl", "*rollouts*.jsonl", "[0-9]*.jsonl")
 """The names of the trainers' logs, below a folder."""
+INPUTS_ENDING = "_materialized_inputs.jsonl"
+"""The end of the name of NeMo-Gym's file that says what was asked, beside `NAME.jsonl` with the rollouts."""
+NO_ROLLOUTS = (
+    INPUTS_ENDING,
+    "_failures.jsonl",
+    "_reward_profiling.jsonl",
+    "_verdicts.jsonl",
+    "_items.jsonl",
+    "_task.jsonl",
+)
+"""The ends of the names of its files beside them that hold no rollouts."""
+JOINED_BY = ("_ng_task_index", "_ng_rollout_index")
+"""The fields by which rollouts and inputs belong together."""
+NEMO_GYM_GOLDS = ("expected_answer", "expected_answers", "answer", "gold", "ground_truth", "target")
 _TEMPLATE_MARKS = re.compile(
     # Qwen: "<|im_start|>user"
     r"<\|im_start\|>\w+\n?|<\|im_end\|>"
@@ -97,13 +113,44 @@ def read_logs(paths: Sequence[Path], reward: str | None = None) -> Iterator[Logg
 
 def _files_of(path: Path) -> list[Path]:
     if path.is_file():
-        return [path]
+        beside = _rollouts_beside(path)
+        return [beside if beside.is_file() else path]
     if not path.exists():
         raise InputError(f"{path} does not exist.", "Name a log file, or the folder that has them.")
-    files = sorted({file for pattern in PATTERNS for file in path.rglob(pattern)}, key=_natural_order)
+    logs = {file for pattern in PATTERNS for file in path.rglob(pattern)}
+    logs |= {_rollouts_beside(inputs) for inputs in path.rglob(f"*{INPUTS_ENDING}")}
+    is_log = [file for file in logs if not file.name.endswith(NO_ROLLOUTS) and file.exists()]
+    files = sorted(is_log, key=_natural_order)
     if not files:
         raise InputError(f"{path} has no logs of rollouts.", f"Looked for: {', '.join(PATTERNS)}; or name a file.")
     return files
+
+
+def _rollouts_beside(inputs: Path) -> Path:
+    """Return the file with the rollouts of NeMo-Gym's materialized inputs; any other file itself."""
+    return inputs.with_name(inputs.name.replace(INPUTS_ENDING, ".jsonl"))
+
+
+def _read_inputs(path: Path) -> dict[tuple[Any, ...], Fields]:
+    """Return what NeMo-Gym's file of inputs beside a log says of each rollout; nothing where there is none.
+
+    A rollout and its input have the same indices of task and rollout.
+    """
+    inputs = path.with_name(f"{path.stem}{INPUTS_ENDING}")
+    if not inputs.is_file():
+        return {}
+    by_key: dict[tuple[Any, ...], Fields] = {}
+    # All rollouts of a task ask the same: a text is held once.
+    same: dict[str, Fields] = {}
+    for record in open_file(inputs, "auto", MAX_ROW_BYTES).records:
+        if isinstance(record, Record):
+            asked = _asked(record.values)
+            by_key[_join_key(record.values)] = same.setdefault(dump_json(asked), asked)
+    return by_key
+
+
+def _join_key(values: Values) -> tuple[Any, ...]:
+    return tuple(values.get(name) for name in JOINED_BY)
 
 
 def _natural_order(path: Path) -> list[Any]:
@@ -140,8 +187,8 @@ def _reader_of(samples: Sequence[Values], path: Path, reward: str | None) -> Rea
         return lambda values: _read_completion(values, column)
     if {"input", "output", "score"} <= names:
         return _read_verl
-    if {"responses_create_params", "response"} <= names:
-        return _read_nemo_gym
+    if "response" in names and names & {"responses_create_params", *JOINED_BY}:
+        return partial(_read_nemo_gym, _read_inputs(path))
     if "traces" in names or {"task", "nodes"} <= names:
         return _read_trace
     raise InputError(
@@ -190,16 +237,29 @@ def _read_verl(values: Values) -> Iterator[Fields]:
     }
 
 
-def _read_nemo_gym(values: Values) -> Iterator[Fields]:
-    metadata = parse_structure(values.get("verifier_metadata")) or {}
+def _read_nemo_gym(inputs: Mapping[tuple[Any, ...], Fields], values: Values) -> Iterator[Fields]:
+    """Read a rollout; what it does not say itself comes from its input, where there is one."""
+    asked = {name: value for name, value in _asked(values).items() if value not in (None, "", "{}")}
     yield {
-        "prompt": text_of(values.get("question")) or _question(Column("responses_create_params.input")(values)),
+        **inputs.get(_join_key(values), {"prompt": ""}),
+        **asked,
         "completion": response_text(parse_structure(values.get("response")) or {}),
         "reward": None if values.get("judged") is False else _score(values.get("reward")),
-        "gold": text_of(values.get("expected_answer")),
-        **_verifier_of(metadata),
         "logged_reading": text_of(values.get("extracted_answer")),
     }
+
+
+def _asked(values: Values) -> Fields:
+    """Return question, golds and verifier of NeMo-Gym's record."""
+    metadata = parse_structure(values.get("verifier_metadata"))
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    verifier = _verifier_of(metadata)
+    golds = next(
+        (golds for name in NEMO_GYM_GOLDS if (golds := gold_texts(values.get(name) or metadata.get(name)))), []
+    )
+    gold, arguments = with_golds(parse_structure(verifier["verifier_args"]) or {}, golds)
+    question = text_of(values.get("question")) or _question(Column("responses_create_params.input")(values))
+    return {"prompt": question, "gold": gold, **verifier, "verifier_args": dump_json(arguments)}
 
 
 def _read_trace(values: Values) -> Iterator[Fields]:

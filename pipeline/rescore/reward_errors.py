@@ -23,6 +23,7 @@ from typing import Any
 
 import polars as pl
 
+from truegold.pipeline.rescore.flip_causes import with_causes
 from truegold.pipeline.rescore.rescore import PASSED
 from truegold.verifiers import InputError
 from truegold.verifiers.rates import difference_interval, wilson_interval
@@ -72,7 +73,8 @@ def _standardised(values: pl.Expr) -> pl.Expr:
 
 
 def find_flips(table: pl.DataFrame) -> pl.DataFrame:
-    """Return the rollouts on which two judges differ; `between` says which, such as `log:0 a:1`."""
+    """Return the rollouts on which two judges differ, the costliest first; `between` says which, such as `log:0 a:1`,
+    `kind` and `cause` what they have in common (`flip_causes`)."""
     pairs = [("log", "a"), ("log", "b"), ("a", "b")]
     differences = [pl.col(f"passes_{first}") != pl.col(f"passes_{second}") for first, second in pairs]
     scores = [
@@ -80,8 +82,10 @@ def find_flips(table: pl.DataFrame) -> pl.DataFrame:
         for name, column in JUDGES.items()
     ]
     flips = table.filter(pl.any_horizontal(*(difference.fill_null(False) for difference in differences)))
-    return flips.with_columns(between=pl.concat_str(scores, separator=" ", ignore_nulls=True)).sort(
-        "cost", descending=True, nulls_last=True, maintain_order=True
+    return with_causes(
+        flips.with_columns(between=pl.concat_str(scores, separator=" ", ignore_nulls=True)).sort(
+            "cost", descending=True, nulls_last=True, maintain_order=True
+        )
     )
 
 

@@ -21,12 +21,23 @@ import polars as pl
 from truegold.pipeline.report.render import render_plain
 from truegold.pipeline.report.row_cards import describe_reading, middle_cut, read_evidence
 from truegold.pipeline.rescore import reward_errors
+from truegold.pipeline.rescore.flip_causes import BETWEEN, PAID, REFUSED, group_flips
 from truegold.pipeline.rescore.rescore import Rescored, read_rollouts
 from truegold.pipeline.tables.run_files import Fields
 from truegold.pipeline.text.templates import join_table, markdown_cell
 
 FLIPS_SHOWN, PROMPTS_SHOWN = 100, 50
 """The flips of each kind, and the prompts, that the page shows."""
+CAUSES_SHOWN, FEWEST_SHOWN = 60, 2
+"""The groups of each kind that the page shows, and the flips of a group at least."""
+GROUPS_LISTED = 60
+"""The groups that the Markdown lists."""
+TITLES = {
+    PAID: "Paid and wrong, says A",
+    REFUSED: "Refused and right, says A",
+    # What log and A agree on, or one of them could not judge, has come here because of B.
+    BETWEEN: "B differs from A or from the log alone",
+}
 FLIPS_LISTED, PROMPTS_LISTED = 25, 20
 """The flips and prompts that the Markdown lists."""
 TEXT_CHARS, ANSWER_CHARS, CELL_CHARS = 4_000, 300, 120
@@ -37,6 +48,7 @@ def write_report(out_dir: Path, rescored: Rescored, settled: Path | None) -> dic
     """Analyse the rollouts in `out_dir`, write flips, prompts, summary and report, and return the summary."""
     table = reward_errors.with_advantages(read_rollouts(out_dir))
     flips, prompts = reward_errors.find_flips(table), reward_errors.find_prompts(table)
+    groups = group_flips(flips)
     separations = (
         reward_errors.measure_separation(table, reward_errors.read_settled(settled)) if settled is not None else []
     )
@@ -49,13 +61,14 @@ def write_report(out_dir: Path, rescored: Rescored, settled: Path | None) -> dic
         "without_gold": rescored.unknown,
         "verifiers": list(rescored.verifiers),
         **reward_errors.summarise(table, flips, prompts),
+        "causes": groups.select("kind", "cause", "flips", "prompts", "cost").to_dicts(),
         "separation": list(map(asdict, separations)),
         "decided": {**reward_errors.count_decided(table), "separation": list(map(asdict, by_decisions))},
     }
     (out_dir / "summary.json").write_bytes(orjson.dumps(summary, option=orjson.OPT_INDENT_2) + b"\n")
     measured = {"On settled responses": separations, "By reviewers' decisions": by_decisions}
-    (out_dir / "report.md").write_text(_markdown(summary, measured, flips, prompts), encoding="utf-8")
-    page = _render_page(summary, measured, flips, prompts)
+    (out_dir / "report.md").write_text(_markdown(summary, measured, flips, groups, prompts), encoding="utf-8")
+    page = _render_page(summary, measured, flips, groups, prompts)
     (out_dir / "report.html").write_text(page, encoding="utf-8")
     return summary
 
@@ -99,21 +112,19 @@ def _render_page(
     summary: dict[str, Any],
     measured: Mapping[str, Sequence[reward_errors.Separation]],
     flips: pl.DataFrame,
+    groups: pl.DataFrame,
     prompts: pl.DataFrame,
 ) -> str:
     """Return the page. `measured` has J by what it was measured on."""
-    paid, right = pl.col("passes_log"), pl.col("passes_a")
-    conditions = {
-        "paid": ("Paid and wrong, says A", paid & ~right),
-        "refused": ("Refused and right, says A", ~paid & right),
-        # What log and A agree on, or one of them could not judge, has come here because of B.
-        "between": ("B differs from A or from the log alone", (paid == right).fill_null(value=True)),
-    }
     kinds = []
-    for name, (title, is_kind) in conditions.items():
-        if (chosen := flips.filter(is_kind.fill_null(value=False))).height:
-            shown = list(map(_flip, chosen.head(FLIPS_SHOWN).to_dicts()))
-            kinds.append({"name": name, "title": title, "count": chosen.height, "flips": shown})
+    for name, title in TITLES.items():
+        causes = groups.filter(pl.col("kind") == name).head(CAUSES_SHOWN).to_dicts()
+        each = max(FEWEST_SHOWN, FLIPS_SHOWN // max(len(causes), 1))
+        for cause in causes:
+            chosen = flips.filter((pl.col("kind") == name) & (pl.col("cause") == cause["cause"])).head(each)
+            cause["shown"] = list(map(_flip, chosen.to_dicts()))
+        if causes:
+            kinds.append({"name": name, "title": title, "count": sum(c["flips"] for c in causes), "causes": causes})
     return render_plain(
         "rescore.html.jinja",
         "Rollouts judged again",
@@ -159,6 +170,7 @@ def _markdown(
     summary: dict[str, Any],
     measured: Mapping[str, Sequence[reward_errors.Separation]],
     flips: pl.DataFrame,
+    groups: pl.DataFrame,
     prompts: pl.DataFrame,
 ) -> str:
     parts = ["# Rollouts judged again", "\n".join(f"- {line}" for line in describe(summary))]
@@ -169,14 +181,24 @@ def _markdown(
             parts.append(_table(head, [_separation_cells(separation) for separation in separations]))
         else:
             parts.append("Not measured: none of these rollouts is among them.")
-    shown = flips.head(FLIPS_LISTED)
-    heads = ("file", "line", "between", "gold", "log read", "A read", "A says", "B read", "B says", "cost")
+    listed = groups.head(GROUPS_LISTED)
+    group_columns = ("kind", "cause", "flips", "prompts", "cost", "gold", "extracted_a", "file", "line")
+    parts += [
+        f"## What flips have in common, {listed.height} of {groups.height:,} groups",
+        _table((*group_columns[:6], "A read", "file", "line"), listed.select(group_columns).rows())
+        if listed.height
+        else "None.",
+    ]
+    # The costliest of each group come before the second of any.
+    shown = flips.with_columns(rank=pl.int_range(pl.len()).over("kind", "cause")).sort("rank", maintain_order=True)
+    shown = shown.head(max(FLIPS_LISTED, min(groups.height, GROUPS_LISTED)))
+    heads = ("file", "line", "between", "cause", "gold", "log read", "A read", "A says", "B read", "B says", "cost")
     columns = (
-        *("file", "line", "between", "gold", "logged_reading"),
+        *("file", "line", "between", "cause", "gold", "logged_reading"),
         *("extracted_a", "reason_a", "extracted_b", "reason_b", "cost"),
     )
     parts += [
-        f"## Flips, the costliest {shown.height} of {flips.height:,}",
+        f"## Flips, {shown.height} of {flips.height:,}, the costliest of each group first",
         _table(heads, shown.select(columns).rows()) if shown.height else "None.",
         "## Prompts",
     ]

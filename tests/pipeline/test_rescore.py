@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -233,3 +234,146 @@ def test_what_is_no_log_is_one_line(tmp_path: Path) -> None:
         list(read_logs([tmp_path]))
     with pytest.raises(InputError, match="does not exist"):
         list(read_logs([tmp_path / "missing"]))
+
+
+def two_files(folder: Path, name: str = "rollouts", **changes: Any) -> Path:
+    """Write rollouts and their inputs as NeMo-Gym 0.5 does: two tasks with two rollouts each."""
+    inputs, rollouts = [], []
+    for task, (question, gold) in enumerate(((QUESTION, "1/2"), ("How many legs have 3 spiders and 1 ant?", "30"))):
+        for rollout in range(2):
+            key = {"_ng_task_index": task, "_ng_rollout_index": rollout}
+            message = {"role": "user", "content": question}
+            asked = {
+                "responses_create_params": {"input": [message], "metadata": {"extra_body": f'{{"seed": {rollout}}}'}}
+            }
+            inputs.append({**key, **asked, "expected_answer": gold, "agent_ref": {"name": "a"}, **changes})
+            text = f"\\\\boxed{{{gold if rollout else 7}}}"
+            answer = {"type": "message", "content": [{"type": "output_text", "text": text}]}
+            rollouts.append({**key, "agent_ref": {"name": "a"}, "response": {"output": [answer]}, "reward": 1.0})
+    lines(folder / f"{name}_materialized_inputs.jsonl", inputs)
+    lines(folder / f"{name}_failures.jsonl", [{"_ng_task_index": 5, "_ng_rollout_index": 0, "error": "x"}])
+    lines(folder / f"{name}_reward_profiling.jsonl", [{"_ng_task_index": 0, "mean": 0.5}])
+    # Rollouts come as they end.
+    lines(folder / f"{name}.jsonl", rollouts[::-1])
+    return folder
+
+
+@pytest.mark.parametrize("named", ["", "rollouts.jsonl", "rollouts_materialized_inputs.jsonl"])
+def test_golds_of_nemo_gym_stand_in_a_file_beside_the_rollouts(named: str, tmp_path: Path) -> None:
+    folder = two_files(tmp_path / "log")
+    rescored, summary = judge(folder / named, tmp_path / "out")
+    assert (rescored.rollouts, rescored.unknown, rescored.files["rollouts.jsonl"]) == (4, 0, 4)
+    assert (summary["judged_by_both"], summary["wrongly_paid"], summary["groups"]) == (4, 2, 2)
+    golds = dict(pl.read_parquet(tmp_path / "out" / "rollouts.parquet").select("prompt", "gold").rows())
+    assert golds == {QUESTION: "1/2", "How many legs have 3 spiders and 1 ant?": "30"}
+
+
+def test_two_files_of_nemo_gym_may_have_any_name_and_several_lie_side_by_side(tmp_path: Path) -> None:
+    two_files(tmp_path / "log", "full")
+    two_files(tmp_path / "log", "rollouts", expected_answer="7")
+    rescored, summary = judge(tmp_path / "log", tmp_path / "out")
+    assert (rescored.rollouts, rescored.unknown, summary["wrongly_paid"]) == (8, 0, 4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "unknown", "wrong"),
+    [
+        ({"expected_answer": ["7", "8"]}, 0, 2),
+        ({"expected_answer": None, "answer": "7"}, 0, 2),
+        ({"expected_answer": None, "verifier_metadata": {"expected_answer": "7"}}, 0, 2),
+        ({"verifier_metadata": {"verifier": "exact", "verifier_args": "{}"}}, 0, 4),
+        ({"expected_answer": None}, 4, None),
+        ({"_ng_rollout_index": 9}, 4, None),
+    ],
+)
+def test_what_the_inputs_say_is_what_rollouts_are_judged_by(
+    changes: dict[str, Any], unknown: int, wrong: int | None, tmp_path: Path
+) -> None:
+    folder = two_files(tmp_path / "log", **changes)
+    if wrong is None:
+        with pytest.raises(InputError, match=f"None of {unknown} rollouts can be judged"):
+            judge(folder, tmp_path / "out")
+    else:
+        rescored, summary = judge(folder, tmp_path / "out")
+        assert (rescored.unknown, summary["wrongly_paid"]) == (unknown, wrong)
+
+
+def test_a_rollouts_own_gold_counts_before_that_of_its_input(tmp_path: Path) -> None:
+    folder = two_files(tmp_path / "log")
+    records = [json.loads(line) for line in (folder / "rollouts.jsonl").read_text().splitlines()]
+    lines(folder / "rollouts.jsonl", [{**record, "expected_answer": "7"} for record in records])
+    assert judge(folder, tmp_path / "out")[1]["wrongly_paid"] == 2
+
+
+CAUSES: list[tuple[float, str, str, str]] = [
+    (0.0, "72", "\\boxed{72\\%}", "percent sign added"),
+    (0.0, "72\\%", "\\boxed{72}", "percent sign left out"),
+    (0.0, "\\frac{1}{2}", "\\boxed{0.5}", "fraction -> decimal"),
+    (0.0, "0.25", "\\boxed{\\frac{1}{4}}", "decimal -> fraction"),
+    (0.0, "\\frac{3}{4}", "\\boxed{3/4}", "fraction spelling"),
+    (0.0, "1200", "\\boxed{1,200}", "thousands separator added"),
+    (0.0, "5", "\\boxed{5\\text{ cm}}", "units or words added"),
+    (0.0, "15", "\\boxed{\\$15}", "currency added"),
+    (0.0, "5", "\\boxed{5.00}", "decimal added"),
+    (0.0, "7", "\\boxed{x=7}", "equation added"),
+    (0.0, "90", "\\boxed{90^\\circ}", "degrees added"),
+    (0.0, "1, 2, 3", "\\boxed{3, 1, 2}", "entries in another order"),
+    (0.0, "1, 2", "\\boxed{\\{1,2\\}}", "other brackets"),
+    (0.0, "(1,2)", "\\boxed{(1, 2)}", "blanks"),
+    (0.0, "Even", "\\boxed{even}", "letter case"),
+    (0.0, "even", "\\boxed{\\text{even}}", "words as text"),
+    (0.0, "7", "\\boxed{seven}", "number words added"),
+    (0.0, "42", "\\boxed{４２}", "full-width characters"),
+    (0.0, "42", "The answer is 42.", "same text, taken from a closing phrase"),
+    (0.0, "42", "First \\boxed{42}. Again: \\boxed{42}", "same text, several boxes"),
+    (1.0, "7", "\\boxed{17}", "gold within the answer"),
+    (1.0, "17", "\\boxed{7}", "answer within the gold"),
+    (1.0, "7", "\\boxed{-7}", "other sign"),
+    (1.0, "12", "\\boxed{13}", "off by one"),
+    (1.0, "0.5", "\\boxed{50}", "a power of ten more or less"),
+    (1.0, "3.14159", "\\boxed{3.14}", "rounded, or nearly equal"),
+    (1.0, "4", "\\boxed{\\frac{1}{4}}", "reciprocal"),
+    (1.0, "(1,2)", "\\boxed{(2,1)}", "entries in another order"),
+    (1.0, "[0,1]", "\\boxed{(0,1)}", "other brackets"),
+    (1.0, "7", "\\boxed{7} or \\boxed{8}", "hedged: several boxes"),
+    (1.0, "7", "", "no answer: empty response"),
+    (1.0, "7", "<think>It is \\boxed{7}.</think> I am not sure.", "no answer: gold within thoughts"),
+    (1.0, "7", "<think>It is \\boxed{7}", "no answer: thoughts without an end"),
+    (1.0, "7", "We have 7 apples. \\boxed{93}", "another value, gold elsewhere in the text"),
+    (1.0, "12", "\\boxed{93}", "another value"),
+]
+
+
+def test_flips_are_grouped_by_what_they_have_in_common(tmp_path: Path) -> None:
+    records = [
+        {"input": f"Question {number}?", "output": text, "gts": gold, "score": reward, "step": 1}
+        for number, (reward, gold, text, _) in enumerate(CAUSES * 2)
+    ]
+    _, summary = judge(lines(tmp_path / "1.jsonl", records), tmp_path / "out")
+    flips = pl.read_parquet(tmp_path / "out" / "flips.parquet").sort("line")
+    assert flips["cause"].to_list() == [cause for *_, cause in CAUSES * 2]
+    assert flips["kind"].to_list() == ["paid" if reward else "refused" for reward, *_ in CAUSES * 2]
+    kinds = {("paid" if reward else "refused", cause) for reward, _, _, cause in CAUSES}
+    assert {(group["kind"], group["cause"]) for group in summary["causes"]} == kinds
+    assert all(group["flips"] == 2 for group in summary["causes"])
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    listed = (tmp_path / "out" / "report.md").read_text(encoding="utf-8")
+    groups, flip_lines = listed.split("## Flips")[0], listed.split("## Flips")[1]
+    for _, cause in kinds:
+        shown = cause.replace("->", "-&gt;")
+        assert page.count(shown) >= 2 and cause in groups and cause in flip_lines
+
+
+def test_hostile_texts_in_flips_are_no_markup_and_take_no_time(tmp_path: Path) -> None:
+    texts = ["<script>alert(1)</script>", "a|b|c", "`x`", "(" * 20_000, "1," * 10_000, "\u202e\x00", " " * 10_000]
+    records = [
+        {"input": f"Q{number}?", "output": f"\\boxed{{{text}}}", "gts": gold, "score": reward, "step": 1}
+        for number, (text, gold, reward) in enumerate(
+            (t, g, r) for t in texts for g in ("7", texts[0]) for r in (0.0, 1.0)
+        )
+    ]
+    judge(lines(tmp_path / "1.jsonl", records), tmp_path / "out")
+    page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
+    assert "<script>alert(1)" not in page
+    rows = [line for line in (tmp_path / "out" / "report.md").read_text().splitlines() if line.startswith("| paid")]
+    assert rows and all(len(re.findall(r"(?<!\\)\|", row)) == 10 for row in rows)
