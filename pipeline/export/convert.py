@@ -383,16 +383,10 @@ def tables_of(
     Files that are no tables of truegold's are read as `source` says, into the folder `scratch`. Raises InputError where
     there is no set, or more of it is rejected than `bounds` allow.
     """
-    if data.is_dir():
-        folder = data / "export" if (data / "export").is_dir() else data
-        # train.parquet comes before heldout.parquet.
-        tables = sorted((folder / DATA_DIR).glob("*.parquet"), reverse=True)
-        if tables:
-            _refuse_columns(folder, source)
-            return tables, Counter()
-        files = _split_files(data)
-    else:
-        files = [data]
+    if finished := finished_tables(data):
+        _refuse_columns(finished[0].parents[1], source)
+        return finished, Counter()
+    files = _split_files(data) if data.is_dir() else [data]
     rejected: Counter[str] = Counter()
     tables = []
     for position, file in enumerate(files):
@@ -407,6 +401,13 @@ def tables_of(
                 rejected[reason.removeprefix(REJECT)] += count
         tables.append(out / "rows.parquet")
     return tables, rejected
+
+
+def finished_tables(data: Path) -> list[Path]:
+    """Return truegold's own tables of a run or an exported set; none of other data."""
+    folder = data / "export" if (data / "export").is_dir() else data
+    # train.parquet comes before heldout.parquet.
+    return sorted((folder / DATA_DIR).glob("*.parquet"), reverse=True)
 
 
 def _refuse_columns(folder: Path, source: FileSource) -> None:

@@ -21,7 +21,7 @@ from typing import TypedDict
 import polars as pl
 
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.export.convert import read_tables, tables_of
+from truegold.pipeline.export.convert import finished_tables, read_tables, tables_of
 from truegold.pipeline.rescore.logs import LoggedRollout, read_logs
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.tables.rows import Row, TableWriter, arrow_schema, dump_json, normalise_for_id, problem_of
@@ -158,7 +158,7 @@ class KnownRows:
 def _read(data: Path) -> list[Row]:
     with tempfile.TemporaryDirectory(prefix="truegold-") as scratch:
         # Rollouts are looked up by the last user message, as `logs` reads it out of them.
-        source = FileSource(path=str(data), last_turn_only=True)
+        source = FileSource(path=str(data), last_turn_only=not finished_tables(data))
         tables, _ = tables_of(data, source, Path(scratch), NullProgress())
         return list(read_tables(tables))
 

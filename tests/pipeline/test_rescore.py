@@ -281,7 +281,7 @@ def test_two_files_of_nemo_gym_may_have_any_name_and_several_lie_side_by_side(tm
         ({"expected_answer": ["7", "8"]}, 0, 2),
         ({"expected_answer": None, "answer": "7"}, 0, 2),
         ({"expected_answer": None, "verifier_metadata": {"expected_answer": "7"}}, 0, 2),
-        ({"verifier_metadata": {"verifier": "exact", "verifier_args": "{}"}}, 0, 4),
+        ({"verifier_metadata": {"verifier": "format", "verifier_args": '{"tags": ["answer"]}'}}, 0, 4),
         ({"expected_answer": None}, 4, None),
         ({"_ng_rollout_index": 9}, 4, None),
     ],
@@ -307,7 +307,6 @@ def test_a_rollouts_own_gold_counts_before_that_of_its_input(tmp_path: Path) -> 
 
 CAUSES: list[tuple[float, str, str, str]] = [
     (0.0, "72", "\\boxed{72\\%}", "percent sign added"),
-    (0.0, "72\\%", "\\boxed{72}", "percent sign left out"),
     (0.0, "\\frac{1}{2}", "\\boxed{0.5}", "fraction -> decimal"),
     (0.0, "0.25", "\\boxed{\\frac{1}{4}}", "decimal -> fraction"),
     (0.0, "\\frac{3}{4}", "\\boxed{3/4}", "fraction spelling"),
@@ -346,7 +345,7 @@ CAUSES: list[tuple[float, str, str, str]] = [
 
 def test_flips_are_grouped_by_what_they_have_in_common(tmp_path: Path) -> None:
     records = [
-        {"input": f"Question {number}?", "output": text, "gts": gold, "score": reward, "step": 1}
+        {"input": f"Question {number}, in percent?", "output": text, "gts": gold, "score": reward, "step": 1}
         for number, (reward, gold, text, _) in enumerate(CAUSES * 2)
     ]
     _, summary = judge(lines(tmp_path / "1.jsonl", records), tmp_path / "out")
