@@ -285,7 +285,10 @@ def _read_options(name: str, text: str) -> dict[str, Any]:
 
 
 def _first_line(verifier: Verifier) -> str:
-    return next(iter(_documentation(verifier)), "").partition("\n")[0]
+    """Return what a verifier does in a line: the first of its own docstring, else of its module's."""
+    inner = getattr(verifier, "inner", verifier)
+    described = inspect.getdoc(inner) or next(iter(_documentation(verifier)), "")
+    return described.partition("\n")[0]
 
 
 def _documentation(verifier: Verifier) -> list[str]:

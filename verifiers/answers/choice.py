@@ -108,8 +108,11 @@ _LIST_MARKS = str.maketrans("[]\"'", "    ")
 
 @dataclass(frozen=True, slots=True)
 class ChoiceVerifier(AnswerVerifier):
-    """Verifier `choice`. Reads from `info`: `options`, the texts of the options in the order of their letters, and
-    `multiple` (false): gold is one or more letters, and all of them are needed."""
+    """Judges multiple choice: is the option that the response commits to gold?
+
+    Reads from `info`: `options`, the texts of the options in the order of their letters, and `multiple` (false): gold
+    is one or more letters, and all of them are needed.
+    """
 
     options: ClassVar[tuple[str, ...]] = ("options", "multiple")
 

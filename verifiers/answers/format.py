@@ -94,9 +94,12 @@ BUFFER_SHARE = 5
 
 @dataclass(frozen=True, slots=True)
 class FormatVerifier(AnswerVerifier):
-    """Verifier `format`. Reads from `info`: `tags` (names in order, default `think`), `opened` (the prompt has opened
-    the first tag, as some chat templates do), `answer` (`box`, `tag` for <answer>, `any` of these two, or `text`: any
-    text), `nothing_after` and `weights`."""
+    """Checks the layout of a response: its tags, such as <think>, and where its answer stands.
+
+    Reads from `info`: `tags` (names in order, default `think`), `opened` (the prompt has opened the first tag, as some
+    chat templates do), `answer` (`box`, `tag` for <answer>, `any` of these two, or `text`: any text), `nothing_after`
+    and `weights`.
+    """
 
     options: ClassVar[tuple[str, ...]] = ("tags", "opened", "answer", "nothing_after", "weights")
 
@@ -272,8 +275,11 @@ def _encoded(tokenizer: Any, text: str) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class LengthVerifier(AnswerVerifier):
-    """Verifier `length`. Reads from `info`: `max` (needed), `buffer` (a fifth of max), `length` (in tokens) and `unit`
-    (`tokens` where `length` is given, else `chars`)."""
+    """Pays for responses up to a length, and less for each character or token beyond.
+
+    Reads from `info`: `max` (needed), `buffer` (a fifth of max), `length` (in tokens) and `unit` (`tokens` where
+    `length` is given, else `chars`).
+    """
 
     options: ClassVar[tuple[str, ...]] = ("max", "buffer", "length", "unit")
     needed_options: ClassVar[tuple[str, ...]] = ("max",)

@@ -53,8 +53,11 @@ _PERCENT = re.compile(r"\s{0,3}(?:\\?%|percent|per cent)\s{0,3}", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class NumericVerifier(AnswerVerifier):
-    """Verifier `numeric`. Reads `abs_tol`, `rel_tol` (of gold), `decimals` and `unit` from `info`. Where several
-    tolerances are given, the widest counts; without any the numbers must be equal."""
+    """Compares one number with gold, exactly or within a tolerance.
+
+    Reads `abs_tol`, `rel_tol` (of gold), `decimals` and `unit` from `info`. Where several tolerances are given, the
+    widest counts; without any the numbers must be equal.
+    """
 
     options: ClassVar[tuple[str, ...]] = ("abs_tol", "rel_tol", "decimals", "unit")
 

@@ -52,7 +52,7 @@ SEARCHED_TEXTS = ("answer", "final", "response")
 
 @dataclass(frozen=True, slots=True)
 class ExactVerifier(AnswerVerifier):
-    """Verifier `exact`. Reads `info["case_sensitive"]` (bool, false if absent)."""
+    """Compares texts: is the answer gold, letter for letter? Reads `info["case_sensitive"]` (bool, false if absent)."""
 
     options: ClassVar[tuple[str, ...]] = ("case_sensitive",)
 
@@ -89,8 +89,11 @@ def _normalize(text: str, case_sensitive: bool) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RegexVerifier(AnswerVerifier):
-    """Verifier `regex`. Reads `pattern` (gold if absent), `where` (`answer`), `full` (true for the answer, false
-    elsewhere) and `flags` (none) from `info`."""
+    """Searches the answer, or the whole response, for a pattern.
+
+    Reads `pattern` (gold if absent), `where` (`answer`), `full` (true for the answer, false elsewhere) and `flags`
+    (none) from `info`.
+    """
 
     options: ClassVar[tuple[str, ...]] = ("pattern", "where", "full", "flags")
 

@@ -51,7 +51,7 @@ STOPS = ("first", "never")
 
 @dataclass(frozen=True, slots=True)
 class CodeVerifier:
-    """Verifier `code`. `info` may set `reward` and `stop` for a row."""
+    """Runs the program in a response: does it pass its tests? `info` may set `reward` and `stop` for a row."""
 
     backend: str = "local"
     """`local` or `sandboxfusion+http://host:8080`, which runs programs on stdin; test code runs here."""

@@ -326,7 +326,7 @@ def holds_several(tree: Node) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class MathVerifier:
-    """The verifier of mathematical answers.
+    """Compares answers of mathematics by their values: 1/2, 0.5 and \\frac{2}{4} are the same.
 
     The default policy is that of `equivalent` but for percentages: `25%` answers a gold of 25. Where the problem is
     known and speaks of no percentage, it does not.

@@ -32,7 +32,7 @@ _worker = ChildWorker("truegold.verifiers.math_verify._child", "Math-Verify's pr
 
 @dataclass(frozen=True, slots=True)
 class MathVerifyVerifier(AnswerVerifier):
-    """Verifier `math_verify`. Reads `info["deadline_s"]` (seconds, 10 if absent)."""
+    """Asks Math-Verify, for comparison with other trainers. Reads `info["deadline_s"]` (seconds, 10 if absent)."""
 
     options: ClassVar[tuple[str, ...]] = ("deadline_s",)
 
