@@ -337,7 +337,7 @@ def serve_verifier(
     from truegold.verifiers.service.access import check_access, read_networks
 
     try:
-        token = token_file.read_text(encoding="utf-8").strip() if token_file else os.environ.get(TOKEN)
+        token = (token_file.read_text(encoding="utf-8") if token_file else os.environ.get(TOKEN, "")).strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"--token-file {token_file} cannot be read: {error}.") from error
     if token_file is not None and not token:

@@ -30,6 +30,7 @@ LONG_TAIL_CHARS = 25
 NEAR = 0.01
 """Numbers that differ by a smaller share look rounded."""
 
+ADDED, LEFT_OUT = " added", " left out"
 _COMMAND = r"\\(?:text|mathrm|mbox|textbf|mathbf|textit|operatorname|boldsymbol)"
 _WRAPPERS = re.compile(
     rf"{_COMMAND}\b|\\(?:left|right|displaystyle|big|Big|limits)\b|\\[!,;:. ()\[\]]|[{{}}$\s*]|\.$|\\d?t?frac"
@@ -148,7 +149,7 @@ def _difference(gold: str, answer: str) -> str | None:
     if only_gold and only_answer:
         return f"{only_gold[0]} -> {only_answer[0]}"
     if only_gold or only_answer:
-        return f"{only_answer[0]} added" if only_answer else f"{only_gold[0]} left out"
+        return f"{only_answer[0]}{ADDED}" if only_answer else f"{only_gold[0]}{LEFT_OUT}"
     return f"{_kind(gold)} -> {_kind(answer)}"
 
 
@@ -214,13 +215,15 @@ def _relation(gold: str, answer: str, completion: str) -> str:
     entries, others = _entries(gold), _entries(answer)
     if max(len(entries), len(others)) > 1 and (relation := _entry_relation(entries, others)) is not None:
         return relation
+    difference = None if number is not None and other is not None else _difference(gold, answer)
+    if difference is not None and difference.endswith((ADDED, LEFT_OUT)):
+        return difference
     signs = {
         "gold within the answer": bool(gold) and gold in answer,
         "answer within the gold": bool(answer) and answer in gold,
     }
     if (sign := _first_that_holds(signs)) is not None:
         return sign
-    difference = None if number is not None and other is not None else _difference(gold, answer)
     if difference is not None and difference != "other text -> other text":
         return f"another value, {difference}"
     return "another value, gold elsewhere in the text" if gold and gold in completion else "another value"

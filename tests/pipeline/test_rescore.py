@@ -326,6 +326,8 @@ CAUSES: list[tuple[float, str, str, str]] = [
     (0.0, "42", "The answer is 42.", "same text, taken from a closing phrase"),
     (0.0, "42", "First \\boxed{42}. Again: \\boxed{42}", "same text, several boxes"),
     (1.0, "7", "\\boxed{17}", "gold within the answer"),
+    (1.0, "5 cm", "\\boxed{5 \\text{ kg}}", "another value, with unit -> with unit"),
+    (1.0, "x", "\\boxed{x = 4}", "equation added"),
     (1.0, "17", "\\boxed{7}", "answer within the gold"),
     (1.0, "7", "\\boxed{-7}", "other sign"),
     (1.0, "12", "\\boxed{13}", "off by one"),

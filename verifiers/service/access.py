@@ -37,7 +37,7 @@ class TokenOutOfPath:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
-        if scope["type"] == "http" and scope["path"].startswith(TOKEN_PATH):
+        if scope["type"] in ("http", "websocket") and scope["path"].startswith(TOKEN_PATH):
             path = scope["path"].rstrip("/")
             route = next((route for route in self._routes if path.endswith(route)), "")
             scope[_SENT] = path.removesuffix(route)[len(TOKEN_PATH) :]
