@@ -73,7 +73,7 @@ _MARKS: Mapping[str, re.Pattern[str]] = {
 _TEXT = re.compile(rf"{_COMMAND}\{{")
 _FRACTION = re.compile(r"\\[dtc]?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}")
 _BOX = re.compile(r"\\(?:boxed|fbox)\b")
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?")
+_NUMERAL = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?")
 
 
 PAID, REFUSED, BETWEEN = "paid", "refused", "between"
@@ -188,12 +188,12 @@ def _standing(flip: Fields) -> str:
 def _silence(flip: Fields) -> str:
     """Return what stands in a response out of which A took no one answer."""
     completion, gold = flip["completion"] or "", flip["gold"].strip()
-    thoughts, mark, said = completion.rpartition("</think>")
-    holds_gold = bool(gold) and gold in said
+    thoughts, mark, spoken = completion.rpartition("</think>")
+    holds_gold = bool(gold) and gold in spoken
     signs = {
         "empty response": not completion.strip(),
         "thoughts without an end": "<think>" in completion and not mark,
-        "several boxes": len(_BOX.findall(said)) > 1,
+        "several boxes": len(_BOX.findall(spoken)) > 1,
         "cut off": completion.count("{") > completion.count("}"),
         "gold within thoughts": bool(gold) and gold in thoughts and not holds_gold,
         "alternatives in one answer": re.search(r"\bor\b|或", flip["extracted_a"]) is not None,
@@ -209,13 +209,16 @@ def _first_that_holds(signs: Mapping[str, bool]) -> str | None:
 def _relation(gold: str, answer: str, completion: str) -> str:
     """Return how a wrong answer that was paid is related to gold."""
     gold, answer = gold.strip(), answer.strip()
-    number, other = _value(gold), _value(answer)
-    if number is not None and other is not None and (relation := _number_relation(number, other, gold, answer)):
-        return relation
+    gold_value, answer_value = _value(gold), _value(answer)
+    are_numbers = False
+    if gold_value is not None and answer_value is not None:
+        are_numbers = True
+        if (relation := _number_relation(gold_value, answer_value, gold, answer)) is not None:
+            return relation
     entries, others = _entries(gold), _entries(answer)
     if max(len(entries), len(others)) > 1 and (relation := _entry_relation(entries, others)) is not None:
         return relation
-    difference = None if number is not None and other is not None else _difference(gold, answer)
+    difference = None if are_numbers else _difference(gold, answer)
     if difference is not None and difference.endswith((ADDED, LEFT_OUT)):
         return difference
     signs = {
@@ -231,7 +234,7 @@ def _relation(gold: str, answer: str, completion: str) -> str:
 
 def _value(text: str) -> Fraction | None:
     plain = re.sub(r"[,$\s]|\\[,!$]", "", re.sub(r"\\[dt]?frac\{(\d+)\}\{(\d+)\}", r"\1/\2", text))
-    if not _NUMBER.fullmatch(plain):
+    if not _NUMERAL.fullmatch(plain):
         return None
     top, _, bottom = plain.partition("/")
     divisor = Fraction(bottom or "1")
