@@ -163,7 +163,12 @@ def truth_of_label(label: Any, problem: str | None = None, verifier: str | None 
 def gold_in(columns: Mapping[str, Any]) -> tuple[str | None, Any]:
     """Return the column with a row's gold, and the gold: a text, a list of accepted ones, or an object as it is."""
     listed = next((name for name in GOLDS_COLUMNS if isinstance(_structure(columns, name), list | tuple)), None)
-    name = find_column("gold", [columns], exclude=() if listed is None else ("label",))
+    worked = [text for text in map(columns.get, SOLUTIONS[1:]) if isinstance(text, str)]
+    has_answer = any(answer_in(text, is_working=True) != text for text in worked)
+    # Beside a list of golds or a solution with its answer these may name a class of the row.
+    exclude: tuple[str, ...] = ("label",) if listed is not None or has_answer else ()
+    exclude += ("target",) if has_answer else ()
+    name = find_column("gold", [columns], exclude=exclude)
     if name is None or not is_there(value_at(columns, name)):
         fallbacks = (known for known in spelled(SOLUTIONS, columns) if is_there(columns[known]))
         name = next(fallbacks, None) if listed is None else listed
