@@ -122,7 +122,7 @@ def execute(stages: Sequence[Stage], run_dir: Path, call: Call, bounds: LossBoun
         try:
             finished.append(call(stage))
             write_manifest(run_dir, finished)
-            bounds.check(stage.name, finished[-1].report)
+            bounds.check(stage.name, finished[-1].report, [result.report for result in finished[:-1]])
         except Exception as error:
             _leave_traces(stage, [result.name for result in finished], stages[-1], run_dir, call, error)
             raise

@@ -133,17 +133,18 @@ def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Itera
 
     Case, blanks and hyphens make no other name: "Correct Answer" is `correct_answer`, where there is no column of that
     very name; of prompts that differ so, the one with more words counts. A column of gold with nothing but true and
-    false counts only where no other one fits, and so does a prompt that is the same in all of three records or more.
+    false counts only where no other one fits, and so does a prompt that is the same in all of three records or more
+    where another column asks.
     """
     columns = dict.fromkeys(name for values in samples for name in values)
     names = [name for name in spelled(NAMES[role], columns) if name not in exclude]
     if role == "prompt":
         names = [_wordiest(name, columns, samples) for name in names]
-    weak = [
-        name
-        for name in names
-        if (role == "gold" and _are_flags(name, samples)) or (role == "prompt" and _is_constant(name, samples))
-    ]
+    if role == "prompt":
+        asking = [name for name in spelled(ASKING, names) if not _is_constant(name, samples)]
+        weak = [name for name in names if asking and _is_constant(name, samples)]
+    else:
+        weak = [name for name in names if role == "gold" and _are_flags(name, samples)]
     names = [*(name for name in names if name not in weak), *weak]
     for has_value in (is_there, lambda value: value is not MISSING):
         for name in names:
@@ -173,6 +174,8 @@ def _are_flags(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
     return bool(values) and all(isinstance(value, bool) for value in values)
 
 
+ASKING = ("prompt", "question", "problem", "query", "problem_text", "question_text", "question_content", "题目", "问题")
+"""Columns that hold questions, and hardly ever a text that a question is about."""
 MANY = 3
 """A prompt that so many records have, all the same, is an instruction beside the question."""
 

@@ -76,6 +76,8 @@ def parse_structure(value: Any) -> Any:
 
 MAX_LITERAL = 100_000
 """Longer texts are not read as Python."""
+_ARRAY = re.compile(r"\barray\((\[.*?\])(?:,\s*dtype=[\w'<>]+)?\)", re.DOTALL)
+"""An array of numpy within a list or a dict."""
 _BETWEEN_DICTS = re.compile(r"\}\s*\n\s*\{")
 """numpy writes no commas between the entries of an array."""
 
@@ -88,7 +90,7 @@ def parse_literal(value: Any) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)  # LaTeX has escapes that Python has not.
         try:
-            return ast.literal_eval(_BETWEEN_DICTS.sub("}, {", structure.strip()))
+            return ast.literal_eval(_ARRAY.sub(r"\1", _BETWEEN_DICTS.sub("}, {", structure.strip())))
         except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             return structure
 

@@ -557,7 +557,7 @@ def run_stages(
     for stage in stages:
         finished.append(run_stage(stage, run_dir, digests, progress or NullProgress()))
         if bounds is not None:
-            bounds.check(stage.name, finished[-1].report)
+            bounds.check(stage.name, finished[-1].report, [result.report for result in finished[:-1]])
     return finished
 
 

@@ -214,6 +214,8 @@ def _single_columns(columns: Set[str], answer: str | None, samples: Samples) -> 
             continue
         if prefix in _DOUBTFUL and not _points_at_options(answer, len(names), samples):
             continue
+        if prefix in _DOUBTFUL[:2] and len(names) < MIN_LETTERS:
+            continue  # Two answers are more often those of two models.
         if prefix or (len(names) >= MIN_LETTERS and _are_letters(answer, samples)):
             return ChoiceColumns(names, answer=answer)
     return None

@@ -222,8 +222,9 @@ def _answers_of(value: Mapping[str, Any], column: str) -> list[str] | None:
             dict(zip(_SPANS, parts, strict=False)) for parts in zip(*(value[key] for key in _SPANS), strict=False)
         ]
         return [gold for answer in answers if len(answer["spans"] or ()) < 2 for gold in _filled_part(answer)]
-    if len(value["spans"] or ()) > 1:
-        raise Unusable("gold_not_text", f"column {column!r} holds an answer of {len(value['spans'])} spans")
+    spans = value["spans"]
+    if isinstance(spans, list | tuple) and len(spans) > 1:
+        raise Unusable("gold_not_text", f"column {column!r} holds an answer of {len(spans)} spans")
     return _filled_part(value)
 
 

@@ -130,7 +130,7 @@ def read_conversation(
             text for name in free if name in SYSTEM_COLUMNS and (text := _system_text(name, values[name])) is not None
         ]
         for name in free:
-            if name in _HISTORIES:
+            if name in _HISTORIES or (name == "context" and messages_of(parse_structure(values[name]))):
                 around = _in_history(values[name])
             elif name in CONVERSATIONS:
                 around = _around(values[name], question)

@@ -23,7 +23,7 @@ from truegold.verifiers.columns import spelled
 
 STORIES = ("Body", "body", "passage", "article", "paragraph", "story", "narrative")
 """Columns with the text that a question is about."""
-CONTEXTS = ("context", "contexts", "document", "premise", "background", "evidence", "text")
+CONTEXTS = ("context", "contexts", "document", "premise", "background", "evidence")
 """Columns that may hold such a text, or something that is told of the row: they belong to the question where it has
 options, where answers stand in them, or where questions are repeated or point at a text."""
 POINTS = re.compile(
@@ -89,7 +89,7 @@ def story_columns(
 
     def holds_text(name: str, words: int = 1) -> bool:
         texts = [text for values in samples if (text := story_text(values.get(name))) is not None]
-        return name != prompt and any(len(text.split()) >= words for text in texts)
+        return name != prompt and any(count_words(text) >= words for text in texts)
 
     stories = [name for name in spelled(STORIES, columns) if holds_text(name, STORY_WORDS)]
     contexts = [
@@ -102,18 +102,33 @@ def story_columns(
     return StoryColumns(prompt, before, behind, tuple(name for name in SECTIONS if holds_text(name)))
 
 
+def count_words(text: str) -> int:
+    """Return the number of words; two Chinese characters count as one."""
+    return len(text.split()) + len(_HAN.findall(text)) // 2
+
+
+_HAN = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
+
+
 def story_text(value: Any) -> str | None:
     """Return the text of a story: a text, a list of texts, or titles beside sentences as in HotpotQA."""
     if isinstance(value, Mapping):
         titles, sentences = value.get("title"), value.get("sentences")
         if isinstance(titles, list) and isinstance(sentences, list):
-            parts = zip(titles, sentences, strict=False)
-            return "\n\n".join(f"{title}: {' '.join(' '.join(lines).split())}" for title, lines in parts) or None
+            pairs = zip(titles, sentences, strict=False)
+            return "\n\n".join(f"{title}: {' '.join(' '.join(lines).split())}" for title, lines in pairs) or None
         summary = value.get("summary")
-        return story_text(summary.get("text") if isinstance(summary, Mapping) else value.get("text"))
-    if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
-        return "\n\n".join(value)
+        text = story_text(summary.get("text") if isinstance(summary, Mapping) else value.get("text"))
+        return f"{titles}: {text}" if text is not None and isinstance(titles, str) else text
+    if isinstance(value, list) and value:
+        parts = [story_text(part) if isinstance(part, Mapping) else part for part in value]
+        texts = [part for part in parts if isinstance(part, str)]
+        return "\n\n".join(texts) if len(texts) == len(parts) else None
     return text_of(value) if isinstance(value, str) else None
+
+
+_SHORT = re.compile(r".|\d{1,2}")
+"""A gold that stands in many texts by chance."""
 
 
 def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[str | None]) -> bool:
@@ -126,7 +141,7 @@ def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[st
     ]
     if not pairs:
         return False
-    answered = sum(gold is not None and len(gold) > 1 and gold in text for text, _, gold in pairs)
+    answered = sum(gold is not None and _SHORT.fullmatch(gold) is None and gold in text for text, _, gold in pairs)
     pointing = sum(POINTS.search(question) is not None for _, question, _ in pairs)
     # One question about several texts has no answer of its own.
     texts_of: dict[str, set[str]] = {}

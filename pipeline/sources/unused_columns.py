@@ -22,16 +22,27 @@ from truegold.pipeline.sources.columns import Layout, gold_texts, text_of
 from truegold.pipeline.sources.conversations import PICTURES, SYSTEM_COLUMNS
 from truegold.pipeline.sources.records import Record
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings
-from truegold.pipeline.sources.story_columns import CONTEXTS, STORY_WORDS, story_text
+from truegold.pipeline.sources.story_columns import CONTEXTS, STORY_WORDS, count_words, story_text
 from truegold.pipeline.tables.rows import Row
 from truegold.verifiers.code.suite.row_tests import Unusable
-from truegold.verifiers.columns import GOLDS_COLUMNS, NAMES, spelled
+from truegold.verifiers.columns import GOLDS_COLUMNS, MANY, NAMES, spelled
 from truegold.verifiers.gold import quoted_list
 from truegold.verifiers.row_kinds import are_tests
 
 LOOKED_AT = 20
 """So many records are looked at."""
-TEXTS = (*CONTEXTS, "pre_text", "post_text", "table", "ctx", "passages", "paragraphs", "facts", "reference_text")
+TEXTS = (
+    *CONTEXTS,
+    "text",
+    "pre_text",
+    "post_text",
+    "table",
+    "ctx",
+    "passages",
+    "paragraphs",
+    "facts",
+    "reference_text",
+)
 """Columns that may hold what a question is about."""
 MEASURES = ("difficulty", "level", "grade", "rating", "pass_rate", "solve_rate", "llama8b_solve_rate", "score")
 _RESPONSES = (*NAMES["response"], *NAMES["solution"], "generated_solution", "cot", "chain_of_thought", "reasoning")
@@ -98,7 +109,8 @@ def _described(name: str, pairs: Sequence[tuple[Row, Record]]) -> UnusedColumn:
 
     lists = [(row, [part.strip() for part in quoted_list(value) or gold_texts(value)]) for row, value in filled]
     with_gold = sum(len(texts) > 1 and row["gold"] in texts for row, texts in lists)
-    words = sum(len((story_text(value) or "").split()) for _, value in filled)
+    words = sum(count_words(story_text(value) or "") for _, value in filled)
+    is_shared = len(filled) >= MANY and len({text_of(value) for _, value in filled}) == 1
     is_response = is_called(_RESPONSES)
     have_tests = sum(are_tests(value) for _, value in filled) > most
     is_program = any(row["verifier"] == "code" for row, _ in filled)
@@ -112,6 +124,7 @@ def _described(name: str, pairs: Sequence[tuple[Row, Record]]) -> UnusedColumn:
         (is_called((*NAMES["gold"], *GOLDS_COLUMNS)), f"other answers? data.columns.other_golds={name}", False),
         (is_called(MEASURES), "a measure", False),
         (is_called(SYSTEM_COLUMNS), "a name, not a message", False),
+        (is_called(NAMES["prompt"]) and is_shared, "one text in all rows, which no row carries", True),
         (is_called(TEXTS) and words >= STORY_WORDS * len(filled), "a text: do questions need it?", True),
     )
     return next((UnusedColumn(name, hint, decides) for is_so, hint, decides in looks if is_so), UnusedColumn(name))

@@ -106,16 +106,20 @@ class LossBounds:
     max_held: float | None = None
     """The largest share of the rows that may be held back."""
 
-    def check(self, stage: str, report: StageReport) -> None:
-        """Raise InputError where the stage of this name has lost more than is allowed, or has left no row."""
+    def check(self, stage: str, report: StageReport, earlier: Iterable[StageReport] = ()) -> None:
+        """Raise InputError where the stage of this name has lost more than is allowed, or has left no row.
+
+        `earlier` are the reports of the stages before it, which say where rows went that did not come so far.
+        """
+        earlier = list(earlier)
         if stage == "ingest":
             rejected = {name: rows for name, rows in report.counts.items() if name.startswith("reject:")}
             _check_bound(report, REJECTED, rejected, "max_rejected", self.max_rejected)
         elif stage == "settle":
             held = {name: rows for name, rows in report.counts.items() if name.removeprefix("drop:") in HELD_REASONS}
             _check_bound(report, HELD, held, "max_held", self.max_held)
-            if report.rows_out == 0:
-                raise InputError(_nothing_left(report, sum(held.values())), _advice(report))
+            if report.rows_out == 0 and any(before.rows_in for before in (*earlier, report)):
+                raise InputError(_nothing_left(report, sum(held.values()), earlier), _advice(report))
 
 
 NO_BOUNDS = LossBounds()
@@ -131,10 +135,14 @@ def _check_bound(report: StageReport, kind: str, lost: Mapping[str, int], name: 
     raise InputError(f"{share}, above {name} = {bound:g}: {reasons}.", _advice(report))
 
 
-def _nothing_left(report: StageReport, held: int) -> str:
-    if held == 0:
-        return "No row is left: earlier stages have dropped all of them, for the reasons above."
-    return f"No row is left of {report.rows_in:,}."
+def _nothing_left(report: StageReport, held: int, earlier: Iterable[StageReport]) -> str:
+    if held > 0:
+        return f"No row is left of {report.rows_in:,}."
+    drops: Counter[str] = Counter()
+    for before in (*earlier, report):
+        drops.update({name: rows for name, rows in before.counts.items() if name.startswith("drop:")})
+    reasons = ", ".join(f"{rows:,} {name.removeprefix('drop:')}" for name, rows in drops.most_common())
+    return f"No row is left; dropped were {reasons}." if reasons else "No row is left."
 
 
 def _advice(report: StageReport) -> str | None:

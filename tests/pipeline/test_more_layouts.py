@@ -326,3 +326,49 @@ def test_tables_with_odd_headers(tmp_path: Path) -> None:
         csv_row(tmp_path, "question,Question,answer\nq1,How many are 1 and 1?,2\n")["prompt"] == "How many are 1 and 1?"
     )
     assert csv_row(tmp_path, "prompt,answer\n\"[{'role': 'user', 'content': '1+1?'}]\",2\n")["prompt"] == "1+1?"
+
+
+@pytest.mark.parametrize(
+    ("record", "prompt"),
+    [
+        ({"prompt": "What is the sum?", "text": "2 and 3"}, "What is the sum?"),
+        ({"question": "What is the sum?", "text": "It is 5.", "response": "5"}, "What is the sum?"),
+        ({"instruction": "Add.", "input": "2 and 3"}, "Add.\n\n2 and 3"),
+    ],
+)
+def test_one_question_of_all_records_stays_the_question(tmp_path: Path, record: dict[str, str], prompt: str) -> None:
+    rows = rows_of(tmp_path, *({**record, "answer": str(number)} for number in range(4)))
+    assert [row["prompt"] for row in rows] == [prompt] * 4
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"context": "From AIME 2015, problem 15 of part II", "question": "What is 13+2?", "answer": "15"},
+        {"answer_a": "It is 3.", "answer_b": "It is 4.", "label": "A", "question": "Which is better?"},
+        {"question": "|x| = 5?", "options": "|x|", "answer": "5"},
+    ],
+)
+def test_what_only_looks_like_more_stays_beside(tmp_path: Path, record: dict[str, str]) -> None:
+    row = row_of(tmp_path, record)
+    assert (row["prompt"], row["verifier"]) == (record["question"], "math")
+
+
+def test_contexts_may_be_passages_messages_or_chinese(tmp_path: Path) -> None:
+    passages = [{"title": "Lund", "text": "The library opened in 1907."}]
+    asked = {"question": "When did it open?", "answer": "1907"}
+    expected = "Lund: The library opened in 1907.\n\nWhen did it open?"
+    assert row_of(tmp_path, {**asked, "context": passages})["prompt"] == expected
+    turns = [{"role": "user", "content": "The library opened in 1907."}]
+    row = row_of(tmp_path, {**asked, "context": turns})
+    assert (row["prompt"], json.loads(row["context"])) == ("When did it open?", turns)
+    row = row_of(
+        tmp_path, {"context": "琥珀图书馆于1907年开馆，位于隆德。", "question": "何时开馆？", "answer": "1907年"}
+    )
+    assert row["prompt"].startswith("琥珀图书馆")
+
+
+def test_options_as_pandas_writes_them(tmp_path: Path) -> None:
+    text = "{'text': array(['iron', 'argon', 'tin'], dtype=object), 'label': array(['A', 'B', 'C'], dtype=object)}"
+    row = row_of(tmp_path, {"question": QUESTION, "choices": text, "answerKey": "B"})
+    assert (row["prompt"], row["gold"]) == (SHOWN, "B")
