@@ -30,11 +30,12 @@ from typing import Any
 import numpy as np
 from curation_decontamination import is_odd, rows
 
-from truegold.pipeline.near.confirmation import Cuts, confirm_star_links
+from truegold.pipeline.near.confirmation import Cuts, add_copies, confirm_star_links
 from truegold.pipeline.near.corpus import Corpus, CorpusBuilder
 from truegold.pipeline.near.duplicates import find_duplicates
 from truegold.pipeline.near.measures import Comparer
 from truegold.pipeline.near.related_pairs import find_links
+from truegold.pipeline.near.squashed import SquashedKeys
 from truegold.verifiers.columns import last_boxed
 
 LABELS = Path(__file__).parent.parent / "tests" / "data" / "dedup"
@@ -102,12 +103,14 @@ class Outcome:
 
 def deduplicated(problems: list[Problem], confidence: float = 0.5, conflict_confidence: float = 0.71) -> Outcome:
     """Deduplicate as `truegold dedup` does; with other probabilities as a run does."""
-    builder = CorpusBuilder()
+    builder, keys = CorpusBuilder(), SquashedKeys()
+    builder.listen_to_texts(keys.add)
     builder.add([each.text for each in problems], [each.gold for each in problems], [0] * len(problems))
     corpus: Corpus = builder.finish()
     comparer = Comparer(corpus.features)
     links = find_links(corpus.features, comparer)
     links = confirm_star_links(links, corpus, comparer, Cuts(confidence, conflict_confidence))
+    links = add_copies(links, keys.copies(), corpus)
     duplicates = find_duplicates(corpus, links)
     return Outcome(
         duplicates.cluster.tolist(),

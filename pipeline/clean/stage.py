@@ -57,7 +57,8 @@ _Fault = tuple[str, dict[str, Any]]
 @stage_function(version=4)
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Clean every row; drop those without a usable prompt or gold."""
-    if unknown := sorted(set(config.languages or ()) - known_languages()):
+    # The language model takes 80 MB, and the workers alone need it.
+    if config.languages and (unknown := sorted(set(config.languages) - known_languages())):
         raise ConfigError(
             f"clean.languages: {', '.join(unknown)} cannot be told.", "Give ISO 639-1 codes, such as en, zh, de."
         )
