@@ -6,19 +6,20 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 import pytest
-from test_export_formats import rows_of
+from test_export_formats import rows_of, write_lines
 from typer.testing import CliRunner
 
 from truegold.flows.cli.app import app
 from truegold.pipeline.config.sources import FileSource
-from truegold.pipeline.export.completions import CompletionChoice, read_completions
+from truegold.pipeline.export.completions import CompletionChoice, DrawnCompletion, read_completions
 from truegold.pipeline.export.convert import Written, check, convert
-from truegold.pipeline.export.formats import FORMATS
+from truegold.pipeline.export.formats import FORMATS, ExportRow
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.tables.rows import Row
 from truegold.verifiers import InputError
 
 SYSTEM = {"role": "system", "content": "Be exact."}
@@ -146,6 +147,30 @@ def test_limit_counts_rows_that_have_what_the_format_needs(run: Path, tmp_path: 
         source = FileSource(path=str(run), limit=limit)
         written = convert(run, FORMATS["trl-dpo"], tmp_path / str(limit), NullProgress(), source, None)
         assert len({number_of(record) for record in records_of(written)}) == limit
+
+
+EARLIER = [{"role": "user", "content": "I have 3."}, {"role": "assistant", "content": "Good."}]
+
+
+@pytest.mark.parametrize("turns", [[], [SYSTEM], EARLIER, [SYSTEM, *EARLIER]], ids=["alone", "system", "turns", "both"])
+@pytest.mark.parametrize("user", ["{prompt}", "Solve.\n{prompt}\nBox it.", "{prompt}\n\nAgain: {prompt}", " {prompt} "])
+@pytest.mark.parametrize("name", ["trl-sft", "trl-dpo"])
+def test_conversations_and_templates_come_back(
+    name: str, user: str, turns: list[dict[str, str]], tmp_path: Path
+) -> None:
+    question = {"role": "user", "content": "How many has he now, {prompt} or not?"}
+    record = {"messages": [*turns, question], "answer": "7"}
+    (row,) = rows_of(write_lines(tmp_path / "set.jsonl", [record]), tmp_path / "before")
+    right, wrong = DrawnCompletion("\\boxed{7}", "profile"), DrawnCompletion("\\boxed{8}", "profile")
+    exported = ExportRow(cast("Row", row), (), "Think.", user, right, wrong)
+    written = FORMATS[name].record(exported, 0)
+    FORMATS[name].schema.model_validate(written)
+    before, asked = written["prompt"][:-1], written["prompt"][-1]
+    assert before == (turns if turns[:1] == [SYSTEM] else [{"role": "system", "content": "Think."}, *turns])
+    assert asked["content"] == user.replace("{prompt}", question["content"])
+    (after,) = rows_of(write_lines(tmp_path / "out.jsonl", [dict(written)]), tmp_path / "after")
+    kept = ("id", "prompt", "gold", "verifier", "verifier_args", "split", "solution", "domain")
+    assert {column: after[column] for column in kept} == {column: row[column] for column in kept}
 
 
 def test_an_edited_prompt_is_another_row(run: Path, tmp_path: Path) -> None:
