@@ -185,7 +185,13 @@ def audit_(
             seed=seed,
             gold_response=gold_response,
             seconds=None if seconds is None else MEASURING_SHARE * seconds,
-            on_verdicts=_Verdicts(terminal, "measuring", hint=None if seconds else "--seconds 600 measures a sample"),
+            on_verdicts=_Verdicts(
+                terminal,
+                "measuring",
+                hint=f"a sample is drawn that fits into {seconds:g} s"
+                if seconds
+                else "--seconds 600 measures a sample",
+            ),
         )
         left_s = math.inf if seconds is None else max(0.0, began + seconds - time.monotonic())
         checked = check(

@@ -43,7 +43,7 @@ MAX_LOST = 3
 """After so many lost processes a check ends: each may have cost a whole deadline."""
 
 DETERMINISTIC, TELLS_APART, PASSES_ITSELF = "deterministic", "tells wrong from right", "gold passes itself"
-ALWAYS_CHECKED = (PASSES_ITSELF, "returns a verdict", DETERMINISTIC)
+ALWAYS_CHECKED = (PASSES_ITSELF, TELLS_APART, "returns a verdict", DETERMINISTIC, "evidence is JSON")
 NO_TIME = "not checked: no time was left"
 STANDS_ANSWERS, STANDS_GOLDS = "stands hostile answers", "stands hostile golds"
 
