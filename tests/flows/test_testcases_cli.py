@@ -127,3 +127,38 @@ def test_curation_drops_weak_suites_and_tells_of_it(project: Path) -> None:
     summary = json.loads((run_dir / "report" / "summary.json").read_text())
     ends = {(end["stage"], end["reason"]): end["rows"] for end in summary["accounting"]["ends"]}
     assert ends["vet_tests", "paid_null"] == 1
+
+
+ADD = {
+    "prompt": "Write add(a, b).",
+    "solution": "def add(a, b):\n    return a + b\n",
+    "verifier_args": {"tests": {"type": "asserts", "code": "assert add(1, 2) == 3\nassert add(5, -5) == 0"}},
+}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"verifier": "code"},
+        {"verifier": "code", "verifier_args": json.dumps(ADD["verifier_args"])},
+        {"verifier": "code", "verifier_args": {"tests": ["assert add(1, 2) == 3", "assert add(5, -5) == 0"]}},
+        {"verifier": "code", "gold": "unused"},
+        {"verifier": "code", "solution": None},
+    ],
+)
+def test_tests_that_stand_in_verifier_args_are_vetted(changes: dict[str, Any], tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text(json.dumps({**ADD, **changes}) + "\n")
+    done = run_command("testcases", "vet", "rows.jsonl", "--out", "out", "--runs", 1, "--mutants", 2, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 suites: 1 keep" in done.stdout
+
+
+def test_where_rows_with_tests_in_verifier_args_name_no_verifier_the_error_says_what_to_add(tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text(json.dumps(ADD) + "\n")
+    vet = ("testcases", "vet", "rows.jsonl", "--out", "out", "--runs", 1, "--mutants", 2)
+    refused = run_command(*vet, cwd=tmp_path)
+    if refused.returncode:
+        assert "--set data.verifier=code" in refused.stderr
+        refused = run_command(*vet, "--set", "data.verifier=code", cwd=tmp_path)
+    assert refused.returncode == 0, refused.stderr
+    assert "1 suites: 1 keep" in refused.stdout

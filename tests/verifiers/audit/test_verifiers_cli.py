@@ -132,3 +132,53 @@ def test_a_check_that_could_check_nothing_does_not_pass(tmp_path: Path) -> None:
     wrong = truegold("check", "length", "--args", '{"maximum": 3}', cwd=tmp_path)
     assert wrong.returncode == 2
     assert "length has no option 'maximum'" in wrong.stderr and "needs the option 'max'" in wrong.stderr
+
+
+BOXED = """
+import re
+def boxed(response, gold):
+    boxes = re.findall(r"\\\\boxed\\{([^{}]*)\\}", response)
+    return bool(boxes) and bool(gold) and boxes[-1] == gold
+def odd(response, gold):
+    return bool(gold) and response == f"RESULT={gold};"
+"""
+
+
+def test_an_audit_of_a_verifier_of_boxed_answers_measures_it_and_names_the_remedy(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(BOXED)
+    (tmp_path / "rows.jsonl").write_text('{"gold": "12"}\n{"gold": "7"}\n')
+    audit = ("audit", "mine.py:boxed", "--data", "rows.jsonl")
+    done = truegold(*audit, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "contract: kept" in done.stdout and "0 of 2" in done.stdout
+    assert "@verifier(gold_response=" in done.stdout
+    odd = truegold("audit", "mine.py:odd", "--data", "rows.jsonl", cwd=tmp_path)
+    assert odd.returncode == 6 and "--gold-response" in odd.stdout
+    given = truegold("audit", "mine.py:odd", "--data", "rows.jsonl", "--gold-response", "RESULT={gold};", cwd=tmp_path)
+    assert given.returncode == 0, given.stdout + given.stderr
+    checked = truegold("check", "mine.py:odd", "--gold", "12", "--gold-response", "RESULT={gold};", cwd=tmp_path)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+@pytest.mark.parametrize("template", ["", "42", "\\boxed{{gold}}", "{gold} {x}", "{gold.real}", "{", "{}", "{0}"])
+def test_a_template_without_gold_is_refused_with_what_to_write(template: str, tmp_path: Path) -> None:
+    done = truegold("check", "exact", "--gold-response", template, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "has no {gold}" in done.stderr and "\\boxed{{{gold}}}" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--host", "0.0.0.0"], "--allow 10.0.0.0/8"),
+        (["--host", "0.0.0.0", "--allow", "0.0.0.0/0"], "lets in everybody"),
+        (["--allow", "trainer-1"], "names of machines are none"),
+        (["--token-file", "missing"], "cannot be read"),
+        (["--token-file", "empty"], "is empty"),
+    ],
+)
+def test_a_service_that_lets_everybody_in_does_not_start(options: list[str], says: str, tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn", reason="needs truegold[serve]")
+    (tmp_path / "empty").write_text(" \n")
+    done = run_command("serve-verifier", *options, cwd=tmp_path)
+    assert done.returncode == 2 and says in done.stderr
