@@ -291,6 +291,8 @@ class RowBuilder:
             "context": context,
         }
         is_letter = self.config.verifier is None and row["verifier"] == "math" and _LETTER.fullmatch(row["gold"] or "")
+        if is_letter:
+            row = self._with_all_letters(row, values)
         if is_letter and (choice := choice_arguments(row)) is not None:
             row["verifier"], row["verifier_args"] = "choice", choice
         if conversation.lost:
@@ -298,6 +300,18 @@ class RowBuilder:
         if parts.split is None:
             self.warnings.add_split(self.columns["split"](values), record.row_number)
         return row
+
+    def _with_all_letters(self, row: Row, values: Values) -> Row:
+        """Return the row with all letters of a list as one gold, where its prompt lists options by these letters."""
+        arguments = orjson.loads(row["verifier_args"])
+        golds = [row["gold"] or "", *arguments.pop(OTHER_GOLDS, ())]
+        column = self.columns.get("gold")
+        is_list = column is not None and isinstance(column(values), list | tuple)
+        if len(golds) == 1 or not is_list or not all(_LETTER.fullmatch(gold) for gold in golds):
+            return row
+        letters = "".join(sorted({gold.strip("( )") for gold in golds}))
+        joined: Row = {**row, "gold": letters, "verifier_args": dump_json(arguments)}
+        return row if choice_arguments(joined) is None else joined
 
     def derive(self, values: Values) -> Derived:
         """Return what the layout makes out of several columns."""

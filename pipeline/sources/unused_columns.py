@@ -10,6 +10,7 @@ The others are in `meta`; a dry run names all of them, `ingest` those on which a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,6 +45,8 @@ TEXTS = (
     "reference_text",
 )
 """Columns that may hold what a question is about."""
+FILES = ("file_name", "file_path", "file", "files", "attachment", "attachments")
+_SPEAKS_OF_FILE = re.compile(r"\b(?:attach(?:ed|ment)|spreadsheet|(?:this|the) file)\b|附件", re.IGNORECASE)
 MEASURES = ("difficulty", "level", "grade", "rating", "pass_rate", "solve_rate", "llama8b_solve_rate", "score")
 _RESPONSES = (*NAMES["response"], *NAMES["solution"], "generated_solution", "cot", "chain_of_thought", "reasoning")
 
@@ -110,6 +113,7 @@ def _described(name: str, pairs: Sequence[tuple[Row, Record]]) -> UnusedColumn:
     lists = [(row, [part.strip() for part in quoted_list(value) or gold_texts(value)]) for row, value in filled]
     with_gold = sum(len(texts) > 1 and row["gold"] in texts for row, texts in lists)
     words = sum(count_words(story_text(value) or "") for _, value in filled)
+    is_asked_for = any(_SPEAKS_OF_FILE.search(row["prompt"]) for row, _ in filled)
     is_shared = len(filled) >= MANY and len({text_of(value) for _, value in filled}) == 1
     is_response = is_called(_RESPONSES)
     have_tests = sum(are_tests(value) for _, value in filled) > most
@@ -120,6 +124,7 @@ def _described(name: str, pairs: Sequence[tuple[Row, Record]]) -> UnusedColumn:
         (have_tests, "tests: data.verifier=code judges by them", True),
         (is_called(LISTS), "options" if is_read else "options in a form that is not read", True),
         (is_called(PICTURES), "pictures, which no row carries", False),
+        (is_called(FILES) and is_asked_for, "a file that questions speak of", True),
         (with_gold > most and not is_response, f"has the gold among others: data.columns.golds={name}", False),
         (is_called((*NAMES["gold"], *GOLDS_COLUMNS)), f"other answers? data.columns.other_golds={name}", False),
         (is_called(MEASURES), "a measure", False),

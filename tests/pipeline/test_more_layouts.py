@@ -190,6 +190,12 @@ def test_a_list_of_letters_is_accepted_answers_of_an_open_question(tmp_path: Pat
     row = row_of(tmp_path, {"question": QUESTION, "choices": ["iron", "argon", "neon"], "answer": ["B", "C"]})
     assert (row["verifier"], row["gold"]) == ("choice", "BC")
     assert json.loads(row["verifier_args"])["multiple"] is True
+    listed = f"{QUESTION}\nA. iron\nB. argon\nC. neon"
+    row = row_of(tmp_path, {"question": listed, "answer": ["C", "(B)"]})
+    assert (row["verifier"], row["gold"]) == ("choice", "BC")
+    assert json.loads(row["verifier_args"]) == {"options": ["iron", "argon", "neon"], "multiple": True}
+    row = row_of(tmp_path, {"question": listed, "answer": "B", "other_golds": ["C"]})
+    assert (row["gold"], json.loads(row["verifier_args"])["other_golds"]) == ("B", ["C"])
 
 
 # Golds.

@@ -66,6 +66,14 @@ def test_options_that_a_named_gold_leaves_aside_are_named(tmp_path: Path) -> Non
     assert notes.notes == ["train.jsonl: columns that are not used: choices (options)"]
 
 
+def test_files_that_questions_speak_of_are_noted(tmp_path: Path) -> None:
+    notes = Notes()
+    asked = {"question": "What is the total in the attached sheet?", "answer": "5", "file_name": "a.xlsx"}
+    read_file(write_lines(tmp_path, asked, {**RECORD, "file_name": "x.json"}), tmp_path, notes)
+    assert notes.notes == ["train.jsonl: columns that are not used: file_name (a file that questions speak of)"]
+    assert unused(tmp_path, {**RECORD, "file_name": "train-03.json"}) == "file_name"
+
+
 def test_columns_that_decide_nothing_are_not_noted(tmp_path: Path) -> None:
     notes = Notes()
     read_file(write_lines(tmp_path, {**RECORD, "difficulty": 3, "topic": "x"}), tmp_path, notes)
