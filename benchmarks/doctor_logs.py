@@ -21,6 +21,9 @@ from publishing import publish, say
 from truegold.train.guards.log_faults import find_faults
 from truegold.train.guards.run_log import read_log
 
+FIRST = 500
+"""The first seed: those below it were looked at while the doctor was written."""
+
 
 def ask(kind: Kind, seed: int, folder: Path) -> list[str]:
     """Write one simulated log and return the faults that the doctor names, in its order."""
@@ -36,7 +39,7 @@ def ask_all(kinds: Mapping[str, Kind], seeds: int) -> Iterator[tuple[str, list[l
     with tempfile.TemporaryDirectory() as folder:
         for index, (title, kind) in enumerate(kinds.items()):
             say(title)
-            yield title, [ask(kind, 1000 * index + seed, Path(folder)) for seed in range(seeds)]
+            yield title, [ask(kind, 1000 * index + FIRST + seed, Path(folder)) for seed in range(seeds)]
 
 
 def clean_table(seeds: int) -> str:
@@ -76,7 +79,7 @@ def power_table(seeds: int) -> str:
             cells = []
             for steps, prompts in columns:
                 kind = Kind(names, maker(steps, prompts))
-                answers = [ask(kind, seed, Path(folder)) for seed in range(seeds)]
+                answers = [ask(kind, FIRST + seed, Path(folder)) for seed in range(seeds)]
                 right = sum(bool(set(names) & set(answer)) if names else bool(answer) for answer in answers)
                 cells.append(f"{right / seeds:.2f}")
             lines.append(f"| {title} | {' | '.join(cells)} |")
@@ -98,7 +101,8 @@ Simulated trainings in the files of TRL (trainer_state.json, console, wandb's CS
 prime-rl, OpenRLHF and open-instruct, asked about as `truegold doctor LOG` does: `python benchmarks/doctor_logs.py`.
 A step draws 4 to 128 prompts with pass rates of their own and eight completions of each, so that the noise is that of
 real batches; runs have 60 to 300 steps where the kind does not say otherwise. The kinds were made by the author of the
-doctor; logs that were planted by somebody who had not seen it are in [doors](../plants/doors/README.md).
+doctor, and these seeds were drawn when it was finished; logs that were planted by somebody who had not seen it are in
+[doors](../plants/doors/README.md).
 """
 
 

@@ -19,7 +19,7 @@ from importlib.resources import files
 from itertools import pairwise
 
 import numpy as np
-from scipy.stats import linregress
+from scipy.stats import chi2, linregress
 from scipy.stats import t as student
 
 from truegold.train.guards.run_log import Metrics, RunLog
@@ -60,6 +60,8 @@ MOST_PROBLEMS = 200
 """Evaluations of fewer problems are told by their values, 0.2333 and 0.3 being shares of 30,"""
 ROUNDING = 6e-5
 """with four digits."""
+RARE_REGULARITY = 0.001
+"""How seldom evaluations are more regular than this by chance."""
 SOLVED = 0.9
 """From this pass rate on, a run is finished, and low entropy and groups that are alike are no fault."""
 
@@ -435,25 +437,34 @@ def chance_of_fall(values: Sequence[float]) -> float:
     """Return how likely noise alone makes the fall of a few evaluations: the best of a line from the peak on and of all
     splits into a before and an after, each with Student's t, times the number of looks."""
     count, series = len(values), np.asarray(values)
-    least = _least_error(values)
+    usual = _usual_error(values)
     chances = [1.0]
     peak = int(np.argmax(series))
     rest = series[peak:]
     if len(rest) >= 4:
         line = linregress(np.arange(len(rest)), rest)
         residual = rest - (line.intercept + line.slope * np.arange(len(rest)))
-        deviation = max(math.sqrt(float(np.dot(residual, residual)) / (len(rest) - 2)), least)
+        deviation = _deviation(float(np.dot(residual, residual)), len(rest) - 2, usual)
         spread = math.sqrt(float(np.sum((np.arange(len(rest)) - (len(rest) - 1) / 2) ** 2)))
         chances.append(len(rest) * float(student.sf(-line.slope * spread / deviation, len(rest) - 2)))
     for split in range(2, count - 1):
         before, after = series[:split], series[split:]
         squares = float(np.sum((before - before.mean()) ** 2) + np.sum((after - after.mean()) ** 2))
-        error = max(math.sqrt(squares / (count - 2)), least) * math.sqrt(1 / split + 1 / (count - split))
+        error = _deviation(squares, count - 2, usual) * math.sqrt(1 / split + 1 / (count - split))
         chances.append(count * float(student.sf((before.mean() - after.mean()) / error, count - 2)))
     return min(chances)
 
 
-def _least_error(values: Sequence[float]) -> float:
+def _deviation(squares: float, freedom: int, usual: float) -> float:
+    """Return the deviation of evaluations, at least the one that is usual for their number of problems.
+
+    Values so regular that their problems can not be so few are taken as they are.
+    """
+    is_likely = float(chi2.cdf(squares / usual**2, freedom)) > RARE_REGULARITY
+    return max(math.sqrt(squares / freedom), usual if is_likely else LEAST_ERROR)
+
+
+def _usual_error(values: Sequence[float]) -> float:
     """Return the standard error of an evaluation: that of its problems, where all values are shares of so few that they
     can be told from them."""
     level = min(max(float(np.mean(values)), 0.02), 0.98)

@@ -40,7 +40,7 @@ LONGEST_MEMORY = 0.8
 """Noise is not taken to last longer than an autocorrelation of this between neighbours."""
 STEP = 0.75
 """Of the difference of means, that of the neighbours of a sudden step."""
-BESIDE, ERRORS = 100, 3.0
+BESIDE, ERRORS = 100, 4.0
 """A sudden step is seen in a fifth of so many steps on either side at most, and is so many standard errors high."""
 OUTLIER = 6.0
 """A value so many deviations from the median of its neighbours is one."""
