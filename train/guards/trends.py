@@ -123,8 +123,9 @@ def fall_from_peak(steps: Sequence[int], values: Sequence[float]) -> Move | None
         return None
     series = np.asarray(values, dtype=float)
     width = max(FEWEST // 2, len(series) // 10)
-    levels = [float(np.median(series[index : index + width])) for index in range(len(series) - width + 1)]
-    peak = int(np.argmax(levels))
+    starts = range(0, len(series) - width + 1, max(1, width // 8))
+    levels = [float(np.median(series[start : start + width])) for start in starts]
+    peak = starts[int(np.argmax(levels))]
     return measure_move(steps[peak:], values[peak:])
 
 

@@ -126,3 +126,23 @@ def test_what_moved_most_comes_first() -> None:
         for step in range(40)
     ]
     assert [shift.metric for shift in find_shifts(lines)] == ["risen_more", "risen"]
+
+
+@pytest.mark.parametrize(
+    ("change", "name"), [({"trained_completions": 0.0}, "nothing_teaches"), ({"lr": 0.0}, "rate_zero")]
+)
+def test_our_run_that_learnt_nothing_is_named(tmp_path: Path, change: dict[str, float], name: str) -> None:
+    lines = [
+        {
+            "step": step,
+            "pass_rate": 0.3 + 0.01 * (step % 3),
+            "reward": 0.3,
+            "trained_completions": 64.0,
+            "lr": 1e-6,
+            **change,
+        }
+        for step in range(20)
+    ]
+    shown = list(examine_log(write_lines(tmp_path / "metrics.jsonl", lines)))
+    assert shown[0].endswith("steps 0 to 19, 0 alarms")
+    assert any(line.startswith("what went wrong: Steps 0 to 19: " + name) for line in shown)
