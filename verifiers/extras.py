@@ -24,11 +24,11 @@ _EXTRA_PACKAGES = {
 says which of its builds is right."""
 
 
-def require(package: str) -> None:
-    """Raise SetupError where `package` is not installed. Nothing is imported."""
+def require(package: str, extra: str | None = None) -> None:
+    """Raise SetupError where `package` is not installed, which `extra` brings. Nothing is imported."""
     if find_spec(package) is None:
         error = ModuleNotFoundError(f"No module named {package!r}", name=package)
-        raise missing_extra(error) or error
+        raise (_not_installed(package, extra) if extra else missing_extra(error)) or error
 
 
 def missing_extra(error: ModuleNotFoundError) -> SetupError | None:
@@ -36,8 +36,12 @@ def missing_extra(error: ModuleNotFoundError) -> SetupError | None:
     package = (error.name or "").partition(".")[0]
     for extra, packages in _EXTRA_PACKAGES.items():
         if package in packages.split():
-            return SetupError(f"This needs the package {package!r}.", f"Install it: pip install 'truegold[{extra}]'.")
+            return _not_installed(package, extra)
     return None
+
+
+def _not_installed(package: str, extra: str) -> SetupError:
+    return SetupError(f"This needs the package {package!r}.", f"Install it: pip install 'truegold[{extra}]'.")
 
 
 def check_torch_builds() -> None:

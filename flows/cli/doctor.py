@@ -164,7 +164,7 @@ def _prefect() -> Iterator[MachineFact]:
     from truegold.flows.server import api_answers, prefect_home
 
     version = _installed_version("prefect")
-    yield MachineFact("Prefect", version is not None, version or "missing", "pip install truegold")
+    yield MachineFact("Prefect", version is not None, version or "missing", "pip install 'truegold[run]'")
     if (url := os.environ.get("PREFECT_API_URL")) is None:
         detail = f"started for each run; past runs: PREFECT_HOME={prefect_home()} prefect server start"
         yield MachineFact("Prefect server", None, detail)

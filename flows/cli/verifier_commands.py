@@ -336,7 +336,7 @@ def serve_verifier(
 ) -> None:
     """Give verdicts and run programs over HTTP: /verify, /run_code, /test_program."""
     for package in ("starlette", "uvicorn"):
-        require(package)
+        require(package, "serve")
     import uvicorn
 
     from truegold.verifiers.service import Settings, make_app

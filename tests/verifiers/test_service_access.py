@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from truegold.verifiers import ConfigError
+from truegold.verifiers import ConfigError, SetupError
+from truegold.verifiers.extras import require
 
 testclient = pytest.importorskip("starlette.testclient", reason="needs truegold[serve]")
 uvicorn = pytest.importorskip("uvicorn", reason="needs truegold[serve]")
@@ -186,3 +187,10 @@ def test_networks_that_are_none_or_all_are_refused(texts: list[str], says: str) 
     with pytest.raises(ConfigError) as refused:
         read_networks(texts)
     assert says in f"{refused.value} {refused.value.hint}"
+
+
+def test_a_package_that_is_missing_names_the_extra_that_brings_it() -> None:
+    with pytest.raises(SetupError) as missing:
+        require("no_package_has_this_name", "serve")
+    assert missing.value.hint == "Install it: pip install 'truegold[serve]'."
+    require("starlette", "serve")
