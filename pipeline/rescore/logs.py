@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -50,6 +51,7 @@ NO_ROLLOUTS = (
 """The ends of the names of its files beside them that hold no rollouts."""
 JOINED_BY = ("_ng_task_index", "_ng_rollout_index")
 """The fields by which rollouts and inputs belong together."""
+NO_KEY = ("None", "None")
 NEMO_GYM_GOLDS = ("expected_answer", "expected_answers", "answer", "gold", "ground_truth", "target")
 _TEMPLATE_MARKS = re.compile(
     # Qwen: "<|im_start|>user"
@@ -65,6 +67,9 @@ _TEMPLATE_MARKS = re.compile(
 _BARE_ROLE = re.compile(r"\n(?:user|assistant)\n")
 """A line with a role alone, as a decoder without special tokens leaves it."""
 _TRL_COLUMNS = {"step", "prompt", "completion", "advantage"}
+
+_OTHER_SHAPE = (AttributeError, KeyError, TypeError, ValueError, OverflowError, Unusable)
+"""What reading raises for a record of another shape than its file."""
 
 Values = Mapping[str, Any]
 Reader = Callable[[Values], Iterator[Fields]]
@@ -131,7 +136,7 @@ def _rollouts_beside(inputs: Path) -> Path:
     return inputs.with_name(inputs.name.replace(INPUTS_ENDING, ".jsonl"))
 
 
-def _read_inputs(path: Path) -> dict[tuple[Any, ...], Fields]:
+def _read_inputs(path: Path) -> dict[tuple[str, ...], Fields]:
     """Return what NeMo-Gym's file of inputs beside a log says of each rollout; nothing where there is none.
 
     A rollout and its input have the same indices of task and rollout.
@@ -139,18 +144,21 @@ def _read_inputs(path: Path) -> dict[tuple[Any, ...], Fields]:
     inputs = path.with_name(f"{path.stem}{INPUTS_ENDING}")
     if not inputs.is_file():
         return {}
-    by_key: dict[tuple[Any, ...], Fields] = {}
+    by_key: dict[tuple[str, ...], Fields] = {}
     # All rollouts of a task ask the same: a text is held once.
     same: dict[str, Fields] = {}
     for record in open_file(inputs, "auto", MAX_ROW_BYTES).records:
-        if isinstance(record, Record):
+        if not isinstance(record, Record):
+            continue
+        with suppress(*_OTHER_SHAPE):
             asked = _asked(record.values)
             by_key[_join_key(record.values)] = same.setdefault(dump_json(asked), asked)
+    by_key.pop(NO_KEY, None)
     return by_key
 
 
-def _join_key(values: Values) -> tuple[Any, ...]:
-    return tuple(values.get(name) for name in JOINED_BY)
+def _join_key(values: Values) -> tuple[str, ...]:
+    return tuple(str(values.get(name)) for name in JOINED_BY)
 
 
 def _natural_order(path: Path) -> list[Any]:
@@ -173,7 +181,7 @@ def _rollouts_of(record: Record, read: Reader, file: str) -> list[LoggedRollout]
     try:
         base: Fields = {"file": file, "line": record.row_number, "step": _step(record.values.get("step"))}
         return [LoggedRollout(**(base | fields)) for fields in read(record.values)]
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError, Unusable):
+    except _OTHER_SHAPE:
         return []
 
 
@@ -237,7 +245,7 @@ def _read_verl(values: Values) -> Iterator[Fields]:
     }
 
 
-def _read_nemo_gym(inputs: Mapping[tuple[Any, ...], Fields], values: Values) -> Iterator[Fields]:
+def _read_nemo_gym(inputs: Mapping[tuple[str, ...], Fields], values: Values) -> Iterator[Fields]:
     """Read a rollout; what it does not say itself comes from its input, where there is one."""
     asked = {name: value for name, value in _asked(values).items() if value not in (None, "", "{}")}
     yield {

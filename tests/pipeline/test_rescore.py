@@ -298,6 +298,27 @@ def test_what_the_inputs_say_is_what_rollouts_are_judged_by(
         assert (rescored.unknown, summary["wrongly_paid"]) == (unknown, wrong)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "{",
+        "[1, 2]",
+        '{"_ng_task_index": [0], "_ng_rollout_index": {}}',
+        '{"_ng_task_index": 0, "_ng_rollout_index": 7, "responses_create_params": "x", "verifier_metadata": 3}',
+        '{"_ng_task_index": 0, "_ng_rollout_index": 7, "verifier_metadata": {"verifier_args": "["}}',
+        '{"expected_answer": "9"}',
+        '{"_ng_task_index": 0, "_ng_rollout_index": 7, "expected_answer": {"a": 1}}',
+        '{"_ng_task_index": 0, "_ng_rollout_index": 0, "expe',
+    ],
+)
+def test_a_broken_line_among_the_inputs_takes_nothing_from_the_others(line: str, tmp_path: Path) -> None:
+    folder = two_files(tmp_path / "log")
+    inputs = folder / "rollouts_materialized_inputs.jsonl"
+    inputs.write_text(inputs.read_text() + line)
+    rescored, summary = judge(folder, tmp_path / "out")
+    assert (rescored.rollouts, rescored.unknown, summary["wrongly_paid"]) == (4, 0, 2)
+
+
 def test_a_rollouts_own_gold_counts_before_that_of_its_input(tmp_path: Path) -> None:
     folder = two_files(tmp_path / "log")
     records = [json.loads(line) for line in (folder / "rollouts.jsonl").read_text().splitlines()]
