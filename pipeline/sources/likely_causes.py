@@ -4,6 +4,7 @@
     verifier `math`, golds B, A, D              Every gold is a letter: is `choice` meant?
     no gold, column `test_list` of asserts      Column 'test_list' holds tests: is `code` meant?
     gold column `level`, column `answer`        The golds stand in column 'answer'.
+    a verifier of one's own that reads boxes    checks.py:boxed refuses gold by itself and reads ... \\boxed{72}
 
 A cause is said where it holds for eight of ten rows that are looked at. A verifier that compares texts reads anything;
 it is named only for short golds that no other one reads.
@@ -12,7 +13,7 @@ it is named only for short golds that no other one reads.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
@@ -30,7 +31,9 @@ from truegold.pipeline.tables.reasons import GOLD_REASONS
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.gold_types import gold_note
 from truegold.verifiers import Item, Reason, gold_response, resolve, verify_batch
+from truegold.verifiers.audit.response_forms import ENOUGH_GOLDS, RESPONSE_FORMS
 from truegold.verifiers.columns import GOLDS_COLUMNS, NAMES, spelled
+from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.row_kinds import TESTS, are_tests
 
 MOST = 0.8
@@ -61,6 +64,8 @@ def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
     rows = [row for row in rows if row["gold"] is not None]
     judged_by = {row["verifier"] for row in rows}
     if reason != "solution_contradicts_gold":
+        if (form := _unsaid_form([row["gold"] or "" for row in rows], judged_by)) is not None:
+            return form
         cause = meant_verifier([row["gold"] or "" for row in rows], judged_by)
         if cause is not None:
             return cause
@@ -113,6 +118,25 @@ def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | No
     else:
         what = f"`{name}` reads {counts[name]} of {len(golds)} golds"
     return Cause(f"{what}: is `{name}` meant?", _set_verifier(name))
+
+
+def _unsaid_form(golds: Sequence[str], judged_by: Collection[str]) -> Cause | None:
+    """Return that a verifier of the user's own reads gold in a form that it does not tell of; None for any other."""
+    name, *others = judged_by or [""]
+    if others or not name or name in BUILT_IN or getattr(resolve(name), "gold_response", None) is not None:
+        return None
+    golds, templates = golds[:ENOUGH_GOLDS], list(RESPONSE_FORMS.values())
+    shown = (Item(template.format(gold=gold), gold, name) for template in templates for gold in golds)
+    verdicts = list(verify_batch(shown, workers=1, item_deadline_s=DEADLINE_S))
+    for position, template in enumerate(templates):
+        passed = sum(verdict.passed for verdict in verdicts[position * len(golds) : (position + 1) * len(golds)])
+        if passed >= MOST * len(golds):
+            shown_gold = template.format(gold=golds[0])
+            return Cause(
+                f"{name} refuses gold by itself and reads it in another form, such as {shown_gold!r}.",
+                f"Say so in the verifier: @verifier(gold_response={template!r})",
+            )
+    return None
 
 
 def _readable(names: Sequence[str], golds: Sequence[str]) -> list[list[bool]]:

@@ -181,3 +181,36 @@ def test_mixed_columns_of_golds(tmp_path: Path) -> None:
     _, read = read_file(write_lines(tmp_path, *rows), tmp_path)
     assert [row["gold"] for row in read] == ["2", *(row["answer"] for row in PROBLEMS[:14])]
     assert json.loads(read[0]["verifier_args"]) == {"other_golds": ["two"]}
+
+
+BOXED = """
+import re
+from truegold.verifiers import verifier
+
+def boxed(response, gold):
+    boxes = re.findall(r"\\\\boxed\\{([^{}]*)\\}", response)
+    return bool(boxes) and boxes[-1] == gold
+
+@verifier(gold_response="\\\\boxed{{{gold}}}")
+def said(response, gold):
+    return boxed(response, gold)
+
+def never(response, gold):
+    return False
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("boxed", "@verifier(gold_response="), ("never", "is `math` meant?"), ("said", None)]
+)
+def test_a_verifier_that_reads_gold_in_a_form_of_its_own_is_told_how_to_say_so(
+    name: str, says: str | None, tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(BOXED)
+    verifier = f"{tmp_path / 'mine.py'}:{name}"
+    if says is None:
+        assert pipeline.curate(PROBLEMS, verifier=verifier).rows.height > 20
+        return
+    with pytest.raises(InputError) as vanished:
+        pipeline.curate(PROBLEMS, verifier=verifier)
+    assert says in f"{vanished.value} {vanished.value.hint}"
