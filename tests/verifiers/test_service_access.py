@@ -142,8 +142,14 @@ def test_no_log_shows_the_token(capfd: pytest.CaptureFixture[str]) -> None:
             httpx.post(f"{address}{IN_PATH}/unknown", json=CODE),
             httpx.get(f"{address}{IN_PATH}"),
             httpx.get(f"{address}{IN_PATH}/metrics"),
+            httpx.post(f"{address}/{IN_PATH}/run_code", json=CODE),
+            httpx.post(f"{address}{IN_PATH.replace('/t/', '/T/')}/run_code", json=CODE),
+            httpx.post(f"{address}/run_code{IN_PATH}", json=CODE),
+            httpx.post(f"{address}/run_code", params={"token": TOKEN}, json=CODE),
+            httpx.post(f"{address}/run_code", params={TOKEN: ""}, json=CODE),
         ]
-    assert [answer.status_code for answer in answers] == [200, 400, 405, 200, 404, 404, 200]
+    statuses = [answer.status_code for answer in answers]
+    assert statuses == [200, 400, 405, 200, 404, 404, 200, 200, 404, 404, 401, 401]
     printed = capfd.readouterr()
     logged = printed.out + printed.err
     assert '"POST /run_code HTTP' in logged and '"POST /t/... HTTP' in logged

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 from collections.abc import Iterable, Sequence
+from urllib.parse import unquote_plus
 
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -29,21 +30,34 @@ _SENT = "truegold.token"
 
 
 class TokenOutOfPath:
-    """Takes the token out of `/t/TOKEN/run_code`, in the request itself, which servers log."""
+    """Takes the token out of `/t/TOKEN/run_code`, in the request itself, which servers log.
 
-    def __init__(self, app: ASGIApp, routes: Sequence[str]) -> None:
+    An address that is put together wrongly, such as `//t/TOKEN/run_code` or `/run_code?token=TOKEN`, loses it as well.
+    """
+
+    def __init__(self, app: ASGIApp, routes: Sequence[str], token: str | None) -> None:
         self._app = app
         self._routes = routes
+        self._token = token
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
-        if scope["type"] in ("http", "websocket") and scope["path"].startswith(TOKEN_PATH):
-            path = scope["path"].rstrip("/")
-            route = next((route for route in self._routes if path.endswith(route)), "")
-            scope[_SENT] = path.removesuffix(route)[len(TOKEN_PATH) :]
-            scope["path"] = route or f"{TOKEN_PATH}..."
-            scope["raw_path"] = scope["path"].encode()
+        if scope["type"] in ("http", "websocket"):
+            path = "/" + scope["path"].strip("/")
+            if path.startswith(TOKEN_PATH):
+                route = next((route for route in self._routes if path.endswith(route)), "")
+                scope[_SENT] = path.removesuffix(route)[len(TOKEN_PATH) :]
+                _set_path(scope, route or f"{TOKEN_PATH}...")
+            elif self._token and self._token in path:
+                _set_path(scope, "/...")
+            if self._token and self._token in unquote_plus(scope["query_string"].decode("latin-1")):
+                scope["query_string"] = b"..."
         await self._app(scope, receive, send)
+
+
+def _set_path(scope: Scope, path: str) -> None:
+    scope["path"] = path
+    scope["raw_path"] = path.encode()
 
 
 def why_refused(request: Request, token: str | None, networks: Sequence[Network]) -> tuple[int, str] | None:

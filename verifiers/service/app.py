@@ -84,7 +84,7 @@ def make_app(settings: Settings) -> Starlette:
     }
     routes = [Route(path, _endpoint(path, handler), methods=["POST"]) for path, handler in handlers.items()]
     routes += [Route("/health", _health), Route("/metrics", _metrics)]
-    middleware = [Middleware(TokenOutOfPath, routes=[route.path for route in routes])]
+    middleware = [Middleware(TokenOutOfPath, routes=[route.path for route in routes], token=settings.token)]
     return Starlette(routes=routes, lifespan=lifespan, middleware=middleware)
 
 
