@@ -7,7 +7,7 @@ SandboxFusion:
 
 Source: sandbox/server/sandbox_api.py. A timeout bounds what the program takes by itself, at work or asleep, and with a
 little more (`BUSY_S`) the time on the clock. A program that the machine kept from its cores for longer is answered with
-a SandboxError, or with TimeLimitExceeded where it was at work for half of its timeout. Files cannot be fetched, and
+a SandboxError, or with TimeLimitExceeded where it was at work for a quarter of its timeout. Files cannot be fetched, and
 `args` are not handed on: a request that asks for either is answered with a SandboxError.
 
 open-instruct, whose verifiers `code` and `code_stdio` ask:
@@ -38,19 +38,19 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from truegold.verifiers.running.batch import Item, TimedVerdict
 from truegold.verifiers.sandbox.execution import Execution, MachineBusy, Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import CPU_S_BOUNDS, Limits
-from truegold.verifiers.sandbox.local import PYTHON, Local, Ready
+from truegold.verifiers.sandbox.local import PYTHON, Local
 from truegold.verifiers.verdict import Reason
 
 MEMORY_MB = 1024
 BUSY_S = 0.3
 """Seconds that a program of `/run_code` may stand in line for a core besides its timeout."""
-LATE_SHARE = 0.5
+LATE_SHARE = 0.25
 """A program that needed more is late if it was at work for this share of its timeout; else nothing is known of it."""
 _LIMIT_ENDS = (ProgramEnd.CPU_LIMIT, ProgramEnd.WALL_LIMIT)
 
@@ -59,6 +59,7 @@ MAX_DECODED_BYTES = 2**26
 """The most bytes that compressed tests may come to. Stops a small request from filling the memory."""
 NEVER_RAN = -1.0
 
+T = TypeVar("T")
 ProgramOutcome = tuple[int, float]
 """1 or 0, and the seconds."""
 
@@ -86,18 +87,23 @@ def run_code(request: Mapping[str, Any]) -> dict[str, Any]:
     if request.get("fetch_files") or request.get("args"):
         return _sandbox_error("truegold's service hands out no files and takes no arguments")
     try:
-        prepared = Local().prepare(program, limits)
-        if (compiled := prepared.compiled) is not None and not compiled.ok:
+        prepared = in_time(lambda: Local().prepare(program, limits), limits.compile_cpu_s)
+        compiled = prepared if isinstance(prepared, Execution) else prepared.compiled
+        if isinstance(prepared, Execution) or (compiled is not None and not compiled.ok):
             return _answer("Failed", compiled, None)
-        execution = _run_in_time(prepared, stdin.encode("utf-8", "surrogatepass"), limits.cpu_s)
+        execution = in_time(lambda: prepared.run(stdin.encode("utf-8", "surrogatepass")), limits.cpu_s)
     except SandboxError as error:
         return _sandbox_error(str(error))
     return _answer("Success" if execution.ok else "Failed", compiled, execution)
 
 
-def _run_in_time(prepared: Ready, stdin: bytes, limit_s: float) -> Execution:
+def in_time(run: Callable[[], T], limit_s: float) -> T | Execution:
+    """Return what `run` returns, or where it was stopped: a program that was at work for a quarter of its limit is late.
+
+    Raises MachineBusy where it was at work for less.
+    """
     try:
-        return prepared.run(stdin)
+        return run()
     except MachineBusy as busy:
         if busy.execution is None or busy.execution.own_s < LATE_SHARE * limit_s:
             raise

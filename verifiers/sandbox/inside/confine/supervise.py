@@ -75,6 +75,8 @@ class Watched:
         """`looked` is when its limits were last looked at."""
         self.idle_s = 0.0
         """How long no process of the request could run."""
+        self.cpu_s = 0.0
+        """What all its processes had computed at the last look; of those that are killed nothing else tells."""
         self.ended_by: str | None = None
         """Why it was ended from here: cpu, wall, busy, memory, tasks, files or partner."""
         self.report: JobReport | None = None
@@ -163,6 +165,7 @@ class Supervisor:
         if job.native:
             # Children that these processes have waited for, and those' children, count as well.
             cpu_s += self._sum(pids, _reaped_ticks) / TICKS_PER_S
+        job.cpu_s = cpu_s
         if cpu_s > limits["cpu_s"]:
             return "cpu"
         if (too_long := self._too_long(job, cpu_s)) is not None:
@@ -187,6 +190,8 @@ class Supervisor:
         _, status, used = os.wait4(job.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         cpu_s = used.ru_utime + used.ru_stime
+        if job.ended_by is not None:
+            cpu_s = max(cpu_s, job.cpu_s)
         ended_by = job.ended_by
         if ended_by is None and cpu_s > job.limits["cpu_s"]:
             ended_by = "cpu"
