@@ -7,8 +7,8 @@ SandboxFusion:
 
 Source: sandbox/server/sandbox_api.py. A timeout bounds what the program takes by itself, at work or asleep, and with a
 little more (`BUSY_S`) the time on the clock. A program that the machine kept from its cores for longer is answered with
-a SandboxError, or with TimeLimitExceeded where it was at work for a quarter of its timeout. Files cannot be fetched, and
-`args` are not handed on: a request that asks for either is answered with a SandboxError.
+a SandboxError, or with TimeLimitExceeded where it was at work for a quarter of its timeout. Files cannot be fetched,
+and `args` are not handed on: a request that asks for either is answered with a SandboxError.
 
 open-instruct, whose verifiers `code` and `code_stdio` ask:
 
@@ -98,7 +98,7 @@ def run_code(request: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_time(run: Callable[[], T], limit_s: float) -> T | Execution:
-    """Return what `run` returns, or where it was stopped: a program that was at work for a quarter of its limit is late.
+    """Return what `run` returns, or where it was stopped: one that was at work for a quarter of its limit is late.
 
     Raises MachineBusy where it was at work for less.
     """
