@@ -19,8 +19,11 @@ import polars as pl
 
 LEAST_LETTERS = 4
 """Shorter words are too often other words: "was" and "saw"."""
+MOST_LETTERS = 24
+"""Longer words are no words."""
 _WORDS = rf"[A-Za-z]{{{LEAST_LETTERS},}}"
 _WORD = re.compile(_WORDS)
+_DOUBLED = re.compile(r"(.)\1")
 
 
 class SlipMender:
@@ -60,9 +63,13 @@ class SlipMender:
         return mended
 
     def _intended(self, word: str) -> str | None:
+        if len(word) > MOST_LETTERS:
+            return None
         for known in self._by_letters.get("".join(sorted(word)), ()):
             if _are_exchanged(word, known):
                 return known
+        if not _DOUBLED.search(word):
+            return None
         shorter = (word[:index] + word[index + 1 :] for index in range(1, len(word)) if word[index] == word[index - 1])
         return next((known for known in shorter if known in self._known), None)
 

@@ -9,8 +9,8 @@ What goes: spaces, line ends, punctuation, markup, hyphens between words, accent
 letter and its look-alike in Cyrillic or Greek. What stays: letters, numbers (1 2 is not 12) and mathematical signs.
 Both sides are squashed alike, so that texts in Cyrillic or Greek are compared as well.
 
-An item is known by the window of WINDOW bytes in its middle: texts that have the same window are searched for the whole
-item. Of texts nothing is kept but the pairs.
+An item is known by one window of WINDOW bytes: texts that have the same window are searched for the whole item. Of
+texts nothing is kept but the pairs.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from truegold.pipeline.text.look_alikes import CYRILLIC, GREEK
 
 WINDOW = 32
 """Bytes of a window, a power of two."""
+WINDOWS = 8
+"""Windows of an item, of which the one is looked for that the fewest items have."""
 LEAST_BYTES = 40
 """Squashed items of fewer bytes are not looked for: a longer problem may hold such a question by chance."""
 CHUNK_TEXTS = 1_000
@@ -243,10 +245,12 @@ class SquashedItems:
 
     def _index_windows(self) -> None:
         long = [item for item, (squashed, _) in enumerate(self._eval_items) if len(squashed) >= LEAST_BYTES]
-        middles = [
-            self._eval_items[item][0][(len(self._eval_items[item][0]) - WINDOW) // 2 :][:WINDOW] for item in long
-        ]
-        windows = _hash_windows(b"".join(middles))[::WINDOW]
+        parts = [part for item in long for part in _spread_windows(self._eval_items[item][0])]
+        hashes = _hash_windows(b"".join(parts))[::WINDOW].reshape(len(long), WINDOWS)
+        _, inverse, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+        # Instances of one template have most of their windows in common.
+        rarest = counts[inverse.reshape(hashes.shape)].argmin(axis=1)
+        windows = hashes[np.arange(len(long)), rarest]
         order = np.argsort(windows, kind="stable")
         self._windows, self._window_item = windows[order], np.array(long, dtype=np.int64)[order]
         self._passes = np.zeros(1 << FILTER_BITS, dtype=bool)
@@ -298,6 +302,12 @@ def _is_gap(text: str, length: int) -> bool:
     gaps = [match.start() for match in re.finditer(r"[\W_]+", text)]
     index = bisect_left(gaps, length, key=lambda gap: len(squash(pl.Series([text[:gap]]))) - len(_END))
     return index < len(gaps) and len(squash(pl.Series([text[: gaps[index]]]))) - len(_END) == length
+
+
+def _spread_windows(squashed: bytes) -> list[bytes]:
+    """Return WINDOWS windows of an item, from its beginning to its end."""
+    starts = np.linspace(0, len(squashed) - WINDOW, WINDOWS).astype(int).tolist()
+    return [squashed[start : start + WINDOW] for start in starts]
 
 
 def _hash_windows(data: bytes) -> Hashes:
