@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
+from truegold.verifiers.adapters.own_turn import own_turn
 from truegold.verifiers.adapters.row_truth import truth_of_label
 from truegold.verifiers.adapters.scoring import Scorer, masked_share
 
@@ -24,39 +25,6 @@ _TURN = re.compile(
 )
 _TAIL = 64
 """Characters of a prompt's end by which it is found where its beginning was cut or decoded otherwise."""
-
-
-class _Tokens(NamedTuple):
-    """The special tokens of one family of chat templates, as patterns."""
-
-    end: str
-    start: str
-    padding: str
-
-    def end_of_turn(self, text: str) -> int:
-        """Return where the turn ends in a text: before another turn, or before nothing but special tokens."""
-        another = re.search(rf"(?:{self.end})\s{{0,8}}(?={self.start})", text)
-        last = end = len(text) if another is None else another.start()
-        at_end = re.compile(rf"(?:(?P<end>{self.end})|{self.padding})\s{{0,8}}\Z")
-        while (match := at_end.search(text[max(last - _LONGEST, 0) : last])) is not None:
-            last -= len(match[0])
-            end = last if match["end"] is not None else end
-        return end
-
-
-_LONGEST = 64
-"""Characters of a special token with blanks behind it, at most."""
-_FAMILIES = (
-    _Tokens(
-        r"<\|(?:im_end|eot_id|eom_id|end|endoftext|end_of_text|end_of_turn|return)\|>",
-        r"<\|(?:im_start|start_header_id|user|start|begin_of_text)\|>",
-        r"<\|[a-z0-9_▁-]{1,40}\|>",
-    ),
-    _Tokens(r"<｜end▁of▁sentence｜>", r"<｜(?:User|begin▁of▁sentence)｜>", r"<｜[^｜<>]{1,40}｜>"),
-    _Tokens(r"<end_of_turn>|<eos>", r"<start_of_turn>", r"<(?:bos|pad|unk)>"),
-    _Tokens(r"</s>", r"(?:<s>\s{0,3})?\[INST\]", r"<(?:pad|unk)>"),
-)
-"""A token in the midst of a response is a part of it, such as HTML's `</s>`."""
 
 
 def reward_func(queries: Sequence[str], prompts: Sequence[str], labels: Sequence[Any], **_: Any) -> dict[str, Any]:
@@ -85,4 +53,4 @@ def response_in(query: str, prompt: str) -> str:
         turns = list(_TURN.finditer(query))
         asked = max(len(_TURN.findall(prompt)), 1)
         response = query[turns[min(asked, len(turns)) - 1].end() :] if turns else query
-    return response[: min(tokens.end_of_turn(response) for tokens in _FAMILIES)].strip()
+    return own_turn(response)

@@ -5,7 +5,8 @@
 
 The set is one of `truegold export --format openrlhf`. slime (rollout/rm_hub/__init__.py of commit
 624b824) awaits it with its arguments and a `Sample`, or with a list of them under `--group-rm`. The label is the JSON
-text of the export, a bare gold, or a list of accepted ones. A response that could not be judged gets 0 and
+text of the export, a bare gold, or a list of accepted ones. slime has its engine leave the tokens at a response's end
+(`no_stop_trim`), which are taken off. A response that could not be judged gets 0 and
 `remove_sample`, by which slime leaves its tokens out of the loss; the 0 still counts in the mean of its group.
 `sample.metadata["truegold"]` says why, of every response.
 """
@@ -13,22 +14,20 @@ text of the export, a bare gold, or a list of accepted ones. A response that cou
 from __future__ import annotations
 
 import asyncio
-import re
 from dataclasses import replace
 from typing import Any
 
+from truegold.verifiers.adapters.own_turn import own_turn
 from truegold.verifiers.adapters.row_truth import RowTruth, truth_of_label
 from truegold.verifiers.adapters.scoring import Scorer, problem_text, record_of
 
 _SCORER = Scorer(unjudged=0.0)
-_END = re.compile(r"(?:\s*(?:<\|[\w-]{1,40}\|>|<｜[^｜<>]{1,40}｜>|</s>|<eos>|<end_of_turn>))+\s*\Z")
-"""The tokens at the end of a response, which slime has its engine leave there (`no_stop_trim`)."""
 
 
 async def truegold(args: Any, sample: Any, **_: Any) -> Any:
     """Return the reward of a sample, or the rewards of a list of samples."""
     samples = sample if isinstance(sample, list) else [sample]
-    questions = [_truth(each).question(_END.sub("", each.response)) for each in samples]
+    questions = [_truth(each).question(own_turn(each.response)) for each in samples]
     rewards = []
     for each, verdict in zip(samples, await asyncio.to_thread(_SCORER.judge, questions), strict=True):
         each.metadata = {**(each.metadata or {}), "truegold": record_of(verdict)}
