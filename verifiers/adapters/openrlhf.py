@@ -14,9 +14,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from truegold.verifiers.adapters.own_turn import own_turn
 from truegold.verifiers.adapters.row_truth import truth_of_label
-from truegold.verifiers.adapters.scoring import Scorer, masked_share
+from truegold.verifiers.adapters.scoring import Scorer, masked_share, own_turn
 
 _SCORER = Scorer(unjudged=0.0)
 _TURN = re.compile(

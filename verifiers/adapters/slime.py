@@ -17,9 +17,8 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from truegold.verifiers.adapters.own_turn import own_turn
 from truegold.verifiers.adapters.row_truth import RowTruth, truth_of_label
-from truegold.verifiers.adapters.scoring import Scorer, problem_text, record_of
+from truegold.verifiers.adapters.scoring import Scorer, own_turn, problem_text, record_of
 
 _SCORER = Scorer(unjudged=0.0)
 
