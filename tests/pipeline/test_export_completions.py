@@ -192,7 +192,7 @@ def test_an_edited_prompt_is_another_row(run: Path, tmp_path: Path) -> None:
         ({"score": None, "reason": "gold_unparsed"}, "unjudged"),
         ({"score": None, "reason": "timeout"}, "unjudged"),
         ({"score": 0.0, "reason": "no_answer"}, "unread"),
-        ({"score": 0.0, "reason": "answer_unparsed"}, "unread"),
+        ({"score": 0.0, "reason": "unread"}, "unread"),
         ({"score": 0.0, "reason": "a_reason_of_tomorrow"}, "unread"),
         ({"score": 0.0, "reason": "mismatch"}, "wrong"),
         ({"score": 0.0, "reason": "hedged"}, "wrong"),
