@@ -77,6 +77,12 @@ _ANOTHER_LABEL = re.compile(r"(?:[,;/或和]|\bor\b|\band\b)\s{0,3}(?:option\s{0
 """A second choice behind the text of the first: `C. 42 or D.`"""
 _A_LETTER = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])")
 
+_CHOOSING = re.compile(
+    r"\b(?:option|choice|alternative|statement)\b|\b(?:first|second|third|fourth|fifth|last)\s(?:one|of)\b|选项|第[一二三四五]"
+    r"|\b(?:[Oo]pci[oó]n|Antwort|r[eé]ponse|alternativa|вариант)\b|[✓✔☑✅]|\[[xX]\]",
+    re.IGNORECASE,
+)
+"""Words and ticks by which an option is named without its letter."""
 _CLAUSE_END = re.compile(r"[;。!]|\.\s|,\s{0,3}(?!\(?[A-Z]\)?(?:\W|$))|\b(?:so|but|therefore|hence)\b|所以|因此")
 _SECOND_THOUGHT = re.compile(r"\b(?:or|maybe|perhaps)\b[^A-Za-z]*\(?([A-J])\b")
 """`C. 42, or maybe D`."""
@@ -130,7 +136,7 @@ class ChoiceVerifier(AnswerVerifier):
             return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_ANSWER_CHARS]})
         committed = _committed_choice(response, multiple)
         if committed is None:
-            is_unread = names_gold(response, str(gold_reading))
+            is_unread = _mentions_option(last_line(final_part(response)), gold_reading, options)
             return Verdict(0.0, Reason.UNREAD if is_unread else Reason.NO_ANSWER)
         return _judge(gold_reading, committed, options, multiple)
 
@@ -161,10 +167,18 @@ def _judge(gold: _Reading, committed: Committed, options: Sequence[str], multipl
     evidence = {"gold": str(gold), "answer": str(answer), "form": committed.form}
     if answer.hedged:
         return Verdict(0.0, Reason.HEDGED, text, evidence)
-    if not answer.letters and (not options or _A_LETTER.search(_plain(text))):
+    if not answer.letters and (not options or _mentions_option(text, gold, options)):
         return Verdict(0.0, Reason.UNREAD, text, evidence)
     match = answer.letters == gold.letters
     return Verdict(float(match), Reason.MATCH if match else Reason.MISMATCH, text, evidence)
+
+
+def _mentions_option(text: str, gold: _Reading, options: Sequence[str]) -> bool:
+    """Tell whether words seem to choose an option: `Option #2 fits`, `the third one is right`, an option's own text."""
+    if names_gold(text, str(gold)) or _CHOOSING.search(text):
+        return True
+    key = _key(text)
+    return any(len(option) > 1 and option in key for option in map(_key, options))
 
 
 def _committed_choice(response: str, multiple: bool) -> Committed | None:

@@ -23,7 +23,7 @@ is linear in the length of the text, or runs over a bounded piece of it.
 
 from truegold.verifiers.extract.committed import Committed, committed_answer, final_part, last_line
 from truegold.verifiers.extract.stated_values import MAX_LINE_CHARS
-from truegold.verifiers.extract.unread import GUESSED, ends_with_value, names_gold
+from truegold.verifiers.extract.unread import GUESSED, ends_with_value, names_gold, several_values
 
 __all__ = [
     "GUESSED",
@@ -34,4 +34,5 @@ __all__ = [
     "final_part",
     "last_line",
     "names_gold",
+    "several_values",
 ]

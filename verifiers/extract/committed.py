@@ -463,7 +463,7 @@ def _committed(answer: str | None, form: str) -> Committed | None:
 
 
 def after_hashes(text: str) -> str | None:
-    """Return what the last `####` announces: anything on the last line, a plain number further up.
+    """Return what the last `####` announces: anything on the last line, a plain number further up or within a line.
 
     `#### Step 2` is a heading.
     """
@@ -472,9 +472,10 @@ def after_hashes(text: str) -> str | None:
         start = text.rfind("####", 0, start)
         if start == -1:
             break
-        if (match := _HASHES.match(text, start)) is None or text[start - 1 : start] not in {"", "\n"}:
+        before = text[start - 1 : start]
+        if (match := _HASHES.match(text, start)) is None or before not in {"", "\n", " "}:
             continue
         answer = match.group(1).strip(_EMPHASIS)
-        if _PLAIN_NUMBER.fullmatch(answer) or not text[match.end() :].strip():
+        if _PLAIN_NUMBER.fullmatch(answer) or (before != " " and not text[match.end() :].strip()):
             return answer
     return None

@@ -37,6 +37,9 @@ _DIGITS = re.compile(r"\\frac\{\d{1,20}\}\{\d{1,20}\}|(?<![\d.])\d[\d,]{0,40}(?:
 _CHINESE_NUMERAL = re.compile(r"[零〇一二两三四五六七八九十百千万亿]{2,20}")
 _TYPESETTING = re.compile(r"\\(?:text|mathrm|mathbf|left|right|displaystyle|[dt]?frac)(?![A-Za-z])|[\s$\\{}()*_`~,]")
 _COMMAND = re.compile(r"\\[A-Za-z]{2,20}")
+_BETWEEN = re.compile(r",(?!\d{3}(?!\d))|[;、]|\b(?:and|or)\b")
+"""What stands between the values of a gold; `1,250` is one."""
+_BRACKETS = "$.() []{}\\"
 _MARKS = "$.。*_` ()"
 
 
@@ -56,15 +59,22 @@ def ends_with_value(response: str, problem: str | None = None) -> bool:
 def names_gold(response: str, gold: str | None, problem: str | None = None) -> bool:
     """Tell whether gold stands at the end of what follows the thinking: its value, or its letters and digits.
 
-    Where the problem is known and has gold at its end too, that says nothing.
+    Of several values in one gold all have to. Where the problem is known and has gold at its end too, that says nothing.
     """
     if gold is None or not (bare := gold.strip(_MARKS)) or len(bare) > MAX_GOLD_CHARS:
         return False
-    return _holds(final_part(response), bare) and not (problem is not None and _holds(problem, bare))
+    parts = several_values(bare) or [bare]
+    end = final_part(response)[-END_CHARS:]
+    return all(_holds(end, part) and not (problem is not None and _holds(problem, part)) for part in parts)
 
 
-def _holds(text: str, gold: str) -> bool:
-    end = text[-END_CHARS:]
+def several_values(gold: str) -> list[str]:
+    """Return the values that commas, semicolons or words put beside each other in a gold; none of a gold with one."""
+    parts = [part.strip(_BRACKETS) for part in _BETWEEN.split(gold)]
+    return parts if len(parts) > 1 and all(parts) else []
+
+
+def _holds(end: str, gold: str) -> bool:
     if (value := plain_number(gold.strip("{}"))) is not None:
         return abs(value) in _numbers(end)
     if len(key := _key(gold)) > SHORT_CHARS:

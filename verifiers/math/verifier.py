@@ -28,7 +28,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
-from truegold.verifiers.extract import GUESSED, committed_answer, ends_with_value, last_line, names_gold
+from truegold.verifiers.extract import GUESSED, committed_answer, ends_with_value, last_line, names_gold, several_values
 from truegold.verifiers.gold import is_placeholder
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choice_letters import choice_letter, names_choice
@@ -375,8 +375,11 @@ def _is_misread(verdict: Verdict, response: str, gold: str | None) -> bool:
     which another value was taken."""
     if verdict.reason is not Reason.MISMATCH:
         return False
-    if verdict.evidence["form"] in GUESSED and names_gold(last_line(response), gold):
-        return True
+    if verdict.evidence["form"] in GUESSED:
+        # Several values may stand on as many lines.
+        line = response if gold and several_values(gold) else last_line(response)
+        if names_gold(line, gold):
+            return True
     return verdict.evidence.get("rung") == "words" and names_gold(verdict.extracted or "", gold)
 
 
