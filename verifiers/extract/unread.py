@@ -59,7 +59,7 @@ def ends_with_value(response: str, problem: str | None = None) -> bool:
 def names_gold(response: str, gold: str | None, problem: str | None = None) -> bool:
     """Tell whether gold stands at the end of what follows the thinking: its value, or its letters and digits.
 
-    Of several values in one gold all have to. Gold that the problem has at its end too, where it is known, says nothing.
+    Of several values in one gold all have to. Gold that a known problem has at its end too says nothing.
     """
     if gold is None or not (bare := gold.strip(_MARKS)) or len(bare) > MAX_GOLD_CHARS:
         return False
