@@ -19,7 +19,7 @@ SUSPECT_GOLD = "suspect_gold"
 """The samples of a problem agree on another answer than the gold."""
 UNPAYABLE_REASONS = ("gold_unmatchable", "gold_unparsed", "gold_fails_verifier", "gold_unverified")
 """No answer could earn the reward of such a gold."""
-GOLD_REASONS = (*UNPAYABLE_REASONS, "solution_contradicts_gold")
+GOLD_REASONS = (*UNPAYABLE_REASONS, "solution_contradicts_gold", "same_gold")
 """The reasons of the flags of the stage `verify`."""
 
 MATCHES_FILE = "matches.parquet"

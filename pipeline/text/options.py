@@ -80,6 +80,43 @@ def find_options(prompt: str) -> Options | None:
     return None
 
 
+def spoilt_options(prompt: str) -> str | None:
+    """Return what is wrong with a list of options that `find_options` does not take, None where there is none.
+
+    A letter that stands twice, an option without a text, two options with one text.
+    """
+    masked = _DRAWING.sub(lambda match: "-" * len(match[0]), prompt)
+    for pattern in _PATTERNS[:2]:
+        matches = islice(pattern.finditer(masked), MAX_LABELS)
+        labels = [_Label(m[1].upper(), m.start(), m.end()) for m in matches if not _closes_bracket(masked, m)]
+        first = next((index for index in range(len(labels)) if _rises(labels[index:])), None)
+        if first is None:
+            continue
+        run = labels[first:]
+        texts = [prompt[label.end : after.start].strip() for label, after in pairwise(run)]
+        texts.append(prompt[run[-1].end :].split("\n", 1)[0].strip())
+        # "Answer with A, B or C." has one of the letters again.
+        if not texts[-1] and run[-1].letter == run[-2].letter:
+            run, texts = run[:-1], texts[:-1]
+        if any(len(text) > MAX_OPTION_CHARS for text in texts):
+            continue
+        if len({label.letter for label in run}) < len(run):
+            return "a letter stands twice"
+        if not all(texts):
+            return "an option has no text"
+        if len(set(texts)) < len(texts):
+            return "two options are the same"
+    return None
+
+
+def _rises(labels: list[_Label]) -> bool:
+    """Say whether labels run from A, at least to C or with one of them twice, without a gap."""
+    if len(labels) < MIN_OPTIONS or labels[0].letter != "A":
+        return False
+    steps = [ord(after.letter) - ord(label.letter) for label, after in pairwise(labels)]
+    return set(steps) <= {0, 1} and 1 in steps
+
+
 def _closes_bracket(text: str, match: re.Match[str]) -> bool:
     r"""Say whether the bracket of `A)` belongs to one that opened before, as in `(\sin A)`."""
     before = text[max(0, match.start() - 40) : match.start()]

@@ -13,6 +13,7 @@ Three questions are put to the row's verifier, each as a response that it judges
 - *Another answer.* Gold is equal to itself even where the verifier understands nothing of it. Where it cannot tell gold
   from an answer that is plainly another, no answer in other words can ever be paid: `gold_unmatchable`, `why`
   "unreadable". Golds that are no answers are told by their words (`gold_words`), unless a formula in them is accepted.
+- *All golds.* Where one value is the gold of nearly all rows, those are `same_gold`.
 - *The worked solution.* Where it commits to an answer (a box, "####", "the answer is ...") that scores 0:
   `solution_contradicts_gold`, with that answer as suggestion.
 
@@ -28,10 +29,12 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import orjson
+import polars as pl
 
 from truegold.pipeline.config.stages import VerifyGoldConfig
 from truegold.pipeline.running.progress import Progress, paced
@@ -78,6 +81,9 @@ END_CHARS = 200
 """The characters at the end of a solution that have its last steps."""
 MAX_BOXES = 4
 """In a solution with more boxes they are intermediate results."""
+REPEATED_SHARE = 0.8
+MIN_REPEATED_ROWS = 20
+"""Where such a share of so many rows has one gold, a column was filled with one value, and repeating it is paid."""
 _ASKS_FOR_ONE = re.compile(
     r"\b(?:only\s+one|one\s+of|any\s+one|one\s+such|one\s+possible|an\s+example)\b", re.IGNORECASE
 )
@@ -97,11 +103,12 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
     total = count_rows(path)
     shutil.copyfile(path, out_dir / ROWS_FILE)
     queue = _Queue()
+    repeated = _repeated_gold(path)
     rows = paced(read_rows(path, COLUMNS), progress, "verifying gold", total)
     with Ledger(out_dir, "verify_gold") as ledger, TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
 
         def write_flags(row: _Pending) -> None:
-            for record, evidence in _flags(row):
+            for record, evidence in chain(_flags(row), _flags_of_repeated(row, repeated)):
                 flags.write(record)
                 ledger.flag(row.reference, record["reason"], **evidence)
 
@@ -298,6 +305,22 @@ def _flags(row: _Pending) -> Iterator[tuple[FlagRecord, dict[str, Any]]]:
     if on_solution is not None and _contradicts(on_solution, row):
         evidence = {"gold": gold, "extracted": on_solution.extracted, "form": on_solution.evidence["form"]}
         yield _flag(row, "solution_contradicts_gold", evidence, on_solution.extracted)
+
+
+def _repeated_gold(path: Path) -> tuple[str, int, int] | None:
+    """Return the gold that nearly all rows of a table have, how many have it, and of how many; None where none is."""
+    golds = pl.read_parquet(path, columns=["gold"])["gold"].drop_nulls()
+    if len(golds) < MIN_REPEATED_ROWS:
+        return None
+    gold, count = golds.value_counts(sort=True).row(0)
+    return (gold, count, len(golds)) if count >= REPEATED_SHARE * len(golds) else None
+
+
+def _flags_of_repeated(
+    row: _Pending, repeated: tuple[str, int, int] | None
+) -> Iterator[tuple[FlagRecord, dict[str, Any]]]:
+    if repeated is not None and row.gold == repeated[0]:
+        yield _flag(row, "same_gold", {"gold": row.gold[:TEXT_CHARS], "rows": repeated[1], "of": repeated[2]})
 
 
 def _failure_reason(verdict: Verdict) -> str:

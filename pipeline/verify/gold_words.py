@@ -66,8 +66,18 @@ _COUNT_ASKED = re.compile(r"\bhow\s+(?:many|much|old|far|long|tall|fast|heavy)\b
 """`几` asks for a number, but not in `几何`, geometry."""
 _GARBLED = re.compile(r"-?\$?(?=[\d.,lIOoSBZ|]*\d)(?=[\d.,]*[lIOoSBZ|])[\d.,lIOoSBZ|]{2,12}")
 """A number with a letter in place of a digit: `l99`, `1S`, `$1O.5`."""
-_SEVERAL_NUMBERS = re.compile(r"-?\d+\s+\d+|-?\d{1,3},\d{1,2}")
-"""`2 8`, and `4,0`, which groups no thousands."""
+_NUMBER = r"[$€£]?\d[\d,.]*(?:\s?[A-Za-z%]{2,})?"
+_RANGE = re.compile(r"\$?(\d+(?:\.\d+)?)\s*-\s*\$?(\d+(?:\.\d+)?)")
+"""`10-44`, which is a range rather than a difference where it rises."""
+_SEVERAL_NUMBERS = re.compile(
+    r"-?\d+\s+\d+|-?\d{1,3},\d{1,2}"
+    rf"|(?:between\s+|from\s+|either\s+)?{_NUMBER}\s*(?:,?\s*\(?or(?:\s+(?:maybe|perhaps|possibly))?|to|或者?|到|至|~|–|—|±"
+    rf"|\+/-|\\pm)\s*{_NUMBER}\)?\.?"
+    rf"|(?:at\s+(?:least|most)|(?:no\s+)?(?:more|less|fewer)\s+than|over|under|up\s+to)\s+{_NUMBER}\.?"
+    rf"|{_NUMBER}\s+or\s+(?:more|less|fewer)\.?",
+    re.IGNORECASE,
+)
+"""`2 8`, and `4,0`, which groups no thousands; `12 or 43`, `3 to 39`, `2±2`, `at least 9`, `9 or more`."""
 _ASKS_SEVERAL = re.compile(
     r"\b(?:and|both|each|they|are\s+(?:the|their)|respectively|list|pair|values|solutions)\b|、|和|各|分别",
     re.IGNORECASE,
@@ -100,7 +110,8 @@ def unmatchable_because(gold: str, problem: str) -> str | None:  # noqa: PLR0911
         return "garbled"
     if not _asks_one_count(problem):
         return None
-    if _SEVERAL_NUMBERS.fullmatch(text):
+    rising = (match := _RANGE.fullmatch(text)) is not None and float(match[1]) < float(match[2])
+    if rising or _SEVERAL_NUMBERS.fullmatch(text):
         return "several_numbers"
     return "words" if _names_no_value(text) else None
 

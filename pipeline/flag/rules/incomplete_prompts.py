@@ -69,11 +69,13 @@ _SHAPE_AS_SHOWN = re.compile(
 )
 """A shape that is in a picture: "The triangle has sides as shown.", "the rectangle below"."""
 _POINTER_CHINESE = re.compile(
-    r"如[下上左右]?图|[下上左右]图(?!书|画|形)|图中|图示|如下?表|(?<!一)下表|见图|看图|(?:图|表)所示"
+    r"如[下上左右]?图|[下上左右]图(?!书|画|形)|图中|图示|如下?表|(?<!一)下表|见图|看图|(?:图|表)所示|统计图(?:中|如|表示|显示)"
 )
 """如图, 下图, 图中; not 下图书 or 一下表."""
-_EMBEDDED = re.compile(r"!\[[^\]]{0,300}\]\(|<img\b|\\includegraphics")
-"""A picture by its address: "![](fig1.png)"."""
+_EMBEDDED = re.compile(
+    r"!\[[^\]]{0,300}\]\(|<img\b|\\includegraphics|<image(?:[_ ]?\d+)?>|\[image(?:[_ ]?\d+)?\]", re.IGNORECASE
+)
+"""A picture by its address or mark: "![](fig1.png)", "<image>"."""
 _HAS_DRAWING = re.compile(
     r"\[asy\]|\\begin\{(?:tikzpicture|tabular|array|asy|picture|align|pmatrix|bmatrix)|\n\s*\|.*\|.*\n|\t"
 )
@@ -182,7 +184,7 @@ def _has_typed_table(text: str) -> bool:
     return sum(any(char.isdigit() for char in line) for line in text.split("\n")[1:]) >= 2
 
 
-@detector("missing_figure", version="3")
+@detector("missing_figure", version="4")
 def missing_figure(row: Row) -> list[Finding]:
     """The prompt points at a figure or table, and its text has neither."""
     text = row["prompt"]

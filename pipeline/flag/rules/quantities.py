@@ -8,6 +8,7 @@ Some rows and their findings:
     "If each pack costs 81 dollars, how much will it cost to buy -33 packs?"                 negative_count
     "How many minutes ...?"  gold "3 hours"                                                  unit_mismatch
     "How many minutes ...?"  gold "180"                                                      nothing
+    "What is its area? State the unit."  gold "16"                                           unit_missing
 
 `negative_count` and `unit_mismatch` read English only.
 """
@@ -47,6 +48,12 @@ _VAGUE_COUNT = re.compile(
 )
 """A count without a number: "some of" is a part, "some marbles." and "buys some more." are counts."""
 _STATE_ASKED = re.compile(rf"\bhow\s+(?:many|much)\b.*\b{any_of('states')}\b", re.IGNORECASE | re.DOTALL)
+_TOTAL_ASKED = re.compile(
+    r"\b(?:total|altogether|in\s+all|combined|how\s+many\s+(?:\w+\s+)?(?:people|children|animals|persons|pupils|students"
+    r"|creatures|fruits?|vehicles)\b.*|how\s+many\s+\w+\s+are\s+(?:there\s+)?in\s+(?:the|a)\b)",
+    re.IGNORECASE,
+)
+"""A total is asked for, to which every count of the story belongs."""
 # With any of these words the vague quantity may be what is asked, or may be worked out, and the rule keeps silent.
 _CLOSERS = re.compile(rf"\b{any_of('closers')}\b|[%$]", re.IGNORECASE)
 _NUMBER_WORD = re.compile(rf"\d|\b{any_of('plain_numbers')}\b", re.IGNORECASE)
@@ -68,7 +75,22 @@ _COUNT_FOLLOWS = re.compile(rf"\b{any_of('before_counts')}\s*$", re.IGNORECASE)
 
 # unit_mismatch
 _UNIT = re.compile(any_of("gold_units"), re.IGNORECASE)
-_ASKED_UNIT = re.compile(r"\bhow\s+many\s+(?:more\s+|total\s+|whole\s+)?([a-z]+)\b", re.IGNORECASE)
+_ASKED_UNIT = re.compile(
+    r"\bhow\s+many\s+(?:more\s+|total\s+|whole\s+)?([a-z]+)\b"
+    r"|\b(?:how\s+(?:long|far|tall|heavy|much|old|deep|wide|high)|(?:length|weight|mass|time|distance|height|width|depth"
+    r"|volume|duration|age|cost|price))\b,?(?:\s+is\s+it)?\s*,?\s+in\s+([a-z]+)\b",
+    re.IGNORECASE,
+)
+"""A unit that is asked for: "how many minutes", "how long in seconds", "the weight in pounds"."""
+_UNIT_DEMANDED = re.compile(
+    r"\b(?:include|give|state|write|specify|mention|name|add)\s+(?:\w+\s+){0,4}?(?:the|its|their|your|correct|proper)?\s*units?\b"
+    r"(?!\s+(?:rate|price|cost|vector|fraction|square|cube|circle|length|cell|digit))"
+    r"|\bwith\s+(?:its|their|correct|proper|appropriate)(?:\s+(?:correct|proper|right))?\s+units?\b"
+    r"|写出单位|带(?:上)?单位|注明单位",
+    re.IGNORECASE,
+)
+"""An order to name the unit: "State the answer with its unit."."""
+_BARE_NUMBER = re.compile(r"[\s$]*-?\d[\d.,/]*[\s$]*")
 SINGULAR: Mapping[str, str] = PATTERNS["singular"]
 _GOLD_UNIT = re.compile(r"^[\s$]*-?[\d.,/\s]+(?:\\text\s*\{|\\mathrm\s*\{)?\s*([A-Za-z]+)\b[^\d]*$")
 r"""A number with a unit: "3 hours", "$3\text{ hours}$"."""
@@ -96,7 +118,7 @@ def fractional_count(row: Row) -> list[Finding]:
     return []
 
 
-@detector("missing_quantity", version="1")
+@detector("missing_quantity", version="2")
 def missing_quantity(row: Row) -> list[Finding]:
     """In a plain story of adding and taking away, a number that the question needs is only "some"."""
     parts = sentences(without_formulas(row["prompt"]))
@@ -114,11 +136,16 @@ def missing_quantity(row: Row) -> list[Finding]:
 
 def _vague_count(story: str, question: str) -> str | None:
     """Return the vague quantity that the question depends on, or None."""
-    if not _STATE_ASKED.search(question) or _NUMBER_WORD.search(question) or _CLOSERS.search(story):
+    if (
+        not (_STATE_ASKED.search(question) or _TOTAL_ASKED.search(question))
+        or _NUMBER_WORD.search(question)
+        or _CLOSERS.search(story)
+    ):
         return None
     asked = {word.rstrip("s") for word in re.findall(r"[a-z]+", question.lower())}
+    is_total = _TOTAL_ASKED.search(question) is not None
     for match in _VAGUE_COUNT.finditer(story):
-        if match["noun"] is None or match["noun"].lower().rstrip("s") in asked:
+        if match["noun"] is None or match["noun"].lower().rstrip("s") in asked or is_total:
             return match[0]
     return None
 
@@ -146,7 +173,7 @@ def negative_count(row: Row) -> list[Finding]:
     return []
 
 
-@detector("unit_mismatch", version="2")
+@detector("unit_mismatch", version="3")
 def unit_mismatch(row: Row) -> list[Finding]:
     """The question asks for a number of one unit, and gold is given in another."""
     text = row["gold"] or ""
@@ -155,11 +182,21 @@ def unit_mismatch(row: Row) -> list[Finding]:
         return []
     for sentence in reversed(sentences(row["prompt"])):
         asked = _ASKED_UNIT.search(sentence)
-        if asked and (unit := _UNIT.fullmatch(asked[1])):
+        if asked and (unit := _UNIT.fullmatch(asked[1] or asked[2])):
             if _singular(unit[0]) == _singular(gold[1]):
                 return []
             return [Finding("unit_mismatch", evidence={"asks": asked[0], "gold": row["gold"]})]
     return []
+
+
+@detector("unit_missing", version="1")
+def unit_missing(row: Row) -> list[Finding]:
+    """The prompt asks for the unit, and gold is a bare number."""
+    prose = without_formulas(row["prompt"])
+    demand = _UNIT_DEMANDED.search(prose) if _BARE_NUMBER.fullmatch(row["gold"] or "") else None
+    if row["domain"] != "math" or demand is None:
+        return []
+    return [Finding("unit_missing", evidence={"asks": demand[0], "gold": row["gold"]})]
 
 
 def _singular(unit: str) -> str:

@@ -8,6 +8,7 @@ Some rows and their findings:
     "Which of the following is prime?"  gold "B"                                   choice_remnant: options are missing
     "Which is prime? (A) 4 (B) 8 (C) 9"  gold "7"                                  choice_remnant: gold is no option
     "Which is prime? (A) 4 (B) 7 (C) 9"  gold "B", verifier choice                 nothing: `clean` made it a choice
+    "Which is prime?\n(A) 4\n(B) 7\n(C) 7"  gold "B"                               spoilt_options: two are the same
     "Is 91 prime?"  gold "No"                                                      yes_no_answer
 """
 
@@ -22,6 +23,7 @@ from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.gold_types import truth_of
 from truegold.pipeline.text.options import Options, chosen_letters, find_options
+from truegold.pipeline.text.options import spoilt_options as what_spoils_options
 from truegold.pipeline.text.prose import FORMULA, ending, sentences, without_formulas
 
 MAX_PROMPT_CHARS = 50_000
@@ -62,8 +64,10 @@ that", "prove it", or the certificates 身份证明 and 学历证明."""
 _VALUE_ASKED = re.compile(rf"\b{any_of('value_questions')}\b|多少|求(?!证)|几(?!何)", re.IGNORECASE)
 
 # choice_remnant
-_LETTER = re.compile(r"\\?(?:text|textbf|mathrm|mathbf)?\s?\{?\s?\(?\s?([A-H])\s?\)?\s?\}?[.。]?")
-"""A gold that is a letter: "B", "(B)", "\\text{B}", "B."."""
+_LETTER = re.compile(
+    r"(?:(?:[Oo]ption|[Cc]hoice|OPTION|选项?)\s*)?\\?(?:text|textbf|mathrm|mathbf)?\s?\{?\s?[(（]?\s?([A-H])\s?[)）]?\s?\}?[.。]?"
+)
+"""A gold that is a letter: "B", "(B)", "\\text{B}", "B.", "Option B"."""
 _WHICH_FOLLOWING = re.compile(
     r"\bwhich\s+(?:one\s+|ones\s+|two\s+)?of\s+(?:the\s+following|these)\b(?![^.?!]{0,60}\b(?:above|given)\b)"
     r"|下列[^，。？?]{0,30}(?:正确|错误|不正确|成立|符合|属于)的(?:是|有|个数)|下列[^，。？?]{0,20}中",
@@ -146,6 +150,22 @@ def choice_remnant(row: Row) -> list[Finding]:
     options = find_options(prompt)
     evidence = _lost_options(prompt, gold) if options is None else _foreign_gold(prompt, gold, options)
     return [] if evidence is None else [Finding("choice_remnant", evidence=evidence)]
+
+
+@detector("spoilt_options", version="1")
+def spoilt_options(row: Row) -> list[Finding]:
+    """Of a question of choice an option is empty, or two options have one letter or one text."""
+    prompt, gold = row["prompt"], (row["gold"] or "").strip()
+    if row["domain"] == "code" or len(prompt) > MAX_PROMPT_CHARS:
+        return []
+    options = orjson.loads(row.get("verifier_args") or "{}").get("options") if row.get("verifier") == "choice" else None
+    if options:
+        texts = [str(text).strip() for text in (options.values() if isinstance(options, dict) else options)]
+        why = "two options are the same" if len(set(texts)) < len(texts) else None
+        why = why if all(texts) else "an option has no text"
+    else:
+        why = what_spoils_options(prompt) if _LETTER.fullmatch(gold) and find_options(prompt) is None else None
+    return [] if why is None else [Finding("spoilt_options", evidence={"why": why})]
 
 
 def _foreign_gold(prompt: str, gold: str, options: Options) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from truegold.pipeline.flag.rules import (
     answer_leaks,
+    gold_forms,
     incomplete_prompts,
     quantities,
     question_kinds,
@@ -39,6 +40,10 @@ BUILT_IN: dict[str, Detector] = {
         stray_text.lost_number,
         incomplete_prompts.gap_in_text,
         worked_solutions.gold_slip,
+        gold_forms.gold_wrapped,
+        gold_forms.decimal_comma,
+        question_kinds.spoilt_options,
+        quantities.unit_missing,
         quantities.fractional_count,
         quantities.missing_quantity,
         stray_text.generator_talk,
