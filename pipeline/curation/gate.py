@@ -67,7 +67,7 @@ HACKED_ROWS = 300
 """The rows of a larger set that gaming responses, some forty a row, are tried on, about."""
 BOUNDS: Mapping[str, int | float] = {Check.HELD: 0.05, Check.FLAGS: 0.2, Check.DROPPED: 0.1, Check.EDITED: 0.2}
 """How many rows may violate a check, where it is not none: a whole number of rows, or a share of them as a float."""
-VETTING = VetTestsConfig(mutants=0, runs=2, max_leaked=1.0, max_guess_chance=1.0)
+VETTING = VetTestsConfig(mutants=0, runs=2, max_leaked=1.0, max_guess_chance=1.0, max_repeat_s=5.0)
 """What is asked of the tests of programs within seconds, and says that they are wrong rather than weak."""
 
 CHECK_OF_REASON: Mapping[str, Check] = {

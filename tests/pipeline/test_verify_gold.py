@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from truegold.pipeline.config.stages import VerifyGoldConfig
+from truegold.pipeline.flag.rules import BUILT_IN
 from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
@@ -178,3 +179,32 @@ def test_a_sentence_may_be_the_gold_of_another_verifier(tmp_path):
     _, flags, _ = run(tmp_path, make(sentence), make(sentence, "exact"))
     assert [(flag["source_row"], flag["reason"]) for flag in flags] == [(1, "gold_unmatchable")]
     assert json.loads(flags[0]["evidence"])["why"] == "prose"
+
+
+@pytest.mark.parametrize(
+    ("golds", "flagged"),
+    [
+        (["5"] * 20, 20),
+        (["5"] * 16 + ["1", "2", "3", "4"], 16),
+        (["5"] * 15 + ["1", "2", "3", "4", "6"], 0),
+        (["5"] * 19, 0),
+        (["B"] * 30, 30),
+    ],
+)
+def test_one_gold_of_nearly_all_rows_is_flagged(golds: list[str], flagged: int, tmp_path: Path) -> None:
+    report, flags, _ledger = run(tmp_path, *(make(gold) for gold in golds))
+    same = [json.loads(flag["evidence"]) for flag in flags if flag["reason"] == "same_gold"]
+    assert len(same) == flagged == report.counts.get("flag:same_gold", 0)
+    assert all(evidence["of"] == len(golds) and evidence["rows"] == flagged for evidence in same)
+
+
+def test_a_flag_names_the_accepted_gold_that_fails(tmp_path: Path) -> None:
+    row = make("1/2", verifier_args=json.dumps({"other_golds": ["0.5", "\\frac{1"]}))
+    _, (flag,), _ = run(tmp_path, row)
+    assert flag["reason"] == "gold_fails_verifier" and json.loads(flag["evidence"])["other_gold"] == "\\frac{1"
+
+
+def test_a_heading_in_gold_is_advice_where_gold_is_read() -> None:
+    (finding,) = BUILT_IN["gold_wrapped"].detect(make("#### 36"))
+    assert finding.suggestion == "36"
+    assert BUILT_IN["gold_wrapped"].detect(make("#### 36", "exact")) == []

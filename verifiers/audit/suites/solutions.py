@@ -49,9 +49,6 @@ from truegold.verifiers.verdict import Reason
 STRETCH = 10.0
 """A worked solution that overruns its limit is run once more with this many times as much."""
 
-MAX_STRETCH_S = 60.0
-"""The most CPU seconds of that run. Stops a solution that never ends from being waited for for minutes."""
-
 ROOM = 4.0
 """A raised limit is this many times what the worked solution needs."""
 
@@ -126,7 +123,7 @@ def _run_repeatedly(state: VetState, program: str) -> list[Trial]:
 def _stretch(state: VetState, program: str, first: Trial) -> Trial | None:
     """Raise the limit to what the program needs for the cases that took too long; None where that is too much."""
     limit = state.suite.limits.cpu_s
-    allowed = min(STRETCH * limit, MAX_STRETCH_S)
+    allowed = min(STRETCH * limit, state.options.max_repeat_s)
     if allowed <= limit:
         return None
     longer = _run_longer(state, program, first, replace(state.suite.limits, cpu_s=allowed))
