@@ -66,15 +66,15 @@ _COUNT_ASKED = re.compile(r"\bhow\s+(?:many|much|old|far|long|tall|fast|heavy)\b
 """`几` asks for a number, but not in `几何`, geometry."""
 _GARBLED = re.compile(r"-?\$?(?=[\d.,lIOoSBZ|]*\d)(?=[\d.,]*[lIOoSBZ|])[\d.,lIOoSBZ|]{2,12}")
 """A number with a letter in place of a digit: `l99`, `1S`, `$1O.5`."""
-_NUMBER = r"[$€£]?\d[\d,.]*(?:\s?[A-Za-z%]{2,})?"
+_AMOUNT = r"[$€£]?\d[\d,.]*(?:\s?[A-Za-z%]{2,})?"
 _RANGE = re.compile(r"\$?(\d+(?:\.\d+)?)\s*-\s*\$?(\d+(?:\.\d+)?)")
 """`10-44`, which is a range rather than a difference where it rises."""
 _SEVERAL_NUMBERS = re.compile(
     r"-?\d+\s+\d+|-?\d{1,3},\d{1,2}"
-    rf"|(?:between\s+|from\s+|either\s+)?{_NUMBER}\s*(?:,?\s*\(?or(?:\s+(?:maybe|perhaps|possibly))?|to|或者?|到|至|~|–|—|±"
-    rf"|\+/-|\\pm)\s*{_NUMBER}\)?\.?"
-    rf"|(?:at\s+(?:least|most)|(?:no\s+)?(?:more|less|fewer)\s+than|over|under|up\s+to)\s+{_NUMBER}\.?"
-    rf"|{_NUMBER}\s+or\s+(?:more|less|fewer)\.?",
+    rf"|(?:between\s+|from\s+|either\s+)?{_AMOUNT}\s*(?:,?\s*\(?or(?:\s+(?:maybe|perhaps|possibly))?|to|或者?|到|至|~|–|—|±"
+    rf"|\+/-|\\pm)\s*{_AMOUNT}\)?\.?"
+    rf"|(?:at\s+(?:least|most)|(?:no\s+)?(?:more|less|fewer)\s+than|over|under|up\s+to)\s+{_AMOUNT}\.?"
+    rf"|{_AMOUNT}\s+or\s+(?:more|less|fewer)\.?",
     re.IGNORECASE,
 )
 """`2 8`, and `4,0`, which groups no thousands; `12 or 43`, `3 to 39`, `2±2`, `at least 9`, `9 or more`."""
