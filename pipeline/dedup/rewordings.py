@@ -5,7 +5,8 @@
 
 `compare_rows` takes the outcome of the exact half, and returns an outcome for all rows, with the relation and the
 evidence for those that go. Rows of code are left as they are: a few words among long boilerplate tell
-them apart, and their tests are part of the problem.
+them apart, and their tests are part of the problem. So are questions of choice whose options many others have, such as
+"(A) True, True (B) False, False ...": equal options and equal letters say nothing of their statements.
 
 Where a run has several sources, the one that the configuration lists first is the better one:
 
@@ -50,6 +51,8 @@ from truegold.pipeline.tables.rows import Row
 COLUMNS = ["prompt", "gold", "solution", "split", "domain", "verifier_args"]
 BATCH_ROWS = 10_000
 """Rows that are read at a time."""
+SHARED_OPTIONS_ROWS = 4
+"""Options that so many questions have are boilerplate."""
 
 
 class Translation(NamedTuple):
@@ -135,11 +138,12 @@ def compare_rows(
     builder.listen_to_texts(keys.add)
     compared = [np.zeros(0, np.int64)]
     stays = copies.winner == np.arange(len(copies.winner))
+    shared = _shared_options(path)
     progress.start("reading for rewordings", int(stays.sum()))
     rows = (
         (position, row)
         for position, row in enumerate(read_compared_rows(path, COLUMNS))
-        if stays[position] and row["domain"] != "code"
+        if stays[position] and row["domain"] != "code" and row["verifier_args"] not in shared
     )
     while batch := list(islice(rows, BATCH_ROWS)):
         compared.append(np.array([position for position, _ in batch], dtype=np.int64))
@@ -164,6 +168,13 @@ def compare_rows(
     described = describe_pairs(corpus.features, comparer, here, there, duplicates.score[gone])
     evidence = dict(zip(positions[gone].tolist(), described.to_list(), strict=True))
     return replace(_merge(copies, positions, duplicates, evidence), translations=translations)
+
+
+def _shared_options(path: Path) -> frozenset[str]:
+    """Return the arguments of verifiers whose options SHARED_OPTIONS_ROWS questions or more have in common."""
+    choices = pl.scan_parquet(path).filter(pl.col("verifier_args").str.contains('"options"', literal=True))
+    counts = choices.group_by("verifier_args").agg(pl.col("prompt").n_unique()).collect()
+    return frozenset(counts.filter(pl.col("prompt") >= SHARED_OPTIONS_ROWS)["verifier_args"].to_list())
 
 
 def _translations(pairs_of_texts: Translations, corpus: Corpus, positions: Ints) -> list[Translation]:

@@ -384,3 +384,27 @@ def test_another_encoder_deduplicates_again(tmp_path: Path) -> None:
         (model / "weights").write_text(content)
         keys |= {key(f"{code}:encode"), key(str(model))}
     assert len(keys) == 4
+
+
+STATEMENTS = [
+    ("Every field is also a ring.", "Every ring has a multiplicative identity."),
+    ("If H and K are subgroups of G, then HK is a subgroup of G.", "Groups of order p^2 with p prime are Abelian."),
+    ("If H is a subgroup of a group G, then aH = Ha.", "If H is normal of G, then ah = ha for all h in H."),
+    ("Every ideal in a ring is a subring of the ring.", "Every subring of every ring is an ideal of the ring."),
+    ("For any two groups G and G', there is a homomorphism of G into G'.", "Every homomorphism is one-to-one."),
+    ("A ring homomorphism is one to one if its kernel is {0}.", "Q is an ideal in R."),
+    ("R is a splitting field of some polynomial over Q.", "There is a field with 60 elements."),
+    ("The external direct product of cyclic groups is cyclic.", "The external product of D_3 and D_4 is D_12."),
+]
+
+
+def test_options_that_many_questions_share_join_none_of_them(tmp_path: Path) -> None:
+    options = ["True, True", "False, False", "True, False", "False, True"]
+    listed = "\n".join(f"({letter}) {text}" for letter, text in zip("ABCD", options, strict=True))
+    prompts = [f"Statement 1 | {first} Statement 2 | {second}\n{listed}" for first, second in STATEMENTS]
+    rows = [
+        make(prompt, "A", verifier="choice", verifier_args=json.dumps({"options": options}))
+        for prompt in [*prompts, prompts[2].upper()]
+    ]
+    result = run(tmp_path, *rows)
+    assert result.drops() == [(9, "exact_duplicate", "train.jsonl:3")]

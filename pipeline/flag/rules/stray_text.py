@@ -59,6 +59,12 @@ _RUNS = {
 _WITHOUT_SPACES = ("Han", "kana", "Thai")
 _LATIN_WORDS = re.compile(r"(?:\b[a-z]{2,}\b[\s,]*){6,}")
 _LETTER = re.compile(r"[^\W\d_]")
+_FUNCTION_WORDS = {language: frozenset(words) for language, words in PATTERNS["function_words"].items()}
+"""Words of each language that no other of them has, nor English names."""
+MIN_FUNCTION_WORDS = 3
+FRAGMENT_WORDS = 10
+"""So many different ones within so many words are a phrase of the language, and one less of English beside it."""
+_WORD = re.compile(r"[^\W\d_]+")
 MIN_FRAGMENT_LETTERS = 25
 """A shorter sentence of Latin letters is names and symbols as often as another language."""
 
@@ -120,13 +126,15 @@ def mojibake(row: Row) -> list[Finding]:
     return []
 
 
-@detector("foreign_fragment", version="1")
+@detector("foreign_fragment", version="2")
 def foreign_fragment(row: Row) -> list[Finding]:
     """A part of the prompt is in another language than the rest."""
     text = without_formulas(row["prompt"][:MAX_CHARS]).replace(FORMULA, " ")
     if row["domain"] == "code" or _asks_for_translation(text):
         return []
-    fragment = _fragment_in_another_script(text) or _fragment_in_another_language(text)
+    fragment = (
+        _fragment_in_another_script(text) or _fragment_in_another_language(text) or _phrases_of_two_languages(text)
+    )
     return [] if fragment is None else [Finding("foreign_fragment", evidence=fragment)]
 
 
@@ -153,6 +161,23 @@ def _fragment_in_another_language(text: str) -> dict[str, str] | None:
         if other not in (UNKNOWN, language) and sure_language(text.replace(part, " ")) == language:
             return {"language": other, "says": ending(part)}
     return None
+
+
+def _phrases_of_two_languages(text: str) -> dict[str, str] | None:
+    """Return a phrase of the second language, where phrases of two are known by their function words."""
+    words = [(match[0].lower(), match.start()) for match in _WORD.finditer(text)]
+    phrases = []
+    for language, known in _FUNCTION_WORDS.items():
+        hits = [index for index, (word, _) in enumerate(words) if word in known]
+        for index, first in enumerate(hits):
+            near = [hit for hit in hits[index:] if hit < first + FRAGMENT_WORDS]
+            if len({words[hit][0] for hit in near}) >= MIN_FUNCTION_WORDS - (language == "en"):
+                phrases.append((language, text[words[first][1] : words[near[-1]][1]]))
+                break
+    if len(phrases) < 2:
+        return None
+    language, phrase = phrases[-1]
+    return {"language": language, "says": ending(phrase)}
 
 
 def _asks_for_translation(text: str) -> bool:
