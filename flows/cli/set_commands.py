@@ -131,6 +131,9 @@ def gate(
         if len(data) > 1:
             print_line(str(path))
         _print_outcome(outcomes[-1])
+    kinds = {violation.kind for gated in outcomes for violation in gated.violations}
+    for name in options.bounds.keys() - kinds - set(Check):
+        print_line(f"--max {name}: no row has this reason.")
     if junit is not None:
         write_whole(junit, junit_xml(outcomes))
     if sarif is not None:

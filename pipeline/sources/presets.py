@@ -341,7 +341,8 @@ def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: S
         )
     raise InputError(
         f"{location}: no preset fits its columns.",
-        f"{_list_columns(samples)} Name them: columns: {{prompt: ..., gold: ...}}, or prompt=..., gold=... in Python.",
+        f"{_list_columns(samples)} Name them: --prompt-column COLUMN --gold-column COLUMN; or columns: "
+        "{prompt: ..., gold: ...} under data; or prompt=..., gold=... in Python.",
     )
 
 

@@ -18,7 +18,7 @@ from truegold.pipeline.config.sources import FileSource
 from truegold.pipeline.curation.gate import INNOCENT_EDITS, Gated, GateOptions, gate, junit_xml, parse_bound, sarif_log
 from truegold.pipeline.curation.gate_questions import Check, why_nothing_is_tested
 from truegold.pipeline.running.progress import NullProgress
-from truegold.verifiers import ConfigError
+from truegold.verifiers import ConfigError, InputError
 
 SUMS = [
     {"question": f"Ann has {n} pens and buys {n + 4} more. How many pens has she now?", "answer": f"#### {2 * n + 4}"}
@@ -318,3 +318,22 @@ def test_several_files_make_one_report(tmp_path: Path) -> None:
         findings = json.loads((tmp_path / "gate.sarif").read_text())["runs"][0]["results"]
         files = {entry["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for entry in findings}
         assert files == ({str(bad)} if bad in paths else set())
+
+
+def test_a_bound_that_no_row_meets_is_said(tmp_path: Path) -> None:
+    data = tmp_path / "set.jsonl"
+    data.write_text("".join(json.dumps(record) + "\n" for record in SUMS))
+    done = CliRunner().invoke(
+        app, ["gate", str(data), "--workers", "1", "--max", "trunctated_text=2", "--max", "gold=1"]
+    )
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[-1] == "--max trunctated_text: no row has this reason."
+
+
+def test_columns_that_are_not_known_are_named_with_their_options(tmp_path: Path) -> None:
+    data = tmp_path / "set.csv"
+    data.write_text("aufgabe,loesung\nWas ist 2+2?,4\n")
+    done = CliRunner().invoke(app, ["gate", str(data)])
+    assert isinstance(done.exception, InputError) and "--prompt-column COLUMN --gold-column COLUMN" in str(
+        done.exception.hint
+    )
