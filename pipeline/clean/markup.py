@@ -73,9 +73,16 @@ _LAID_OUT = (
     r"p|b|i|u|em|strong|span|div|font|center|small|big|br|hr|ul|ol|li|blockquote|section|article|tbody|thead|table"
     r"|h[1-6]|a"
 )
-_PAIRED = "code|pre|mark|kbd|samp|var|cite|abbr|label|caption|dl|dt|dd|main|header|footer|figure|figcaption"
+_PAIRED = (
+    "html|body|head|code|pre|mark|kbd|samp|var|cite|abbr|label|caption|dl|dt|dd|main|header|footer|figure|figcaption"
+)
 """Tags that count only beside their closing tags, as those of one letter do: elsewhere they may be other things."""
 _TAG = re.compile(rf"<(?P<close>/?)(?P<name>{_LAID_OUT}|{_PAIRED}|tr|td|th){_ATTRIBUTES}/?>", re.IGNORECASE)
+_UNSEEN = re.compile(
+    r"<(?P<name>script|style|iframe|noscript)\b[^<>]{0,300}>.{0,2000}?</(?P=name)>|<!doctype\s+html[^<>]{0,200}>",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What a page has and a reader does not see: `<script>alert(1)</script>`."""
 _SCRIPT = re.compile(r"<(?P<name>sup|sub)>(?P<body>[^<>]{1,60})</(?P=name)>", re.IGNORECASE)
 _CELL_END = re.compile(r"</t[dh]>\s{0,20}(?=</tr>)", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)", re.IGNORECASE)
@@ -153,7 +160,7 @@ def replace_tags(text: str) -> str:
     if "<" not in text or ">" not in text:
         return text
     paired = {match["name"].lower() for match in _CLOSING.finditer(text)}
-    text = _CELL_END.sub(" |", _SCRIPT.sub(_lay_out_script, text))
+    text = _CELL_END.sub(" |", _SCRIPT.sub(_lay_out_script, _UNSEEN.sub("", text)))
     return _TAG.sub(lambda match: _lay_out_tag(match, paired), text)
 
 

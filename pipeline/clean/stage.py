@@ -54,7 +54,7 @@ _Fault = tuple[str, dict[str, Any]]
 """The reason to drop a row, with what there is and what is allowed."""
 
 
-@stage_function(version=4)
+@stage_function(version=5)
 def clean(inputs: Mapping[str, Path], config: CleanConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Clean every row; drop those without a usable prompt or gold."""
     # The language model takes 80 MB, and the workers alone need it.

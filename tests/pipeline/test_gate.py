@@ -337,3 +337,18 @@ def test_columns_that_are_not_known_are_named_with_their_options(tmp_path: Path)
     assert isinstance(done.exception, InputError) and "--prompt-column COLUMN --gold-column COLUMN" in str(
         done.exception.hint
     )
+
+
+@pytest.mark.parametrize(
+    "around",
+    [
+        "{}<script>alert(1)</script>",
+        "<script src='x.js'></script>{}",
+        "<style>p {{color: red}}</style>{}",
+        "<html>{}</html>",
+    ],
+)
+def test_what_a_page_runs_is_mended_and_said(around: str, tmp_path: Path) -> None:
+    record = {**SUMS[0], "question": around.format(SUMS[0]["question"])}
+    gated = run(tmp_path, [record, *SUMS[1:]], bounds={Check.EDITED: 0})
+    assert gated.failed == [Check.EDITED] and [violation.kind for violation in gated.violations] == ["html_tags"]
