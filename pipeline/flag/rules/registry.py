@@ -12,12 +12,11 @@ from typing import Any, cast
 
 from truegold.pipeline.flag.rules import (
     answer_leaks,
-    gold_forms,
+    gold_and_solution,
     incomplete_prompts,
     quantities,
     question_kinds,
     stray_text,
-    worked_solutions,
 )
 from truegold.pipeline.flag.rules.detector import Detector
 from truegold.verifiers import ConfigError
@@ -39,9 +38,9 @@ BUILT_IN: dict[str, Detector] = {
         stray_text.garbled_number,
         stray_text.lost_number,
         incomplete_prompts.gap_in_text,
-        worked_solutions.gold_slip,
-        gold_forms.gold_wrapped,
-        gold_forms.decimal_comma,
+        gold_and_solution.gold_slip,
+        gold_and_solution.gold_wrapped,
+        gold_and_solution.decimal_comma,
         question_kinds.spoilt_options,
         quantities.unit_missing,
         quantities.fractional_count,
@@ -51,7 +50,7 @@ BUILT_IN: dict[str, Detector] = {
         stray_text.foreign_instruction,
         incomplete_prompts.no_question,
         quantities.negative_count,
-        worked_solutions.arithmetic_error,
+        gold_and_solution.arithmetic_error,
         quantities.unit_mismatch,
     )
 }
