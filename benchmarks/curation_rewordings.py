@@ -110,7 +110,7 @@ def deduplicated(problems: list[Problem], confidence: float = 0.5, conflict_conf
     comparer = Comparer(corpus.features)
     links = find_links(corpus.features, comparer)
     links = confirm_star_links(links, corpus, comparer, Cuts(confidence, conflict_confidence))
-    links = add_copies(links, keys.copies(), corpus)
+    links = add_copies(links, keys.copies(corpus.texts.read), corpus)
     duplicates = find_duplicates(corpus, links)
     return Outcome(
         duplicates.cluster.tolist(),

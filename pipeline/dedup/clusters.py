@@ -106,7 +106,7 @@ def find_clusters(
     del builder
     comparer = Comparer(corpus.features)
     links = find_links(corpus.features, comparer, run_shards=run_shards, progress=progress)
-    links = add_copies(confirm_star_links(links, corpus, comparer), keys.copies(), corpus)
+    links = add_copies(confirm_star_links(links, corpus, comparer), keys.copies(corpus.texts.read), corpus)
     duplicates = find_duplicates(corpus, links, template_cap)
     del links
     records = _Records(pl.concat(ids, rechunk=True), pl.concat(numbers, rechunk=True), corpus, comparer, duplicates)

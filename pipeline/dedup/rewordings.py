@@ -160,7 +160,7 @@ def compare_rows(
         links = add_proposed_links(links, comparer, proposals, len(corpus.features))
         translations = _translations(find_translations(corpus, proposals), corpus, positions)
     links = confirm_star_links(links, corpus, comparer, Cuts(config.confidence, config.conflict_confidence))
-    links = add_copies(links, keys.copies(), corpus)
+    links = add_copies(links, keys.copies(corpus.texts.read), corpus)
     duplicates = find_duplicates(corpus, links, config.template_cap)
     reworded = (duplicates.relation != Relation.EXACT) & (duplicates.other == duplicates.kept_for)
     gone = np.flatnonzero(~duplicates.keep & reworded)

@@ -40,8 +40,10 @@ import numpy as np
 import numpy.typing as npt
 
 from truegold.pipeline.near.arrays import Floats, Ints, Marks, pack_pairs
+from truegold.pipeline.near.asked import are_opposed
 from truegold.pipeline.near.corpus import Corpus, text_ranks
 from truegold.pipeline.near.differences import Differences, compare_texts, count_changed_words
+from truegold.pipeline.near.dimensions import dimensions_differ, read_dimensions
 from truegold.pipeline.near.gold_keys import NO_GOLD
 from truegold.pipeline.near.golds import compare_golds
 from truegold.pipeline.near.measures import (
@@ -73,7 +75,7 @@ STORY_WORDS = 20
 COPY_SCORE = np.float32(4)
 """The log-odds of near copies that are the same problem."""
 OTHER_SCORE = np.float32(-6)
-"""The log-odds of near copies that are not."""
+"""The log-odds of near copies that are not, and of texts that ask for opposed quantities or measure others."""
 EXCUSED_WORDS = 2
 """Words that only one of two near copies has, which equal golds can excuse: one exchanged for another."""
 
@@ -285,9 +287,15 @@ class _GroupReader:
         self._weigh_golds(pairs)
 
     def _read_stories(self, pairs: Ints) -> None:
-        differences = [compare_texts(*self._pair(pair)) for pair in pairs.tolist()]
+        texts = [self._pair(pair) for pair in pairs.tolist()]
+        differences = [compare_texts(*both) for both in texts]
         measures, story = self._group.measures.take(pairs), self._group.story[pairs]
-        self.score[pairs] = score_stories(differences, measures, story, self.agreement[pairs] < 0)
+        score = score_stories(differences, measures, story, self.agreement[pairs] < 0)
+        for index in np.flatnonzero(score > -SAME_GOLD).tolist():
+            left, right = (text.text for text in texts[index])
+            if are_opposed(left, right) or dimensions_differ(read_dimensions(left), read_dimensions(right)):
+                score[index] = OTHER_SCORE
+        self.score[pairs] = score
         self._weigh_golds(pairs)
 
     def _weigh_golds(self, pairs: Ints) -> None:

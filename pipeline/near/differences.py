@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from truegold.pipeline.near.asked import are_opposed
-from truegold.pipeline.near.dimensions import dimensions_differ, read_dimensions
 from truegold.pipeline.near.directions import directions_differ, read_directions
 from truegold.pipeline.near.pieces import ReadKind
 from truegold.pipeline.near.problem_text import ReadText
@@ -45,8 +43,6 @@ Differences = Mapping[str, int]
 - `asked_given`: whether each text asks for something that the other one gives
 - `units_differ`: whether one of the two has more different units of length
 - `directions_differ`: whether an amount comes in according to one text and goes out according to the other
-- `dimensions_differ`: whether an amount is, for example, a length in one text and a force in the other
-- `asks_opposite`: whether the questions ask for opposed quantities, as what is left and what was eaten
 - `words`: the words of the text with fewer of them: many in stories, few in exercises
 """
 
@@ -81,8 +77,6 @@ def compare_texts(left: ReadText, right: ReadText) -> Differences:
         "drawing_differs": left.drawing != right.drawing,
         "units_differ": _count_units(left) != _count_units(right),
         "directions_differ": directions_differ(read_directions(left.text), read_directions(right.text)),
-        "dimensions_differ": dimensions_differ(read_dimensions(left.text), read_dimensions(right.text)),
-        "asks_opposite": are_opposed(left.text, right.text),
         "words": min(_count_words(left), _count_words(right)),
     }
 

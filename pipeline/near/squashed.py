@@ -31,6 +31,8 @@ from truegold.pipeline.text.look_alikes import CYRILLIC, GREEK
 
 WINDOW = 32
 """Bytes of a window, a power of two."""
+BATCH = 10_000
+"""Texts that are squashed at a time."""
 WINDOWS = 8
 """Windows of an item, of which the one is looked for that the fewest items have."""
 LEAST_BYTES = 40
@@ -102,6 +104,8 @@ _FORMULA = (
     (r"([\d)])!", "${1}\4"),
 )
 """Braces of one sign, which say nothing, and marks that do: f(x,y) is not f(xy), f'(x) not f(x), and 5! not 5."""
+_BROKEN = r"([a-z])-[ \t]*\n\s*([a-z])"
+"""A word that is broken with a hyphen at the end of a line; "kilo-" and "meter" are one unit."""
 _IN_FORMULA = r"[{}]|(?-u:\b)[a-z]\s*[,']|[\d)]!"
 _HYPHEN = r"(\p{L}{2}|#)\s*-+\s*(\p{L}{2})"
 _PARTED = (
@@ -127,14 +131,18 @@ _IDLE = bytes(code for code in range(5, 128) if not chr(code).isalnum() and chr(
 """The characters of ASCII that go. Of the others NUL ends a text, 1 to 4 are marks within numbers and formulas."""
 _IDLE_BEYOND_ASCII = re.compile("[^\\w\x00-\x7f¬±×÷⁄⁺-⁼₊-₌←-⇿∀-⋿⟀-⟯⦀-⫿]+")
 """Characters beyond ASCII that go: all but letters, digits and mathematical signs."""
-_LAST_WORD = re.compile(r"[^\W\d_]+(?=[\W\d_]*\Z)")
+_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_NO_DIGITS = bytes(code for code in range(1, 256) if not 48 <= code < 58)
+_WORD = re.compile(r"[^\W\d_]+")
+END_CHARS = 100
+"""So far from the end of an item its last word is looked for."""
 
 
 def squash(texts: pl.Series) -> bytes:
     """Return the letters, numbers and mathematical signs of all texts, and NUL behind each text."""
     unlike = (texts.str.len_bytes() != texts.str.len_chars()) | texts.str.contains(_MARKED_UP)
     texts = change_marked(texts, unlike.to_numpy(), lambda some: pl.Series(list(map(_plain, some)), dtype=pl.String))
-    texts = texts.str.to_lowercase()
+    texts = _change(texts.str.to_lowercase(), _BROKEN, lambda some: some.str.replace_all(_BROKEN, "${1}${2}"))
     texts = _change(texts, "\\\\|\\$", lambda some: _replace(some, _LATEX).str.replace_many(_SYMBOLS))
     texts = _change(texts, _UNIT, lambda some: _replace(some, _UNITS))
     texts = _change(texts, _IN_FORMULA, lambda some: _replace(some, _FORMULA))
@@ -174,34 +182,50 @@ class LayoutCopies:
 
 
 class SquashedKeys:
-    """Takes texts in order (`add`), and pairs those that are the same when they are squashed (`copies`)."""
+    """Takes texts in order (`add`), and pairs those that are the same when they are squashed (`copies`).
+
+    Layout leaves digits alone, so that only texts which share all their digits with another one are squashed.
+    """
 
     def __init__(self) -> None:
-        self._whole, self._problem = Growing(np.uint64), Growing(np.uint64)
+        self._digits = Growing(np.uint64)
 
     def add(self, texts: pl.Series) -> None:
         """Take in more texts."""
-        keys = _keys(texts)
-        self._whole.extend(keys)
-        requests = np.flatnonzero(texts.str.contains_any(ANSWERS, ascii_case_insensitive=True).to_numpy())
-        requests = requests[texts.gather(requests).str.contains(FORM_REQUEST).to_numpy()]
-        keys[requests] = _keys(texts.gather(requests).str.replace(FORM_REQUEST, "${1}"))
-        self._problem.extend(keys)
+        digits = "".join(texts.str.replace_all(_END, "", literal=True) + _END).translate(_RAISED).encode()
+        parts = digits.translate(None, _NO_DIGITS).split(_END.encode())[:-1]
+        self._digits.extend(pl.Series(parts, dtype=pl.Binary).hash(seed=7).to_numpy())
 
-    def copies(self) -> LayoutCopies:
-        """Return the pairs of all texts; of a large group those of its first text."""
-        keys = self._problem.array
-        order = np.argsort(keys, kind="stable")
-        starts = np.flatnonzero(run_starts(keys[order]))
-        counts = np.diff(starts, append=len(keys))
+    def copies(self, read: Callable[[list[int]], list[str]]) -> LayoutCopies:
+        """Return the pairs of all texts, which `read` gives by their numbers; of a large group those of its first."""
+        _, inverse, counts = np.unique(self._digits.array, return_inverse=True, return_counts=True)
+        numbers = np.flatnonzero(counts[inverse] > 1)
         pairs = [np.zeros((0, 2), dtype=np.int64)]
-        for start, count in zip(starts[counts > 1].tolist(), counts[counts > 1].tolist(), strict=True):
-            group = order[start : start + count]
-            for first in range(count - 1 if count <= PAIRED_IN_FULL else 1):
+        whole, problem = np.zeros(0, np.uint64), np.zeros(0, np.uint64)
+        for start in range(0, len(numbers), BATCH):
+            texts = pl.Series(read(numbers[start : start + BATCH].tolist()), dtype=pl.String)
+            keys, keys_of_problems = _keys_of_both(texts)
+            whole, problem = np.concatenate([whole, keys]), np.concatenate([problem, keys_of_problems])
+        order = np.argsort(problem, kind="stable")
+        starts = np.flatnonzero(run_starts(problem[order]))
+        sizes = np.diff(starts, append=len(problem))
+        for start, size in zip(starts[sizes > 1].tolist(), sizes[sizes > 1].tolist(), strict=True):
+            group = order[start : start + size]
+            for first in range(size - 1 if size <= PAIRED_IN_FULL else 1):
                 later = group[first + 1 :]
                 pairs.append(np.column_stack([np.full(len(later), group[first]), later]))
         left, right = np.concatenate(pairs).T
-        return LayoutCopies(left, right, self._whole.array[left] == self._whole.array[right])
+        return LayoutCopies(numbers[left], numbers[right], whole[left] == whole[right])
+
+
+def _keys_of_both(texts: pl.Series) -> tuple[Hashes, Hashes]:
+    """Return a key of each text, and one of each without the request for a form at its end."""
+    keys = _keys(texts)
+    without = keys.copy()
+    requests = np.flatnonzero(texts.str.contains_any(ANSWERS, ascii_case_insensitive=True).to_numpy())
+    requests = requests[texts.gather(requests).str.contains(FORM_REQUEST).to_numpy()]
+    without[requests] = _keys(texts.gather(requests).str.replace(FORM_REQUEST, "${1}"))
+    return keys, without
 
 
 def _keys(texts: pl.Series) -> Hashes:
@@ -222,7 +246,7 @@ class SquashedItems:
 
     def learn(self, texts: pl.Series) -> None:
         """Learn more items."""
-        last_words = (_LAST_WORD.search(text) for text in texts.to_list())
+        last_words = (_WORD.findall(text[-END_CHARS:])[-1:] for text in texts.to_list())
         squashed = squash(texts).split(_END.encode())[:-1]
         self._eval_items += zip(squashed, (word[0] if word else "" for word in last_words), strict=True)
         self._texts = len(self._eval_items)

@@ -172,7 +172,7 @@ def copies(*texts: str) -> list[tuple[int, int, bool]]:
     keys = SquashedKeys()
     keys.add(pl.Series(texts[:1], dtype=pl.String))
     keys.add(pl.Series(texts[1:], dtype=pl.String))
-    pairs = keys.copies()
+    pairs = keys.copies(lambda numbers: [texts[number] for number in numbers])
     return list(zip(pairs.left.tolist(), pairs.right.tolist(), pairs.whole.tolist(), strict=True))
 
 
