@@ -53,7 +53,8 @@ RARE = 1e-3
 """A stretch that chance makes more often is none."""
 FEWEST_EVALUATIONS = 4
 ALONE, BESIDE = 0.003, 0.02
-"""How likely noise alone may have made a fall of the held-out accuracy; the second where the reward rises meanwhile."""
+"""How likely noise alone may have made a fall of the held-out accuracy; the second where it is large and the reward
+rises meanwhile."""
 LEAST_ERROR = 0.01
 """An evaluation is not taken to be more exact, however regular its values are."""
 MOST_PROBLEMS = 200
@@ -176,7 +177,6 @@ def _dead(log: RunLog) -> Iterator[LogFault]:
     dead_steps = [dead for _, _, dead in known]
     for first, last in _stretches(dead_steps):
         length, others = last - first + 1, len(known) - (last - first + 1)
-        share = (sum(dead_steps) - length + 1) / (others + 2)
         values = [metrics.get("reward") for _, metrics, _ in known[first : last + 1]]
         rewards = [value for value in values if value is not None]
         rates = [rate for _, metrics, _ in known[first : last + 1] if (rate := metrics.get("pass_rate")) is not None]
@@ -185,7 +185,7 @@ def _dead(log: RunLog) -> Iterator[LogFault]:
             is_fault = length >= DEAD or (length >= SHORT and len(set(rewards)) == 1 and rewards[0] != 0.0)
         else:
             least = SOLVED_STRETCH if is_solved and rates else STRETCH
-            is_fault = length >= least and len(known) * share**length < RARE
+            is_fault = length >= least and _is_beyond_chance(length, dead_steps)
         if is_fault:
             yield _dead_fault(known[first][0], known[last][0], length, rewards, rates)
             return
@@ -206,8 +206,9 @@ def _constant(log: RunLog) -> Iterator[LogFault]:
     if any(_is_dead(metrics) is not None for _, metrics in log.lines):
         return
     for first, last in _stretches([False, *(a == b for a, b in pairwise(rewards))]):
-        least = SOLVED_STRETCH if rewards[last] == 0.0 else STRETCH
-        if last - first + 2 >= least:
+        least = SOLVED_STRETCH if rewards[last] in (0.0, 1.0) else STRETCH
+        is_same = [a == b for a, b in pairwise(rewards)]
+        if last - first + 2 >= least and _is_beyond_chance(last - first + 1, is_same):
             text = f"the mean reward is {rewards[last]:.4g} in {last - first + 2} steps in a row"
             name = "nothing_teaches" if rewards[last] == 0.0 else "reward_constant"
             yield LogFault(name, steps[first - 1], steps[last], text)
@@ -220,10 +221,19 @@ def _no_gradient(log: RunLog) -> Iterator[LogFault]:
         if (norm := metrics.get("grad_norm")) is not None and not _is_dead(metrics)
     ]
     least = max(SHORT, min(STRETCH, len(known)))
-    for first, last in _stretches([is_zero for _, is_zero in known]):
-        if last - first + 1 >= least and not log.is_rounded:
+    is_zero = [zero for _, zero in known]
+    for first, last in _stretches(is_zero):
+        length = last - first + 1
+        if length >= least and not log.is_rounded and _is_beyond_chance(length, is_zero):
             text = f"the gradient is exactly 0 in {last - first + 1} steps in a row"
             yield LogFault("no_gradient", known[first][0], known[last][0], text)
+
+
+def _is_beyond_chance(length: int, flags: Sequence[bool]) -> bool:
+    """Say whether chance hardly makes a stretch of this length, by how often the other steps are so."""
+    others = len(flags) - length
+    share = (sum(flags) - length + 1) / (others + 2)
+    return others == 0 or len(flags) * share**length < RARE
 
 
 def _stretches(flags: Sequence[bool]) -> list[tuple[int, int]]:
@@ -348,7 +358,10 @@ def _scale(log: RunLog) -> Iterator[LogFault]:
         near = min(4 * SHORT, split, len(both) - split)
         shift = np.median(means[split : split + near]) - np.median(means[split - near : split])
         lower, higher = (widths[:split], widths[split:]) if factor > 0 else (widths[split:], widths[:split])
-        is_apart = near >= SHORT and lower.max() < np.quantile(higher, 0.1)
+        is_apart = near >= STRETCH and lower.max() < np.quantile(higher, 0.1)
+        # What is learnt quickly moves both, too, but over some steps.
+        at_once = np.median(widths[split : split + 3]) - np.median(widths[max(0, split - 3) : split])
+        is_apart = is_apart and at_once / factor > 0.75
         if abs(factor) > math.log(1.7) and is_apart and abs(shift - factor) < 0.25:
             text = f"{spread} goes from {math.exp(before):.3g} to {math.exp(after):.3g} at step {both[split][0]}, and"
             text += f" the mean of {metric} by the same factor, {math.exp(factor):.2g}"
@@ -421,7 +434,8 @@ def _heldout(log: RunLog) -> Iterator[LogFault]:
     text = (
         f"{column} {values[peak]:.3g} at step {steps[peak]} -> {end:.3g} at step {steps[-1]} (by chance: {chance:.1g})"
     )
-    if chance < BESIDE and improves(log):
+    is_large = fall > max(0.08, 0.2 * values[peak])
+    if chance < (BESIDE if is_large else ALONE) and improves(log):
         move = move_of(log, quality_of(log))
         rise = "" if move is None else f", while {quality_of(log)} goes {move.text()}"
         name = "by_heart" if _climbs_with_epochs(log) else "reward_hacking"
