@@ -40,8 +40,12 @@ SYSTEM_COLUMNS = ("system", "system_prompt", "system_message", "instructions")
 _HISTORIES = ("history", "chat_history", "conversation_history")
 CONVERSATIONS = ("messages", "conversation", "conversations")
 """Columns that may hold, beside the prompt, the conversation that it is taken from."""
-_ROLES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant", "model": "assistant"}
-"""What others call those who speak, ShareGPT first."""
+_ROLES = {
+    **dict.fromkeys(("human", "prompter", "用户", "人类", "问", "提问"), "user"),
+    **dict.fromkeys(("gpt", "chatgpt", "bot", "model", "ai", "助手", "助理", "模型", "答", "回答"), "assistant"),
+    "系统": SYSTEM,
+}
+"""What others call those who speak, among them ShareGPT."""
 TEXT_PARTS = ("", "text", "input_text", "output_text")
 """The types of the parts of a message that are text."""
 REQUEST = "responses_create_params"

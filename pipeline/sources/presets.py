@@ -53,6 +53,7 @@ from truegold.pipeline.sources.presets_code import (
 from truegold.pipeline.sources.provenance import exported
 from truegold.pipeline.sources.row_builder import judged_without_gold, with_row_columns
 from truegold.pipeline.sources.story_columns import STORIES, StoryColumns, story_columns
+from truegold.pipeline.text.gold_words import shorter_answers, unmatchable_because
 from truegold.verifiers import ConfigError, InputError, TruegoldError
 from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import GOLDS_COLUMNS, MISSING, NAMES, find_column
@@ -111,6 +112,9 @@ def answers(columns: Set[str], samples: Samples) -> Layout | None:
     {"input": "What is one half?", "target": ["1/2", "0.5"]}               any gold of a list is right
     {"question": "Which word?", "answer": "colour", "golds": ["color"]}    those of the list beside the answer
     {"Body": "Tom has 3 apples.", "Question": "How many ...", "Answer": 3}  the story before the question
+    {"question": "...", "answer": "Let x be ... and so x = 54."}            rejects: sentences, and no answer is marked
+
+    Sentences are rejected where half of the golds are; one among answers stays, and `verify_gold` holds it back.
     """
     prompt = find_column("prompt", samples)
     if prompt is None and not columns & {"prompt", "question", "problem", "text"}:
@@ -128,7 +132,19 @@ def answers(columns: Set[str], samples: Samples) -> Layout | None:
         spec, solution = _gold_and_solution(prompt, gold, samples)
         layout = Layout(layout.columns.model_copy(update={"gold": spec, "solution": _spec(solution)}))
     texts = [_first_gold(values, gold, golds) for values in samples]
-    return replace(layout, derive=partial(_derive_answer, layout.columns, story_columns(samples, prompt, texts)))
+    story = story_columns(samples, prompt, texts)
+    prose = [_is_prose(layout.columns, story.prompt, values) for values in samples]
+    return replace(layout, derive=partial(_derive_answer, layout.columns, story, 2 * sum(prose) > len(prose)))
+
+
+def _is_prose(columns: Columns, prompt: str, values: Values, *, alone: bool = True) -> bool:
+    """Tell whether the gold of a record is sentences; `alone`: that no answer stands by itself in them either."""
+    column = compile_column(columns.gold, "gold") if columns.gold is not None else None
+    question = values.get(prompt)
+    if column is None or not isinstance(column(values), str) or not isinstance(question, str):
+        return False
+    gold = column.text(values) or ""
+    return unmatchable_because(gold, question) == "prose" and not (alone and shorter_answers(gold))
 
 
 def _first_gold(values: Values, *columns: str | None) -> str | None:
@@ -146,8 +162,14 @@ def _gold_and_solution(prompt: str, gold: str, samples: Samples) -> tuple[Column
     return spec, gold if is_working else find_column("solution", samples, exclude=(prompt, gold))
 
 
-def _derive_answer(columns: Columns, story: StoryColumns, values: Values) -> Derived:
+def _derive_answer(columns: Columns, story: StoryColumns, rejects_prose: bool, values: Values) -> Derived:
     """Return the prompt with what belongs before and behind it; raise Unusable for a row of another kind."""
+    if rejects_prose and _is_prose(columns, story.prompt, values, alone=False):
+        raise Unusable(
+            "gold_is_prose",
+            f"column {columns.gold.column if columns.gold is not None else ''!r} holds sentences and no marked answer "
+            "(a box, ####, 'The answer is'), which no verifier can compare; columns.gold names another one",
+        )
     gold = columns.gold.column if columns.gold is not None else ""
     if (
         looks_like_tests(Column(gold)(values))

@@ -25,7 +25,9 @@ STORIES = ("Body", "body", "passage", "article", "paragraph", "story", "narrativ
 """Columns with the text that a question is about."""
 CONTEXTS = ("context", "contexts", "document", "premise", "background", "evidence")
 """Columns that may hold such a text, or something that is told of the row: they belong to the question where it has
-options, where answers stand in them, or where questions are repeated or point at a text."""
+options, where answers stand in them, where questions are repeated or point at a text, or where some rows have none."""
+PREMISES = ("context", "premise")
+"""Of these a column that only some rows fill belongs to their questions."""
 POINTS = re.compile(
     r"\b(?:passage|paragraph|text|article|document|context|story|excerpt|table|premise|above|according to)\b"
     r"|文中|上文|短文|材料",
@@ -148,4 +150,7 @@ def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[st
     for text, question, _ in pairs:
         texts_of.setdefault(question, set()).add(text)
     repeated = sum(len(texts) > 1 for texts in texts_of.values())
-    return 2 * answered >= len(pairs) or 2 * pointing >= len(pairs) or 4 * repeated >= len(texts_of)
+    if 2 * answered >= len(pairs) or 2 * pointing >= len(pairs) or 4 * repeated >= len(texts_of):
+        return True
+    # What is told of a row is told of each; a premise stands where the question needs one.
+    return name.lower() in PREMISES and any(name in values and not values[name] for values in samples)

@@ -51,7 +51,7 @@ from truegold.pipeline.tables.rows import (
     read_rows,
     row_reference,
 )
-from truegold.pipeline.verify.gold_words import shorter_answers, unmatchable_because
+from truegold.pipeline.text.gold_words import shorter_answers, unmatchable_because
 from truegold.verifiers import (
     ConfigError,
     Item,

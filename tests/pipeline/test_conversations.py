@@ -40,6 +40,8 @@ CARRIED: list[tuple[dict[str, Any], list[tuple[str, str]]]] = [
     ({"prompt": [{**SYSTEM, "role": "developer"}, USER]}, [MILES]),
     ({"prompt": [{**SYSTEM, "role": " DEVELOPER"}, {**USER, "role": "User"}]}, [MILES]),
     ({"prompt": [USER, SYSTEM]}, [MILES]),
+    ({"prompt": [{**SYSTEM, "role": "系统"}, {**USER, "role": "用户"}]}, [MILES]),
+    ({"prompt": [{**EARLIER[0], "role": "问"}, {**EARLIER[1], "role": "助手"}, {**USER, "role": "问"}]}, TURNS),
     ({"prompt": [{"role": "system", "content": [{"type": "text", "text": "Briefly."}]}, USER]}, [BRIEFLY]),
     ({"prompt": json.dumps([SYSTEM, USER])}, [MILES]),
     ({"prompt": [SYSTEM, *EARLIER, USER]}, [MILES, *TURNS]),

@@ -378,3 +378,30 @@ def test_options_as_pandas_writes_them(tmp_path: Path) -> None:
     text = "{'text': array(['iron', 'argon', 'tin'], dtype=object), 'label': array(['A', 'B', 'C'], dtype=object)}"
     row = row_of(tmp_path, {"question": QUESTION, "choices": text, "answerKey": "B"})
     assert (row["prompt"], row["gold"]) == (SHOWN, "B")
+
+
+def test_a_premise_of_some_rows_alone_belongs_to_their_questions(tmp_path: Path) -> None:
+    first = {"question": "Find $T^2$.", "final_answer": ["49"], "context": "Suppose that $T$ is 7."}
+    second = {"question": "Find $2+2$.", "final_answer": ["4"], "context": None}
+    rows = rows_of(tmp_path, first, second)
+    assert [row["prompt"] for row in rows] == ["Suppose that $T$ is 7.\n\nFind $T^2$.", "Find $2+2$."]
+
+
+SENTENCES = [
+    "Each box holds 12 pens, and since there are 5 boxes we multiply these and get 60 pens in all.",
+    "Let x be the number that we look for, so that x / 6 = 9 and therefore x = 54.",
+    "The train needs two hours for the way there, because it is 160 km at 80 km an hour.",
+]
+
+
+def test_sentences_without_a_marked_answer_are_no_golds(tmp_path: Path) -> None:
+    records = [{"question": f"How many are there? ({number})", "answer": text} for number, text in enumerate(SENTENCES)]
+    with pytest.raises(InputError, match="gold_is_prose: column 'answer' holds sentences and no marked answer"):
+        rows_of(tmp_path, *records)
+    assert len(rows_of(tmp_path, *records, columns={"prompt": "question", "gold": "answer"})) == 3
+
+
+def test_a_sentence_among_answers_stays_for_the_check_of_golds(tmp_path: Path) -> None:
+    answers = ["60", SENTENCES[1], "2"]
+    rows = rows_of(tmp_path, *({"question": f"How many? ({text[:3]})", "answer": text} for text in answers))
+    assert [row["gold"] for row in rows] == answers
