@@ -30,9 +30,7 @@ from truegold.pipeline.sources.columns import (
     describe_columns,
     extracted_golds,
     gold_spec,
-    json_safe,
     listed_golds,
-    text_of,
 )
 from truegold.pipeline.sources.conversations import context_text, read_conversation, read_prompt, read_response
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
@@ -44,7 +42,7 @@ from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import dump_json, problem_of
 from truegold.verifiers import InputError, Item, judges_solutions, resolve
 from truegold.verifiers.code.suite.row_tests import Unusable
-from truegold.verifiers.columns import MISSING, NAMES, find_column
+from truegold.verifiers.columns import MISSING, NAMES, find_column, json_safe, text_of
 from truegold.verifiers.gold import OTHER_GOLDS, all_golds
 
 BATCH_ROWS = 10_000

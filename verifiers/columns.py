@@ -4,6 +4,7 @@
     ->  id "problem_id", prompt "question", gold "ground_truth", response "response"           (`find_column`)
 
     {"reward_model": {"ground_truth": 72}}    value_at("reward_model.ground_truth")  ->  72
+    [51.0], NaN, ["x", "y"]                   text_of  ->  "51", None, '["x","y"]'
 
 A column with nothing but nulls in the sample records counts only where no other one fits. `row_kinds` says which rows
 have tests in place of gold, and which are of no kind that truegold judges.
@@ -11,11 +12,22 @@ have tests in place of gold, and which are of no kind that truegold judges.
 
 from __future__ import annotations
 
+import datetime
+import decimal
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Literal
 
+import orjson
+
+from truegold.verifiers.code.suite.row_tests import INT64, Unusable
 from truegold.verifiers.strict_json import parse_json
+
+Values = Mapping[str, Any]
+"""The values of one record by column."""
+Samples = Sequence[Values]
+"""The values of the records that are looked at to tell a source's shape."""
 
 
 class _Missing:
@@ -55,6 +67,71 @@ def _take_step(value: Any, step: str) -> Any:
     if isinstance(value, list) and step.isdecimal():
         return value[int(step)] if int(step) < len(value) else MISSING
     return MISSING
+
+
+MAX_DEPTH = 64
+"""Structures nested deeper are cut: a line of a thousand brackets would end the JSON writer otherwise."""
+EXACT_FLOAT: Final = 2**53
+"""Below this every whole float is the integer it looks like."""
+
+
+def text_of(value: Any) -> str | None:
+    """Return a value as text, or None for null, NaN, empty values, and texts of nothing but whitespace.
+
+    42 -> "42", 51.0 -> "51", 0.5 -> "0.5", true -> "true", ["x"] -> "x", other structures -> JSON.
+    """
+    while isinstance(value, list | tuple) and len(value) == 1:
+        value = value[0]
+    if value is None or value is MISSING:
+        return None
+    if isinstance(value, bool):
+        text = "true" if value else "false"
+    elif isinstance(value, float):
+        text = _float_text(value)
+    elif isinstance(value, list | tuple | Mapping):
+        text = _sorted_json(value) if value else ""
+    else:
+        text = str(value)  # It is a text, an integer, a decimal, a date.
+    return text if text and not text.isspace() else None
+
+
+def _sorted_json(structure: Any) -> str:
+    return orjson.dumps(json_safe(structure), option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _float_text(value: float) -> str:
+    if not math.isfinite(value):
+        return ""
+    return str(int(value)) if value.is_integer() and abs(value) < EXACT_FLOAT else repr(value)
+
+
+def json_safe(value: Any, depth: int = 0) -> Any:
+    """Return `value` with what JSON cannot hold replaced: bytes and objects by `<type>`, big integers by text."""
+    safe: Any = f"<{type(value).__name__}>"
+    if isinstance(value, str):
+        check_unicode(value)
+        safe = value
+    elif value is None or isinstance(value, bool | float):
+        safe = value
+    elif isinstance(value, int):
+        safe = value if -INT64 <= value < INT64 else str(value)
+    elif isinstance(value, Mapping) and depth < MAX_DEPTH:
+        safe = {json_safe(str(key)): json_safe(item, depth + 1) for key, item in value.items()}
+    elif isinstance(value, list | tuple) and depth < MAX_DEPTH:
+        safe = [json_safe(item, depth + 1) for item in value]
+    elif isinstance(value, datetime.date | datetime.time | decimal.Decimal):
+        safe = str(value)
+    elif callable(plain := getattr(value, "tolist", None)):  # An array or a number of numpy, as pandas hands them out.
+        safe = json_safe(plain(), depth + 1)
+    return safe
+
+
+def check_unicode(text: str) -> None:
+    """Raise `Unusable` for lone surrogates: `"\\ud800"` is legal JSON, and no file can hold it as UTF-8."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise Unusable("invalid_unicode", f"a lone surrogate at character {error.start} of a text") from None
 
 
 _BOXED = re.compile(r"\\(?:boxed|fbox)\s*\{|\\(?:boxed|fbox) (?P<bare>[^${}\\\s][^${}\n]*)|\\.|[{}]", re.DOTALL)

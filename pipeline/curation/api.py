@@ -62,7 +62,6 @@ from truegold.pipeline.report import report
 from truegold.pipeline.running.disk import DigestCache
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.running.stage import RECORD, Output, Stage, StageResult, plan_stage, run_stage
-from truegold.pipeline.sources.columns import json_safe
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, check_file, open_file
 from truegold.pipeline.sources.records import LOOK_AHEAD, Record, first_line, sample_values
 from truegold.pipeline.suspicion.stage import SampleFile
@@ -72,7 +71,7 @@ from truegold.pipeline.tables.reasons import SUSPICION_FILE
 from truegold.pipeline.text.shown_text import visible
 from truegold.verifiers import ConfigError, InputError, TruegoldError
 from truegold.verifiers.code.suite.row_tests import Unusable
-from truegold.verifiers.columns import find_column
+from truegold.verifiers.columns import find_column, json_safe
 from truegold.verifiers.user_code import did_you_mean
 
 Rows = Any

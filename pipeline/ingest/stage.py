@@ -34,7 +34,7 @@ from truegold.pipeline.config.sources import FileSource, HubSource, ListedFile, 
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.sources.columns import Layout, Values
+from truegold.pipeline.sources.columns import Layout
 from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.hub import open_hub
 from truegold.pipeline.sources.likely_causes import cause_of_rejects
@@ -57,6 +57,7 @@ from truegold.pipeline.tables.losses import LOSSES, REJECTED, Cause, LossCount
 from truegold.pipeline.tables.rows import ROW_SCHEMA, TableWriter, read_rows
 from truegold.verifiers import InputError
 from truegold.verifiers.code.suite.row_tests import Unusable
+from truegold.verifiers.columns import Values
 
 ROWS_FILE = "rows.parquet"
 SOURCES_FILE = "sources.json"

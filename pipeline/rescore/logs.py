@@ -24,7 +24,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from truegold.pipeline.sources.columns import Column, gold_texts, text_of
+from truegold.pipeline.sources.columns import Column, gold_texts
 from truegold.pipeline.sources.conversations import read_prompt, read_response
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
 from truegold.pipeline.sources.records import LOOK_AHEAD, Record, sample_values
@@ -34,6 +34,7 @@ from truegold.pipeline.tables.run_files import Fields
 from truegold.verifiers import InputError
 from truegold.verifiers.adapters.nemo_gym import response_text
 from truegold.verifiers.code.suite.row_tests import Unusable
+from truegold.verifiers.columns import text_of
 from truegold.verifiers.strict_json import parse_structure
 
 PATTERNS = ("completions_*.parquet", "step-*.parquet", "traces.jsonl", "*rollouts*.jsonl", "[0-9]*.jsonl")

@@ -29,26 +29,17 @@ are the argument `other_golds` of its verifier.
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
-from truegold.pipeline.tables.rows import dump_json
 from truegold.verifiers import ConfigError
-from truegold.verifiers.code.suite.row_tests import INT64, Unusable
-from truegold.verifiers.columns import FINAL_MARK, MISSING, last_boxed, value_at
+from truegold.verifiers.code.suite.row_tests import Unusable
+from truegold.verifiers.columns import FINAL_MARK, Values, last_boxed, text_of, value_at
 from truegold.verifiers.gold import MAX_GOLDS, quoted_list
 from truegold.verifiers.strict_json import parse_structure
-
-MAX_DEPTH = 64
-"""Structures nested deeper are cut: a line of a thousand brackets would end the JSON writer otherwise."""
-EXACT_FLOAT: Final = 2**53
-"""Below this every whole float is the integer it looks like."""
 
 Extract = Callable[[str], str | None]
 
@@ -128,61 +119,6 @@ def _compile_regex(pattern: str, field: str) -> Extract:
         return (match[1].strip() or None) if match and match[1] else None
 
     return extract
-
-
-def text_of(value: Any) -> str | None:
-    """Return a value as text, or None for null, NaN, empty values, and texts of nothing but whitespace.
-
-    42 -> "42", 51.0 -> "51", 0.5 -> "0.5", true -> "true", ["x"] -> "x", other structures -> JSON.
-    """
-    while isinstance(value, list | tuple) and len(value) == 1:
-        value = value[0]
-    if value is None or value is MISSING:
-        return None
-    if isinstance(value, bool):
-        text = "true" if value else "false"
-    elif isinstance(value, float):
-        text = _float_text(value)
-    elif isinstance(value, list | tuple | Mapping):
-        text = dump_json(json_safe(value)) if value else ""
-    else:
-        text = str(value)  # It is a text, an integer, a decimal, a date.
-    return text if text and not text.isspace() else None
-
-
-def _float_text(value: float) -> str:
-    if not math.isfinite(value):
-        return ""
-    return str(int(value)) if value.is_integer() and abs(value) < EXACT_FLOAT else repr(value)
-
-
-def json_safe(value: Any, depth: int = 0) -> Any:
-    """Return `value` with what JSON cannot hold replaced: bytes and objects by `<type>`, big integers by text."""
-    safe: Any = f"<{type(value).__name__}>"
-    if isinstance(value, str):
-        check_unicode(value)
-        safe = value
-    elif value is None or isinstance(value, bool | float):
-        safe = value
-    elif isinstance(value, int):
-        safe = value if -INT64 <= value < INT64 else str(value)
-    elif isinstance(value, Mapping) and depth < MAX_DEPTH:
-        safe = {json_safe(str(key)): json_safe(item, depth + 1) for key, item in value.items()}
-    elif isinstance(value, list | tuple) and depth < MAX_DEPTH:
-        safe = [json_safe(item, depth + 1) for item in value]
-    elif isinstance(value, datetime.date | datetime.time | decimal.Decimal):
-        safe = str(value)
-    elif callable(plain := getattr(value, "tolist", None)):  # An array or a number of numpy, as pandas hands them out.
-        safe = json_safe(plain(), depth + 1)
-    return safe
-
-
-def check_unicode(text: str) -> None:
-    """Raise `Unusable` for lone surrogates: `"\\ud800"` is legal JSON, and no file can hold it as UTF-8."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise Unusable("invalid_unicode", f"a lone surrogate at character {error.start} of a text") from None
 
 
 def golds_of(value: Any, column: str) -> list[str]:
@@ -346,12 +282,6 @@ def describe_columns(samples: Sequence[Mapping[str, Any]]) -> str:
     more = ", ..." if len(names) > SHOWN_NAMES else ""
     shown = ", ".join(name if name.isprintable() and name else repr(name) for name in names[:SHOWN_NAMES])
     return shown[:1000] + more if names else "no columns"
-
-
-Values = Mapping[str, Any]
-"""The values of one record by column."""
-Samples = Sequence[Values]
-"""The values of the records that are looked at to tell a source's shape."""
 
 
 @dataclass(frozen=True, slots=True)

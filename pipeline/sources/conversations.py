@@ -25,8 +25,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from truegold.pipeline.sources.columns import text_of
 from truegold.pipeline.tables.rows import dump_json, normalise_for_id
+from truegold.verifiers.columns import text_of
 from truegold.verifiers.conversation import SYSTEM, Message
 from truegold.verifiers.strict_json import parse_literal, parse_structure
 

@@ -18,21 +18,14 @@ from typing import Any
 
 import orjson
 
-from truegold.pipeline.sources.columns import (
-    Column,
-    Samples,
-    compile_column,
-    gold_spec,
-    gold_texts,
-    text_of,
-)
+from truegold.pipeline.sources.columns import Column, compile_column, gold_spec, gold_texts
 from truegold.pipeline.tables.losses import Cause
 from truegold.pipeline.tables.reasons import GOLD_REASONS
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.gold_types import gold_note
 from truegold.verifiers import Item, Reason, gold_response, resolve, verify_batch
 from truegold.verifiers.audit.response_forms import ENOUGH_GOLDS, RESPONSE_FORMS
-from truegold.verifiers.columns import GOLDS_COLUMNS, NAMES, spelled
+from truegold.verifiers.columns import GOLDS_COLUMNS, NAMES, Samples, spelled, text_of
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.row_kinds import TESTS, are_tests
 

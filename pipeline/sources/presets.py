@@ -22,22 +22,20 @@ from dataclasses import replace
 from functools import partial
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec, ListedFile, ListedHub, SourceConfig
-from truegold.pipeline.sources.choice_columns import LISTS, choices
 from truegold.pipeline.sources.columns import (
     WHOLE,
     Column,
     Derived,
     Layout,
-    Samples,
-    Values,
     boxed_gold_spec,
     column_paths,
     compile_column,
     describe_columns,
     gold_spec,
     gold_texts,
-    text_of,
+    golds_of,
 )
+from truegold.pipeline.sources.conversations import read_prompt
 from truegold.pipeline.sources.presets_code import (
     apps,
     codecontests,
@@ -55,8 +53,18 @@ from truegold.pipeline.sources.row_builder import judged_without_gold, with_row_
 from truegold.pipeline.sources.story_columns import STORIES, StoryColumns, story_columns
 from truegold.pipeline.text.gold_words import shorter_answers, unmatchable_because
 from truegold.verifiers import ConfigError, InputError, TruegoldError
+from truegold.verifiers.choice_rows import (
+    LETTER,
+    LISTS,
+    ChoiceColumns,
+    find_choices,
+    first_index,
+    read_choice,
+    with_options,
+)
 from truegold.verifiers.code.suite.row_tests import Unusable
-from truegold.verifiers.columns import GOLDS_COLUMNS, MISSING, NAMES, find_column
+from truegold.verifiers.columns import GOLDS_COLUMNS, MISSING, NAMES, Samples, Values, find_column, spelled, text_of
+from truegold.verifiers.gold import OTHER_GOLDS
 from truegold.verifiers.row_kinds import TESTS, foreign_kind, looks_like_tests
 from truegold.verifiers.strict_json import parse_structure
 from truegold.verifiers.user_code import did_you_mean
@@ -201,6 +209,50 @@ def _with(*names: str) -> Preset:
 
 def _verl(columns: Set[str], samples: Samples) -> Layout | None:
     return (programs(columns, samples) or answers(columns, samples)) if "reward_model" in columns else None
+
+
+PROMPTS = ("goal", "sentence", "stem", "ctx")
+"""Columns that ask where there are options, and hold anything else elsewhere."""
+
+
+def choices(columns: Set[str], samples: Samples) -> Layout | None:
+    """Fit questions with options in other columns, as `choice_rows` reads them.
+
+    A row without options beside rows that have some is an open question, judged by `math`, unless its answer is a
+    letter. Raises InputError where answers are indices that may count from 0 or from 1.
+    """
+    if (chosen := find_choices(columns, samples)) is None:
+        return None
+    taken = {*chosen.options, *chosen.wrong, chosen.answer or ""}
+    asking = find_column("prompt", samples, exclude=taken)
+    prompt = asking or next((name for name in spelled(PROMPTS, columns) if name not in taken), None)
+    if prompt is None:
+        return None
+    first = first_index(chosen, samples)
+    stories, column = story_columns(samples, prompt, have_options=True), Column(prompt)
+
+    def derive(values: Values) -> Derived:
+        question = stories.whole_prompt(values) or text_of(read_prompt(column(values))[0])
+        if (is_open := _open_question(chosen, values, question)) is not None:
+            return is_open
+        texts, right = read_choice(chosen, values, first, question or "")
+        arguments = {"options": texts, **({"multiple": True} if len(right) > 1 else {})}
+        return Derived(arguments, prompt=with_options(question, texts), gold=right)
+
+    named = Columns(prompt=ColumnSpec(column=prompt))
+    if (solution := find_column("solution", samples, exclude={prompt, *taken})) is not None:
+        named = named.model_copy(update={"solution": ColumnSpec(column=solution)})
+    return Layout(named, "choice", "choice", derive, frozenset(taken - {""}))
+
+
+def _open_question(columns: ChoiceColumns, values: Values, question: str | None) -> Derived | None:
+    """Return what a record without options becomes, None of one that has some or whose answer is a letter."""
+    if columns.wrong or columns.answer is None or any(text is not None for text in columns.slots(values)):
+        return None
+    golds = golds_of(values.get(columns.answer), columns.answer)
+    if not golds or all(LETTER.fullmatch(gold.strip()) for gold in golds):
+        return None
+    return Derived({OTHER_GOLDS: golds[1:]} if golds[1:] else {}, prompt=question, gold=golds[0], verifier="math")
 
 
 PRESETS: dict[str, tuple[Preset, str]] = {

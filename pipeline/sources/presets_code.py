@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
 from truegold.pipeline.config.sources import Columns, ColumnSpec
-from truegold.pipeline.sources.columns import Column, Derived, Layout, Samples, Values, text_of
+from truegold.pipeline.sources.columns import Column, Derived, Layout
 from truegold.pipeline.sources.conversations import read_prompt
 from truegold.pipeline.sources.story_columns import StoryColumns
 from truegold.verifiers.code.suite.reading import is_source
@@ -36,6 +36,7 @@ from truegold.verifiers.code.suite.row_tests import (
     read_tests,
     read_tests_value,
 )
+from truegold.verifiers.columns import Samples, Values, text_of
 from truegold.verifiers.row_kinds import TESTS, are_tests, is_test_code
 from truegold.verifiers.strict_json import parse_structure
 

@@ -26,11 +26,12 @@ from typing import Any, NamedTuple
 import orjson
 
 from truegold.pipeline.config.sources import Columns, SourceConfig
-from truegold.pipeline.sources.columns import Column, Layout, RowParts, Samples, Values, text_of
+from truegold.pipeline.sources.columns import Column, Layout, RowParts
 from truegold.pipeline.sources.conversations import context_text, read_conversation
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import NOTES, PROVENANCE_NOTES, Row, dump_json, row_id
 from truegold.verifiers.code.suite.row_tests import Unusable
+from truegold.verifiers.columns import Samples, Values, text_of
 from truegold.verifiers.strict_json import parse_structure
 
 LICENSE_COLUMNS = ("license", "licence", "license_name")

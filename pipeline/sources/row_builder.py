@@ -47,14 +47,10 @@ from truegold.pipeline.sources.columns import (
     Derived,
     Layout,
     RowParts,
-    Samples,
-    Values,
     compile_column,
     distinct,
     extracted_golds,
-    json_safe,
     listed_golds,
-    text_of,
 )
 from truegold.pipeline.sources.conversations import (
     AskedConversation,
@@ -67,12 +63,12 @@ from truegold.pipeline.sources.provenance import with_provenance
 from truegold.pipeline.sources.records import Record
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import Row, dump_json, row_id
-from truegold.pipeline.text.options import choice_arguments
 from truegold.verifiers import ConfigError, judges_solutions, resolve
+from truegold.verifiers.answers.listed_options import choice_arguments
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.row_tests import Unusable, function_name, read_tests_value
 from truegold.verifiers.code.suite.shapes import normal_form
-from truegold.verifiers.columns import MISSING, NAMES
+from truegold.verifiers.columns import MISSING, NAMES, Samples, Values, json_safe, text_of
 from truegold.verifiers.gold import OF_VALUES, OTHER_GOLDS, needs_all_golds
 from truegold.verifiers.registry import BUILT_IN, available, find_option_mistakes
 from truegold.verifiers.row_kinds import foreign_kind

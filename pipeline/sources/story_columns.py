@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
-from truegold.pipeline.sources.columns import Samples, Values, text_of
 from truegold.pipeline.sources.conversations import read_prompt
-from truegold.verifiers.columns import spelled
+from truegold.verifiers.columns import Samples, Values, spelled, text_of
 
 STORIES = ("Body", "body", "passage", "article", "paragraph", "story", "narrative")
 """Columns with the text that a question is about."""

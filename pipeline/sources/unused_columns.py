@@ -18,15 +18,15 @@ from typing import Any
 import orjson
 
 from truegold.pipeline.config.sources import SourceConfig
-from truegold.pipeline.sources.choice_columns import LISTS, read_slots
-from truegold.pipeline.sources.columns import Layout, gold_texts, text_of
+from truegold.pipeline.sources.columns import Layout, gold_texts
 from truegold.pipeline.sources.conversations import PICTURES, SYSTEM_COLUMNS
 from truegold.pipeline.sources.records import Record
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings
 from truegold.pipeline.sources.story_columns import CONTEXTS, STORY_WORDS, count_words, story_text
 from truegold.pipeline.tables.rows import Row
+from truegold.verifiers.choice_rows import LISTS, read_slots
 from truegold.verifiers.code.suite.row_tests import Unusable
-from truegold.verifiers.columns import GOLDS_COLUMNS, MANY, NAMES, spelled
+from truegold.verifiers.columns import GOLDS_COLUMNS, MANY, NAMES, spelled, text_of
 from truegold.verifiers.gold import quoted_list
 from truegold.verifiers.row_kinds import are_tests
 

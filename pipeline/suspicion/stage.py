@@ -29,7 +29,6 @@ from typing import Any
 from truegold.pipeline.config.stages import SuspicionConfig
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import StageReport, stage_function
-from truegold.pipeline.sources.columns import text_of
 from truegold.pipeline.sources.data_files import open_file
 from truegold.pipeline.sources.records import Reject
 from truegold.pipeline.suspicion.answer_classes import LabelledProblem, Sample
@@ -39,7 +38,7 @@ from truegold.pipeline.tables.conversation import read_compared_rows
 from truegold.pipeline.tables.reasons import ANSWERS_FILE, ANSWERS_SCHEMA, SUSPICION_FILE, SUSPICION_SCHEMA
 from truegold.pipeline.tables.rows import KEY, Row, TableWriter, count_rows, dump_json, read_rows
 from truegold.verifiers import InputError
-from truegold.verifiers.columns import NAMES
+from truegold.verifiers.columns import NAMES, text_of
 
 COLUMNS = ["id", "prompt", "gold", "verifier", "verifier_args", "solution", "source", "source_row", "meta"]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from truegold.pipeline.text.options import Options, chosen_letters
+from truegold.verifiers.answers.listed_options import Options, chosen_letters
 from truegold.verifiers.math import tree as t
 from truegold.verifiers.math.choice_letters import choice_letter
 from truegold.verifiers.math.reading.answers import Unread, read_gold

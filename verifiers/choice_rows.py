@@ -16,8 +16,7 @@ verifier is `choice`, which knows the options. Where the right option stands in 
 order is drawn by the question's text, so that the right one is not always A.
 
 An index counts from 0 where one of the first records has a 0, and from 1 where one is as large as its number of
-options; anything else is an error. A row whose answer is none of its options is rejected, `answer_no_option`. A row
-without options beside rows that have some is an open question, judged by `math`, unless its answer is a letter.
+options; anything else is an error. A row whose answer is none of its options is rejected, `answer_no_option`.
 """
 
 from __future__ import annotations
@@ -28,16 +27,12 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from truegold.pipeline.config.sources import Columns, ColumnSpec
-from truegold.pipeline.sources.columns import Column, Derived, Layout, Samples, Values, golds_of, text_of
-from truegold.pipeline.sources.conversations import read_prompt
-from truegold.pipeline.sources.story_columns import story_columns
-from truegold.pipeline.text.options import find_options
-from truegold.verifiers import InputError
 from truegold.verifiers.answers.choice import MAX_OPTIONS
+from truegold.verifiers.answers.listed_options import find_options
 from truegold.verifiers.code.suite.row_tests import Unusable
-from truegold.verifiers.columns import NAMES, find_column, spelled
-from truegold.verifiers.gold import OTHER_GOLDS, quoted_list
+from truegold.verifiers.columns import NAMES, Samples, Values, spelled, text_of
+from truegold.verifiers.gold import quoted_list
+from truegold.verifiers.sandbox.errors import InputError
 from truegold.verifiers.strict_json import parse_literal, parse_structure
 
 LISTS = ("choices", "options", "options_text", "answer_choices", "answer_options", "endings", "选项")
@@ -50,8 +45,6 @@ _NUMBERED = re.compile(
 """A column with one option: A, option_b, opc, answerA, ending0, choice 1, sol1."""
 _DOUBTFUL = ("ans", "answer", "sol", "solution")
 """Columns with these beginnings may hold answers rather than options, unless the right one is a letter or an index."""
-PROMPTS = ("goal", "sentence", "stem", "ctx")
-"""Columns that ask where there are options, and hold anything else elsewhere."""
 _WRONG = re.compile(r"distractor[ _-]?\d*|incorrect[ _-]?answers?[ _-]?\d*", re.IGNORECASE)
 """A column with one wrong option or a list of them."""
 RIGHT = ("correct_answer", "best_answer", "answer")
@@ -64,7 +57,7 @@ ANSWERS = (
 """Columns that say which option is right, the surest first."""
 MIN_LETTERS = 3
 """So many columns of one letter are options; two are more often numbers of the problem."""
-_LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
+LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
 _LABELLED = re.compile(r"\(?([A-Z])\s*[).:]\s*(?=\S)")
 _INDEX = re.compile(r"\d{1,2}")
 _LISTED = re.compile(r"(?:^|[\s,;])\(?([a-hA-H])\s*[).:]\s+(?=\S)")
@@ -94,51 +87,12 @@ class ChoiceColumns:
         return [text_of(values.get(name)) for name in self.options]
 
 
-def choices(columns: Set[str], samples: Samples) -> Layout | None:
-    """Fit questions with options in other columns; see the module.
-
-    Raises InputError where answers are indices that may count from 0 or from 1.
-    """
-    if (chosen := _find(columns, samples)) is None:
-        return None
-    taken = {*chosen.options, *chosen.wrong, chosen.answer or ""}
-    asking = find_column("prompt", samples, exclude=taken)
-    prompt = asking or next((name for name in spelled(PROMPTS, columns) if name not in taken), None)
-    if prompt is None:
-        return None
-    first = _first_index(chosen, samples)
-    stories, column = story_columns(samples, prompt, have_options=True), Column(prompt)
-
-    def derive(values: Values) -> Derived:
-        question = stories.whole_prompt(values) or text_of(read_prompt(column(values))[0])
-        if (is_open := _open_question(chosen, values, question)) is not None:
-            return is_open
-        texts, right = _read(chosen, values, first, question or "")
-        arguments = {"options": texts, **({"multiple": True} if len(right) > 1 else {})}
-        return Derived(arguments, prompt=_with_options(question, texts), gold=right)
-
-    named = Columns(prompt=ColumnSpec(column=prompt))
-    if (solution := find_column("solution", samples, exclude={prompt, *taken})) is not None:
-        named = named.model_copy(update={"solution": ColumnSpec(column=solution)})
-    return Layout(named, "choice", "choice", derive, frozenset(taken - {""}))
-
-
-def _open_question(columns: ChoiceColumns, values: Values, question: str | None) -> Derived | None:
-    """Return what a record without options becomes, None of one that has some or whose answer is a letter."""
-    if columns.wrong or columns.answer is None or any(text is not None for text in columns.slots(values)):
-        return None
-    golds = golds_of(values.get(columns.answer), columns.answer)
-    if not golds or all(_LETTER.fullmatch(gold.strip()) for gold in golds):
-        return None
-    return Derived({OTHER_GOLDS: golds[1:]} if golds[1:] else {}, prompt=question, gold=golds[0], verifier="math")
-
-
 def lettered(texts: Sequence[str]) -> str:
     """Return options as lines behind their letters."""
     return "\n".join(f"{chr(ord('A') + position)}. {text}" for position, text in enumerate(texts))
 
 
-def _with_options(question: str | None, texts: Sequence[str]) -> str | None:
+def with_options(question: str | None, texts: Sequence[str]) -> str | None:
     """Return the question with its options below, unless it lists them itself."""
     if question is None:
         return None
@@ -180,7 +134,7 @@ def _separated_in(text: str) -> list[str]:
     return options if 1 < len(options) <= MAX_OPTIONS else []
 
 
-def _find(columns: Set[str], samples: Samples) -> ChoiceColumns | None:
+def find_choices(columns: Set[str], samples: Samples) -> ChoiceColumns | None:
     """Return the columns of options that the first records have; None where they are no questions of choice."""
     filled = {name for name in columns if any(text_of(values.get(name)) is not None for values in samples)}
     known = spelled(LISTS, filled)
@@ -224,7 +178,7 @@ def _single_columns(columns: Set[str], answer: str | None, samples: Samples) -> 
 def _are_letters(answer: str | None, samples: Samples) -> bool:
     """Say whether all answers are letters of options."""
     texts = [text for values in samples if (text := text_of(values.get(answer or ""))) is not None]
-    return bool(texts) and all(_LETTER.fullmatch(text.strip()) for text in texts)
+    return bool(texts) and all(LETTER.fullmatch(text.strip()) for text in texts)
 
 
 def _points_at_options(answer: str | None, count: int, samples: Samples) -> bool:
@@ -233,7 +187,7 @@ def _points_at_options(answer: str | None, count: int, samples: Samples) -> bool
         return False
     texts = [text.strip() for values in samples if (text := text_of(values.get(answer))) is not None]
     return bool(texts) and all(
-        _LETTER.fullmatch(text) or (_INDEX.fullmatch(text) and int(text) <= count) for text in texts
+        LETTER.fullmatch(text) or (_INDEX.fullmatch(text) and int(text) <= count) for text in texts
     )
 
 
@@ -272,7 +226,7 @@ def _unlabelled(text: str, position: int) -> str:
     return text[match.end() :] if match and match[1] == chr(ord("A") + position) else text
 
 
-def _read(columns: ChoiceColumns, values: Values, first: int | None, question: str) -> tuple[list[str], str]:
+def read_choice(columns: ChoiceColumns, values: Values, first: int | None, question: str) -> tuple[list[str], str]:
     """Return a record's options and the letters of the right ones."""
     if columns.wrong:
         return _shuffled(columns, values, question)
@@ -334,7 +288,7 @@ def _position(entry: Any, slots: Slots, first: int | None, labels: Sequence[str]
     if not (text := (text_of(entry) or "").strip()):
         return None
     same = [position for position, option in enumerate(slots) if option is not None and _alike(option, text)]
-    letter, labelled = _LETTER.fullmatch(text), _LABELLED.match(text)
+    letter, labelled = LETTER.fullmatch(text), _LABELLED.match(text)
     position: int | None = None
     if text in labels:
         position = labels.index(text)
@@ -353,7 +307,7 @@ def _alike(option: str, text: str) -> bool:
     return option.strip().strip("$").casefold() == text.strip("$").casefold()
 
 
-def _first_index(columns: ChoiceColumns, samples: Samples) -> int | None:
+def first_index(columns: ChoiceColumns, samples: Samples) -> int | None:
     """Return what the first option's index is, 0 or 1; None where answers are no indices."""
     if columns.answer is None or columns.wrong:
         return None
