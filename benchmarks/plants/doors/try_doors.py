@@ -1,6 +1,8 @@
-"""Runs the command line on every plant of this folder and judges the outcomes.
+"""Runs the command line on every plant of a folder and judges the outcomes.
 
-python try_doors.py OUT.json [--truegold PROGRAM] [--only layouts,gate]
+python try_doors.py OUT.json [--truegold PROGRAM] [--only layouts,gate] [--plants kept]
+
+The plants are those of this folder, or those of another one, whose `make_*.py` write them where they are not there.
 
 An outcome is `right`, `refused` (an error or a reject where a row was expected: loud), `wrong` (another row, another
 verdict or another fault, in silence), `silent` (nothing was said of a fault), `half` (another fault than the planted
@@ -10,6 +12,7 @@ one was named) or `crash`.
 import argparse
 import json
 import subprocess
+import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
@@ -26,8 +29,8 @@ Row = dict[str, Any]
 class Door:
     """The command line, run in a folder that goes away."""
 
-    def __init__(self, program: str, folder: Path) -> None:
-        self.program, self.folder = program, folder
+    def __init__(self, program: str, folder: Path, plants: Path) -> None:
+        self.program, self.folder, self.plants = program, folder, plants
 
     def run(self, *arguments: str) -> tuple[int, str]:
         """Return the exit code and the text that was printed."""
@@ -47,10 +50,10 @@ class Door:
         return code, printed, rows
 
 
-def errors_of(text: str) -> str:
+def errors_of(text: str, plants: Path) -> str:
     """The lines that say what was refused."""
     lines = [line.strip() for line in text.splitlines() if "error:" in line or "rejected" in line or "Error" in line]
-    return " | ".join(lines).replace(str(HERE) + "/", "")[:300]
+    return " | ".join(lines).replace(str(plants) + "/", "")[:300]
 
 
 def squeezed(text: Any) -> str:
@@ -73,7 +76,22 @@ def layout_row(want: Row, got: Row | None) -> tuple[str, str]:
         outputs = [json.dumps(test["output"])[1:-3] for test in want.get("tests", [])]
         outputs += ["TestCases"] if "entry_point" in want else []
         faults += ["tests lost"] if any(text not in tests for text in outputs) else []
+        faults += tests_faults(want, tests)
     return ("wrong", "; ".join(faults)) if faults else ("right", "")
+
+
+def bare(text: Any) -> str:
+    """The text without white space, quotation marks and what escapes them."""
+    return "".join(
+        c for c in str(text).replace("\\\\n", "").replace("\\n", "") if not c.isspace() and c not in "\"'\\\\"
+    )
+
+
+def tests_faults(want: Row, tests: Any) -> list[str]:
+    """What the tests have to hold: parts of them in any quotation, and one of the words in `says`."""
+    lost = [text for text in want.get("tests_contain", []) if bare(text) not in bare(tests)]
+    unsaid = "says" in want and not any(word in str(tests).lower() for word in want["says"])
+    return (["tests lost"] if lost else []) + ([f"nothing says {want['says'][0]}"] if unsaid else [])
 
 
 def verifiers(want: Row) -> list[str]:
@@ -90,7 +108,11 @@ def text_faults(want: Row, got: Row) -> list[str]:
         faults += [f"the prompt lacks {missing[:2]}"] if missing else []
     elif not any(squeezed(text) in prompt for text in [want["prompt"], *want.get("or", {}).get("prompt", [])]):
         faults.append("prompt " + repr(prompt[:60]))
-    if want["verifier"] != "code" and got["gold"] not in (want["gold"], want.get("gold_text")):
+    if want["verifier"] != "code" and got["gold"] not in (
+        want["gold"],
+        want.get("gold_text"),
+        *want.get("or", {}).get("gold", []),
+    ):
         faults.append(f"gold {got['gold']!r}")
     golds = [gold for gold in want.get("golds", []) if gold not in (got["golds"] or [])]
     return faults + ([f"golds without {golds}"] if golds else [])
@@ -104,14 +126,20 @@ def worst(counts: Counter[str]) -> str:
 def layouts(door: Door) -> Row:
     """Exports each layout to canonical rows."""
     out: Row = {}
-    for name, plant in json.loads((HERE / "layouts/expected.json").read_text(encoding="utf-8")).items():
-        code, printed, rows = door.exported(HERE / f"layouts/{name}.jsonl", "hf")
+    for name, plant in json.loads((door.plants / "layouts/expected.json").read_text(encoding="utf-8")).items():
+        code, printed, rows = door.exported(door.plants / f"layouts/{name}.jsonl", "hf")
         outcomes = [layout_row(want, rows.get(want["row"])) for want in plant["rows"]]
         counts = Counter(kind for kind, _ in outcomes)
         whole = worst(counts)
         whole = "crash" if code == 1 else whole
         why = sorted({text for _, text in outcomes if text})
-        out[name] = {"outcome": whole, "rows": dict(counts), "exit": code, "said": errors_of(printed), "wrong": why[:4]}
+        out[name] = {
+            "outcome": whole,
+            "rows": dict(counts),
+            "exit": code,
+            "said": errors_of(printed, door.plants),
+            "wrong": why[:4],
+        }
     return out
 
 
@@ -120,7 +148,7 @@ def conversation_row(want: Row, got: Row | None) -> tuple[str, str]:
     if got is None:
         return ("right", "") if want["outcome"] == "refused" else ("refused", "")
     if want["outcome"] == "refused":
-        if "or" in want and any(word in str(got) for word in ("image", "tools", "tool_calls")):
+        if "or" in want and any(word in str(got) for word in ("image", "video", "tools", "tool_calls")):
             return "right", ""
         return "wrong", "taken, and the rest is lost"
     messages = [{"role": m["role"], "content": squeezed(m["content"])} for m in got["prompt"]]
@@ -130,7 +158,10 @@ def conversation_row(want: Row, got: Row | None) -> tuple[str, str]:
             message["role"] = message["role"].replace("developer", "system")
     if want.get("note", "").startswith("an empty system"):
         messages = [message for message in messages if message["content"]]
-    if messages != expected:
+    others = [
+        [{"role": m["role"], "content": squeezed(m["content"])} for m in other] for other in want.get("or_prompts", [])
+    ]
+    if messages != expected and messages not in others:
         return "wrong", f"the model sees {[m['role'] for m in messages]}, {messages[-1]['content'][:50]!r}"
     return ("right", "") if got["answer"] == want["gold"] else ("wrong", f"gold {got['answer']!r}")
 
@@ -138,8 +169,8 @@ def conversation_row(want: Row, got: Row | None) -> tuple[str, str]:
 def conversations(door: Door) -> Row:
     """Exports each file as messages."""
     out: Row = {}
-    for name, plant in json.loads((HERE / "conversations/expected.json").read_text(encoding="utf-8")).items():
-        code, printed, rows = door.exported(HERE / f"conversations/{name}.jsonl", "trl")
+    for name, plant in json.loads((door.plants / "conversations/expected.json").read_text(encoding="utf-8")).items():
+        code, printed, rows = door.exported(door.plants / f"conversations/{name}.jsonl", "trl")
         outcomes = [conversation_row(want, rows.get(want["row"])) for want in plant["rows"]]
         counts = Counter(kind for kind, _ in outcomes)
         whole = worst(counts)
@@ -149,7 +180,7 @@ def conversations(door: Door) -> Row:
             "rows": dict(counts),
             "equal_ids": len(ids) - len(set(ids)),
             "exit": code,
-            "said": errors_of(printed),
+            "said": errors_of(printed, door.plants),
             "wrong": sorted({text for _, text in outcomes if text})[:4],
         }
     return out
@@ -158,14 +189,16 @@ def conversations(door: Door) -> Row:
 def gate(door: Door) -> Row:
     """Asks the gate about each set."""
     out: Row = {}
-    for name, plant in json.loads((HERE / "gate/expected.json").read_text(encoding="utf-8")).items():
+    for name, plant in json.loads((door.plants / "gate/expected.json").read_text(encoding="utf-8")).items():
         sarif = door.folder / f"{name}.sarif"
-        options = [str(HERE / "gate" / o) if o.endswith(".jsonl") else o for o in plant["options"].split()]
-        code, printed = door.run("gate", str(HERE / "gate" / name), *options, "--workers", "1", "--sarif", str(sarif))
+        options = [str(door.plants / "gate" / o) if o.endswith(".jsonl") else o for o in plant["options"].split()]
+        code, printed = door.run(
+            "gate", str(door.plants / "gate" / name), *options, "--workers", "1", "--sarif", str(sarif)
+        )
         reported = []
         if sarif.exists():
             for result in json.loads(sarif.read_text(encoding="utf-8"))["runs"][0]["results"]:
-                text = result["message"]["text"].replace(str(HERE) + "/", "")
+                text = result["message"]["text"].replace(str(door.plants) + "/", "")
                 line = result["locations"][0]["physicalLocation"]["region"]["startLine"]
                 names = {result["ruleId"], text.split(":")[0].strip()}
                 reported.append((line, names, result["level"], text))
@@ -177,6 +210,7 @@ def gate(door: Door) -> Row:
                     "kind": fault["kind"],
                     "rows": fault["rows"],
                     "outcome": "right" if hits else "silent",
+                    "rows_named": len({x[0] for x in hits}),
                     "fails_the_gate": any(level == "error" for _, _, level, _ in hits),
                     "said": sorted({f"{' '.join(sorted(n))[:60]} ({level})" for _, n, level, _ in hits})[:2],
                 }
@@ -187,12 +221,12 @@ def gate(door: Door) -> Row:
     return out
 
 
-def curate(_door: Door) -> Row:
+def curate(door: Door) -> Row:
     """Curates the gate's sets: which faults do flags, edits, drops and rejects name?"""
     out: Row = {}
-    for name, plant in json.loads((HERE / "gate/expected.json").read_text(encoding="utf-8")).items():
-        against = [{"set": str(HERE / "gate/against.jsonl")}]
-        curated = pipeline.curate(HERE / "gate" / name, decontaminate={"against": against})
+    for name, plant in json.loads((door.plants / "gate/expected.json").read_text(encoding="utf-8")).items():
+        against = [{"set": str(door.plants / "gate/against.jsonl")}]
+        curated = pipeline.curate(door.plants / "gate" / name, decontaminate={"against": against})
         named: set[tuple[int, str]] = {(row, reason) for row, reason, *_ in curated.rejects.iter_rows()}
         changes = curated.ledger.filter(pl.col("action") != "keep")
         for table in (curated.flags, changes):
@@ -207,6 +241,8 @@ def curate(_door: Door) -> Row:
         ]
         for fault in faults:
             fault["outcome"] = "right" if fault["said"] else "silent"
+            names = next(f["names"] for f in plant["faults"] if f["kind"] == fault["kind"])
+            fault["rows_named"] = len({row for row, reason in named if row in fault["rows"] and reason in names})
         planted = {row for fault in plant["faults"] for row in fault["rows"]}
         out[name] = {"faults": faults, "clean_rows_named": sorted(pair for pair in named if pair[0] not in planted)}
     return out
@@ -215,8 +251,8 @@ def curate(_door: Door) -> Row:
 def unread(door: Door) -> Row:
     """Verifies each file of completions."""
     out: Row = {}
-    for name, plant in json.loads((HERE / "unread/expected.json").read_text(encoding="utf-8")).items():
-        data, verdicts = HERE / f"unread/{name}.jsonl", door.folder / f"{name}.jsonl"
+    for name, plant in json.loads((door.plants / "unread/expected.json").read_text(encoding="utf-8")).items():
+        data, verdicts = door.plants / f"unread/{name}.jsonl", door.folder / f"{name}.jsonl"
         code, printed = door.run("verify", "--input", str(data), "--output", str(verdicts), "--workers", "1")
         rows = [json.loads(line) for line in data.read_text(encoding="utf-8").splitlines()]
         judged = [json.loads(line) for line in verdicts.read_text(encoding="utf-8").splitlines()]
@@ -252,14 +288,32 @@ NAMES = {
     "reward scale changes": ["scale"],
     "data repeated each epoch": ["epoch", "repeat", "by heart", "memor"],
     "clip ratio grows": ["clip"],
+    "not finite": ["finite", "nan"],
+    "kl explodes": ["kl ", "kl:", "kl,", "kl)", "kl`", "kl_", "reference", "divergence"],
+    "length collapse": ["length", "short"],
+    "engines drift apart": ["mismatch", "engine", "sampler", "disagree", "off-policy"],
+    "restart from the base weights": [
+        "restart",
+        "resum",
+        "twice",
+        "fall",
+        "fell",
+        "pass_rate",
+        "goes back",
+        "repeated step",
+    ],
+    "verdicts are missing": ["unjudged", "not judged", "timeout", "verdict"],
+    "entropy explodes": ["entropy"],
+    "responses are cut": ["truncat", "cut short", "are cut", "cut at", "limit", "clip_ratio"],
+    "gradient explodes": ["grad", "learning rate"],
 }
 
 
 def logs(door: Door) -> Row:
     """Asks the doctor about each log."""
     out: Row = {}
-    for name, plant in json.loads((HERE / "logs/expected.json").read_text(encoding="utf-8")).items():
-        code, printed = door.run("train", "--doctor", str(HERE / "logs" / name))
+    for name, plant in json.loads((door.plants / "logs/expected.json").read_text(encoding="utf-8")).items():
+        code, printed = door.run("train", "--doctor", str(door.plants / "logs" / name))
         alarms = [
             line for line in printed.splitlines() if "what went wrong" in line or line.lstrip().startswith("then")
         ]
@@ -279,9 +333,15 @@ def logs(door: Door) -> Row:
             "fault": plant["fault"],
             "outcome": outcome,
             "exit": code,
-            "said": last.replace(str(HERE) + "/", "").strip()[:260],
+            "said": last.replace(str(door.plants) + "/", "").strip()[:260],
         }
     return out
+
+
+def make(folder: Path) -> None:
+    """Write the plants of a folder where they are not there."""
+    for script in sorted(folder.glob("make_*.py")) if not (folder / "expected.json").exists() else ():
+        subprocess.run([sys.executable, "-P", script.name], cwd=folder, check=True)
 
 
 def main() -> None:
@@ -289,8 +349,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--truegold", default="truegold")
+    parser.add_argument("--plants", type=Path, default=HERE)
     parser.add_argument("--only", default="layouts,conversations,gate,curate,unread,logs")
     asked = parser.parse_args()
+    plants = asked.plants.resolve()
     kinds = {
         "layouts": layouts,
         "conversations": conversations,
@@ -301,9 +363,12 @@ def main() -> None:
     }
     result: Row = {}
     with tempfile.TemporaryDirectory() as folder:
-        door = Door(asked.truegold, Path(folder))
+        door = Door(
+            str(Path(asked.truegold).resolve()) if "/" in asked.truegold else asked.truegold, Path(folder), plants
+        )
         result["truegold"] = door.run("--version")[1].strip()
         for kind in asked.only.split(","):
+            make(plants / ("gate" if kind == "curate" else kind))
             result[kind] = kinds[kind](door)
             print(kind, "done", flush=True)
     asked.out.write_text(json.dumps(result, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
