@@ -24,9 +24,9 @@ from truegold.pipeline.tables.reasons import GOLD_REASONS
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.gold_types import gold_note
 from truegold.verifiers import Item, Reason, gold_response, resolve, verify_batch
-from truegold.verifiers.audit.response_forms import ENOUGH_GOLDS, RESPONSE_FORMS
 from truegold.verifiers.columns import GOLDS_COLUMNS, NAMES, Samples, spelled, text_of
 from truegold.verifiers.registry import BUILT_IN
+from truegold.verifiers.response_forms import ENOUGH_GOLDS, RESPONSE_FORMS
 from truegold.verifiers.row_kinds import TESTS, are_tests
 
 MOST = 0.8

@@ -129,7 +129,9 @@ def test_columns_and_shape_of_a_set_are_settable(curate, tmp_path):
 
 
 def test_no_rows_are_compared_without_a_crash(curate, tmp_path):
-    run_dir = curate(tmp_path, [("2", "2")], decontaminate={"against": str(write_evals(tmp_path, ITEM))})
+    with pytest.raises(InputError, match="No row is left; dropped were 1 prompt_too_short"):
+        curate(tmp_path, [("2", "2")], decontaminate={"against": str(write_evals(tmp_path, ITEM))})
+    (run_dir,) = (path.parents[1] for path in tmp_path.rglob("decontaminate/rows.parquet"))
     assert pl.read_parquet(run_dir / "decontaminate" / "rows.parquet").is_empty()
 
 

@@ -134,6 +134,7 @@ def test_no_rule_flags_a_clean_row_or_the_decoy(made, raw):
     clean = [row for row in raw if row["planted"] in (None, DECOY)] + read(made[0] / "heldout.jsonl")
     for line in clean:
         row = {"prompt": line["question"], "gold": line["answer"], "solution": line["solution"], "domain": "math"}
+        row["verifier"] = "math"
         assert [finding for rule in rules for finding in rule.detect(row)] == [], line
 
 

@@ -20,6 +20,7 @@ def mean_rate(counts: list[tuple[int, int]]) -> float | None:
         "pass_rate": [passes / n for n, passes in counts],
         "posterior_a": [1.0 + passes for _, passes in counts],
         "posterior_b": [1.0 + n - passes for n, passes in counts],
+        "unread": [0] * len(counts),
         "truncated": [0.0] * len(counts),
         "tokens_mean": [3.0] * len(counts),
     }

@@ -77,3 +77,61 @@ def test_a_machine_that_failed_once_is_asked_again() -> None:
     item = Item("\\boxed{5}", "5")
     (verdict,) = score_avoidable([item], [Verdict(None, Reason.SANDBOX_ERROR)], judge)
     assert (verdict.score, verdict.reason) == (1.0, Reason.MATCH)
+
+
+VERIFIERS = {
+    "as_float": "float(response.split()[-1]) == float(gold)",
+    "as_json": "json.loads(response)['answer'] == gold",
+    "as_tag": "re.search('<answer>(.*?)</answer>', response).group(1) == gold",
+    "as_box": "re.findall(r'\\\\boxed\\{(\\d+)\\}', response)[-1] == gold",
+    "as_letter": "re.findall(r'\\\\boxed\\{([A-D])\\}', response)[-1] == gold",
+    "with_a_mark": "re.search('=> (.*)', response).group(1) == gold",
+}
+
+
+@pytest.fixture(scope="module")
+def users(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Verifiers that raise on a response in another form than their own."""
+    path = tmp_path_factory.mktemp("users") / "users.py"
+    functions = [f"def {name}(response, gold):\n    return {body}\n" for name, body in VERIFIERS.items()]
+    path.write_text("import json, re\n\n\n" + "\n\n".join(functions))
+    return str(path)
+
+
+@pytest.mark.parametrize("name", [name for name in VERIFIERS if name != "with_a_mark"])
+def test_a_response_without_the_form_that_a_user_s_verifier_reads_is_at_fault(users: str, name: str) -> None:
+    gold = "C" if name == "as_letter" else "5"
+    assert settle(Item("something without any form", gold, f"{users}:{name}")).score == 0.0
+
+
+def test_another_response_to_the_row_with_a_score_shows_that_it_can_be_judged(users: str) -> None:
+    formless, wrong = (Item(text, "5", f"{users}:with_a_mark") for text in ("no form", "=> 6"))
+    assert settle(formless).score is None
+    asked = [formless, wrong, Item("no form", "7", f"{users}:with_a_mark")]
+    settled = score_avoidable(asked, list(verify_batch(asked, workers=1)), judge)
+    assert [verdict.score for verdict in settled] == [0.0, 0.0, None]
+
+
+def test_a_row_whose_own_gold_cannot_be_judged_is_at_fault() -> None:
+    def slow(asked: Sequence[Item]) -> Iterator[Verdict]:
+        for item in asked:
+            is_gold = "12345" in item.response
+            yield Verdict(None, Reason.TIMEOUT) if is_gold else Verdict(0.0, Reason.MISMATCH)
+
+    item = Item("\\boxed{12345}", "12345", "math_verify")
+    (verdict,) = score_avoidable([item], [Verdict(None, Reason.TIMEOUT)], slow)
+    assert verdict.score is None
+
+
+def test_a_sandbox_that_fails_twice_is_asked_a_third_time() -> None:
+    calls: list[int] = []
+
+    def busy(asked: Sequence[Item]) -> Iterator[Verdict]:
+        calls.append(len(asked))
+        for item in asked:
+            failed = "right" in item.response and len(calls) < 3
+            yield Verdict(None, Reason.SANDBOX_ERROR) if failed else Verdict(1.0, Reason.MATCH)
+
+    item = Item("right", None, "code")
+    (verdict,) = score_avoidable([item], [Verdict(None, Reason.SANDBOX_ERROR)], busy)
+    assert (verdict.score, calls) == (1.0, [2, 1, 1])

@@ -6,6 +6,7 @@ import pytest
 
 from truegold.verifiers import Item, Reason, Verdict
 from truegold.verifiers.extract import ends_with_value, names_gold
+from truegold.verifiers.running import unread_tally
 from truegold.verifiers.running.batch import verify_one
 from truegold.verifiers.running.unread_tally import FEWEST, UnreadTally
 
@@ -115,7 +116,7 @@ def test_a_form_that_is_not_read_is_said_after_fifty_responses_with_an_example()
     assert tally.counts["", ""].ended == FEWEST
     assert line.startswith("50 of 50 responses")
     assert "| Total |" in line
-    assert "50 have gold at the end, 0 another row's gold" in line
+    assert "49 have gold at the end, 0 another row's gold" in line
     assert tally.finish() == []
 
 
@@ -151,3 +152,34 @@ def test_what_could_not_be_judged_is_not_counted() -> None:
     for _ in range(FEWEST):
         tally.add(Item("x", "5"), Verdict(None, Reason.GOLD_UNPARSED))
     assert tally.take_lines() + tally.finish() == []
+
+
+@pytest.mark.parametrize(
+    ("golds", "response"),
+    [
+        (["yes", "no"], "There is no way to say and I have no idea about it"),
+        (["A", "B"], "I would look at the letter A once more, and then say something of it in the end"),
+        (["yes", "yes"], "Well, yes, one might think so, and I have no idea about it"),
+    ],
+)
+def test_golds_that_stand_in_any_text_are_no_evidence(golds: list[str], response: str) -> None:
+    tally = UnreadTally()
+    for number in range(60):
+        item = Item(response, golds[number % 2], "exact")
+        tally.add(item, verify_one(item))
+    assert tally.take_lines() + tally.finish() == [] or len(set(golds)) == 1
+
+
+def test_gold_as_often_as_another_row_s_gold_is_chance() -> None:
+    tally = UnreadTally()
+    for number in range(60):
+        item = Item(f"Perhaps {number} or {number - 1} of them, I think, or more", str(number))
+        tally.add(item, verify_one(item) if number % 3 == 0 else Verdict(1.0, Reason.MATCH))
+        tally.add(Item("x", str(number)), Verdict(1.0, Reason.MATCH))
+    assert tally.take_lines() + tally.finish() == []
+
+
+def test_the_first_lines_of_a_million_problems_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unread_tally, "MAX_KINDS", 10)
+    tally, _ = tally_of(READ)
+    assert len(tally.counts) == 10

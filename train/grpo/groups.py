@@ -114,18 +114,25 @@ class CompletionScorer:
         self.config = config
         self._encoder = encoder
         self._batches = BatchVerifier(config.workers, CHUNK, config.deadline_s, config.max_timeouts)
-        self.unread = UnreadTally()
-        """Counts this rank's completions that end in a form which is not read."""
+        self._unread = UnreadTally()
+        self._uncounted: list[tuple[Item, Verdict, bool, str]] = []
+        """What `count_unread` has to count yet, as `UnreadTally.add` takes it."""
 
     def score(
-        self, rows: Sequence[Row], groups: Sequence[Sequence[Completion]], *, correctness_only: bool = False
+        self,
+        rows: Sequence[Row],
+        groups: Sequence[Sequence[Completion]],
+        *,
+        correctness_only: bool = False,
+        is_new: bool = True,
     ) -> list[CompletionScore]:
         """Return the score of each completion, in order.
 
         What could not be judged by the completion's own fault scores 0 (`verifiers.running.blame`).
 
-        groups: the completions of each row. correctness_only: leave all other terms out, as an evaluation does. Raises
-        GuardError where a verifier hangs.
+        groups: the completions of each row. correctness_only: leave all other terms out, as an evaluation does.
+        is_new: whether they were not scored before, so that `count_unread` counts them. Raises GuardError where a
+        verifier hangs.
         """
         terms, clip = ((CORRECTNESS,), None) if correctness_only else (self.config.composition, self.config.clip)
         questions = [
@@ -134,26 +141,29 @@ class CompletionScorer:
             for completion in group
             for term in terms
         ]
-        verdicts = score_avoidable(questions, list(self._batches.verify(questions)), self._batches.verify)
+        verdicts = list(self._batches.verify(questions))
+        if any(verdict.score is None for verdict in verdicts):
+            verdicts = score_avoidable(questions, verdicts, self._batches.verify)
         scores = [
             compose_score(terms, tuple(verdicts[start : start + len(terms)]), clip)
             for start in range(0, len(verdicts), len(terms))
         ]
-        if not correctness_only:
-            self._count_unread(rows, groups, questions[_correctness(terms) :: len(terms)], scores)
+        if is_new and not correctness_only:
+            sampled = [(row["source"], done) for row, group in zip(rows, groups, strict=True) for done in group]
+            asked = questions[_correctness(terms) :: len(terms)]
+            self._uncounted += [
+                (question, score.correct, done.finish_reason != "length", source)
+                for (source, done), question, score in zip(sampled, asked, scores, strict=True)
+            ]
         return scores
 
-    def _count_unread(
-        self,
-        rows: Sequence[Row],
-        groups: Sequence[Sequence[Completion]],
-        questions: Sequence[Item],
-        scores: Sequence[CompletionScore],
-    ) -> None:
-        sampled = [(row["source"], completion) for row, group in zip(rows, groups, strict=True) for completion in group]
-        for (source, completion), question, score in zip(sampled, questions, scores, strict=True):
-            ended = completion.finish_reason != "length"
-            self.unread.add(question, score.correct, ended=ended, source=source)
+    def count_unread(self) -> list[str]:
+        """Count this rank's completions since the last call that end in a form which is not read, and return what there
+        is to say of them."""
+        for question, verdict, ended, source in self._uncounted:
+            self._unread.add(question, verdict, ended=ended, source=source)
+        self._uncounted.clear()
+        return self._unread.take_lines()
 
     def close(self) -> None:
         """End the processes."""
@@ -446,7 +456,7 @@ class Canaries:
                 [Completion(done.segment.output_ids, done.segment.rollout_logprobs, "stop")]
                 for done in self.completions
             ]
-            scores = self.scorer.score([done.row for done in self.completions], groups)
+            scores = self.scorer.score([done.row for done in self.completions], groups, is_new=False)
             pairs = zip(self.judgements, map(_judgement, scores), strict=True)
             changed = fmean(_differ(first, now) for first, now in pairs)
         elif rank() == 0:

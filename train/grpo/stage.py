@@ -137,7 +137,7 @@ def _train(trainer: Trainer, responder: Responder, first_step: int, progress: Pr
                 evaluation = trainer.evaluate()
                 responder.evaluated(step, evaluation)
             metrics = evaluation | trainer.step(step)
-            for line in trainer.groups.answers.scorer.unread.take_lines():
+            for line in trainer.groups.answers.scorer.count_unread():
                 progress.note(line)
             log.write(step, metrics)
             responder.respond(step, metrics)

@@ -31,8 +31,8 @@ from truegold.verifiers.audit.probe import (
     VerifierNotLoaded,
     VerifierProbe,
 )
-from truegold.verifiers.audit.response_forms import RESPONSE_FORMS
 from truegold.verifiers.rates import Rate, difference_interval
+from truegold.verifiers.response_forms import RESPONSE_FORMS
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.verdict import Verifier
 

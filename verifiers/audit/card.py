@@ -16,8 +16,8 @@ from typing import Any
 
 from truegold.verifiers.audit.audit_report import EXAMPLES_KEPT, AuditReport, RuleCount
 from truegold.verifiers.audit.contract import FORM_REMEDY, CheckResult
-from truegold.verifiers.audit.response_forms import fill_form
 from truegold.verifiers.rates import Rate
+from truegold.verifiers.response_forms import fill_form
 
 CARD_FORMAT = 1
 """The version of the JSON, which rises when a field changes its meaning."""

@@ -32,7 +32,7 @@ from truegold.verifiers.audit.probe import (
     VerifierProbe,
     load,
 )
-from truegold.verifiers.audit.response_forms import RESPONSE_FORMS, fill_form
+from truegold.verifiers.response_forms import RESPONSE_FORMS, fill_form
 from truegold.verifiers.running.batch import Item
 from truegold.verifiers.verdict import Reason, Verifier
 

@@ -20,8 +20,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any, Self
 
-from truegold.verifiers.audit.response_forms import OWN_FORM, RESPONSE_FORMS, fill_form, find_form
 from truegold.verifiers.registry import resolve
+from truegold.verifiers.response_forms import OWN_FORM, RESPONSE_FORMS, fill_form, find_form
 from truegold.verifiers.running.batch import Item
 from truegold.verifiers.sandbox.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError

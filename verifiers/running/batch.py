@@ -86,7 +86,8 @@ class Item:
 
     def __post_init__(self) -> None:
         """Raise ConfigError for a verifier that is no name, and for options of a mapping that the verifier lacks."""
-        require_name(self.verifier)
+        if type(self.verifier) is not str:
+            require_name(self.verifier)
         if isinstance(self.verifier_args, Mapping):
             check_options(self.verifier, self.verifier_args)
             object.__setattr__(self, "verifier_args", json.dumps(dict(self.verifier_args)))

@@ -1,41 +1,46 @@
 r"""Decides whose fault it is that a response could not be judged: `score_avoidable`.
 
-    gold \frac{1}{                   \boxed{7}            None, and None for \boxed{-90210.7193} too:   the row's fault
-    gold 5, verifier float()         "five"               None, and 0 for \boxed{-90210.7193}:          the response's
-    a suite that imports what is     any program          None, and None for an empty program:          the row's
+    gold \frac{1}{                   \boxed{7}            None, and None for \boxed{90210} too:        the row's fault
+    gold 5, verifier float()         "five"               None, and 0 for 90210:                      the response's
+    gold that takes a minute         gold itself          None, for gold as well:                     the row's fault
+    a suite that imports what is     any program          None, and None for an empty program:        the row's fault
     not there
-    a suite that runs                os.kill(getppid())   None, and 0 for an empty program:             the response's
+    a suite that runs                os.kill(getppid())   None, and 0 for an empty program:           the response's
 
 A training leaves out what could not be judged, so that a policy which can write what cannot be judged escapes the loss
 of a wrong answer. What a response could have avoided therefore scores 0 there, with its reason and the evidence
-`"avoidable": True`. Nothing that a response holds decides it: *controls* do, plain wrong responses to the same row.
-Where one of them has a score, the row, its suite, the verifier and the machine can judge. The response is judged once
-more beside them, since a machine fails now and then.
+`"avoidable": True`. Nothing that a response holds decides it: *controls* do, wrong answers to the same row in the forms
+that verifiers read (`response_forms`), and gold in the same form. Where both have a score, the row, its suite, the
+verifier and the machine can judge. Of a verifier of the user's, another response to the row with a score says the same.
+The response is judged once more beside them, since a machine fails now and then.
 
 Outside of trainings such verdicts keep None, and are shown as what they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from truegold.verifiers.gold import judges_solutions
+from truegold.verifiers.gold import gold_response, judges_solutions
 from truegold.verifiers.registry import BUILT_IN, resolve
+from truegold.verifiers.response_forms import RESPONSE_FORMS, fill_form
 from truegold.verifiers.running.batch import Item
-from truegold.verifiers.verdict import Verdict
+from truegold.verifiers.verdict import Reason, Verdict
 
-WRONG_ANSWER = r"So the answer is \boxed{-90210.7193}."
-"""The control of a verifier of answers."""
-NO_ANSWER = "I do not know."
-"""Another one of a user's verifier. Those of truegold have 0 for it, also where they cannot read gold."""
+WRONG_ANSWERS = ("90210", "A", "I do not know.")
+"""What no row has for gold; where one has, its score is a score all the same."""
 EMPTY_PROGRAM = "```\npass\n```"
 """The control of a verifier of programs; in other languages than Python it does not compile."""
+SANDBOX_TRIES = 2
+"""How often a response is judged again, alone, of which the sandbox says that it or the machine failed."""
 
 AVOIDABLE = "avoidable"
 """The key of the evidence of a score of 0 that stands in place of none."""
 
 Judge = Callable[[Sequence[Item]], Iterable[Verdict]]
+Controls = Mapping[str, tuple[tuple[Item, ...], Item | None]]
+"""By the form of response: wrong answers to a row, and gold where the row has one."""
 
 
 def score_avoidable(asked: Sequence[Item], verdicts: Sequence[Verdict], judge: Judge) -> list[Verdict]:
@@ -46,22 +51,65 @@ def score_avoidable(asked: Sequence[Item], verdicts: Sequence[Verdict], judge: J
     unjudged = [index for index, verdict in enumerate(verdicts) if verdict.score is None]
     if not unjudged:
         return list(verdicts)
-    controls = list(dict.fromkeys(control for index in unjudged for control in _controls(asked[index])))
-    again = list(judge([*controls, *(asked[index] for index in unjudged)]))
-    judged_controls = zip(controls, again[: len(controls)], strict=True)
-    judgeable = {replace(control, response="") for control, verdict in judged_controls if verdict.score is not None}
+    controls = {_row(asked[index]): _controls(asked[index]) for index in unjudged}
+    texts = {
+        control: None
+        for forms in controls.values()
+        for wrong, gold in forms.values()
+        for control in (*wrong, *([gold] if gold is not None else []))
+    }
+    again = list(judge([*texts, *(asked[index] for index in unjudged)]))
+    scored = {item for item, verdict in zip(texts, again, strict=False) if verdict.score is not None}
+    siblings = {
+        _row(item)
+        for item, verdict in zip(asked, verdicts, strict=True)
+        if verdict.score is not None and item.verifier not in BUILT_IN
+    }
     settled = list(verdicts)
-    for index, verdict in zip(unjudged, again[len(controls) :], strict=True):
+    for index, verdict in zip(unjudged, again[len(texts) :], strict=True):
+        row = _row(asked[index])
         settled[index] = verdict
-        if verdict.score is None and replace(asked[index], response="") in judgeable:
-            settled[index] = replace(verdict, score=0.0, evidence={**verdict.evidence, AVOIDABLE: True})
+        if _can_judge(controls[row], scored, has_sibling=row in siblings):
+            settled[index] = _blamed(asked[index], verdict, judge)
     return settled
 
 
-def _controls(item: Item) -> list[Item]:
-    """Return plain wrong responses to the same row."""
-    if judges_solutions(resolve(item.verifier)):
-        texts: tuple[str, ...] = (EMPTY_PROGRAM,)
-    else:
-        texts = (WRONG_ANSWER,) if item.verifier in BUILT_IN else (WRONG_ANSWER, NO_ANSWER)
-    return [replace(item, response=text) for text in texts]
+def _row(item: Item) -> Item:
+    return replace(item, response="")
+
+
+def _can_judge(controls: Controls, scored: set[Item], *, has_sibling: bool) -> bool:
+    """Say whether wrong answers to a row have scores, and gold does in the same form.
+
+    has_sibling: whether another response to the row has a score, which counts where its form is none that is known.
+    """
+    golds = [gold for wrong, gold in controls.values() if not scored.isdisjoint(wrong)]
+    return any(gold is None or gold in scored for gold in golds) if golds else has_sibling
+
+
+def _blamed(item: Item, verdict: Verdict, judge: Judge) -> Verdict:
+    """Return the verdict on a response to a row that can be judged: 0 where it still has no score."""
+    for _ in range(SANDBOX_TRIES):
+        if verdict.reason is Reason.SANDBOX_ERROR:
+            (verdict,) = judge([item])
+    if verdict.score is not None:
+        return verdict
+    return replace(verdict, score=0.0, evidence={**verdict.evidence, AVOIDABLE: True})
+
+
+def _controls(item: Item) -> Controls:
+    """Return wrong answers to the row of an item, and gold, in the forms that its verifier may read."""
+    verifier = resolve(item.verifier)
+    if judges_solutions(verifier):
+        return {"program": ((replace(item, response=EMPTY_PROGRAM),), None)}
+    if item.verifier in BUILT_IN or getattr(verifier, "gold_response", None) is not None:
+        gold = gold_response(verifier, item.gold) if item.gold is not None else None
+        shown = gold_response(verifier, WRONG_ANSWERS[0]) or WRONG_ANSWERS[0]
+        return {"own": ((replace(item, response=shown),), None if gold is None else replace(item, response=gold))}
+    return {
+        form: (
+            tuple(replace(item, response=fill_form(form, answer)) for answer in WRONG_ANSWERS),
+            None if item.gold is None else replace(item, response=fill_form(form, item.gold)),
+        )
+        for form in RESPONSE_FORMS
+    }

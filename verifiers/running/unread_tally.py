@@ -43,6 +43,9 @@ MAX_KINDS = 2_000
 SHOWN_CHARS = 60
 SHOWN_ANSWER_CHARS = 120
 
+_UNANNOUNCED = (*GUESSED, "whole_response")
+"""Forms of an answer that may be another text than the answer."""
+
 Kind = tuple[str, str]
 """What is counted together: a word for what is alike, and the text that is."""
 _ALL: Kind = ("", "")
@@ -56,11 +59,13 @@ class UnreadCount:
     unread: int = 0
     """Those with the reason `unread`."""
     with_gold: int = 0
-    """Those that were not read, or of which a wrong value was taken from words that announce none, with gold at the
-    end."""
+    """Those with gold at the end, of those that were not read, have no answer, or of which a wrong value was taken from
+    words that announce none. They are counted from the second gold on."""
     with_another: int = 0
     """The same with another row's gold at the end."""
     example: str = ""
+    """The first that was not read, or the first of them with gold at the end."""
+    example_has_gold: bool = False
 
     @property
     def is_a_form(self) -> bool:
@@ -94,8 +99,9 @@ class UnreadTally:
         if not ended or verdict.score is None:
             return
         is_unread = verdict.reason is Reason.UNREAD
-        is_guess = verdict.reason is Reason.MISMATCH and verdict.evidence.get("form") in GUESSED
-        looks = is_unread or is_guess
+        is_guess = verdict.reason is Reason.MISMATCH and verdict.evidence.get("form") in _UNANNOUNCED
+        # All of these are looked at for either gold: some are `unread` because gold stands in them.
+        looks = self._another_gold is not None and (is_unread or is_guess or verdict.reason is Reason.NO_ANSWER)
         with_gold = looks and names_gold(item.response, gold)
         with_another = looks and names_gold(item.response, self._another_gold)
         for kind in _kinds_of(item, source):
@@ -106,8 +112,8 @@ class UnreadTally:
             count.unread += is_unread
             count.with_gold += with_gold
             count.with_another += with_another
-            if is_unread and (with_gold or not count.example):
-                count.example = count.example if with_gold and count.with_gold > 1 else item.response
+            if is_unread and (not count.example or (with_gold and not count.example_has_gold)):
+                count.example, count.example_has_gold = item.response, with_gold
         total = self.counts[_ALL].ended
         if total >= FEWEST and total % FEWEST == 0 and (total // FEWEST).bit_count() == 1:
             self._lines += self._new_lines(FEWEST)
