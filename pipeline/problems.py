@@ -32,7 +32,7 @@ from truegold.pipeline.sources.columns import (
     gold_spec,
     listed_golds,
 )
-from truegold.pipeline.sources.conversations import context_text, read_conversation, read_prompt, read_response
+from truegold.pipeline.sources.conversations import context_text, read_conversation, read_prompt, read_samples
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
 from truegold.pipeline.sources.presets import guess_layout, layout_of_preset
 from truegold.pipeline.sources.provenance import ORIGIN_COLUMNS
@@ -299,10 +299,10 @@ class ItemReader:
         """Whether records have golds, or tests in their place."""
         return bool(self.rows.columns.keys() & {"gold", "golds"}) or self.rows.layout.domain == "code"
 
-    def read(self, record: Record | Reject) -> Item | Reject:
-        """Return the item to judge, or the reason why there is none."""
+    def read(self, record: Record | Reject) -> list[Item | Reject]:
+        """Return the items to judge, one for each of the record's samples, or the reasons why there are none."""
         if isinstance(record, Reject):
-            return record
+            return [record]
         values = record.values
         try:
             derived = self.rows.derive(values)
@@ -311,26 +311,40 @@ class ItemReader:
             problem = derived.prompt or (prompt_text(prompt(values)) if prompt else "")
             problem = self.cleaner.clean("prompt", problem, parts.gold, parts.domain) if problem else ""
             context = _context(prompt, values) if prompt else None
-            return Item(
-                response=read_response(self.response(values)) or "",
+            item = Item(
+                response="",
                 gold=parts.gold,
                 verifier=parts.verifier,
                 verifier_args=dump_json(json_safe(parts.verifier_args)),
                 problem=problem_of({"prompt": problem, "context": context}) or None,
             )
         except Unusable as error:
-            return Reject(record.row_number, error.reason, error.detail, record.excerpt())
+            return [Reject(record.row_number, error.reason, error.detail, record.excerpt())]
+        samples = read_samples(self.response(values)) or [None]
+        return [
+            self._missing_response(record, sample if len(samples) > 1 else None)
+            if text is None
+            else replace(item, response=text)
+            for sample, text in enumerate(samples, 1)
+        ]
+
+    def _missing_response(self, record: Record, sample: int | None) -> Reject:
+        value = self.response(record.values)
+        what = "is not there" if value is MISSING else f"holds no response: {dump_json(json_safe(value))[:60]}"
+        where = f"sample {sample} of column" if sample is not None else "column"
+        return Reject(record.row_number, "missing_response", f"{where} {self.response.name!r} {what}", record.excerpt())
 
     def id_of(self, record: Record | Reject) -> str | None:
         """Return the record's id; None of one that cannot be read."""
         return self.rows.source_id(record) if isinstance(record, Record) else None
 
-    def was_cut(self, record: Record | Reject) -> bool:
-        """Return whether the record says that its response was cut at the limit of tokens."""
+    def was_cut(self, record: Record | Reject, sample: int) -> bool:
+        """Return whether the record says that this response of it, from 1, was cut at the limit of tokens."""
         if not isinstance(record, Record):
             return False
-        values = record.values
-        return values.get("truncated") is True or any(values.get(name) in CUT for name in FINISH_COLUMNS)
+        stated = [record.values.get(name) for name in FINISH_COLUMNS]
+        each = [value[sample - 1] if isinstance(value, list) and sample <= len(value) else value for value in stated]
+        return record.values.get("truncated") is True or any(value in CUT for value in each)
 
     def source_of(self, record: Record | Reject) -> str:
         """Return the data set that the record names, "" where it names none."""

@@ -216,12 +216,16 @@ def verify(
             prompt_column, gold_column, id_column, response_column, spelling="--{role}-column COLUMN"
         )
         counts = verify_file(input_, output_, verifier, workers, terminal, columns, deadline_s, max_timeouts)
-    judged = sum(counts.values())
-    rows = [(reason, count, f"{count / judged:.1%}") for reason, count in sorted(counts.items(), key=lambda e: -e[1])]
+    responses = sum(counts.values())
+    rejected = sum(count for reason, count in counts.items() if reason.startswith("rejected:"))
+    rows = [(reason, count, f"{count / responses:.1%}") for reason, count in sorted(counts.items(), key=lambda e: -e[1])]
     default = verifier or "math (programs by code)"
-    lines = [f"{judged:,} responses of {input_} were judged by {default} where they name no verifier."]
+    of_all = f" of {responses:,}" if rejected else ""
+    lines = [
+        f"{responses - rejected:,}{of_all} responses of {input_} were judged by {default} where they name no verifier."
+    ]
     report = write_summary(
-        output_, f"Verdicts on {input_.name}", lines, {"Reasons": (("reason", "rows", "share"), rows)}
+        output_, f"Verdicts on {input_.name}", lines, {"Reasons": (("reason", "responses", "share"), rows)}
     )
     print_line(f"verdicts: {output_}\nreport: {report}")
 

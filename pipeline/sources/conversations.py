@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.pipeline.tables.rows import dump_json, normalise_for_id
-from truegold.verifiers.columns import text_of
+from truegold.verifiers.columns import MISSING, text_of
 from truegold.verifiers.conversation import SYSTEM, Message
 from truegold.verifiers.strict_json import parse_literal, parse_structure
 
@@ -241,12 +241,30 @@ def _text_in(content: Any) -> Any:
     return "\n".join(part for part in parts if isinstance(part, str))
 
 
+def read_samples(value: Any) -> list[str | None]:
+    """Return the texts of a row's responses, None for those that are not there; of nothing at all it is empty.
+
+    "x" -> ["x"], "" -> [""], ["x", "y"] -> ["x", "y"], ["x", null] -> ["x", None], null -> []. Of a conversation it is
+    the last message by the assistant; a list of conversations has a response each. Parts of a message (`type`, `text`)
+    are one response.
+    """
+    if value is None or value is MISSING:
+        return []
+    if not isinstance(value, list | tuple):
+        return [read_response(value)]
+    is_one = any(name in message for message in messages_of(value) for name in ("role", "from", "type"))
+    return [read_response(value)] if is_one else [read_response(sample) for sample in value]
+
+
 def read_response(value: Any) -> str | None:
     """Return the text of a response; of a conversation it is the last assistant message. None where there is none."""
-    if messages := messages_of(value):
-        replies = [message for message in messages if _role(message) == "assistant"]
-        value = replies[-1].get("content") if replies else None
-    return text_of(value)
+    messages = messages_of([value] if isinstance(value, Mapping) else value)
+    if not messages:
+        return value if isinstance(value, str) else text_of(value)
+    if not any(_role(message) for message in messages):
+        return text_of(_text_in([{"text": message.get("content"), **message} for message in messages]))
+    replies = [message for message in messages if _role(message) == "assistant"]
+    return (text_of(_text_in(replies[-1].get("content"))) or "") if replies else None
 
 
 def _role(message: RawMessage) -> str:

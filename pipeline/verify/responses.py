@@ -1,6 +1,7 @@
 r"""Judges a whole file of responses: `truegold verify --input rows.jsonl --output verdicts.parquet`.
 
-    {"id": "7", "response": "... so \\boxed{42}", "gold": "42"}   ->   id="7", row=1, score=1.0, reason="match", ...
+    {"id": "7", "response": "... so \\boxed{42}", "gold": "42"}   ->   id="7", row=1, sample=1, score=1.0, reason="match", ...
+    {"id": "8", "response": ["\\boxed{8}", "8"], "gold": "8"}   ->   two verdicts: row=2, sample=1 and row=2, sample=2
 
 Columns are guessed as everywhere (`sources.presets`) or named, and golds, tests, verifiers and their arguments are read
 as a run reads them (`problems.ItemReader`): programs beside HumanEval's columns are judged by its tests. No row is
@@ -37,6 +38,7 @@ from truegold.verifiers.running.unread_tally import UnreadTally
 VERDICT_SCHEMA = pa.schema(
     [
         ("row", pa.int64()),
+        ("sample", pa.int64()),
         ("id", pa.string()),
         ("score", pa.float64()),
         ("reason", pa.string()),
@@ -64,7 +66,9 @@ def verify_file(
     deadline_s: float = DEADLINE_S,
     max_timeouts: float = MAX_TIMEOUTS,
 ) -> dict[str, int]:
-    """Write one verdict for each record of `source` and return how many there are by reason.
+    """Write one verdict for each response of `source` and return how many there are by reason.
+
+    A record has one response or a list of samples, each of which has its own verdict.
 
     `verifier` judges the rows that name none: `math` where it is None, and `code` where the file has tests.
     `named_columns` are those that are not to be guessed. Raises InputError where the file cannot be read, has no
@@ -78,20 +82,21 @@ def verify_file(
     reader = make_item_reader(opened, first_records, named_columns or ProblemColumns(), verifier)
     progress.start("verifying", opened.total)
     records = chain(first_records, opened.records)
-    to_judge, to_write = tee((record, reader.read(record)) for record in records)
-    judged = (item for _, item in to_judge if isinstance(item, Item))
+    samples = ((record, sample, item) for record in records for sample, item in enumerate(reader.read(record), 1))
+    to_judge, to_write = tee(samples)
+    judged = (item for _, _, item in to_judge if isinstance(item, Item))
     verdicts = verify_batch_timed(judged, workers, item_deadline_s=deadline_s, max_timeouts=max_timeouts)
     outcomes, unread = _Outcomes(), UnreadTally()
     with written_aside(target) as aside:
         with closing(verdicts), TableWriter(aside, VERDICT_SCHEMA) as writer:
-            for record, item in to_write:
-                line: dict[str, Any] = {"row": record.row_number, "id": reader.id_of(record)}
+            for record, sample, item in to_write:
+                line: dict[str, Any] = {"row": record.row_number, "sample": sample, "id": reader.id_of(record)}
                 if isinstance(item, Reject):
                     line |= {"reason": outcomes.add_reject(item), "evidence": dump_json({"detail": item.detail})}
                 else:
                     verdict, cpu_ms, _ = next(verdicts)
                     outcomes.add_verdict(record.row_number, verdict.reason, cpu_ms)
-                    ended, origin = not reader.was_cut(record), reader.source_of(record)
+                    ended, origin = not reader.was_cut(record, sample), reader.source_of(record)
                     unread.add(item, verdict, ended=ended, source=origin)
                     for text in unread.take_lines():
                         progress.note(text)
@@ -104,7 +109,8 @@ def verify_file(
                         "cpu_ms": cpu_ms,
                     }
                 writer.write(line)
-                progress.advance()
+                outcomes.several += sample == 2
+                progress.advance(int(sample == 1))
                 if outcomes.judged == _TRIAL_ROWS:
                     _check_gold_column(reader, outcomes, first_records, opened.location)
         _check_gold_column(reader, outcomes, first_records, opened.location)
@@ -157,6 +163,8 @@ class _Outcomes:
     first_rejects: dict[str, Reject] = field(default_factory=dict)
     """The first of the rows that could not be judged as they stand, by reason."""
     judged: int = 0
+    several: int = 0
+    """Records with more than one sample."""
     cpu_ms: float = 0.0
     slow: list[tuple[float, int]] = field(default_factory=list)
     """The time and number of each slow row."""
@@ -181,9 +189,11 @@ class _Outcomes:
         if self.judged:
             seconds = max(time.monotonic() - self.began, 0.001)
             yield (
-                f"{self.judged:,} rows in {seconds:,.1f} s, {self.judged / seconds:,.0f} a second;"
+                f"{self.judged:,} {'responses' if self.several else 'rows'} in {seconds:,.1f} s, {self.judged / seconds:,.0f} a second;"
                 f" {self.cpu_ms / self.judged:,.2f} ms CPU each"
             )
+        if self.several:
+            yield f"{self.several:,} rows have several samples: the column `sample` counts them from 1"
         if self.slow:
             yield "slowest: " + ", ".join(f"row {row} ({cpu_ms:,.0f} ms)" for cpu_ms, row in self.slow)
         for reason, first in self.first_rejects.items():

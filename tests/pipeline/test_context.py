@@ -142,7 +142,7 @@ def test_the_verifier_of_a_file_gets_the_whole_conversation(tmp_path: Path) -> N
     path = write_lines(tmp_path, {"messages": messages, "answer": "10", "response": "\\boxed{10}"})
     source = open_file(path, "auto", 2**20)
     ahead = list(source.records)
-    item = make_item_reader(source, ahead, ProblemColumns(), None).read(ahead[0])
+    (item,) = make_item_reader(source, ahead, ProblemColumns(), None).read(ahead[0])
     assert isinstance(item, Item)
     assert item.problem == problem_of(row("How far was that?", SYSTEM, *TURNS))
 

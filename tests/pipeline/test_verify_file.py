@@ -138,3 +138,39 @@ def test_the_verifier_sees_the_cleaned_problem_and_the_response_as_it_is(tmp_pat
     record = {"question": "Question 3: What is 1&nbsp;+&nbsp;1?\r\n", "gold": "2 &lt; ", "response": "Question 3: 2 "}
     table = verdicts(tmp_path, record, verifier=f"{path}:echo")
     assert table["extracted"][0] == repr(("Question 3: 2 ", "2 &lt; ", "What is 1 + 1?"))
+
+
+REPLY = {"role": "assistant", "content": "\\boxed{4}"}
+SAMPLES = {
+    "a text": ("\\boxed{4}", ["match"]),
+    "an empty text": ("", ["no_answer"]),
+    "a number": (4, ["match"]),
+    "samples": (["\\boxed{4}", "\\boxed{5}", "\\boxed{4}"], ["match", "mismatch", "match"]),
+    "an empty sample": (["", "\\boxed{4}"], ["no_answer", "match"]),
+    "a sample that is null": (["\\boxed{4}", None], ["match", "rejected:missing_response"]),
+    "a conversation": ([{"role": "user", "content": "2+2?"}, REPLY], ["match"]),
+    "one message": (REPLY, ["match"]),
+    "conversations": ([[REPLY], [{**REPLY, "content": "\\boxed{5}"}]], ["match", "mismatch"]),
+    "texts of an engine": ([{"text": "\\boxed{4}"}, {"text": "\\boxed{5}"}], ["match", "mismatch"]),
+    "parts of a message": ([{"type": "text", "text": "So"}, {"type": "text", "text": "\\boxed{4}"}], ["match"]),
+    "a question alone": ([{"role": "user", "content": "2+2?"}], ["rejected:missing_response"]),
+    "null": (None, ["rejected:missing_response"]),
+    "no samples": ([], ["rejected:missing_response"]),
+}
+
+
+@pytest.mark.parametrize(("response", "reasons"), SAMPLES.values(), ids=SAMPLES)
+def test_each_sample_has_a_verdict_and_conversations_are_one_response(tmp_path, response, reasons):
+    first = {"question": "1+1?", "gold": "2", "response": "\\boxed{2}"}
+    table = verdicts(tmp_path, first, {"question": "2+2?", "gold": "4", "response": response})
+    assert table["reason"].to_list() == ["match", *reasons]
+    assert table["sample"].to_list() == [1, *range(1, len(reasons) + 1)]
+
+
+def test_rows_without_the_column_of_responses_are_rejected_and_counted(tmp_path):
+    source, notes = tmp_path / "rows.jsonl", Notes()
+    rows = [{"question": "1+1?", "gold": "2", "response": "2"}, {"question": "2+2?", "gold": "4"}]
+    source.write_text("".join(dump_json(row) + "\n" for row in rows))
+    counts = verify_file(source, tmp_path / "verdicts.parquet", None, 1, notes)
+    assert counts == {"match": 1, "rejected:missing_response": 1}
+    assert f"{source}: 1 rejected as missing_response, the first is row 2: column 'response' is not there" in notes.texts
