@@ -218,7 +218,9 @@ def verify(
         counts = verify_file(input_, output_, verifier, workers, terminal, columns, deadline_s, max_timeouts)
     responses = sum(counts.values())
     rejected = sum(count for reason, count in counts.items() if reason.startswith("rejected:"))
-    rows = [(reason, count, f"{count / responses:.1%}") for reason, count in sorted(counts.items(), key=lambda e: -e[1])]
+    rows = [
+        (reason, count, f"{count / responses:.1%}") for reason, count in sorted(counts.items(), key=lambda e: -e[1])
+    ]
     default = verifier or "math (programs by code)"
     of_all = f" of {responses:,}" if rejected else ""
     lines = [

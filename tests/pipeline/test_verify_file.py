@@ -173,4 +173,5 @@ def test_rows_without_the_column_of_responses_are_rejected_and_counted(tmp_path)
     source.write_text("".join(dump_json(row) + "\n" for row in rows))
     counts = verify_file(source, tmp_path / "verdicts.parquet", None, 1, notes)
     assert counts == {"match": 1, "rejected:missing_response": 1}
-    assert f"{source}: 1 rejected as missing_response, the first is row 2: column 'response' is not there" in notes.texts
+    told = f"{source}: 1 rejected as missing_response, the first is row 2: column 'response' is not there"
+    assert told in notes.texts
