@@ -325,7 +325,7 @@ class ItemReader:
             self._missing_response(record, sample if len(samples) > 1 else None)
             if text is None
             else replace(item, response=text)
-            for sample, text in enumerate(samples, 1)
+            for sample, text in enumerate(samples)
         ]
 
     def _missing_response(self, record: Record, sample: int | None) -> Reject:
@@ -339,11 +339,11 @@ class ItemReader:
         return self.rows.source_id(record) if isinstance(record, Record) else None
 
     def was_cut(self, record: Record | Reject, sample: int) -> bool:
-        """Return whether the record says that this response of it, from 1, was cut at the limit of tokens."""
+        """Return whether the record says that this response of it, counted from 0, was cut at the limit of tokens."""
         if not isinstance(record, Record):
             return False
         stated = [record.values.get(name) for name in FINISH_COLUMNS]
-        each = [value[sample - 1] if isinstance(value, list) and sample <= len(value) else value for value in stated]
+        each = [value[sample] if isinstance(value, list) and sample < len(value) else value for value in stated]
         return record.values.get("truncated") is True or any(value in CUT for value in each)
 
     def source_of(self, record: Record | Reject) -> str:

@@ -106,7 +106,10 @@ def _share(run_dir: Path, target: Path, texts: str) -> None:
 
 def explain(
     row: Annotated[
-        str, typer.Argument(help="A row's id, its first 6 digits or more, or source:row.", show_default=False)
+        str,
+        typer.Argument(
+            help="A row's id, its first 6 digits or more, source:row, or the source's own id.", show_default=False
+        ),
     ],
     run_dir: Annotated[Path, typer.Option("--run", help="The run's directory.", show_default=False)],
 ) -> None:

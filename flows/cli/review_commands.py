@@ -203,7 +203,9 @@ def _page(session: ReviewSession, token: str, guidelines: str | None) -> str:
 
 
 def decide(
-    row: Annotated[str, typer.Argument(help="A row's id, its first 6 digits or more, or source:row.")],
+    row: Annotated[
+        str, typer.Argument(help="A row's id, its first 6 digits or more, source:row, or the source's own id.")
+    ],
     action: Annotated[str, typer.Argument(metavar="keep|drop|fix=GOLD|unsure|undo", help="The decision.")],
     note: Annotated[str | None, typer.Option("--note", help="The reason, for later readers.")] = None,
     run: Annotated[

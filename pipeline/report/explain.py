@@ -96,27 +96,32 @@ def explain(run_dir: Path, row_id: str) -> Story:
 
 
 def find_rows(files: RunFiles, name: str) -> pl.DataFrame:
-    """Return the rows, as they came in, that a name means: the first digits of an id, or a source and a row.
+    """Return the rows, as they came in, that a name means: the first digits of an id, the source's own id, FILE:17.
 
     Raises InputError, with one line that helps, where no rows or rows of several ids go by that name.
     """
-    source_and_row = _SOURCE_AND_ROW.fullmatch(name)
+    source_and_row, is_prefix = _SOURCE_AND_ROW.fullmatch(name), _ID_PREFIX.fullmatch(name.lower()) is not None
+    is_named = pl.lit(False)
     if source_and_row is not None:
         is_named = (pl.col("source") == source_and_row[1]) & (pl.col("source_row") == int(source_and_row[2]))
-    elif _ID_PREFIX.fullmatch(name.lower()):
+    elif is_prefix:
         is_named = pl.col("id").str.starts_with(name.lower())
-    else:
+    # Only rows in whose meta the name stands are parsed for the id that the source gave them (`data.columns.id`).
+    mentions = pl.col("meta").str.contains(orjson.dumps(name).decode(), literal=True)
+    has_source_id = mentions & (pl.col("meta").str.json_path_match("$.source_id") == name)
+    rows = _ingested(files).filter(mentions | is_named).collect().filter(has_source_id | is_named)
+    ids = rows["id"].unique(maintain_order=True).to_list()
+    if not ids and source_and_row is None and not is_prefix:
         raise InputError(
             f"{visible(name)!r} names no row.",
-            "Give six or more hex digits of a row's id, or its source and row: FILE:17.",
+            "Give six or more hex digits of a row's id, its source and row (FILE:17), or the source's own id.",
         )
-    rows = _ingested(files).filter(is_named).collect()
-    ids = rows["id"].unique(maintain_order=True).to_list()
     if not ids:
         raise InputError(f"No row of {files.folders['ingest'].parent} is {visible(name)!r}.", _describe_sources(files))
     if len(ids) > 1:
         candidates = ", ".join(ids[:CANDIDATES_NAMED]) + (", ..." if len(ids) > CANDIDATES_NAMED else "")
-        raise InputError(f"{len(ids)} ids begin with {name}: {candidates}.", "Give more digits.")
+        how = "begin with" if rows["id"].str.starts_with(name.lower()).all() else "go by"
+        raise InputError(f"{len(ids)} ids {how} {visible(name)}: {candidates}.", "Give more digits of one of them.")
     return rows
 
 

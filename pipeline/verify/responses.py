@@ -1,7 +1,7 @@
 r"""Judges a whole file of responses: `truegold verify --input rows.jsonl --output verdicts.parquet`.
 
-    {"id": "7", "response": "... so \\boxed{42}", "gold": "42"}   ->   id="7", row=1, sample=1, score=1.0, reason="match", ...
-    {"id": "8", "response": ["\\boxed{8}", "8"], "gold": "8"}   ->   two verdicts: row=2, sample=1 and row=2, sample=2
+    {"id": "7", "response": "... so \\boxed{42}", "gold": "42"}   ->   row=1, sample=0, id="7", score=1.0, ...
+    {"id": "8", "response": ["\\boxed{8}", "9"], "gold": "8"}   ->   two verdicts: sample=0 and sample=1
 
 Columns are guessed as everywhere (`sources.presets`) or named, and golds, tests, verifiers and their arguments are read
 as a run reads them (`problems.ItemReader`): programs beside HumanEval's columns are judged by its tests. No row is
@@ -82,7 +82,7 @@ def verify_file(
     reader = make_item_reader(opened, first_records, named_columns or ProblemColumns(), verifier)
     progress.start("verifying", opened.total)
     records = chain(first_records, opened.records)
-    samples = ((record, sample, item) for record in records for sample, item in enumerate(reader.read(record), 1))
+    samples = ((record, sample, item) for record in records for sample, item in enumerate(reader.read(record)))
     to_judge, to_write = tee(samples)
     judged = (item for _, _, item in to_judge if isinstance(item, Item))
     verdicts = verify_batch_timed(judged, workers, item_deadline_s=deadline_s, max_timeouts=max_timeouts)
@@ -109,8 +109,8 @@ def verify_file(
                         "cpu_ms": cpu_ms,
                     }
                 writer.write(line)
-                outcomes.several += sample == 2
-                progress.advance(int(sample == 1))
+                outcomes.several += sample == 1
+                progress.advance(int(sample == 0))
                 if outcomes.judged == _TRIAL_ROWS:
                     _check_gold_column(reader, outcomes, first_records, opened.location)
         _check_gold_column(reader, outcomes, first_records, opened.location)
@@ -188,12 +188,13 @@ class _Outcomes:
         """Yield what is reported at the end."""
         if self.judged:
             seconds = max(time.monotonic() - self.began, 0.001)
+            what = "responses" if self.several else "rows"
             yield (
-                f"{self.judged:,} {'responses' if self.several else 'rows'} in {seconds:,.1f} s, {self.judged / seconds:,.0f} a second;"
+                f"{self.judged:,} {what} in {seconds:,.1f} s, {self.judged / seconds:,.0f} a second;"
                 f" {self.cpu_ms / self.judged:,.2f} ms CPU each"
             )
         if self.several:
-            yield f"{self.several:,} rows have several samples: the column `sample` counts them from 1"
+            yield f"{self.several:,} rows have several samples: the column `sample` counts them from 0"
         if self.slow:
             yield "slowest: " + ", ".join(f"row {row} ({cpu_ms:,.0f} ms)" for cpu_ms, row in self.slow)
         for reason, first in self.first_rejects.items():

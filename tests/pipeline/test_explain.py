@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import fake_run as fake
+import orjson
 import pytest
 
 from truegold.pipeline.report.explain import explain, explain_lines
@@ -63,6 +64,24 @@ def test_a_trained_row_has_both_pass_rates(run: Path) -> None:
 def test_a_short_prefix_will_do(run: Path) -> None:
     whole = fake.make_row(6)["id"]
     assert explain(run, whole[:6].upper()).rows[0].row["id"] == whole
+
+
+@pytest.mark.parametrize("own", ["q-006", "7", "123456", "题:17", 'say "x"', "../a/b"])
+def test_a_row_goes_by_the_id_that_its_source_gave_it(tmp_path: Path, own: str) -> None:
+    named = fake.FakeRun(tmp_path / "named")
+    named.rows[6]["meta"] = orjson.dumps({"source_id": own}).decode()
+    named.rows[3]["meta"] = orjson.dumps({"source_id": own + "1", "note": own}).decode()
+    named.build(("ingest",))
+    assert [story.row["source_row"] for story in explain(tmp_path / "named", own).rows] == [6]
+
+
+def test_an_id_of_several_rows_lists_them(tmp_path: Path) -> None:
+    named = fake.FakeRun(tmp_path / "named")
+    for line in (3, 6):
+        named.rows[line]["meta"] = '{"source_id":"q1"}'
+    named.build(("ingest",))
+    with pytest.raises(InputError, match=f"2 ids go by q1: {named.rows[3]['id']}, {named.rows[6]['id']}"):
+        explain(tmp_path / "named", "q1")
 
 
 def test_a_rejected_record_has_a_story(run: Path) -> None:

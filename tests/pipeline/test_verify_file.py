@@ -164,7 +164,7 @@ def test_each_sample_has_a_verdict_and_conversations_are_one_response(tmp_path, 
     first = {"question": "1+1?", "gold": "2", "response": "\\boxed{2}"}
     table = verdicts(tmp_path, first, {"question": "2+2?", "gold": "4", "response": response})
     assert table["reason"].to_list() == ["match", *reasons]
-    assert table["sample"].to_list() == [1, *range(1, len(reasons) + 1)]
+    assert table["sample"].to_list() == [0, *range(len(reasons))]
 
 
 def test_rows_without_the_column_of_responses_are_rejected_and_counted(tmp_path):
