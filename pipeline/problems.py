@@ -322,16 +322,14 @@ class ItemReader:
             return [Reject(record.row_number, error.reason, error.detail, record.excerpt())]
         samples = read_samples(self.response(values)) or [None]
         return [
-            self._missing_response(record, sample if len(samples) > 1 else None)
-            if text is None
-            else replace(item, response=text)
+            self._missing_response(record, sample, len(samples)) if text is None else replace(item, response=text)
             for sample, text in enumerate(samples)
         ]
 
-    def _missing_response(self, record: Record, sample: int | None) -> Reject:
+    def _missing_response(self, record: Record, sample: int, samples: int) -> Reject:
         value = self.response(record.values)
         what = "is not there" if value is MISSING else f"holds no response: {dump_json(json_safe(value))[:60]}"
-        where = f"sample {sample} of column" if sample is not None else "column"
+        where = f"sample {sample} of column" if samples > 1 else "column"
         return Reject(record.row_number, "missing_response", f"{where} {self.response.name!r} {what}", record.excerpt())
 
     def id_of(self, record: Record | Reject) -> str | None:
