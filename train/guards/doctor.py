@@ -19,7 +19,8 @@ from typing import Any
 
 from truegold.pipeline.report.training import ENDINGS, find_shifts
 from truegold.pipeline.running.disk import read_whole_lines
-from truegold.train.guards.log_faults import NEEDS_RATE, find_faults, step_down
+from truegold.train.guards.log_faults import NEEDS_RATE, find_faults
+from truegold.train.guards.move_faults import step_down
 from truegold.train.guards.run_log import ALARMS, RunLog, read_log
 from truegold.train.guards.table import SEVERITY
 from truegold.train.guards.trends import FEWEST

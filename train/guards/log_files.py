@@ -16,11 +16,18 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from truegold.verifiers import InputError, SetupError
 
+LARGEST = 3.4e38
+"""In single precision."""
+MOST_STEP = 10**15
+LONGEST_CELL = 2**31 - 1
+"""Characters of a cell in a table: the texts of completions may stand beside the metrics."""
+csv.field_size_limit(LONGEST_CELL)
 Entry = dict[str, float]
 """Numbers of one entry, by the names of their columns."""
 
@@ -40,11 +47,13 @@ STEP_NAMES = (
 CHART = re.compile(r"(?P<run>.+)(?: - |: )(?P<metric>(?:(?! - |: ).)+?)(?P<edge>(?:__| )(?:MIN|MAX)|)")
 """A column of a chart that was exported from wandb."""
 DECIMAL = r"-?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|-?(?:nan|NaN|inf|Infinity)"
-VERL_LINE = re.compile(r"\bstep:(\d+) - (.+)")
-VERL_PAIR = re.compile(rf"(\S+?):(?:np\.\w+\()?({DECIMAL})\)?")
+LONGEST_NAME, LONGEST_PART = 200, 400
+"""Characters: a line of one million without a name is passed in no time."""
+VERL_LINE = re.compile(r"\bstep:(\d{1,15}) - (.+)")
+VERL_PAIR = re.compile(rf"(.{{1,{LONGEST_NAME}}}?):(?:np\.\w{{1,20}}\()?({DECIMAL})\)?")
 PRINTED_DICT = re.compile(r"\{'[^{}]+\}")
 PRINTED_PAIR = re.compile(rf"'([^']+)': '?({DECIMAL})'?(?=[,}}])")
-BAR_LINE = re.compile(r"\bStep (\d+) +\|(.+)")
+BAR_LINE = re.compile(r"\bStep (\d{1,15}) +\|(.+)")
 BAR_PAIR = re.compile(rf"\s*([A-Z][\w. ]*?):? +({DECIMAL})\s*%?\s*")
 ROUNDED_ZERO = re.compile(r":-?0\.0{1,3}(?= - |\s*$)")
 """A zero of verl's console before July 2025, which had three digits."""
@@ -119,13 +128,16 @@ def _read_json(text: str) -> LogEntries | None:
 
 def _entries_of(records: Iterable[Any], form: str) -> LogEntries:
     log = LogEntries(form)
-    step = 0
+    step, endless = 0, 0
     for index, record in enumerate(record for record in records if isinstance(record, dict)):
         entry = dict(_numbers(record, log.texts))
         log.has_steps = log.has_steps and (not entry or any(name in entry for name in STEP_NAMES))
+        endless += any(abs(entry.get(name, 0.0)) > MOST_STEP for name in STEP_NAMES)
         step = _step_of(entry, step if form == "CSV" and index else index)
         if len(entry) > 0:
             log.entries.append((step, entry))
+    if endless:
+        log.notes.append(f"{endless} entries have a step beyond {MOST_STEP:.0e} and are counted by their order")
     return log
 
 
@@ -146,25 +158,32 @@ def to_number(value: object) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        return float(value)
-    except (ValueError, OverflowError):
+        return to_float(value)
+    except ValueError:
         return None
+
+
+def to_float(value: float | str) -> float:
+    """Return a number; what single precision cannot hold is infinite, as it was in the training."""
+    known = value if isinstance(value, int) else float(value)
+    return math.copysign(math.inf, 1 if known > 0 else -1) if abs(known) > LARGEST else float(known)
 
 
 def _step_of(entry: Entry, otherwise: int) -> int:
     """Take the columns that count steps out of an entry, and return the step of the surest one."""
     steps = [entry.pop(name) for name in STEP_NAMES if name in entry]
-    known = [step for step in steps if math.isfinite(step)]
+    known = [step for step in steps if abs(step) <= MOST_STEP]
     return int(known[0]) if known else otherwise
 
 
 def _delimiter(text: str) -> str | None:
     """Return what parts the columns of a table; None where the text is none."""
-    lines = [line for line in text.splitlines()[:3] if line.strip()]
+    lines = [line for line in text.splitlines() if line.strip()]
     if len(lines) < 2:
         return None
     for delimiter in (",", "\t", ";"):
-        header, row = (next(csv.reader([line], delimiter=delimiter)) for line in lines[:2])
+        # A cell of the first row may have several lines.
+        header, row = [*islice(csv.reader(lines, delimiter=delimiter), 2), []][:2]
         has_names = len(header) > 1 and not any(to_number(name) is not None for name in header if name)
         if has_names and len(header) == len(row) and any(to_number(cell) is not None for cell in row):
             return delimiter
@@ -172,8 +191,20 @@ def _delimiter(text: str) -> str | None:
 
 
 def _read_table(path: Path, text: str, delimiter: str) -> LogEntries:
-    rows = list(csv.DictReader(text.splitlines(), delimiter=delimiter))
-    columns = [name for name in rows[0] if name]
+    header, *table = [row for row in csv.reader(text.splitlines(), delimiter=delimiter) if row]
+    columns = [name for name in dict.fromkeys(header) if name]
+    unlike = [
+        name
+        for name in columns
+        if header.count(name) > 1
+        and any(len({cell for title, cell in zip(header, row, strict=False) if title == name}) > 1 for row in table)
+    ]
+    if unlike:
+        names = ", ".join(unlike[:5])
+        raise InputError(
+            f"{path} has several columns of one name, with unlike cells: {names}.", "Rename or remove them."
+        )
+    rows = [dict(zip(header, row, strict=False)) for row in table]
     charts = {name: match for name in columns if (match := CHART.fullmatch(name))}
     if charts and all(name in charts or name in STEP_NAMES or "Time" in name for name in columns):
         runs = sorted({match["run"] for match in charts.values()})
@@ -185,8 +216,7 @@ def _read_table(path: Path, text: str, delimiter: str) -> LogEntries:
             {renamed.get(name, name): cell for name, cell in row.items() if name not in charts or name in renamed}
             for row in rows
         ]
-    cleaned = [{name: cell for name, cell in row.items() if name and isinstance(cell, str)} for row in rows]
-    return _entries_of(cleaned, "CSV")
+    return _entries_of([{name: cell for name, cell in row.items() if name} for row in rows], "CSV")
 
 
 def _read_console(text: str) -> LogEntries:
@@ -195,15 +225,17 @@ def _read_console(text: str) -> LogEntries:
     printed = 0
     for line in text.splitlines():
         if match := VERL_LINE.search(line):
-            entry = {name: float(shown) for name, shown in VERL_PAIR.findall(match[2])}
+            named = [pair for part in match[2].split(" - ") if (pair := VERL_PAIR.match(part.lstrip()))]
+            entry = {pair[1]: to_float(pair[2]) for pair in named}
             log.is_rounded = log.is_rounded or bool(ROUNDED_ZERO.search(line) and not LONG_NUMBER.search(line))
             step = int(match[1])
         elif match := BAR_LINE.search(line):
-            pairs = [pair for part in match[2].split("|") if (pair := BAR_PAIR.fullmatch(part))]
-            entry = {f"console/{pair[1]}": float(pair[2]) for pair in pairs}
+            parts = [part.strip() for part in match[2].split("|") if len(part) <= LONGEST_PART]
+            pairs = [pair for part in parts if (pair := BAR_PAIR.fullmatch(part))]
+            entry = {f"console/{pair[1]}": to_float(pair[2]) for pair in pairs}
             step, log.is_rounded = int(match[1]), True
         elif match := PRINTED_DICT.search(line):
-            entry = {name: float(shown) for name, shown in PRINTED_PAIR.findall(match[0])}
+            entry = {name: to_float(shown) for name, shown in PRINTED_PAIR.findall(match[0])}
             is_summary = "train_runtime" in entry
             printed += not is_summary and not any(name.startswith("eval_") for name in entry)
             step = _step_of(entry, printed)

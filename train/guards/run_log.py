@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.train.guards.log_files import PATTERNS, Entry, LogEntries, read_entries
+from truegold.train.guards.trends import Move, measure_move
 from truegold.verifiers import InputError
 
 ALARMS = "alarms.jsonl"
@@ -304,3 +305,28 @@ def _derive(metrics: Metrics) -> None:
         metrics["zero_std"] = 1.0 - mixed / 100.0
     if (ended := metrics.get("ended")) is not None:
         metrics["truncated"] = 1.0 - ended
+
+
+def quality_of(log: RunLog) -> str:
+    """Return the metric that says best how good completions are: the accuracy, else the reward."""
+    names = {name for _, metrics in log.lines for name in metrics}
+    return next((name for name in ("accuracy", "pass_rate", "reward") if name in names), "reward")
+
+
+def move_of(log: RunLog, metric: str) -> Move | None:
+    """Return how a metric moved over the run; None where it is not logged or too seldom."""
+    return measure_move(*log.series(metric))
+
+
+def improves(log: RunLog) -> bool:
+    """Say whether completions become better over the run."""
+    move = move_of(log, quality_of(log))
+    return move is not None and move.is_up and move.change > 0.1 * max(abs(move.start), 0.1)
+
+
+def steps_per_epoch(log: RunLog) -> int | None:
+    """Return how many steps an epoch has, where the log says so and has more than one."""
+    steps, epochs = log.series("epoch")
+    if len(steps) < 2 or epochs[-1] - epochs[0] < 1.0:
+        return None
+    return round((steps[-1] - steps[0]) / (epochs[-1] - epochs[0]))

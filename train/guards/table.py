@@ -13,6 +13,8 @@ Baselines, `against`:
     start    the median of the first healthy steps, so that it is noticed where a change is slow
     best     the best value so far
     limit    none: the floor is the limit itself
+
+`log_faults.toml` has the causes of what only a finished log shows.
 """
 
 from __future__ import annotations
@@ -73,11 +75,42 @@ class MetricGuard:
     """The guard watches the steps before this one only."""
 
 
+@dataclass(frozen=True)
+class LogFault:
+    """A fault that a log shows."""
+
+    name: str
+    first: int
+    """The first step that shows it."""
+    last: int
+    evidence: str
+    """The numbers."""
+
+    @property
+    def causes(self) -> str:
+        """What probably is behind it."""
+        return FAULTS[self.name]["causes"]
+
+    @property
+    def remedy(self) -> str:
+        """What to do."""
+        return FAULTS[self.name]["remedy"]
+
+    def line(self) -> str:
+        """Return one line that says what happened."""
+        steps = f"Step {self.first}" if self.first == self.last else f"Steps {self.first} to {self.last}"
+        return f"{steps}: {self.name}: {self.evidence}. Likely: {self.causes}."
+
+
 GUARDS = tuple(
     MetricGuard(**entry)
     for entry in tomllib.loads(files("truegold.train.guards").joinpath("guards.toml").read_text("utf-8"))["guard"]
 )
 """All guards, those of `guards.toml`."""
+FAULTS: dict[str, dict[str, str]] = tomllib.loads(
+    files("truegold.train.guards").joinpath("log_faults.toml").read_text("utf-8")
+)
+"""By name, the causes of each fault and what to do; the first are the particular ones."""
 
 SEVERITY: dict[Action, int] = {action: severity for severity, action in enumerate(get_args(Action))}
 """Where several guards fire, the hardest action is taken."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import random
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,9 @@ import pytest
 from house import ROOT
 
 from truegold.train.guards.doctor import examine_log
-from truegold.train.guards.log_faults import CHECKS, FAULTS, find_faults
+from truegold.train.guards.log_faults import CHECKS, find_faults
 from truegold.train.guards.run_log import METRIC_NAMES, RunLog, is_accuracy, read_log
-from truegold.train.guards.table import GUARDS
+from truegold.train.guards.table import FAULTS, GUARDS
 from truegold.train.guards.trends import fall_from_peak, find_period, gradual_fall, measure_move
 from truegold.verifiers import InputError
 
@@ -239,6 +241,82 @@ def test_rows_that_a_tracker_has_filled_with_nan_are_no_fault(tmp_path: Path) ->
     assert find_faults(log) == [] and log.series("heldout_pass_rate") == ([5], [0.4])
     lost = [row if row["step"] < 20 else dict.fromkeys(row, math.nan) | {"step": row["step"]} for row in rows]
     assert names_of(lines(tmp_path / "lost.jsonl", lost)) == ["not_finite"]
+
+
+VERL = "step:{0} - critic/score/mean:0.{0}5 - actor/lr:1e-06\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("step:1 - actor/loss:0.5 - x " + "a" * 10**6, "step:1 - " + "a:" * 500_000, "step:1 - a:" + "1" * 10**6),
+        *("step:" + "1" * 10**6, "Step 1 | A" + " " * 10**6 + "| B", "Step " + "1" * 10**6 + " | A 1"),
+        *("step:1 - " + "a - " * 250_000, "{'" + "a': '" * 200_000, "{'a': " * 160_000, ":0.0" + " " * 10**6 + "x"),
+    ],
+    ids=lambda line: f"{line[:9]}...{line[-3:]}",
+)
+def test_a_line_of_a_million_characters_is_passed_in_no_time(tmp_path: Path, line: str) -> None:
+    path = write(tmp_path / "verl.log", VERL.format(1) + line + "\n" + VERL.format(2) + VERL.format(3))
+    begin = time.process_time()
+    log = read_log(path)
+    assert time.process_time() - begin < 3.0
+    assert [log.lines[index][1]["reward"] for index in (0, -1)] == [0.15, 0.35]
+
+
+def test_a_console_with_some_lines_of_json_is_no_json(tmp_path: Path) -> None:
+    text = '{"step": 7, "lr": 0.5}\n{"step": 8, "lr": 0.5}\n' + "".join(VERL.format(step) for step in range(1, 10))
+    log = read_log(write(tmp_path / "verl.log", text))
+    assert [step for step, _ in log.lines] == list(range(1, 10)) and log.lines[0][1]["lr"] == 1e-6
+
+
+def test_texts_beside_the_metrics_of_a_table_are_passed(tmp_path: Path) -> None:
+    rows = "".join(f'{step},"{"x" * 200_000}\n2nd line",0.{step}\n' for step in range(1, 5))
+    log = read_log(write(tmp_path / "log.csv", "step,completion,reward\n" + rows))
+    assert [metrics["reward"] for _, metrics in log.lines] == [0.1, 0.2, 0.3, 0.4] and log.unread == ["completion"]
+
+
+def test_columns_of_one_name_are_named_where_they_differ(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.csv", "step,reward,reward\n1,0.5,0.5\n2,0.25,0.25\n")
+    assert [metrics["reward"] for _, metrics in read_log(path).lines] == [0.5, 0.25]
+    with pytest.raises(InputError, match="several columns of one name, with unlike cells: reward"):
+        read_log(write(path, path.read_text() + "3,0.5,0.75\n"))
+
+
+@pytest.mark.filterwarnings("error")
+def test_numbers_that_nothing_can_be_reckoned_with(tmp_path: Path) -> None:
+    """Steps beyond all counting are counted by their order, and what single precision cannot hold is infinite."""
+    rows = trl_rows(40)
+    later = read_log(lines(tmp_path / "a.jsonl", [row | {"step": 10**300 + index} for index, row in enumerate(rows)]))
+    assert [step for step, _ in later.lines] == list(range(40)) and find_faults(later) == []
+    assert later.notes == ["40 entries have a step beyond 1e+15 and are counted by their order"]
+    huge = [row | {"reward": (-1) ** row["step"] * 1e308, "loss": 10**400, "kl": 1e38} for row in rows]
+    shown = list(examine_log(lines(tmp_path / "b.jsonl", huge)))
+    assert any("not_finite: loss, reward NaN or infinite in 40 steps" in line for line in shown)
+
+
+@pytest.mark.parametrize(
+    ("rate", "steps"),
+    [
+        (lambda step: 1e-6 * (1 + math.cos(math.pi * (step % 20) / 10)) if step % 20 != 10 else 0.0, None),
+        (lambda step: 1e-6 * abs((step % 4) - 2), None),
+        (lambda step: 1e-6 * max(0, 5 - step % 13) if step % 13 < 11 else 1e-6, None),
+        (lambda step: 1e-6 * max(0.0, math.cos(step / 10)), (16, 47)),
+        (lambda step: 1e-6 * max(0, 40 - step), (40, 60)),
+    ],
+    ids=["cosine", "triangle", "six steps of each cycle", "clipped half waves", "ended"],
+)
+def test_a_rate_of_0_is_a_fault_where_it_lasts(
+    tmp_path: Path, rate: Callable[[int], float], steps: tuple[int, int] | None
+) -> None:
+    faults = find_faults(read_log(lines(tmp_path / "log.jsonl", trl_rows(learning_rate=rate))))
+    assert [(fault.name, fault.first, fault.last) for fault in faults] == ([("rate_zero", *steps)] if steps else [])
+
+
+def test_what_comes_with_each_epoch_is_no_periodic_fault(tmp_path: Path) -> None:
+    """The same hard batch ends every epoch of ten steps."""
+    dips = FAULTY["periodic"]
+    assert names_of(lines(tmp_path / "log.jsonl", trl_rows(**dips, epoch=lambda step: step / 7))) == ["periodic"]
+    assert names_of(lines(tmp_path / "log.jsonl", trl_rows(**dips, epoch=lambda step: step / 10))) == []
 
 
 FAULTY: dict[str, dict[str, Any]] = {
