@@ -165,8 +165,10 @@ def to_number(value: object) -> float | None:
 
 def to_float(value: float | str) -> float:
     """Return a number; what single precision cannot hold is infinite, as it was in the training."""
-    known = value if isinstance(value, int) else float(value)
-    return math.copysign(math.inf, 1 if known > 0 else -1) if abs(known) > LARGEST else float(known)
+    known = float(value) if isinstance(value, str) else value
+    if abs(known) > LARGEST:
+        return math.inf if known > 0 else -math.inf
+    return float(known)
 
 
 def _step_of(entry: Entry, otherwise: int) -> int:
