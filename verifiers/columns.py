@@ -210,16 +210,16 @@ def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Itera
 
     Case, blanks and hyphens make no other name: "Correct Answer" is `correct_answer`, where there is no column of that
     very name; of prompts that differ so, the one with more words counts. A column of gold with nothing but true and
-    false counts only where no other one fits, and so does a prompt that is the same in all of three records or more
-    where another column asks.
+    false counts only where no other one fits, and so does a prompt that is the same in all records, two at least, where
+    another column asks.
     """
     columns = dict.fromkeys(name for values in samples for name in values)
     names = [name for name in spelled(NAMES[role], columns) if name not in exclude]
     if role == "prompt":
         names = [_wordiest(name, columns, samples) for name in names]
     if role == "prompt":
-        asking = [name for name in spelled(ASKING, names) if not _is_constant(name, samples)]
-        weak = [name for name in names if asking and _is_constant(name, samples)]
+        weak, asking = _instructions(names, columns, samples)
+        names = [*(name for name in asking if name not in exclude), *names]
     else:
         weak = [name for name in names if role == "gold" and _are_flags(name, samples)]
     names = [*(name for name in names if name not in weak), *weak]
@@ -253,13 +253,48 @@ def _are_flags(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
 
 ASKING = ("prompt", "question", "problem", "query", "problem_text", "question_text", "question_content", "题目", "问题")
 """Columns that hold questions, and hardly ever a text that a question is about."""
-MANY = 3
-"""A prompt that so many records have, all the same, is an instruction beside the question."""
+BESIDE = ("text", "content", "body", "original_text", "description")
+"""Columns that hold questions beside an instruction that all records share."""
+_ASKS = re.compile(
+    r"[?？]\s*$|^\s*(?:what|how|who|when|where|which|why|find|solve|compute|calculate|evaluate|determine|simplify|prove"
+    r"|求|计算|解|多少)\b|(?:多少|几)[^。]{0,12}$|=\s*$",
+    re.IGNORECASE,
+)
 
 
-def _is_constant(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
-    texts = [value for sample in samples if isinstance(value := value_at(sample, name), str)]
-    return len(texts) >= MANY and len(set(texts)) == 1
+def _instructions(
+    names: Sequence[str], columns: Iterable[str], samples: Sequence[Mapping[str, Any]]
+) -> tuple[list[str], list[str]]:
+    """Return the prompts that all records share and the columns that ask beside them; none where there are not both."""
+    shared = [name for name in names if are_shared(name, samples)]
+    if not shared:
+        return [], []
+    asking = [name for name in spelled(ASKING, names) if are_different(name, samples)]
+    if not asking and not _texts(shared[0], samples)[0].rstrip().endswith(("?", "？")):
+        beside = spelled(BESIDE, columns)
+        asking = [name for name in beside if are_different(name, samples) and _are_asking(name, samples)]
+    return (shared, asking) if asking else ([], [])
+
+
+def _texts(name: str, samples: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [value for sample in samples if isinstance(value := value_at(sample, name), str)]
+
+
+def are_shared(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether all records have the same text in a column; two records at least tell that."""
+    texts = _texts(name, samples)
+    return len(texts) > 1 and len(set(texts)) == 1
+
+
+def are_different(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
+    """Say whether a column has several texts, in most records one."""
+    texts = _texts(name, samples)
+    return len(set(texts)) > 1 and 2 * len(texts) > len(samples)
+
+
+def _are_asking(name: str, samples: Sequence[Mapping[str, Any]]) -> bool:
+    texts = _texts(name, samples)
+    return 2 * sum(_ASKS.search(text) is not None for text in texts) >= len(texts)
 
 
 def _wordiest(name: str, columns: Iterable[str], samples: Sequence[Mapping[str, Any]]) -> str:

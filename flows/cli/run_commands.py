@@ -223,8 +223,11 @@ def _describe_reading(source: FileSource | HubSource | DemoSource) -> Iterator[s
     layout = choose_layout(source, opened.location, [record.values for record in records])
     named = {role: spec for role, spec in layout.columns if spec is not None}
     present = {name for record in records for name in record.values}
+    columns = {role: spec.column for role, spec in named.items()}
+    if layout.asks and source.columns.prompt is None:
+        columns["prompt"] = " + ".join(layout.asks)
     roles = [
-        f"{role} {spec.column}{f' ({spec.extract})' if spec.extract else ''}"
+        f"{role} {columns[role]}{f' ({spec.extract})' if spec.extract else ''}"
         for role, spec in named.items()
         if spec.column.split(".")[0] in present
     ]

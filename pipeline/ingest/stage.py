@@ -63,7 +63,7 @@ ROWS_FILE = "rows.parquet"
 SOURCES_FILE = "sources.json"
 
 
-@stage_function(version=5)
+@stage_function(version=6)
 def ingest(
     inputs: Mapping[str, Path], config: FileSource | HubSource | SeveralSources, out_dir: Path, progress: Progress
 ) -> StageReport:

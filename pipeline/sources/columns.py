@@ -334,6 +334,8 @@ class Layout:
     """The function that makes more of a record than single columns give; it raises `Unusable` where it cannot."""
     uses: frozenset[str] = frozenset()
     """The columns that `derive` reads, which therefore do not go into `meta`."""
+    asks: tuple[str, ...] = ()
+    """The columns that make the prompt, in their order, where these are several."""
     unseen: frozenset[str] = frozenset()
     """Columns of options, tests and stories that none of the first records has: a row that has one is of another
     kind."""

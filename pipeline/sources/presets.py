@@ -16,6 +16,7 @@ reads is read by all.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import replace
@@ -49,8 +50,8 @@ from truegold.pipeline.sources.presets_code import (
     program_layout,
 )
 from truegold.pipeline.sources.provenance import exported
-from truegold.pipeline.sources.row_builder import judged_without_gold, with_row_columns
-from truegold.pipeline.sources.story_columns import STORIES, StoryColumns, story_columns
+from truegold.pipeline.sources.row_builder import ROW_COLUMNS, judged_without_gold, with_row_columns
+from truegold.pipeline.sources.story_columns import STORIES, StoryColumns, count_words, story_columns
 from truegold.pipeline.text.gold_words import shorter_answers, unmatchable_because
 from truegold.verifiers import ConfigError, InputError, TruegoldError
 from truegold.verifiers.choice_rows import (
@@ -63,7 +64,19 @@ from truegold.verifiers.choice_rows import (
     with_options,
 )
 from truegold.verifiers.code.suite.row_tests import Unusable
-from truegold.verifiers.columns import GOLDS_COLUMNS, MISSING, NAMES, Samples, Values, find_column, spelled, text_of
+from truegold.verifiers.columns import (
+    GOLDS_COLUMNS,
+    MISSING,
+    NAMES,
+    SOURCES,
+    Samples,
+    Values,
+    are_different,
+    are_shared,
+    find_column,
+    spelled,
+    text_of,
+)
 from truegold.verifiers.gold import OTHER_GOLDS
 from truegold.verifiers.row_kinds import TESTS, foreign_kind, looks_like_tests
 from truegold.verifiers.strict_json import parse_structure
@@ -139,10 +152,11 @@ def answers(columns: Set[str], samples: Samples) -> Layout | None:
     if gold is not None:
         spec, solution = _gold_and_solution(prompt, gold, samples)
         layout = Layout(layout.columns.model_copy(update={"gold": spec, "solution": _spec(solution)}))
-    texts = [_first_gold(values, gold, golds) for values in samples]
+    texts = [_texts_of_golds(values, layout.columns.gold, layout.columns.golds) for values in samples]
     story = story_columns(samples, prompt, texts)
     prose = [_is_prose(layout.columns, story.prompt, values) for values in samples]
-    return replace(layout, derive=partial(_derive_answer, layout.columns, story, 2 * sum(prose) > len(prose)))
+    derive = partial(_derive_answer, layout.columns, story, 2 * sum(prose) > len(prose))
+    return replace(layout, derive=derive, asks=story.names)
 
 
 def _is_prose(columns: Columns, prompt: str, values: Values, *, alone: bool = True) -> bool:
@@ -155,10 +169,9 @@ def _is_prose(columns: Columns, prompt: str, values: Values, *, alone: bool = Tr
     return unmatchable_because(gold, question) == "prose" and not (alone and shorter_answers(gold))
 
 
-def _first_gold(values: Values, *columns: str | None) -> str | None:
-    """Return the first text of the golds that these columns hold, of a look at samples."""
-    texts = [text for name in columns if name is not None for text in gold_texts(Column(name)(values))]
-    return next(iter(texts), None)
+def _texts_of_golds(values: Values, *columns: ColumnSpec | None) -> list[str]:
+    """Return the texts of the golds that these columns hold."""
+    return [text for spec in columns for text in _gold_texts(spec, values)]
 
 
 def _gold_and_solution(prompt: str, gold: str, samples: Samples) -> tuple[ColumnSpec, str | None]:
@@ -187,7 +200,17 @@ def _derive_answer(columns: Columns, story: StoryColumns, rejects_prose: bool, v
     names = values.get("dataset")
     if isinstance(names, list) and len(set(map(str, names))) > 1:
         raise Unusable("mixed_source", f"its ground truths are for several verifiers: {', '.join(map(str, names))}")
+    if (column := story.giving_away(values, _texts_of_golds(values, columns.gold, columns.golds))) is not None:
+        raise Unusable("answer_in_prompt", f"column {column!r}, which belongs to the prompt, ends with the answer")
     return Derived({}, prompt=story.whole_prompt(values))
+
+
+def _gold_texts(spec: ColumnSpec | None, values: Values) -> list[str]:
+    if spec is None:
+        return []
+    column = compile_column(spec, "gold")
+    texts = gold_texts(column(values))
+    return texts if column.extract is None else [part for text in texts if (part := column.extract(text)) is not None]
 
 
 def _is_list(value: object) -> bool:
@@ -229,12 +252,16 @@ def choices(columns: Set[str], samples: Samples) -> Layout | None:
     if prompt is None:
         return None
     first = first_index(chosen, samples)
-    stories, column = story_columns(samples, prompt, have_options=True), Column(prompt)
+    column = Column(prompt)
+    golds = [_right_texts(chosen, values, first) for values in samples]
+    stories = story_columns(samples, prompt, golds, have_options=True)
 
     def derive(values: Values) -> Derived:
         question = stories.whole_prompt(values) or text_of(read_prompt(column(values))[0])
         if (is_open := _open_question(chosen, values, question)) is not None:
             return is_open
+        if (name := stories.giving_away(values, _right_texts(chosen, values, first))) is not None:
+            raise Unusable("answer_in_prompt", f"column {name!r}, which belongs to the prompt, ends with the answer")
         texts, right = read_choice(chosen, values, first, question or "")
         arguments = {"options": texts, **({"multiple": True} if len(right) > 1 else {})}
         return Derived(arguments, prompt=with_options(question, texts), gold=right)
@@ -242,7 +269,16 @@ def choices(columns: Set[str], samples: Samples) -> Layout | None:
     named = Columns(prompt=ColumnSpec(column=prompt))
     if (solution := find_column("solution", samples, exclude={prompt, *taken})) is not None:
         named = named.model_copy(update={"solution": ColumnSpec(column=solution)})
-    return Layout(named, "choice", "choice", derive, frozenset(taken - {""}))
+    return Layout(named, "choice", "choice", derive, frozenset(taken - {""}), stories.names)
+
+
+def _right_texts(columns: ChoiceColumns, values: Values, first: int | None) -> list[str]:
+    """Return how a text may name the right option of a record: by its letter, or by its words."""
+    try:
+        texts, letters = read_choice(columns, values, first, "")
+    except Unusable:
+        return []
+    return [*letters, *(texts[ord(letter) - ord("A")] for letter in letters)]
 
 
 def _open_question(columns: ChoiceColumns, values: Values, question: str | None) -> Derived | None:
@@ -354,8 +390,41 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
     taken = {spec.column for _, spec in columns if spec is not None}
     unseen = kinds - _column_names(samples) - taken - layout.uses if config.preset is None else frozenset()
     layout = replace(layout, columns=columns, unseen=unseen)
+    if config.columns.prompt is None:
+        _check_prompts(layout, location, samples)
     check_columns(config, layout, location, samples)
     return layout
+
+
+def _check_prompts(layout: Layout, location: str, samples: Samples) -> None:
+    """Raise InputError where all records have the same prompt and other golds, and another column may ask."""
+    prompt, gold = layout.columns.prompt, layout.columns.gold
+    if layout.verifier != "math" or prompt is None or gold is None or len(layout.asks) > 1:
+        return
+    golds = {tuple(_texts_of_golds(values, gold)) for values in samples}
+    if not are_shared(prompt.column, samples) or len(golds) < 2:
+        return
+    taken = {spec.column.split(".")[0] for _, spec in layout.columns if spec is not None} | layout.uses
+    others = [name for name in sorted(_column_names(samples) - taken - _BESIDE_PROMPTS) if _may_ask(name, samples)]
+    if others:
+        raise InputError(
+            f"{location}: all records have the same text in column {prompt.column!r} and other answers; do those of "
+            f"{others[0]!r} ask, which differ?",
+            f"Name the one that asks: --prompt-column {shlex.quote(others[0])}, or --prompt-column "
+            f"{shlex.quote(prompt.column)}; where the prompt is both, join them in one column.",
+        )
+
+
+_BESIDE_PROMPTS = {
+    *(name for name in NAMES["response"] if name != "text"),
+    *(*NAMES["solution"], *SOURCES, *NAMES["system"], *ROW_COLUMNS),
+}
+"""Columns of texts that ask nothing."""
+
+
+def _may_ask(name: str, samples: Samples) -> bool:
+    texts = [text for values in samples if isinstance(text := values.get(name), str) and count_words(text) > 1]
+    return are_different(name, samples) and 2 * len(texts) > len(samples)
 
 
 def _add_id(columns: Columns, samples: Samples) -> Columns:

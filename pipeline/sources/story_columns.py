@@ -3,6 +3,7 @@
 {"Body": "Tom has 3 apples.", "Question": "How many has he?"}       "Tom has 3 apples. How many has he?"
 {"passage": "In 1842 ...", "question": "When ...?"}                 the passage, an empty line, the question
 {"context": "In 1842 ...", "question": "When?", "answer": "1842"}   the same: the answer stands in the context
+{"context": "12*34 = 408. So the answer is 408.", ...}              the question alone: this is a solution
 {"instruction": "Solve for x.", "input": "2x = 6"}                  the instruction, an empty line, the input
 {"description": "Print n.", "input_format": "A number.", ...}       the problem, its input, its output
 
@@ -18,7 +19,7 @@ from itertools import zip_longest
 from typing import Any
 
 from truegold.pipeline.sources.conversations import read_prompt
-from truegold.verifiers.columns import Samples, Values, spelled, text_of
+from truegold.verifiers.columns import Samples, Values, are_shared, spelled, text_of
 
 STORIES = ("Body", "body", "passage", "article", "paragraph", "story", "narrative")
 """Columns with the text that a question is about."""
@@ -57,6 +58,17 @@ class StoryColumns:
     behind: str | None = None
     sections: tuple[str, ...] = ()
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns in the order in which they stand in the prompt."""
+        return tuple(name for name in (self.before, self.prompt, self.behind, *self.sections) if name is not None)
+
+    def giving_away(self, values: Values, golds: Sequence[str]) -> str | None:
+        """Return the column beside the question that ends by saying one of these golds as the answer; else None."""
+        texts = {name: story_text(values.get(name)) or "" for name in (self.before, self.behind) if name is not None}
+        ends = ((name, text.strip()[-ENDING:]) for name, text in texts.items())
+        return next((name for name, end in ends for gold in golds if _announces(end, gold)), None)
+
     def whole_prompt(self, values: Values) -> str | None:
         """Return the prompt with what belongs to it; None where that is the prompt alone."""
         question, is_chat = read_prompt(values.get(self.prompt))
@@ -80,17 +92,19 @@ class StoryColumns:
 
 
 def story_columns(
-    samples: Samples, prompt: str, golds: Sequence[str | None] = (), *, have_options: bool = False
+    samples: Samples, prompt: str, golds: Sequence[Sequence[str]] = (), *, have_options: bool = False
 ) -> StoryColumns:
     """Return the columns of the sample records that belong to the prompt's.
 
-    `golds` has the answer of each record, where there is one to look for in a text beside the question.
+    `golds` has the answers of each record, where there are some to look for in a text beside the question.
+    Solutions are no part of a prompt, in any column.
     """
     columns = dict.fromkeys(name for values in samples for name in values)
 
     def holds_text(name: str, words: int = 1) -> bool:
         texts = [text for values in samples if (text := story_text(values.get(name))) is not None]
-        return name != prompt and any(count_words(text) >= words for text in texts)
+        is_text = name != prompt and any(count_words(text) >= words for text in texts)
+        return is_text and not are_solutions(_asked_of(name, samples, prompt, golds))
 
     stories = [name for name in spelled(STORIES, columns) if holds_text(name, STORY_WORDS)]
     contexts = [
@@ -99,7 +113,8 @@ def story_columns(
         if holds_text(name, STORY_WORDS) and (have_options or _is_asked_about(name, samples, prompt, golds))
     ]
     before = next(iter([*stories, *contexts]), None)
-    behind = "input" if prompt == "instruction" and holds_text("input") else None
+    has_input = prompt != "input" and (prompt == "instruction" or are_shared(prompt, samples))
+    behind = "input" if has_input and holds_text("input") else None
     return StoryColumns(prompt, before, behind, tuple(name for name in SECTIONS if holds_text(name)))
 
 
@@ -128,21 +143,92 @@ def story_text(value: Any) -> str | None:
     return text_of(value) if isinstance(value, str) else None
 
 
+Asked = tuple[str, str, Sequence[str]]
+"""A text, the question beside it, and its golds."""
+
+
+def _asked_of(name: str, samples: Samples, prompt: str, golds: Sequence[Sequence[str]]) -> list[Asked]:
+    """Return the texts of a column with their questions and golds."""
+    return [
+        (text, question, accepted or ())
+        for values, accepted in zip_longest(samples, golds)
+        if (text := story_text((values or {}).get(name))) is not None
+        and isinstance(question := (values or {}).get(prompt), str)
+    ]
+
+
+def are_solutions(asked: Sequence[Asked]) -> bool:
+    """Say whether half of the texts give the gold away: they call it the answer, or work it out from the question."""
+    solutions = sum(
+        any(_announces(text, gold) or _works_out(text, question, gold) for gold in golds)
+        for text, question, golds in asked
+    )
+    return bool(asked) and 2 * solutions >= len(asked)
+
+
+ENDING = 120
+"""A text that says the answer in so many of its last characters is a solution, also beside texts that are none."""
+_ANNOUNCED = re.compile(
+    r"\b(?:answer|solution|result)s?\b(?:\s+(?:to|of|for)\s+[^.?!]{1,60}?)?\s*(?:is|are|was|equals|[:=])"
+    r"|\\boxed\s*\{|####|(?:正确)?(?:答案|结果)(?:就?是|为|[:：])|(?<![回问])答[:：]",
+    re.IGNORECASE,
+)
+"""What stands before an answer."""
+_STEPS = re.compile(r"[=≈]|\b(?:equals|so|therefore|thus|hence|gives|get|makes?)\b|因此|所以|得", re.IGNORECASE)
+"""What a text has that works something out."""
+_AMOUNT = re.compile(r"\d+(?:[.,]\d+)*")
+_CONTENT = re.compile(r"[a-z]{4,}|(?=([\u4e00-\u9fff]{2}))")
+_COMMON = frozenset("what which when where from that this with many much does have find value problem level".split())
+"""Words of most questions, which tie none to a text."""
+
+
+def _announces(text: str, gold: str) -> bool:
+    """Say whether a text calls the gold the answer: `So the answer is 408.`"""
+    gold = gold.strip().strip("$").casefold()
+    for match in _ANNOUNCED.finditer(text):
+        rest = text[match.end() : match.end() + len(gold) + ENDING].lstrip(" \t\n:：*_$`\"'([{").casefold()
+        rest = rest.removeprefix("\\boxed{")
+        if gold and rest.startswith(gold) and not re.match(r"[.,]?\w", rest[len(gold) :]):
+            return True
+    return False
+
+
+def _works_out(text: str, question: str, gold: str) -> bool:
+    """Say whether a text takes numbers of the question through steps to a gold at its end."""
+    numbers, gold = set(_AMOUNT.findall(question)), gold.strip().strip("$")
+    head, mark, unit = text.strip().rpartition(gold)
+    if not (mark and numbers and gold and gold not in question) or len(unit) > ENDING // 6 or _AMOUNT.search(unit):
+        return False
+    used = len(numbers & set(_AMOUNT.findall(head)))
+    return 2 * used >= len(numbers) and _STEPS.search(head) is not None
+
+
+def _stands_alone(question: str, text: str, gold: str) -> bool:
+    """Say whether a question of numbers has nothing of a text, in which the number of its gold stands by chance."""
+    numbers = set(_AMOUNT.findall(question))
+    if not numbers or _AMOUNT.fullmatch(gold) is None:
+        return False
+    return not _content_words(question) & _content_words(text) or (
+        len(numbers) > 1 and not numbers & set(_AMOUNT.findall(text))
+    )
+
+
+def _content_words(text: str) -> set[str]:
+    return {match[1] or match[0] for match in _CONTENT.finditer(text.casefold())} - _COMMON
+
+
 _SHORT = re.compile(r".|\d{1,2}")
 """A gold that stands in many texts by chance."""
 
 
-def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[str | None]) -> bool:
+def _is_asked_about(name: str, samples: Samples, prompt: str, golds: Sequence[Sequence[str]]) -> bool:
     """Say whether questions are about the text in a column: it has their answers, or they mean nothing without it."""
-    pairs = [
-        (text, question, gold)
-        for values, gold in zip_longest(samples, golds)
-        if (text := story_text((values or {}).get(name))) is not None
-        and isinstance(question := (values or {}).get(prompt), str)
-    ]
-    if not pairs:
+    if not (pairs := _asked_of(name, samples, prompt, golds)):
         return False
-    answered = sum(gold is not None and _SHORT.fullmatch(gold) is None and gold in text for text, _, gold in pairs)
+    answered = sum(
+        any(_SHORT.fullmatch(gold) is None and gold in text and not _stands_alone(question, text, gold) for gold in few)
+        for text, question, few in ((text, question, accepted[:1]) for text, question, accepted in pairs)
+    )
     pointing = sum(POINTS.search(question) is not None for _, question, _ in pairs)
     # One question about several texts has no answer of its own.
     texts_of: dict[str, set[str]] = {}

@@ -22,17 +22,25 @@ from truegold.pipeline.sources.columns import Layout, gold_texts
 from truegold.pipeline.sources.conversations import PICTURES, SYSTEM_COLUMNS
 from truegold.pipeline.sources.records import Record
 from truegold.pipeline.sources.row_builder import RowBuilder, RowWarnings
-from truegold.pipeline.sources.story_columns import CONTEXTS, STORY_WORDS, count_words, story_text
+from truegold.pipeline.sources.story_columns import (
+    CONTEXTS,
+    STORIES,
+    STORY_WORDS,
+    are_solutions,
+    count_words,
+    story_text,
+)
 from truegold.pipeline.tables.rows import Row
 from truegold.verifiers.choice_rows import LISTS, read_slots
 from truegold.verifiers.code.suite.row_tests import Unusable
-from truegold.verifiers.columns import GOLDS_COLUMNS, MANY, NAMES, spelled, text_of
+from truegold.verifiers.columns import GOLDS_COLUMNS, NAMES, are_shared, spelled, text_of
 from truegold.verifiers.gold import quoted_list
 from truegold.verifiers.row_kinds import are_tests
 
 LOOKED_AT = 20
 """So many records are looked at."""
 TEXTS = (
+    *STORIES,
     *CONTEXTS,
     "text",
     "pre_text",
@@ -103,6 +111,11 @@ def _is_carried(name: str, pairs: Sequence[tuple[Row, Record]]) -> bool:
     return 2 * carried >= len(filled)
 
 
+def _are_solutions(filled: Sequence[tuple[Row, Any]]) -> bool:
+    texts = [(story_text(value) or "", row["prompt"], [row["gold"] or ""]) for row, value in filled]
+    return are_solutions(texts)
+
+
 def _described(name: str, pairs: Sequence[tuple[Row, Record]]) -> UnusedColumn:
     filled = _values(name, pairs)
     most = len(filled) / 2
@@ -114,7 +127,7 @@ def _described(name: str, pairs: Sequence[tuple[Row, Record]]) -> UnusedColumn:
     with_gold = sum(len(texts) > 1 and row["gold"] in texts for row, texts in lists)
     words = sum(count_words(story_text(value) or "") for _, value in filled)
     is_asked_for = any(_SPEAKS_OF_FILE.search(row["prompt"]) for row, _ in filled)
-    is_shared = len(filled) >= MANY and len({text_of(value) for _, value in filled}) == 1
+    is_shared = are_shared(name, [record.values for _, record in pairs])
     is_response = is_called(_RESPONSES)
     have_tests = sum(are_tests(value) for _, value in filled) > most
     is_program = any(row["verifier"] == "code" for row, _ in filled)
@@ -130,6 +143,7 @@ def _described(name: str, pairs: Sequence[tuple[Row, Record]]) -> UnusedColumn:
         (is_called(MEASURES), "a measure", False),
         (is_called(SYSTEM_COLUMNS), "a name, not a message", False),
         (is_called(NAMES["prompt"]) and is_shared, "one text in all rows, which no row carries", True),
+        (is_called(TEXTS) and _are_solutions(filled), f"solutions: data.columns.solution={name}", True),
         (is_called(TEXTS) and words >= STORY_WORDS * len(filled), "a text: do questions need it?", True),
     )
     return next((UnusedColumn(name, hint, decides) for is_so, hint, decides in looks if is_so), UnusedColumn(name))

@@ -405,3 +405,119 @@ def test_a_sentence_among_answers_stays_for_the_check_of_golds(tmp_path: Path) -
     answers = ["60", SENTENCES[1], "2"]
     rows = rows_of(tmp_path, *({"question": f"How many? ({text[:3]})", "answer": text} for text in answers))
     assert [row["gold"] for row in rows] == answers
+
+
+# Solutions beside questions.
+
+
+def times(template: str, **columns: str) -> list[dict[str, str]]:
+    """Return questions of products, with a column for each template of `n` and the product."""
+    records = []
+    for n in range(12, 16):
+        made = {name: text.format(n=n, p=n * 34) for name, text in columns.items()}
+        records.append({**made, "question": template.format(n=n), "answer": str(n * 34)})
+    return records
+
+
+@pytest.mark.parametrize("column", ["context", "evidence", "passage", "background"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let us think. {n}*34 equals {p} by multiplying. So the answer is {p}.",
+        "Multiply {n} and 34. The final answer is: **{p}**",
+        "Multiply {n} and 34, which is \\boxed{{{p}}}.",
+        "We multiply both numbers.\n#### {p}",
+        "First {n}*30 = {n}0*3, and then {n}*4, so together {p}",
+        "We need {n} times 34, which gives {p}.",
+        "两数相乘，{n}乘以34。所以答案是{p}。",
+        "The answer to the question of the product is {p}, as {n}*34 shows. Check it once more by hand.",
+    ],
+)
+def test_a_solution_beside_a_question_is_no_part_of_the_prompt(tmp_path: Path, column: str, text: str) -> None:
+    notes = Notes()
+    records = times("What is {n} times 34?", **{column: text})
+    _, rows = read_file(write_lines(tmp_path, *records), tmp_path, notes)
+    assert [row["prompt"] for row in rows] == [record["question"] for record in records]
+    assert notes.notes == [
+        f"train.jsonl: columns that are not used: {column} (solutions: data.columns.solution={column})"
+    ]
+
+
+def test_a_solution_beside_options_is_no_part_of_the_prompt(tmp_path: Path) -> None:
+    for end in ("So the answer is B.", "So the correct answer is argon."):
+        record = {"question": QUESTION, "choices": ["iron", "argon", "tin"], "answer": "B"}
+        record["context"] = f"Noble gases react with nothing. {end}"
+        assert row_of(tmp_path, record)["prompt"] == SHOWN
+        record["context"] = "Argon was seen in 1894."
+        assert row_of(tmp_path, record)["prompt"] == f"Argon was seen in 1894.\n\n{SHOWN}"
+
+
+def test_a_solution_among_passages_is_a_reject(tmp_path: Path) -> None:
+    asked = {"question": "When was the library founded?", "answer": "1907"}
+    giving = {**asked, "context": "It was long ago. So the answer is 1907."}
+    rows = rows_of(tmp_path, *({**asked, "context": STORY} for _ in range(3)), giving)
+    assert [row["prompt"] for row in rows] == [f"{STORY}\n\n{asked['question']}"] * 3
+    assert [reject["reason"] for reject in rejects(tmp_path)] == ["answer_in_prompt"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Level 5, taken from page {p} of the book",
+        "Problem {p} of a large collection",
+        "Prealgebra from the MATH data set, level 5",
+        "Number {p} in the list of multiplication",
+    ],
+)
+def test_what_is_told_of_a_row_stays_beside(tmp_path: Path, text: str) -> None:
+    records = times("What is the multiplication of {n} and 34?", context=text)
+    assert [row["prompt"] for row in rows_of(tmp_path, *records)] == [record["question"] for record in records]
+
+
+@pytest.mark.parametrize(
+    ("context", "question", "answer"),
+    [
+        ("The town of Lund had 4200 people in 1907.", "How many people had Lund in 1907?", "4200"),
+        ("The river Orra runs for 312 km.", "How long is the river Orra?", "312 km"),
+        ("The library opened in 1907. Its answer to the fire was a wall of stone.", "What was it built of?", "stone"),
+        ("Suppose that x = 512.", "What is x?", "512"),
+    ],
+)
+def test_a_text_with_the_answer_among_its_words_stays(tmp_path: Path, context: str, question: str, answer: str) -> None:
+    row = row_of(tmp_path, {"context": context, "question": question, "answer": answer})
+    assert row["prompt"] == f"{context}\n\n{question}"
+
+
+@pytest.mark.parametrize("column", ["question", "text", "content", "body"])
+@pytest.mark.parametrize("ask", ["What is {}+1?", "Compute {}+1.", "{}+1等于多少？"])
+@pytest.mark.parametrize("count", [2, 4])
+def test_a_text_that_asks_beside_a_shared_instruction_is_the_question(
+    tmp_path: Path, column: str, ask: str, count: int
+) -> None:
+    records = [
+        {"prompt": "You are a tutor. Answer.", column: ask.format(n), "answer": str(n + 1)} for n in range(count)
+    ]
+    assert [row["prompt"] for row in rows_of(tmp_path, *records)] == [ask.format(n) for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "column", "text"),
+    [
+        ("What is the sum?", "text", "{} and 1"),
+        ("What is the sum?", "text", "Do we add {} and 1?"),
+        ("You are a tutor. Answer.", "task text", "How many are {} and 1?"),
+        ("Add.", "content", "the numbers {} and 1"),
+    ],
+)
+def test_a_shared_prompt_beside_a_text_that_may_ask_is_an_error(
+    tmp_path: Path, prompt: str, column: str, text: str
+) -> None:
+    records = [{"prompt": prompt, column: text.format(n), "answer": str(n + 1)} for n in range(3)]
+    with pytest.raises(InputError, match=rf"the same text in column 'prompt' .* '{column}' ask"):
+        rows_of(tmp_path, *records)
+    assert len(rows_of(tmp_path, *records, columns={"prompt": column, "gold": "answer"})) == 3
+
+
+def test_an_input_stands_behind_a_shared_prompt(tmp_path: Path) -> None:
+    records = [{"prompt": "Add these.", "input": f"{n} and 1", "answer": str(n + 1)} for n in range(3)]
+    assert [row["prompt"] for row in rows_of(tmp_path, *records)] == [f"Add these.\n\n{n} and 1" for n in range(3)]

@@ -101,3 +101,12 @@ def test_a_dry_run_names_columns_of_options(tmp_path: Path) -> None:
     lines = run_command("curate", "run.yaml", "--dry-run", cwd=tmp_path).stdout.splitlines()
     assert lines[2] == "columns   prompt question; answer, choices as choice; verifier choice"
     assert not any(line.startswith("unused") for line in lines)
+
+
+def test_a_dry_run_names_all_columns_of_the_prompt(tmp_path: Path) -> None:
+    record = {"context": "The library opened in 1907.", "question": "When did it open?", "answer": "1907"}
+    (tmp_path / "train.jsonl").write_text(json.dumps(record) + "\n")
+    (tmp_path / "run.yaml").write_text("name: small\ndata: {path: train.jsonl}\n")
+    lines = run_command("curate", "run.yaml", "--dry-run", cwd=tmp_path).stdout.splitlines()
+    assert lines[2] == "columns   prompt context + question; gold answer; verifier math"
+    assert not any(line.startswith("unused") for line in lines)
