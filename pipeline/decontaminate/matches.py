@@ -14,8 +14,9 @@ evidence. A pair has the first kind that fits:
   by the words of the items before (`near.slips`).
 - In an `overlap` the record has at least MIN_SHARE of the item's runs of five tokens, weighted by rarity (the score;
   `near.containment`), and all of its words that carry meaning and quantities, these next to the same words. A
-  renumbered instance of the item has not. Or it holds the item letter for letter, in another layout or in letters that
-  look alike (`near.squashed`); the score is 1 then.
+  renumbered instance of the item has not, nor has a text with the item's words and other signs (⌈x⌉ for ⌊x⌋). Or it
+  holds the item letter for letter, in another layout or in letters that look alike (`near.squashed`); the score is 1
+  then.
 - `reworded` pairs are the same problem in other words, with the same quantities (`near.measures`); the score is the
   probability of that.
 - `translated` pairs, with an encoder only, are in two scripts and agree in numbers and question
@@ -45,7 +46,7 @@ from truegold.pipeline.near.embedding import Encoder, add_proposed_links, find_t
 from truegold.pipeline.near.measures import Comparer, Relation, describe_pairs
 from truegold.pipeline.near.related_pairs import find_links
 from truegold.pipeline.near.slips import SlipMender
-from truegold.pipeline.near.squashed import SquashedItems
+from truegold.pipeline.near.squashed import SquashedItems, differ_in_signs
 from truegold.pipeline.problems import Batch, ProblemColumns, read_problems
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
@@ -194,6 +195,9 @@ def _find_pairs(
     sound[comparer.missing_quantities(held.item, held.text, SPELLING_MARGIN)[0]] = False
     sound &= comparer.count_missing_words(held.item, held.text) == 0
     sound &= comparer.share_of_contexts(held.item, held.text) >= MIN_CONTEXTS
+    sure = np.flatnonzero(sound)
+    both = (corpus.texts.read(numbers[sure].tolist()) for numbers in (held.text, held.item))
+    sound[sure[differ_in_signs(*both)]] = False
     texts = math.isqrt(2 * item_texts * (len(side) - item_texts))
     links = find_links(corpus.features, comparer, split=side, texts=texts, progress=progress)
     translated = np.zeros(0, np.int64), np.zeros(0, np.int64)

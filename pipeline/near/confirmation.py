@@ -13,6 +13,7 @@ Golds that differ say nothing about the texts, since a wrong label is what is lo
 of the texts than of pairs without gold where a corpus is full of siblings: in Chinese school books, one story is asked
 about in many ways (CHINESE_CONFLICT).
 
+0. Texts that differ in mathematical signs alone are other problems, as `⌊x⌋` and `⌈x⌉` are (`squashed`).
 1. Near copies, which have most of their words in common, are the same problem when they have the same clauses, in any
    order. Equal golds excuse one word exchanged for another.
 2. Other texts are judged by a logistic score: WEIGHTS, and CONFLICT_WEIGHTS where golds differ, are of log-odds for
@@ -58,7 +59,7 @@ from truegold.pipeline.near.measures import (
 )
 from truegold.pipeline.near.problem_text import ReadText, read_text
 from truegold.pipeline.near.related_pairs import Links, join_links
-from truegold.pipeline.near.squashed import LayoutCopies
+from truegold.pipeline.near.squashed import LayoutCopies, differ_in_signs
 from truegold.pipeline.running.row_workers import map_rows
 from truegold.pipeline.text.person_names import exchange_names
 
@@ -263,7 +264,16 @@ class _GroupReader:
             self._read_copies(others[self._is_near[others]])
             self._read_stories(others[~self._is_near[others]])
             self.is_read[part] = True
+            self._tell_signs_apart(part[self.score[part] >= self._cuts.least_scores(agreement)])
             self.is_same[part] = self.score[part] >= self._cuts.least_scores(agreement)
+
+    def _tell_signs_apart(self, pairs: Ints) -> None:
+        """Score the pairs as other problems whose texts differ in mathematical signs alone."""
+        left, right = (
+            [self._group.texts[text] for text in texts[pairs].tolist()]
+            for texts in (self._group.left, self._group.right)
+        )
+        self.score[pairs[differ_in_signs(left, right)]] = OTHER_SCORE
 
     def _exchange_names(self, pairs: Ints) -> dict[int, tuple[ReadText, ReadText]]:
         """Return the texts of the pairs that are near copies but for the names of persons, with the same names."""

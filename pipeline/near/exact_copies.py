@@ -9,6 +9,7 @@ r"""Tidies prompts and gives each a key, the same for prompts of one problem. Co
 
 - Prompts are compared in NFC, with runs of whitespace as one space, and without regard to case (as `str.casefold` has
   it). Most come tidy, and it takes a tenth of the time of tidying to find out which do.
+- Case tells two units apart: 5 mW are not 5 MW.
 - The tests of a program are part of its problem: the same prompt with other tests is another one. Names in code tell
   cases apart, so that case counts there.
 - Golds have keys of their own (`gold_keys`). What follows from both, `dedup.copy_table` and `duplicates` decide.
@@ -38,6 +39,10 @@ CHANGED_BY_FOLDING = (
     r"[µßŉſǰ\u0345ΐΰςϐϑϕϖϰϱϵ\u0587\u13f8-\u13fd\u1c80-\u1c88\u1e96-\u1e9b\u1f50-\u1ff7\uab70-\uabbf\ufb00-\ufb17]"
 )
 """This matches in every text in lower case that folding its case changes, and in few others."""
+MEGA = r"(\d\s?)M((?:[WVJNACFHbB]|Hz|Pa|eV|Ω|bps)(?-u:\b))"
+"""An amount of millions: the same letters in lower case are thousandths."""
+SENTENCE_CASE = "[a-z]{4}"
+"""This matches in a text whose letters are not all capitals."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,13 @@ class TidyPrompts:
 
         `tests` are those of programs, null for other problems.
         """
-        compared = self.texts if case_sensitive else fold_case(self.lower)
+        compared = self.texts
+        if not case_sensitive:
+            with_mega = self.texts.str.contains(MEGA).to_numpy()
+            lower = change_marked(
+                self.lower, with_mega, lambda _: mark_mega(self.texts.filter(pl.Series(with_mega))).str.to_lowercase()
+            )
+            compared = fold_case(lower)
         if tests is not None and tests.null_count() < len(tests):
             with_tests = self.texts + "\0" + tests
             compared = compared.zip_with(tests.is_null(), with_tests)
@@ -87,6 +98,12 @@ def tidy_prompts(prompts: pl.Series) -> TidyPrompts:
 def _tidy_all(texts: pl.Series) -> pl.Series:
     composed = change_marked(texts, _is_wide(texts), lambda wide: wide.str.normalize("NFC"))
     return composed.str.replace_all(SPACE, " ").str.strip_chars(" ")
+
+
+def mark_mega(texts: pl.Series) -> pl.Series:
+    """Return the texts with another sign for the M of units such as MW, capitals aside, which have no case."""
+    with_mega = (texts.str.contains(MEGA) & texts.str.contains(SENTENCE_CASE)).to_numpy()
+    return change_marked(texts, with_mega, lambda some: some.str.replace_all(MEGA, "${1}\x08${2}"))
 
 
 def fold_case(lower: pl.Series) -> pl.Series:

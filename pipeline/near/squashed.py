@@ -5,9 +5,12 @@ r"""Finds texts that hold another one letter for letter, despite other layout an
     a text      "A tri-\nangle  has **sides** of 3 cm, 4 cm and 5&nbsp;cm. Whаt is its two digit area?"
     squashed    the same; one а is Cyrillic
 
-What goes: spaces, line ends, punctuation, markup, hyphens between words, accents, case, and the difference between a
-letter and its look-alike in Cyrillic or Greek. What stays: letters, numbers (1 2 is not 12) and mathematical signs.
+What goes: spaces, line ends, punctuation, markup, hyphens between words, case, and the difference between a letter and
+its look-alike in Cyrillic, or in Greek within a word; accents, where leaks are looked for. What stays: letters, numbers
+(1 2 is not 12) and mathematical signs, however they are written: `10⁵` is `10^{5}` and not 105, `f''` is not `f'`.
 Both sides are squashed alike, so that texts in Cyrillic or Greek are compared as well.
+
+Texts that have the same letters and digits and other signs are other problems (`differ_in_signs`).
 
 An item is known by one window of WINDOW bytes: texts that have the same window are searched for the whole item. Of
 texts nothing is kept but the pairs.
@@ -18,7 +21,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import unescape
 
@@ -26,7 +29,7 @@ import numpy as np
 import polars as pl
 
 from truegold.pipeline.near.arrays import Growing, Hashes, Ints, Marks, run_starts
-from truegold.pipeline.near.exact_copies import change_marked
+from truegold.pipeline.near.exact_copies import change_marked, mark_mega
 from truegold.pipeline.text.look_alikes import CYRILLIC, GREEK
 
 WINDOW = 32
@@ -47,13 +50,29 @@ FILTER_BITS = 18
 _SIGNS = {
     **dict.fromkeys("‐‑‒–—―−", "-"),
     **dict.fromkeys("’′", "'"),
-    **{"≠": "<>", "≤": "<=", "≥": ">=", "÷": "/", "×": " ", "°": " degrees ", "△": "triangle", "²": "^2", "³": "^3"},
+    **{"″": "''", "‴": "'''", "∶": ":", "∣": "|", "⋅": "·", "∙": "·", "≠": "<>", "≤": "<=", "≥": ">=", "÷": "/"},
+    **{"°": " degrees ", "△": "triangle"},
 }
-_TO_ASCII = str.maketrans(CYRILLIC | GREEK | _SIGNS)
+_GREEK_SIGNS = "αρκυχντηγ"
+"""Greek letters that look like Latin ones and are symbols of their own where they stand alone."""
+_TO_ASCII = str.maketrans(
+    CYRILLIC | {greek: latin for greek, latin in GREEK.items() if greek not in _GREEK_SIGNS} | _SIGNS
+)
+_GREEK_TO_LATIN = str.maketrans(GREEK)
+_GREEK_IN_WORD = re.compile(rf"(?i)\b(?!(?:sin|cos|tan|cot|sec|csc|log|ln)[{_GREEK_SIGNS}]\b)[a-z{_GREEK_SIGNS}]{{3,}}")
+"""A word in which Greek letters stand for Latin ones: not the α of "2αx" or "sinα"."""
+_RAISED_RUN = re.compile("[⁰¹²³⁴-ⁿⁱ]+")
+_LOWERED_RUN = re.compile("[₀-₉]+")
 _MARKED_UP = r"&#?\w+;|</?[A-Za-z]"
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9]{0,10}(?:\s[^<>]{0,200})?/?>")
+_SUPERSCRIPT = re.compile(r"(?i)<sup>([^<>]{1,20})</sup>")
 _LATEX = (
-    (r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|limits|q?quad|[lc]?dots[bcmio]?|times|cdot|ast)(?-u:\b)", " "),
+    (r"\\(?:left|right|[bB]igg?[lr]?|displaystyle|limits|q?quad|[lc]?dots[bcmio]?)(?-u:\b)", " "),
+    (r"\\times(?-u:\b)", "×"),
+    (r"\\(?:cdot|ast)(?-u:\b)", "·"),
+    (r"\\(?:mid|[lr]?vert)(?-u:\b)", "|"),
+    (r"\\prime(?-u:\b)", "'"),
+    (r"\^\s*\{?\s*('(?:\s*')*)\s*\}?", "${1}"),
     (r"\\(?:begin|end)\s*\{(?:align|equation|gather|split)\*?\}|\\[,;:! ()\[\]]|\$", " "),
     (
         r"\\(?:text|math)(?:rm|bf|it|sf|tt|cal|bb)?\s*\{([^{}]*)\}|\\(?:operatorname|mbox|boldsymbol)\s*\{([^{}]*)\}",
@@ -73,13 +92,14 @@ _SYMBOLS = {
     for name, symbol in (
         pair.split()
         for pair in (
-            "alpha a,beta β,gamma y,delta δ,varepsilon ε,epsilon ε,zeta ζ,eta n,vartheta θ,theta θ,iota i,kappa k"
-            ",lambda λ,mu μ,nu v,xi ξ,pi π,rho p,sigma σ,tau t,upsilon u,varphi φ,phi φ,chi x,psi ψ,omega ω"
-            ",sqrt √,infty ∞,angle ∠"
+            "alpha α,beta β,gamma γ,delta δ,varepsilon ε,epsilon ε,zeta ζ,eta η,vartheta θ,theta θ,iota i,kappa κ"
+            ",lambda λ,mu μ,nu ν,xi ξ,pi π,rho ρ,sigma σ,tau τ,upsilon υ,varphi φ,phi φ,chi χ,psi ψ,omega ω"
+            ",sqrt √,infty ∞,angle ∠,lfloor ⌊,rfloor ⌋,lceil ⌈,rceil ⌉,neg ¬,lnot ¬,wedge ∧,land ∧,vee ∨,lor ∨"
+            ",cup ∪,cap ∩,pm ±,mp ∓"
         ).split(",")
     )
 }
-"""Symbols by their names in LaTeX; letters that look like Latin ones as those."""
+"""Symbols by their names in LaTeX."""
 _UNITS = (
     (r"(?-u:\b)centimet(?:er|re)s?(?-u:\b)", "cm"),
     (r"(?-u:\b)millimet(?:er|re)s?(?-u:\b)", "mm"),
@@ -95,18 +115,29 @@ _UNITS = (
 _UNIT = r"met(?:er|re)|kilogram|inch|feet|foot|miles per|per ?cent"
 """This matches in every text in lower case that has one of them."""
 _BRACED = r"\{\s*(\d+|[a-z]?)\s*\}"
+_OPERAND = r"\d|(?-u:\b)[a-z]{1,2}(?-u:\b)"
 _BETWEEN_LETTERS = r"(?-u:\b)([a-z])\s*,\s*([a-z])(?-u:\b)"
 _FORMULA = (
     (_BRACED, "${1} "),
     (_BETWEEN_LETTERS, "${1}\2${2}"),
     (_BETWEEN_LETTERS, "${1}\2${2}"),
-    (r"(?-u:\b)([a-z])'", "${1}\3"),
-    (r"([\d)])!", "${1}\4"),
+    *[(r"((?-u:\b)[a-z]\x03*)'", "${1}\3")] * 3,
+    (r"([\d)]|(?-u:\b)[a-z])!", "${1}\4"),
+    (r"(^|[\s($,∧∨])[~!]\s?([a-z(])", "${1}¬${2}"),
+    *[(rf"({_OPERAND})(?::| : )({_OPERAND})", "${1}\7${2}")] * 2,
+    *[(r"(\d)(?:\s*[×·*]\s*|\s+x\s+)(\d)", "${1}\6${2}")] * 2,
+    (r"(?:(\d)\s*[×·]|[×·]\s*(\d))", "${1} ${2}"),
+    (r"=\s*(?:\?|_+|\(\s*\)|$)", " "),
 )
-"""Braces of one sign, which say nothing, and marks that do: f(x,y) is not f(xy), f'(x) not f(x), and 5! not 5."""
+"""Braces of one sign, which say nothing, marks that do (f(x,y) is not f(xy), f'(x) not f(x), 5! not 5, 2·3 not 23, a:b
+not ab), and the "=?" at the end of a sum."""
 _BROKEN = r"([a-z])-[ \t]*\n\s*([a-z])"
 """A word that is broken with a hyphen at the end of a line; "kilo-" and "meter" are one unit."""
-_IN_FORMULA = r"[{}]|(?-u:\b)[a-z]\s*[,']|[\d)]!"
+_IN_FORMULA = r"[{}~:=×·*!]|(?-u:\b)[a-z]\s*[,']|\d\s+x\s"
+_VECTORS = r"\\vec|vector|overrightarrow|向量|mathbf|boldsymbol"
+"""This matches in a text in which a · b may be another product than a × b."""
+_SEGMENTS = r"(?-u:\b)([A-Z]{2,3})\s*[-\u2212]\s*([A-Z]{2,3})(?-u:\b)"
+"""A difference, as of segments or angles; of longer words it is a hyphen."""
 _HYPHEN = r"(\p{L}{2}|#)\s*-+\s*(\p{L}{2})"
 _PARTED = (
     (r"([0-9]),([0-9]{3})(?-u:\b)", "${1}${2}"),
@@ -114,6 +145,7 @@ _PARTED = (
     (r"[0-9\x01]+", "#${0}#"),
     (_HYPHEN, "${1}${2}"),
     (_HYPHEN, "${1}${2}"),
+    (r"(?-u:\b)([a-z])-([a-z]{4}|th(?-u:\b))", "${1}${2}"),
 )
 """Changes to a text in lower case, in this order: grouping commas, decimal points, numbers, and hyphens;
 twice, for those of "dd-mm-yyyy"."""
@@ -127,27 +159,73 @@ ANSWERS = ["answer", "solution", "value"]
 """Parts of words, one of which stands in each such sentence."""
 _END = "\0"
 """What stands between squashed texts."""
-_IDLE = bytes(code for code in range(5, 128) if not chr(code).isalnum() and chr(code) not in "#()+-/<=>[]^{|}%")
-"""The characters of ASCII that go. Of the others NUL ends a text, 1 to 4 are marks within numbers and formulas."""
-_IDLE_BEYOND_ASCII = re.compile("[^\\w\x00-\x7f¬±×÷⁄⁺-⁼₊-₌←-⇿∀-⋿⟀-⟯⦀-⫿]+")
-"""Characters beyond ASCII that go: all but letters, digits and mathematical signs."""
-_RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
+_MINUS = {5: "-"}
+_IDLE = bytes(code for code in range(9, 128) if not chr(code).isalnum() and chr(code) not in "#()+-/<=>[]^{|}%")
+"""The characters of ASCII that go. Of the others NUL ends a text, 1 to 8 are marks within numbers and formulas."""
+_IDLE_BEYOND_ASCII = re.compile("[^\\w\x00-\x7f\u0300-\u036f¬·±×÷⁄⁺-⁼₊-₌←-⇿∀-⋿⌈-⌋⟀-⟯⦀-⫿]+")
+"""Characters beyond ASCII that go: all but letters, digits, accents and mathematical signs."""
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_OTHER_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉０１２３４５６７８９", "0123456789" * 3)
 _NO_DIGITS = bytes(code for code in range(1, 256) if not 48 <= code < 58)
+_SIGN = re.compile(r"[\W_]+")
+_MILD_SIGNS = dict.fromkeys(map(ord, "{}\2"))
 _WORD = re.compile(r"[^\W\d_]+")
 END_CHARS = 100
 """So far from the end of an item its last word is looked for."""
 
 
-def squash(texts: pl.Series) -> bytes:
+def squash(texts: pl.Series, *, fold_accents: bool = True) -> bytes:
     """Return the letters, numbers and mathematical signs of all texts, and NUL behind each text."""
     unlike = (texts.str.len_bytes() != texts.str.len_chars()) | texts.str.contains(_MARKED_UP)
-    texts = change_marked(texts, unlike.to_numpy(), lambda some: pl.Series(list(map(_plain, some)), dtype=pl.String))
-    texts = _change(texts.str.to_lowercase(), _BROKEN, lambda some: some.str.replace_all(_BROKEN, "${1}${2}"))
+    texts = change_marked(
+        texts, unlike.to_numpy(), lambda some: pl.Series([_plain(text, fold_accents) for text in some], dtype=pl.String)
+    )
+    texts = _change(texts, _SEGMENTS, lambda some: some.str.replace_all(_SEGMENTS, "${1}\5${2}"))
+    texts = _change(
+        mark_mega(texts).str.to_lowercase(), _BROKEN, lambda some: some.str.replace_all(_BROKEN, "${1}${2}")
+    )
+    scalars = ~texts.str.contains(_VECTORS)
     texts = _change(texts, "\\\\|\\$", lambda some: _replace(some, _LATEX).str.replace_many(_SYMBOLS))
     texts = _change(texts, _UNIT, lambda some: _replace(some, _UNITS))
     texts = _change(texts, _IN_FORMULA, lambda some: _replace(some, _FORMULA))
+    scalars &= texts.str.contains("[×·]")
+    texts = change_marked(texts, scalars.to_numpy(), lambda some: some.str.replace_all("[×·]", " "))
     texts = _replace(texts, _PARTED).str.replace_all(_END, "", literal=True)
-    return "".join(texts + _END).encode().translate(None, _IDLE)
+    return "".join(texts + _END).translate(_MINUS).encode().translate(None, _IDLE)
+
+
+def differ_in_signs(left: Sequence[str], right: Sequence[str]) -> Marks:
+    """Mark the pairs of texts that have the same letters and digits, and other signs: "⌊x⌋ = 2" and "⌈x⌉ = 2".
+
+    So are pairs of which one text holds the other one's letters and digits, and not its signs.
+    """
+    texts = dict.fromkeys([*left, *right])
+    squashed = squash(pl.Series(list(texts), dtype=pl.String), fold_accents=False).decode().split(_END)
+    signed = dict(zip(texts, map(_without_brackets, squashed), strict=False))
+    bare = {text: _bare(form) for text, form in signed.items()}
+    return np.array(
+        [
+            _holds_without_signs((bare[here], signed[here]), (bare[there], signed[there]))
+            for here, there in zip(left, right, strict=True)
+        ],
+        dtype=bool,
+    )
+
+
+def _holds_without_signs(here: tuple[str, str], there: tuple[str, str]) -> bool:
+    (short, short_signed), (long, long_signed) = sorted((here, there), key=lambda forms: len(forms[0]))
+    if len(short) == len(long):
+        return short == long and short_signed != long_signed
+    return len(short) >= LEAST_BYTES and short in long and short_signed not in long_signed
+
+
+def _without_brackets(squashed: str) -> str:
+    """Return a squashed text without commas, braces, and brackets around words, which say little."""
+    return re.sub(r"\(([\w#]*)\)", r"\1", squashed.translate(_MILD_SIGNS))
+
+
+def _bare(squashed: str) -> str:
+    return _SIGN.sub("", squashed.replace("\x08", "m")).translate(_GREEK_TO_LATIN)
 
 
 def _change(texts: pl.Series, pattern: str, change: Callable[[pl.Series], pl.Series]) -> pl.Series:
@@ -161,14 +239,24 @@ def _replace(texts: pl.Series, changes: Iterable[tuple[str, str]]) -> pl.Series:
     return texts
 
 
-def _plain(text: str) -> str:
-    """Return the text without markup, accents, look-alike letters, and signs beyond ASCII but mathematical ones."""
+def _plain(text: str, fold_accents: bool) -> str:
+    """Return the text without markup, look-alike letters, and signs beyond ASCII but mathematical ones."""
     if "&" in text:
         text = unescape(text)
     if "<" in text:
-        text = _TAG.sub("", text)
-    text = text.translate(_TO_ASCII)
-    return text if text.isascii() else _IDLE_BEYOND_ASCII.sub("", unicodedata.normalize("NFKD", text))
+        text = _TAG.sub("", _SUPERSCRIPT.sub(r"^{\1}", text))
+    if text.isascii():
+        return text
+    text = _RAISED_RUN.sub(r"^{\g<0>}", _LOWERED_RUN.sub(r"_\g<0>", text)).translate(_TO_ASCII)
+    text = unicodedata.normalize("NFKD", text).replace("−", "-")
+    if fold_accents:
+        text = _ACCENTS.sub("", text)
+    text = _IDLE_BEYOND_ASCII.sub("", text)
+    return text if text.isascii() else _GREEK_IN_WORD.sub(_greek_to_latin, text)
+
+
+def _greek_to_latin(match: re.Match[str]) -> str:
+    return match[0].translate(_GREEK_TO_LATIN)
 
 
 @dataclass(frozen=True)
@@ -192,7 +280,7 @@ class SquashedKeys:
 
     def add(self, texts: pl.Series) -> None:
         """Take in more texts."""
-        digits = "".join(texts.str.replace_all(_END, "", literal=True) + _END).translate(_RAISED).encode()
+        digits = "".join(texts.str.replace_all(_END, "", literal=True) + _END).translate(_OTHER_DIGITS).encode()
         parts = digits.translate(None, _NO_DIGITS).split(_END.encode())[:-1]
         self._digits.extend(pl.Series(parts, dtype=pl.Binary).hash(seed=7).to_numpy())
 
@@ -229,7 +317,12 @@ def _keys_of_both(texts: pl.Series) -> tuple[Hashes, Hashes]:
 
 
 def _keys(texts: pl.Series) -> Hashes:
-    return pl.Series(squash(texts).split(_END.encode())[:-1], dtype=pl.Binary).hash(seed=7).to_numpy().copy()
+    return (
+        pl.Series(squash(texts, fold_accents=False).split(_END.encode())[:-1], dtype=pl.Binary)
+        .hash(seed=7)
+        .to_numpy()
+        .copy()
+    )
 
 
 class SquashedItems:
