@@ -102,7 +102,8 @@ def _tidy_all(texts: pl.Series) -> pl.Series:
 
 def mark_mega(texts: pl.Series) -> pl.Series:
     """Return the texts with another sign for the M of units such as MW, capitals aside, which have no case."""
-    with_mega = (texts.str.contains(MEGA) & texts.str.contains(SENTENCE_CASE)).to_numpy()
+    with_mega = texts.str.contains(MEGA).to_numpy().copy()
+    with_mega[with_mega] = texts.filter(pl.Series(with_mega)).str.contains(SENTENCE_CASE).to_numpy()
     return change_marked(texts, with_mega, lambda some: some.str.replace_all(MEGA, "${1}\x08${2}"))
 
 

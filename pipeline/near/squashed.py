@@ -23,6 +23,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import unescape
 
 import numpy as np
@@ -117,23 +118,29 @@ _UNIT = r"met(?:er|re)|kilogram|inch|feet|foot|miles per|per ?cent"
 _BRACED = r"\{\s*(\d+|[a-z]?)\s*\}"
 _OPERAND = r"\d|(?-u:\b)[a-z]{1,2}(?-u:\b)"
 _BETWEEN_LETTERS = r"(?-u:\b)([a-z])\s*,\s*([a-z])(?-u:\b)"
-_FORMULA = (
-    (_BRACED, "${1} "),
-    (_BETWEEN_LETTERS, "${1}\2${2}"),
-    (_BETWEEN_LETTERS, "${1}\2${2}"),
-    *[(r"((?-u:\b)[a-z]\x03*)'", "${1}\3")] * 3,
-    (r"([\d)]|(?-u:\b)[a-z])!", "${1}\4"),
-    (r"(^|[\s($,∧∨])[~!]\s?([a-z(])", "${1}¬${2}"),
-    *[(rf"({_OPERAND})(?::| : )({_OPERAND})", "${1}\7${2}")] * 2,
-    *[(r"(\d)(?:\s*[×·*]\s*|\s+x\s+)(\d)", "${1}\6${2}")] * 2,
-    (r"(?:(\d)\s*[×·]|[×·]\s*(\d))", "${1} ${2}"),
-    (r"=\s*(?:\?|_+|\(\s*\)|$)", " "),
+_FORMULA: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (r"[{}]", ((_BRACED, " ${1} "),)),
+    (r"(?-u:\b)[a-z]\s*,", ((_BETWEEN_LETTERS, "${1}\2${2}"),) * 2),
+    (r"(?-u:\b)[a-z]'", ((r"((?-u:\b)[a-z]\x03*)'", "${1}\3"),) * 3),
+    (
+        "[~!]",
+        (
+            (r"([\d)]|(?-u:\b)[a-z])!", "${1}\4"),
+            (r"(^|[\s($,∧∨])[~!]\s?([a-z(])", "${1}¬${2}"),
+        ),
+    ),
+    (r"[\da-z](?::| : )[\da-z]", ((rf"({_OPERAND})(?::| : )({_OPERAND})", "${1}\7${2}"),) * 2),
+    (r"[×·*]|\d x \d", ((r"(\d)(?:\s*[×·*]\s*|\s+x\s+)(\d)", "${1}\6${2}"),) * 2),
+    ("[×·]", ((r"(?:(\d)\s*[×·]|[×·]\s*(\d))", "${1} ${2}"),)),
+    (r"=\s*(?:[?_(]|$)", ((r"=\s*(?:\?|_+|\(\s*\)|$)", " "),)),
 )
-"""Braces of one sign, which say nothing, marks that do (f(x,y) is not f(xy), f'(x) not f(x), 5! not 5, 2·3 not 23, a:b
-not ab), and the "=?" at the end of a sum."""
+"""What matches in texts that need changes, and these.
+
+Braces of one sign say nothing, and go. Marks that do are kept: f(x,y) is not f(xy), f'(x) not f(x), 5! not 5, 2·3 not
+23, a:b not ab. "=?" at the end of a sum goes.
+"""
 _BROKEN = r"([a-z])-[ \t]*\n\s*([a-z])"
 """A word that is broken with a hyphen at the end of a line; "kilo-" and "meter" are one unit."""
-_IN_FORMULA = r"[{}~:=×·*!]|(?-u:\b)[a-z]\s*[,']|\d\s+x\s"
 _VECTORS = r"\\vec|vector|overrightarrow|向量|mathbf|boldsymbol"
 """This matches in a text in which a · b may be another product than a × b."""
 _SEGMENTS = r"(?-u:\b)([A-Z]{2,3})\s*[-\u2212]\s*([A-Z]{2,3})(?-u:\b)"
@@ -145,7 +152,7 @@ _PARTED = (
     (r"[0-9\x01]+", "#${0}#"),
     (_HYPHEN, "${1}${2}"),
     (_HYPHEN, "${1}${2}"),
-    (r"(?-u:\b)([a-z])-([a-z]{4}|th(?-u:\b))", "${1}${2}"),
+    (r"(?-u:\b)([a-z])\s*-([a-z]{4}|th(?-u:\b))", "${1}${2}"),
 )
 """Changes to a text in lower case, in this order: grouping commas, decimal points, numbers, and hyphens;
 twice, for those of "dd-mm-yyyy"."""
@@ -159,7 +166,7 @@ ANSWERS = ["answer", "solution", "value"]
 """Parts of words, one of which stands in each such sentence."""
 _END = "\0"
 """What stands between squashed texts."""
-_MINUS = {5: "-"}
+_KEPT_MINUS = bytes.maketrans(b"\5", b"-")
 _IDLE = bytes(code for code in range(9, 128) if not chr(code).isalnum() and chr(code) not in "#()+-/<=>[]^{|}%")
 """The characters of ASCII that go. Of the others NUL ends a text, 1 to 8 are marks within numbers and formulas."""
 _IDLE_BEYOND_ASCII = re.compile("[^\\w\x00-\x7f\u0300-\u036f¬·±×÷⁄⁺-⁼₊-₌←-⇿∀-⋿⌈-⌋⟀-⟯⦀-⫿]+")
@@ -184,14 +191,15 @@ def squash(texts: pl.Series, *, fold_accents: bool = True) -> bytes:
     texts = _change(
         mark_mega(texts).str.to_lowercase(), _BROKEN, lambda some: some.str.replace_all(_BROKEN, "${1}${2}")
     )
-    scalars = ~texts.str.contains(_VECTORS)
+    with_vectors = texts.str.contains(_VECTORS)
     texts = _change(texts, "\\\\|\\$", lambda some: _replace(some, _LATEX).str.replace_many(_SYMBOLS))
     texts = _change(texts, _UNIT, lambda some: _replace(some, _UNITS))
-    texts = _change(texts, _IN_FORMULA, lambda some: _replace(some, _FORMULA))
-    scalars &= texts.str.contains("[×·]")
+    for pattern, changes in _FORMULA:
+        texts = _change(texts, pattern, partial(_replace, changes=changes))
+    scalars = ~with_vectors & texts.str.contains("[×·]")
     texts = change_marked(texts, scalars.to_numpy(), lambda some: some.str.replace_all("[×·]", " "))
     texts = _replace(texts, _PARTED).str.replace_all(_END, "", literal=True)
-    return "".join(texts + _END).translate(_MINUS).encode().translate(None, _IDLE)
+    return "".join(texts + _END).encode().translate(_KEPT_MINUS, _IDLE)
 
 
 def differ_in_signs(left: Sequence[str], right: Sequence[str]) -> Marks:
