@@ -319,10 +319,12 @@ def serve_verifier(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535)] = PORT,
     workers: Annotated[int, typer.Option(min=0, help="Processes; 0 takes one per core.")] = 0,
-    queue: Annotated[int, typer.Option(min=1, help="Responses that may wait; more are refused (429).")] = 4096,
+    queue: Annotated[
+        int, typer.Option(min=1, help="Responses and programs that may wait; more are refused (429).")
+    ] = 4096,
     max_mb: Annotated[int, typer.Option(min=1, help="A larger request is refused (413).")] = 16,
     deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
-    request_s: Annotated[float, typer.Option(help="Seconds for one request, with its time in the queue.")] = 300.0,
+    request_s: Annotated[float, typer.Option(help="Seconds for a request, with its time in the queue (503).")] = 300.0,
     token_file: Annotated[
         Path | None, typer.Option(help=f"A file with the token that clients send; else {TOKEN} of the environment.")
     ] = None,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -16,8 +18,12 @@ from typing import Any
 import pytest
 
 testclient = pytest.importorskip("starlette.testclient", reason="needs truegold[serve]")
+uvicorn = pytest.importorskip("uvicorn", reason="needs truegold[serve]")
+httpx = pytest.importorskip("httpx", reason="needs httpx")
 
+from truegold.verifiers.sandbox.execution import Execution, MachineBusy, ProgramEnd  # noqa: E402
 from truegold.verifiers.service import Settings, make_app  # noqa: E402
+from truegold.verifiers.service.programs import BUSY_S, in_time  # noqa: E402
 
 RIGHT = {"response": "so \\boxed{0.5}", "gold": "1/2"}
 
@@ -89,6 +95,7 @@ def test_more_than_the_queue_holds_is_refused_and_may_come_again(client: Any) ->
     desk.waiting = 5
     answer = client.post("/verify", json={"responses": [RIGHT] * 36})
     assert (answer.status_code, answer.headers["retry-after"]) == (429, "1")
+    assert 'unjudged_requests_total{path="/verify",cause="busy"} 1' in client.get("/metrics").text
     desk.waiting = 0
     assert client.post("/verify", json={"responses": [RIGHT] * 40}).status_code == 200
     assert client.get("/health").json()["waiting"] == 0
@@ -166,6 +173,110 @@ def test_a_timeout_that_is_none_is_refused_with_its_bounds(client: Any, value: A
         400,
         "run_timeout is a number of seconds from 0.01 to 3600",
     )
+
+
+def test_a_timeout_beyond_that_of_a_request_is_refused(client: Any) -> None:
+    for name in ("run_timeout", "compile_timeout"):
+        answer = client.post("/run_code", json={"code": "print(1)", "language": "python", name: 301})
+        assert (answer.status_code, answer.json()["error"]) == (
+            400,
+            f"{name} is 301 s, and a request has 300 here (--request-s)",
+        )
+
+
+@pytest.mark.parametrize("share", [0.0, 0.24, 0.25, 1.1])
+def test_a_program_is_late_where_it_was_at_work_for_a_quarter_of_its_timeout(share: float) -> None:
+    for limit_s in (0.5, 8.0):
+        stopped = Execution(ProgramEnd.WALL_LIMIT, 9, b"", b"", cpu_s=share * limit_s, wall_s=limit_s + BUSY_S)
+
+        def run(stopped: Execution = stopped) -> Execution:
+            raise MachineBusy("the machine is too busy", stopped)
+
+        if share < 0.25:
+            with pytest.raises(MachineBusy):
+                in_time(run, limit_s)
+        else:
+            assert in_time(run, limit_s) is stopped
+
+
+def test_a_program_that_never_reached_a_core_is_not_late() -> None:
+    def run() -> Execution:
+        raise MachineBusy("the machine is too busy")
+
+    with pytest.raises(MachineBusy):
+        in_time(run, 1.0)
+
+
+SLEEP = {"code": "import time; time.sleep(0.7); print(1)", "language": "python"}
+
+
+def test_the_time_of_a_request_bounds_programs() -> None:
+    with testclient.TestClient(make_app(Settings(workers=1, request_s=2.0))) as client:
+        client.post("/run_code", json=SLEEP)
+        assert client.post("/run_code", json=SLEEP).json()["status"] == "Success"
+        for code in ("import time; time.sleep(8)", "while True: pass"):
+            began = time.monotonic()
+            answer = client.post("/run_code", json={**SLEEP, "code": code})
+            assert answer.status_code == 503 and "within the 2 s of a request" in answer.json()["error"]
+            assert time.monotonic() - began < 2.5
+            time.sleep(0.5)
+            assert client.get("/health").json()["waiting"] == 0
+        with ThreadPoolExecutor(6) as threads:
+            answers = list(threads.map(lambda _: client.post("/run_code", json=SLEEP), range(6)))
+        statuses = sorted(answer.status_code for answer in answers)
+        assert statuses.count(200) in (1, 2) and statuses.count(503) == 6 - statuses.count(200)
+
+
+GONE = {
+    "/run_code": SLEEP,
+    "/test_program": {"program": "import time\ntime.sleep(0.7)\nx = 1", "tests": ["assert x"] * 3},
+    "/test_program_stdio": {"program": "import time\ntime.sleep(0.7)", "tests": [{"input": "", "output": ""}] * 3},
+    "/verify": {
+        "response": "```python\nimport time\ntime.sleep(0.7)\nx = 1\n```",
+        "verifier": "code",
+        "verifier_args": {"tests": {"type": "asserts", "code": "assert x"}},
+    },
+}
+
+
+@pytest.mark.parametrize("path", GONE)
+def test_queued_work_of_clients_that_hang_up_is_dropped(path: str) -> None:
+    with served(Settings(workers=1)) as (address, desk), httpx.Client(base_url=address, timeout=60) as client:
+        assert client.post(path, json=GONE[path]).status_code == 200
+        for _ in range(4):
+            with pytest.raises(httpx.ReadTimeout):
+                client.post(path, json=GONE[path], timeout=0.1)
+        began = time.monotonic()
+        assert client.post(path, json=GONE[path]).status_code == 200
+        tests = len(GONE[path].get("tests", "1"))
+        # One program of theirs is at work; twelve, or four, waited.
+        assert time.monotonic() - began < 0.7 * (tests + 1) + 1.0
+        assert desk.waiting == 0
+        assert f'{path}",cause="gone"}} 4' in client.get("/metrics").text
+
+
+@contextlib.contextmanager
+def served(settings: Settings) -> Iterator[tuple[str, Any]]:
+    """Yield the address of a running service, and its desk."""
+    app = make_app(settings)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.02)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}", app.state.desk
+    finally:
+        server.should_exit = True
+        thread.join(30)
+
+
+def test_a_request_that_does_not_arrive_is_refused() -> None:
+    with served(Settings(workers=1, request_s=0.5)) as (address, _):
+        url = httpx.URL(address)
+        with socket.create_connection((url.host, url.port), timeout=20) as connection:
+            connection.sendall(b"POST /verify HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n{")
+            assert connection.recv(1000).startswith(b"HTTP/1.1 408 ")
 
 
 def test_programs_in_the_shape_of_open_instruct(client: Any) -> None:

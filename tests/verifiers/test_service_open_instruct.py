@@ -225,8 +225,54 @@ def test_a_sandbox_that_fails_is_no_zero(client: Any, monkeypatch: pytest.Monkey
     assert client.get("/health").json()["waiting"] == 0
 
 
-def test_tests_that_come_too_late_have_not_run() -> None:
-    with testclient.TestClient(make_app(Settings(workers=1, request_s=0.6))) as client:
-        tests = [{"input": "", "output": ""}] * 8
-        answer = client.post(STDIO, json={"program": BUSY.format(0.5), "tests": tests}).json()
-    assert answer["results"][-1] == 0 and answer["runtimes"][-1] == -1.0
+SUITES = [
+    ("an absent package", "import nopackage\nassert add(1, 2) == 3", "import nopackage"),
+    ("constants", "assert True", "nothing but constants"),
+    ("a parameter", "def test_f(x):\n    assert add(1, 2) == 3", "test_f takes x"),
+    ("a fixture", "def test_f(tmp_path):\n    assert add(1, 2) == 3", "test_f takes tmp_path"),
+    ("no text", "", "must hold the tests"),
+    ("no Python", "assert add(", "never closed"),
+    ("a function that nothing calls", "def check():\n    assert add(1, 2) == 3", "check"),
+]
+
+
+@pytest.mark.parametrize(("name", "test", "says"), SUITES)
+@pytest.mark.parametrize("program", [ADD, "pass", "def f(:"])
+def test_tests_that_judge_nothing_are_no_zero(client: Any, name: str, test: str, says: str, program: str) -> None:
+    for tests, number in (([test], "test 1 of 1"), (["assert add(1, 2) == 3", test], "test 2 of 2")):
+        answer = client.post(ASSERTS, json={"program": program, "tests": tests})
+        assert answer.status_code == 422, (name, answer.text)
+        error = answer.json()["error"]
+        assert number in error and says in error and "\n" not in error
+
+
+def test_what_comes_too_late_is_no_zero() -> None:
+    sleeps = "import time\ntime.sleep(0.5)\ndef f(): return 7\nprint(7)"
+    cases = (
+        (ASSERTS, {"program": sleeps, "tests": ["assert f() == 7"]}),
+        (STDIO, {"program": sleeps, "tests": [{"input": "", "output": "7"}]}),
+    )
+    with testclient.TestClient(make_app(Settings(workers=1))) as client:
+        assert [client.post(path, json=body).json()["results"] for path, body in cases] == [[1], [1]]
+    with testclient.TestClient(make_app(Settings(workers=1, request_s=1.8))) as client:
+        for path, body in cases:
+            client.post(path, json=body)
+            assert client.post(path, json=body).json()["results"] == [1]
+            began = time.monotonic()
+            answer = client.post(path, json={**body, "tests": body["tests"] * 8})
+            assert answer.status_code == 503 and "within the 1.8 s of a request" in answer.json()["error"]
+            assert time.monotonic() - began < 2.3
+            # What had not begun is gone from the queue.
+            time.sleep(0.8)
+            assert client.get("/health").json()["waiting"] == 0
+            assert client.post(path, json=body).json()["results"] == [1]
+        assert f'unjudged_requests_total{{path="{STDIO}",cause="late"}} 1' in client.get("/metrics").text
+
+
+@pytest.mark.parametrize("path", [ASSERTS, STDIO])
+def test_a_limit_beyond_that_of_a_request_is_refused(client: Any, path: str) -> None:
+    answer = client.post(path, json={"program": ADD, "tests": [], "max_execution_time": 301})
+    assert (answer.status_code, answer.json()["error"]) == (
+        400,
+        "max_execution_time is 301 s, and a request has 300 here (--request-s)",
+    )

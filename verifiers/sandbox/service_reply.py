@@ -131,7 +131,9 @@ def _refusal(response: httpx.Response, body: bytes) -> str:
         fields = json.loads(body)
     except (ValueError, RecursionError):
         fields = None
-    message = (fields.get("message") or fields.get("detail")) if isinstance(fields, dict) else None
+    message = (
+        (fields.get("message") or fields.get("detail") or fields.get("error")) if isinstance(fields, dict) else None
+    )
     if not message:
         return status
     return f"{status}: {one_line(message if isinstance(message, str) else json.dumps(message))}"

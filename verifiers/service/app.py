@@ -6,17 +6,20 @@
     POST /test_program, /test_program_stdio   as open-instruct has them (`programs`)
     GET  /health, /metrics
 
-400: the request is wrong, and `error` says how. 401: the token is. 403: the client's address is. 413: it is too large.
-429: the queue is full; come again after `Retry-After` seconds. 503: the sandbox failed. A verdict that could not be
-given has score null, as everywhere.
+400: the request is wrong, and `error` says how. 401: the token is. 403: the client's address is. 408: it did not arrive
+in time. 413: it is too large. 422: its tests judge nothing. 429: the queue is full; come again after `Retry-After`
+seconds. 503: there is no result, since the time of the request was up, or the machine or the sandbox failed. A verdict
+that could not be given has score null, as everywhere.
 
 Behind the application stands the desk: a bounded queue before the processes that verify and the sandbox that runs
 programs. Nothing is lost when a process dies: the response that it was judging is judged again by its successor, and
-blamed when that one dies of it too. What does not fit into the queue is refused at once (`Full`), so that clients slow
-down; what is not judged by its deadline is answered with `timeout`, and leaves the queue when the work is done. What it
-counts is in Prometheus' text format:
+blamed when that one dies of it too. What does not fit into the queue is refused at once, so that clients slow down;
+what is not judged by its deadline is answered with `timeout`. What has not begun when the time of its request is up, or
+when the client hangs up, leaves the queue then; the rest when the work is done. What it counts is in Prometheus' text
+format:
 
     truegold_verdicts_total{verifier="math",reason="match"} 4711
+    truegold_unjudged_requests_total{path="/test_program",cause="late"} 3
     truegold_request_seconds_bucket{path="/verify",le="0.1"} 42
 """
 
@@ -29,7 +32,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
@@ -44,25 +47,32 @@ from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.running.batch import DEADLINE_S, Item, TimedVerdict, TimeoutTally, VerifierPool, verdict_to_json
 from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError, TruegoldError
-from truegold.verifiers.sandbox.execution import SandboxError
+from truegold.verifiers.sandbox.execution import MachineBusy, SandboxError
 from truegold.verifiers.service import programs
 from truegold.verifiers.service.access import Network, TokenOutOfPath, why_refused
+from truegold.verifiers.service.programs import Allowance, Unjudged, UnjudgedCause
 from truegold.verifiers.verdict import Reason, Verdict
 
 RETRY_S = 1
 """When a client that was refused may come again."""
 
-Handler: TypeAlias = "Callable[[Desk, Mapping[str, Any]], Awaitable[dict[str, Any]]]"
+CLIENT_GONE = 499
+"""The status of an answer that nobody is there to read, as nginx has it."""
+_STATUSES = {UnjudgedCause.SUITE: 422, UnjudgedCause.BUSY: 429, UnjudgedCause.GONE: CLIENT_GONE}
+"""The statuses of requests without a result; the others' is 503."""
+
+Handler: TypeAlias = "Callable[[Desk, Mapping[str, Any], Allowance], Awaitable[dict[str, Any]]]"
 
 T = TypeVar("T")
 CHUNK = 16
-"""Responses of one request that a process is handed at a time, so that a large request does not hold up all others."""
+"""Answers of one request that a process is handed at a time, so that a large request does not hold up all others.
+Programs, and what users' verifiers judge, are handed over one by one: they may take long."""
 BOUNDS_S = (0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0)
 """The upper ends of the histogram's buckets."""
 
 
-class _TooLarge(Exception):
-    """A request has more bytes than are read."""
+class _Refused(Exception):
+    """A request is not read to its end. Its arguments: the status and the text."""
 
 
 def make_app(settings: Settings) -> Starlette:
@@ -92,7 +102,13 @@ def _endpoint(path: str, handle: Handler) -> Callable[[Request], Awaitable[Respo
     async def endpoint(request: Request) -> Response:
         desk: Desk = request.app.state.desk
         began = time.monotonic()
-        response = await _respond(request, desk, handle)
+        try:
+            response = await _respond(request, desk, handle)
+        except Unjudged as unjudged:
+            desk.metrics.count_unjudged(path, unjudged.cause)
+            response = _refusal(_STATUSES.get(unjudged.cause, 503), str(unjudged))
+            if unjudged.cause is UnjudgedCause.BUSY:
+                response.headers["Retry-After"] = str(RETRY_S)
         desk.metrics.count_request(path, response.status_code, time.monotonic() - began)
         return response
 
@@ -102,41 +118,69 @@ def _endpoint(path: str, handle: Handler) -> Callable[[Request], Awaitable[Respo
 async def _respond(request: Request, desk: Desk, handle: Handler) -> Response:
     if (refused := why_refused(request, desk.settings.token, desk.settings.networks)) is not None:
         return _refusal(*refused)
+    allowance = Allowance(desk.settings.request_s, time.monotonic() + desk.settings.request_s)
     try:
-        body = json.loads(await _body(request, desk.settings.max_bytes))
+        body = json.loads(await _body(request, desk.settings))
         if not isinstance(body, dict):
             raise programs.BadRequest(f"the body is a JSON object; this is {type(body).__name__}")
-        return JSONResponse(await handle(desk, body))
-    except Full:
-        return JSONResponse({"error": "the queue is full"}, 429, headers={"Retry-After": str(RETRY_S)})
-    except (NeverFits, _TooLarge) as error:
-        return _refusal(413, str(error) or f"a request has at most {desk.settings.max_bytes} bytes")
-    except (programs.BadRequest, TruegoldError, SandboxError, ClientDisconnect) as error:
-        return _refusal(503 if isinstance(error, SetupError | SandboxError) else 400, str(error))
+        return JSONResponse(await _while_connected(request, handle(desk, body, allowance)))
+    except _Refused as refusal:
+        return _refusal(*refusal.args)
+    except (SetupError, SandboxError) as error:
+        raise Unjudged(
+            UnjudgedCause.MACHINE if isinstance(error, MachineBusy) else UnjudgedCause.SANDBOX, str(error)
+        ) from error
+    except ClientDisconnect:
+        raise Unjudged(UnjudgedCause.GONE, "the client hung up") from None
+    except (programs.BadRequest, TruegoldError) as error:
+        return _refusal(400, str(error))
     except (ValueError, RecursionError) as error:
         return _refusal(400, f"the body is no JSON: {error}"[:300])
 
 
-async def _body(request: Request, max_bytes: int) -> bytes:
+async def _while_connected(request: Request, work: Awaitable[T]) -> T:
+    """Return what work comes to. Raises ClientDisconnect, and ends the work, where the client hangs up."""
+    working, hung_up = asyncio.ensure_future(work), asyncio.ensure_future(_hang_up(request))
+    try:
+        await asyncio.wait((working, hung_up), return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise ClientDisconnect
+        return working.result()
+    finally:
+        for task in (working, hung_up):
+            task.cancel()
+
+
+async def _hang_up(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _body(request: Request, settings: Settings) -> bytes:
     """Return the body. No more is read than is allowed, even where its headers say less."""
+    too_large = _Refused(413, f"a request has at most {settings.max_bytes} bytes")
     length = request.headers.get("content-length", "")
-    if length.isdecimal() and int(length) > max_bytes:
-        raise _TooLarge
+    if length.isdecimal() and int(length) > settings.max_bytes:
+        raise too_large
     body = bytearray()
-    async for part in request.stream():
-        body += part
-        if len(body) > max_bytes:
-            raise _TooLarge
+    try:
+        async with asyncio.timeout(settings.request_s):
+            async for part in request.stream():
+                body += part
+                if len(body) > settings.max_bytes:
+                    raise too_large
+    except TimeoutError:
+        raise _Refused(408, f"the request did not arrive within {settings.request_s:g} s (--request-s)") from None
     return bytes(body)
 
 
-async def _verify(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
+async def _verify(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
     several = body.get("responses")
     entries = [body] if several is None else several
     if not isinstance(entries, list) or len(entries) > desk.settings.max_responses:
         raise programs.BadRequest(f"responses is a list of at most {desk.settings.max_responses} objects")
     asked = [_item(entry, position, desk) for position, entry in enumerate(entries, 1)]
-    verdicts = await desk.judge(asked, _deadline(body, desk.settings.request_s))
+    verdicts = await desk.judge(asked, _deadline(body, allowance.seconds_left()))
     answers = [verdict_to_json(timed.verdict) for timed in verdicts]
     return answers[0] if several is None else {"verdicts": answers}
 
@@ -176,20 +220,25 @@ def _deadline(body: Mapping[str, Any], most: float) -> float:
     return min(float(value), most)
 
 
-async def _run_code(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
-    (answer,) = await desk.run_programs([partial(programs.run_code, body)])
+async def _run_code(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
+    try:
+        (answer,) = await desk.run_programs([partial(programs.run_code, body, allowance)], allowance)
+    except SandboxError as error:
+        desk.metrics.count_unjudged(
+            "/run_code", UnjudgedCause.MACHINE if isinstance(error, MachineBusy) else UnjudgedCause.SANDBOX
+        )
+        return programs.sandbox_error(str(error))
     return answer
 
 
-async def _test_program(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
-    verdicts = await desk.judge(programs.assert_tests(body), desk.settings.request_s)
-    limit_s = programs.time_limit(body)
-    return programs.outcome_lists([programs.outcome_of(timed, limit_s) for timed in verdicts])
+async def _test_program(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
+    asked, limit_s = programs.assert_tests(body, allowance.request_s), programs.time_limit(body, allowance.request_s)
+    verdicts = await desk.judge(asked, allowance.seconds_left())
+    return programs.outcome_lists(programs.assert_outcomes(verdicts, limit_s, allowance))
 
 
-async def _test_program_stdio(desk: Desk, body: Mapping[str, Any]) -> dict[str, Any]:
-    runs = programs.stdio_runs(body, time.monotonic() + desk.settings.request_s)
-    return programs.outcome_lists(await desk.run_programs(runs))
+async def _test_program_stdio(desk: Desk, body: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
+    return programs.outcome_lists(await desk.run_programs(programs.stdio_runs(body, allowance), allowance))
 
 
 async def _health(request: Request) -> Response:
@@ -234,14 +283,6 @@ class Settings:
     """Verifiers beside the built-in ones that a request may name: import strings run code, so that each is listed."""
 
 
-class Full(Exception):
-    """The queue has no room for a request."""
-
-
-class NeverFits(ValueError):
-    """A request is larger than the queue: to come again would not help."""
-
-
 class Desk:
     """Judges what requests ask for."""
 
@@ -265,36 +306,36 @@ class Desk:
         return verifier in BUILT_IN or verifier in self.settings.verifiers
 
     async def judge(self, asked: Sequence[Item], deadline_s: float) -> list[TimedVerdict]:
-        """Return the verdicts in order, each with what it cost. Raises Full where the queue has no room."""
+        """Return the verdicts in order, each with what it cost. Raises Unjudged where the queue has no room."""
         self._admit(len(asked))
-        end = time.monotonic() + deadline_s
-        chunks = [asked[start : start + CHUNK] for start in range(0, len(asked), CHUNK)]
-        futures = []
-        for chunk in chunks:
-            future = self._pool.submit(list(chunk), self._tally)
+        size = 1 if any(item.verifier == "code" or item.verifier not in BUILT_IN for item in asked) else CHUNK
+        chunks = [list(asked[start : start + size]) for start in range(0, len(asked), size)]
+        futures = [self._pool.submit(chunk, self._tally) for chunk in chunks]
+        for chunk, future in zip(chunks, futures, strict=True):
             future.add_done_callback(partial(self._release, len(chunk)))
-            futures.append(asyncio.wrap_future(future))
+        late = TimedVerdict(Verdict(None, Reason.TIMEOUT, evidence={"request_s": round(deadline_s, 3)}), None)
         verdicts: list[TimedVerdict] = []
-        for chunk, waited in zip(chunks, futures, strict=True):
-            try:
-                judged = await asyncio.wait_for(asyncio.shield(waited), max(end - time.monotonic(), 0.001))
-            except TimeoutError:
-                waited.add_done_callback(_forget)
-                late = Verdict(None, Reason.TIMEOUT, evidence={"request_s": deadline_s})
-                verdicts += [TimedVerdict(late, None)] * len(chunk)
-            else:
-                verdicts += judged
+        answers = await _results(futures, deadline_s)
+        for chunk, judged in zip(chunks, answers, strict=True):
+            verdicts += [late] * len(chunk) if judged is None else judged
         for item, timed in zip(asked, verdicts, strict=True):
             self.metrics.count_verdict(item.verifier, timed.verdict)
         return verdicts
 
-    async def run_programs(self, runs: Sequence[Callable[[], T]]) -> list[T]:
-        """Return what functions return that run a program each. Raises Full where the queue has no room."""
+    async def run_programs(self, runs: Sequence[Callable[[], T]], allowance: Allowance) -> list[T]:
+        """Return what functions return that run a program each.
+
+        Raises Unjudged where the queue has no room, and where the time of the request is up.
+        """
         self._admit(len(runs))
         futures = [self._programs.submit(run) for run in runs]
         for future in futures:
             future.add_done_callback(partial(self._release, 1))
-        return await asyncio.gather(*map(asyncio.wrap_future, futures))
+        outcomes = await _results(futures, allowance.end - time.monotonic())
+        done = [outcome for outcome in outcomes if outcome is not None]
+        if len(done) < len(outcomes):
+            raise allowance.late()
+        return done
 
     def close(self) -> None:
         """End the processes."""
@@ -303,10 +344,9 @@ class Desk:
 
     def _admit(self, count: int) -> None:
         if count > self.settings.queue:
-            raise NeverFits(f"a request has at most {self.settings.queue} responses, as many as the queue holds")
+            raise _Refused(413, f"a request has at most {self.settings.queue} responses, as many as the queue holds")
         if self.waiting + count > self.settings.queue:
-            self.metrics.refused += 1
-            raise Full
+            raise Unjudged(UnjudgedCause.BUSY, f"the queue is full: {self.waiting} wait or are at work")
         with self.metrics.lock:
             self.waiting += count
 
@@ -315,10 +355,23 @@ class Desk:
             self.waiting -= count
 
 
-def _forget(future: asyncio.Future[T]) -> None:
-    """Read a result that is not waited for any more, so that asyncio does not complain of it."""
-    if not future.cancelled():
-        future.exception()
+async def _results(futures: Sequence[Future[T]], seconds: float) -> list[T | None]:
+    """Return the results that are there within some seconds, in order, and None for the others.
+
+    Work that has not begun by then never does, nor after the first error, which is raised.
+    """
+    waited = [asyncio.wrap_future(future) for future in futures]
+    try:
+        if waited:
+            await asyncio.wait(waited, timeout=max(seconds, 0.0), return_when=asyncio.FIRST_EXCEPTION)
+        for future in waited:
+            if future.done():
+                future.result()
+        return [future.result() if future.done() else None for future in waited]
+    finally:
+        for future in waited:
+            if not future.cancel() and not future.cancelled():
+                future.exception()  # Else asyncio complains that nobody has read it.
 
 
 class Metrics:
@@ -326,9 +379,8 @@ class Metrics:
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
-        self.refused = 0
-        """Requests that found the queue full."""
         self._verdicts: Counter[tuple[str, str]] = Counter()
+        self._unjudged: Counter[tuple[str, UnjudgedCause]] = Counter()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._buckets: Counter[tuple[str, float]] = Counter()
         self._seconds: Counter[str] = Counter()
@@ -337,6 +389,11 @@ class Metrics:
         """Count a verdict."""
         with self.lock:
             self._verdicts[verifier, str(verdict.reason)] += 1
+
+    def count_unjudged(self, path: str, cause: UnjudgedCause) -> None:
+        """Count a request without a result."""
+        with self.lock:
+            self._unjudged[path, cause] += 1
 
     def count_request(self, path: str, status: int, seconds: float) -> None:
         """Count a request with its time."""
@@ -352,6 +409,9 @@ class Metrics:
             lines = ["# TYPE truegold_verdicts_total counter"]
             for (verifier, reason), count in sorted(self._verdicts.items()):
                 lines.append(f'truegold_verdicts_total{{verifier="{_quoted(verifier)}",reason="{reason}"}} {count}')
+            lines.append("# TYPE truegold_unjudged_requests_total counter")
+            for (path, cause), count in sorted(self._unjudged.items()):
+                lines.append(f'truegold_unjudged_requests_total{{path="{path}",cause="{cause}"}} {count}')
             lines.append("# TYPE truegold_requests_total counter")
             counts: Counter[str] = Counter()
             for (path, status), count in sorted(self._requests.items()):
@@ -364,9 +424,8 @@ class Metrics:
                     lines.append(f'truegold_request_seconds_bucket{{path="{path}",le="{le}"}} {count}')
                 lines.append(f'truegold_request_seconds_sum{{path="{path}"}} {self._seconds[path]:.6f}')
                 lines.append(f'truegold_request_seconds_count{{path="{path}"}} {total}')
-            for name, value in {**gauges, "requests_refused_total": self.refused}.items():
-                kind = "counter" if name.endswith("_total") else "gauge"
-                lines += [f"# TYPE truegold_{name} {kind}", f"truegold_{name} {value:g}"]
+            for name, value in gauges.items():
+                lines += [f"# TYPE truegold_{name} gauge", f"truegold_{name} {value:g}"]
         return "\n".join(lines) + "\n"
 
 

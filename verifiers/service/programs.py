@@ -7,7 +7,8 @@ SandboxFusion:
 
 Source: sandbox/server/sandbox_api.py. A timeout bounds what the program takes by itself, at work or asleep, and with a
 little more (`BUSY_S`) the time on the clock. A program that the machine kept from its cores for longer is answered with
-a SandboxError, or with TimeLimitExceeded where it was at work for a quarter of its timeout. Files cannot be fetched,
+a SandboxError, or with TimeLimitExceeded where it was at work for a quarter of its timeout. One that was stopped since
+the time of its request was up, and not its own timeout, is `Unjudged`. Files cannot be fetched,
 and `args` are not handed on: a request that asks for either is answered with a SandboxError.
 
 open-instruct, whose verifiers `code` and `code_stdio` ask:
@@ -17,7 +18,8 @@ open-instruct, whose verifiers `code` and `code_stdio` ask:
     POST /test_program_stdio   {"program": "print(int(input()) + 1)", "tests": [{"input": "1", "output": "2"}]}
                                                                            -> {"results": [1], "runtimes": [0.02]}
 
-A test that passed is 1. `runtimes` are the seconds that the program took for it, without those in which it waited for a
+A test that passed is 1. Where a test was not judged there are no results, since a 0 would be taken for a wrong program:
+`Unjudged` says why. `runtimes` are the seconds that the program took for it, without those in which it waited for a
 core, and -1 where it failed, raised or took more than `max_execution_time`; of `stdio` also where the output is wrong,
 the seconds. Outputs are compared line by line without the blanks at both ends, as texts or as decimal numbers, and
 programs find the same names imported. `tests` may be JSON text or what `encode_tests` makes of a list there.
@@ -36,12 +38,14 @@ import pickle
 import time
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal, InvalidOperation
+from enum import StrEnum
 from functools import partial
 from typing import Any, TypeVar
 
 from truegold.verifiers.running.batch import Item, TimedVerdict
-from truegold.verifiers.sandbox.execution import Execution, MachineBusy, Program, ProgramEnd, SandboxError
+from truegold.verifiers.sandbox.execution import Execution, MachineBusy, Program, ProgramEnd
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import CPU_S_BOUNDS, Limits
 from truegold.verifiers.sandbox.local import PYTHON, Local
@@ -81,19 +85,70 @@ class BadRequest(ValueError):
     """A request has a field that is missing or wrong; the text says which."""
 
 
-def run_code(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Run a program in the sandbox and answer as SandboxFusion does."""
-    program, limits, stdin = _read_program(request)
+class UnjudgedCause(StrEnum):
+    """Why a request has no result, as `/metrics` counts it."""
+
+    BUSY = "busy"
+    """The queue is full."""
+    LATE = "late"
+    """The time of the request was up."""
+    GONE = "gone"
+    """The client hung up."""
+    MACHINE = "machine"
+    """The machine kept a program from its cores, or a process that judges died."""
+    SANDBOX = "sandbox"
+    """The sandbox failed."""
+    SUITE = "suite"
+    """The tests judge nothing."""
+
+
+class Unjudged(Exception):
+    """A request has no result, and the text says why."""
+
+    def __init__(self, cause: UnjudgedCause, message: str) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """The time of one request."""
+
+    request_s: float
+    """Seconds that a request may take, in the queue and at work."""
+    end: float
+    """When they are over, by the monotonic clock."""
+
+    def seconds_left(self) -> float:
+        """Return the seconds that are left. Raises Unjudged where none are."""
+        if (left_s := self.end - time.monotonic()) < CPU_S_BOUNDS[0]:
+            raise self.late()
+        return left_s
+
+    def late(self) -> Unjudged:
+        """Return what is raised when they are over."""
+        return Unjudged(UnjudgedCause.LATE, f"not done within the {self.request_s:g} s of a request (--request-s)")
+
+
+def run_code(request: Mapping[str, Any], allowance: Allowance) -> dict[str, Any]:
+    """Run a program in the sandbox and answer as SandboxFusion does. Raises Unjudged, and SandboxError."""
+    program, limits, stdin = _read_program(request, allowance.request_s)
     if request.get("fetch_files") or request.get("args"):
-        return _sandbox_error("truegold's service hands out no files and takes no arguments")
-    try:
-        prepared = in_time(lambda: Local().prepare(program, limits), limits.compile_cpu_s)
-        compiled = prepared if isinstance(prepared, Execution) else prepared.compiled
-        if isinstance(prepared, Execution) or (compiled is not None and not compiled.ok):
-            return _answer("Failed", compiled, None)
-        execution = in_time(lambda: prepared.run(stdin.encode("utf-8", "surrogatepass")), limits.cpu_s)
-    except SandboxError as error:
-        return _sandbox_error(str(error))
+        return sandbox_error("truegold's service hands out no files and takes no arguments")
+    asked_compile_s, asked_s, left_s = limits.compile_cpu_s, limits.cpu_s, allowance.seconds_left()
+    compile_s, run_s = min(asked_compile_s, left_s), min(asked_s, left_s)
+    limits = replace(limits, compile_cpu_s=compile_s, cpu_s=run_s, own_s=run_s)
+    prepared = in_time(lambda: Local().prepare(program, limits), compile_s)
+    compiled = prepared if isinstance(prepared, Execution) else prepared.compiled
+    if isinstance(prepared, Execution) or (compiled is not None and not compiled.ok):
+        if compiled is not None and compiled.end in _LIMIT_ENDS and compile_s < asked_compile_s:
+            raise allowance.late()
+        return _answer("Failed", compiled, None)
+    run_s = min(asked_s, allowance.seconds_left())
+    prepared.job = replace(prepared.job, limits=replace(limits, cpu_s=run_s, own_s=run_s))
+    execution = in_time(lambda: prepared.run(stdin.encode("utf-8", "surrogatepass")), run_s)
+    if execution.end in _LIMIT_ENDS and run_s < asked_s:
+        raise allowance.late()
     return _answer("Success" if execution.ok else "Failed", compiled, execution)
 
 
@@ -110,7 +165,7 @@ def in_time(run: Callable[[], T], limit_s: float) -> T | Execution:
         return busy.execution
 
 
-def _read_program(request: Mapping[str, Any]) -> tuple[Program, Limits, str]:
+def _read_program(request: Mapping[str, Any], most_s: float) -> tuple[Program, Limits, str]:
     files = request.get("files") or {}
     try:
         contents = {name: base64.b64decode(content or "", validate=True) for name, content in files.items()}
@@ -123,7 +178,7 @@ def _read_program(request: Mapping[str, Any]) -> tuple[Program, Limits, str]:
     stdin = request.get("stdin") or ""
     if not isinstance(stdin, str):
         raise BadRequest("stdin is a text")
-    run_s, compile_s = (seconds_field(request, f"{name}_timeout", 10.0) for name in ("run", "compile"))
+    run_s, compile_s = (seconds_field(request, f"{name}_timeout", 10.0, most_s) for name in ("run", "compile"))
     try:
         limits = Limits(
             cpu_s=run_s,
@@ -145,12 +200,14 @@ def text_field(request: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def seconds_field(request: Mapping[str, Any], name: str, default: float) -> float:
-    """Return a field of seconds, within the bounds of CPU time. Raises BadRequest."""
+def seconds_field(request: Mapping[str, Any], name: str, default: float, most_s: float) -> float:
+    """Return a field of seconds, within the bounds of CPU time and of a request. Raises BadRequest."""
     value = default if request.get(name) is None else request[name]
     low, high = CPU_S_BOUNDS
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise BadRequest(f"{name} is a number of seconds from {low} to {high:g}")
+    if value > most_s and request.get(name) is not None:
+        raise BadRequest(f"{name} is {value:g} s, and a request has {most_s:g} here (--request-s)")
     return float(value)
 
 
@@ -178,16 +235,17 @@ def _return_code(execution: Execution) -> int:
     return -execution.status or 1
 
 
-def _sandbox_error(message: str) -> dict[str, Any]:
+def sandbox_error(message: str) -> dict[str, Any]:
+    """Return the answer to a program that was not run, or not to its end."""
     return {**_answer("SandboxError", None, None), "message": message}
 
 
-def assert_tests(request: Mapping[str, Any]) -> list[Item]:
+def assert_tests(request: Mapping[str, Any], most_s: float) -> list[Item]:
     """Return what is asked of the code verifier for each test of a program."""
     program, tests = text_field(request, "program"), _tests(request)
     if not all(isinstance(test, str) for test in tests):
         raise BadRequest("each of tests is a text, such as assert add(1, 2) == 3")
-    limit_s = time_limit(request)
+    limit_s = time_limit(request, most_s)
     limits = {"cpu_s": limit_s, "own_s": limit_s}
     fence = "~~~~" if "```" in program else "```"
     response = f"{fence}python\n{program}\n{fence}"
@@ -195,21 +253,43 @@ def assert_tests(request: Mapping[str, Any]) -> list[Item]:
     return [Item(response, None, "code", json.dumps(suite)) for suite in suites]
 
 
-def outcome_of(timed: TimedVerdict, limit_s: float) -> ProgramOutcome:
-    """Return the outcome of a test that the code verifier judged. Raises SandboxError where the sandbox failed."""
-    if timed.verdict.reason is Reason.SANDBOX_ERROR:
-        raise SandboxError(str(timed.verdict.evidence.get("error")))
+def assert_outcomes(verdicts: Sequence[TimedVerdict], limit_s: float, allowance: Allowance) -> list[ProgramOutcome]:
+    """Return the outcomes of tests that the code verifier judged. Raises Unjudged where one has no verdict.
+
+    open-instruct's server has 1 for `assert True`, and 0 for a test that imports an absent package.
+    """
+    for position, timed in enumerate(verdicts, 1):
+        if timed.verdict.score is None:
+            cause, why = _why_unjudged(timed, allowance)
+            raise Unjudged(cause, f"test {position} of {len(verdicts)} is not judged: {why}")
+    return [_outcome(timed, limit_s) for timed in verdicts]
+
+
+def _why_unjudged(timed: TimedVerdict, allowance: Allowance) -> tuple[UnjudgedCause, str]:
+    evidence = timed.verdict.evidence
+    if timed.verdict.reason is Reason.TIMEOUT:
+        deadline_s = evidence.get("item_deadline_s")
+        late = f"no verdict within {deadline_s:g} s" if deadline_s is not None else str(allowance.late())
+        return UnjudgedCause.LATE, late
+    error = " ".join(str(evidence.get("error", timed.verdict.reason)).split())
+    if timed.verdict.reason is not Reason.VERIFIER_ERROR:
+        return UnjudgedCause.SANDBOX, error
+    # Of a process that died nobody knows the CPU time.
+    return (UnjudgedCause.MACHINE if timed.cpu_ms is None else UnjudgedCause.SUITE), error
+
+
+def _outcome(timed: TimedVerdict, limit_s: float) -> ProgramOutcome:
     seconds = timed.program_s or 0.0
     return (1, seconds) if timed.verdict.passed and seconds <= limit_s else (0, NEVER_RAN)
 
 
-def stdio_runs(request: Mapping[str, Any], end: float) -> list[Callable[[], ProgramOutcome]]:
-    """Return what runs each test of a program on stdin. end: when none begins any more, by the monotonic clock."""
+def stdio_runs(request: Mapping[str, Any], allowance: Allowance) -> list[Callable[[], ProgramOutcome]]:
+    """Return what runs each test of a program on stdin."""
     source = text_field(request, "program")
     # Python wants imports from the future first.
     program = Program(PYTHON, source if "__future__" in source else _PRELUDE + source)
-    limit_s = time_limit(request)
-    run = partial(_run_stdio, program, Limits(cpu_s=limit_s, own_s=limit_s), end)
+    limit_s = time_limit(request, allowance.request_s)
+    run = partial(_run_stdio, program, limit_s, allowance)
     return [partial(run, _lines(test, "input"), _lines(test, "output")) for test in _tests(request)]
 
 
@@ -218,9 +298,9 @@ def outcome_lists(outcomes: Sequence[ProgramOutcome]) -> dict[str, Any]:
     return {"results": [result for result, _ in outcomes], "runtimes": [seconds for _, seconds in outcomes]}
 
 
-def time_limit(request: Mapping[str, Any]) -> float:
+def time_limit(request: Mapping[str, Any], most_s: float) -> float:
     """Return the seconds that a test may take."""
-    return seconds_field(request, "max_execution_time", 1.0)
+    return seconds_field(request, "max_execution_time", min(1.0, most_s), most_s)
 
 
 def same_output(expected: str, printed: str) -> bool:
@@ -229,11 +309,15 @@ def same_output(expected: str, printed: str) -> bool:
     return len(lines) == len(others) and all(map(_same_line, lines, others))
 
 
-def _run_stdio(program: Program, limits: Limits, end: float, stdin: str, expected: str) -> ProgramOutcome:
-    if time.monotonic() > end:
-        return 0, NEVER_RAN
+def _run_stdio(program: Program, asked_s: float, allowance: Allowance, stdin: str, expected: str) -> ProgramOutcome:
+    limit_s = min(asked_s, allowance.seconds_left())
+    limits = Limits(cpu_s=limit_s, own_s=limit_s)
     execution = Local().prepare(program, limits).run(stdin.encode("utf-8", "surrogatepass"))
-    if not execution.ok or execution.own_s > limits.cpu_s:
+    if execution.end in _LIMIT_ENDS or execution.own_s > limit_s:
+        if limit_s < asked_s:
+            raise allowance.late()
+        return 0, NEVER_RAN
+    if not execution.ok:
         return 0, NEVER_RAN
     return int(same_output(expected, execution.stdout.decode("utf-8", "replace"))), execution.own_s
 
