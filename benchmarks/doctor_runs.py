@@ -211,6 +211,31 @@ def resumed(count: int) -> Callable[[list[Row]], None]:
     return edit
 
 
+def again(curve: Curve, share: float) -> Curve:
+    """A curve that begins anew at a share of the run."""
+    return lambda done: curve(done if done < share else done - share)
+
+
+def sorted_data(curve: Curve, passes: int) -> Curve:
+    """The same problems in the same order, several times."""
+    return lambda done: curve(min(done, 1.0 - 1e-9) * passes % 1.0)
+
+
+def between(curve: Curve, share: float, back: float) -> Curve:
+    """A curve that at a share of the run goes a part of the way back to its beginning, such as at harder problems."""
+    return lambda done: curve(done) if done < share else curve(done) + back * (curve(0.0) - curve(share))
+
+
+def goes_back(share: float, steps: int) -> Callable[[list[Row]], None]:
+    """An edit that counts steps from a share of the run on as those before, as a log does that is continued."""
+
+    def edit(rows: list[Row]) -> None:
+        for row in rows[int(share * len(rows)) :]:
+            row["step"] -= steps
+
+    return edit
+
+
 def jump(at_share: float) -> Curve:
     """0 before a share of the run and 1 after it, within a few steps."""
     return lambda done: 1.0 / (1.0 + float(np.exp(-(done - at_share) * 150)))
@@ -268,6 +293,49 @@ CLEAN: dict[str, Kind] = {
     "training rises, held out stays": Kind((), run((100, 300), (32, 128), accuracy=rise(0.3, 0.7), heldout=flat(0.4))),
     "curriculum, one step down": Kind((), run(LONG, (16, 32, 128), accuracy=stairs(0.65, 0.35))),
     "curriculum, three steps down": Kind((), run((120, 400), (32, 128), accuracy=stairs(0.7, 0.55, 0.4, 0.3))),
+    "curriculum, as low again as in the beginning": Kind(
+        (), run((80, 400), BATCHES, accuracy=stairs(0.3, 0.3, growth=0.3))
+    ),
+    "the same, entropy and length go half of the way back": Kind(
+        (),
+        run(
+            (80, 400),
+            BATCHES,
+            accuracy=stairs(0.3, 0.3, growth=0.3),
+            entropy=between(rise(0.5, 0.2), 0.5, 0.5),
+            length=between(rise(800, 400), 0.5, 0.5),
+        ),
+    ),
+    "the same, entropy goes all of the way back, with evaluations": Kind(
+        (),
+        run(
+            (80, 400),
+            BATCHES,
+            accuracy=stairs(0.3, 0.3, growth=0.3),
+            entropy=between(rise(0.5, 0.2), 0.5, 1.0),
+            heldout=rise(0.3, 0.5),
+        ),
+    ),
+    "curriculum of three stages that are alike": Kind(
+        (), run((150, 400), (32, 128), accuracy=stairs(0.35, 0.35, 0.35, growth=0.25), entropy=rise(0.5, 0.2))
+    ),
+    "sorted from hard to easy, three epochs": Kind(
+        (),
+        run(
+            (150, 400),
+            (32, 128),
+            accuracy=sorted_data(line(0.3, 0.6), 3),
+            entropy=sorted_data(line(0.5, 0.3), 3),
+            length=sorted_data(line(900, 500), 3),
+            epochs=3.0,
+        ),
+    ),
+    "curriculum, resumed once at another step": Kind(
+        (), run((80, 400), (32, 128), accuracy=stairs(0.3, 0.3, growth=0.3), edit=goes_back(0.7, 6))
+    ),
+    "resumed at a step of harder problems": Kind(
+        (), run((80, 400), (32, 128), accuracy=stairs(0.35, 0.45, growth=0.25), edit=goes_back(0.5, 6))
+    ),
     "curriculum beside a rising format": Kind(
         (),
         run((120, 400), (32, 128), accuracy=stairs(0.65, 0.35), format=rise(0.3, 0.99, 6)),
@@ -415,6 +483,26 @@ FAULTY: dict[str, Kind] = {
     "slides down": Kind(("pass_rate_fall",), run(LONG, (32, 128), accuracy=line(0.5, 0.15, 0.2))),
     "held out falls": Kind(("heldout_fall",), run((120, 300), accuracy=flat(0.4), heldout=line(0.5, 0.25))),
     "resumed three times": Kind(("resumed",), run(LONG, accuracy=rise(0.3, 0.6), edit=resumed(3))),
+    **{
+        f"began anew from the base weights at {share:.0%}{beside}": Kind(
+            ("restarted",),
+            run(
+                (80, 300),
+                (32, 128),
+                accuracy=again(rise(0.3, 0.62), share),
+                entropy=again(rise(0.5, 0.25), share),
+                length=again(rise(400, 700), share),
+                kl=again(rise(0.0003, 0.02), share),
+                **settings,
+            ),
+        )
+        for share in (0.4, 0.7)
+        for beside, settings in (
+            ("", {}),
+            (", with evaluations", {"heldout": again(rise(0.3, 0.55), share)}),
+            (", the log goes back", {"edit": goes_back(share, 7)}),
+        )
+    },
     "sampler and trainer drift apart": Kind(
         ("mismatch",), run(LONG, accuracy=rise(0.3, 0.4), mismatch=line(0.001, 0.08))
     ),

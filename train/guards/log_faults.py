@@ -40,6 +40,9 @@ def find_faults(log: RunLog) -> list[LogFault]:
         faults.pop("reward_blind", None)
     if faults.keys() & {"hidden_fall", "reward_scale"}:
         faults.pop("pass_rate_fall", None)
+    if "restarted" in faults:
+        for name in ("pass_rate_fall", "heldout_fall", "reward_hacking"):
+            faults.pop(name, None)
     if faults.keys() & {"reward_hacking", "by_heart"}:
         faults.pop("heldout_fall", None)
     return [faults[name] for name in FAULTS if name in faults]

@@ -8,7 +8,8 @@ Where accuracy steps down at once and then rises again, the problems have become
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy.stats import t as student
 
 from truegold.train.guards.run_log import RunLog, improves, move_of, quality_of, steps_per_epoch
 from truegold.train.guards.table import LogFault
-from truegold.train.guards.trends import change_point, fall_from_peak, gradual_fall, measure_move
+from truegold.train.guards.trends import ERRORS, Floats, change_point, fall_from_peak, gradual_fall, measure_move, noise
 
 SHORT = 5
 """In so many steps a run is dead that never had a reward that differed, if the reward is not 0."""
@@ -71,6 +72,105 @@ def _scale(log: RunLog) -> Iterator[LogFault]:
             text += f" the mean of {metric} by the same factor, {math.exp(factor):.2g}"
             yield LogFault("reward_scale", both[split][0], both[-1][0], text)
             return
+
+
+def _restarted(log: RunLog) -> Iterator[LogFault]:
+    """Weights of the base model that were loaded in the middle: accuracy falls at one step to that of the first steps
+    and climbs as it did in the beginning, and what harder problems do not bring back returns with it.
+
+    These are the held-out accuracy, the KL, and that the log itself goes back there; else entropy and length together.
+    """
+    quality = quality_of(log)
+    steps, values = log.series(quality)
+    split, is_single = _repeated_start(steps, values, {back for _, back in log.returns})
+    if split is None:
+        return
+    step, width = steps[split], _width(values)
+    kl, heldout = _returns(log, "kl", step), _heldout_returns(log, step)
+    others = [metric for metric in ("entropy", "length_mean") if _returns(log, metric, step)]
+    is_resumed = any(back == step for _, back in log.returns)
+    is_likely = len(others) == 2 and is_single and not _begins_epoch(log, step)
+    if kl is False or heldout is False or not (kl or heldout or is_resumed or is_likely):
+        return
+    before, after = np.median(values[split - width : split]), np.median(values[split : split + width])
+    returned = [name for name, back in (("kl", kl), ("heldout_pass_rate", heldout)) if back] + others
+    text = f"{log.columns.get(quality, quality)} falls from {before:.3g} to {after:.3g} at step {step}, where it began,"
+    text += " and climbs as it did from the first step on" + (f"; with it {', '.join(returned)}" if returned else "")
+    text += "; the log goes back there" if is_resumed else ""
+    yield LogFault("restarted", step, log.lines[-1][0], text)
+
+
+REPEATED = 0.75
+"""Of a rise, as much has to be lost at one step where a run begins anew."""
+
+
+def _width(values: Sequence[float]) -> int:
+    """Return how many steps a level is taken of."""
+    return max(SHORT, len(values) // 16)
+
+
+def _error(values: Sequence[float]) -> float:
+    """Return the standard error of the difference of two such levels."""
+    return noise(np.asarray(values)) * math.sqrt(math.pi / _width(values))
+
+
+def _repeated_start(steps: Sequence[int], values: Sequence[float], returns: Collection[int]) -> tuple[int | None, bool]:
+    """Return the index from which a metric repeats its first steps, after a sudden fall to where it began, and whether
+    it falls so once only; the steps of `returns` are looked at first."""
+    series, width = np.asarray(values), _width(values)
+    splits = range(2 * SHORT, len(series) - width + 1)
+    if len(series) < 4 * SHORT or len(splits) == 0:
+        return None, False
+    falls = {split: _level(series, split - width, width) - _level(series, split, width) for split in splits}
+    split = max(splits, key=lambda index: (steps[index] in returns, falls[index]))
+    if steps[split] not in returns:
+        near = [index for index in splits if abs(index - split) <= SHORT]
+        split = max(near, key=lambda index: _level(series, index - 3, 3) - _level(series, index, 3))
+    first = _level(series, 0, width)
+    rise, error = _level(series, split - width, width) - first, _error(values)
+    if rise < max(ERRORS * error, 0.15 * abs(first), 0.05) or falls[split] < REPEATED * rise:
+        return None, False
+    windows = range(0, min(split, len(series) - split) - width + 1, width)
+    apart = [_level(series, split + start, width) - _level(series, start, width) for start in windows]
+    is_alike = abs(float(np.mean(apart))) < 0.25 * rise and max(map(abs, apart)) < max(0.4 * rise, ERRORS * error)
+    is_single = all(fall < REPEATED * rise for index, fall in falls.items() if abs(index - split) > 2 * width)
+    return (split if is_alike else None), is_single
+
+
+def _level(series: Floats, start: int, width: int) -> float:
+    return float(np.median(series[max(start, 0) : start + width]))
+
+
+def _returns(log: RunLog, metric: str, step: int) -> bool | None:
+    """Say whether a metric that had moved returns at a step to its first values; None where it had not."""
+    steps, values = log.series(metric)
+    split, width, series = bisect_left(steps, step), _width(values), np.asarray(values)
+    if split < 2 * SHORT or len(values) - split < SHORT:
+        return None
+    first, before, after = (_level(series, start, width) for start in (0, split - width, split))
+    moved = before - first
+    if abs(moved) < max(ERRORS * _error(values), 0.1 * abs(first)):
+        return None
+    return abs(after - first) < 0.35 * abs(moved)
+
+
+def _heldout_returns(log: RunLog, step: int) -> bool | None:
+    """Say the same of the held-out accuracy, which is seldom known: in its first evaluation after the step."""
+    steps, values = log.series("heldout_pass_rate")
+    split = bisect_left(steps, step)
+    if split < 2 or split == len(values):
+        return None
+    moved = float(np.mean(values[split - 2 : split])) - values[0]
+    if moved < max(0.05, 2.5 * _usual_error(values)):
+        return None
+    return values[split] - values[0] < 0.5 * moved
+
+
+def _begins_epoch(log: RunLog, step: int) -> bool:
+    """Say whether an epoch begins at a step or near it: data that are sorted, the hardest first, repeat themselves."""
+    steps, epochs = log.series("epoch")
+    near = [epoch for logged, epoch in zip(steps, epochs, strict=True) if abs(logged - step) <= 2]
+    return bool(near) and math.floor(near[0]) != math.floor(near[-1])
 
 
 def _accuracy_falls(log: RunLog) -> Iterator[LogFault]:
@@ -313,5 +413,17 @@ def _errors(log: RunLog) -> Iterator[LogFault]:
 
 
 MOVE_CHECKS: tuple[Callable[[RunLog], Iterator[LogFault]], ...] = (
-    *(_scale, _accuracy_falls, _blind, _heldout, _reward_jumps, _lengths, _entropy, _teaching, _growth, _errors),
+    *(
+        _scale,
+        _restarted,
+        _accuracy_falls,
+        _blind,
+        _heldout,
+        _reward_jumps,
+        _lengths,
+        _entropy,
+        _teaching,
+        _growth,
+        _errors,
+    ),
 )

@@ -365,6 +365,51 @@ def test_a_run_that_resumed_twice_is_named_and_its_later_steps_count(tmp_path: P
     assert (once.returns, find_faults(once)) == ([(30, 21)], [])
 
 
+def climb(low: float, high: float, share: float = 0.0) -> Callable[[int], float]:
+    """A curve that climbs for sixty steps and begins anew; there it is at `share` of the way again."""
+    return lambda step: low + (high - low) * ((step - 1) % 60 / 60 + share * (step > 60)) + 0.02 * low * (step % 3 - 1)
+
+
+BEGINS_ANEW = {"rewards/accuracy_reward/mean": climb(0.3, 0.6), "reward": climb(1.2, 1.5)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_restart"),
+    [
+        ({"kl": climb(0.001, 0.02)}, True),
+        ({"kl": climb(0.001, 0.02, 0.8)}, False),
+        ({"kl": 0.0001, "entropy": climb(0.5, 0.2), "completions/mean_length": climb(300, 500)}, True),
+        ({"kl": 0.0001, "entropy": climb(0.5, 0.2), "completions/mean_length": climb(300, 500, 0.6)}, False),
+        ({"kl": 0.0001, "entropy": climb(0.5, 0.2, 0.7)}, False),
+        (
+            {
+                **{"kl": 0.0001, "entropy": climb(0.5, 0.2), "completions/mean_length": climb(300, 500)},
+                "epoch": lambda step: (step - 1) / 60,
+            },
+            False,
+        ),
+        ({"kl": climb(0.001, 0.02), "rewards/accuracy_reward/mean": climb(0.3, 0.6, 0.4)}, False),
+    ],
+    ids=["KL returns", "KL stays", "entropy and length", "length stays", "harder problems", "epoch", "half way back"],
+)
+def test_a_run_that_begins_anew_is_no_curriculum(tmp_path: Path, changes: dict[str, Any], is_restart: bool) -> None:
+    faults = find_faults(read_log(lines(tmp_path / "log.jsonl", trl_rows(120, **BEGINS_ANEW | changes))))
+    assert [(fault.name, fault.first) for fault in faults] == ([("restarted", 61)] if is_restart else [])
+
+
+def test_a_resumed_run_without_its_weights_is_named(tmp_path: Path) -> None:
+    """It did eight steps again, from the base model; its log has nothing else than the accuracy that says so."""
+    rows = trl_rows(120, **BEGINS_ANEW, kl=0.0001)
+    later = [row | {"step": row["step"] - 8} for row in rows[60:]]
+    (fault,) = find_faults(read_log(lines(tmp_path / "log.jsonl", [*rows[:60], *later])))
+    assert (fault.name, fault.first) == ("restarted", 53) and "the log goes back there" in fault.evidence
+    healthy = [*rows[:60], *[row | {"step": row["step"] - 8} for row in rows[52:]]]
+    assert names_of(lines(tmp_path / "once.jsonl", healthy[:68])) == []
+    tested = [row | {"eval_rewards/accuracy_reward/mean": 0.3 + 0.004 * (row["step"] % 61)} for row in rows]
+    held = [row if row["step"] % 12 else tested[row["step"] - 1] for row in rows]
+    assert names_of(lines(tmp_path / "heldout.jsonl", held)) == ["restarted"]
+
+
 def test_harder_problems_are_no_slide() -> None:
     draw = random.Random(3)
     steps = list(range(120))
