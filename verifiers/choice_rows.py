@@ -58,12 +58,14 @@ ANSWERS = (
 MIN_LETTERS = 3
 """So many columns of one letter are options; two are more often numbers of the problem."""
 LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
-_LABELLED = re.compile(r"\(?([A-Z])\s*[).:]\s*(?=\S)")
+_LABELLED = re.compile(r"\(?([A-Z])\s*[).:]\s*(?![A-Z]\.)(?=\S)")
+_OWN_LABEL = re.compile(r"\(?(?:([A-Za-z])\s*(?:[).]\s*|:\s+)|(\d)\s*[).:]\s+)(?![A-Z]\.)(?=\S)")
+"""The letter or the digit that an option has of its own, in any order: `B. two`, `(a) one`, `2) three`."""
 _INDEX = re.compile(r"\d{1,2}")
 _LISTED = re.compile(r"(?:^|[\s,;])\(?([a-hA-H])\s*[).:]\s+(?=\S)")
 """The label of an option within a text: `a ) 38 , b ) 27.6`."""
-_SEPARATORS = ("\n", "|", ";")
-"""What stands between options in a text that has no labels."""
+_SEPARATORS = tuple(map(re.compile, (r"\n", r";\s", r"\s\|\s", r";", r"\|")))
+"""What stands between options in a text that has no labels, the surest first: bars may be maths."""
 
 Slots = list[str | None]
 """The options of a record in their places; None where one is empty."""
@@ -128,10 +130,22 @@ def _labelled_in(text: str) -> list[str]:
 
 
 def _separated_in(text: str) -> list[str]:
-    """Return the options between bars, semicolons or line ends, whichever stands there first of these."""
-    separator = next((sign for sign in _SEPARATORS if sign in text.strip()), None)
-    options = [] if separator is None else [part.strip() for part in text.strip().split(separator) if part.strip()]
+    """Return the options between line ends, semicolons or bars, the first of these that stands there.
+
+    Bars separate options where none is empty and none breaks a bracket: `|x| ; |y|` has two, `|x| - |y|` is none.
+    """
+    text = text.strip().rstrip(";")
+    separator = next((sign for sign in _SEPARATORS if sign.search(text) is not None), None)
+    options = [] if separator is None else [part.strip() for part in separator.split(text)]
+    if separator is not None and "|" in separator.pattern:
+        options = options if all(part and _is_closed(part) for part in options) else []
+    options = [part for part in options if part]
     return options if 1 < len(options) <= MAX_OPTIONS else []
+
+
+def _is_closed(text: str) -> bool:
+    """Say whether a text has as many brackets that open as brackets that close; intervals may mix them."""
+    return sum(map(text.count, "([{")) == sum(map(text.count, ")]}"))
 
 
 def find_choices(columns: Set[str], samples: Samples) -> ChoiceColumns | None:
@@ -183,7 +197,7 @@ def _are_letters(answer: str | None, samples: Samples) -> bool:
 
 def _points_at_options(answer: str | None, count: int, samples: Samples) -> bool:
     """Say whether a column other than one of gold holds letters or indices of so many options."""
-    if answer is None or answer in NAMES["gold"][: NAMES["gold"].index("label")]:
+    if answer is None or answer in NAMES["gold"][: NAMES["gold"].index("target")]:
         return False
     texts = [text.strip() for values in samples if (text := text_of(values.get(answer))) is not None]
     return bool(texts) and all(
@@ -200,7 +214,26 @@ def _follow_each_other(keys: Sequence[str]) -> bool:
 
 
 def read_slots(value: Any) -> Slots:
-    """Return the options that a value lists: texts, an object with labels or `text`, or one text with all of them."""
+    """Return the options that a value lists: texts, an object with labels or `text`, or one text with all of them.
+
+    Labels that stand before the options are taken off, in whichever order they are.
+    """
+    texts = _texts_in(value)
+    if _own_labels(texts):
+        return [_OWN_LABEL.sub("", text or "", count=1) for text in texts]
+    bare = [None if text is None else _unlabelled(text, position) for position, text in enumerate(texts)]
+    return bare if all(old is None or old != new for old, new in zip(texts, bare, strict=True)) else texts
+
+
+def _own_labels(texts: Slots) -> list[str]:
+    """Return the labels that all options have, where they are A, B, C or 1, 2, 3 in any order; none otherwise."""
+    matches = [_OWN_LABEL.match(text or "") for text in texts]
+    labels = [match[1] or match[2] for match in matches if match is not None]
+    return labels if 1 < len(labels) == len(texts) and _follow_each_other(sorted(labels)) else []
+
+
+def _texts_in(value: Any) -> Slots:
+    """Return the options that a value lists, as they stand there."""
     structure = quoted_list(value) or parse_literal(value)
     if isinstance(structure, Mapping):
         listed = structure.get("text", structure.get("texts"))
@@ -209,9 +242,7 @@ def read_slots(value: Any) -> Slots:
         return list(_listed_in(structure) or _labelled_in(structure) or _separated_in(structure))
     if not isinstance(structure, list | tuple):
         return []
-    texts = [text_of(_option_text(option)) for option in structure]
-    bare = [None if text is None else _unlabelled(text, position) for position, text in enumerate(texts)]
-    return bare if all(old is None or old != new for old, new in zip(texts, bare, strict=True)) else texts
+    return [text_of(_option_text(option)) for option in structure]
 
 
 def _option_text(option: Any) -> Any:
@@ -274,7 +305,9 @@ def _labels(value: Any) -> list[str]:
         return [str(key) for key in structure if key not in ("text", "texts")]
     if isinstance(structure, list) and structure and all(isinstance(option, Mapping) for option in structure):
         return [str(next((option[key] for key in ("label", "key", "id") if key in option), "")) for option in structure]
-    return []
+    labels = _own_labels(_texts_in(value))
+    # In their order they are those of the places, and an answer may be an index as well.
+    return labels if labels[:1] not in (["A"], ["a"]) or not _follow_each_other(labels) else []
 
 
 def _positions(answer: Any, slots: Slots, first: int | None, labels: Sequence[str]) -> list[int]:
@@ -294,13 +327,28 @@ def _position(entry: Any, slots: Slots, first: int | None, labels: Sequence[str]
         position = labels.index(text)
     elif first is not None and _INDEX.fullmatch(text):
         position = int(text) - first
-    elif letter is not None:
-        position = ord(letter[1].upper()) - ord("A")
+    elif letter is not None and (len(same) != 1 or ord(letter[1].upper()) - ord("A") < len(slots)):
+        position = _place_of(letter[1], labels)
+        if position is not None and same and position not in same and not labels:
+            raise Unusable(
+                "ambiguous_answer",
+                f"{text!r} is the letter of option {slots[position]!r:.60}, and the text of another one; write "
+                "its text or its index",
+            )
     elif len(same) == 1:
         position = same[0]
-    elif labelled is not None and _position(text[labelled.end() :], slots, None, ()) == ord(labelled[1]) - ord("A"):
-        position = ord(labelled[1]) - ord("A")
+    elif labelled is not None:
+        place = _place_of(labelled[1], labels)
+        position = place if _position(text[labelled.end() :], slots, None, ()) == place else None
     return position if position is not None and 0 <= position < len(slots) else None
+
+
+def _place_of(letter: str, labels: Sequence[str]) -> int | None:
+    """Return the place of an option by its letter: among labels that are letters, else in the alphabet."""
+    folded = [label.casefold() for label in labels]
+    if folded and all(len(label) == 1 and label.isalpha() for label in folded):
+        return folded.index(letter.casefold()) if letter.casefold() in folded else None
+    return ord(letter.upper()) - ord("A")
 
 
 def _alike(option: str, text: str) -> bool:

@@ -175,7 +175,8 @@ NAMES: dict[Role, tuple[str, ...]] = {
         *("gold", "ground_truth", "reward_model.ground_truth", "expected_answer", "reference_answer", "correct_answer"),
         *("gold_answer", "answer", "final_answer", "final_ans", "verification_info.ground_truth", "answer_number"),
         "short_answer",
-        *("conversations.1.ground_truth.value", "label", "target", "答案", "标准答案", "参考答案"),
+        *("conversations.1.ground_truth.value", "target", "答案", "标准答案", "参考答案"),
+        "label",  # Beside any other it is a class of the record.
     ),
     "solution": ("solution", "rationale", "worked_solution", "generated_solution", "explanation", "解析", "解答"),
     "id": (
@@ -203,6 +204,35 @@ SOURCES = ("data_source", "dataset", "datasource", "source")
 
 FINAL_MARK = "####"
 """It stands before the answer at the end of GSM8K's solutions."""
+_NOTE = re.compile(
+    r"(?:n\.?b\.?|note|hint|remark|comment|explanation|caution|注意?|提示|备注|说明)\s*[:：]", re.IGNORECASE
+)
+_WORDS = re.compile(r"[^\W\d_]{2,}")
+_LONG_WORD = re.compile(r"[^\W\d_]{4,}")
+MAX_VALUE_CHARS = 30
+"""A text of more characters is no bare value."""
+
+
+def marked_answer(text: str) -> str | None:
+    """Return the answer behind the last `####`, None where there is none: a note on a value is no answer.
+
+    "48+24 = 72 #### 72"              "72"
+    "... so it rains. #### yes"       "yes"
+    "42\\n#### Note: round up"         None
+    "42\\n#### round it up"            None: the value stands before the mark
+    """
+    while FINAL_MARK in text:
+        text, _, behind = text.rpartition(FINAL_MARK)
+        if not (answer := behind.strip()) or not _is_note(answer, text.rpartition(FINAL_MARK)[2].strip()):
+            return answer or None
+    return None
+
+
+def _is_note(answer: str, before: str) -> bool:
+    """Say whether the text behind a mark is a note on what stands before it."""
+    is_value = any(map(str.isdigit, before)) and len(before) <= MAX_VALUE_CHARS and _LONG_WORD.search(before) is None
+    are_words = not any(map(str.isdigit, answer)) and len(_WORDS.findall(answer)) > 1
+    return _NOTE.match(answer) is not None or (is_value and are_words)
 
 
 def find_column(role: Role, samples: Sequence[Mapping[str, Any]], exclude: Iterable[str] = ()) -> str | None:

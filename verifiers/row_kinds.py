@@ -34,7 +34,7 @@ TESTS = (
     *("verification_info.test_cases", "verification_info", "reward_model.ground_truth", "ground_truth"),
 )
 """Columns that may hold a program's tests, the surest first; `inputs` beside `outputs` are tests as well."""
-_TEST_CODE = re.compile(r"^\s*(?:assert\b|def (?:check|test)\w*\(|class \w+\(.*TestCase\))", re.MULTILINE)
+_TEST_CODE = re.compile(r"^[^\S\n]*(?:assert\b|def (?:check|test)\w*\(|class \w+\(.*TestCase\))", re.MULTILINE)
 
 
 def looks_like_tests(value: object) -> bool:

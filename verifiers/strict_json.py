@@ -10,6 +10,7 @@ import ast
 import json
 import re
 import warnings
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 import orjson
@@ -62,6 +63,35 @@ def _refuse_lone_surrogates(value: object) -> None:
             remaining += part
         elif isinstance(part, str) and not is_utf8(part):
             raise LoneSurrogate(f"a text holds a lone surrogate, half of a character: {part!a:.60}")
+
+
+MANY_KEYS = 200
+"""The keys of an object with more are not looked for one by one."""
+
+
+def repeated_key(text: str, value: Mapping[str, Any]) -> str | None:
+    """Return a key that an object of a JSON text has twice with other values, None where there is none.
+
+    text: the JSON of `value`. Keys of objects within the object's own are looked at, those of deeper ones are not.
+    """
+    names = [*value, *(name for inner in value.values() if isinstance(inner, dict) for name in inner)]
+    if len(names) <= MANY_KEYS and all(
+        text.count(f'"{name}"') < 2 for name in names
+    ):  # This costs a scan, the parser with a hook ten times more.
+        return None
+    repeated: list[str] = []
+
+    def read(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        last = dict(pairs)
+        if len(last) < len(pairs):
+            repeated.extend(name for name, part in pairs if part != last[name])
+        return last
+
+    try:
+        json.loads(text, object_pairs_hook=read)
+    except (ValueError, RecursionError):
+        return None
+    return next(iter(repeated), None)
 
 
 def parse_structure(value: Any) -> Any:

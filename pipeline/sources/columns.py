@@ -37,7 +37,7 @@ from typing import Any
 from truegold.pipeline.config.sources import Columns, ColumnSpec
 from truegold.verifiers import ConfigError
 from truegold.verifiers.code.suite.row_tests import Unusable
-from truegold.verifiers.columns import FINAL_MARK, Values, last_boxed, text_of, value_at
+from truegold.verifiers.columns import FINAL_MARK, Values, last_boxed, marked_answer, text_of, value_at
 from truegold.verifiers.gold import MAX_GOLDS, quoted_list
 from truegold.verifiers.strict_json import parse_structure
 
@@ -78,6 +78,8 @@ def _compile_extract(text: str, field: str) -> Extract:
         return last_boxed
     if text == WHOLE:
         return _without_zeros
+    if text == f"after {FINAL_MARK}":
+        return marked_answer
     if text.startswith("after ") and (marker := text.removeprefix("after ").strip()):
         return lambda value: (value.rpartition(marker)[2].strip() or None) if marker in value else None
     if text.startswith("regex:"):

@@ -24,7 +24,7 @@ import pyarrow as pa
 
 from truegold.pipeline.sources.records import EXCERPT_CHARS, Record, Reject, beginning
 from truegold.verifiers import InputError
-from truegold.verifiers.strict_json import LoneSurrogate, parse_json
+from truegold.verifiers.strict_json import LoneSurrogate, parse_json, repeated_key
 
 PACKINGS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 """The bytes that packed files begin with."""
@@ -233,6 +233,9 @@ def _parse_line(line: Line) -> Record | Reject:
     if not isinstance(values, dict):
         detail = f"the line holds a JSON {_JSON_NAMES.get(type(values), 'value')}, not an object"
         return Reject(line.line_number, "not_an_object", detail, beginning(text.strip()))
+    if (key := repeated_key(text, values)) is not None:
+        detail = f"the key {key!r:.60} stands there twice with other values"
+        return Reject(line.line_number, "duplicate_key", detail, beginning(text.strip()))
     return Record(line.line_number, values, line.size)
 
 

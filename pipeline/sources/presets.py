@@ -146,6 +146,8 @@ def answers(columns: Set[str], samples: Samples) -> Layout | None:
     exclude = (prompt, "label") if golds is not None else (prompt,)
     fallbacks = (name for name in ("answer", "solution", "solutions") if name in columns and name not in exclude)
     gold = find_column("gold", samples, exclude=exclude) or next(fallbacks if golds is None else iter(()), None)
+    if gold is not None and gold.casefold() == "label" and (worked := next(fallbacks, None)) is not None:
+        gold = worked if boxed_gold_spec(worked, samples) is not None else gold  # A class beside worked solutions.
     if gold is None and golds is None:
         return None
     layout = Layout(Columns(prompt=ColumnSpec(column=prompt), golds=_spec(golds)))

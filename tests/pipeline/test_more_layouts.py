@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from ingest_files import Notes, read_file, rejects, row_of, write_lines
 
 from truegold.verifiers import InputError
+from truegold.verifiers.row_kinds import are_tests, is_test_code
 
 STORY = "The Amber Library opened in 1907 in Lund. Its founder was Karin Ek."
 RIVER = "The river Orra is 312 km long and flows through three countries."
@@ -521,3 +523,155 @@ def test_a_shared_prompt_beside_a_text_that_may_ask_is_an_error(
 def test_an_input_stands_behind_a_shared_prompt(tmp_path: Path) -> None:
     records = [{"prompt": "Add these.", "input": f"{n} and 1", "answer": str(n + 1)} for n in range(3)]
     assert [row["prompt"] for row in rows_of(tmp_path, *records)] == [f"Add these.\n\n{n} and 1" for n in range(3)]
+
+
+# Options in doubt.
+
+
+@pytest.mark.parametrize(
+    ("options", "answer", "gold", "first"),
+    [
+        (["B. two", "A. one", "C. three"], "A", "B", "two"),
+        (["B. two", "A. one", "C. three"], "B. two", "A", "two"),
+        (["B) two", "A) one", "C) three"], "(c)", "C", "two"),
+        (["(b) two", "(a) one"], "A", "B", "two"),
+        (["C: three", "B: two", "A: one"], "A", "C", "three"),
+        (["B.two", "A.one"], "A", "B", "two"),
+        (["2. two", "1. one", "3. three"], "1", "B", "two"),
+        (["B. two", "C. three", "D. four"], "C", "B", "two"),
+        ("B. two; A. one; C. three", "A", "B", "two"),
+        ("['B. two', 'A. one']", "A", "B", "two"),
+        (["A. one", "B. two"], "B", "B", "one"),
+        (["B. subtilis", "E. coli", "S. aureus"], "B", "B", "B. subtilis"),
+        (["A.D.", "B.C."], "B", "B", "A.D."),
+        (["b:a", "a:b"], "B", "B", "b:a"),
+    ],
+)
+def test_options_keep_to_their_own_letters(tmp_path: Path, options: Any, answer: str, gold: str, first: str) -> None:
+    row = row_of(tmp_path, {"question": "Which?", "choices": options, "answer": answer})
+    assert (row["gold"], json.loads(row["verifier_args"])["options"][0]) == (gold, first)
+
+
+def test_a_letter_that_no_option_has_is_a_reject(tmp_path: Path) -> None:
+    good = {"question": "Which?", "choices": ["iron", "tin"], "answer": "A"}
+    rows_of(tmp_path, good, {"question": "Which?", "choices": ["C. three", "B. two"], "answer": "A"})
+    assert [reject["reason"] for reject in rejects(tmp_path)] == ["answer_no_option"]
+
+
+@pytest.mark.parametrize("options", [["B", "A", "D", "C"], ["x", "A"], ["a", "c", "b", "A"][1:]])
+def test_letters_that_are_options_themselves_are_ambiguous(tmp_path: Path, options: list[str]) -> None:
+    good = {"question": "Which?", "choices": ["iron", "tin"], "answer": "A"}
+    rows_of(tmp_path, good, {"question": "Which?", "choices": options, "answer": "A"})
+    (reject,) = rejects(tmp_path)
+    assert reject["reason"] == "ambiguous_answer" and "the text of another one" in reject["detail"]
+
+
+def test_letters_in_their_places_and_beyond_are_clear(tmp_path: Path) -> None:
+    for options, answer, gold in ((["A", "B", "AB", "O"], "B", "B"), (["A", "B", "AB", "O"], "O", "D")):
+        assert row_of(tmp_path, {"question": "Which?", "choices": options, "answer": answer})["gold"] == gold
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("|x| ; |y| ; 2|z|", ["|x|", "|y|", "2|z|"]),
+        ("|x|;|y|", ["|x|", "|y|"]),
+        ("|x| | |y|", ["|x|", "|y|"]),
+        ("P(A|B) | P(B|A)", ["P(A|B)", "P(B|A)"]),
+        ("P(A|B)\nP(B|A)", ["P(A|B)", "P(B|A)"]),
+        ("(0, 1] | [2, 3)", ["(0, 1]", "[2, 3)"]),
+        ("iron|argon|tin", ["iron", "argon", "tin"]),
+        ("iron; argon; tin;", ["iron", "argon", "tin"]),
+    ],
+)
+def test_bars_that_are_maths_separate_nothing(tmp_path: Path, text: str, options: list[str]) -> None:
+    row = row_of(tmp_path, {"question": "Which?", "options": text, "answer": "A"})
+    assert json.loads(row["verifier_args"])["options"] == options
+
+
+@pytest.mark.parametrize("text", ["|x|", "|x| - |y|", "P(A|B)", "{x | x > 0}", "2|x||y|"])
+def test_a_text_of_bars_is_no_list_of_options(tmp_path: Path, text: str) -> None:
+    good = {"question": "Which?", "options": "iron|tin", "answer": "A"}
+    rows_of(tmp_path, good, {"question": "Which?", "options": text, "answer": "A"})
+    assert [reject["reason"] for reject in rejects(tmp_path)] == ["answer_no_option"]
+
+
+# Golds in doubt.
+
+
+@pytest.mark.parametrize(
+    ("text", "gold"),
+    [
+        ("48+24 = 72\n#### 72", "72"),
+        ("It rains, so the answer is yes.\n#### yes", "yes"),
+        ("He was born in 1907.\n#### Karin Ek", "Karin Ek"),
+        ("42\n#### 42\n#### Note: round up", "42"),
+        ("So it is\n#### 3 hours", "3 hours"),
+        ("42\n#### Note: round up", None),
+        ("42\n#### note: to 2 places", None),
+        ("$42$\n#### Remark: see the book", None),
+        ("42 km\n#### round it up", None),
+        ("42\n#### 注：四舍五入", None),
+        ("42\n####", None),
+    ],
+)
+def test_a_note_behind_the_mark_is_no_gold(tmp_path: Path, text: str, gold: str | None) -> None:
+    good = {"question": "How many?", "answer": "1+1 = 2\n#### 2"}
+    rows = rows_of(tmp_path, good, {"question": "How much?", "answer": text})
+    assert [row["gold"] for row in rows] == ["2", *([] if gold is None else [gold])]
+    assert [reject["reason"] for reject in rejects(tmp_path)] == ([] if gold else ["gold_not_found"])
+
+
+@pytest.mark.parametrize("column", ["label", "Label"])
+@pytest.mark.parametrize(
+    "beside", [{"target": "2"}, {"answer": "2"}, {"答案": "2"}, {"solution": "So it is \\boxed{2}."}]
+)
+def test_a_label_beside_another_gold_is_a_class(tmp_path: Path, column: str, beside: dict[str, str]) -> None:
+    row = row_of(tmp_path, {"input": "0+2?", "problem": "0+2?", column: "0", **beside})
+    assert row["gold"] == "2"
+    assert row_of(tmp_path, {"problem": "0+2?", column: "2"})["gold"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("line", "key"),
+    [
+        (b'{"question": "1+1?", "answer": "2", "answer": "3"}', "answer"),
+        (b'{"question": "1+1?", "question": "1+2?", "answer": "3"}', "question"),
+        (b'{"question":"1+1?","answer":"2","meta":{"answer":"3"},"answer" :4}', "answer"),
+        (b'{"question": "1+1?", "reward_model": {"ground_truth": 2, "ground_truth": 3}}', "ground_truth"),
+    ],
+)
+def test_a_key_that_stands_twice_is_a_reject(tmp_path: Path, line: bytes, key: str) -> None:
+    rows_of(tmp_path, {"question": "1+1?", "answer": "2"}, line)
+    (reject,) = rejects(tmp_path)
+    assert (reject["reason"], reject["detail"]) == (
+        "duplicate_key",
+        f"the key '{key}' stands there twice with other values",
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b'{"question": "1+1?", "answer": "2", "answer": "2"}',
+        b'{"question": "Is \\"answer\\" a word?", "answer": "2", "kind": "answer", "meta": {"answer": "3"}}',
+    ],
+)
+def test_keys_that_only_seem_to_stand_twice_are_read(tmp_path: Path, line: bytes) -> None:
+    assert [row["gold"] for row in rows_of(tmp_path, line)] == ["2"]
+
+
+def test_an_object_of_many_keys_is_read_in_time(tmp_path: Path) -> None:
+    record = {"question": "1+1?", "answer": "2", "table": {f"key {number}": number for number in range(50_000)}}
+    started = time.monotonic()
+    assert row_of(tmp_path, record)["gold"] == "2"
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("text", ["\n" * 10**6, " \n" * 10**6, "\r\n" * 10**6, " " * 10**6])
+def test_blank_lines_are_told_from_tests_in_time(text: str) -> None:
+    started = time.monotonic()
+    assert not are_tests(text)
+    assert not is_test_code(text)
+    assert time.monotonic() - started < 5
+    assert is_test_code(text + "\n   assert f(1) == 2")

@@ -29,6 +29,7 @@ from truegold.verifiers.columns import (
     find_column,
     is_there,
     last_boxed,
+    marked_answer,
     spelled,
     value_at,
 )
@@ -139,6 +140,8 @@ def _guessed(columns: Mapping[str, Any], name: str | None, gold: Any, problem: s
     present = {column: value for column, value in columns.items() if value is not None}
     if (kind := foreign_kind(present) or foreign_gold(gold)) is not None:
         return RowTruth(gold, problem=problem, unread=f"the row holds {kind}", is_foreign=True)
+    if isinstance(gold, str) and gold.rpartition(FINAL_MARK)[2].strip() != gold.strip() and marked_answer(gold) is None:
+        return RowTruth(gold, problem=problem, unread=f"{name} has no answer behind {FINAL_MARK}: {gold:.60}")
     if is_prose(gold) and (gold := last_boxed(whole := gold)) is None:
         unread = f"{name} holds a text without \\boxed{{}} or {FINAL_MARK}, no answer: {whole:.60}"
         return RowTruth(whole, problem=problem, unread=unread)
@@ -195,7 +198,7 @@ def answer_in(gold: str, is_working: bool = False) -> str:
     A box counts where the column is one of solutions.
     """
     if FINAL_MARK in gold:
-        return gold.rpartition(FINAL_MARK)[2].strip() or gold
+        return marked_answer(gold) or gold
     return (is_working and last_boxed(gold)) or gold
 
 

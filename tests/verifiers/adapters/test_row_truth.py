@@ -354,3 +354,11 @@ def test_a_trainer_judges_a_row_by_what_ingest_reads_of_it(columns: dict[str, An
     item = truth_of(columns).question("")
     assert (item.gold, item.verifier) == (row["gold"], row["verifier"])
     assert json.loads(item.verifier_args) == json.loads(row["verifier_args"])
+
+
+@pytest.mark.parametrize("text", ["42\n#### Note: round up", "42\n#### round it up", "$42$\n#### 注：四舍五入"])
+def test_a_note_behind_the_mark_is_no_gold(text: str) -> None:
+    truth = truth_of({"answer": text})
+    assert truth.unread == f"answer has no answer behind ####: {text}"
+    assert truth_of({"answer": "48+24 = 72\n#### 72"}).gold == "72"
+    assert truth_of({"input": "0+2", "target": "2", "label": "0"}).gold == "2"
