@@ -338,13 +338,13 @@ def _position(entry: Any, slots: Slots, first: int | None, labels: Sequence[str]
     elif len(same) == 1:
         position = same[0]
     elif labelled is not None:
-        place = _place_of(labelled[1], labels)
-        position = place if _position(text[labelled.end() :], slots, None, ()) == place else None
+        by_letter = _place_of(labelled[1], labels)
+        position = by_letter if _position(text[labelled.end() :], slots, None, ()) == by_letter else None
     return position if position is not None and 0 <= position < len(slots) else None
 
 
 def _place_of(letter: str, labels: Sequence[str]) -> int | None:
-    """Return the place of an option by its letter: among labels that are letters, else in the alphabet."""
+    """Return the by_letter of an option by its letter: among labels that are letters, else in the alphabet."""
     folded = [label.casefold() for label in labels]
     if folded and all(len(label) == 1 and label.isalpha() for label in folded):
         return folded.index(letter.casefold()) if letter.casefold() in folded else None
