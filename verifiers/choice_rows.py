@@ -58,8 +58,8 @@ ANSWERS = (
 MIN_LETTERS = 3
 """So many columns of one letter are options; two are more often numbers of the problem."""
 LETTER = re.compile(r"[(\[]?\s*([A-Za-z])\s*[)\].:]?")
-_LABELLED = re.compile(r"\(?([A-Z])\s*[).:]\s*(?![A-Z]\.)(?=\S)")
-_OWN_LABEL = re.compile(r"\(?(?:([A-Za-z])\s*(?:[).]\s*|:\s+)|(\d)\s*[).:]\s+)(?![A-Z]\.)(?=\S)")
+_LABELLED = re.compile(r"\(?([A-Z])\s*(?:[):]\s*|\.\s+|\.(?![A-Z]\.))(?=\S)")
+_OWN_LABEL = re.compile(r"\(?(?:([A-Za-z])\s*(?:\)\s*|[.:]\s+|\.(?![A-Z]\.))|(\d)\s*[).:]\s+)(?=\S)")
 """The letter or the digit that an option has of its own, in any order: `B. two`, `(a) one`, `2) three`."""
 _INDEX = re.compile(r"\d{1,2}")
 _LISTED = re.compile(r"(?:^|[\s,;])\(?([a-hA-H])\s*[).:]\s+(?=\S)")

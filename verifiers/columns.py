@@ -209,6 +209,8 @@ _NOTE = re.compile(
 )
 _WORDS = re.compile(r"[^\W\d_]{2,}")
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
+MAX_NOTES = 4
+"""Further notes behind marks are not looked through."""
 MAX_VALUE_CHARS = 30
 """A text of more characters is no bare value."""
 
@@ -221,9 +223,9 @@ def marked_answer(text: str) -> str | None:
     "42\\n#### Note: round up"         None
     "42\\n#### round it up"            None: the value stands before the mark
     """
-    while FINAL_MARK in text:
-        text, _, behind = text.rpartition(FINAL_MARK)
-        if not (answer := behind.strip()) or not _is_note(answer, text.rpartition(FINAL_MARK)[2].strip()):
+    *parts, last = text.rsplit(FINAL_MARK, MAX_NOTES)
+    for before, behind in zip(reversed(parts), (last, *reversed(parts[1:])), strict=True):
+        if not (answer := behind.strip()) or not _is_note(answer, before.rpartition(FINAL_MARK)[2].strip()):
             return answer or None
     return None
 

@@ -544,6 +544,8 @@ def test_an_input_stands_behind_a_shared_prompt(tmp_path: Path) -> None:
         (["A. one", "B. two"], "B", "B", "one"),
         (["B. subtilis", "E. coli", "S. aureus"], "B", "B", "B. subtilis"),
         (["A.D.", "B.C."], "B", "B", "A.D."),
+        (["(A)A.", "(B)B."], "B", "B", "A."),
+        (["A. D.", "B. C."], "B", "B", "D."),
         (["b:a", "a:b"], "B", "B", "b:a"),
     ],
 )
