@@ -125,7 +125,7 @@ _FORMULA: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "[~!]",
         (
-            (r"([\d)]|(?-u:\b)[a-z])!", "${1}\4"),
+            *[(r"([\d)\x04]|(?-u:\b)[a-z])!", "${1}\4")] * 2,
             (r"(^|[\s($,∧∨])[~!]\s?([a-z(])", "${1}¬${2}"),
         ),
     ),
@@ -171,7 +171,8 @@ _IDLE = bytes(code for code in range(9, 128) if not chr(code).isalnum() and chr(
 """The characters of ASCII that go. Of the others NUL ends a text, 1 to 8 are marks within numbers and formulas."""
 _IDLE_BEYOND_ASCII = re.compile("[^\\w\x00-\x7f\u0300-\u036f¬·±×÷⁄⁺-⁼₊-₌←-⇿∀-⋿⌈-⌋⟀-⟯⦀-⫿]+")
 """Characters beyond ASCII that go: all but letters, digits, accents and mathematical signs."""
-_ACCENTS = re.compile("[\u0300-\u036f]+")
+_ACCENTS = re.compile("((?<!\\w)\\w[\u0302-\u0304\u0307](?!\\w))|[\u0300-\u0337\u0339-\u036f]+")
+"""Accents, but not the bar of x̄, nor the stroke of ∉."""
 _OTHER_DIGITS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉０１２３４５６７８９", "0123456789" * 3)
 _NO_DIGITS = bytes(code for code in range(1, 256) if not 48 <= code < 58)
 _SIGN = re.compile(r"[\W_]+")
@@ -258,7 +259,7 @@ def _plain(text: str, fold_accents: bool) -> str:
     text = _RAISED_RUN.sub(r"^{\g<0>}", _LOWERED_RUN.sub(r"_\g<0>", text)).translate(_TO_ASCII)
     text = unicodedata.normalize("NFKD", text).replace("−", "-")
     if fold_accents:
-        text = _ACCENTS.sub("", text)
+        text = _ACCENTS.sub(r"\1", text)
     text = _IDLE_BEYOND_ASCII.sub("", text)
     return text if text.isascii() else _GREEK_IN_WORD.sub(_greek_to_latin, text)
 

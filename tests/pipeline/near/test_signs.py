@@ -193,7 +193,18 @@ def test_ways_of_writing_a_sign(left, right):
 
 
 @pytest.mark.parametrize(
-    ("left", "right"), [("sinα", "sin a"), ("2αx", "2ax"), ("10₂", "102"), ("2·3·4", "2·34"), ("f'''(x)", "f''(x)")]
+    ("left", "right"),
+    [
+        ("5!!", "5!"),
+        ("x ∉ A", "x ∈ A"),
+        ("x̄ = 1", "x = 1"),
+        ("5 cm²", "5 cm"),
+        ("sinα", "sin a"),
+        ("2αx", "2ax"),
+        ("10₂", "102"),
+        ("2·3·4", "2·34"),
+        ("f'''(x)", "f''(x)"),
+    ],
 )
 def test_signs_that_are_no_layout(left, right):
     assert squashed(left) != squashed(right)
