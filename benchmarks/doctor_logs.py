@@ -21,7 +21,7 @@ from publishing import publish, say
 from truegold.train.guards.log_faults import find_faults
 from truegold.train.guards.run_log import read_log
 
-FIRST = 700
+FIRST = 850
 """The first seed: those below it were looked at while the doctor was written."""
 
 

@@ -161,9 +161,13 @@ def _heldout_returns(log: RunLog, step: int) -> bool | None:
     if split < 2 or split == len(values):
         return None
     moved = float(np.mean(values[split - 2 : split])) - values[0]
-    if moved < max(0.05, 2.5 * _usual_error(values)):
+    least = max(0.05, 2.5 * _usual_error(values))
+    if moved < least:
         return None
-    return values[split] - values[0] < 0.5 * moved
+    # A small rise that half returns says nothing.
+    if values[split] - values[0] < 0.5 * moved:
+        return True
+    return None if moved < 2.0 * least else False
 
 
 def _begins_epoch(log: RunLog, step: int) -> bool:
