@@ -114,26 +114,34 @@ def children_of(pid: int) -> list[int]:
     return [int(child) for path in children for child in path.read_text().split()]
 
 
-async def watch(address: str, pid: int, requests: int, tally: Tally) -> None:
+def _verifies(pid: int) -> bool:
+    """Return whether a child of the service is a process that verifies, and no sandbox."""
+    try:
+        return b"batch_child" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+async def watch(pid: int, requests: int, tally: Tally) -> None:
     """Measure memory, and kill a verifying process at a third and a sandbox at two thirds of the answers."""
-    async with httpx.AsyncClient(base_url=address, timeout=60) as client:
-        while tally.verdicts < requests:
-            workers = (await client.get("/health")).json()["workers"]
-            sandboxes = [child for child in children_of(pid) if child not in workers]
-            tally.memory_mb.append(sum(map(resident_mb, [pid, *workers, *sandboxes])))
-            targets = workers if not tally.killed else sandboxes
-            if len(tally.killed) < 2 and tally.verdicts > requests * (len(tally.killed) + 1) / 3 and targets:
-                os.kill(targets[0], signal.SIGKILL)
-                tally.killed.append(tally.verdicts)
-                say(f"killed a {'sandbox' if len(tally.killed) == 2 else 'process'} at {tally.verdicts:,} answers")
-            await asyncio.sleep(0.5)
+    while tally.verdicts < requests:
+        children = children_of(pid)
+        workers = [child for child in children if _verifies(child)]
+        sandboxes = [child for child in children if child not in workers]
+        tally.memory_mb.append(sum(map(resident_mb, [pid, *workers, *sandboxes])))
+        targets = workers if not tally.killed else sandboxes
+        if len(tally.killed) < 2 and tally.verdicts > requests * (len(tally.killed) + 1) / 3 and targets:
+            os.kill(targets[0], signal.SIGKILL)
+            tally.killed.append(tally.verdicts)
+            say(f"killed a {'sandbox' if len(tally.killed) == 2 else 'process'} at {tally.verdicts:,} answers")
+        await asyncio.sleep(0.5)
 
 
 async def load(address: str, pid: int, requests: int) -> tuple[Tally, Counter[str], Counter[str]]:
     """Run all clients to their end; return what they saw, and by path what the service counts."""
     tally, answered = Tally(), Counter[str]()
     share = -(-requests // CLIENTS)
-    watching = asyncio.create_task(watch(address, pid, share * CLIENTS, tally))
+    watching = asyncio.create_task(watch(pid, share * CLIENTS, tally))
     await asyncio.gather(*(run_client(client, address, share, tally, answered) for client in range(CLIENTS)))
     await watching
     async with httpx.AsyncClient(base_url=address) as client:
