@@ -41,7 +41,7 @@ from truegold.verifiers.running.batch import DEADLINE_S
 
 if TYPE_CHECKING:
     from truegold.flows.config import RunConfig
-    from truegold.pipeline.curation.gate import Gated
+    from truegold.pipeline.curation.gate import Gated, GateOptions
     from truegold.pipeline.export.completions import CompletionChoice
     from truegold.pipeline.export.formats import Format
     from truegold.pipeline.running.stage import Stage
@@ -81,10 +81,17 @@ def gate(
     card: Annotated[Path | None, typer.Option(help="The set's card; else README.md beside it.")] = None,
     max_: Annotated[
         list[str] | None,
-        typer.Option("--max", metavar="KIND=N", help="The rows that a check or a reason may concern: 3, 0.01 or 1%."),
+        typer.Option(
+            "--max",
+            metavar="KIND=N",
+            help="How many may fail a check or have a reason: 3 rows; or a share, 0.01 or 1%.",
+        ),
     ] = None,
     junit: Annotated[Path | None, typer.Option(help="Write the outcome as JUnit XML.")] = None,
     sarif: Annotated[Path | None, typer.Option(help="Write the outcome as SARIF.")] = None,
+    skip_others: Annotated[
+        bool, typer.Option("--skip-others", help="Leave out files without a column of prompts, with a note.")
+    ] = False,
     verifier: Annotated[str | None, typer.Option(help="The verifier of all rows; else as the data says.")] = None,
     preset: Annotated[str | None, typer.Option(help="The shape of a file; else by its columns.")] = None,
     prompt_column: PromptColumn = None,
@@ -97,7 +104,6 @@ def gate(
     """Check data sets as code is checked: exit code 8 where a check fails."""
     from truegold.pipeline.config.sources import Columns, FileSource
     from truegold.pipeline.curation.gate import GateOptions, junit_xml, parse_bound, sarif_log
-    from truegold.pipeline.curation.gate import gate as run_gate
     from truegold.pipeline.curation.gate_questions import Check
 
     columns = {"prompt": prompt_column, "gold": gold_column, "verifier": verifier_column}
@@ -124,13 +130,7 @@ def gate(
         raise ConfigError("The check leak has no evaluation set.", "Name one: --against math500")
     for target in filter(None, (junit, sarif)):
         refuse_input(target, *data, *([card] if card else []), *map(Path, against or ()))
-    outcomes = []
-    for path in data:
-        with Terminal(errors).stage("gate") as terminal:
-            outcomes.append(run_gate(path, options, terminal))
-        if len(data) > 1:
-            print_line(str(path))
-        _print_outcome(outcomes[-1])
+    outcomes = _gate_each(data, options, skip_others)
     kinds = {violation.kind for gated in outcomes for violation in gated.violations}
     for name in options.bounds.keys() - kinds - set(Check):
         print_line(f"--max {name}: no row has this reason.")
@@ -140,13 +140,40 @@ def gate(
         write_whole(sarif, json.dumps(sarif_log(outcomes), indent=1).encode() + b"\n")
     if any(gated.failed for gated in outcomes):
         raise typer.Exit(GATE_FAILED)
+    if (error := next((gated.error for gated in outcomes if gated.error is not None), None)) is not None:
+        raise error
+
+
+def _gate_each(data: list[Path], options: GateOptions, skip_others: bool) -> list[Gated]:
+    """Gate each set and print its outcome; one that cannot be read has an outcome as well."""
+    from truegold.pipeline.curation.gate import Gated, why_no_problems
+    from truegold.pipeline.curation.gate import gate as run_gate
+
+    outcomes: list[Gated] = []
+    for path in data:
+        try:
+            if skip_others and (why := why_no_problems(path, options.source)) is not None:
+                print_line(f"skipped  {path}: {why}.")
+                continue
+            with Terminal(errors).stage("gate") as terminal:
+                outcomes.append(run_gate(path, options, terminal))
+        except InputError as error:
+            outcomes.append(Gated(path, error=error))
+        if len(data) > 1:
+            print_line(str(path))
+        if len(data) > 1 or outcomes[-1].error is None:
+            _print_outcome(outcomes[-1])
+    return outcomes
 
 
 def _print_outcome(gated: Gated) -> None:
+    if gated.error is not None:
+        print_line(f"ERROR    {gated.error}")
     for check in gated.checks:
         violations = gated.errors(check) or gated.of_check(check)
-        state = "FAILED" if gated.fails(check) else "ok"
-        print_line(f"{state:<8} {check:<9} {gated.tally(check) if violations else ''}".rstrip())
+        state, allowed = "FAILED" if gated.fails(check) else "ok", gated.allowance(check)
+        tally = " ".join(filter(None, (gated.tally(check), allowed and f"({allowed})"))) if violations else ""
+        print_line(f"{state:<8} {check:<9} {tally}".rstrip())
         # One of each kind first: fifty rows of one kind would hide the others.
         by_kind = {violation.kind: violation for violation in reversed(violations)}
         for violation in list(dict.fromkeys([*reversed(by_kind.values()), *violations]))[:EXAMPLES_SHOWN]:

@@ -21,8 +21,8 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
-from itertools import tee
+from dataclasses import dataclass, field, replace
+from itertools import islice, tee
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -49,18 +49,22 @@ from truegold.pipeline.curation.gate_questions import (
     questions_of,
     why_nothing_is_tested,
 )
-from truegold.pipeline.curation.plan import CODE_VERIFIER, stages_after_ingest
+from truegold.pipeline.curation.plan import CODE_VERIFIER, rows_of, stages_after_ingest
 from truegold.pipeline.decontaminate.stage import REASONS as LEAK_REASONS
 from truegold.pipeline.export.convert import read_tables, rejects_of, tables_of
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import StageResult
-from truegold.pipeline.sources.records import describe_reasons
+from truegold.pipeline.sources.columns import describe_columns
+from truegold.pipeline.sources.data_files import open_file
+from truegold.pipeline.sources.presets import choose_layout
+from truegold.pipeline.sources.records import LOOK_AHEAD, describe_reasons, look_ahead
 from truegold.pipeline.tables.ledger import FLAGS_FILE, LEDGER_FILE, Action
 from truegold.pipeline.tables.reasons import UNPAYABLE_REASONS
 from truegold.pipeline.tables.rows import Row, count_rows, read_rows, write_rows
 from truegold.pipeline.text.shown_text import visible
-from truegold.verifiers import ConfigError, Item, verify_batch
+from truegold.verifiers import ConfigError, InputError, Item, verify_batch
 from truegold.verifiers.audit.suites.vet_state import VetReason
+from truegold.verifiers.columns import find_column
 from truegold.verifiers.running.batch import DEADLINE_S
 
 HACKED_ROWS = 300
@@ -80,6 +84,8 @@ CHECK_OF_REASON: Mapping[str, Check] = {
 INNOCENT_EDITS = ("unicode", "whitespace", "stray_dollar", "boilerplate", "multiple_choice", "notes")
 """Edits that change how a text is written or kept, and mend no damage."""
 
+UNREAD = "unread"
+"""The name of what is no check: a set that could not be read."""
 SHOWN = 50
 """The rows that a failing test of the JUnit file names."""
 SARIF_RESULTS = 5_000
@@ -121,6 +127,8 @@ class Gated:
     violations: list[Violation] = field(default_factory=list)
     bounds: dict[str, int | float] = field(default_factory=dict)
     """How many rows may violate each check or have each kind, as in `GateOptions`; none where there is no bound."""
+    error: InputError | None = None
+    """Why the data could not be read, where it could not: then nothing was checked."""
 
     def of_check(self, check: Check) -> list[Violation]:
         """Return the violations of a check. The flags of rows that are held back are flags as well."""
@@ -155,6 +163,13 @@ class Gated:
         """Return the number of rows that a check looked at; for `unusable`, of records."""
         return self.rows + (self.rejected.total() if check is Check.UNUSABLE else 0)
 
+    def allowance(self, check: Check) -> str:
+        """Return how many rows may violate a check, in words: `2 rows may`, `5 % may`; empty for none."""
+        bound = self.bounds.get(check, 0)
+        if isinstance(bound, float):
+            return f"{100 * bound:g} % may"
+        return f"{bound:,} row{'s' if bound > 1 else ''} may" if bound else ""
+
     def tally(self, check: Check) -> str:
         """Return how often a check is violated, in words: `36 of 57 records: 30 gold_not_text, 6 system_message`."""
         unit = "records" if check is Check.UNUSABLE else "rows"
@@ -174,17 +189,35 @@ def parse_bound(text: str) -> tuple[str, int | float]:
     Raises ConfigError where it is neither.
     """
     name, _, value = text.partition("=")
+    hint = "A whole number is rows (--max gold=3), a decimal or a percentage a share (--max gold=0.01, --max gold=1%)."
     try:
         if value.isdecimal():
             return name, int(value)
         share = float(value.removesuffix("%")) / (100 if value.endswith("%") else 1)
     except ValueError:
-        share = -1.0
+        raise ConfigError(f"--max {text} is no bound.", hint) from None
     if not 0 <= share <= 1:
-        raise ConfigError(
-            f"--max {text} is no bound.", "--max gold=3 lets three rows fail, --max gold=1% one in a hundred."
-        )
+        raise ConfigError(f"--max {text} is no bound: a share is at most 1 (100%).", hint)
     return name, share
+
+
+def why_no_problems(data: Path, source: FileSource) -> str | None:
+    """Return why a file is no set of problems: its records can be read, and none has a column of prompts; else None.
+
+    A folder, a file without records and one whose columns `source` names are sets. Raises InputError where the file
+    cannot be read.
+    """
+    if data.is_dir() or source.preset is not None or source.columns.prompt is not None:
+        return None
+    opened = open_file(data, source.format, source.max_row_bytes)
+    samples = [record.values for record in look_ahead(islice(opened.records, LOOK_AHEAD), lambda reject: None)]
+    if not samples or find_column("prompt", samples) is not None:
+        return None
+    try:
+        choose_layout(source, opened.location, samples)
+    except InputError:
+        return f"none of its columns is one of prompts: {describe_columns(samples)}"
+    return None
 
 
 def gate(data: Path, options: GateOptions, progress: Progress) -> Gated:
@@ -252,7 +285,12 @@ def _curate(rows: Path, options: GateOptions, run_dir: Path, progress: Progress)
         vet_tests=VETTING.model_copy(update={"workers": options.workers}),
     )
     holds_code = any(row["verifier"] == CODE_VERIFIER for row in read_rows(rows, ["verifier"]))
-    finished = run_stages(stages_after_ingest(config, {"rows": rows}, vets=holds_code), run_dir, progress)
+    stages = [
+        # Golds, tests and texts of all rows are judged, also of those that leave as leaks and copies.
+        replace(stage, inputs=rows_of("clean")) if stage.name == "verify_gold" else stage
+        for stage in stages_after_ingest(config, {"rows": rows}, vets=holds_code)
+    ]
+    finished = run_stages(stages, run_dir, progress)
     yield from _flagged(finished)
     for result in finished:
         if (result.path / LEDGER_FILE).exists() and result.name != "settle":
@@ -318,12 +356,19 @@ def _card_problem(data: Path, card: Path | None) -> str | None:
 
 
 def junit_xml(outcomes: Sequence[Gated]) -> bytes:
-    """Return the outcomes as JUnit's XML: a suite for each set, with one test for each check."""
+    """Return the outcomes as JUnit's XML: a suite for each set, with one test for each check.
+
+    A set that could not be read is a suite with one test, `read`, that has an error.
+    """
     suites = ElementTree.Element("testsuites", name="truegold gate")
     for gated in outcomes:
-        suite = ElementTree.SubElement(
-            suites, "testsuite", name=str(gated.data), tests=str(len(gated.checks)), failures=str(len(gated.failed))
-        )
+        tests = 1 if gated.error is not None else len(gated.checks)
+        counts = {"tests": str(tests), "failures": str(len(gated.failed)), "errors": str(int(gated.error is not None))}
+        suite = ElementTree.SubElement(suites, "testsuite", {"name": str(gated.data), **counts})
+        if gated.error is not None:
+            case = ElementTree.SubElement(suite, "testcase", classname=f"truegold.gate.{gated.data.name}", name="read")
+            ElementTree.SubElement(case, "error", message=visible(str(gated.error)), type=UNREAD)
+            continue
         for check in gated.checks:
             _add_test(suite, gated, check)
     document: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
@@ -343,8 +388,12 @@ def _add_test(suite: ElementTree.Element, gated: Gated, check: Check) -> None:
 
 
 def sarif_log(outcomes: Sequence[Gated]) -> dict[str, Any]:
-    """Return the outcomes as SARIF 2.1.0: one result for each violation, an error where its check fails."""
-    rules = [{"id": str(check), "shortDescription": {"text": check.description}} for check in Check]
+    """Return the outcomes as SARIF 2.1.0: one result for each violation, an error where its check fails.
+
+    A set that could not be read is one result, an error of the rule `unread`.
+    """
+    described = {**{str(check): check.description for check in Check}, UNREAD: "The file cannot be read as a data set."}
+    rules = [{"id": name, "shortDescription": {"text": description}} for name, description in described.items()]
     findings = [finding for gated in outcomes for finding in _sarif_results(gated)]
     findings.sort(key=lambda finding: finding["level"])  # Errors come first where not all are written.
     return {
@@ -355,10 +404,19 @@ def sarif_log(outcomes: Sequence[Gated]) -> dict[str, Any]:
 
 
 def _sarif_results(gated: Gated) -> Iterator[dict[str, Any]]:
+    artifact = {"artifactLocation": {"uri": gated.data.as_posix()}}
+    if gated.error is not None:
+        yield {
+            "ruleId": UNREAD,
+            "ruleIndex": len(Check),
+            "level": "error",
+            "message": {"text": visible(str(gated.error))},
+            "locations": [{"physicalLocation": artifact}],
+        }
     errors = {violation for check in gated.checks for violation in gated.errors(check)}
     for violation in gated.violations:
         region = {"region": {"startLine": violation.row}} if violation.row else {}
-        location = {"physicalLocation": {"artifactLocation": {"uri": gated.data.as_posix()}, **region}}
+        location = {"physicalLocation": {**artifact, **region}}
         yield {
             "ruleId": str(violation.check),
             "ruleIndex": list(Check).index(violation.check),

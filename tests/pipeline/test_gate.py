@@ -292,12 +292,14 @@ def test_the_action_and_the_hook_call_the_command_with_options_that_it_has() -> 
     from house import ROOT
 
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
-    assert hook["entry"] == "truegold gate" and hook["require_serial"]
+    assert hook["entry"] == "truegold gate" and hook["require_serial"] and hook["args"] == ["--skip-others"]
     action = yaml.safe_load((ROOT / "action.yml").read_text())
     steps = action["runs"]["steps"]
     (command,) = [step["run"] for step in steps if "truegold gate" in step["run"]]
     source = (ROOT / "flows" / "cli" / "set_commands.py").read_text()
-    assert all(f"{option}: Annotated" in source for option in ("junit", "sarif")) and "--junit" in command
+    assert (
+        all(f"{option}: Annotated" in source for option in ("junit", "sarif", "skip_others")) and "--junit" in command
+    )
     (install,) = [step for step in steps if "pip install" in step["run"]]
     assert install["run"].endswith('"$ACTION_PATH[curate]"')
     assert install["env"] == {"ACTION_PATH": "${{ github.action_path }}"}
@@ -318,6 +320,77 @@ def test_several_files_make_one_report(tmp_path: Path) -> None:
         findings = json.loads((tmp_path / "gate.sarif").read_text())["runs"][0]["results"]
         files = {entry["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for entry in findings}
         assert files == ({str(bad)} if bad in paths else set())
+
+
+def test_golds_of_leaks_and_copies_are_checked_too(tmp_path: Path) -> None:
+    sums = [{**record, "answer": record["answer"].removeprefix("#### ")} for record in SUMS]
+    records = [*sums, {**sums[3], "answer": "#N/A"}, {"question": "How long is the rope?", "answer": "see solution"}]
+    against = tmp_path / "evals.csv"
+    pl.DataFrame(records).write_csv(against)
+    for options in ({"against": []}, {"against": [str(against)]}):
+        gated = run(tmp_path, records, fail_on=[Check.GOLD, Check.DROPPED, Check.LEAK], **options)
+        assert {violation.row for violation in gated.of_check(Check.GOLD)} >= {len(SUMS) + 1, len(SUMS) + 2}, options
+    assert gated.count(Check.LEAK) == len(records)
+
+
+def test_a_humaneval_suite_of_one_assertion_pays_its_constant(tmp_path: Path) -> None:
+    one = {
+        "prompt": 'def add(a, b):\n    """Return a + b."""\n',
+        "canonical_solution": "    return a + b\n",
+        "entry_point": "add",
+        "test": "def check(candidate):\n    assert candidate(3, 4) == 7\n",
+    }
+    gated = run(tmp_path, [one], fail_on=[Check.NULL, Check.DROPPED])
+    assert gated.failed == [Check.NULL] and "returns 7" in gated.violations[0].message
+    more = {**one, "test": one["test"] + "    assert candidate(1, 1) == 2\n"}
+    assert run(tmp_path, [more], fail_on=[Check.NULL]).failed == []
+
+
+def test_a_file_that_cannot_be_read_is_an_error_of_its_own_in_both_reports(tmp_path: Path) -> None:
+    good, bad, metrics = tmp_path / "good.jsonl", tmp_path / "bad.jsonl", tmp_path / "metrics.csv"
+    good.write_text("".join(json.dumps(record) + "\n" for record in SUMS[:10]))
+    bad.write_text("".join(json.dumps(record) + "\n" for record in [*SUMS[10:], FAULTS[Check.UNUSABLE][0]]))
+    metrics.write_text("step,loss\n1,0.5\n")
+    outputs = ["--junit", str(tmp_path / "gate.xml"), "--sarif", str(tmp_path / "gate.sarif"), "--workers", "1"]
+    for paths, code in (([metrics, good], 3), ([good, metrics, bad], 8), ([metrics], 3), ([tmp_path / "no.csv"], 3)):
+        done = CliRunner().invoke(app, ["gate", *map(str, paths), *outputs])
+        code_of_error = done.exception.exit_code if isinstance(done.exception, InputError) else done.exit_code
+        assert code_of_error == code, done.output
+        suites = ElementTree.fromstring((tmp_path / "gate.xml").read_bytes())
+        assert [suite.get("name") for suite in suites] == list(map(str, paths))
+        assert sum(int(suite.get("errors", "")) for suite in suites) == 1
+        (tool_run,) = json.loads((tmp_path / "gate.sarif").read_text())["runs"]
+        (unread,) = [entry for entry in tool_run["results"] if entry["ruleId"] == "unread"]
+        assert tool_run["tool"]["driver"]["rules"][unread["ruleIndex"]]["id"] == "unread"
+
+
+def test_what_is_no_set_of_problems_is_skipped_where_asked(tmp_path: Path) -> None:
+    files = {
+        "metrics.csv": "step,loss\n1,0.5\n",
+        "log.jsonl": '{"ts": 1, "level": "info"}\n',
+        "set.jsonl": json.dumps(SUMS[0]) + "\n",
+        "no_gold.csv": "question,points\nWhat is 1+1?,3\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    paths = [str(tmp_path / name) for name in files]
+    done = CliRunner().invoke(app, ["gate", *paths[:3], "--skip-others", "--workers", "1"])
+    assert done.exit_code == 0, done.output
+    skipped = [line for line in done.stdout.splitlines() if line.startswith("skipped")]
+    assert [line.split(": ")[0].rpartition("/")[2] for line in skipped] == ["metrics.csv", "log.jsonl"]
+    assert "step, loss" in skipped[0]
+    # A set whose golds are missing is one of problems all the same.
+    assert isinstance(CliRunner().invoke(app, ["gate", paths[3], "--skip-others"]).exception, InputError)
+
+
+def test_a_bound_is_shown_beside_the_count(tmp_path: Path) -> None:
+    data = tmp_path / "set.jsonl"
+    data.write_text("".join(json.dumps(record) + "\n" for record in [*SUMS, FAULTS[Check.GOLD][0]]))
+    for bound, shown in (("gold=1", "(1 row may)"), ("gold=2", "(2 rows may)"), ("gold=0.1", "(10 % may)")):
+        done = CliRunner().invoke(app, ["gate", str(data), "--fail-on", "gold", "--max", bound, "--workers", "1"])
+        assert done.exit_code == 0 and shown in done.stdout, done.output
+    done = CliRunner().invoke(app, ["gate", str(data), "--max", "gold=2.5"])
+    assert isinstance(done.exception, ConfigError) and "A whole number is rows" in str(done.exception)
 
 
 def test_a_bound_that_no_row_meets_is_said(tmp_path: Path) -> None:

@@ -228,7 +228,7 @@ def _read_offsets(path: Path) -> Iterator[tuple[RowKey, int]]:
             offset += len(line)
 
 
-@stage_function(version=4, judges="rows")
+@stage_function(version=5, judges="rows")
 def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Vet the tests of every code row: drop, repair or flag them."""
     path = inputs["rows"]

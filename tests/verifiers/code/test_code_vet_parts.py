@@ -27,6 +27,7 @@ from truegold.verifiers.audit.suites.vet_state import (
     apply_repair,
     outcome_of,
 )
+from truegold.verifiers.audit.suites.vetting import vet
 from truegold.verifiers.code.suite.reading import Suite, read_suite
 from truegold.verifiers.code.suite.statement import read_statement
 
@@ -240,10 +241,33 @@ def test_constants_are_those_that_the_tests_expect() -> None:
     assert {"returns 2", "returns [3]", "returns None", "returns its first argument"} <= set(names)
 
 
-def test_the_output_of_an_only_case_is_no_null_program_unless_the_text_shows_it() -> None:
-    suite = stdio(("21", "42"))
-    assert "prints 42" not in [program.name for program in null_programs(suite, "Double the number.")]
-    assert "prints 42" in [program.name for program in null_programs(suite, "Input 21 Output 42")]
+@pytest.mark.parametrize(
+    ("suite", "constant"),
+    [
+        (stdio(("21", "42")), "prints 42"),
+        (code("assert double(21) == 42"), "returns 42"),
+        (code("def check(candidate):\n    assert candidate(21) == 42\n\ncheck(double)"), "returns 42"),
+        (code("assert double(21) == 'forty'"), "returns 'forty'"),
+    ],
+)
+def test_the_output_of_an_only_case_is_tried_and_known_for_what_it_is(suite: Suite, constant: str) -> None:
+    (program,) = [program for program in null_programs(suite, "Double the number.") if program.name == constant]
+    assert program.answers_single_case and not program.attacks_tests
+
+
+def test_the_output_of_an_only_case_without_input_is_no_null_program_unless_the_text_shows_it() -> None:
+    for suite, constant in ((stdio(("", "4613732")), "prints 4613732"), (code("assert f() == 17"), "returns 17")):
+        assert constant not in [program.name for program in null_programs(suite, "Add the even ones.")]
+    shown = null_programs(stdio(("21", "42")), "Input 21 Output 42")
+    (program,) = [program for program in shown if program.name == "prints 42"]
+    assert not program.answers_single_case
+
+
+def test_tests_that_only_the_answer_to_their_single_case_passes_are_flagged_and_stay() -> None:
+    tests = {"type": "asserts", "code": "assert double(21) == 42"}
+    vetting = vet({"tests": tests}, prompt="double(n): twice n.", references=["def double(n):\n    return 2 * n\n"])
+    (finding,) = [finding for finding in vetting.findings if finding.reason is VetReason.PAID_NULL]
+    assert (finding.severity, list(finding.evidence["programs"])) == (Severity.FLAG, ["returns 42"])
 
 
 def test_attacks_are_told_from_programs_that_solve_nothing() -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from truegold.verifiers.audit.suites.known_cases import known_cases, tested_names
 from truegold.verifiers.audit.suites.text_checks import leaked_cases
@@ -55,47 +55,64 @@ class NullProgram:
     source: str
     attacks_tests: bool = False
     """Whether it games the tests (ends the run, equals everything, prints success) rather than answers nothing."""
+    answers_single_case: bool = False
+    """Whether it gives the answer to the only case that can be read, which the problem's text does not show."""
 
 
 def null_programs(suite: Suite, prompt: str | None = None) -> list[NullProgram]:
     """Return the null programs of a suite, each once; none for test code that does not show which names it tests.
 
-    Where there is a single case, the program that gives its output is no null program, unless the problem's text shows
-    that output: a program that gives it has solved the case.
+    Where there is a single case without an input, the program that gives its output is no null program, unless the
+    problem's text shows that output: a program that gives it has solved the problem.
     """
+    outputs, is_single = _repeatable_outputs(suite, prompt)
     programs = [NullProgram("empty program", "")]
     if isinstance(suite.tests, Stdio):
-        programs += _printing_programs(_repeatable_outputs(suite, prompt))
+        programs += _printing_programs()
+        repeating = _printing_constants(outputs)
     elif names := tested_names(suite.tests):
-        programs += _returning_programs(names, _repeatable_outputs(suite, prompt))
-    elif not isinstance(suite.tests, Inserted):
+        programs += _returning_programs(names)
+        repeating = _returning_constants(names, outputs)
+    elif isinstance(suite.tests, Inserted):
+        return programs
+    else:
         return []
+    programs += (replace(program, answers_single_case=is_single) for program in repeating)
     # Of two programs with one source the first stays.
     return list({program.source: program for program in reversed(programs)}.values())[::-1]
 
 
-def _repeatable_outputs(suite: Suite, prompt: str | None) -> list[str]:
-    """Return the most frequent outputs that a program that solves nothing may repeat."""
+def _repeatable_outputs(suite: Suite, prompt: str | None) -> tuple[list[str], bool]:
+    """Return the most frequent outputs that a program may repeat, and whether that is the only one, and not shown."""
     cases = known_cases(suite.tests)
-    if len(cases) == 1 and not (prompt and leaked_cases(cases, prompt, isinstance(suite.tests, Stdio))):
-        return []
+    is_single = len(cases) == 1 and not (prompt and leaked_cases(cases, prompt, isinstance(suite.tests, Stdio)))
+    if is_single and not cases[0].input.strip():
+        return [], True
     usable = (case.output for case in cases if len(case.output) <= MAX_CONSTANT_CHARS)
-    return [output for output, _ in Counter(usable).most_common(MAX_CONSTANTS)]
+    return [output for output, _ in Counter(usable).most_common(MAX_CONSTANTS)], is_single
 
 
-def _printing_programs(outputs: Sequence[str]) -> Iterator[NullProgram]:
+def _printing_constants(outputs: Sequence[str]) -> Iterator[NullProgram]:
+    for output in outputs:
+        yield NullProgram(f"prints {_shortened(output)}", f"print({output!r}, end='')\n")
+
+
+def _returning_constants(names: Sequence[str], values: Sequence[str]) -> Iterator[NullProgram]:
+    for value in values:
+        yield NullProgram(f"returns {_shortened(value)}", _define(names, value))
+
+
+def _printing_programs() -> Iterator[NullProgram]:
     yield NullProgram("prints its input", "import sys\nsys.stdout.write(sys.stdin.read())\n")
     yield NullProgram("prints the first line of its input", "import sys\nprint(sys.stdin.readline().rstrip())\n")
-    for output in [*_COMMON_OUTPUTS, *outputs]:
-        yield NullProgram(f"prints {_shortened(output)}", f"print({output!r}, end='')\n")
+    yield from _printing_constants(_COMMON_OUTPUTS)
     yield _attack("prints success messages", _PRINT_SUCCESS)
     for module, function in _EXITS:
         yield _attack(f"exits with {module}.{function}", f"import {module}\n{module}.{function}\n")
 
 
-def _returning_programs(names: Sequence[str], outputs: Sequence[str]) -> Iterator[NullProgram]:
-    for value in [*_COMMON_VALUES, *outputs]:
-        yield NullProgram(f"returns {_shortened(value)}", _define(names, value))
+def _returning_programs(names: Sequence[str]) -> Iterator[NullProgram]:
+    yield from _returning_constants(names, _COMMON_VALUES)
     first_argument = "args[0] if args else next(iter(named.values()), None)"
     yield NullProgram("returns its first argument", _define(names, first_argument))
     yield _attack("returns an object that equals everything", _ALWAYS_EQUAL + _define(names, "_Always()"))

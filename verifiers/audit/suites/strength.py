@@ -69,13 +69,18 @@ _UNORDERED = re.compile(r"\b(?:set|sorted|Counter)\(\s*\w+\(")
 
 
 def find_paid_nulls(state: VetState) -> list[str]:
-    """Return the names of the null programs that pass."""
+    """Return the names of the null programs that pass.
+
+    Where only the answer to a single case does, the tests are flagged: no more is wrong with them than that.
+    """
     bench, limits, order = state.bench(), _faulty_limits(state), _cheapest_first(state)
     nulls = null_programs(state.suite, state.prompt)
-    paid = [null.name for null in nulls if bench.first_failure(null.source, limits, order, PYTHON) is None]
+    paid = [null for null in nulls if bench.first_failure(null.source, limits, order, PYTHON) is None]
+    names = [null.name for null in paid]
     if paid:
-        state.report(VetReason.PAID_NULL, Severity.DROP, {"programs": paid}, "add cases that they fail")
-    return paid
+        severity = Severity.FLAG if all(null.answers_single_case for null in paid) else Severity.DROP
+        state.report(VetReason.PAID_NULL, severity, {"programs": names}, "add cases that they fail")
+    return names
 
 
 def measure_kills(state: VetState) -> Kills:
