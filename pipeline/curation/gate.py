@@ -168,7 +168,9 @@ class Gated:
         bound = self.bounds.get(check, 0)
         if isinstance(bound, float):
             return f"{100 * bound:g} % may"
-        return f"{bound:,} row{'s' if bound > 1 else ''} may" if bound else ""
+        if bound == 0:
+            return ""
+        return f"{bound:,} row{'s' if bound > 1 else ''} may"
 
     def tally(self, check: Check) -> str:
         """Return how often a check is violated, in words: `36 of 57 records: 30 gold_not_text, 6 system_message`."""
