@@ -20,6 +20,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from array import array
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -210,9 +211,13 @@ class _Reader:
             self.ids.add(source.name, source_id, record.row_number, row["id"])
 
     def _nothing_usable(self, source: Source) -> InputError:
-        first = self.rejects.first
+        reasons = Counter({reason: count for reason, (count, _) in self.rejects.here.items()})
+        first = self.rejects.here[reasons.most_common(1)[0][0]][1] if reasons else None
         cause = self.rejects.cause_of(first.reason) if first is not None else Cause()
-        return nothing_usable(source, f"{self.rejects.seen} rows", first, f"{cause.cause} {cause.remedy}".strip())
+        read = f"{reasons.total()} rows"
+        if len(reasons) > 1:
+            read += f" ({', '.join(f'{count:,} {reason}' for reason, count in reasons.most_common())})"
+        return nothing_usable(source, read, first, f"{cause.cause} {cause.remedy}".strip())
 
 
 class _Rejects:
@@ -232,14 +237,13 @@ class _Rejects:
         return self.lost.counts
 
     def begin(self) -> None:
-        """Begin with another source: its first reject, and how many records it rejects."""
-        self.first: Reject | None = None
-        self.seen = 0
+        """Begin with another source: how many records it rejects for each reason, and the first of them."""
+        self.here: dict[str, tuple[int, Reject]] = {}
 
     def write(self, source: Source, reject: Reject, values: Values | None = None) -> None:
         """Write one reject and count it; `values` are those of its record, where they could be read."""
-        self.first = self.first or reject
-        self.seen += 1
+        count, first = self.here.get(reject.reason, (0, reject))
+        self.here[reject.reason] = (count + 1, first)
         self.lost.add(reject.reason, (source.name, reject, values or {}))
         entry = {
             "source": source.name,

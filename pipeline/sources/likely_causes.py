@@ -4,14 +4,17 @@
     verifier `math`, golds B, A, D              Every gold is a letter: is `choice` meant?
     no gold, column `test_list` of asserts      Column 'test_list' holds tests: is `code` meant?
     gold column `level`, column `answer`        The golds stand in column 'answer'.
+    golds "... the value is 452.", column `n`   The golds of these rows stand in column 'n' (452).
     a verifier of one's own that reads boxes    checks.py:boxed refuses gold by itself and reads ... \\boxed{72}
 
 A cause is said where it holds for eight of ten rows that are looked at. A verifier that compares texts reads anything;
-it is named only for short golds that no other one reads.
+it is named only for short golds that no other one reads. Placeholders (`N/A`, `see solution`) are no golds and do not
+count. What is advised works when it is typed.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
@@ -25,6 +28,7 @@ from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.gold_types import gold_note
 from truegold.verifiers import Item, Reason, gold_response, resolve, verify_batch
 from truegold.verifiers.columns import GOLDS_COLUMNS, NAMES, Samples, spelled, text_of
+from truegold.verifiers.gold import is_placeholder
 from truegold.verifiers.registry import BUILT_IN
 from truegold.verifiers.response_forms import ENOUGH_GOLDS, RESPONSE_FORMS
 from truegold.verifiers.row_kinds import TESTS, are_tests
@@ -37,6 +41,8 @@ SHORT_WORDS = 6
 """A longer gold is a sentence, which no right answer repeats."""
 DEADLINE_S = 5.0
 ANOTHER_ANSWER = "7919"
+CODE = "code"
+_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?")
 KINDS = {"number": "number", "choice": "letter", "truth": "truth value", "expression": "formula", "text": "text"}
 """What golds are called, by the types of `gold_types`."""
 TESTS_NAMES = (*TESTS, "input_output", "public_tests", "asserts")
@@ -63,27 +69,68 @@ def cause_of_held(reason: str, rows: Sequence[Row]) -> Cause:
         if cause is not None:
             return cause
     metas = [orjson.loads(row["meta"]) for row in rows]
+    return _cause_in_columns(metas, rows, judged_by) or Cause(
+        remedy="`truegold review` shows them; `truegold explain` tells what the verifier reads of a gold."
+    )
+
+
+def _cause_in_columns(metas: Sequence[Mapping[str, Any]], rows: Sequence[Row], judged_by: set[str]) -> Cause | None:
+    """Return the column left aside, by the rows' `metas`, that rows should be judged by."""
+    if CODE not in judged_by and (name := _filled(TESTS_NAMES, metas, are_tests)) is not None:
+        return _by_tests(name)
     if (name := _column_of_golds(metas, rows)) is not None:
         return Cause(f"The golds stand in column {name!r}.", _set_column("gold", name))
-    return Cause(remedy="`truegold review` shows them; `truegold explain` tells what the verifier reads of a gold.")
+    return _quoted_column(metas, [row["gold"] or "" for row in rows])
 
 
 def cause_of_rejects(reason: str, samples: Samples, gold: str | None) -> Cause:
     """Return why records are rejected; `gold` is the column of golds as far as it is known."""
-    if reason in ("missing_gold", "gold_not_found", "gold_not_text", "gold_unparsed"):
-        if (name := _filled(TESTS_NAMES, samples, are_tests)) is not None:
-            return Cause(f"Column {name!r} holds tests: is `code` meant?", _set_verifier("code"))
-        if (name := _filled(ANSWER_NAMES, samples, text_of, exclude=gold)) is not None:
-            return Cause(f"The golds of these rows stand in column {name!r}.", _set_column("gold", name))
+    if reason in ("missing_gold", "gold_not_found", "gold_not_text", "gold_unparsed", "gold_is_prose"):
+        return _cause_of_golds(reason, samples, gold)
     if reason == "missing_prompt" and (name := _filled(NAMES["prompt"], samples, text_of)) is not None:
         return Cause(
             f"The questions of these rows stand in column {name!r}.",
             _set_column("prompt", name),
         )
+    if reason == "missing_tests" and (name := _filled(TESTS_NAMES, samples, are_tests)) is not None:
+        return _by_tests(name)
     if reason == "missing_tests" and (name := _filled(NAMES["gold"], samples, text_of)) is not None:
         texts = [text for values in samples for text in gold_texts(Column(name)(values))]
-        return meant_verifier(texts, {"code"}) or Cause()
+        return meant_verifier(texts, {CODE}) or Cause()
     return Cause()
+
+
+def _cause_of_golds(reason: str, samples: Samples, gold: str | None) -> Cause:
+    if (name := _filled(TESTS_NAMES, samples, are_tests)) is not None:
+        return _by_tests(name)
+    prose = [text_of(Column(gold)(values)) or "" for values in samples] if gold is not None else []
+    if (quoted := _quoted_column(samples, prose, exclude=gold)) is not None:
+        return quoted
+    # Beside sentences a column of such a name may hold sentences as well.
+    if reason != "gold_is_prose" and (name := _filled(ANSWER_NAMES, samples, text_of, exclude=gold)) is not None:
+        return Cause(f"The golds of these rows stand in column {name!r}.", _set_column("gold", name))
+    return Cause()
+
+
+def _by_tests(name: str) -> Cause:
+    remedy = f"--set data.verifier={CODE} --set data.columns.tests={shlex.quote(name)}"
+    return Cause(f"Column {name!r} holds tests: is `code` meant?", remedy)
+
+
+def _quoted_column(samples: Samples, texts: Sequence[str], exclude: str | None = None) -> Cause | None:
+    """Return that a column has the numbers which the golds, sentences, end with; None where none has."""
+    for name in dict.fromkeys(name for values in samples for name in values if name != exclude):
+        numbers = [text_of(values.get(name)) or "" for values in samples]
+        quoted = sum(map(_ends_with, texts, numbers))
+        if quoted and quoted >= MOST * len(samples):
+            return Cause(f"The golds of these rows stand in column {name!r} ({numbers[0]}).", _set_column("gold", name))
+    return None
+
+
+def _ends_with(text: str, number: str) -> bool:
+    """Say whether a number is the last one of a longer text."""
+    numbers = _NUMBER.findall(text)
+    return bool(numbers) and number != text.strip() and _NUMBER.fullmatch(number) is not None and numbers[-1] == number
 
 
 def _set_verifier(name: str) -> str:
@@ -96,15 +143,17 @@ def _set_column(role: str, name: str) -> str:
 
 def meant_verifier(golds: Sequence[str], judged_by: Iterable[str]) -> Cause | None:
     """Return the verifier that reads most of these golds; None where that is one which judges them, or none does."""
+    golds = [gold for gold in golds if not is_placeholder(gold)]
     if not golds:
         return None
     if sum(are_tests(gold) for gold in golds) >= MOST * len(golds):
         return Cause("Every gold holds tests: is `code` meant?", _set_verifier("code"))
     asked = [name for name in ASKED if name not in judged_by]
     counts = {name: sum(readable) for name, readable in zip(asked, _readable(asked, golds), strict=True)}
-    name = max(asked, key=lambda verifier: counts[verifier], default="")
-    if not name or counts[name] < MOST * len(golds):
+    able = [verifier for verifier in asked if counts[verifier] >= MOST * len(golds)]
+    if not able:
         return None
+    name = max([verifier for verifier in able if verifier != "exact"] or able, key=lambda verifier: counts[verifier])
     kinds = {note[0] for gold in golds if (note := gold_note(gold, "math")) is not None}
     if len(kinds) == 1 and (kind := KINDS.get(kinds.pop())) is not None and name != "exact":
         what = f"Every gold is a {kind}"

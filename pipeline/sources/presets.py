@@ -156,9 +156,12 @@ def answers(columns: Set[str], samples: Samples) -> Layout | None:
         layout = Layout(layout.columns.model_copy(update={"gold": spec, "solution": _spec(solution)}))
     texts = [_texts_of_golds(values, layout.columns.gold, layout.columns.golds) for values in samples]
     story = story_columns(samples, prompt, texts)
-    prose = [_is_prose(layout.columns, story.prompt, values) for values in samples]
-    derive = partial(_derive_answer, layout.columns, story, 2 * sum(prose) > len(prose))
-    return replace(layout, derive=derive, asks=story.names)
+    return replace(layout, derive=_answer_derivation(layout.columns, story, samples), asks=story.names)
+
+
+def _answer_derivation(columns: Columns, story: StoryColumns, samples: Samples) -> partial[Derived]:
+    prose = [_is_prose(columns, story.prompt, values) for values in samples]
+    return partial(_derive_answer, columns, story, 2 * sum(prose) > len(prose))
 
 
 def _is_prose(columns: Columns, prompt: str, values: Values, *, alone: bool = True) -> bool:
@@ -386,6 +389,9 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
             "Leave it out; or name the columns of the prompt and gold too, to read the file as any other.",
         )
     columns = _add_id(layout.columns, samples).model_copy(update=configured)
+    if "gold" in configured and isinstance(layout.derive, partial) and layout.derive.func is _derive_answer:
+        # Another column of golds is judged by its own texts.
+        layout = replace(layout, derive=_answer_derivation(columns, layout.derive.args[1], samples))
     if layout.restore is None:
         columns = with_row_columns(columns, config, layout.uses)
     kinds = frozenset(name for name in (*LISTS, *TESTS, *STORIES) if "." not in name)

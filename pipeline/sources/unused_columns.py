@@ -134,7 +134,7 @@ def _described(name: str, pairs: Sequence[tuple[Row, Record]]) -> UnusedColumn:
     is_read = any(len(read_slots(value)) > 1 for _, value in filled) if is_called(LISTS) else False
     looks = (
         (have_tests and is_program, "further tests", False),
-        (have_tests, "tests: data.verifier=code judges by them", True),
+        (have_tests, f"tests: data.verifier=code with data.columns.tests={name} judges by them", True),
         (is_called(LISTS), "options" if is_read else "options in a form that is not read", True),
         (is_called(PICTURES), "pictures, which no row carries", False),
         (is_called(FILES) and is_asked_for, "a file that questions speak of", True),

@@ -24,8 +24,8 @@ SAMPLE = 20
 """So many rows of each reason are looked at for the cause."""
 LOSSES = "losses"
 """The fact of a stage that lists its heavy losses."""
-REJECTED, HELD = "rejected", "held back"
-"""The kinds of losses, as the stages `ingest` and `settle` have them."""
+REJECTED, HELD, DROPPED = "rejected", "held back", "dropped"
+"""The kinds of losses, as the stages `ingest`, `settle` and `vet_tests` have them."""
 
 Lost = TypeVar("Lost")
 
@@ -45,7 +45,7 @@ class Loss:
     """The rows that went for one reason."""
 
     kind: str
-    """`rejected` or `held back`."""
+    """`rejected`, `held back` or `dropped`."""
     reason: str
     rows: int
     rows_in: int
@@ -119,7 +119,7 @@ class LossBounds:
             held = {name: rows for name, rows in report.counts.items() if name.removeprefix("drop:") in HELD_REASONS}
             _check_bound(report, HELD, held, "max_held", self.max_held)
             if report.rows_out == 0 and any(before.rows_in for before in (*earlier, report)):
-                raise InputError(_nothing_left(report, sum(held.values()), earlier), _advice(report))
+                raise InputError(_nothing_left(report, sum(held.values()), earlier), _advice(*earlier, report))
 
 
 NO_BOUNDS = LossBounds()
@@ -145,8 +145,8 @@ def _nothing_left(report: StageReport, held: int, earlier: Iterable[StageReport]
     return f"No row is left; dropped were {reasons}." if reasons else "No row is left."
 
 
-def _advice(report: StageReport) -> str | None:
-    return "\n  ".join(loss_lines([report])) or None
+def _advice(*reports: StageReport) -> str | None:
+    return "\n  ".join(loss_lines(reports)) or None
 
 
 def read_losses(report: StageReport) -> list[Loss]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import run_command
 from ingest_files import read_file, write_lines
 
 from truegold import pipeline
@@ -214,3 +216,85 @@ def test_a_verifier_that_reads_gold_in_a_form_of_its_own_is_told_how_to_say_so(
     with pytest.raises(InputError) as vanished:
         pipeline.curate(PROBLEMS, verifier=verifier)
     assert says in f"{vanished.value} {vanished.value.hint}"
+
+
+CASES = [
+    ("def add(a, b):\n    return a + b\n", "assert add(3, 4) == 7\nassert add(1, 2) == 3"),
+    ("def mul(a, b):\n    return a * b\n", "assert mul(3, 4) == 12\nassert mul(1, 2) == 2"),
+    ("a = int(input())\nb = int(input())\nprint(a + b)", '[{"input": "1\\n2\\n", "output": "3\\n"}]'),
+]
+PROGRAMS = [
+    {"question": f"Write program {number}: add, mul, or the sum of two lines.", "answer": program, "unit_tests": tests}
+    for number, (program, tests) in enumerate(CASES)
+]
+PROSE = [
+    {
+        "question": problem["question"],
+        "answer": f"We compute step by step and get the value {problem['answer']}.",
+        "expected": int(problem["answer"]),
+        "n": number,
+    }
+    for number, problem in enumerate(PROBLEMS)
+]
+PLACEHOLDERS = [*PROBLEMS, *({**row, "answer": "see solution"} for row in PROBLEMS[:5])]
+
+
+@pytest.mark.parametrize(
+    ("rows", "settings", "says"),
+    [
+        (PROGRAMS, [], "Column 'unit_tests' holds tests: is `code` meant?"),
+        (PROGRAMS, ["data.verifier=code"], "Column 'unit_tests' holds tests: is `code` meant?"),
+        (PROSE, [], "The golds of these rows stand in column 'expected' (7)."),
+        (PROBLEMS, ["data.verifier=choice"], "Every gold is a number: is `math` meant?"),
+        (PLACEHOLDERS, ["data.verifier=choice"], "is `math` meant?"),
+        (LETTERS, ["data.verifier=numeric"], "Every gold is a letter: is `choice` meant?"),
+    ],
+)
+def test_advice_works_as_it_is_typed(
+    rows: list[dict[str, Any]], settings: list[str], says: str, tmp_path: Path
+) -> None:
+    write_lines(tmp_path, *rows)
+    (tmp_path / "run.yaml").write_text("name: small\ndata: {path: train.jsonl}\n")
+    command = ["curate", "run.yaml", "--engine", "local"]
+    for setting in settings:
+        command += ["--set", setting]
+    lost = run_command(*command, cwd=tmp_path)
+    assert says in lost.stderr, lost.stderr
+    advice = lost.stderr[lost.stderr.rindex(says) :]
+    typed = re.findall(r"--set [\w.]+=\S+?(?=,|\s|$)", advice)
+    assert typed
+    done = run_command(*command, *" ".join(typed).split(), cwd=tmp_path)
+    assert done.returncode == 0 and says not in done.stderr, done.stderr
+
+
+def test_a_column_that_prose_does_not_end_with_is_not_named(tmp_path: Path) -> None:
+    rows = [{name: value for name, value in row.items() if name != "expected"} for row in PROSE]
+    with pytest.raises(InputError, match="gold_is_prose") as error:
+        read_file(write_lines(tmp_path, *rows), tmp_path)
+    assert "stand in column" not in str(error.value)
+
+
+def test_the_commonest_reason_comes_first_where_nothing_is_usable(tmp_path: Path) -> None:
+    path = write_lines(tmp_path, *PROBLEMS, b"{oops")
+    with pytest.raises(InputError) as error:
+        read_file(path, tmp_path, verifier="code")
+    message = str(error.value)
+    assert "none of its 31 rows (30 missing_tests, 1 invalid_json) can be used; the first is line 1: missing_tests" in (
+        message
+    )
+    assert "is `math` meant?" in message
+
+
+def test_suites_that_are_all_dropped_say_the_row_the_cause_and_what_to_do() -> None:
+    rows = [
+        {
+            "question": f"Write f{number}(a), which adds {number} to a.",
+            "tests": [f"assert f{number}(3) is not True", f"assert f{number}(4) is not True"],
+        }
+        for number in range(4)
+    ]
+    with pytest.raises(InputError, match=r"No row is left; dropped were 4 paid_null\.") as error:
+        pipeline.curate(rows)
+    assert "4 of 4 rows (100 %) are dropped: paid_null. The first is rows" in str(error.value)
+    assert "add cases that they fail" in str(error.value) and "vet_tests.enabled=false" in str(error.value)
+    assert pipeline.curate(rows, vet_tests={"enabled": False}).rows.height == 4

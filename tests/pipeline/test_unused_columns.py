@@ -33,7 +33,10 @@ def unused(folder: Path, *records: dict[str, Any], **config: Any) -> str:
     [
         ({"difficulty": 3}, "difficulty (a measure)"),
         ({"Level": "Level 5"}, "Level (a measure)"),
-        ({"tests": ["assert f(1) == 2"]}, "tests (tests: data.verifier=code judges by them)"),
+        (
+            {"tests": ["assert f(1) == 2"]},
+            "tests (tests: data.verifier=code with data.columns.tests=tests judges by them)",
+        ),
         ({"system": "gpt-4o"}, "system (a name, not a message)"),
         ({"aliases": ["7", "seven"]}, "aliases (has the gold among others: data.columns.golds=aliases)"),
         ({"aliases": "['7', 'seven']"}, "aliases (has the gold among others: data.columns.golds=aliases)"),

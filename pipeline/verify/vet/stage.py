@@ -51,6 +51,7 @@ from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.stage import SCRATCH, StageReport, stage_function
 from truegold.pipeline.sources.presets_code import programs_in_python3
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
+from truegold.pipeline.tables.losses import DROPPED, LOSSES, Cause, LossCount
 from truegold.pipeline.tables.rows import (
     ROW_SCHEMA,
     Row,
@@ -114,6 +115,8 @@ DETECTOR = "vet_tests"
 BLOCKING = (VetReason.REFERENCES_DISAGREE,)
 """Flags that hold a row back for review: a right program may earn nothing."""
 
+SHOWN_CHARS = 200
+"""The evidence of a heavy loss is cut here."""
 LEDGER_CHARS = 20_000
 """The ledger keeps this much of the tests before and after a repair."""
 
@@ -244,7 +247,21 @@ def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path,
         for row, record in _vet_rows(rows, config, finished):
             output.write(row, record)
         output.close()
-    return StageReport(total, output.kept, output.counts, output.facts)
+    heavy = output.lost.heavy(DROPPED, total, _describe_drop, _explain_drop)
+    return StageReport(total, output.kept, output.counts, {**output.facts, **({LOSSES: heavy} if heavy else {})})
+
+
+def _describe_drop(lost: tuple[Row, dict[str, Any]]) -> str:
+    row, evidence = lost
+    return f"{row['source']}:{row['source_row']}: {dump_json(evidence):.{SHOWN_CHARS}}"
+
+
+def _explain_drop(reason: str, lost: list[tuple[Row, dict[str, Any]]]) -> Cause:
+    suggestion = lost[0][1].get("suggestion", "")
+    advice = f"For each row: {suggestion}." if suggestion else ""
+    return Cause(
+        advice, f"`truegold testcases vet` shows every suite; --set vet_tests.enabled=false keeps {reason} rows."
+    )
 
 
 def _has_code(path: Path) -> bool:
@@ -344,6 +361,8 @@ class _Output:
         self._rows = stack.enter_context(TableWriter(out_dir / ROWS_FILE, ROW_SCHEMA))
         self._flags = stack.enter_context(TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA))
         self._suites = stack.enter_context(TableWriter(out_dir / SUITES_FILE, SUITES_SCHEMA))
+        self.lost: LossCount[tuple[Row, dict[str, Any]]] = LossCount()
+        """The rows that are dropped, with the evidence, by reason."""
         self._outcomes: dict[str, int] = {}
         self._rates: list[float] = []
 
@@ -392,6 +411,7 @@ class _Output:
         evidence = {**first["evidence"], **({"also": also} if also else {})}
         if first["suggestion"]:
             evidence["suggestion"] = first["suggestion"]
+        self.lost.add(first["reason"], (row, evidence))
         self._ledger.drop(row, first["reason"], **evidence)
 
     def _repair(self, row: Row, record: Mapping[str, Any]) -> Row:
