@@ -42,7 +42,7 @@ SHORT_WORDS = 6
 DEADLINE_S = 5.0
 ANOTHER_ANSWER = "7919"
 CODE = "code"
-_NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?")
+_NUMERAL = re.compile(r"-?\d+(?:\.\d+)?(?:/\d+)?")
 KINDS = {"number": "number", "choice": "letter", "truth": "truth value", "expression": "formula", "text": "text"}
 """What golds are called, by the types of `gold_types`."""
 TESTS_NAMES = (*TESTS, "input_output", "public_tests", "asserts")
@@ -127,10 +127,10 @@ def _quoted_column(samples: Samples, texts: Sequence[str], exclude: str | None =
     return None
 
 
-def _ends_with(text: str, number: str) -> bool:
+def _ends_with(text: str, gold: str) -> bool:
     """Say whether a number is the last one of a longer text."""
-    numbers = _NUMBER.findall(text)
-    return bool(numbers) and number != text.strip() and _NUMBER.fullmatch(number) is not None and numbers[-1] == number
+    numbers = _NUMERAL.findall(text)
+    return bool(numbers) and gold != text.strip() and _NUMERAL.fullmatch(gold) is not None and numbers[-1] == gold
 
 
 def _set_verifier(name: str) -> str:
