@@ -164,13 +164,16 @@ def describe_reading(path: Path, named: ProblemColumns) -> str:
     """Say in one line which columns of a file a command reads, and what to type where there is no gold."""
     source = open_file(path, "auto", MAX_ROW_BYTES)
     samples = sample_values(islice(source.records, LOOK_AHEAD))
-    columns = named.resolve(samples, source.location).columns
+    layout = named.resolve(samples, source.location)
+    columns = layout.columns
     specs = {"prompt": columns.prompt, "gold": columns.gold, "id": columns.id}
     if columns.prompt is None:
         return "looking for the problems"
     line = "reading " + ", ".join(f"{role} from {spec.column}" for role, spec in specs.items() if spec is not None)
     if columns.gold is not None:
         return line
+    if taken := sorted(name for name in layout.uses if any(name in values for values in samples)):
+        return f"{line}, and {', '.join(taken)} as {layout.domain}"
     return (
         f"{line}; there is no gold column among {describe_columns(samples)}, so that golds are not compared "
         "(name it: --gold-column COLUMN, or gold=COLUMN in Python)"

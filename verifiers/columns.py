@@ -42,8 +42,8 @@ MISSING: Final = _Missing()
 def value_at(values: Mapping[str, Any], path: str) -> Any:
     """Return the value of a column, MISSING where there is none.
 
-    A dot reaches into structs, into texts that hold a JSON object, and by number into lists; a column whose own name
-    has a dot in it comes first.
+    A dot reaches into structs, into texts that hold a JSON object, and by number into lists (-1 is the last); a column
+    whose own name has a dot in it comes first.
     """
     if path in values:
         return values[path]
@@ -64,8 +64,8 @@ def _take_step(value: Any, step: str) -> Any:
             return MISSING
     if isinstance(value, Mapping):
         return value.get(step, MISSING)
-    if isinstance(value, list) and step.isdecimal():
-        return value[int(step)] if int(step) < len(value) else MISSING
+    if isinstance(value, list) and step.removeprefix("-").isdecimal():
+        return value[int(step)] if -len(value) <= int(step) < len(value) else MISSING
     return MISSING
 
 

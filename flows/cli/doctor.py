@@ -19,6 +19,7 @@ from typing import Annotated
 import typer
 
 from truegold.flows.console import print_line
+from truegold.verifiers import InputError
 from truegold.verifiers.sandbox.child_process import usable_cores
 
 LOSSES: dict[str, str] = tomllib.loads(files(__package__).joinpath("doctor_losses.toml").read_text("utf-8"))
@@ -59,6 +60,8 @@ def doctor(
     if log is not None:
         from truegold.train.guards.doctor import examine_log
 
+        if not log.exists():
+            raise InputError(f"{log} does not exist.", "Give a run's folder or the file of its metrics.")
         for line in examine_log(log):
             print_line(line)
         return

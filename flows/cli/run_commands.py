@@ -241,6 +241,7 @@ def _describe_reading(source: FileSource | HubSource | DemoSource) -> Iterator[s
 def _count_records(path: Path, form: str) -> int | None:
     """Return the number of records, by lines where the format has them; None where counting takes long."""
     from truegold.pipeline.sources.data_files import form_by_suffix, open_file
+    from truegold.pipeline.sources.jsonl import is_json_array
 
     if not path.is_file():  # It is a folder or a pattern.
         return None
@@ -249,6 +250,8 @@ def _count_records(path: Path, form: str) -> int | None:
         return open_file(path, form, BLOCK).total
     if form != "jsonl" or path.suffix in (".gz", ".zst") or path.stat().st_size > COUNT_BYTES:
         return None
+    if is_json_array(path):
+        return sum(1 for _ in open_file(path, form, BLOCK).records)
     with path.open("rb") as file:
         return sum(line.strip() != b"" for line in file)
 

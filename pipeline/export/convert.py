@@ -13,6 +13,7 @@ The data may lie on the disk in any of these shapes (`tables_of`):
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,7 +21,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 from typing import Any, cast
 
@@ -43,13 +44,24 @@ from truegold.pipeline.export.stage import DATA_DIR, FLAGS_FIELD, PROVENANCE_FIE
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.running.disk import refuse_input, written_aside
 from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.sources.data_files import data_files
 from truegold.pipeline.sources.provenance import earlier_flags, with_provenance
 from truegold.pipeline.sources.records import REJECT, REJECTS_FILE, describe_reasons, describe_rejects, first_rejects
 from truegold.pipeline.sources.row_builder import needs_gold
 from truegold.pipeline.tables.losses import NO_BOUNDS, LossBounds, loss_lines
 from truegold.pipeline.tables.rows import BATCH_ROWS, Row, RowKey, dump_json, read_rows, row_key
 from truegold.pipeline.text.templates import templates_in
-from truegold.verifiers import ConfigError, InputError, fingerprint, resolve
+from truegold.verifiers import (
+    ConfigError,
+    InputError,
+    Item,
+    Reason,
+    fingerprint,
+    gold_response,
+    judges_solutions,
+    resolve,
+    verify_batch,
+)
 from truegold.verifiers.code.suite.row_tests import Unusable
 
 NUMBERS = ("pass_rate", "posterior_a", "posterior_b", "suspicion")
@@ -101,7 +113,10 @@ class Written:
         """Return what was left out, in a sentence."""
         lost = [f"rejected: {describe_reasons(self.rejected)}"] if self.rejected else []
         lost += [f"rows with {what}: {count:,}" for what, count in self.incomplete.items()]
-        why = f" The first: {self.first_rejects[0]['detail']}" if self.first_rejects else ""
+        firsts = [f"{first['reason']}: {first['detail']}" for first in self.first_rejects]
+        why = f" The first of each: {'; '.join(firsts)}" if len(firsts) > 1 else ""
+        if len(firsts) == 1:
+            why = f" The first: {self.first_rejects[0]['detail']}"
         return f"Left out: {'; '.join(lost) or 'nothing'}.{why}"
 
     def lines(self, form: Format) -> list[str]:
@@ -162,7 +177,9 @@ def convert(
         rows = read_tables(tables) if drawn is None else _with_rescued(read_tables(tables), data)
         folder.mkdir(parents=True, exist_ok=True)
         splits: dict[str, _SplitFile] = {}
-        stated = _as_stated(rows, source, written)
+        stated = _as_stated(
+            rows if source.verifier is None else _read_by(rows, source.verifier, written), source, written
+        )
         exported = (list(_export_rows(row, system, form, drawn, written)) for row in stated)
         for export_rows in islice(filter(None, exported), source.limit):
             for export_row in export_rows:
@@ -222,6 +239,24 @@ def _as_stated(rows: Iterator[Row], source: FileSource, written: Written) -> Ite
         if source.license is not None or source.origin is not None:
             row["meta"] = dump_json(with_provenance(orjson.loads(row["meta"] or "{}"), source))
         yield row
+
+
+def _read_by(rows: Iterator[Row], verifier: str, written: Written) -> Iterator[Row]:
+    """Yield the rows whose gold the verifier that the user has named can read, and reject the others."""
+    resolved = resolve(verifier)
+    if judges_solutions(resolved) or gold_response(resolved, "1") is None:
+        yield from rows
+        return
+    to_judge, to_write = tee(rows)
+    items = (
+        Item(gold_response(resolved, row["gold"] or "") or "", row["gold"], verifier, row["verifier_args"] or "{}")
+        for row in to_judge
+    )
+    for row, verdict in zip(to_write, verify_batch(items, workers=1), strict=True):
+        if row["gold"] is not None and verdict.reason is Reason.GOLD_UNPARSED:
+            written.reject(row, Unusable("gold_unparsed", f"{verifier} cannot read the gold {row['gold']!r:.80}"))
+        else:
+            yield row
 
 
 def _export_rows(
@@ -442,8 +477,14 @@ def _splits_in(folder: Path) -> list[Path]:
 def _split_files(folder: Path) -> list[Path]:
     """Return the splits of a set in a trainer's format, which lie in the folder or in the package within it."""
     if not (files := _splits_in(folder)):
-        raise InputError(
-            f"{folder} holds no set ({DATA_DIR}/*.parquet, {', '.join(_SPLIT_FILES)}).",
-            "Name a run with its stage `export`, an exported set, or a file: JSON Lines, Parquet, CSV.",
-        )
+        hint = "Name a run with its stage `export`, an exported set, or a file: JSON Lines, Parquet, CSV."
+        if others := data_files(folder):
+            patterns = dict.fromkeys(f"'{file.parent / _stem_of(file)}*{file.suffix}'" for file in others)
+            hint = f"Its data files are read by a pattern: {' or '.join(list(patterns)[:SHOWN_MISTAKES])}."
+        raise InputError(f"{folder} holds no set ({DATA_DIR}/*.parquet, {', '.join(_SPLIT_FILES)}).", hint)
     return files
+
+
+def _stem_of(file: Path) -> str:
+    """Return how the names of a split's files begin: `train` of `train-00000-of-00001.parquet`."""
+    return re.split(r"[-_.]\d", file.name)[0].removesuffix(file.suffix)

@@ -133,9 +133,14 @@ class MessageRecord(BaseModel):
 PROMPT = str | list[MessageRecord]
 
 
-def _schema(**columns: Any) -> type[BaseModel]:
-    """Return what records look like. What a trainer hands on without reading it is allowed; a wrong type is not."""
-    fields: dict[str, Any] = {name: (kind, ...) for name, kind in columns.items()}
+def _schema(*, optional: Sequence[str] = (), **columns: Any) -> type[BaseModel]:
+    """Return what records look like. What a trainer hands on without reading it is allowed; a wrong type is not.
+
+    `optional` names the columns that truegold writes and the trainer does without.
+    """
+    fields: dict[str, Any] = {
+        name: (kind | None, None) if name in optional else (kind, ...) for name, kind in columns.items()
+    }
     return create_model("Record", __config__=ConfigDict(strict=True, extra="allow"), **fields)
 
 
@@ -197,15 +202,20 @@ def load_with_datasets(path: Path) -> int:
         return len(dataset)
 
 
-TRL_SCHEMA = _schema(prompt=PROMPT, solution=str, answer=str, id=str, verifier=str, verifier_args=str)
+TRL_SCHEMA = _schema(
+    prompt=PROMPT,
+    optional=("solution", "answer", "id", "verifier", "verifier_args"),
+    **dict.fromkeys(("solution", "answer", "id", "verifier", "verifier_args"), str),
+)
+"""GRPOTrainer needs the prompt alone, and hands all other columns to the reward functions."""
 
 
 def load_with_trl(path: Path) -> int:
-    """Load a split as TRL's scripts do, and see that its trainers take it for conversations."""
+    """Load a split as TRL's scripts do, and see that its trainers take messages for conversations."""
     from trl import is_conversational
 
     with dataset_of(path) as dataset:
-        if len(dataset) and not is_conversational(dataset[0]):
+        if len(dataset) and not isinstance(dataset[0]["prompt"], str) and not is_conversational(dataset[0]):
             raise ValueError("TRL does not take the prompts for conversations")
         return len(dataset)
 
@@ -244,7 +254,7 @@ def make_trl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-TRL_SFT_SCHEMA = _schema(prompt=list[MessageRecord], completion=list[MessageRecord], id=str, drawn_by=str)
+TRL_SFT_SCHEMA = _schema(prompt=PROMPT, completion=PROMPT, id=str, drawn_by=str, optional=("id", "drawn_by"))
 TRL_DPO_SCHEMA = _schema(
     prompt=list[MessageRecord], chosen=list[MessageRecord], rejected=list[MessageRecord], id=str, drawn_by=list[str]
 )
@@ -359,7 +369,7 @@ def make_verl_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-OPENRLHF_SCHEMA = _schema(input=PROMPT, label=str, datasource=str)
+OPENRLHF_SCHEMA = _schema(input=PROMPT, label=str, datasource=str, optional=("datasource",))
 
 
 def load_with_openrlhf(path: Path) -> int:
@@ -507,7 +517,9 @@ def make_taskset_record(row: ExportRow, index: int) -> Mapping[str, Any]:
     }
 
 
-INSPECT_SCHEMA = _schema(input=PROMPT, target=str | list[str], id=str, metadata=dict[str, Any])
+INSPECT_SCHEMA = _schema(
+    input=PROMPT, target=str | list[str], id=str | int, metadata=dict[str, Any], optional=("target", "id", "metadata")
+)
 
 
 def load_with_inspect(path: Path) -> int:

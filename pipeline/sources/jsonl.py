@@ -6,11 +6,12 @@ Covered: LF and CRLF, a byte order mark, gzip and zstd, one array of objects in 
 end, lines longer than the bound (skipped without being held), invalid UTF-8, NaN and Infinity (not JSON), nesting
 beyond the parser's depth, integers of any size (kept exactly; `orjson`, which reads all other lines, would turn those
 beyond 64 bits into floats). Blank lines are no rows.
-Not covered: UTF-16, which is refused by name before any row is read.
+UTF-16 is read where the file begins with its mark.
 """
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import re
@@ -18,13 +19,16 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, TYPE_CHECKING, Literal, cast
 
 import pyarrow as pa
 
 from truegold.pipeline.sources.records import EXCERPT_CHARS, Record, Reject, beginning
 from truegold.verifiers import InputError
 from truegold.verifiers.strict_json import LoneSurrogate, parse_json, repeated_key
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 PACKINGS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 """The bytes that packed files begin with."""
@@ -68,8 +72,42 @@ def open_packed(path: Path, packing: str | None, mode: Literal["rb", "wb"] = "wb
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """Open a file for its bytes, which are unpacked where it is gzip or zstd."""
-    return open_packed(path, packing_of(path), "rb")
+    """Open a file for its bytes: unpacked where it is gzip or zstd, as UTF-8 where its mark says that it is UTF-16."""
+    packing = packing_of(path)
+    with open_packed(path, packing, "rb") as file:
+        is_utf16 = file.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    file = open_packed(path, packing, "rb")
+    return cast("IO[bytes]", io.BufferedReader(_Utf16File(file))) if is_utf16 else file
+
+
+class _Utf16File(io.RawIOBase):
+    """The text of a UTF-16 file, such as Excel's "Unicode text", as UTF-8."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._decoder = codecs.getincrementaldecoder("utf-16")()
+        self._rest = b""
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        """Fill the buffer and return how many bytes there are, 0 at the end."""
+        view = memoryview(buffer)
+        while not self._rest:
+            chunk = self._file.read(SKIP_BYTES)
+            self._rest = self._decoder.decode(chunk, final=not chunk).encode()
+            if not chunk:
+                break
+        part, self._rest = self._rest[: len(view)], self._rest[len(view) :]
+        view[: len(part)] = part
+        return len(part)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
 
 
 def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
@@ -91,7 +129,7 @@ def read_lines(path: Path, max_bytes: int) -> Iterator[Line]:
                     data = file.readline(SKIP_BYTES)
                     size += len(data.rstrip(b"\r\n") if data.endswith(b"\n") else data)
                 yield Line(line_number, start, size, too_long=True)
-        except (EOFError, OSError, zlib.error, gzip.BadGzipFile) as error:
+        except (EOFError, OSError, UnicodeError, zlib.error, gzip.BadGzipFile) as error:
             raise InputError(
                 f"{path} is damaged after line {line_number}: {error}.", "Copy or download the file again."
             ) from None
@@ -247,9 +285,28 @@ def _beginning_of(path: Path) -> bytes:
     try:
         with open_bytes(path) as file:
             return file.read(SNIFF_BYTES)
-    except (EOFError, OSError, zlib.error, gzip.BadGzipFile) as error:
+    except (EOFError, OSError, UnicodeError, zlib.error, gzip.BadGzipFile) as error:
         packing = packing_of(path) or "readable"
         raise InputError(f"{path} is no intact {packing} file: {error}.", "Copy or download the file again.") from None
+
+
+_LIST_OF_OBJECTS = re.compile(rb'"(\w+)"\s*:\s*\[\s*\{')
+
+
+def nested_records(path: Path | str, name: str) -> InputError:
+    """Return the error for a file of one object, whose member `name` is the list of records."""
+    return InputError(
+        f"{path} is one JSON object, whose list {name!r} has the records.",
+        f"Write a line for each: jq -c '.{name}[]' {path} > records.jsonl",
+    )
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        parse_json(line.decode("utf-8", "replace"))
+    except ValueError:
+        return False
+    return True
 
 
 def _refuse_other_formats(path: Path) -> None:
@@ -257,5 +314,8 @@ def _refuse_other_formats(path: Path) -> None:
     start = _beginning_of(path)
     if start.startswith(b"PAR1"):
         raise InputError(f"{path} is a Parquet file.", "Set format: parquet, or name it *.parquet.")
-    if start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path} is UTF-16, not UTF-8.", "Convert it: iconv -f UTF-16 -t UTF-8 in > out")
+    first, _, further = start.removeprefix(BOM).lstrip().partition(b"\n")
+    if first.startswith(b"{") and further.strip() and not _is_json(first):
+        lists = [match[1].decode() for match in _LIST_OF_OBJECTS.finditer(start)]
+        if lists and not set(lists) & {"messages", "conversations", "conversation"}:
+            raise nested_records(path, lists[0])

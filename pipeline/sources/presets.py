@@ -17,7 +17,7 @@ reads is read by all.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -36,7 +36,8 @@ from truegold.pipeline.sources.columns import (
     gold_texts,
     golds_of,
 )
-from truegold.pipeline.sources.conversations import read_prompt
+from truegold.pipeline.sources.conversations import CONVERSATIONS, messages_of, read_prompt
+from truegold.pipeline.sources.jsonl import nested_records
 from truegold.pipeline.sources.presets_code import (
     apps,
     codecontests,
@@ -490,10 +491,31 @@ def _fit_preset(config: SourceConfig, location: str, names: set[str], samples: S
         raise InputError(
             f"{location}: its rows are {kind}.", "Name a verifier of your own: verifier: PACKAGE.MODULE:NAME."
         )
+    for name in CONVERSATIONS:
+        if any(len(messages_of(values.get(name))) > 1 for values in samples):
+            raise _answers_in_turns(location, name, samples)
+    for name, value in samples[0].items() if len(samples) == 1 else ():
+        if isinstance(value, list) and find_column("prompt", [each for each in value if isinstance(each, Mapping)]):
+            raise nested_records(location, name)
     raise InputError(
         f"{location}: no preset fits its columns.",
         f"{_list_columns(samples)} Name them: --prompt-column COLUMN --gold-column COLUMN; or columns: "
         "{prompt: ..., gold: ...} under data; or prompt=..., gold=... in Python.",
+    )
+
+
+def _answers_in_turns(location: str, name: str, samples: Samples) -> InputError:
+    """Return the error for conversations without a column of gold, which says how it is taken from the last turn."""
+    turn = next(values[name] for values in samples if messages_of(values.get(name)))
+    content = "value" if "value" in str(turn) and "from" in str(turn) and "content" not in str(turn) else "content"
+    gold = gold_spec(f"{name}.-1.{content}", samples)
+    if gold.extract is None and "boxed{" in str(turn):
+        gold = ColumnSpec(column=gold.column, extract="boxed")
+    taken = f"{{column: {gold.column}, extract: {gold.extract}}}" if gold.extract else gold.column
+    return InputError(
+        f"{location}: no preset fits its columns: there is no gold beside the conversations in {name!r}.",
+        f"Where the last turn ends in the answer, take it from there: columns: {{prompt: {name}, gold: {taken}}} under "
+        "data.",
     )
 
 

@@ -36,6 +36,7 @@ from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import GOLDS_COLUMNS, NAMES, are_shared, spelled, text_of
 from truegold.verifiers.gold import quoted_list
 from truegold.verifiers.row_kinds import are_tests
+from truegold.verifiers.strict_json import parse_structure
 
 LOOKED_AT = 20
 """So many records are looked at."""
@@ -101,13 +102,14 @@ def _values(name: str, pairs: Sequence[tuple[Row, Record]]) -> list[tuple[Row, A
 
 
 def _is_carried(name: str, pairs: Sequence[tuple[Row, Record]]) -> bool:
-    """Say whether the text of a column stands somewhere in most rows; a column of nothing needs no word."""
+    """Say whether the text of a column, or one of its list, stands somewhere in most rows; or that it is empty."""
     filled = _values(name, pairs)
     carried = 0
     for row, value in filled:
         text = (story_text(value) or text_of(value) or "").strip()
         asked = (row["prompt"], row["context"] or "", row["solution"] or "")
-        carried += text == row["gold"] or any(text in part for part in asked if len(text) > 1)
+        is_first = row["solution"] is not None and row["solution"] in gold_texts(parse_structure(value))
+        carried += is_first or text == row["gold"] or any(text in part for part in asked if len(text) > 1)
     return 2 * carried >= len(filled)
 
 

@@ -250,3 +250,62 @@ def test_a_run_says_it_too_and_names_the_file_of_all_rejects(tmp_path: Path) -> 
     lines = rejects_in_words(StageResult("ingest", path, "key", report, 0.0, cached=False))
     assert lines[0] == "3 of 4 records rejected: 3 gold_not_text" and len(lines) == 3
     assert lines[-1] == f"  all of them: {path / 'rejects.jsonl'}"
+
+
+TURN = {"role": "user", "content": "1+1?"}
+GENUINE: list[tuple[str, dict[str, Any]]] = [
+    ("trl", {"prompt": [TURN]}),
+    ("trl", {"prompt": [TURN], "solution": "$\\boxed{2}$"}),
+    ("trl", {"prompt": "1+1?", "answer": "2"}),
+    ("trl-sft", {"prompt": "1+1?", "completion": "2"}),
+    ("openrlhf", {"input": "1+1?", "label": "2"}),
+    ("inspect", {"input": "1+1?", "target": "2"}),
+    ("inspect", {"input": "1+1?", "target": "2", "id": 7}),
+]
+
+
+@pytest.mark.parametrize(("name", "record"), GENUINE)
+def test_a_trainers_own_set_needs_none_of_the_columns_that_truegold_adds(
+    name: str, record: dict[str, Any], tmp_path: Path
+) -> None:
+    assert check(write_lines(tmp_path / "own.jsonl", [record]), FORMATS[name]).mistakes == ()
+
+
+@pytest.mark.parametrize(
+    ("verifier", "golds", "written"),
+    [
+        ("choice", ["12", "7", "1/2"], 0),
+        ("choice", ["B", "12", "(C) blue", "blue"], 2),
+        ("numeric", ["12", "B", "1/2"], 2),
+        ("math", ["12", "x+1", "B"], 3),
+        ("exact", ["12", "blue"], 2),
+    ],
+)
+def test_golds_that_the_named_verifier_cannot_read_are_rejected(
+    verifier: str, golds: list[str], written: int, tmp_path: Path
+) -> None:
+    records = [{"question": f"Which is number {index}?", "gold": gold} for index, gold in enumerate(golds)]
+    data = write_lines(tmp_path / "set.jsonl", records)
+    if not written:
+        with pytest.raises(InputError, match=f"{len(golds)} gold_unparsed. The first: {verifier} cannot read the gold"):
+            export(data, "hf", tmp_path / "out", verifier=verifier)
+        return
+    done = export(data, "hf", tmp_path / "out", verifier=verifier)
+    assert sum(done.splits.values()) == written
+    assert done.rejected["gold_unparsed"] == len(golds) - written
+
+
+def test_the_first_of_each_reason_is_told_where_nothing_is_left(tmp_path: Path) -> None:
+    records = [{"question": "1+1?", "answer": "2"}, {"question": "1+2?", "answer": None}]
+    with pytest.raises(InputError, match=r"The first of each: missing_gold: column 'answer' .*; context_lost: NeMo-RL"):
+        export(write_lines(tmp_path / "set.jsonl", records), "nemo-rl", tmp_path / "out", "Be brief.")
+
+
+def test_a_folder_of_other_names_is_refused_with_the_pattern_that_reads_it(tmp_path: Path) -> None:
+    (tmp_path / "hub").mkdir()
+    for shard in range(2):
+        pl.DataFrame(RECORDS[1:2]).write_parquet(tmp_path / "hub" / f"train-0000{shard}-of-00002.parquet")
+    with pytest.raises(InputError, match=r"read by a pattern: '.*hub/train\*.parquet'\.") as refused:
+        export(tmp_path / "hub", "hf", tmp_path / "out")
+    pattern = Path(str(refused.value).split("'")[1])
+    assert sum(export(pattern, "hf", tmp_path / "out").splits.values()) == 2

@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 from ingest_files import Notes, read_file, rejects, row_of, write_lines
 
+from truegold.pipeline.config.sources import FileSource
+from truegold.pipeline.sources.data_files import open_file
+from truegold.pipeline.sources.presets import choose_layout
 from truegold.verifiers import InputError
 from truegold.verifiers.row_kinds import are_tests, is_test_code
 
@@ -677,3 +680,43 @@ def test_blank_lines_are_told_from_tests_in_time(text: str) -> None:
     assert not is_test_code(text)
     assert time.monotonic() - started < 5
     assert is_test_code(text + "\n   assert f(1) == 2")
+
+
+def test_conversations_without_gold_say_how_it_is_taken_from_the_last_turn(tmp_path):
+    openai = [{"role": "user", "content": "1+1?"}, {"role": "assistant", "content": "So \\boxed{2}."}]
+    sharegpt = [{"from": "human", "value": "1+1?"}, {"from": "gpt", "value": "1+1=2\n#### 2"}]
+    for name, turns, gold in (
+        ("messages", openai, "{column: messages.-1.content, extract: boxed}"),
+        ("conversations", sharegpt, "{column: conversations.-1.value, extract: after ####}"),
+    ):
+        with pytest.raises(InputError) as refused:
+            choose_layout(FileSource(path="x"), "x.jsonl", [{name: turns}])
+        assert f"columns: {{prompt: {name}, gold: {gold}}}" in str(refused.value)
+
+
+def test_records_in_a_list_of_one_object_are_told(tmp_path):
+    records = [{"question": "1+1?", "answer": "2"}, {"question": "1+2?", "answer": "3"}]
+    path = tmp_path / "set.json"
+    for text in (json.dumps({"data": records}), json.dumps({"version": "1", "data": records}, indent=1)):
+        path.write_text(text)
+        with pytest.raises(InputError, match=r"one JSON object, whose list 'data' has the records.*jq -c '\.data\[\]'"):
+            values = [record.values for record in open_file(path, "auto", 10**6).records]
+            choose_layout(FileSource(path=str(path)), str(path), values)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("rows", [1, 20_000])
+def test_utf_16_is_read_by_its_mark(tmp_path, encoding, rows):
+    mark = "" if encoding == "utf-16" else "\ufeff"
+    path = tmp_path / "excel.csv"
+    path.write_bytes((mark + "question\tanswer\r\n" + "“é” 题 😀?\t2\r\n" * rows).encode(encoding))
+    records = list(open_file(path, "auto", 10**6).records)
+    assert len(records) == rows
+    assert {tuple(record.values.items()) for record in records} == {(("question", "“é” 题 😀?"), ("answer", "2"))}
+
+
+def test_damaged_utf_16_is_an_error(tmp_path):
+    path = tmp_path / "cut.csv"
+    path.write_bytes("a\tb\n1\t2\n".encode("utf-16") + b"\x00")
+    with pytest.raises(InputError, match="damaged"):
+        list(open_file(path, "auto", 10**6).records)

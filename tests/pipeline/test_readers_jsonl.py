@@ -130,8 +130,10 @@ def test_one_line_of_50_megabytes_is_skipped_in_bounded_memory(tmp_path):
 def test_other_formats_under_a_wrong_name_are_named(tmp_path):
     with pytest.raises(InputError, match="is a Parquet file"):
         read(tmp_path, b"PAR1....")
-    with pytest.raises(InputError, match=r"UTF-16.*iconv"):
-        read(tmp_path, GOOD.decode().encode("utf-16"))
+
+
+def test_utf_16_is_read_by_its_mark(tmp_path):
+    assert read(tmp_path, GOOD.decode().encode("utf-16")) == read(tmp_path, GOOD)
 
 
 def test_errors_before_the_first_row_say_what_to_do(tmp_path):

@@ -113,3 +113,27 @@ def test_a_dry_run_names_all_columns_of_the_prompt(tmp_path: Path) -> None:
     lines = run_command("curate", "run.yaml", "--dry-run", cwd=tmp_path).stdout.splitlines()
     assert lines[2] == "columns   prompt context + question; gold answer; verifier math"
     assert not any(line.startswith("unused") for line in lines)
+
+
+def test_a_dry_run_counts_the_records_of_an_array_and_knows_the_solutions_that_rows_take(tmp_path: Path) -> None:
+    programs = [
+        {
+            "question": f"Read n and print n+{add}.",
+            "input_output": json.dumps({"inputs": ["1\n", "2\n"], "outputs": [f"{1 + add}\n", f"{2 + add}\n"]}),
+            "solutions": json.dumps([f"print(int(input())+{add})", f"n=int(input())\nprint(n+{add})"]),
+        }
+        for add in range(3)
+    ]
+    (tmp_path / "set.json").write_text(json.dumps(programs, indent=2), encoding="utf-8")
+    (tmp_path / "c.yaml").write_text(f"{{name: x, data: {{path: {tmp_path / 'set.json'}}}}}", encoding="utf-8")
+    shown = run_command("curate", "c.yaml", "--dry-run", cwd=tmp_path).stdout
+    assert "set.json: 3 records" in shown and "unused" not in shown
+
+
+def test_doctor_and_dedup_say_what_there_is(tmp_path: Path) -> None:
+    shown = run_command("doctor", "nowhere", cwd=tmp_path)
+    assert shown.returncode == 3 and "nowhere does not exist." in shown.stderr
+    rows = "".join(f"What is {number}+{number}?,{2 * number},{number},70,90,A\n" for number in range(4))
+    (tmp_path / "mcq.csv").write_text("Question,A,B,C,D,Correct\n" + rows, encoding="utf-8")
+    shown = run_command("dedup", "--data", "mcq.csv", "--out", "out", cwd=tmp_path)
+    assert "reading prompt from Question, and A, B, C, Correct, D as choice" in shown.stderr
