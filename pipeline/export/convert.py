@@ -248,11 +248,11 @@ def _read_by(rows: Iterator[Row], verifier: str, written: Written) -> Iterator[R
         yield from rows
         return
     to_judge, to_write = tee(rows)
-    items = (
+    perfect = (
         Item(gold_response(resolved, row["gold"] or "") or "", row["gold"], verifier, row["verifier_args"] or "{}")
         for row in to_judge
     )
-    for row, verdict in zip(to_write, verify_batch(items, workers=1), strict=True):
+    for row, verdict in zip(to_write, verify_batch(perfect, workers=1), strict=True):
         if row["gold"] is not None and verdict.reason is Reason.GOLD_UNPARSED:
             written.reject(row, Unusable("gold_unparsed", f"{verifier} cannot read the gold {row['gold']!r:.80}"))
         else:
