@@ -89,6 +89,42 @@ class ChoiceColumns:
         return [text_of(values.get(name)) for name in self.options]
 
 
+def option_columns(names: Iterable[str]) -> list[str]:
+    """Return the columns of these names that may hold options."""
+    columns = list(names)
+    listed = spelled((*LISTS, "answers"), columns)
+    return [name for name in columns if name in listed or _NUMBERED.fullmatch(name) or _WRONG.fullmatch(name)]
+
+
+def choice_of(values: Values, question: str | None) -> tuple[list[str], str] | None:
+    """Return the options of a record that is looked at alone, and the letters of the right ones; None of any other.
+
+    None as well where the right option stands apart from the wrong ones and the question does not list them: no order
+    is known then. Raises Unusable for an answer that is no option, and for an index that may count from 0 or from 1.
+    """
+    if (chosen := find_choices(values.keys(), [values])) is None:
+        return None
+    try:
+        first = first_index(chosen, [values])
+    except InputError as error:
+        raise Unusable("answer_no_option", f"{error.message} Write letters (A, B, ...) in their place.") from None
+    texts, right = read_choice(chosen, values, first, question or "")
+    listed = [text.strip() for text in _listed_in(question or "")]
+    if chosen.wrong:
+        is_listed = sorted(listed) == sorted(texts)
+        return (listed, chr(ord("A") + listed.index(texts[ord(right) - ord("A")]))) if is_listed else None
+    answer = (text_of(values.get(chosen.answer)) or "").strip() if chosen.answer is not None else ""
+    labels = "".join(_labels(values.get(chosen.options[0])))
+    if not "ABCDEFGHIJKLMNOPQRSTUVWXYZ".startswith(labels.upper()):
+        raise Unusable("answer_no_option", f"the options are labelled {labels:.40}; name them A, B, ... in their place")
+    if first is None and _INDEX.fullmatch(answer) and not labels:
+        others = {int(answer), int(answer) - 1} & set(range(len(texts)))
+        if others - {ord(right[0]) - ord("A")}:
+            raise Unusable("answer_no_option", f"{answer} in {chosen.answer!r} is an option, and may be one's index")
+    with_options(question, texts)
+    return texts, right
+
+
 def lettered(texts: Sequence[str]) -> str:
     """Return options as lines behind their letters."""
     return "\n".join(f"{chr(ord('A') + position)}. {text}" for position, text in enumerate(texts))

@@ -39,9 +39,9 @@ from truegold.pipeline.tables.rows import (
     read_rows,
 )
 from truegold.pipeline.text.announced_answers import drop_answer_line
-from truegold.pipeline.text.gold_types import gold_note
 from truegold.pipeline.text.prose import UNKNOWN, known_languages, language_of
 from truegold.verifiers import ConfigError
+from truegold.verifiers.answers.gold_types import gold_note
 from truegold.verifiers.answers.listed_options import choice_arguments
 
 ROWS_FILE = "rows.parquet"

@@ -25,8 +25,8 @@ from truegold.pipeline.sources.columns import Column, compile_column, gold_spec,
 from truegold.pipeline.tables.losses import Cause
 from truegold.pipeline.tables.reasons import GOLD_REASONS
 from truegold.pipeline.tables.rows import Row
-from truegold.pipeline.text.gold_types import gold_note
 from truegold.verifiers import Item, Reason, gold_response, resolve, verify_batch
+from truegold.verifiers.answers.gold_types import gold_note
 from truegold.verifiers.columns import GOLDS_COLUMNS, NAMES, Samples, spelled, text_of
 from truegold.verifiers.gold import is_placeholder
 from truegold.verifiers.registry import BUILT_IN

@@ -53,8 +53,8 @@ from truegold.pipeline.sources.presets_code import (
 from truegold.pipeline.sources.provenance import exported
 from truegold.pipeline.sources.row_builder import ROW_COLUMNS, judged_without_gold, with_row_columns
 from truegold.pipeline.sources.story_columns import STORIES, StoryColumns, count_words, story_columns
-from truegold.pipeline.text.gold_words import shorter_answers, unmatchable_because
 from truegold.verifiers import ConfigError, InputError, TruegoldError
+from truegold.verifiers.answers.gold_words import shorter_answers, unmatchable_because
 from truegold.verifiers.choice_rows import (
     LETTER,
     LISTS,

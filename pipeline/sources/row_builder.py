@@ -64,7 +64,7 @@ from truegold.pipeline.sources.records import Record
 from truegold.pipeline.tables.conversation import turns_text
 from truegold.pipeline.tables.rows import Row, dump_json, row_id
 from truegold.verifiers import ConfigError, judges_solutions, resolve
-from truegold.verifiers.answers.listed_options import choice_arguments
+from truegold.verifiers.answers.listed_options import LETTER_GOLD, choice_arguments
 from truegold.verifiers.code.outcomes import BadSuite
 from truegold.verifiers.code.suite.row_tests import Unusable, function_name, read_tests_value
 from truegold.verifiers.code.suite.shapes import normal_form
@@ -89,7 +89,6 @@ MEASURES = ("format", "length")
 """Verifiers that look at how a response is written, and at no gold."""
 CODE_SETTINGS = ("reward", "stop", "limits")
 """The options of programs that are checked here. The rest of their arguments are tests, which `vet_tests` looks at."""
-_LETTER = re.compile(r"\s*\(?[A-J]\)?\s*")
 CACHED_BYTES = 1000
 """Longer arguments are not kept to know them again; they hardly ever are the same in two rows."""
 
@@ -286,7 +285,8 @@ class RowBuilder:
             "meta": dump_json(json_safe(with_provenance(parts.meta, self.config))),
             "context": context,
         }
-        is_letter = self.config.verifier is None and row["verifier"] == "math" and _LETTER.fullmatch(row["gold"] or "")
+        of_math = self.config.verifier is None and row["verifier"] == "math"
+        is_letter = of_math and LETTER_GOLD.fullmatch(row["gold"] or "")
         if is_letter:
             row = self._with_all_letters(row, values)
         if is_letter and (choice := choice_arguments(row)) is not None:
@@ -303,7 +303,7 @@ class RowBuilder:
         golds = [row["gold"] or "", *arguments.pop(OTHER_GOLDS, ())]
         column = self.columns.get("gold")
         is_list = column is not None and isinstance(column(values), list | tuple)
-        if len(golds) == 1 or not is_list or not all(_LETTER.fullmatch(gold) for gold in golds):
+        if len(golds) == 1 or not is_list or not all(LETTER_GOLD.fullmatch(gold) for gold in golds):
             return row
         letters = "".join(sorted({gold.strip("( )") for gold in golds}))
         joined: Row = {**row, "gold": letters, "verifier_args": dump_json(arguments)}

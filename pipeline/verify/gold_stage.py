@@ -51,7 +51,6 @@ from truegold.pipeline.tables.rows import (
     read_rows,
     row_reference,
 )
-from truegold.pipeline.text.gold_words import shorter_answers, unmatchable_because
 from truegold.verifiers import (
     ConfigError,
     Item,
@@ -63,6 +62,7 @@ from truegold.verifiers import (
     resolve,
     verify_batch,
 )
+from truegold.verifiers.answers.gold_words import shorter_answers, unmatchable_because
 from truegold.verifiers.columns import boxed_spans
 from truegold.verifiers.gold import OTHER_GOLDS, mistake_in_golds
 

@@ -12,8 +12,8 @@ from truegold.pipeline.clean import EDITS, Boilerplate, clean_prose
 from truegold.pipeline.config.stages import CleanConfig
 from truegold.pipeline.text.announced_answers import announced_answers, drop_answer_line, gives_away
 from truegold.pipeline.text.encodings import misread_as, repair_mojibake
-from truegold.pipeline.text.gold_types import GOLD_TYPES, TYPE_OF_NODE, gold_note
 from truegold.pipeline.text.prose import language_of
+from truegold.verifiers.answers.gold_types import GOLD_TYPES, TYPE_OF_NODE, gold_note
 from truegold.verifiers.answers.listed_options import Options, chosen_letters, find_options
 from truegold.verifiers.math import tree as t
 

@@ -4,10 +4,11 @@
     {"answer": "48+24 = 72\n#### 72"}                            gold 72, by math
     {"solution": "... so \\boxed{12}."}                           gold 12, by math
     {"ground_truth": '{"inputs": ["1"], "outputs": ["2"]}'}      tests, by code
+    {"choices": ["iron", "argon"], "answer": "argon"}            gold B, by choice, which knows the options
     {"ground_truth": '{"func_name": "validate_title"}'}          foreign: no verifier of truegold's judges it
 
-Columns of gold are found, and answers taken out of worked solutions, as `ingest` does it: by the names of
-`verifiers.columns`.
+Columns of gold are found, answers taken out of worked solutions, options read and sentences told from answers as
+`ingest` does it: by `verifiers.columns`, `choice_rows` and `answers.gold_words`.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.verifiers.adapters.routes import NO_ROUTES, TRAINER, route_of
+from truegold.verifiers.answers.gold_types import gold_note
+from truegold.verifiers.answers.gold_words import shorter_answers, unmatchable_because
+from truegold.verifiers.answers.listed_options import LETTER_GOLD, choice_arguments
+from truegold.verifiers.choice_rows import ANSWERS, choice_of, option_columns
 from truegold.verifiers.code.suite.row_tests import SETUP, Unusable, function_name, read_tests_value
 from truegold.verifiers.columns import (
     FINAL_MARK,
@@ -28,12 +33,14 @@ from truegold.verifiers.columns import (
     SOURCES,
     find_column,
     is_there,
+    json_safe,
     last_boxed,
     marked_answer,
     spelled,
     value_at,
 )
-from truegold.verifiers.gold import OF_VALUES, BadGold, golds_in, quoted_list
+from truegold.verifiers.gold import OF_VALUES, BadGold, gold_response, golds_in, quoted_list
+from truegold.verifiers.registry import resolve
 from truegold.verifiers.row_kinds import KIND_COLUMNS, TESTS, are_tests, foreign_gold, foreign_kind, is_test_code
 from truegold.verifiers.running.batch import Item
 from truegold.verifiers.strict_json import parse_structure
@@ -52,11 +59,6 @@ _PROGRAMS = ("solution", "canonical_solution", "solutions", "starter_code")
 _TRUTH = (*NAMES["gold"], *GOLDS_COLUMNS, *SOLUTIONS, *TESTS, *_OTHER_TESTS, *sum(_PARTS, ()), EXPORTED[0])
 _BESIDE = (*EXPORTED[1:], *SOURCES, *SETUP, *_PROGRAMS, "entry_point", "metadata", *KIND_COLUMNS)
 
-PROSE_WORDS = 12
-"""A gold of so many words is a text, which no answer equals but by chance."""
-_WORD = re.compile(r"(?<!\\)\b[^\W\d_\u4e00-\u9fff]{2,}|[\u4e00-\u9fff]{2}")
-
-
 _PROGRAM = re.compile(
     r"^\s{0,8}(?:def \w+\(|from \w[\w.]* import |import \w+\s*$|class \w+\s*[:({]|#include\s*<|print\("
     r"|public (?:class|static)|func \w+\(|fn \w+\(|SELECT .+ FROM )",
@@ -65,11 +67,17 @@ _PROGRAM = re.compile(
 """A line of a program, which is no answer."""
 
 
+_OF_SENTENCES = frozenset(("number", "percentage", "quantity", "set", "time", "date"))
+"""Types of golds that `math` reads out of a sentence."""
+
+
 def truth_columns(names: Iterable[str]) -> tuple[list[str], bool]:
     """Return those of a set's columns that a row is judged by, and whether any of them may say what is right."""
     columns = list(names)
     truth, beside = (spelled({path.partition(".")[0]: None for path in paths}, columns) for paths in (_TRUTH, _BESIDE))
-    return list(dict.fromkeys((*truth, *beside))), bool(truth)
+    options = option_columns(columns)
+    keys = spelled(ANSWERS, columns) if options else []
+    return list(dict.fromkeys((*truth, *beside, *options, *keys))), bool(truth or keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,9 +125,12 @@ def truth_of(
         return RowTruth(gold, problem=problem, unread="its data set is left to the trainer", is_foreign=True)
     arguments = columns.get("verifier_args")
     has_none = arguments is None or (isinstance(arguments, str | Mapping) and arguments in ("", "{}", {}))
-    if chosen == "code" and has_none:
-        return _of_tests(columns, name, problem) or _settled(gold, chosen, arguments, problem)
-    return _settled(gold, chosen, arguments, problem)
+    read: RowTruth | None = None
+    if has_none and chosen == "code":
+        read = _of_tests(columns, name, problem)
+    elif has_none and chosen == "choice":
+        read = _of_options(columns, gold, problem)
+    return read or _settled(gold, chosen, arguments, problem)
 
 
 def _of_tests(columns: Mapping[str, Any], gold: str | None, problem: str | None) -> RowTruth | None:
@@ -131,21 +142,65 @@ def _of_tests(columns: Mapping[str, Any], gold: str | None, problem: str | None)
     return None if arguments is None else RowTruth(None, "code", json.dumps(arguments), problem)
 
 
+def _of_options(columns: Mapping[str, Any], gold: Any, problem: str | None) -> RowTruth | None:
+    """Return the truth of a row with options, in columns or in its problem; None of one without."""
+    options = option_columns(columns)
+    try:
+        values = {name: json_safe(columns[name]) for name in (*options, *spelled(ANSWERS, columns)) if options}
+        choice = choice_of(values, problem)
+    except Unusable as error:
+        return RowTruth(None, "choice", problem=problem, unread=f"{error.reason}: {error.detail}")
+    if choice is not None:
+        texts, right = choice
+        arguments = {"options": texts, **({"multiple": True} if len(right) > 1 else {})}
+        return RowTruth(right, "choice", json.dumps(arguments), problem)
+    if problem is None or not isinstance(gold, str) or LETTER_GOLD.fullmatch(gold) is None:
+        return None
+    listed = choice_arguments({"verifier_args": "{}", "gold": gold, "prompt": problem})
+    return None if listed is None else RowTruth(gold, "choice", listed, problem)
+
+
 def _guessed(columns: Mapping[str, Any], name: str | None, gold: Any, problem: str | None) -> RowTruth:
     """Return the truth of a row that names no verifier, by what stands in its columns and in its gold, `name`."""
     if (of_tests := _of_tests(columns, name, problem)) is not None:
         return of_tests
+    present = {column: value for column, value in columns.items() if value is not None}
+    kind = foreign_kind(present)
+    if kind is None and (of_options := _of_options(present, gold, problem)) is not None:
+        return of_options
     if isinstance(gold, str) and _PROGRAM.search(gold) is not None:
         return RowTruth(gold, problem=problem, unread=f"{name} holds a program, and the row no tests: {gold:.60}")
-    present = {column: value for column, value in columns.items() if value is not None}
-    if (kind := foreign_kind(present) or foreign_gold(gold)) is not None:
+    if (kind := kind or foreign_gold(gold)) is not None:
         return RowTruth(gold, problem=problem, unread=f"the row holds {kind}", is_foreign=True)
-    if isinstance(gold, str) and gold.rpartition(FINAL_MARK)[2].strip() != gold.strip() and marked_answer(gold) is None:
-        return RowTruth(gold, problem=problem, unread=f"{name} has no answer behind {FINAL_MARK}: {gold:.60}")
-    if is_prose(gold) and (gold := last_boxed(whole := gold)) is None:
-        unread = f"{name} holds a text without \\boxed{{}} or {FINAL_MARK}, no answer: {whole:.60}"
-        return RowTruth(whole, problem=problem, unread=unread)
+    if isinstance(gold, str):
+        return _of_text(name, gold, problem)
     return _settled(gold, "math", "{}", problem)
+
+
+def _of_text(name: str | None, gold: str, problem: str | None) -> RowTruth:
+    """Return the truth of a row whose gold is a text, which may be sentences around an answer or without one."""
+    boxed = last_boxed(gold) if unmatchable_because(gold, problem or "") == "prose" else gold
+    unread: str | None = None
+    if gold.rpartition(FINAL_MARK)[2].strip() != gold.strip() and marked_answer(gold) is None:
+        unread = f"{name} has no answer behind {FINAL_MARK}: {gold:.60}"
+    elif boxed is None and not _is_answer(gold):
+        unread = f"{name} holds a text without \boxed{{}} or {FINAL_MARK}, no answer: {gold:.60}"
+    if unread is not None:
+        return RowTruth(gold, problem=problem, unread=unread)
+    return _settled(boxed or gold, "math", "{}", problem)
+
+
+def _is_answer(gold: str) -> bool:
+    """Say whether `math` reads a sentence as its value, or accepts an answer that stands in it.
+
+    "There are 12 apples in the bag.", "no real solutions exist"; not "They play, since it is warm and dry today".
+    """
+    note = gold_note(gold, "math")
+    if note is not None and note[0] in _OF_SENTENCES:
+        return True
+    verifier = resolve("math")
+    responses = (gold_response(verifier, answer) or answer for answer in shorter_answers(gold))
+    return any(verifier(response, gold).passed for response in responses)
 
 
 def _settled(gold: Any, verifier: str, arguments: Any, problem: str | None) -> RowTruth:
@@ -159,7 +214,7 @@ def truth_of_label(label: Any, problem: str | None = None, verifier: str | None 
     """Return what a label is judged by: the row that an export has put there as JSON text, else the label is gold."""
     row = parse_structure(label)
     if isinstance(row, Mapping) and "verifier" in row:
-        return truth_of({"truegold": json.dumps(row)}, problem or row.get("problem"), verifier=verifier)
+        return truth_of({"truegold": json.dumps(row)}, row.get("problem") or problem, verifier=verifier)
     return truth_of({"gold": label}, problem, verifier=verifier)
 
 
@@ -200,11 +255,6 @@ def answer_in(gold: str, is_working: bool = False) -> str:
     if FINAL_MARK in gold:
         return marked_answer(gold) or gold
     return (is_working and last_boxed(gold)) or gold
-
-
-def is_prose(gold: object) -> bool:
-    """Say whether a gold is a text of many words, no answer."""
-    return isinstance(gold, str) and sum(1 for _ in _WORD.finditer(gold)) >= PROSE_WORDS
 
 
 def tests_in(columns: Mapping[str, Any], gold: str | None) -> dict[str, Any] | None:

@@ -17,6 +17,7 @@ from typing import Any
 
 from truegold.verifiers.adapters.row_truth import EXPORTED
 from truegold.verifiers.adapters.scoring import Scorer, record_of
+from truegold.verifiers.choice_rows import option_columns
 
 try:
     from skyrl_gym.envs.base_text_env import BaseTextEnv
@@ -43,7 +44,7 @@ class TruegoldEnv(BaseTextEnv):  # type: ignore[misc]
         super().__init__()
         columns = extras or {}
         info = columns.get("extra_info") or {}
-        exported = {name: info[name] for name in EXPORTED if info.get(name) is not None}
+        exported = {name: info[name] for name in (*EXPORTED, *option_columns(info)) if info.get(name) is not None}
         gold = {"reward_model": columns["reward_spec"]} if "reward_spec" in columns else {}
         self._truth = _SCORER.truth({**columns, **gold, **exported}, info.get("question"))
         self._record: dict[str, float | str] = {}

@@ -14,10 +14,9 @@ text of the export, a bare gold, or a list of accepted ones. slime has its engin
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 
-from truegold.verifiers.adapters.row_truth import RowTruth, truth_of_label
+from truegold.verifiers.adapters.row_truth import truth_of_label
 from truegold.verifiers.adapters.scoring import Scorer, own_turn, problem_text, record_of
 
 _SCORER = Scorer(unjudged=0.0)
@@ -26,15 +25,12 @@ _SCORER = Scorer(unjudged=0.0)
 async def truegold(args: Any, sample: Any, **_: Any) -> Any:
     """Return the reward of a sample, or the rewards of a list of samples."""
     samples = sample if isinstance(sample, list) else [sample]
-    questions = [_truth(each).question(own_turn(each.response)) for each in samples]
+    questions = [
+        truth_of_label(each.label, problem_text(each.prompt)).question(own_turn(each.response)) for each in samples
+    ]
     rewards = []
     for each, verdict in zip(samples, await asyncio.to_thread(_SCORER.judge, questions), strict=True):
         each.metadata = {**(each.metadata or {}), "truegold": record_of(verdict)}
         each.remove_sample = each.remove_sample or verdict.score is None
         rewards.append(_SCORER.paid(verdict))
     return rewards if isinstance(sample, list) else rewards[0]
-
-
-def _truth(sample: Any) -> RowTruth:
-    truth = truth_of_label(sample.label)
-    return truth if truth.problem is not None else replace(truth, problem=problem_text(sample.prompt))

@@ -27,6 +27,7 @@ from typing import Any, NamedTuple
 from truegold.verifiers.adapters.routes import TRAINER
 from truegold.verifiers.adapters.row_truth import EXPORTED, RowTruth
 from truegold.verifiers.adapters.scoring import Scorer, record_of
+from truegold.verifiers.choice_rows import option_columns
 from truegold.verifiers.row_kinds import KIND_COLUMNS
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.strict_json import parse_structure
@@ -95,11 +96,12 @@ class _Row(NamedTuple):
     def truth(self, scorer: Scorer) -> RowTruth:
         """Return what the response is judged by: the row that an export has put into extra_info, else the ground truth.
 
-        Of other keys of extra_info those count that say which verifier or what kind of row it is, never a gold.
+        Of other keys of extra_info those count that say which verifier or what kind of row it is, and the options of a
+        question of choice, never a gold.
         """
         info = parse_structure(self.info)
         info = info if isinstance(info, Mapping) else {}
-        read = {name: value for name, value in info.items() if name in _READ}
+        read = {name: info[name] for name in (*info.keys() & _READ, *option_columns(info))}
         return scorer.truth({**read, "data_source": self.source, "gold": self.gold}, info.get("question"))
 
 

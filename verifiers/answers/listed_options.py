@@ -24,6 +24,8 @@ from truegold.verifiers.answers.choice import ChoiceVerifier
 MIN_OPTIONS = 3
 MAX_OPTIONS = 10
 MAX_OPTION_CHARS = 400
+LETTER_GOLD = re.compile(r"\s*\(?[A-J]\)?\s*")
+"""A gold that is the letter of an option."""
 MAX_LABELS = 400
 """Labels looked at in one prompt; this stops a prompt that is made of nothing else."""
 

@@ -21,8 +21,8 @@ import orjson
 
 from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
-from truegold.pipeline.text.gold_types import truth_of
 from truegold.pipeline.text.prose import FORMULA, ending, sentences, without_formulas
+from truegold.verifiers.answers.gold_words import truth_of
 from truegold.verifiers.answers.listed_options import Options, chosen_letters, find_options
 from truegold.verifiers.answers.listed_options import spoilt_options as what_spoils_options
 

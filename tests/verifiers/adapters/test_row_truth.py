@@ -18,6 +18,8 @@ from truegold.verifiers.adapters.routes import routes_in
 from truegold.verifiers.adapters.row_truth import RowTruth, truth_of, truth_of_label
 from truegold.verifiers.adapters.scoring import Scorer
 from truegold.verifiers.adapters.trl import TruegoldReward
+from truegold.verifiers.columns import find_column
+from truegold.verifiers.row_kinds import foreign_kind
 from truegold.verifiers.sandbox.errors import ConfigError
 
 WORKING = "She sold 48/2 = 24 in May.\nTogether that is 48 + 24 = 72.\n#### 72"
@@ -177,6 +179,60 @@ def test_a_worked_text_without_an_answer_is_no_gold() -> None:
     )
 
 
+SENTENCES = [
+    "Because the sky is blue and it is warm today yes",
+    "They play outside, since it is warm and dry today.",
+    "the line through the two points A and B",
+    "The answer is $12$ since it is even and positive.",
+    "$x$ is any real number such that $x>3$",
+    "the number is even",
+]
+
+
+@pytest.mark.parametrize("gold", SENTENCES)
+def test_a_sentence_is_no_gold_of_math(gold: str) -> None:
+    for columns in ({"answer": gold}, {"ground_truth": gold}, {"solution": gold}):
+        truth = truth_of(columns)
+        assert "holds a text without" in str(truth.unread)
+        (verdict,) = Scorer().judge([truth.question(gold)])
+        assert verdict.score is None
+        (verdict,) = Scorer("exact").judge([truth_of(columns, verifier="exact").question(gold)])
+        assert verdict.score == 1.0
+
+
+@pytest.mark.parametrize(
+    ("gold", "answer"),
+    [
+        ("There are 12 apples in the bag.", "12"),
+        ("The number of apples in the bag is 12.", "12"),
+        ("Two hundred and forty-five thousand six hundred and twelve", "245612"),
+        ("no real solutions exist", "\\text{no real solutions}"),
+        ("the solutions are 3 and 4", "3, 4"),
+        ("Tuesday", "Tuesday"),
+        ("yes", "yes"),
+        ("assert dominance", "assert dominance"),
+    ],
+)
+def test_words_that_math_reads_as_a_value_stay_gold(gold: str, answer: str) -> None:
+    truth = truth_of({"answer": gold})
+    assert (truth.gold, truth.verifier, truth.unread) == (gold, "math", None)
+    (verdict,) = Scorer().judge([truth.question(f"\\boxed{{{answer}}}")])
+    assert verdict.score == 1.0
+
+
+@pytest.mark.parametrize("gold", ["assert dominance", "assert", "assert your rights", ["assert dominance"], "assert 3"])
+def test_an_assertion_of_nothing_is_no_test(gold: Any) -> None:
+    assert truth_of({"answer": gold}).verifier == "math"
+
+
+def test_another_verifier_judges_a_gold_that_the_rows_own_did_not_read() -> None:
+    unread = truth_of({"solution": PROSE})
+    missing = truth_of({"public_test_cases": "eJxrYJmaxQABPTxA", "private_test_cases": "x"})
+    verdicts = Scorer("exact").judge([unread.question(PROSE), unread.question("no"), missing.question("no")])
+    assert [verdict.score for verdict in verdicts] == [1.0, 0.0, None]
+    assert "unreadable_tests" in verdicts[2].evidence["error"]
+
+
 def test_a_text_around_a_box_is_the_gold_of_a_verifier_of_texts() -> None:
     assert truth_of({"answer": BOXED}, verifier="exact").gold == BOXED
     assert truth_of({"answer": BOXED, "verifier": "exact"}).gold == BOXED
@@ -220,6 +276,28 @@ def test_each_row_goes_to_the_verifier_of_its_data_set(columns: dict[str, Any], 
     assert Scorer(routes=ROUTES).truth(columns).verifier == verifier
     as_text = ", ".join(f"{source}={name}" for source, name in ROUTES.items())
     assert routes_in(as_text) == routes_in(json.dumps(ROUTES)) == ROUTES
+
+
+def test_a_name_counts_before_every_pattern() -> None:
+    routes = {"*": "exact", "openai/*": "numeric", "openai/gsm8k": "math", "a[1]": "code"}
+    names = [
+        Scorer(routes=routes).truth({"dataset": name, "answer": "7"}).verifier for name in ("openai/gsm8k", "a[1]")
+    ]
+    assert names == ["math", "code"]
+    assert Scorer(routes=routes).truth({"dataset": "openai/math", "answer": "7"}).verifier == "exact"
+
+
+def test_an_answer_beside_rubrics_is_gold() -> None:
+    for kind in ({"rubric": "5 points for ..."}, {"chosen": "7", "rejected": "8"}, {"instruction_id_list": ["a:b"]}):
+        truth = truth_of({**kind, "answer": "7"})
+        assert (truth.gold, truth.unread, truth.is_foreign) == ("7", None, False)
+        assert foreign_kind({**kind, "answer": "7"}) is None and foreign_kind(kind) is not None
+
+
+def test_a_prompt_that_three_records_share_is_an_instruction_and_one_that_two_share_is_none() -> None:
+    records = [{"prompt": "Solve this.", "question": question} for question in ("1 + 1?", "2 + 2?", "3 + 3?")]
+    assert find_column("prompt", records[:2]) == "prompt"
+    assert find_column("prompt", records) == "question"
 
 
 def test_routes_come_from_the_environment_and_go_with_the_scorer(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 
-from truegold.pipeline.text.gold_types import truth_of
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.gold import is_placeholder
 
@@ -83,6 +82,25 @@ _ASKS_SEVERAL = re.compile(
     re.IGNORECASE,
 )
 """Words of a question that asks for more than one amount: "how many does each of them have?"."""
+
+
+_TRUTH = {
+    **dict.fromkeys(("yes", "是", "是的"), "yes"),
+    **dict.fromkeys(("no", "否", "不是"), "no"),
+    **dict.fromkeys(("true", "正确", "对", "√", "✓"), "true"),
+    **dict.fromkeys(("false", "错误", "错", "不正确", "×", "✗"), "false"),
+}
+_WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s?\{\s?([^{}]{1,20})\s?\}")
+MAX_TRUTH_CHARS = 40
+"""Characters of a gold that may be a truth value."""
+
+
+def truth_of(gold: str) -> str | None:
+    """Return `yes`, `no`, `true` or `false` where the gold says just that, else None."""
+    if len(gold) > MAX_TRUTH_CHARS:
+        return None
+    plain = _WRAPPED.sub(r"\1", gold.strip().strip("$")).strip().rstrip(".。!").strip().casefold()
+    return _TRUTH.get(plain)
 
 
 def shorter_answers(gold: str) -> list[str]:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from truegold.verifiers.answers.gold_words import truth_of
 from truegold.verifiers.answers.listed_options import Options, chosen_letters
 from truegold.verifiers.math import tree as t
 from truegold.verifiers.math.choice_letters import choice_letter
@@ -29,13 +30,6 @@ GOLD_TYPES = tuple(
 """Every type that a gold may have."""
 
 _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,30})", re.ASCII)
-_TRUTH = {
-    **dict.fromkeys(("yes", "是", "是的"), "yes"),
-    **dict.fromkeys(("no", "否", "不是"), "no"),
-    **dict.fromkeys(("true", "正确", "对", "√", "✓"), "true"),
-    **dict.fromkeys(("false", "错误", "错", "不正确", "×", "✗"), "false"),
-}
-_WRAPPED = re.compile(r"\\(?:text|textbf|mathrm|mathbf)\s?\{\s?([^{}]{1,20})\s?\}")
 TYPE_OF_NODE: dict[type, str] = {
     t.BareList: "list",
     t.Matrix: "matrix",
@@ -49,9 +43,6 @@ TYPE_OF_NODE: dict[type, str] = {
     t.Text: "text",
 }
 """The type of each class of trees whose class alone decides it."""
-MAX_TRUTH_CHARS = 40
-"""Characters of a gold that may be a truth value."""
-
 Note = tuple[str, str | None]
 """A type of GOLD_TYPES and a normal form, None where there is none."""
 
@@ -68,14 +59,6 @@ def gold_note(gold: str | None, verifier: str, options: Sequence[str] = ()) -> N
     if (truth := truth_of(gold)) is not None:
         return "truth", truth
     return _read_mathematics(gold) if verifier in ("math", "numeric") else ("text", None)
-
-
-def truth_of(gold: str) -> str | None:
-    """Return `yes`, `no`, `true` or `false` where the gold says just that, else None."""
-    if len(gold) > MAX_TRUTH_CHARS:
-        return None
-    plain = _WRAPPED.sub(r"\1", gold.strip().strip("$")).strip().rstrip(".。!").strip().casefold()
-    return _TRUTH.get(plain)
 
 
 def _read_letters(gold: str) -> str | None:
