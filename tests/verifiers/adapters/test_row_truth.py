@@ -280,11 +280,9 @@ def test_each_row_goes_to_the_verifier_of_its_data_set(columns: dict[str, Any], 
 
 def test_a_name_counts_before_every_pattern() -> None:
     routes = {"*": "exact", "openai/*": "numeric", "openai/gsm8k": "math", "a[1]": "code"}
-    names = [
-        Scorer(routes=routes).truth({"dataset": name, "answer": "7"}).verifier for name in ("openai/gsm8k", "a[1]")
-    ]
-    assert names == ["math", "code"]
-    assert Scorer(routes=routes).truth({"dataset": "openai/math", "answer": "7"}).verifier == "exact"
+    scorer = Scorer(routes=routes)
+    rows = [{"dataset": name, "answer": "7"} for name in ("openai/gsm8k", "a[1]", "openai/math")]
+    assert [scorer.truth(row).verifier for row in rows] == ["math", "code", "exact"]
 
 
 def test_an_answer_beside_rubrics_is_gold() -> None:
