@@ -18,7 +18,6 @@ from truegold.verifiers.adapters.routes import routes_in
 from truegold.verifiers.adapters.row_truth import RowTruth, truth_of, truth_of_label
 from truegold.verifiers.adapters.scoring import Scorer
 from truegold.verifiers.adapters.trl import TruegoldReward
-from truegold.verifiers.columns import find_column
 from truegold.verifiers.row_kinds import foreign_kind
 from truegold.verifiers.sandbox.errors import ConfigError
 
@@ -290,12 +289,6 @@ def test_an_answer_beside_rubrics_is_gold() -> None:
         truth = truth_of({**kind, "answer": "7"})
         assert (truth.gold, truth.unread, truth.is_foreign) == ("7", None, False)
         assert foreign_kind({**kind, "answer": "7"}) is None and foreign_kind(kind) is not None
-
-
-def test_a_prompt_that_three_records_share_is_an_instruction_and_one_that_two_share_is_none() -> None:
-    records = [{"prompt": "Solve this.", "question": question} for question in ("1 + 1?", "2 + 2?", "3 + 3?")]
-    assert find_column("prompt", records[:2]) == "prompt"
-    assert find_column("prompt", records) == "question"
 
 
 def test_routes_come_from_the_environment_and_go_with_the_scorer(monkeypatch: pytest.MonkeyPatch) -> None:
