@@ -204,7 +204,7 @@ def test_rows_for_several_verifiers_that_add_up_are_rejected(tmp_path: Path) -> 
 
 def test_nothing_to_export_is_one_line(tmp_path: Path) -> None:
     data = write_lines(tmp_path / "set.jsonl", [{"question": "x", "golds": [""]}, {"question": "", "golds": ["1"]}])
-    with pytest.raises(InputError, match="none of its 2 rows can be used"):
+    with pytest.raises(InputError, match=r"none of its 2 rows \(1 missing_gold, 1 missing_prompt\) can be used"):
         export(data, "trl", tmp_path / "out")
 
 
