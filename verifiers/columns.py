@@ -224,6 +224,8 @@ def marked_answer(text: str) -> str | None:
     "42\\n#### round it up"            None: the value stands before the mark
     """
     *parts, last = text.rsplit(FINAL_MARK, MAX_NOTES)
+    if not parts:
+        return None
     for before, behind in zip(reversed(parts), (last, *reversed(parts[1:])), strict=True):
         if not (answer := behind.strip()) or not _is_note(answer, before.rpartition(FINAL_MARK)[2].strip()):
             return answer or None

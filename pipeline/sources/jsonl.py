@@ -315,7 +315,8 @@ def _refuse_other_formats(path: Path) -> None:
     if start.startswith(b"PAR1"):
         raise InputError(f"{path} is a Parquet file.", "Set format: parquet, or name it *.parquet.")
     first, _, further = start.removeprefix(BOM).lstrip().partition(b"\n")
-    if first.startswith(b"{") and further.strip() and not _is_json(first):
+    is_whole = first.rstrip().endswith(b"}")
+    if first.startswith(b"{") and not is_whole and further.strip() and not _is_json(first):
         lists = [match[1].decode() for match in _LIST_OF_OBJECTS.finditer(start)]
         if lists and not set(lists) & {"messages", "conversations", "conversation"}:
             raise nested_records(path, lists[0])

@@ -399,7 +399,7 @@ def choose_layout(config: SourceConfig, location: str, samples: Samples) -> Layo
     taken = {spec.column for _, spec in columns if spec is not None}
     unseen = kinds - _column_names(samples) - taken - layout.uses if config.preset is None else frozenset()
     layout = replace(layout, columns=columns, unseen=unseen)
-    if config.columns.prompt is None:
+    if config.columns.prompt is None and layout.restore is None:
         _check_prompts(layout, location, samples)
     check_columns(config, layout, location, samples)
     return layout

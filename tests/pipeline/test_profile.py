@@ -109,19 +109,19 @@ class Notes(NullProgress):
         self.lines.append(text)
 
 
-@pytest.mark.parametrize(("unread", "rates"), [("wrong", [0.25, 0.25]), ("left_out", [1.0, 1.0])])
+@pytest.mark.parametrize(("unread", "rates"), [("wrong", [0.25, 0.0]), ("left_out", [1.0, None])])
 def test_samples_that_are_not_read_are_counted_and_said_and_may_be_left_out(
-    tmp_path: Path, unread: str, rates: list[float]
+    tmp_path: Path, unread: str, rates: list[float | None]
 ) -> None:
     table = ["| Total | 5 |", "<antwort>5</antwort>", "<respuesta>5</respuesta>"]
     notes = Notes()
-    report = run_profile(tmp_path, {1: [RIGHT, *table], 2: [*table, RIGHT]}, progress=notes, unread=unread)
+    report = run_profile(tmp_path, {1: [RIGHT, *table], 2: [*table, table[0]]}, progress=notes, unread=unread)
     summaries = pl.read_parquet(tmp_path / "profile" / "profile.parquet")
-    assert summaries["unread"].to_list() == [3, 3]
+    assert summaries["unread"].to_list() == [3, 4]
     assert summaries["pass_rate"].to_list() == rates
-    assert report.facts["train"]["unread_samples"] == 6
+    assert report.facts["train"]["unread_samples"] == 7
     (line,) = [line for line in notes.lines if "not read" in line]
-    assert line.startswith("6 of 8 responses") and "| Total | 5 |" in line
+    assert line.startswith("7 of 8 responses") and "| Total | 5 |" in line
 
 
 def test_a_judge_is_asked_only_about_what_the_verifier_left_open(tmp_path: Path) -> None:
