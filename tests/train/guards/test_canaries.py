@@ -27,7 +27,7 @@ def as_scores(judgements: Sequence[Judgement]) -> list[CompletionScore]:
 
 
 def changed_share(judge_now: Callable[[Sequence[str]], list[Judgement]]) -> float | None:
-    scorer: Any = SimpleNamespace(score=lambda rows, answers: as_scores(judge_now(rows)))
+    scorer: Any = SimpleNamespace(score=lambda rows, answers, is_new: as_scores(judge_now(rows)))
     canaries = Canaries(scorer)
     rows: Any = TEXTS
     pairs = zip(rows, as_scores(judge(TEXTS)), strict=True)
