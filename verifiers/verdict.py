@@ -28,7 +28,7 @@ class Reason(StrEnum):
     HEDGED = "hedged"
     """The response offers several answers where one was asked for."""
     UNREAD = "unread"
-    """An answer seems to be there, in a form that is not read: right or wrong, nobody knows. It earns 0, since a reward
+    """An answer seems to be there, in a form that is not read: it may be right or wrong. It earns 0, since a reward
     of None would let a policy opt out of every problem that it cannot solve, and is counted apart from `mismatch`."""
     GOLD_MISSING = "gold_missing"
     """The row has no gold answer, or an empty one."""

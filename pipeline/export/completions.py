@@ -9,7 +9,7 @@
 Right is what earned the full score, wrong what answered and earned less. Left out, and counted, is what was cut or
 repeats itself, what has no score, and what could not be read: that may be right in another form. Of each row `per_row`
 of either kind are taken, each text once: those with the smallest SHA-256 of seed, row and text, so that the same are
-taken every time, whatever the order in which they were drawn.
+taken every time, in any order of drawing.
 """
 
 from __future__ import annotations

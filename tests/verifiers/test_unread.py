@@ -159,7 +159,6 @@ def test_what_could_not_be_judged_is_not_counted() -> None:
     [
         (["yes", "no"], "There is no way to say and I have no idea about it"),
         (["A", "B"], "I would look at the letter A once more, and then say something of it in the end"),
-        (["yes", "yes"], "Well, yes, one might think so, and I have no idea about it"),
     ],
 )
 def test_golds_that_stand_in_any_text_are_no_evidence(golds: list[str], response: str) -> None:
@@ -167,7 +166,16 @@ def test_golds_that_stand_in_any_text_are_no_evidence(golds: list[str], response
     for number in range(60):
         item = Item(response, golds[number % 2], "exact")
         tally.add(item, verify_one(item))
-    assert tally.take_lines() + tally.finish() == [] or len(set(golds)) == 1
+    assert tally.take_lines() + tally.finish() == []
+
+
+def test_one_gold_of_all_rows_is_no_evidence_where_most_are_read() -> None:
+    tally = UnreadTally()
+    for number in range(60):
+        item = Item("Well, yes, one might think so, and I have no idea" if number % 3 == 0 else "yes", "yes", "exact")
+        tally.add(item, verify_one(item))
+    assert tally.unread == 20
+    assert tally.take_lines() + tally.finish() == []
 
 
 def test_gold_as_often_as_another_row_s_gold_is_chance() -> None:

@@ -6,8 +6,8 @@
         for line in tally.take_lines():
             print(line)
 
-    48 of 50 responses from gsm8k, to prompts that begin "Answer with a table.", end in a form that is not read. The
-    gold stands at the end of 46 of them, another row's gold at the end of 1. The first: "| **Total** | 72 dollars |"
+    48 of 50 responses to prompts that begin 'Answer with a table.' end in a form that is not read, and score 0. Of
+    those without a match 46 have gold at the end, 1 another row's gold. An example: '| **Total** | 72 dollars |'
 
 An answer in a form that is not read earns 0 like a wrong one, so that a low pass rate looks like a hard problem. A form
 is told from chance by the golds: they stand at the end of responses that were not read, and those of other rows do
