@@ -4,11 +4,11 @@
     python benchmarks/first_contact.py count ROWS.jsonl VERDICTS.jsonl --labels READER_1.jsonl READER_2.jsonl \
         --corpus "owner/name: kind" [--commit HASH] [--append benchmarks/first_contact.jsonl]
 
-ROWS has `id`, `question`, `gold`, `response`, and, where they apply, `verifier` (math), `verifier_args`, `options` and the
-corpus's own `label` (true, false). `judge` comes first and looks at no label. A reader's file has `id` and `label`: "right",
-"wrong", "meaning" (no rule can decide) or "gold" (gold is wrong or unclear); readers see neither verdicts nor the corpus's
-name. `raw` counts by the corpus's own labels, `cleaned` by what both readers call right or wrong, with their agreement as
-Cohen's kappa. The lists of corpora, fixed before the first was run: `first_contact.md`.
+ROWS has `id`, `question`, `gold`, `response`, and, where they apply, `verifier` (math), `verifier_args`, `options` and
+the corpus's own `label` (true, false). `judge` comes first and looks at no label. A reader's file has `id` and `label`:
+"right", "wrong", "meaning" (no rule can decide) or "gold" (gold is wrong or unclear); readers see neither verdicts nor
+the corpus's name. `raw` counts by the corpus's own labels, `cleaned` by what both readers call right or wrong, with
+their agreement as Cohen's kappa. The lists of corpora, fixed before the first was run: `first_contact.md`.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def count(arguments: argparse.Namespace) -> dict[str, Any]:
         truths = [{"right": True, "wrong": False}.get(labels[0]) if len(set(labels)) == 1 else None
                   for labels in zip(*said, strict=True)]  # fmt: skip
         line["readers"] = {"rows": len(read_by_all), "readers": len(readers),
-                           **{label: n for label, n in Counter(said[0]).most_common()}}  # fmt: skip
+                           **dict(Counter(said[0]).most_common())}  # fmt: skip
         if len(readers) == 2:
             line["readers"]["kappa"] = kappa(said[0], said[1])
         line["cleaned"] = counts(zip(truths, read_by_all, (verdicts[row["id"]] for row in read_by_all), strict=True))
