@@ -106,13 +106,13 @@ def count(arguments: argparse.Namespace) -> dict[str, Any]:
     if arguments.labels:
         readers = [{label["id"]: label["label"] for label in read(path)} for path in arguments.labels]
         read_by_all = [row for row in rows if all(row["id"] in reader for reader in readers)]
-        said = [[reader[row["id"]] for row in read_by_all] for reader in readers]
+        labelled = [[reader[row["id"]] for row in read_by_all] for reader in readers]
         truths = [{"right": True, "wrong": False}.get(labels[0]) if len(set(labels)) == 1 else None
-                  for labels in zip(*said, strict=True)]  # fmt: skip
+                  for labels in zip(*labelled, strict=True)]  # fmt: skip
         line["readers"] = {"rows": len(read_by_all), "readers": len(readers),
-                           **dict(Counter(said[0]).most_common())}  # fmt: skip
+                           **dict(Counter(labelled[0]).most_common())}  # fmt: skip
         if len(readers) == 2:
-            line["readers"]["kappa"] = kappa(said[0], said[1])
+            line["readers"]["kappa"] = kappa(labelled[0], labelled[1])
         line["cleaned"] = counts(zip(truths, read_by_all, (verdicts[row["id"]] for row in read_by_all), strict=True))
     if arguments.note:
         line["note"] = arguments.note
