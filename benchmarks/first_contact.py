@@ -27,7 +27,7 @@ from typing import Any
 from truegold.verifiers import verify
 
 Row = dict[str, Any]
-_NUMBER = re.compile(r"[-+$\\{}()\s\d.,%^]*\d[-+$\\{}()\s\d.,%^]*")
+_BARE_NUMBER = re.compile(r"[-+$\\{}()\s\d.,%^]*\d[-+$\\{}()\s\d.,%^]*")
 MATH_VERIFY_S = 5
 
 
@@ -72,7 +72,7 @@ def counts(truths: Iterable[tuple[bool | None, Row, Row]]) -> dict[str, Any]:
             continue
         tally["right" if right else "wrong"] += 1
         if not right:
-            tally["wrong_not_numbers"] += not _NUMBER.fullmatch(str(row["gold"]))
+            tally["wrong_not_numbers"] += not _BARE_NUMBER.fullmatch(str(row["gold"]))
             tally["wrong_paid"] += verdict["score"] == 1
             tally["math_verify_paid"] += verdict["math_verify"]
             continue
