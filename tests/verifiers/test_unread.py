@@ -191,3 +191,11 @@ def test_the_first_lines_of_a_million_problems_are_not_kept(monkeypatch: pytest.
     monkeypatch.setattr(unread_tally, "MAX_KINDS", 10)
     tally, _ = tally_of(READ)
     assert len(tally.counts) == 10
+
+
+@pytest.mark.parametrize("response", ["I cannot say.", "", "\\boxed{42}", "It grew by $1,137 million.", "5 or 6"])
+def test_a_sentence_as_gold_has_no_score_for_any_response(response: str) -> None:
+    gold = "The margin was flat in 2023, since sales and costs fell alike."
+    verdict = verify(response, gold=gold)
+    assert (verdict.score, verdict.reason) == (None, Reason.GOLD_UNPARSED)
+    assert verify(gold, gold=gold).score == 1.0

@@ -33,6 +33,7 @@ from truegold.verifiers.gold import is_placeholder
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choice_letters import choice_letter, names_choice
 from truegold.verifiers.math.comparison import compare
+from truegold.verifiers.math.comparison.single_values import MAX_PHRASE_WORDS
 from truegold.verifiers.math.policy import (
     DEFAULT,
     MAX_GOLD_STEPS,
@@ -337,7 +338,7 @@ class MathVerifier:
     policy: Policy = field(default=RESPONSES)
     """The policy of every row; a row's `info` may set the same options otherwise."""
     name: str = "math"
-    version: str = "10"
+    version: str = "11"
 
     def __call__(
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
@@ -350,13 +351,9 @@ class MathVerifier:
         if problem:
             policy = _policy_for(problem, policy, info)
         with StepBudget():
-            if (committed := committed_answer(response, several=holds_several_answers(gold))) is None:
-                verdict = compare_texts("", gold, policy)
-                is_unread = ends_with_value(response, problem) or names_gold(response, gold, problem)
-                return replace(verdict, reason=Reason.UNREAD) if verdict.score == 0.0 and is_unread else verdict
-            verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
-        verdict = replace(verdict, evidence={**verdict.evidence, "form": committed.form})
-        return replace(verdict, reason=Reason.UNREAD) if _is_misread(verdict, response, gold) else verdict
+            verdict = _judge_response(response, gold, problem, policy)
+            is_gold_at_fault = verdict.score == 0.0 and gold is not None and is_sentence(gold)
+        return replace(verdict, score=None, reason=Reason.GOLD_UNPARSED) if is_gold_at_fault else verdict
 
     def check_options(self, info: Mapping[str, Any]) -> None:
         """Raise BadOption for a value that means nothing."""
@@ -368,6 +365,28 @@ class MathVerifier:
     def gold_response(self, gold: str, solution: str | None) -> str | None:
         r"""Return a perfect response for `gold`: gold in a `\boxed`."""
         return f"\\boxed{{{gold}}}"
+
+
+def _judge_response(response: str, gold: str | None, problem: str | None, policy: Policy) -> Verdict:
+    if (committed := committed_answer(response, several=holds_several_answers(gold))) is None:
+        verdict = compare_texts("", gold, policy)
+        is_unread = ends_with_value(response, problem) or names_gold(response, gold, problem)
+        return replace(verdict, reason=Reason.UNREAD) if verdict.score == 0.0 and is_unread else verdict
+    verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
+    verdict = replace(verdict, evidence={**verdict.evidence, "form": committed.form})
+    return replace(verdict, reason=Reason.UNREAD) if _is_misread(verdict, response, gold) else verdict
+
+
+def is_sentence(gold: str) -> bool:
+    """Tell whether gold is words that a right answer need not repeat: what is not the same then has no score."""
+    if gold.count(" ") < MAX_PHRASE_WORDS or len(gold) > MAX_PROSE_CHARS:
+        return False
+    try:
+        tree = read_gold(normal_gold(gold), DEFAULT.mixed)
+    except Spent:
+        return False
+    parts = tree.elements if isinstance(tree, BareList) else (tree,)
+    return any(isinstance(part, Text) and len(part.words) > MAX_PHRASE_WORDS for part in parts)
 
 
 def _is_misread(verdict: Verdict, response: str, gold: str | None) -> bool:
