@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from truegold.verifiers import Item, Reason, Verdict
+from truegold.verifiers import Item, Reason, Verdict, verify
 from truegold.verifiers.extract import ends_with_value, names_gold
 from truegold.verifiers.running import unread_tally
 from truegold.verifiers.running.batch import verify_one
