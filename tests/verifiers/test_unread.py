@@ -198,4 +198,4 @@ def test_a_sentence_as_gold_has_no_score_for_any_response(response: str) -> None
     gold = "The margin was flat in 2023, since sales and costs fell alike."
     verdict = verify(response, gold=gold)
     assert (verdict.score, verdict.reason) == (None, Reason.GOLD_UNPARSED)
-    assert verify(gold, gold=gold).score == 1.0
+    assert verify(f"\\boxed{{{gold}}}", gold=gold).score == 1.0
