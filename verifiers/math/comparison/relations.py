@@ -111,9 +111,25 @@ def _is_solution(gold: tree.Chain, answer: tree.Node) -> bool:
 
 
 def _same_value_and_relation(comparer: Comparison, gold: tree.Node, answer: tree.Chain) -> Sameness:
-    """Compare 5 with `x = 5`, and 42 with `6*7 = 42`."""
-    answer_value = tree.labelled(answer)[1]
-    return same_throughout(comparer, gold, answer) if answer_value is None else comparer.same(gold, answer_value)
+    """Compare 5 with `x = 5` and `m + n = 5`, and 42 with `6*7 = 42`."""
+    if (answer_value := tree.labelled(answer)[1]) is not None:
+        return comparer.same(gold, answer_value)
+    if _names_value(answer) and not tree.symbols(gold):
+        parts, operators = answer.parts[1:], answer.operators[1:]
+        return comparer.same(gold, tree.Chain(parts, operators) if operators else parts[0])
+    return same_throughout(comparer, gold, answer)
+
+
+def _names_value(answer: tree.Chain) -> bool:
+    """Tell whether what stands left of the first `=` only names a value: `xy`, `m + n`, `[ABC]`, `2x`.
+
+    x + 5 = 5, x^2 - 5x + 6 = 0    equations that are not solved: a number is added on the left, or 0 stands on the right
+    """
+    label, value = answer.parts[0], answer.parts[1]
+    if set(answer.operators) != {"="} or not tree.symbols(label) or tree.symbols_of(answer.parts[1:]):
+        return False
+    is_sum = isinstance(label, tree.Add)
+    return not (is_sum and (value == tree.ZERO or not all(map(tree.symbols, label.terms))))
 
 
 def same_throughout(comparer: Comparison, gold: tree.Node, answer: tree.Chain) -> Sameness:
