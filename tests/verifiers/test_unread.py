@@ -65,7 +65,7 @@ def test_gold_is_found_at_the_end_by_its_value_or_its_letters(response: str, gol
         ("math", "So altogether that makes seventy-two dollars.", "72", Reason.UNREAD),
         ("math", "\\boxed{result \\to 72 dollars}", "72", Reason.UNREAD),
         ("math", "Final result → 72 km. It took 2 steps and 49 seconds.", "72", Reason.UNREAD),
-        ("math", "| Total | 72 |", "72", Reason.UNREAD),
+        ("math", "| All eggs | 72 |", "72", Reason.UNREAD),
         ("math", "\\boxed{\\text{blue}}", "72", Reason.MISMATCH),
         ("math", "- smaller number: 26\n- larger number: 40", "26, 40", Reason.UNREAD),
         ("math", "(a) So the larger one is 40.\n\n(b) So the smaller one is 26.", "26, 40", Reason.UNREAD),
@@ -106,7 +106,7 @@ def tally_of(responses: list[tuple[str, str, str]], *, ended: bool = True) -> tu
     return tally, lines
 
 
-UNREAD = [("Answer with a table.\n\nHow many?", f"| Total | {n} eggs |", str(n)) for n in range(100, 150)]
+UNREAD = [("Answer with a table.\n\nHow many?", f"| All eggs | {n} eggs |", str(n)) for n in range(100, 150)]
 READ = [(f"How many are {n} and 0?", f"The answer is {n}.", str(n)) for n in range(200, 260)]
 WRONG = [(f"How many are {n} and 1?", f"So {n} and 1 are {n + 7}, I think.", str(n + 1)) for n in range(300, 360)]
 
@@ -115,7 +115,7 @@ def test_a_form_that_is_not_read_is_said_after_fifty_responses_with_an_example()
     tally, (line,) = tally_of(UNREAD)
     assert tally.counts["", ""].ended == FEWEST
     assert line.startswith("50 of 50 responses")
-    assert "| Total |" in line
+    assert "| All eggs |" in line
     assert "49 have gold at the end, 0 another row's gold" in line
     assert tally.finish() == []
 

@@ -4,14 +4,16 @@ It is looked for in this order, in what stands after the thinking; the last one 
 
     boxed           \boxed{x}, \fbox{x}, <|begin_of_box|>x<|end_of_box|>; boxes that stand together are one answer
     answer_tag      <answer>x</answer>, where no box follows
-    hashes          #### x on the last line, or anywhere if x is a plain number
+    hashes          #### x on the last line, further up if no other value follows, or anywhere if x is a plain number
     phrase          the answer is x, Answer: x, **Final Answer** x, la respuesta es x, 答案是x, 故选B ...
     a_line          A: x on the last line
-    json            {"answer": x} at the end, also in a fence: the whole object, which the verifier reads
+    json            {"answer": x} at the end, nested or in a fence: the whole object, which the verifier reads
     whole_response  x, where the whole response is one short expression, number or word
     last_line       x, where the last line is one expression
     conclusion      the one value that the last sentence states
 
+Other tags at the end (<respuesta>x</respuesta>) are read as <answer> is, and a table's last row by the name of its cell.
+Courtesies, signatures and marks at the end are passed over where nothing else is announced (`closings`).
 A line `Answer: x` or `#### x` after the last box goes before the box. Where a response goes on to another problem
 after its answer (`Question: ...`), the first problem's answer counts. A box that was cut off before its brace closed,
 and thinking that was never closed, commit to nothing. An announced sentence is narrowed to the answer in it (`narrow`),

@@ -43,6 +43,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
+from truegold.verifiers.extract.closings import without_closings
 from truegold.verifiers.extract.stated_values import (
     ANY_OF,
     MARKS,
@@ -161,10 +162,23 @@ _LATER_ANSWER = re.compile(ANY_OF["later_answers"], re.MULTILINE)
 MAX_HASHES = 16
 """Only so many `####` are looked at, from the last one on. Stops a response that consists of them."""
 _HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
+_LIST_NUMBER = re.compile(r"(?:\d{1,2}[.):]\s|[^\W\d_]+ \d{1,2}(?:\W|$))")
+"""2. Area, `Step 2`: the beginning of a heading."""
+_FIGURES = re.compile(r"\d[\d,]{0,40}(?:\.\d{1,40})?(?:/\d{1,20})?")
+MAX_VALUE_WORDS = 3
+MAX_TAIL_CHARS = 4_000
 _PLAIN_NUMBER = re.compile(r"[-+−]?[$￥¥€£]?\d[\d,]{0,40}(?:\.\d{1,40})?%?\.?")
 MAX_JSON_CHARS = 4_000
 """A longer object is not taken for an answer."""
-_JSON_ANSWER = re.compile(r"[\"'](?:final[_ ]?)?answer[\"']\s*:", re.IGNORECASE)
+_NAMED = (
+    r"(?:(?:the|my|final|correct)[_ -]?){0,2}"
+    rf"(?:answer|ans|result|solution|output|response|final|{ANY_OF['answer_words']})"
+)
+_JSON_ANSWER = re.compile(rf"[\"'](?:{_NAMED}|choice|option|答案|最终答案)[\"']\s*:", re.IGNORECASE)
+_IS_ANSWER = re.compile(rf"[*_\s]*(?:{_NAMED}|(?:grand )?total|sum|最?终?答案|合计|总计)[*_:：\s]*", re.IGNORECASE)
+"""The name of a tag or the head of a table's cell that holds the answer."""
+_RULER = re.compile(r"\|?[\s:|-]*")
+MAX_TAG_CHARS = 40
 
 
 def final_part(response: str) -> str:
@@ -375,16 +389,33 @@ def committed_answer(response: str, *, several: bool = False) -> Committed | Non
 
     With `several`, gold is more than one answer, and the boxes that stand together are its parts.
     """
-    parts = split_problems(with_plain_marks(with_plain_boxes(final_part(response))))
+    parts = answering_parts(response)
     for part in parts:
         if committed := _declared(part, several):
             return committed
     for part in parts:
-        if boxed(part, several=several) is None:
-            committed = _committed(last_expression(part), "last_line") or _committed(conclusion(part), "conclusion")
-            if committed is not None:
-                return committed
+        if boxed(part, several=several) is None and (committed := _unannounced(part, several)) is not None:
+            return committed
     return None
+
+
+def answering_parts(response: str) -> list[str]:
+    """Return the pieces of a response that may hold its answer, each for a problem of its own."""
+    return split_problems(with_plain_marks(with_plain_boxes(final_part(response))))
+
+
+def _unannounced(part: str, several: bool) -> Committed | None:
+    """Read what the end of a text concludes, in front of courtesies and signatures."""
+    if committed := _at_end(part):
+        return committed
+    shorter = without_closings(part)
+    if len(shorter) == len(part.rstrip()):
+        return None
+    return _declared(shorter, several) or _at_end(shorter)
+
+
+def _at_end(part: str) -> Committed | None:
+    return _committed(last_expression(part), "last_line") or _committed(conclusion(part), "conclusion")
 
 
 def _declared(part: str, several: bool) -> Committed | None:
@@ -396,8 +427,11 @@ def _declared(part: str, several: bool) -> Committed | None:
         if committed := _in_tag(inside, several):
             return committed
     if boxes is None:
-        return _in_json(part) or _announced(part) or _bare(part)
+        structured = _in_json(part) or _in_last_tag(part, several) or _committed(in_table(part), "last_line")
+        return structured or _announced(part) or _bare(part)
     if boxes.text is not None:
+        if "nswer" in boxes.text and (inside := _announced(boxes.text)) is not None:
+            return inside
         behind = part[boxes.end :]
         if (taken_back := retraction(behind.partition("\n\n")[0], boxes.text)) or is_withdrawn(behind):
             return _committed(taken_back, "phrase")
@@ -407,12 +441,47 @@ def _declared(part: str, several: bool) -> Committed | None:
 
 def _in_json(part: str) -> Committed | None:
     """Read a JSON object with an answer in it that ends the response, also in a fence."""
-    end = part.rstrip("` \t\r\n")
-    if not end.endswith("}"):
+    end = part[-MAX_JSON_CHARS:].rstrip("` \t\r\n")
+    if not end.endswith("}") or _JSON_ANSWER.search(end) is None:
         return None
-    start = end.rfind("{")
+    depth, start = 0, len(end)
+    while start > 0 and (depth or start == len(end)):
+        start -= 1
+        depth += (end[start] == "}") - (end[start] == "{")
     candidate = end[start:]
-    return Committed(candidate, "json") if len(candidate) <= MAX_JSON_CHARS and _JSON_ANSWER.search(candidate) else None
+    return Committed(candidate, "json") if depth == 0 and _JSON_ANSWER.search(candidate) else None
+
+
+def _in_last_tag(part: str, several: bool) -> Committed | None:
+    """Read a tag of any language that ends the response: `<respuesta>72</respuesta>`."""
+    text = part.rstrip()
+    closing = text.rfind("</", -MAX_TAG_CHARS) if text.endswith(">") else -1
+    name = text[closing + 2 : -1].strip()
+    start = text.rfind(f"<{name}>", 0, closing) if closing != -1 and name else -1
+    if start == -1 or (start and text[start - 1] != "\n"):
+        return None
+    inside = text[start + len(name) + 2 : closing]
+    if _IS_ANSWER.fullmatch(name):
+        return _in_tag(inside, several)
+    return _committed(last_expression(inside), "last_line") if len(inside) <= MAX_BARE_CHARS else None
+
+
+def in_table(text: str) -> str | None:
+    """Return the cell of the last row of a table that is named as the answer, by its row or by its column."""
+    if not (tail := text.rstrip()).endswith("|"):
+        return None
+    rows = [
+        _cells(line) for line in tail[-MAX_JSON_CHARS:].rpartition("\n\n")[2].split("\n") if not _RULER.fullmatch(line)
+    ]
+    last, head = rows[-1], rows[0]
+    if len(last) == 2 and _IS_ANSWER.fullmatch(last[0]):
+        return narrow(last[1])
+    named = [cell for name, cell in zip(head, last, strict=False) if _IS_ANSWER.fullmatch(name)]
+    return narrow(named[0]) if len(rows) == 2 and len(named) == 1 else None
+
+
+def _cells(row: str) -> list[str]:
+    return [cell.strip(MARKS) for cell in row.strip().strip("|").split("|")]
 
 
 def _taken_back(announcement: str, narrowed: str | None) -> str | None:
@@ -463,12 +532,14 @@ def _committed(answer: str | None, form: str) -> Committed | None:
 
 
 def after_hashes(text: str) -> str | None:
-    """Return what the last `####` announces: anything on the last line, a plain number further up or within a line.
+    """Return what the last `####` announces: anything on the last line, further up a value.
 
-    `#### Step 2` is a heading.
+    #### Step 2                                   a heading
+    #### 42 dollars\nThat is all.                 42 dollars, as no other value follows
+    #### 2 apples\nTogether they have 7.          a heading
     """
     start = len(text)
-    for _ in range(MAX_HASHES):
+    for count in range(MAX_HASHES):
         start = text.rfind("####", 0, start)
         if start == -1:
             break
@@ -476,6 +547,19 @@ def after_hashes(text: str) -> str | None:
         if (match := _HASHES.match(text, start)) is None or before not in {"", "\n", " "}:
             continue
         answer = match.group(1).strip(_EMPHASIS)
-        if _PLAIN_NUMBER.fullmatch(answer) or (before != " " and not text[match.end() :].strip()):
+        if _PLAIN_NUMBER.fullmatch(answer):
+            return answer
+        if before != " " and (
+            not (rest := text[match.end() :].strip()) or (count == 0 and _is_answer_above(answer, rest))
+        ):
             return answer
     return None
+
+
+def _is_answer_above(line: str, rest: str) -> bool:
+    """Return whether a line of one value is the answer and no heading: nothing below it has another value."""
+    if _LIST_NUMBER.match(line) or not has_value(line) or not is_expression(line, MAX_VALUE_WORDS):
+        return False
+    below = rest[-MAX_TAIL_CHARS:]
+    figures = _FIGURES.findall(line)
+    return not has_value(below) or (len(figures) == 1 and figures == _FIGURES.findall(last_line(below))[-1:])

@@ -1,0 +1,104 @@
+r"""Cuts off what ends a response behind its answer and says nothing of the problem.
+
+    The total is 12.\n\nI hope this helps! Let me know if you have questions.    The total is 12.
+    So x = 12. ∎                                                                 So x = 12.
+    So x = 12.\n\nBest regards,\nTom                                             So x = 12.
+    So x = 12.\n\nThis satisfies both conditions.                                So x = 12.
+    So x = 12.\n\nThe question asks for the boxes that are left.                 as it is: 12 may not be the answer
+    The total is 12.\n\nThat is not right.                                       as it is: it takes 12 back
+
+Such a sentence holds no value and denies nothing; it speaks to the reader (`hope`, `questions`, with `I` or `you`),
+cheers, signs, or says that the answer holds. Not covered: languages without a word in `patterns.toml`.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from truegold.verifiers.extract.stated_values import ANY_OF, has_value
+from truegold.verifiers.written_numbers import PYTHON_RUN
+
+MAX_CLOSINGS = 12
+"""Only so many sentences are cut off. Stops a response of a million courtesies."""
+MAX_CLOSING_CHARS = 300
+MAX_TAIL_CHARS = 4_000
+MAX_CHEER_WORDS = 6
+
+_SENTENCE_START = re.compile(r"[.!?…][*_)\"'’”]{0,3}[ \t]+(?=\S)|[。！？](?=[^\n。！？])|\n")
+_MARK = re.compile(r"(?:\$|\\\(|\\\[)?\\(?:blacksquare|square|qed|Box|checkmark)(?![A-Za-z])\s?(?:\$|\\\)|\\\])?$")
+_RULE = re.compile(r"[-*_=~#>\s.!…]*")
+_QED = re.compile(r"\W{0,3}Q\.?\s?E\.?\s?[DF]\.?\W{0,3}")
+_SIGN_OFF = re.compile(r"[*_]{0,3}(?:[^\W\d_]+\s?){1,3},[*_]{0,3}")
+_NAME = re.compile(r"[-—–*_\s]{0,4}(?:[^\W\d_]+\.?\s?){1,3}[*_]{0,3}")
+_PERSON = re.compile(ANY_OF["persons"], re.IGNORECASE)
+_COURTESY = re.compile(ANY_OF["courtesies"], re.IGNORECASE)
+_GREETING = re.compile(rf"\W*(?:{ANY_OF['greetings']})", re.IGNORECASE)
+_CONFIRMATION = re.compile(ANY_OF["confirmations"], re.IGNORECASE)
+_OBJECTION = re.compile(ANY_OF["objections"], re.IGNORECASE)
+_IF_UNCLEAR = re.compile(r"\b(?:let me know|feel free|hesitate|if (?:you|any(?:thing)?|something))\b", re.IGNORECASE)
+_NUMBER_WORD = re.compile(PYTHON_RUN, re.IGNORECASE)
+_NO_ORNAMENT = ((0x2460, 0x24FF), (0x3200, 0x33FF), (0x1F100, 0x1F1FF))
+"""Symbols that are letters, digits or units: Ⓒ, ㎏, 🅱."""
+_CROSSES = frozenset("❌✗✘❎🚫🤔❓❔👎☒")
+"""Symbols that deny or doubt."""
+
+
+def without_closings(text: str) -> str:
+    """Return a text without the courtesies, signatures and marks that end it."""
+    text = text.rstrip()
+    for _ in range(MAX_CLOSINGS):
+        shorter = _without_ornaments(text)
+        starts = [match.end() for match in _SENTENCE_START.finditer(shorter, max(0, len(shorter) - MAX_TAIL_CHARS))]
+        start = starts[-1] if starts else 0
+        if _closes(shorter[start:], shorter[:start]):
+            shorter = shorter[:start].rstrip()
+        if shorter == text or not shorter:
+            break
+        text = shorter
+    return text
+
+
+def _without_ornaments(text: str) -> str:
+    """Return a text without the symbols at its end, as ∎ and 😊."""
+    end = len(text)
+    while end and (text[end - 1].isspace() or _is_ornament(text[end - 1])):
+        end -= 1
+    text = text[:end]
+    mark = _MARK.search(text, max(0, end - 20)) if "\\" in text[-20:] else None
+    return text[: mark.start()].rstrip() if mark else text
+
+
+def _is_ornament(character: str) -> bool:
+    if character < "\u200d" or character in _CROSSES:
+        return False
+    if character in "\u200d\ufe0f∎":
+        return True
+    code = ord(character)
+    is_symbol = code >= 0x2300 and unicodedata.category(character) in ("So", "Sk")
+    return is_symbol and not any(first <= code <= last for first, last in _NO_ORNAMENT)
+
+
+def _closes(sentence: str, before: str) -> bool:
+    plain = sentence.strip()
+    if _RULE.fullmatch(plain) or _QED.fullmatch(plain):
+        return True
+    is_offer = plain.endswith(("?", "？")) and "=" not in plain and "$" not in plain
+    if len(plain) > MAX_CLOSING_CHARS or (has_value(plain) and not is_offer):
+        return False
+    if _OBJECTION.search(plain) and not _IF_UNCLEAR.search(plain):
+        return False
+    if _COURTESY.search(plain) and (_PERSON.search(plain) or _GREETING.match(plain)):
+        return True
+    if is_offer or _NUMBER_WORD.search(plain):
+        return False
+    is_cheer = plain.endswith(("!", "！")) and len(plain.split()) <= MAX_CHEER_WORDS
+    return is_cheer or bool(_CONFIRMATION.search(plain)) or _signs(plain, before)
+
+
+def _signs(line: str, before: str) -> bool:
+    """Return whether a line is `Best regards,` or the name below it."""
+    if not before.endswith("\n"):
+        return False
+    above = before.rstrip().rpartition("\n")[2].strip()
+    return bool(_SIGN_OFF.fullmatch(line)) or bool(_SIGN_OFF.fullmatch(above) and _NAME.fullmatch(line))
