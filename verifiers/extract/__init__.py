@@ -12,7 +12,7 @@ It is looked for in this order, in what stands after the thinking; the last one 
     last_line       x, where the last line is one expression
     conclusion      the one value that the last sentence states
 
-Other tags at the end (<respuesta>x</respuesta>) are read as <answer> is, and a table's last row by the name of its cell.
+Other tags at the end (<respuesta>x</respuesta>) are read as <answer> is, a table's last row by the name of its cell.
 Courtesies, signatures and marks at the end are passed over where nothing else is announced (`closings`).
 A line `Answer: x` or `#### x` after the last box goes before the box. Where a response goes on to another problem
 after its answer (`Question: ...`), the first problem's answer counts. A box that was cut off before its brace closed,
