@@ -430,8 +430,8 @@ def _declared(part: str, several: bool) -> Committed | None:
         structured = _in_json(part) or _in_last_tag(part, several) or _committed(in_table(part), "last_line")
         return structured or _announced(part) or _bare(part)
     if boxes.text is not None:
-        if "nswer" in boxes.text and (inside := _announced(boxes.text)) is not None:
-            return inside
+        if "nswer" in boxes.text and (announced_inside := _announced(boxes.text)) is not None:
+            return announced_inside
         behind = part[boxes.end :]
         if (taken_back := retraction(behind.partition("\n\n")[0], boxes.text)) or is_withdrawn(behind):
             return _committed(taken_back, "phrase")

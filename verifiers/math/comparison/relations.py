@@ -128,8 +128,7 @@ def _names_value(answer: tree.Chain) -> bool:
     label, value = answer.parts[0], answer.parts[1]
     if set(answer.operators) != {"="} or not tree.symbols(label) or tree.symbols_of(answer.parts[1:]):
         return False
-    is_sum = isinstance(label, tree.Add)
-    return not (is_sum and (value == tree.ZERO or not all(map(tree.symbols, label.terms))))
+    return not (isinstance(label, tree.Add) and (value == tree.ZERO or not all(map(tree.symbols, label.terms))))
 
 
 def same_throughout(comparer: Comparison, gold: tree.Node, answer: tree.Chain) -> Sameness:
