@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -68,6 +69,22 @@ def test_policy(gold: str, answer: str, policy: dict[str, Any], same: bool) -> N
     assert (equivalent(answer, gold=gold, **policy).score == 1.0) == same
     verdict = MathVerifier()(f"\\boxed{{{answer}}}", gold, info={"percent": "value", **policy})
     assert (verdict.score == 1.0) == same
+
+
+MEASURED = [
+    (*line[2:].split(" | "), line[0] == "=")
+    for line in (Path(__file__).parent / "measured_golds.txt").read_text(encoding="utf8").splitlines()[1:]
+]
+
+
+@pytest.mark.parametrize(("gold", "answer", "same"), MEASURED)
+def test_measured_numbers_agree_in_their_figures(gold: str, answer: str, same: bool) -> None:
+    assert (equivalent(answer, gold=gold, rounding="measured").score == 1.0) == same
+
+
+def test_by_default_no_measured_number_is_paid_more_loosely() -> None:
+    paid = [answer for gold, answer, _ in MEASURED if equivalent(answer, gold=gold).score == 1.0]
+    assert paid == ["0.0015 mol", "2570", "12/25"]
 
 
 def test_every_policy_has_a_case_for_its_switch() -> None:

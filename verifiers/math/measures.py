@@ -35,12 +35,19 @@ class Unit:
         """The unit says only what is counted."""
         return not self.dimension
 
+    @property
+    def is_money(self) -> bool:
+        """The unit is a currency."""
+        return len(self.dimension) == 1 and self.dimension[0][0] in CURRENCIES
+
     def __str__(self) -> str:
         if self.is_label:
             return self.label or "units"
         return "*".join(name if power == 1 else f"{name}^{power}" for name, power in self.dimension)
 
 
+CURRENCIES = frozenset({"dollar", "euro", "sterling", "yuan", "yen", "rupee", "ruble", "won"})
+"""The base units that are money."""
 LETTER_UNITS = frozenset({"m", "g", "s", "h", "L", "l", "N", "J", "W", "V", "A"})
 """The single letters that are units; without a text command they may as well be variables."""
 

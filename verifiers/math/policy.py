@@ -40,10 +40,12 @@ MAX_REMEMBERED_CHARS = 300
 class Policy:
     """What counts as the same answer; the defaults are what most data sets of mathematics mean."""
 
-    rounding: bool = True
+    rounding: bool | Literal["measured"] = True
     """A gold with two or more decimals, or with one and at least three digits, counts as rounded. An exact answer
     matches when it rounds to gold or is cut to it, a decimal with at least two places more when it rounds to gold. An
-    integer, a fraction or a radical as gold asks for exactly its value."""
+    integer, a fraction or a radical as gold asks for exactly its value. measured: a gold with a point, a power of ten
+    or a unit is a measured number, and an answer of two figures or more may differ by a hundredth of it; a whole gold
+    of three digits is answered by a decimal that rounds to it, a fraction or a root by a decimal of three figures."""
     decimals: int | None = None
     """Numbers need to agree only to so many decimal places."""
     tolerance: float | None = None
@@ -125,7 +127,7 @@ def _choice(*choices: str) -> tuple[Any, str]:
 
 
 _ALLOWED: dict[str, tuple[Any, str]] = {
-    "rounding": (lambda value: isinstance(value, bool), "true or false"),
+    "rounding": (lambda value: isinstance(value, bool) or value == "measured", "true, false or measured"),
     "decimals": (_is_small_count, "a whole number of at most 100"),
     "tolerance": (lambda value: value is None or (_is_number(value) and 0 <= value < 1), "a number from 0 to below 1"),
     "answer_digits": (_is_small_count, "a whole number of at most 100"),

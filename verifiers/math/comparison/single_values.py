@@ -22,12 +22,14 @@ One function each compares the other kinds:
 
 from __future__ import annotations
 
-import gmpy2
+from dataclasses import replace
+
 from gmpy2 import mpq
 
+from truegold.verifiers.math.comparison.measured import agree_as_measured, real_value
 from truegold.verifiers.math.exact import base_value, rational
-from truegold.verifiers.math.identity import approximate, same_value
-from truegold.verifiers.math.measures import DEGREE, PERCENT, may_count_the_same
+from truegold.verifiers.math.identity import same_value
+from truegold.verifiers.math.measures import DEGREE, PERCENT, Unit, may_count_the_same
 from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, Policy, Sameness
 from truegold.verifiers.math.tree import (
     PLUS_ONE,
@@ -67,6 +69,9 @@ MIN_DIGITS = 3
 EXTRA_DECIMALS = 2
 """A decimal answer needs so many decimals more than gold before it can be taken for the exact value."""
 
+MONEY_TOLERANCE = 0.0005
+"""Where golds are measured, amounts with cents may differ by so much; others have to be equal."""
+
 OTHER_UNIT = Sameness(False, "units")
 UNKNOWN_UNIT = Sameness(None, "units")
 _INTEGRATION_LETTERS = "CcKk"
@@ -94,7 +99,9 @@ def agrees_when_rounded(gold: Node, answer: Node, policy: Policy) -> bool:
         return _is_near(gold, answer, policy)
     if policy.answer_digits is not None and _has_enough_digits(gold, answer, policy.answer_digits):
         return True
-    return policy.rounding and _rounds_to(gold, answer)
+    if policy.rounding and _rounds_to(gold, answer):
+        return True
+    return policy.rounding == "measured" and agree_as_measured(gold, answer)
 
 
 def is_approximately(exact: Node, written: Node) -> bool | None:
@@ -105,7 +112,7 @@ def is_approximately(exact: Node, written: Node) -> bool | None:
     if isinstance(written, Measure) and written.unit == PERCENT and isinstance(written.value, Num):
         share = written.value
         written = Num(share.value / 100, (share.decimals or 0) + 2)
-    exact_value, written_value = _real_value(exact), _real_value(written)
+    exact_value, written_value = real_value(exact), real_value(written)
     if exact_value is None or written_value is None:
         return None
     decimals = written.decimals if isinstance(written, Num) else None
@@ -118,7 +125,7 @@ def is_approximately(exact: Node, written: Node) -> bool | None:
 
 
 def _is_near(gold: Node, answer: Node, policy: Policy) -> bool:
-    gold_value, answer_value = _real_value(gold), _real_value(answer)
+    gold_value, answer_value = real_value(gold), real_value(answer)
     if gold_value is None or answer_value is None:
         return False
     distance = abs(gold_value - answer_value)
@@ -152,7 +159,7 @@ def _rounds_to(gold: Node, answer: Node) -> bool:
 
 def _fits(decimal: Num, value: Node, *, cut: bool = False) -> bool:
     """Tell whether `value` becomes `decimal` when it is rounded, or with `cut` also when cut, to as many digits."""
-    if (exact := _real_value(value)) is None or decimal.decimals is None:
+    if (exact := real_value(value)) is None or decimal.decimals is None:
         return False
     unit = mpq(1, 10**decimal.decimals)
     if abs(exact - decimal.value) <= unit / 2:
@@ -164,13 +171,6 @@ def _as_number(node: Node) -> Num | None:
     if isinstance(node, Measure):
         node = node.value
     return node if isinstance(node, Num) else None
-
-
-def _real_value(node: Node) -> mpq | None:
-    if (exact := rational(node)) is not None:
-        return exact
-    approximation = approximate(node)
-    return mpq(approximation) if approximation is not None and gmpy2.is_finite(approximation) else None
 
 
 def same_values(gold: Node, answer: Node, policy: Policy) -> Sameness:
@@ -219,6 +219,8 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa:
     """Compare two values of which at least one has a unit. Raises TooLarge."""
     gold_value, gold_unit = (gold.value, gold.unit) if isinstance(gold, Measure) else (gold, None)
     answer_value, answer_unit = (answer.value, answer.unit) if isinstance(answer, Measure) else (answer, None)
+    if policy.rounding == "measured":
+        gold_value, policy = _as_measured(gold_value, gold_unit, answer_unit, policy)
     if policy.units == "strict" and gold_unit is not None and not gold_unit.is_label and answer_unit is None:
         return OTHER_UNIT
     if PERCENT in (gold_unit, answer_unit):
@@ -240,6 +242,17 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa:
     if gold_unit.factor != answer_unit.factor:
         answer_value = Mul((Num(answer_unit.factor / gold_unit.factor), answer_value))
     return same_values(gold_value, answer_value, policy)
+
+
+def _as_measured(value: Node, gold_unit: Unit | None, answer_unit: Unit | None, policy: Policy) -> tuple[Node, Policy]:
+    """Return 25 kg as a number that was measured, and of money the narrower policy: 97.31 for 97.33, and 97 for 97."""
+    if any(unit is not None and unit.is_money for unit in (gold_unit, answer_unit)):
+        has_cents = isinstance(value, Num) and bool(value.decimals)
+        return value, replace(policy, rounding=True, tolerance=MONEY_TOLERANCE if has_cents else None)
+    is_counted = gold_unit is None or gold_unit.is_label or gold_unit == DEGREE
+    if is_counted or not isinstance(value, Num) or value.value.denominator != 1 or value.decimals is not None:
+        return value, policy
+    return (value if value.place is not None else Num(value.value, 0)), policy
 
 
 def _same_percentages(gold: Node, gold_has_sign: bool, answer: Node, answer_has_sign: bool, policy: Policy) -> Sameness:

@@ -1,0 +1,160 @@
+r"""Tells whether two measured numbers agree, as `rounding: measured` asks: within a hundredth, in enough figures.
+
+gold 0.85, answer 0.849                      same
+gold 6.0\times 10^{24}, answer 5.99e24       same
+gold 0.506\lambda/a, answer 0.5067\lambda/a  same: coefficients are compared
+gold 138, answer 138.2                       same: it rounds to gold
+gold 138, answer 137                         different: gold has neither point nor unit, and may be a count
+gold 5.02, answer 5                          different: one figure says too little
+gold 0.995, answer 1.00                      different: a power of ten hides how far from it gold is
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
+from typing import NamedTuple
+
+import gmpy2
+from gmpy2 import mpq
+
+from truegold.verifiers.math.exact import rational
+from truegold.verifiers.math.identity import approximate, same_value
+from truegold.verifiers.math.tree import PLUS_ONE, Add, Mul, Node, Num, Pow, symbols
+
+NEAR, NEARER = mpq(1, 100), mpq(1, 500)
+"""Measured numbers may differ by this share of gold; the smaller share counts for golds of many figures, and whole
+golds with a unit, beside which a whole answer has to be equal."""
+MANY_FIGURES = 6
+MIN_FIGURES = 2
+"""An answer needs so many figures, and gold where an answer with more of them only rounds to it."""
+MIN_WHOLE_FIGURES = 3
+"""A whole number without a unit is taken for a rounded one from so many figures on, and so is a decimal for a fraction."""
+MAX_TERMS = 4
+
+
+class Written(NamedTuple):
+    """A number with what its spelling says of how exact it is."""
+
+    value: mpq
+    last: mpq
+    """What its last figure counts; 0 for an exact value, such as a fraction or a root."""
+    whole: bool
+    """It is written without a point and without a power of ten."""
+    measured: bool
+    """It has a point, a power of ten or a unit."""
+
+    @property
+    def figures(self) -> int:
+        """The significant figures; those of a whole number end before its zeros, unless a unit stands behind it."""
+        return len(str(int(abs(self.value) / self.last)))
+
+
+def agree_as_measured(gold: Node, answer: Node) -> bool:
+    """Tell whether two values that are not equal agree; of sums and products of letters, their coefficients do."""
+    gold_terms, answer_terms = _terms(gold), _terms(answer)
+    if len(gold_terms) != len(answer_terms) or len(gold_terms) > MAX_TERMS:
+        return False
+    return any(
+        all(_agree_in_term(*pair) for pair in zip(gold_terms, order, strict=True))
+        for order in permutations(answer_terms)
+    )
+
+
+def real_value(node: Node) -> mpq | None:
+    """Return the value of a real constant, exact or to many digits; None for what has none."""
+    if (exact := rational(node)) is not None:
+        return exact
+    approximation = approximate(node)
+    return mpq(approximation) if approximation is not None and gmpy2.is_finite(approximation) else None
+
+
+def _terms(node: Node) -> tuple[Node, ...]:
+    return node.terms if isinstance(node, Add) and symbols(node) else (node,)
+
+
+def _agree_in_term(gold: Node, answer: Node) -> bool:
+    (gold_number, gold_rest), (answer_number, answer_rest) = _coefficient(gold), _coefficient(answer)
+    if (gold_rest is None) != (answer_rest is None):
+        return False
+    if gold_rest is not None and answer_rest is not None and not same_value(gold_rest, answer_rest).same:
+        return False
+    gold_written, answer_written = _written(gold_number), _written(answer_number)
+    return gold_written is not None and answer_written is not None and _agree(gold_written, answer_written)
+
+
+def _coefficient(term: Node) -> tuple[Node, Node | None]:
+    """Return 0.506 and \\lambda/a for their product."""
+    if not symbols(term):
+        return term, None
+    factors = list(_factors(term))
+    numbers = tuple(factor for factor in factors if not symbols(factor))
+    letters = Mul(tuple(factor for factor in factors if symbols(factor)))
+    return (Mul(numbers) if len(numbers) > 1 else next(iter(numbers), PLUS_ONE)), letters
+
+
+def _factors(node: Node) -> Iterator[Node]:
+    """Yield what a product is made of, in brackets and below its fraction line too."""
+    if isinstance(node, Mul):
+        for factor in node.factors:
+            yield from _factors(factor)
+    elif isinstance(node, Pow) and isinstance(node.base, Mul):
+        yield from (Pow(factor, node.exponent) for factor in node.base.factors)
+    else:
+        yield node
+
+
+def _written(node: Node) -> Written | None:
+    if (value := real_value(node)) is None or not value:
+        return None
+    factors = list(_factors(node))
+    numbers = [factor for factor in factors if isinstance(factor, Num) and factor.value]
+    pointed = [number for number in numbers if number.decimals is not None or number.place is not None]
+    if len(pointed) == 1:
+        (number,) = pointed
+        place = number.place if number.place is not None else -(number.decimals or 0)
+        last = mpq(10) ** place * abs(value / number.value)
+        return Written(value, last, whole=number.decimals == 0, measured=True)
+    # The last one was written where a conversion of units stands in front.
+    is_whole = bool(numbers) and numbers[-1].value.denominator == 1
+    if is_whole and not pointed and all(isinstance(part, Num) or _scales(part) for part in factors):
+        digits = str(abs(numbers[-1].value.numerator))
+        zeros = len(digits) - len(digits.rstrip("0"))
+        last = mpq(10) ** zeros * abs(value / numbers[-1].value)
+        in_powers = any(map(_scales, factors))
+        return Written(value, last, whole=not in_powers, measured=in_powers)
+    return Written(value, mpq(0), whole=False, measured=False)
+
+
+def _scales(node: Node) -> bool:
+    """Tell whether a factor is a power of ten."""
+    return isinstance(node, Pow) and isinstance(node.base, Num) and node.base.value == 10
+
+
+def _agree(gold: Written, answer: Written) -> bool:
+    """Tell whether an answer is near enough to gold, and has figures enough to be no guess."""
+    distance = abs(gold.value - answer.value)
+    if not gold.last:
+        is_rounded = answer.measured and not answer.whole and answer.figures >= MIN_WHOLE_FIGURES
+        return not distance or bool(is_rounded and distance <= answer.last / 2)
+    rounds = bool(distance < mpq(1, 2) if gold.whole else distance <= gold.last / 2)
+    if not distance or (gold.whole and answer.whole):
+        return not distance
+    if gold.measured and answer.last:
+        return _is_near(gold, answer, rounds=rounds)
+    return rounds and gold.figures >= (MIN_FIGURES if gold.measured else MIN_WHOLE_FIGURES)
+
+
+def _is_near(gold: Written, answer: Written, *, rounds: bool) -> bool:
+    """Compare two measured numbers; `rounds` says whether the answer rounds to gold."""
+    distance = abs(gold.value - answer.value)
+    if answer.figures < MIN_FIGURES or _is_power_of_ten(answer.value):
+        return False
+    if answer.figures == MIN_FIGURES < gold.figures and distance > answer.last / 2:
+        return False
+    is_exact = gold.figures >= MANY_FIGURES or (gold.whole and not (rounds and gold.figures >= MIN_FIGURES))
+    return bool(distance <= (NEARER if is_exact else NEAR) * abs(gold.value))
+
+
+def _is_power_of_ten(value: mpq) -> bool:
+    return {str(abs(part)).rstrip("0") for part in (value.numerator, value.denominator)} == {"1"}
