@@ -29,7 +29,7 @@ MANY_FIGURES = 6
 MIN_FIGURES = 2
 """An answer needs so many figures, and gold where an answer with more of them only rounds to it."""
 MIN_WHOLE_FIGURES = 3
-"""A whole number without a unit is taken for a rounded one from so many figures on, and so is a decimal for a fraction."""
+"""A whole number without a unit counts as rounded from so many figures on, and so does a decimal beside a fraction."""
 MAX_TERMS = 4
 
 
