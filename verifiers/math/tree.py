@@ -50,7 +50,7 @@ class Num(Node):
     value: mpq
     decimals: int | None = None
     """How many digits stood behind the point; None where the number was written without one."""
-    place: int | None = None
+    last_power: int | None = None
     """Of `5.99e24`, the power of ten that its last digit counts; None for other numbers."""
 
 
@@ -373,7 +373,7 @@ def product_of(factors: list[Node]) -> Node:
 def negated(node: Node) -> Node:
     """Return the opposite of a value or a quantity."""
     if isinstance(node, Num):
-        return Num(-node.value, node.decimals, node.place)
+        return Num(-node.value, node.decimals, node.last_power)
     if isinstance(node, Measure):
         return Measure(negated(node.value), node.unit)
     return Mul((MINUS_ONE, node))

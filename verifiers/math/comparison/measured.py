@@ -33,7 +33,7 @@ MIN_WHOLE_FIGURES = 3
 MAX_TERMS = 4
 
 
-class Written(NamedTuple):
+class Spelled(NamedTuple):
     """A number with what its spelling says of how exact it is."""
 
     value: mpq
@@ -104,26 +104,26 @@ def _factors(node: Node) -> Iterator[Node]:
         yield node
 
 
-def _written(node: Node) -> Written | None:
+def _written(node: Node) -> Spelled | None:
     if (value := real_value(node)) is None or not value:
         return None
     factors = list(_factors(node))
-    numbers = [factor for factor in factors if isinstance(factor, Num) and factor.value]
-    pointed = [number for number in numbers if number.decimals is not None or number.place is not None]
+    plain = [factor for factor in factors if isinstance(factor, Num) and factor.value]
+    pointed = [part for part in plain if part.decimals is not None or part.last_power is not None]
     if len(pointed) == 1:
-        (number,) = pointed
-        place = number.place if number.place is not None else -(number.decimals or 0)
-        last = mpq(10) ** place * abs(value / number.value)
-        return Written(value, last, whole=number.decimals == 0, measured=True)
+        (spelled,) = pointed
+        power = spelled.last_power if spelled.last_power is not None else -(spelled.decimals or 0)
+        last = mpq(10) ** power * abs(value / spelled.value)
+        return Spelled(value, last, whole=spelled.decimals == 0, measured=True)
     # The last one was written where a conversion of units stands in front.
-    is_whole = bool(numbers) and numbers[-1].value.denominator == 1
+    is_whole = bool(plain) and plain[-1].value.denominator == 1
     if is_whole and not pointed and all(isinstance(part, Num) or _scales(part) for part in factors):
-        digits = str(abs(numbers[-1].value.numerator))
+        digits = str(abs(plain[-1].value.numerator))
         zeros = len(digits) - len(digits.rstrip("0"))
-        last = mpq(10) ** zeros * abs(value / numbers[-1].value)
+        last = mpq(10) ** zeros * abs(value / plain[-1].value)
         in_powers = any(map(_scales, factors))
-        return Written(value, last, whole=not in_powers, measured=in_powers)
-    return Written(value, mpq(0), whole=False, measured=False)
+        return Spelled(value, last, whole=not in_powers, measured=in_powers)
+    return Spelled(value, mpq(0), whole=False, measured=False)
 
 
 def _scales(node: Node) -> bool:
@@ -131,7 +131,7 @@ def _scales(node: Node) -> bool:
     return isinstance(node, Pow) and isinstance(node.base, Num) and node.base.value == 10
 
 
-def _agree(gold: Written, answer: Written) -> bool:
+def _agree(gold: Spelled, answer: Spelled) -> bool:
     """Tell whether an answer is near enough to gold, and has figures enough to be no guess."""
     distance = abs(gold.value - answer.value)
     if not gold.last:
@@ -145,7 +145,7 @@ def _agree(gold: Written, answer: Written) -> bool:
     return rounds and gold.figures >= (MIN_FIGURES if gold.measured else MIN_WHOLE_FIGURES)
 
 
-def _is_near(gold: Written, answer: Written, *, rounds: bool) -> bool:
+def _is_near(gold: Spelled, answer: Spelled, *, rounds: bool) -> bool:
     """Compare two measured numbers; `rounds` says whether the answer rounds to gold."""
     distance = abs(gold.value - answer.value)
     if answer.figures < MIN_FIGURES or _is_power_of_ten(answer.value):

@@ -252,7 +252,7 @@ def _as_measured(value: Node, gold_unit: Unit | None, answer_unit: Unit | None, 
     is_counted = gold_unit is None or gold_unit.is_label or gold_unit == DEGREE
     if is_counted or not isinstance(value, Num) or value.value.denominator != 1 or value.decimals is not None:
         return value, policy
-    return (value if value.place is not None else Num(value.value, 0)), policy
+    return (value if value.last_power is not None else Num(value.value, 0)), policy
 
 
 def _same_percentages(gold: Node, gold_has_sign: bool, answer: Node, answer_has_sign: bool, policy: Policy) -> Sameness:

@@ -148,7 +148,7 @@ class Grammar(Cursor):
         if token[0] != "num" or self.tokens[position + 1][0] not in _ITEM_ENDS:
             return None
         self.position = position + 1
-        return Num(-token.value if minus else token.value, token.decimals, token.place)
+        return Num(-token.value if minus else token.value, token.decimals, token.last_power)
 
     def read_set_expression(self) -> Node:
         """Read sums with operators of sets between them."""

@@ -135,7 +135,7 @@ class Lexeme(NamedTuple):
     """What a number is worth; 0 for any other token."""
     decimals: int | None = None
     """How many digits stood behind the point of a number."""
-    place: int | None = None
+    last_power: int | None = None
     """Of `5.99e24`, the power of ten that its last digit counts."""
 
 
@@ -204,7 +204,7 @@ def number_token(match: re.Match[str], spaced: bool, separates: bool) -> tuple[L
     power = int(exponent[1:].strip("{}"))
     if abs(power) > MAX_SCIENTIFIC:
         raise TooLarge(f"the power of ten {power}, the limit is {MAX_SCIENTIFIC}")
-    return Lexeme("num", digits, spaced, value * mpq(10) ** power, place=power - len(fraction)), end
+    return Lexeme("num", digits, spaced, value * mpq(10) ** power, last_power=power - len(fraction)), end
 
 
 def repeating_token(text: str, spaced: bool) -> Lexeme:

@@ -47,7 +47,7 @@ def read_number(reader: Grammar, token: Lexeme) -> tree.Node:
         return read_numeral(reader, token)
     if token.decimals is None and token.text.isdigit() and (part := _read_fraction_part(reader)) is not None:
         return tree.Num(token.value + part)
-    return tree.Num(token.value, token.decimals, token.place)
+    return tree.Num(token.value, token.decimals, token.last_power)
 
 
 def read_numeral(reader: Grammar, token: Lexeme) -> tree.Node:
@@ -70,7 +70,7 @@ def read_argument(reader: Grammar, *, split_digits: bool = True) -> tree.Node:
         reader.tokens[reader.position] = Lexeme("num", rest, False, mpq(int(rest)))
         return tree.Num(mpq(int(token.text[0])))
     reader.take()
-    return tree.Num(token.value, token.decimals, token.place)
+    return tree.Num(token.value, token.decimals, token.last_power)
 
 
 def _read_fraction_part(reader: Grammar) -> mpq | None:
