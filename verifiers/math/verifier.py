@@ -51,7 +51,17 @@ from truegold.verifiers.math.policy import (
 from truegold.verifiers.math.reading.answers import Unread, other_readings, read_gold, read_text, simple_number
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of, normal_gold, normal_text, same_but_for_looks
-from truegold.verifiers.math.tree import MAX_SHOWN_CHARS, BareList, Group, Node, Text, show, with_log_base_ten
+from truegold.verifiers.math.tree import (
+    MAX_SHOWN_CHARS,
+    BareList,
+    Group,
+    Measure,
+    Node,
+    Num,
+    Text,
+    show,
+    with_log_base_ten,
+)
 from truegold.verifiers.math.vocabulary import ANY_OF, PLAIN_COMMANDS
 from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
@@ -82,6 +92,15 @@ RESPONSES = Policy(percent="either")
 _PERCENT = re.compile(r"percent|per cent|%|％|百分|procent|prozent|pourcent|porcent|процент", re.IGNORECASE)
 _ORDER = re.compile(ANY_OF["orders"], re.IGNORECASE)
 _NO_ORDER = re.compile(ANY_OF["no_orders"], re.IGNORECASE)
+_SCALE = re.compile(
+    r"\b(?:in|of)\s+(?:the\s+)?(?:nearest\s+)?(?:(?:US\s?D|USD|US\$|dollars?|euros?|EUR|GBP|RMB|INR|JPY|[$€£¥₹])\s*(?:in\s+)?)?"
+    r"\(?(thousand|million|billion|trillion)s\b|[(（]\s*(?:\$|USD|US\$)?\s*(thousand|million|billion|trillion)s?\s*[)）]"
+    r"|(?:单位|以)\s*[:：]?\s*(百万|千万|万|亿)",
+    re.IGNORECASE,
+)
+"""The problem asks for thousands or millions, so that a gold of 5 may be answered by `$5 million`."""
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
+           "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 _RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
 
 
@@ -373,8 +392,24 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
         is_unread = ends_with_value(response, problem) or names_gold(response, gold, problem)
         return replace(verdict, reason=Reason.UNREAD) if verdict.score == 0.0 and is_unread else verdict
     verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
+    if verdict.reason is Reason.MISMATCH and problem and gold:
+        verdict = _compare_scaled(committed.text, gold, problem, policy, verdict)
     verdict = replace(verdict, evidence={**verdict.evidence, "form": committed.form})
     return replace(verdict, reason=Reason.UNREAD) if _is_misread(verdict, response, gold) else verdict
+
+
+def _compare_scaled(answer: str, gold: str, problem: str, policy: Policy, verdict: Verdict) -> Verdict:
+    """Compare a gold that counts thousands or millions, as the problem says, with a number or an amount of all."""
+    gold_number = simple_number(normal_gold(gold))
+    if gold_number is None or (match := _SCALE.search(problem)) is None:
+        return verdict
+    tree, scale = read_text(normal_text(answer), policy.mixed), _SCALES[match[match.lastindex or 0].lower()]
+    value = tree.value if isinstance(tree, Measure) else tree
+    if not isinstance(value, Num):
+        return verdict
+    counted = Num(value.value / scale)
+    outcome = compare(gold_number, replace(tree, value=counted) if isinstance(tree, Measure) else counted, policy)
+    return _verdict_of(outcome, answer, show(gold_number), f"{show(tree)} / {scale}") if outcome.same else verdict
 
 
 def is_sentence(gold: str) -> bool:
