@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from truegold.verifiers import committed_answer, resolve
-from truegold.verifiers.extract.stated_values import is_denied, is_withheld
+from truegold.verifiers.extract.denials import is_denied, is_withheld
 
 ANSWERS = {
     "【答案】3": "3",

@@ -44,15 +44,8 @@ from itertools import islice
 from typing import NamedTuple
 
 from truegold.verifiers.extract.closings import without_closings
-from truegold.verifiers.extract.stated_values import (
-    ANY_OF,
-    MARKS,
-    PATTERNS,
-    denies_a_number,
-    has_value,
-    is_denied,
-    is_expression,
-)
+from truegold.verifiers.extract.denials import is_denied, is_doubted, is_refused
+from truegold.verifiers.extract.stated_values import ANY_OF, MARKS, PATTERNS, has_value, is_expression, may_deny
 from truegold.verifiers.extract.statements import (
     after_a,
     announced,
@@ -124,12 +117,12 @@ MAX_BOXES = 16
 """Only so many last boxes are read. Stops thousands of boxes that are opened and never closed."""
 MAX_BOX_TOKENS = 1_000
 """More braces and commands than this are no answer. Stops boxes with hundreds of thousands of braces."""
-MAX_DENIAL_CHARS = 40
-"""What is read before a box for words that deny it."""
+MAX_DENIAL_CHARS = 160
+"""What is read before and behind a box for words that deny it."""
+MAX_TOUCHING_CHARS = 2
+"""Fewer characters around a box, as `$.`, say nothing."""
 MAX_GAP_CHARS = 200
 """Boxes further apart are not one commitment."""
-_DENYING = re.compile(r"(?:\b(?:is|are|was|be|equals?)(?: not|n['’]t)(?: equal to)?|不是)[\s$\\(\[*_]{0,6}$")
-"""What denies the box that follows it: `the answer is not`."""
 _NAMES = ("\\boxed", "\\fbox", "\\framebox")
 _OPENING = re.compile(
     r"\\(?:boxed|fbox|framebox)\s{0,3}"
@@ -291,7 +284,7 @@ def boxed(text: str, *, several: bool) -> Boxed | None:
     boxes: list[_Box] = []
     for box in closed:
         is_new = box is not None and box.text and not (boxes and box.end <= boxes[-1].end)
-        if box is not None and is_new and not _DENYING.search(text[max(0, box.start - MAX_DENIAL_CHARS) : box.start]):
+        if box is not None and is_new and not _is_doubted(text, box):
             boxes.append(box)
     if not boxes:
         return Boxed(None, 0, closed[-1] is None)
@@ -326,6 +319,15 @@ def _read_box(text: str, opening: re.Match[str]) -> _Box | None:
                 inner = _WHOLLY_BOXED.fullmatch(content) if content.startswith("\\") else None
                 return _Box(opening.start(), brace.end(), inner[1].strip() if inner else content)
     return None
+
+
+def _is_doubted(text: str, box: _Box) -> bool:
+    """Tell whether the words of its sentence deny a box or doubt it."""
+    before = text[max(0, box.start - MAX_DENIAL_CHARS) : box.start]
+    start = max(before.rfind(end) + len(end) for end in ("\n", ". ", "? ", "! ", "。"))
+    after = text[box.end : box.end + MAX_DENIAL_CHARS].partition("\n")[0]
+    before, after = before[max(0, start) :], after.lstrip("$*) ]\\")
+    return len(before) + len(after) > MAX_TOUCHING_CHARS and may_deny(f"{before} {after}") and is_doubted(before, after)
 
 
 def _join_contents(text: str, boxes: list[_Box], several: bool) -> str:
@@ -521,14 +523,16 @@ def _announced(part: str) -> Committed | None:
 
 def _bare(part: str) -> Committed | None:
     text = part.strip()
-    if len(text) > MAX_BARE_CHARS or "\n" in text or denies_a_number(text) or not is_expression(text, MAX_BARE_WORDS):
+    if len(text) > MAX_BARE_CHARS or "\n" in text or not is_expression(text, MAX_BARE_WORDS):
         return None
     return _committed(text, "whole_response")
 
 
 def _committed(answer: str | None, form: str) -> Committed | None:
     text = (answer or "").strip(MARKS)
-    return Committed(text, form) if text else None
+    if not text or (not _PLAIN_NUMBER.fullmatch(text) and may_deny(text) and is_refused(text)):
+        return None
+    return Committed(text, form)
 
 
 def after_hashes(text: str) -> str | None:

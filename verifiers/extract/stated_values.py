@@ -1,4 +1,4 @@
-r"""Reads the value that a sentence states, and sees where a sentence only names a value.
+r"""Reads the value that a sentence states.
 
     Therefore, John has 5 apples left.                   5 apples
     The train covers $\frac{3}{4}$ of a mile.            $\frac{3}{4}$
@@ -12,20 +12,7 @@ r"""Reads the value that a sentence states, and sees where a sentence only names
 A value is a number, a term of numbers (`3/4`, `2√3`), a bracket with numbers, a relation (`x > 5`) or a formula between
 dollars. Units stay on it. Not covered: number words, and terms with letters that no dollars surround.
 
-Sentences that name a value and do not answer with it:
-
-    The answer isn't 5.                                       denied
-    答えは5ではない。                                           denied
-    So 15 is incorrect.                                       denied
-    Thus the probability is less than 7.                      denied: a bound; `at least 7` may answer
-    There isn't enough information to find f(0).              withheld
-    I tried 7 methods and none worked.                        withheld
-    The answer is 12 if n is even, and 13 if n is odd.        withheld
-    The answer is not 5 but 7.                                7 in the place of 5
-    So 5 students did not pass.                               (nothing of these: the words deny something else)
-
-A denial stands right beside the value: `is not 5`, `5 is wrong`. Not covered: denials at a distance, in languages that
-are not listed, and doubt without a word for it.
+Sentences that name a value and do not answer with it are for `denials`.
 """
 
 from __future__ import annotations
@@ -34,7 +21,6 @@ import re
 import tomllib
 from collections.abc import Iterator
 from importlib.resources import files
-from itertools import islice
 from typing import NamedTuple
 
 PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
@@ -90,33 +76,9 @@ _CJK_WORDS = re.compile(r"[一-鿿぀-ヿ가-힯]{4}")
 _PROSE = re.compile(ANY_OF["prose_words"], re.IGNORECASE)
 _HAS_VALUE = re.compile(r"\d|\$|\\[A-Za-z(\[]")
 
-MAX_NUMBERS = 8
-"""Numbers of a line that are looked at."""
-_NOT = r"(?:\bnot|n['’]t|\bnever|\bcannot)"
-_MARKUP = r"[\s$\\(\[*_]{0,6}"
-"""What may stand between a word and a formula."""
-_NO_BOUND = re.compile(r"(?:\b(?:no|not|never|cannot)|n['’]t) (?:be )?(?:\w+ )?than\W*$", re.IGNORECASE)
-_CONDITIONAL = re.compile(
-    r"\d\S{0,3} if\b[^.]*\d[^.]*\b(?:if|otherwise)\b|\b(?:answer|result|value) depends on\b", re.IGNORECASE
-)
-_RESIGNED = re.compile(ANY_OF["resigned"], re.IGNORECASE)
-"""A value behind one of these is a guess."""
-_VALUE_BEHIND = re.compile(r"[,;:，；：—]|\b(?:yet|but)\b")
-_DIGITS = rf"{_MARKUP}[-+−]?\d[\d.,/]{{0,20}}{_MARKUP}"
-_DENIAL = rf"(?:{_NOT}|\bno (?:es|son)|\bnão(?: é)?|\bnon(?: è)?|\bnicht|\bpas|\bне|不是|并非|並非)"
-_INSTEAD = r"(?:but(?: rather)?|rather,?|it is|it['’]s|sino|sondern|mais|mas?|e sim|а|而是)\s?,?\s?(?:it is|it['’]s)?"
-_CONTRAST = re.compile(
-    rf"{_DENIAL}\s?{_DIGITS}\s?[,;，；]?\s?{_INSTEAD}\s?(?P<instead>{_DIGITS}[^\s\d,，]{{0,12}})[\s.。!$]*$"
-    rf"|{_DIGITS}[^\s\d、]{{0,3}}?(?:ではなく(?:て)?|じゃなくて|(?:가|이) 아니라)[、,]?\s?"
-    rf"(?P<eastern>{_DIGITS}(?!.{{0,8}}(?:ない|ません|아니|아닙)).{{0,12}}?)$",
-    re.IGNORECASE,
-)
-_TURNED_DOWN = re.compile(
-    r"\s?,?\s(?:(?:and|but) not|rather than|instead of)\s(?=[$\\(*]{0,4}[-\d√])|[，,]?而(?:不是|非)"
-)
-_FIGURES = re.compile(r"(?<![\d.,])[-−]?\d")
-_UP_TO_FIGURES = re.compile(r".*(?:\d[%)\]]{0,2}|[$}])", re.DOTALL)
-_CLAUSE_BREAK = re.compile(r"[,;，；]|\b(?:but|yet)\b")
+_CUES = frozenset(PATTERNS["cue_words"])
+_CUE_WORD = re.compile(r"[^\W\d_]+")
+_OTHER_SCRIPT = re.compile(r"[^\W\d_a-zA-Z]")
 
 
 class _Token(NamedTuple):
@@ -145,6 +107,15 @@ def stated(sentence: str) -> str | None:
 def has_value(text: str) -> bool:
     """Tell whether a number or a formula stands in `text`."""
     return bool(_HAS_VALUE.search(text))
+
+
+def may_deny(text: str) -> bool:
+    """Tell whether a word stands in `text` with which a denial, a doubt or a condition begins."""
+    return (
+        not _CUES.isdisjoint(_CUE_WORD.findall(text.casefold()))
+        or any(mark in text for mark in PATTERNS["cue_marks"])
+        or (not text.isascii() and _OTHER_SCRIPT.search(text) is not None)
+    )
 
 
 def is_prose(text: str) -> bool:
@@ -214,96 +185,3 @@ def _excerpt(sentence: str, first: _Token, last: _Token) -> str:
         start = label.start()
     text = sentence[start : _end_with_unit(sentence, last)].replace("**", "").strip()
     return (stated(text) or text) if first.kind == "bold" and is_prose(text) else text
-
-
-def _any_of(name: str, behind: str = "") -> re.Pattern[str]:
-    """Return a pattern that finds one of several alternatives."""
-    return re.compile(rf"(?:{ANY_OF[name]}){behind}", re.IGNORECASE | re.DOTALL)
-
-
-_DENIED_BEFORE = _any_of("denied_before", behind=rf"{_MARKUP}$")
-"""What denies the value that follows it at once."""
-
-_DENIED_BEHIND = _any_of("denied_behind")
-"""What denies the value that stands before it."""
-
-_EMBEDDING = _any_of("embedding")
-"""What denies the clause that follows it, or puts it into another mouth."""
-
-_BOUND = _any_of("bound", behind=rf"{_MARKUP}$")
-
-_WITHHELD = _any_of("withheld")
-"""What says that there is no answer."""
-
-
-def contrasted(sentence: str) -> str | None:
-    """Return the value that a sentence puts in the place of one that it denies: `not 5 but 7` -> `7`; else None."""
-    match = _CONTRAST.search(sentence)
-    return (match["instead"] or match["eastern"]).strip() if match is not None else None
-
-
-def preferred(sentence: str) -> str:
-    """Return a sentence without the value that it turns down: `15 rather than 14` -> `15`."""
-    match = _TURNED_DOWN.search(sentence)
-    return sentence[: match.start()] if match is not None and match.start() else sentence
-
-
-def is_withheld(sentence: str) -> bool:
-    """Return whether a sentence says that it has no answer; `r is not given, yet the ratio is 5` has one."""
-    if _RESIGNED.search(sentence):
-        return True
-    return any(not _gives_value(sentence[match.end() :]) for match in _WITHHELD.finditer(sentence))
-
-
-def _gives_value(rest: str) -> bool:
-    clause = _VALUE_BEHIND.search(rest)
-    return clause is not None and has_value(rest[clause.end() :])
-
-
-def is_conditional(sentence: str) -> bool:
-    """Return whether a sentence gives one value on a condition and another otherwise."""
-    return _CONDITIONAL.search(sentence) is not None
-
-
-def is_attributed(lead: str) -> bool:
-    """Return whether the words before a value say that another holds it, or that it is not believed."""
-    return _EMBEDDING.search(_CLAUSE_BREAK.split(lead)[-1]) is not None
-
-
-def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
-    """Return whether the words beside a value deny it, or make it a mere bound.
-
-    first: whether its first occurrence counts, as behind an announcement, or its last one.
-    """
-    # Words behind the figures may have been taken for a unit: `4 does`.
-    figures = _UP_TO_FIGURES.match(value)
-    value = figures[0] if figures else value
-    if not (starts := _occurrences(sentence, value)):
-        return False
-    start = starts[0] if first else starts[-1]
-    before, after = sentence[:start], sentence[start + len(value) :]
-    if _BOUND.search(before):
-        return _NO_BOUND.search(before) is None
-    is_refused = _DENIED_BEFORE.search(before) or _DENIED_BEHIND.search(after)
-    return is_refused is not None or is_attributed(before)
-
-
-def denies_a_number(text: str) -> bool:
-    """Return whether a number in a text is denied by the words right before it."""
-    figures = islice(_FIGURES.finditer(text), MAX_NUMBERS)
-    return any(_DENIED_BEFORE.search(text[: match.start()]) for match in figures)
-
-
-def is_link_denied(link: str) -> bool:
-    """Return whether the words that announce an answer end with a denial: `la respuesta no es`."""
-    return _DENIED_BEFORE.search(link) is not None
-
-
-def _occurrences(sentence: str, value: str) -> list[int]:
-    """Return where a value stands that is no part of a longer number."""
-    pattern = re.escape(value)
-    if value[:1].isdigit():
-        pattern = rf"(?<![\d−-])(?<!\d[.,]){pattern}"
-    if value[-1:].isdigit():
-        pattern = rf"{pattern}(?![.,]?\d)"
-    return [match.start() for match in re.finditer(pattern, sentence)]

@@ -30,7 +30,7 @@ A response that announces nothing answers by what its last line concludes (`last
     So the total is 12 and          nothing: the sentence is cut off
     Is it 5?                        nothing: a question states no value
     Output score: 1.0               nothing: it speaks to the grader
-    The answer isn't 5.             nothing: a denial, see `stated_values`
+    The answer isn't 5.             nothing: a denial, see `denials`
     x = -3 fails, hence x = 8.      8: the last of its clauses that concludes
     So there is no solution.        no solution
 
@@ -57,7 +57,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from truegold.verifiers.extract import stated_values
+from truegold.verifiers.extract import denials, stated_values
 
 MAX_TEXT_WORDS = 5
 """The longest answer in words. Stops sentences about the answer from being taken for it."""
@@ -128,6 +128,9 @@ _HEADINGS = frozenset({"answer", "final answer", "最终答案", "答案"})
 _EMPHASIS = "*_` \t"
 _EMPTY = frozenset({"", "$$", "\\[", "\\(", "$"})
 """What an announcement leaves on its line when the answer is on the next one."""
+MAX_CONFIRMING_CHARS = 40
+"""What is read behind a question for the words that answer it."""
+_OTHERWISE = re.compile(r"\W*(?:otherwise|else|if not|否则|否則|sonst|sinon|altrimenti|иначе)\b", re.IGNORECASE)
 MAX_TAIL_CHARS = 4_000
 """Only so much of the end is searched for the last line or the last displayed formula."""
 MAX_DISPLAY_LINES = 12
@@ -135,7 +138,7 @@ _NOT_PROSE = re.compile(stated_values.ANY_OF["not_prose"])
 _UNFINISHED = re.compile(f"(?:{stated_values.ANY_OF['unfinished']})$")
 _PLAN = re.compile(f"(?:now,? |next,? |first,? |so,? )?(?:{stated_values.ANY_OF['plans']})", re.IGNORECASE)
 _CONCLUDING_CLAUSE = re.compile(f".*(?:{stated_values.ANY_OF['concluding_clauses']})(.+)$", re.DOTALL)
-_REASON = re.compile(r",?\s(?:since|because)\s|，?因[为為]", re.IGNORECASE)
+_REASON = re.compile(r",?\s(?:since|because)\s|,\sas\s|，?因[为為]", re.IGNORECASE)
 _NO_VALUE = re.compile(f"(?:{stated_values.ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
 _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
 """Words to whoever grades the response are no answer."""
@@ -282,14 +285,20 @@ def announced(text: str) -> Iterator[Announcement]:
 def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcement]:
     """Yield what a line announces, unless it denies that, makes a condition of it, or puts it into another mouth."""
     before, statement = sentence_around(line, match.start())
-    if (other := stated_values.contrasted(statement)) is not None:
+    rest = line[len(before) + len(statement) + line.find(before + statement) :] if before + statement else ""
+    if not stated_values.may_deny(before + statement + rest[:MAX_CONFIRMING_CHARS]):
+        yield answer, ""
+    elif (other := denials.contrasted(statement)) is not None:
         yield other, ""
     elif not (
-        stated_values.is_conditional(statement)
-        or stated_values.is_link_denied(match[0])
-        or stated_values.is_attributed(before)
+        denials.is_conditional(before + statement)
+        or _OTHERWISE.match(rest)
+        or denials.is_link_denied(match[0])
+        or denials.is_attributed(before)
+        or denials.is_attributed(before + match[0])
+        or denials.is_of_another(before, match[0])
     ):
-        yield answer, statement
+        yield answer, statement + rest[:MAX_CONFIRMING_CHARS] if statement.endswith(("?", "？")) else statement
 
 
 def after_a(line: str) -> str | None:
@@ -334,7 +343,7 @@ def last_expression(text: str) -> str | None:
         or "?" in line
         or not stated_values.has_value(line)
         or _is_cut_off(line)
-        or stated_values.denies_a_number(line)
+        or denials.denies_a_number(line)
     ):
         return None
     return (
@@ -355,16 +364,16 @@ def conclusion(text: str) -> str | None:
         return none[0]
     if (concluding := _CONCLUDING_CLAUSE.search(sentence)) and stated_values.has_value(concluding[1]):
         sentence = concluding[1]
-    if stated_values.is_withheld(sentence) or stated_values.is_conditional(sentence):
+    if denials.is_withheld(sentence) or denials.is_conditional(sentence):
         return None
-    return _stated_for_good(stated_values.contrasted(sentence) or stated_values.preferred(sentence))
+    return _stated_for_good(denials.contrasted(sentence) or denials.preferred(sentence))
 
 
 def _stated_for_good(sentence: str) -> str | None:
     """Return the value that a sentence states and does not deny or take back."""
     if (reason := _REASON.search(sentence)) and stated_values.has_value(sentence[: reason.start()]):
         sentence = sentence[: reason.start()]
-    if (value := stated_values.stated(sentence)) is None or stated_values.is_denied(sentence, value):
+    if (value := stated_values.stated(sentence)) is None or denials.is_denied(sentence, value):
         return None
     taken_back = retraction(sentence.rpartition(value)[2], value)
     return without_about(value) if taken_back is None else taken_back

@@ -20,7 +20,8 @@ import re
 from fractions import Fraction
 
 from truegold.verifiers.extract.committed import final_part, last_line
-from truegold.verifiers.extract.stated_values import has_value, is_withheld
+from truegold.verifiers.extract.denials import is_refused, is_withheld
+from truegold.verifiers.extract.stated_values import has_value
 from truegold.verifiers.written_numbers import PYTHON_RUN, chinese_integer, plain_number, read_run
 
 GUESSED = ("last_line", "conclusion")
@@ -49,7 +50,7 @@ def ends_with_value(response: str, problem: str | None = None) -> bool:
     What the problem has as well does not count, where it is known: a base model often goes on with the question.
     """
     end = final_part(response)[-END_CHARS:]
-    if not end or is_withheld(last_line(end)):
+    if not end or is_withheld(last_line(end)) or is_refused(last_line(end)):
         return False
     if problem is None:
         return has_value(end) or bool(_numbers_in_words(end))
@@ -65,6 +66,8 @@ def names_gold(response: str, gold: str | None, problem: str | None = None) -> b
         return False
     parts = several_values(bare) or [bare]
     end = final_part(response)[-END_CHARS:]
+    if is_refused(last_line(end)):
+        return False
     return all(_holds(end, part) and not (problem is not None and _holds(problem, part)) for part in parts)
 
 

@@ -1,0 +1,226 @@
+r"""Tells a value that a sentence answers with from one that it only names.
+
+    The answer isn't 5.   It does not come out to 5.   答えは5ではない。   5 is too large.      denied
+    It might be 5.   \boxed{5?}   5 or so   答案可能是5。                                      doubted
+    I doubt that it is 5.   My friend says 5.   I hope it is 5.   Suppose it is 5.         in another mouth, or supposed
+    Thus it is less than 7.   It is almost 7.                                            a bound; `at least 7` answers
+    The answer is 12 if n is even, and 13 if n is odd.                                     two conditions, two values
+    The opposite of the answer is 5.   The answer to the previous problem is 5.            another answer
+    There isn't enough information to find f(0).   I tried 7 methods and none worked.      withheld
+    \cancel{5}   ~~5~~                                                                     struck out
+    The answer is not 5 but 7.   5, nicht 7                                                the other value answers
+
+What governs the value counts: a negation reaches it through infinitives, adverbs and articles alone (`light_words`), so
+that none of these denies 5:
+
+    It is not hard to see that the answer is 5.     Those who do not play are 5.     So 5 students did not pass.
+    The answer, not surprisingly, is 5.             If x > 0 the answer is 5.        It cannot be anything but 5.
+
+Doubts, suppositions and other mouths govern the clause up to its comma, colon, `but` or `so`. Not covered: irony,
+languages that are not listed, and doubt without a word for it; `probably 5` and `about 5` answer.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.resources import files
+from itertools import islice
+
+from truegold.verifiers.extract.stated_values import ANY_OF as SPEECH
+from truegold.verifiers.extract.stated_values import has_value, may_deny
+
+PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("denials.toml").read_text(encoding="utf-8"))
+"""Alternatives of patterns, by what they tell."""
+_ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items()}
+
+MAX_GOVERNING_CHARS = 160
+"""So much before and behind a value is read. Stops long lines made to be slow."""
+MAX_NUMBERS = 8
+"""Numbers of a line that are looked at."""
+_MARKUP = r"[\s$\\(\[*_{}\"“”«»]{0,6}"
+"""What may stand between a word and a formula."""
+
+
+def _any_of(name: str, behind: str = "") -> re.Pattern[str]:
+    """Return a pattern that finds one of several alternatives."""
+    return re.compile(rf"(?:{_ANY_OF[name]}){behind}", re.IGNORECASE | re.DOTALL)
+
+
+_NEGATED = rf"(?:{_ANY_OF['negations']})(?:[\s*_]{{1,3}}(?:{_ANY_OF['light_words']}|(?!only)[a-z]{{2,15}}ly)\b){{0,7}}"
+_DENIED_BEFORE = re.compile(rf"(?:{_NEGATED}|{_ANY_OF['denied_before']}){_MARKUP}$", re.IGNORECASE)
+_NOT_DENIED = _any_of("not_denied", behind=rf"{_MARKUP}$")
+_DENIED_BEHIND = _any_of("denied_behind")
+_EMBEDDING = _any_of("embedding")
+_BOUND = _any_of("bound", behind=rf"{_MARKUP}$")
+_PART = _any_of("part", behind=rf"{_MARKUP}$")
+_NO_BOUND = re.compile(rf"(?:{_ANY_OF['negations']}|\bno|不|沒|没)(?: (?:be|any|much|es|ist|sein))?\W*$", re.IGNORECASE)
+_CLAUSE_BREAK = re.compile(
+    r"[;:；，：、—]|,(?! ?(?:that|dass|daß|ob|że|czy|что|che|que)\b)"
+    r"|\b(?:but|yet|so|hence|thus|therefore|then|pero|aber|mais|также|но)\b|所以|因此|那么|[但故]"
+)
+_WITHHELD = _any_of("withheld")
+_RESIGNED = _any_of("resigned")
+_VALUE_BEHIND = re.compile(r"[,;:，；：—]|\b(?:yet|but)\b")
+_DIGITS = rf"{_MARKUP}[-+−]?\d[\d.,/]{{0,20}}{_MARKUP}"
+_DENIAL = rf"(?:{_ANY_OF['negations']}|n't|\bno (?:es|son)|\bnão é|\bnon è|不是|并非|並非)"
+_INSTEAD = (
+    r"(?:but(?: rather)?|rather,?|it is|it['’]s|sino|sondern|mais|mas?|maar|lecz|tylko|e sim|а|mà|melainkan|而是)"
+)
+_CONTRAST = re.compile(
+    rf"{_DENIAL}(?: là)?\s?{_DIGITS}\s?[,;，；]?\s?{_INSTEAD}\s?,?\s?(?:it is|it['’]s|là)?\s?"
+    rf"(?P<instead>{_DIGITS}[^\s\d,，]{{0,12}})[\s.。!$]*$"
+    rf"|{_DIGITS}[^\s\d、]{{0,3}}?(?:ではなく(?:て)?|じゃなくて|(?:가|이) 아니라|değil|नहीं)[、,]?\s?"
+    rf"(?P<behind>{_DIGITS}(?!.{{0,8}}(?:ない|ません|아니|아닙|değil|नहीं)).{{0,12}}?)$",
+    re.IGNORECASE,
+)
+_TURNED_DOWN = re.compile(
+    r"\s?,?\s(?:(?:and|but|et|und|en|e|y|a|и|а|ve|và|dan) )?(?:not|no|non|nicht|niet|nie|не|não|bukan|không phải|و?ليس"
+    r"|rather than|instead of|plutôt que|statt)\s(?=[$\\(*]{0,4}[-\d√])|[，,]?(?:而(?:不是|非)|(?<=[，,])不是)"
+    r"(?=\s?[-\d$\\])"
+)
+_FIGURES = re.compile(r"(?<![\d.,])[-−]?\d[\d.,/]{0,40}")
+_UP_TO_FIGURES = re.compile(r".*(?:\d[%)\]]{0,2}|[$}])", re.DOTALL)
+_OTHER_ANSWERS = _any_of("other_answers")
+_OTHER_PROBLEMS = _any_of("other_problems")
+_IN_OTHER_PROBLEM = re.compile(rf"^\W*(?:{_ANY_OF['other_problems']})", re.IGNORECASE)
+_CONDITION = _any_of("conditions")
+_DEPENDS = re.compile(r"\bdepend(?:s|ing) on\b|取决于|\bhängt\b.*\bab\b", re.IGNORECASE)
+_CASES = re.compile(
+    rf"[,;，；]|\bthen\b|\b(?:and|or|but|while|whereas|und|et|y|e|и)\s"
+    rf"(?=(?:{_ANY_OF['conditions']}|it\b|the answer|[$\\(]{{0,3}}-?\d))",
+    re.IGNORECASE,
+)
+_CASE_VALUE = re.compile(
+    rf"(?:^\W*|(?:{SPEECH['copulas']}|\b(?:get|gives|otherwise|else)\b|否则)[:\s$\\(]{{0,4}})(-?\d[\d./]{{0,20}})",
+    re.IGNORECASE,
+)
+_VALUE_ON_CONDITION = re.compile(rf"(-?\d[\d./]{{0,20}})[\s$\\)]{{0,4}}\(?(?:{_ANY_OF['conditions']})", re.IGNORECASE)
+_MAIN_VALUE = re.compile(
+    r"(?:\b(?:answer|result|value|it|we get)(?: (?:is|are|equals|would be)|['’]s)?|答案[是为])"
+    r"[\s$\\(]{1,4}(-?\d[\d./]{0,20})",
+    re.IGNORECASE,
+)
+_QUESTION = re.compile(r"^[^\w.!。]{0,6}[?？](?P<rest>.{0,40})", re.DOTALL)
+_CONFIRMED = re.compile(rf"\W*(?:{_ANY_OF['confirming']}|\d)", re.IGNORECASE)
+_STRUCK = _any_of("struck")
+_TEXT_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox|ensuremath)\s?\{([^{}]*)\}|\\[ ,;:!]")
+
+
+def contrasted(sentence: str) -> str | None:
+    """Return the value that a sentence puts in the place of one that it denies: `not 5 but 7` -> `7`; else None."""
+    match = _CONTRAST.search(sentence)
+    return (match["instead"] or match["behind"]).strip() if match is not None else None
+
+
+def preferred(sentence: str) -> str:
+    """Return a sentence without the value that it turns down: `15 rather than 14` -> `15`."""
+    match = _TURNED_DOWN.search(sentence)
+    return sentence[: match.start()] if match is not None and has_value(sentence[: match.start()]) else sentence
+
+
+def is_withheld(sentence: str) -> bool:
+    """Return whether a sentence says that it has no answer; `r is not given, yet the ratio is 5` has one."""
+    if _RESIGNED.search(sentence):
+        return True
+    return any(not _gives_value(sentence[match.end() :]) for match in _WITHHELD.finditer(sentence))
+
+
+def _gives_value(rest: str) -> bool:
+    clause = _VALUE_BEHIND.search(rest)
+    return clause is not None and has_value(rest[clause.end() :])
+
+
+def is_conditional(sentence: str) -> bool:
+    """Return whether a sentence gives one value on a condition and another otherwise."""
+    if _DEPENDS.search(sentence):
+        return len(set(_CASE_VALUE.findall(sentence)) | set(_VALUE_ON_CONDITION.findall(sentence))) > 0
+    if len(list(islice(_CONDITION.finditer(sentence), 2))) < 2:
+        return False
+    values: set[str] = set()
+    for case in _CASES.split(sentence):
+        is_condition = _CONDITION.match(case.lstrip(" (")) is not None and not _CASE_VALUE.match(case.lstrip(" ("))
+        values.update((_MAIN_VALUE if is_condition else _CASE_VALUE).findall(case))
+        values.update(_VALUE_ON_CONDITION.findall(case))
+    return len(values) > 1
+
+
+def is_attributed(lead: str) -> bool:
+    """Return whether the words before a value doubt or suppose it, or say that another holds it."""
+    clause = _CLAUSE_BREAK.split(lead[-MAX_GOVERNING_CHARS:])[-1]
+    return _EMBEDDING.search(clause) is not None or _IN_OTHER_PROBLEM.search(lead) is not None
+
+
+def is_of_another(lead: str, link: str) -> bool:
+    """Return whether another answer is announced: `a wrong | answer is`, `the | answer to another problem is`."""
+    return _OTHER_ANSWERS.search(lead) is not None or _OTHER_PROBLEMS.search(link) is not None
+
+
+def is_doubted(before: str, after: str) -> bool:
+    """Return whether the words before and behind a value deny or doubt it, or put it into another mouth."""
+    before, after = before[-MAX_GOVERNING_CHARS:], after[:MAX_GOVERNING_CHARS]
+    if _DENIED_BEFORE.search(before) is not None and _NOT_DENIED.search(before) is None:
+        return True
+    question = _QUESTION.match(after)
+    if question is not None and not _CONFIRMED.match(question["rest"]):
+        return True
+    return _DENIED_BEHIND.search(after) is not None or is_attributed(before)
+
+
+def is_bound(before: str) -> bool:
+    """Return whether the words before a value make it a mere bound, or a part of another value."""
+    before = before[-MAX_GOVERNING_CHARS:]
+    if (bound := _BOUND.search(before)) is not None:
+        return _NO_BOUND.search(before, 0, bound.start()) is None
+    return _PART.search(before) is not None
+
+
+def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
+    """Return whether the words beside a value deny or doubt it, or make it a mere bound.
+
+    first: whether its first occurrence counts, as behind an announcement, or its last one.
+    """
+    if not may_deny(sentence):
+        return False
+    # Words behind the figures may have been taken for a unit: `4 does`.
+    figures = _UP_TO_FIGURES.match(value)
+    value = figures[0] if figures else value
+    if not (starts := _occurrences(sentence, value)):
+        return False
+    start = starts[0] if first else starts[-1]
+    before = sentence[:start]
+    return is_bound(before) or is_doubted(before, sentence[start + len(value) :])
+
+
+def is_refused(text: str) -> bool:
+    r"""Return whether an answer by itself denies or doubts its value: `not 5`, `5?`, `~~5~~`, `\text{maybe } 5`."""
+    if not may_deny(text):
+        return False
+    if _STRUCK.search(text):
+        return True
+    text = _TEXT_COMMAND.sub(r" \1 ", text)
+    figures = list(islice(_FIGURES.finditer(text), MAX_NUMBERS))
+    if not figures:
+        return False
+    return is_doubted(text[: figures[0].start()], text[figures[-1].end() :])
+
+
+def denies_a_number(text: str) -> bool:
+    """Return whether a number in a text is denied by the words right before it."""
+    figures = islice(_FIGURES.finditer(text), MAX_NUMBERS)
+    return any(_DENIED_BEFORE.search(text[: match.start()]) for match in figures)
+
+
+def is_link_denied(link: str) -> bool:
+    """Return whether the words that announce an answer end with a denial: `la respuesta no es`."""
+    return _DENIED_BEFORE.search(link) is not None
+
+
+def _occurrences(sentence: str, value: str) -> list[int]:
+    """Return where a value stands that is no part of a longer number."""
+    pattern = re.escape(value)
+    if value[:1].isdigit():
+        pattern = rf"(?<![\d−-])(?<!\d[.,]){pattern}"
+    if value[-1:].isdigit():
+        pattern = rf"{pattern}(?![.,]?\d)"
+    return [match.start() for match in re.finditer(pattern, sentence)]
