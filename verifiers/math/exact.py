@@ -25,6 +25,9 @@ MAX_FACTORIAL = 2_000
 MAX_FACTORIAL_MODULO = 20_000
 """These two stop 100000! in full, and 10^9! factor by factor."""
 
+MAX_FACTORED = 10**8
+"""The largest number whose divisors are counted. Stops the factoring of large ones."""
+
 PRIME = mpz(2) ** 127 - 1
 
 _POWER_STEPS = 5
@@ -164,6 +167,23 @@ def _call(node: FunctionCall) -> mpq | None:
     return _call_with_two(node.name, args[0], args[1]) if len(args) == 2 else None
 
 
+def _over_primes(value: mpq, part: Callable[[int, int], int]) -> mpq | None:
+    """Return the value of a multiplicative function, from what it is of the power of a prime."""
+    if not _is_count(value, MAX_FACTORED) or value == 0:
+        return None
+    rest, total, prime = int(value), 1, 2
+    charge(int(gmpy2.isqrt(rest)) // _FACTORS_A_STEP)
+    while rest > 1:
+        if prime * prime > rest:
+            prime = rest
+        exponent = 0
+        while rest % prime == 0:
+            rest, exponent = rest // prime, exponent + 1
+        total *= part(prime, exponent) if exponent else 1
+        prime += 1
+    return mpq(total)
+
+
 _ONE_ARGUMENT: dict[str, Callable[[mpq], mpq | None]] = {
     "abs": abs,
     "floor": lambda value: mpq(gmpy2.f_div(value.numerator, value.denominator)),
@@ -171,6 +191,10 @@ _ONE_ARGUMENT: dict[str, Callable[[mpq], mpq | None]] = {
     "sgn": lambda value: mpq((value > 0) - (value < 0)),
     "factorial": lambda value: mpq(gmpy2.fac(int(value))) if _is_count(value, MAX_FACTORIAL) else None,
     "factorial2": lambda value: mpq(gmpy2.double_fac(int(value))) if _is_count(value, MAX_FACTORIAL) else None,
+    "Gamma": lambda value: mpq(gmpy2.fac(int(value) - 1)) if value >= 1 and _is_count(value, MAX_FACTORIAL) else None,
+    "phi": lambda value: _over_primes(value, lambda p, k: p ** (k - 1) * (p - 1)),
+    "sigma": lambda value: _over_primes(value, lambda p, k: (p ** (k + 1) - 1) // (p - 1)),
+    "tau": lambda value: _over_primes(value, lambda _, k: k + 1),
 }
 
 

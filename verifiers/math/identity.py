@@ -14,14 +14,28 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from gmpy2 import mpfr, mpq, mpz
 
 from truegold.verifiers.math.balls import Ball, Evaluator, NeedsComplex, Unsupported, exponent_of
 from truegold.verifiers.math.exact import NotArithmetic, Undefined, point_for, rational, residue, unit_interval
 from truegold.verifiers.math.policy import OTHER_NUMBER, SAME_NUMBER, Sameness, TooLarge, charge, remembered
-from truegold.verifiers.math.tree import ZERO, Big, Const, FunctionCall, Mul, Node, Num, Pow, facts, symbols, walk
+from truegold.verifiers.math.tree import (
+    HALF,
+    ZERO,
+    Big,
+    Const,
+    FunctionCall,
+    Mul,
+    Node,
+    Num,
+    Pow,
+    Sym,
+    facts,
+    symbols,
+    walk,
+)
 
 CONSTANT_BITS = 320
 """Two constants are compared once, to so many bits: what agrees by chance to 95 digits does not occur."""
@@ -53,6 +67,8 @@ _WIDE_REGIONS = (
 """The same for whole parts: near zero, many of them are the same."""
 
 _OF_WHOLE_NUMBERS = frozenset({"factorial", "factorial2", "binom", "perm", "gcd", "lcm"})
+_PARTS_OF_COMPLEX = frozenset({"Re", "Im", "conj"})
+_COMPLEX_LETTERS = frozenset("zw")
 _PAIR_STEPS = 10
 """What the comparison of two values costs besides their evaluation."""
 
@@ -61,7 +77,7 @@ _COORDINATE_STEPS = 6
 
 _LOCAL = threading.local()
 
-Point: TypeAlias = dict[str, mpq]
+Point: TypeAlias = dict[str, mpq | complex]
 Calculated = TypeVar("Calculated")
 
 
@@ -191,13 +207,16 @@ def _agree_at(gold: Node, answer: Node, point: Point, complex_: bool, bits: int)
             return False
         size = max(exponent_of(a.midpoint), exponent_of(b.midpoint))
         both_zero = size <= difference.error_exponent + 1
-        if difference.error_exponent - (0 if both_zero else size) < -precision // 2:
+        if difference.error_exponent - (0 if both_zero else size) < -precision * 2 // 5:
             return True
     return False
 
 
 def _as_balls(point: Point, evaluator: Evaluator) -> dict[str, Ball]:
-    return {name: evaluator.from_rational(coordinate) for name, coordinate in point.items()}
+    return {
+        name: evaluator.from_rational(x) if isinstance(x, mpq) else evaluator.from_complex(x)
+        for name, x in point.items()
+    }
 
 
 def _evaluations(gold: Node, answer: Node, names: frozenset[str]) -> Iterator[tuple[Evaluator, Ball, Ball]]:
@@ -208,7 +227,7 @@ def _evaluations(gold: Node, answer: Node, names: frozenset[str]) -> Iterator[tu
         balls = _as_balls(point, evaluator)
         return evaluator, evaluator.value(gold, balls), evaluator.value(answer, balls)
 
-    for point in _points(names, _whole_names(gold, answer)):
+    for point in _points(names, _kinds_of_names(gold, answer)):
         if (evaluation := _in_reals_or_complex(partial(evaluate, point))) is not None:
             yield evaluation
 
@@ -216,12 +235,10 @@ def _evaluations(gold: Node, answer: Node, names: frozenset[str]) -> Iterator[tu
 def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | None:
     if len(names) > MAX_VARIABLES:
         return None
-    whole_names = _whole_names(gold, answer)
-    parts = chain(walk(gold), walk(answer))
-    has_steps = any(type(part) is FunctionCall and part.name in ("floor", "ceil") for part in parts)
-    for complex_ in (False, True):
+    kinds = _kinds_of_names(gold, answer)
+    for complex_ in (True,) if kinds.complex else (False, True):
         agreeing = 0
-        for point in _points(names, whole_names, wide=has_steps):
+        for point in _points(names, kinds):
             try:
                 if not _agree_at(gold, answer, point, complex_, POINT_BITS):
                     return False
@@ -237,32 +254,69 @@ def _same_at_points(gold: Node, answer: Node, names: frozenset[str]) -> bool | N
     return None
 
 
-def _points(names: frozenset[str], whole_names: frozenset[str], *, wide: bool = False) -> Iterator[Point]:
+class _Kinds(NamedTuple):
+    """What the two sides say of the values that their variables may have."""
+
+    whole: frozenset[str]
+    """These stand in factorials, in bounds of sums, in powers of negative numbers."""
+    complex: frozenset[str]
+    """These have a real part or a conjugate."""
+    positive: frozenset[str]
+    """These are factors below gold's root, as L and g are in \\sqrt{L/g}."""
+    has_steps: bool
+    """A side has whole parts."""
+
+
+def _points(names: frozenset[str], kinds: _Kinds) -> Iterator[Point]:
     """Yield one point of each region; the names that have to be whole are 2 to 7 in all of them."""
-    for salt, (low, high) in enumerate(_WIDE_REGIONS if wide else _REGIONS):
+    for salt, (low, high) in enumerate(_WIDE_REGIONS if kinds.has_steps else _REGIONS):
         charge(_COORDINATE_STEPS * (1 + len(names)))
-        point = {}
+        point: Point = {}
         for name in names:
             t = unit_interval(name, salt)
-            if name in whole_names:
+            if name in kinds.whole:
                 point[name] = mpq(2 + int(t * 5) + salt % 2)
+            elif name in kinds.complex:
+                point[name] = complex(low + (high - low) * t, unit_interval(name, -1 - salt))
             else:
-                point[name] = mpq(mpz((low + (high - low) * t) * 2**20), 2**20)
+                coordinate = mpq(mpz((low + (high - low) * t) * 2**20), 2**20)
+                point[name] = abs(coordinate) if name in kinds.positive else coordinate
         yield point
 
 
-def _whole_names(gold: Node, answer: Node) -> frozenset[str]:
-    """Return the variables that have to be whole: in factorials, bounds of sums, powers of negative numbers."""
-    names: set[str] = set()
+def _kinds_of_names(gold: Node, answer: Node) -> _Kinds:
+    whole: set[str] = set()
+    has_complex: set[str] = set()
+    has_steps = is_complex = False
     for part in chain(walk(gold), walk(answer)):
         charge(2)
-        if isinstance(part, FunctionCall) and part.name in _OF_WHOLE_NUMBERS:
-            names.update(*map(symbols, part.args))
+        if isinstance(part, FunctionCall):
+            if part.name in _OF_WHOLE_NUMBERS:
+                whole.update(*map(symbols, part.args))
+            elif part.name in _PARTS_OF_COMPLEX:
+                is_complex = True
+                has_complex.update(arg.name for arg in part.args if isinstance(arg, Sym))
+            has_steps |= part.name in ("floor", "ceil")
         elif isinstance(part, Big):
-            names.update(*(symbols(bound) for bound in (part.low, part.high) if bound is not None))
+            whole.update(*(symbols(bound) for bound in (part.low, part.high) if bound is not None))
         elif isinstance(part, Pow) and (base := rational(part.base)) is not None and base < 0:
-            names |= symbols(part.exponent)
-    return frozenset(names)
+            whole |= symbols(part.exponent)
+    if is_complex:
+        names = symbols(gold) | symbols(answer)
+        has_complex |= {name for name in names if name[0] in _COMPLEX_LETTERS}
+    roots = (part.base for part in walk(gold) if type(part) is Pow and part.exponent is HALF)
+    positive = {name for inside in roots for name in _odd_factors(inside)}
+    return _Kinds(frozenset(whole), frozenset(has_complex), frozenset(positive), has_steps)
+
+
+def _odd_factors(node: Node) -> Iterator[str]:
+    """Yield the letters of a product that stand in it with an odd power: L and g of L/g, none of x^2."""
+    for factor in node.factors if isinstance(node, Mul) else ():
+        base, exponent = (factor.base, rational(factor.exponent)) if isinstance(factor, Pow) else (factor, mpq(1))
+        if isinstance(base, Mul):
+            yield from _odd_factors(base)
+        elif isinstance(base, Sym) and exponent is not None and exponent.denominator == 1 and exponent % 2:
+            yield base.name
 
 
 def _same_infinities(gold: Node, answer: Node) -> Sameness | None:

@@ -32,6 +32,8 @@ COORDINATES = frozenset({"x", "y", "z"})
 """Labels that make a value the equation of a line: x=5 is not y=5."""
 LETTER_CONSTANTS = frozenset({"e", "i"})
 """Constants that may as well be variables."""
+NATURALS_ONLY = "naturals"
+"""Stands among the parameters of a family whose letters are not any integers."""
 ANY_LABEL = "?"
 """What `labelled` returns for a label that is no name."""
 MAX_SHOWN_CHARS = 200

@@ -35,6 +35,8 @@ TEXT_FUNCTIONS = {name: FUNCTIONS[name] for name in FUNCTIONS.keys() - WORDS["no
     "sh": "sinh", "ch": "cosh", "th": "tanh", "cth": "coth",
 }  # fmt: skip
 """Functions in a text command."""
+OPERATORS = FUNCTIONS | spellings(_TABLES["command_tokens"]["func"])
+"""Functions in `\\operatorname`, which are not words in plain letters."""
 CONSTANTS = spellings(_TABLES["constants"])
 RELATIONS = spellings(_TABLES["relations"])
 """From symbol or command to relation."""

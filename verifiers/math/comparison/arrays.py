@@ -5,6 +5,8 @@ r"""Works out vectors and matrices: sums, products, transposes and determinants.
     2\mathbf{i}-3\mathbf{j}                 (2,-3), where the other side is a vector
     [[1,2],[3,4]]                           a matrix, where the other side is one
     \begin{vmatrix}1&2\\3&4\end{vmatrix}    -2, where the other side is a value
+    \|(3,4)\|, (1,2)\cdot(2,1.5)           5; \det, \operatorname{tr}, \operatorname{rank} too
+    3I_2, \operatorname{diag}(3,3)         a matrix, where the other side is one
 
 Sums and products whose shapes do not fit stay as they are.
 """
@@ -16,27 +18,83 @@ import itertools
 from gmpy2 import mpq
 
 from truegold.verifiers.math import tree
+from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.identity import same_value
 
 MAX_CELLS = 100
 """The most cells of a matrix that is worked out. Stops products of large matrices."""
 MAX_DETERMINANT_ROWS = 4
+_LITTLE = mpq(1, 1 << 150)
+"""What is smaller is a zero that was rounded."""
 _UNIT_VECTORS = ("i", "j", "k")
 _TUPLE_OPENINGS = frozenset("(<[")
 _Rows = tuple[tuple[tree.Node, ...], ...]
 
 
-def worked_out(node: tree.Node) -> tree.Node:
-    """Return the vector or matrix that a sum, a product or a transpose is; any other node as it is."""
+def worked_out(node: tree.Node, *, beside_array: bool = False) -> tree.Node:
+    """Return the vector, matrix or value that a sum, a product or a function of arrays is; any other node as it is.
+
+    Beside a value, the product of two vectors is their scalar product, and beside a vector the other one.
+    """
     if isinstance(node, tree.Add):
-        return _added(node, [worked_out(term) for term in node.terms])
+        return _added(node, list(map(worked_out, node.terms)))
     if isinstance(node, tree.Mul):
-        return _multiplied(node, [worked_out(factor) for factor in node.factors])
+        return _multiplied(node, list(map(worked_out, node.factors)), beside_array)
+    if isinstance(node, tree.FunctionCall):
+        return _applied(node, list(map(worked_out, node.args)))
     if isinstance(node, tree.Pow) and isinstance(node.exponent, tree.Sym) and node.exponent.name in ("T", "t"):
         rows = _cells(node.base)
         if rows is not None and len({len(row) for row in rows}) == 1:
             return tree.Matrix(tuple(zip(*rows, strict=True)))
     return node
+
+
+def _applied(node: tree.FunctionCall, args: list[tree.Node]) -> tree.Node:
+    """Return the determinant, trace, rank or length of an array, or the diagonal matrix of some values."""
+    if node.name == "diag" and all(isinstance(arg, tree.VALUES) for arg in args) and len(args) ** 2 <= MAX_CELLS:
+        return _diagonal(args)
+    array = args[0] if len(args) == 1 else None
+    if isinstance(array, tree.Group) and (rows_of_group := _rows_of(array)) is not None:
+        array = tree.Matrix(rows_of_group)
+    if array is not None and node.name == "abs" and (vector := _vector(array)) is not None:
+        squares = (tree.Pow(tree.FunctionCall("abs", (part,)), tree.Num(mpq(2))) for part in vector)
+        return tree.Pow(tree.Add(tuple(squares)), tree.HALF)
+    rows = _cells(array) if isinstance(array, tree.Matrix) else None
+    if not isinstance(array, tree.Matrix) or rows is None or len(set(map(len, rows))) != 1:
+        return node
+    if node.name == "rank":
+        values = [[value for cell in row if (value := rational(cell)) is not None] for row in rows]
+        return tree.Num(mpq(rank(values))) if list(map(len, values)) == list(map(len, rows)) else node
+    is_square = len(rows) == len(rows[0])
+    if is_square and node.name == "tr":
+        return tree.Add(tuple(row[i] for i, row in enumerate(rows)))
+    return (_determinant(array) if is_square and node.name == "det" else None) or node
+
+
+def _diagonal(values: list[tree.Node]) -> tree.Matrix:
+    cells = enumerate(values)
+    return tree.Matrix(tuple(tuple(value if i == j else tree.ZERO for j in range(len(values))) for i, value in cells))
+
+
+def _vector(node: tree.Node) -> tuple[tree.Node, ...] | None:
+    """Return the coordinates of a tuple, a row or a column."""
+    rows = _cells(node)
+    if rows is None or not (len(rows) == 1 or set(map(len, rows)) == {1}):
+        return None
+    return rows[0] if len(rows) == 1 else tuple(row[0] for row in rows)
+
+
+def rank(rows: list[list[mpq]]) -> int:
+    """Return the rank of a matrix, by elimination; what is left by rounding is 0."""
+    pivots, left = 0, [row for row in rows if row]
+    for column in range(len(rows[0])):
+        pivot = max(left, key=lambda row: abs(row[column]), default=[])
+        if not pivot or abs(pivot[column]) < _LITTLE:
+            continue
+        pivots += 1
+        left.remove(pivot)
+        left = [[x - row[column] / pivot[column] * y for x, y in zip(row, pivot, strict=True)] for row in left]
+    return pivots
 
 
 def as_array_beside(node: tree.Node, other: tree.Node) -> tree.Node:
@@ -45,11 +103,21 @@ def as_array_beside(node: tree.Node, other: tree.Node) -> tree.Node:
         return tree.Matrix(rows)
     if isinstance(node, tree.Matrix) and node.bars and isinstance(other, tree.VALUES):
         return _determinant(node) or node
+    if isinstance(node, tree.VALUES) and isinstance(other, tree.Matrix) and not other.bars:
+        node = _with_unit_matrices(node, len(other.rows))
     if isinstance(node, tree.VALUES) and isinstance(other, (tree.Matrix, tree.Group)):
         size = _size_of_vector(other)
         coordinates = _coordinates(node, size) if size in (2, 3) else None
         return tree.Group("(", ")", coordinates) if coordinates is not None else node
     return node
+
+
+def _with_unit_matrices(node: tree.Node, size: int) -> tree.Node:
+    """Return the matrix that 3I_2 is beside one with two rows; the letter alone is the one of that size."""
+    names = {name for name in tree.symbols(node) if name in ("I", "E", f"I_{size}", f"E_{size}")}
+    if not names or size**2 > MAX_CELLS:
+        return node
+    return worked_out(tree.substituted(node, dict.fromkeys(names, _diagonal([tree.PLUS_ONE] * size))))
 
 
 def _is_array(node: tree.Node) -> bool:
@@ -62,6 +130,8 @@ def _is_array(node: tree.Node) -> bool:
 def _added(node: tree.Add, terms: list[tree.Node]) -> tree.Node:
     """Return the sum cell by cell; the node itself where a term is no array or has another shape."""
     arrays = [rows for term in terms if (rows := _cells(term)) is not None]
+    if not arrays:
+        return tree.Add(tuple(terms))
     shapes = {tuple(map(len, rows)) for rows in arrays}
     if len(arrays) < len(terms) or len(shapes) != 1:
         return node
@@ -69,12 +139,32 @@ def _added(node: tree.Add, terms: list[tree.Node]) -> tree.Node:
     return _in_shape_of(terms[0], sums)
 
 
-def _multiplied(node: tree.Mul, factors: list[tree.Node]) -> tree.Node:
+def _product_of_vectors(left: tree.Node, right: tree.Node, beside_array: bool) -> tree.Node | None:
+    """Return the scalar product of two vectors, or beside an array the vector product of two in space."""
+    a, b = _vector(left), _vector(right)
+    is_row = any(isinstance(side, tree.Matrix) and len(side.rows) == 1 for side in (left, right))
+    if a is None or b is None or is_row or len(a) != len(b):
+        return None
+    if not beside_array:
+        return _dot(a, b)
+    if len(a) != len(_UNIT_VECTORS):
+        return None
+    pairs = ((1, 2), (2, 0), (0, 1))
+    return tree.Group(
+        "(", ")", tuple(_determinant(tree.Matrix(((a[i], a[j]), (b[i], b[j])))) or a[0] for i, j in pairs)
+    )
+
+
+def _multiplied(node: tree.Mul, factors: list[tree.Node], beside_array: bool) -> tree.Node:
     """Return the product of matrices, or of values and one array; A(2, 3) names a point and stays as it is."""
     arrays = [factor for factor in factors if _is_array(factor)]
     scalars = [factor for factor in factors if not _is_array(factor)]
+    if len(arrays) == 2 and (product_of_two := _product_of_vectors(arrays[0], arrays[1], beside_array)) is not None:
+        arrays, scalars = [], [*scalars, product_of_two]
+    if not arrays:
+        return tree.product_of(scalars)
     is_point = len(scalars) == 1 and isinstance(scalars[0], tree.Sym) and scalars[0].name[:1].isupper()
-    if not arrays or is_point or not all(isinstance(scalar, tree.VALUES) for scalar in scalars):
+    if is_point or not all(isinstance(scalar, tree.VALUES) for scalar in scalars):
         return node
     product = arrays[0]
     for array in arrays[1:]:

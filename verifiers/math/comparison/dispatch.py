@@ -12,6 +12,7 @@ gold says its value twice, as in `\sqrt3/3 \approx 0.577`, the exact form counts
 from __future__ import annotations
 
 from truegold.verifiers.math.comparison.arrays import as_array_beside, worked_out
+from truegold.verifiers.math.comparison.constants import ARBITRARY, same_but_constants
 from truegold.verifiers.math.comparison.free_letters import (
     conditions_agree,
     renamings,
@@ -25,6 +26,7 @@ from truegold.verifiers.math.comparison.lists import (
     same_lists,
     same_ordered,
 )
+from truegold.verifiers.math.comparison.progressions import same_progressions
 from truegold.verifiers.math.comparison.relations import same_relations, same_throughout
 from truegold.verifiers.math.comparison.sets import same_sets
 from truegold.verifiers.math.comparison.signs import sign_readings
@@ -40,7 +42,7 @@ from truegold.verifiers.math.comparison.single_values import (
     same_values,
 )
 from truegold.verifiers.math.exact import rational
-from truegold.verifiers.math.policy import OTHER_STRUCTURE, SAME_NUMBER, Policy, Sameness, charge
+from truegold.verifiers.math.policy import OTHER_STRUCTURE, SAME_NUMBER, SAME_STRUCTURE, Policy, Sameness, charge
 from truegold.verifiers.math.tree import (
     VALUE_TYPES,
     Add,
@@ -66,6 +68,7 @@ from truegold.verifiers.math.tree import (
     as_measure,
     facts,
     label_of,
+    symbols,
 )
 
 _PAIR_STEPS = 2
@@ -74,7 +77,7 @@ _MAY_HOLD_RELATIONS = frozenset({Chain, BareList, Group})
 """Only these hold relations that give a letter its value."""
 _AMOUNT_TYPES = VALUE_TYPES | {Measure}
 _ARRAY_TYPES = frozenset({Matrix, Group})
-_COMPOSED_TYPES = frozenset({Add, Mul, Pow})
+_COMPOSED_TYPES = frozenset({Add, Mul, Pow, FunctionCall})
 
 
 def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:
@@ -82,6 +85,7 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:
     if type(gold) is Num and type(answer) is Num and gold.value == answer.value:
         return SAME_NUMBER
     comparison = _TreeComparison(policy)
+    whole_gold, whole_answer = gold, answer
     if type(gold) is Family or type(answer) is Family:
         if not conditions_agree(comparison, gold, answer):
             return OTHER_STRUCTURE
@@ -97,6 +101,11 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:
             other_outcome = _compare_signs(comparison, gold, other_answer)
             if other_outcome.same:
                 return other_outcome
+        if same_progressions(whole_gold, whole_answer):
+            return SAME_STRUCTURE
+    may_hold_constants = not outcome.same and has_letters and any(map(ARBITRARY.fullmatch, symbols(gold)))
+    if may_hold_constants and same_but_constants(gold, answer, optional=policy.constant == "optional"):
+        return Sameness(True, "sampled")
     return outcome
 
 
@@ -147,7 +156,8 @@ class _TreeComparison:
         charge(_PAIR_STEPS)
         if type(gold) is Num and type(answer) is Num and gold.value == answer.value:
             return SAME_NUMBER
-        gold, answer = _with_arrays_worked_out(as_measure(gold)), _with_arrays_worked_out(as_measure(answer))
+        gold, answer = as_measure(gold), as_measure(answer)
+        gold, answer = _with_arrays_worked_out(gold, answer), _with_arrays_worked_out(answer, gold)
         if type(gold) in VALUE_TYPES and type(answer) in VALUE_TYPES:
             return same_values(gold, answer, self.policy)
         gold, answer = _in_usual_shape(gold), _in_usual_shape(answer)
@@ -187,8 +197,8 @@ class _TreeComparison:
         return same_names(gold, answer) if Named in kinds else OTHER_STRUCTURE
 
 
-def _with_arrays_worked_out(node: Node) -> Node:
-    return worked_out(node) if _holds_array(node) else node
+def _with_arrays_worked_out(node: Node, other: Node | None = None) -> Node:
+    return worked_out(node, beside_array=type(other) in _ARRAY_TYPES) if _holds_array(node) else node
 
 
 def _holds_array(node: Node) -> bool:
@@ -199,6 +209,8 @@ def _holds_array(node: Node) -> bool:
         parts = node.terms  # type: ignore[attr-defined]
     elif kind is Pow:
         parts = (node.base,)  # type: ignore[attr-defined]
+    elif kind is FunctionCall:
+        return node.name == "diag" or any(type(arg) in _ARRAY_TYPES for arg in node.args)  # type: ignore[attr-defined]
     else:
         return False
     for part in parts:

@@ -12,10 +12,11 @@ r"""Gives gold's names to the letters that an answer was free to choose.
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator
 
+from truegold.verifiers.math.comparison.constants import ARBITRARY, UNMISTAKABLE
 from truegold.verifiers.math.comparison.lists import Comparison
+from truegold.verifiers.math.comparison.progressions import INTEGER_LETTERS
 from truegold.verifiers.math.tree import (
     LETTER_CONSTANTS,
     BareList,
@@ -37,12 +38,7 @@ from truegold.verifiers.math.tree import (
 
 MAX_RENAMED = 3
 """The most letters that are called otherwise. Stops trying the orders of many."""
-_INTEGER_LETTERS = frozenset("klmnj")
 _LINE_LETTERS = frozenset({"s", "t", "r", "u", "k", "lambda", "mu"})
-_ARBITRARY_CONSTANT = re.compile(r"[CKABDck](?:_\d)?")
-"""C, C_1, A, k."""
-_UNMISTAKABLE_CONSTANT = re.compile(r"[CK](?:_\d)?|c_\d")
-"""What arbitrary constants are called on at least one side; A and B may be given by the problem."""
 
 
 def with_constants_as_variables(gold: Node, answer: Node) -> tuple[Node, Node]:
@@ -120,12 +116,12 @@ def _labels(node: Node) -> set[str]:
 
 def _may_be_renamed(gold: Node, answer: Node, letters: frozenset[str]) -> bool:
     """Tell whether the letters are arbitrary constants, integers, parameters of a line, or of a family of functions."""
-    if all(_ARBITRARY_CONSTANT.fullmatch(letter) for letter in letters):
+    if all(ARBITRARY.fullmatch(letter) for letter in letters):
         has_variable = bool(symbols(gold) & symbols(answer))
         sides = (letters & symbols(gold), letters & symbols(answer))
-        if has_variable and any(all(map(_UNMISTAKABLE_CONSTANT.fullmatch, side)) for side in sides):
+        if has_variable and any(all(map(UNMISTAKABLE.fullmatch, side)) for side in sides):
             return True
-    if letters <= _INTEGER_LETTERS and _has_pi(gold) and _has_pi(answer):
+    if letters <= INTEGER_LETTERS and _has_pi(gold) and _has_pi(answer):
         return True
     if letters <= _LINE_LETTERS and facts(gold).has_array and facts(answer).has_array:
         return True

@@ -34,8 +34,6 @@ from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, Policy, Samene
 from truegold.verifiers.math.tree import (
     PLUS_ONE,
     VALUES,
-    ZERO,
-    Add,
     BareList,
     BaseN,
     Chain,
@@ -52,10 +50,8 @@ from truegold.verifiers.math.tree import (
     Text,
     TimeOfDay,
     labelled,
-    renamed,
     substituted,
     symbols,
-    symbols_of,
 )
 from truegold.verifiers.math.vocabulary import NAMED_WORDS, STOP_WORDS
 
@@ -74,7 +70,6 @@ MONEY_TOLERANCE = 0.0005
 
 OTHER_UNIT = Sameness(False, "units")
 UNKNOWN_UNIT = Sameness(None, "units")
-_INTEGRATION_LETTERS = "CcKk"
 
 _HALF_DAY = 12 * 60
 """Minutes."""
@@ -180,39 +175,7 @@ def same_values(gold: Node, answer: Node, policy: Policy) -> Sameness:
         return outcome
     if agrees_when_rounded(gold, answer, policy):
         return Sameness(True, "rounding")
-    if outcome.same is False and isinstance(gold, Add):
-        if policy.constant == "optional" and _same_but_constant(gold, answer):
-            return Sameness(True, outcome.rung)
-        if (renamed_answer := _with_constant_of_gold(gold, answer)) is not None:
-            return same_values(gold, renamed_answer, policy)
     return outcome
-
-
-def _with_constant_of_gold(gold: Node, answer: Node) -> Node | None:
-    """Return x^2+C for x^2+K where gold's name for the constant of integration is C."""
-    gold_constant, answer_constant = _added_constant(gold), _added_constant(answer)
-    if gold_constant is None or answer_constant is None:
-        return None
-    if gold_constant == answer_constant or answer_constant in symbols(gold):
-        return None
-    return renamed(answer, {answer_constant: gold_constant})
-
-
-def _same_but_constant(gold: Node, answer: Node) -> bool:
-    if (name := _added_constant(gold)) is None or _added_constant(answer) is not None:
-        return False
-    return same_value(substituted(gold, {name: ZERO}), answer).same is True
-
-
-def _added_constant(node: Node) -> str | None:
-    """Return the C of x^2 + C."""
-    if not isinstance(node, Add):
-        return None
-    names = [term.name for term in node.terms if isinstance(term, Sym) and term.name[0] in _INTEGRATION_LETTERS]
-    if len(names) != 1:
-        return None
-    other_names = symbols_of(term for term in node.terms if not (isinstance(term, Sym) and term.name == names[0]))
-    return None if names[0] in other_names else names[0]
 
 
 def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa: PLR0911, one for each kind of unit

@@ -62,6 +62,7 @@ from truegold.verifiers.math.tree import (
     VALUES,
     BareList,
     BaseN,
+    Big,
     Chain,
     Const,
     Family,
@@ -71,6 +72,7 @@ from truegold.verifiers.math.tree import (
     Mul,
     Node,
     Num,
+    Pow,
     Ratio,
     Residues,
     Sign,
@@ -79,6 +81,7 @@ from truegold.verifiers.math.tree import (
     facts,
     label_of,
     mapped,
+    substituted,
     symbols,
     walk,
     with_log_base_ten,
@@ -113,6 +116,7 @@ _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,9}),(\d{1,9})(?![\d,])")
 _SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
 _SCIENTIFIC = re.compile(r"(\d)e([+-])")
 _REPEATING_BLOCK = re.compile(r"(-?\d{0,20}\.\d{0,20})\((\d{1,20})\)")
+_HARMONIC = re.compile(r"H_(\d{1,3}|[nmkN])")
 _GROUPING = re.compile(r"\d,\d{3}(?!\d)")
 
 
@@ -464,9 +468,25 @@ def other_readings(
     gold_facts, answer_facts = facts(gold), facts(answer)
     if policy.log == "either" and (gold_facts.has_bare_log or answer_facts.has_bare_log):
         yield with_log_base_ten(gold), with_log_base_ten(answer)
+    named = _with_names_spelled_out(gold, answer_facts.symbols), _with_names_spelled_out(answer, gold_facts.symbols)
+    if named != (gold, answer):
+        yield named
     functions = gold_facts.unknown_functions | answer_facts.unknown_functions
     if functions & (gold_facts.symbols | answer_facts.symbols):
         yield _with_products(gold), _with_products(answer)
+
+
+def _with_names_spelled_out(node: Node, other_names: frozenset[str]) -> Node:
+    r"""Return h/2\pi for \hbar and 1 + 1/2 + ... + 1/n for H_n, where the other side has no such letter."""
+    names = symbols(node)
+    values: dict[str, Node] = {}
+    if "hbar" in names and "h" in other_names and "hbar" not in other_names:
+        values["hbar"] = Mul((Sym("h"), Pow(Mul((Num(mpq(2)), Const("pi"))), MINUS_ONE)))
+    for name in names:
+        if (index := _HARMONIC.fullmatch(name)) is not None and not any(map(_HARMONIC.match, other_names)):
+            last = Num(mpq(int(index[1]))) if index[1].isdigit() else Sym(index[1])
+            values[name] = Big("sum", "k_", PLUS_ONE, last, Pow(Sym("k_"), MINUS_ONE))
+    return substituted(node, values) if values and isinstance(node, VALUES) else node
 
 
 def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -> Iterator[Node]:
@@ -478,7 +498,7 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
         sign, whole, decimals = match.groups()
         with_point = f"{sign}{whole}.{decimals}{text[match.end() :]}"
         yield from _try_reading(with_point, Notation(mixed_numbers=mixed_numbers))
-    may_count = "C" in text or "P" in text
+    may_count = "C" in text or "P" in text or "B(" in text or "B}" in text
     if may_count and isinstance(other_side, VALUES) and (counted := with_calls_as_counts(text)) != text:
         yield from _try_reading(counted, Notation(mixed_numbers=mixed_numbers))
     may_add = "e" in text and _SCIENTIFIC.search(text) is not None

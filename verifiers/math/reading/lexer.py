@@ -36,6 +36,7 @@ from truegold.verifiers.math.vocabulary import (
     GREEK_NAMES,
     IGNORED,
     MATRIX_ENVIRONMENTS,
+    OPERATORS,
     RELATIONS,
     STOP_WORDS,
     TEXT_COMMANDS,
@@ -89,6 +90,8 @@ FOREIGN_CONNECTIVES = {
 }  # fmt: skip
 _TEXT_SYMBOLS = {"pi": ("const", "pi"), "infty": ("const", "inf"), "circ": ("op", "∘")}
 """What is left of `\\pi` and `\\circ` where a program took them for words."""
+_CONSTANT_WORDS = frozenset({"constant", "const"})
+"""Behind a plus these are the constant of integration."""
 _WORDS = WORDS["common"] | BELOW_HUNDRED.keys() | MULTIPLIERS.keys() | STOP_WORDS | UNITS.keys()
 _CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
 _VALUE_ENDS = frozenset({"num", "close", "unbrace"})
@@ -230,7 +233,9 @@ def add_letters(run: str, spaced: bool, tokens: list[Lexeme]) -> None:
         tokens.append(plain_token("name", run, spaced))
         return
     lower = run.lower()
-    if lower == "et" and spaced and tokens and tokens[-1].kind in _VALUE_ENDS:
+    if lower in _CONSTANT_WORDS and tokens and tokens[-1][:2] == ("op", "+"):
+        tokens.append(plain_token("name", "C", spaced))
+    elif lower == "et" and spaced and tokens and tokens[-1].kind in _VALUE_ENDS:
         tokens.append(plain_token("sep", "and", spaced))  # Otherwise it is e times t.
     elif lower in _CONNECTIVES:
         tokens.append(plain_token("sep", _CONNECTIVES[lower], spaced))
@@ -249,7 +254,9 @@ def add_letters(run: str, spaced: bool, tokens: list[Lexeme]) -> None:
 def add_word(run: str, spaced: bool, tokens: list[Lexeme]) -> None:
     """Add the token of a run of letters inside of a text command."""
     lower = run.lower()
-    if lower in _CONNECTIVES:
+    if lower in _CONSTANT_WORDS and tokens and tokens[-1][:2] == ("op", "+"):
+        tokens.append(plain_token("name", "C", spaced))
+    elif lower in _CONNECTIVES:
         tokens.append(plain_token("sep", _CONNECTIVES[lower], spaced))
     elif run in TEXT_FUNCTIONS:
         tokens.append(plain_token("func", TEXT_FUNCTIONS[run], spaced))
@@ -471,6 +478,9 @@ class _Scanner:
         if self.level >= MAX_DEPTH:
             raise TooLarge(f"text commands nested more than {MAX_DEPTH} deep")
         inner = text[position + 1 : end]
+        if name == "operatorname" and (operator := OPERATORS.get(inner.strip())) is not None:
+            tokens.append(plain_token("func", operator, spaced))
+            return end + 1
         before = len(tokens)
         _Scanner(inner, tokens, self.group_digits, self.level + 1).run()
         if len(tokens) > before and not spaced and not inner[:1].isspace():

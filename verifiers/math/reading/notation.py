@@ -103,6 +103,8 @@ _COUNT_CALL = re.compile(
     r"(?<![A-Za-z\\])(?:([CP])\s*\(\s*(\w{1,6})\s*,\s*(\w{1,6})\s*\)|(?<!\d)(\d{1,4})\s?([CP])\s?(\d{1,4})(?!\d))"
 )
 """C(12, 5) and 12C5."""
+_BETA = re.compile(r"(?:(?<![A-Za-z\\])B|\\mathrm\{\s*B\s*\})\s*(?:\\left\s*)?\((?=[^()]{1,40},[^()]{1,40}\))")
+"""B(2, 3) of Euler."""
 _BASE_NAMES = {"binary": 2, "octal": 8, "decimal": 10, "hexadecimal": 16}
 _BASE_WORDS = "|".join(word for word, value in BELOW_HUNDRED.items() if 2 <= value <= 20)
 _NUMERAL = r"\(?([0-9][0-9A-Fa-f]{0,60})\)?"
@@ -198,7 +200,8 @@ def with_usual_counts(text: str) -> str:
 
 
 def with_calls_as_counts(text: str) -> str:
-    """Return `12C5` and `C(12, 5)` as binomial coefficients."""
+    """Return `12C5` and `C(12, 5)` as binomial coefficients, `B(2, 3)` as the beta function."""
+    text = _BETA.sub(" betafunction(", text) if "B" in text else text
     return _COUNT_CALL.sub(lambda m: _count(m[1] or m[5], m[2] or m[4], m[3] or m[6]), text)
 
 

@@ -24,6 +24,9 @@ from truegold.verifiers.math.vocabulary import INVERSES, LINE_ENVIRONMENTS, MATR
 APPLIED = frozenset("fghFGH")
 """Letters that are functions where a bracket follows."""
 
+NAMED_FUNCTIONS = frozenset({"Gamma", "zeta", "phi", "sigma", "tau"})
+"""Greek letters that are functions where a bracket follows, unless the other side uses them as variables."""
+_LEAST_ARGUMENT = 3
 _COUNTS = {"C_": "binom", "A_": "perm", "P_": "perm"}
 _MAX_SUBSCRIPT_DIGITS = 2
 
@@ -31,8 +34,8 @@ _CLOSING = {"(": ")", "[": "]", "]": "[", "{": "}", "<": ">"}
 _NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals", "C": "complexes"}
 _MAX_ARGUMENTS = 100
 _ARITIES = {
-    **dict.fromkeys(("binom", "comb", "perm"), (2, 2)),
-    **dict.fromkeys(("gcd", "lcm", "max", "min"), (1, _MAX_ARGUMENTS)),
+    **dict.fromkeys(("beta", "binom", "comb", "perm"), (2, 2)),
+    **dict.fromkeys(("diag", "gcd", "lcm", "max", "min"), (1, _MAX_ARGUMENTS)),
     "log": (1, 2),
 }
 """The fewest and the most arguments of functions that do not have one."""
@@ -114,6 +117,9 @@ def read_name(reader: Grammar, token: Lexeme) -> tree.Node:
         if isinstance(chosen, tree.Num):
             return tree.FunctionCall(_COUNTS[name[:2]], (tree.Num(mpq(int(name[2:]))), chosen))
         reader.position = start
+    if name in NAMED_FUNCTIONS and _applies_to_number(reader, name):
+        reader.take()
+        return tree.FunctionCall(name, read_arguments(reader, ")"), applied=True)
     if reader.next_is("open", "(") and not reader.peek().spaced and (name[0] in APPLIED or _defines_function(reader)):
         reader.take()
         return tree.FunctionCall(name, read_arguments(reader, ")"), applied=True)
@@ -150,6 +156,18 @@ def _read_primes(reader: Grammar) -> str:
     while reader.take_if("op", "'"):
         marks += "'"
     return marks
+
+
+def _applies_to_number(reader: Grammar, name: str) -> bool:
+    """Tell whether a Greek letter is a function here: Gamma and zeta of anything, phi, sigma and tau of 3 or more.
+
+    \\phi(1) may be the density of a distribution, and \\sigma(x) something times x.
+    """
+    if not reader.next_is("open", "("):
+        return False
+    inner, closing = reader.peek(1), reader.peek(2)
+    is_whole = inner.kind == "num" and inner.text.isdigit() and inner.value >= _LEAST_ARGUMENT
+    return name in ("Gamma", "zeta") or (is_whole and closing[:2] == ("close", ")"))
 
 
 def _defines_function(reader: Grammar) -> bool:
@@ -257,7 +275,10 @@ def read_bars(reader: Grammar, mark: str) -> tree.Node:
     inner = reader.read_sum()
     reader.expect("bar", mark)
     reader.bars -= 1
-    return tree.Matrix(inner.rows, bars=True) if isinstance(inner, tree.Matrix) else tree.FunctionCall("abs", (inner,))
+    is_determinant = isinstance(inner, tree.Matrix) and len(inner.rows) == len(inner.rows[0]) and mark == "|"
+    if isinstance(inner, tree.Matrix) and is_determinant:
+        return tree.Matrix(inner.rows, bars=True)
+    return tree.FunctionCall("abs", (inner,))
 
 
 def read_command(reader: Grammar, name: str) -> tree.Node:
@@ -407,6 +428,10 @@ def _apply(name: str, base: tree.Node | None, args: tuple[tree.Node, ...]) -> tr
     fewest, most = _ARITIES.get(name, (1, 1))
     if not fewest <= len(args) <= most:
         raise UnreadableAnswer(f"{name} of {len(args)} arguments")
+    if name in ("max", "min") and len(args) == 1 and isinstance(args[0], tree.Group) and args[0].opening == "{":
+        args = args[0].elements
+    if name == "sinc":
+        return tree.Mul((tree.FunctionCall("sin", args), tree.Pow(args[0], tree.MINUS_ONE)))
     if name == "sqrt":
         return tree.Pow(args[0], tree.HALF)
     if name == "exp":

@@ -26,7 +26,17 @@ from typing import NamedTuple, TypeAlias
 from truegold.verifiers.math.measures import label_unit
 from truegold.verifiers.math.policy import UnreadableAnswer
 from truegold.verifiers.math.reading.lexer import Lexeme, nesting, text_of
-from truegold.verifiers.math.tree import INFINITY, BareList, Chain, Named, Node, Sym, Text, negated
+from truegold.verifiers.math.tree import (
+    INFINITY,
+    NATURALS_ONLY,
+    BareList,
+    Chain,
+    Named,
+    Node,
+    Sym,
+    Text,
+    negated,
+)
 from truegold.verifiers.math.vocabulary import LABELS, NAMED_WORDS, WORDS
 
 _CONDITION_OPERATORS = ("<", ">", "<=", ">=", "!=", "in")
@@ -38,6 +48,7 @@ _NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
 _INTEGER_SETS = ("integers", "naturals", "positive integers", "nonnegative integers")
 """Names of sets, as the reader of expressions calls them."""
 _INTEGER_WORDS = frozenset({"integer", "integers"})
+_NATURAL_WORDS = frozenset({"natural", "positive", "nonnegative", "negative", "non"})
 _WORDS_OF_CONDITION = _INTEGER_WORDS | {"integral", "natural"}
 """A whole condition may speak of `natural n` too; an item `natural n` among answers is left alone."""
 _WORDS_OF_ITEM = _INTEGER_WORDS | {"is", "are", "an", "a", "any", "all", "every", "some", "arbitrary", "being"}
@@ -154,6 +165,8 @@ def integers_of_condition(tokens: list[Lexeme]) -> set[str]:
     has_set = any(token.kind == "cmd" and token.text == "mathbb" for token in tokens) and bool({"Z", "N"} & names)
     if not (has_word or has_set):
         return set()
+    if "N" in names or words & _NATURAL_WORDS or any(token.kind == "rel" and token.text != "in" for token in tokens):
+        names |= {NATURALS_ONLY}
     return (names - {"Z", "N", "R", "Q"}) | {word for word in words if len(word) == 1 and word != "a"}
 
 
@@ -178,7 +191,9 @@ def integers_of_node(node: Node) -> set[str]:
     letters = first.elements if isinstance(first, BareList) else (first,)
     names = {letter.name for letter in letters if isinstance(letter, Sym)}
     has_integers = isinstance(container, Named) and container.name in _INTEGER_SETS
-    return names if has_integers and all(isinstance(letter, Sym) for letter in letters) else set()
+    if not has_integers or not all(isinstance(letter, Sym) for letter in letters):
+        return set()
+    return names if isinstance(container, Named) and container.name == "integers" else names | {NATURALS_ONLY}
 
 
 def read_labelled(slices: list[list[Lexeme]], read_item: ReadItem) -> list[Node] | None:

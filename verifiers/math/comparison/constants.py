@@ -1,0 +1,185 @@
+r"""Compares what holds arbitrary constants: antiderivatives, and general solutions of differential equations.
+
+    \frac12\sin^2 x + C        -\frac14\cos 2x + C       they differ by a constant
+    \ln|x| + C                 \ln(C|2x|)                \ln C is as arbitrary as C
+    Ce^{2x}                    e^{2x+C}
+    C_1e^x + C_2e^{-x}         A\cosh x + B\sinh x       the same combinations
+
+x^2+2x and (x+1)^2 are different: only beside an arbitrary constant may another one be left out. Constants that are
+multiplied are named C_1 and c_2: C alone may be a capacitance, and 2C is not C there. Not covered: equations that are
+not solved for the unknown, and constants in denominators.
+"""
+
+from __future__ import annotations
+
+import re
+
+from gmpy2 import mpq
+
+from truegold.verifiers.math import tree
+from truegold.verifiers.math.comparison.arrays import rank
+from truegold.verifiers.math.comparison.measured import real_value
+from truegold.verifiers.math.exact import rational, unit_interval
+from truegold.verifiers.math.identity import same_value
+
+ARBITRARY = re.compile(r"[CKABDck](?:_\d)?")
+"""C, C_1, A, k."""
+UNMISTAKABLE = re.compile(r"[CK](?:_\d)?|c_\d")
+"""What arbitrary constants are called on at least one side; A and B may be given by the problem."""
+_ADDED = re.compile(r"[CcKk](?:_\d)?")
+_NUMBERED = re.compile(r"[CcK]_\d")
+_VARIABLES = frozenset({"x", "y", "z", "t", "u", "v", "w", "s", "r", "theta", "phi", "n"})
+"""Letters over which one integrates; the others of an antiderivative are given."""
+MAX_CONSTANTS = 3
+_HALF = mpq(1, 2)
+_LITTLE = mpq(1, 1 << 150)
+
+
+def same_but_constants(gold: tree.Node, answer: tree.Node, *, optional: bool = False) -> bool:
+    """Tell whether two sides are the same for some values of their arbitrary constants; `optional`: `+ C` may lack."""
+    gold_value, answer_value = _value(gold), _value(answer)
+    if gold_value is None or answer_value is None:
+        return False
+    if (name := added_constant(gold_value)) is not None and not UNMISTAKABLE.fullmatch(name):
+        return _same_antiderivatives(gold_value, name, answer_value, optional)
+    gold_value, answer_value = _with_bare_constants(gold_value), _with_bare_constants(answer_value)
+    if (name := added_constant(gold_value)) is not None:
+        return _same_antiderivatives(gold_value, name, answer_value, optional)
+    return _same_combinations(gold_value, answer_value)
+
+
+def _value(node: tree.Node) -> tree.Node | None:
+    value = tree.labelled(node)[1] if isinstance(node, tree.Chain) else node
+    return value if isinstance(value, tree.VALUES) else None
+
+
+def added_constant(node: tree.Node) -> str | None:
+    """Return the C of x^2 + C."""
+    if not isinstance(node, tree.Add):
+        return None
+    names = [term.name for term in node.terms if isinstance(term, tree.Sym) and _ADDED.fullmatch(term.name)]
+    return names[0] if len(names) == 1 and _count(node, names[0]) == 1 else None
+
+
+def _count(node: tree.Node, name: str) -> int:
+    return sum(isinstance(part, tree.Sym) and part.name == name for part in tree.walk(node))
+
+
+def _same_antiderivatives(gold: tree.Node, gold_name: str, answer: tree.Node, optional: bool) -> bool:
+    """Tell whether two antiderivatives differ by a constant: their difference has to be the same at other points."""
+    answer_name = added_constant(answer)
+    if answer_name is None and not optional:
+        return False
+    answer_rest = answer if answer_name is None else tree.substituted(answer, {answer_name: tree.ZERO})
+    gold_rest = tree.substituted(gold, {gold_name: tree.ZERO})
+    if answer_name is not None and answer_name != gold_name and answer_name in tree.symbols(gold_rest):
+        return False
+    variables = tree.symbols(gold_rest) & _VARIABLES
+    if not variables or not tree.symbols(answer_rest) <= tree.symbols(gold_rest):
+        return False
+    if not UNMISTAKABLE.fullmatch(gold_name) and not all(map(_may_be_integral, (gold_rest, answer_rest))):
+        return same_value(gold_rest, answer_rest).same is True
+    difference = tree.Add((gold_rest, tree.Mul((tree.MINUS_ONE, answer_rest))))
+    return same_value(difference, tree.renamed(difference, {name: f"{name}°" for name in variables})).same is True
+
+
+def _may_be_integral(node: tree.Node) -> bool:
+    """Tell whether c and k beside this are constants of integration: x^2+bx+c and (x-h)^2+k have them as parameters."""
+    has_function = any(isinstance(part, tree.FunctionCall) and tree.symbols(part) for part in tree.walk(node))
+    return (
+        has_function
+        and len(tree.symbols(node)) == 1
+        and isinstance(node, tree.Add)
+        and not any(map(rational, node.terms))
+    )
+
+
+def _with_bare_constants(node: tree.Node) -> tree.Node:
+    """Return C for 2C, -C and \\ln C in sums, C + \\ln u for \\ln(Cu), and Ce^u for e^{u+C}."""
+    for name in filter(ARBITRARY.fullmatch, tree.symbols(node)):
+        if _count(node, name) == 1:
+            node = tree.mapped(node, lambda part, name=name: _with_bare_constant(part, tree.Sym(name)))  # type: ignore[misc]
+    return node
+
+
+def _with_bare_constant(part: tree.Node, constant: tree.Sym) -> tree.Node:
+    if isinstance(part, tree.Add):
+        terms = tuple(constant if _is_of_constant(term, constant.name) else term for term in part.terms)
+        return tree.Add(terms)
+    if isinstance(part, tree.FunctionCall) and part.name == "ln":
+        inside = part.args[0]
+        if isinstance(inside, tree.FunctionCall) and inside.name == "abs" and isinstance(inside.args[0], tree.Mul):
+            inside = tree.Mul(tuple(tree.FunctionCall("abs", (factor,)) for factor in inside.args[0].factors))
+        if isinstance(inside, tree.Mul) and (rest := _without(inside.factors, constant.name)) is not None:
+            return tree.Add((constant, tree.FunctionCall("ln", (tree.product_of(rest),))))
+    if (
+        isinstance(part, tree.Pow)
+        and isinstance(part.base, tree.Const)
+        and part.base.name == "e"
+        and isinstance(part.exponent, tree.Add)
+    ):
+        rest = _without(part.exponent.terms, constant.name)
+        if rest is not None:
+            return tree.Mul((constant, tree.Pow(part.base, rest[0] if len(rest) == 1 else tree.Add(tuple(rest)))))
+    return part
+
+
+def _without(parts: tuple[tree.Node, ...], name: str) -> list[tree.Node] | None:
+    """Return the other parts; None where none of them is the constant, bare or with its sign."""
+    rest = [part for part in parts if not _is_of_constant(part, name)]
+    return rest if 0 < len(rest) == len(parts) - 1 else None
+
+
+def _is_of_constant(node: tree.Node, name: str) -> bool:
+    """Tell whether a node is C, |C|, \\ln C, or a multiple of one of them by a number."""
+    if isinstance(node, tree.Sym):
+        return node.name == name
+    if isinstance(node, tree.FunctionCall) and node.name in ("ln", "abs") and len(node.args) == 1:
+        return _is_of_constant(node.args[0], name)
+    if isinstance(node, tree.Mul):
+        rest = [factor for factor in node.factors if not _is_of_constant(factor, name)]
+        return len(rest) == len(node.factors) - 1 and all(rational(factor) for factor in rest)
+    return False
+
+
+def _same_combinations(gold: tree.Node, answer: tree.Node) -> bool:
+    """Tell whether two sides combine functions that span the same space, with as many arbitrary constants."""
+    gold_names = sorted(name for name in tree.symbols(gold) if UNMISTAKABLE.fullmatch(name))
+    others = tree.symbols(gold) - set(gold_names)
+    answer_names = sorted(tree.symbols(answer) - others)
+    count = len(gold_names)
+    is_family = 0 < count == len(answer_names) <= MAX_CONSTANTS and all(map(ARBITRARY.fullmatch, answer_names))
+    if not is_family or len(others & _VARIABLES) != 1 or not others <= tree.symbols(answer):
+        return False
+    if count == 1:
+        return same_value(gold, tree.renamed(answer, {answer_names[0]: gold_names[0]})).same is True
+    are_numbered = all(map(_NUMBERED.fullmatch, gold_names)) or all(map(_NUMBERED.fullmatch, answer_names))
+    if not are_numbered or not any(isinstance(part, (tree.Pow, tree.FunctionCall)) for part in tree.walk(gold)):
+        return False
+    rows = [_row(gold, gold_names, others, i) + _row(answer, answer_names, others, i) for i in range(count + 3)]
+    values = [[value for value in row if value is not None] for row in rows]
+    if any(len(row) < 2 * (count + 2) for row in values):
+        return False
+    gold_part, answer_part = [row[:count] for row in values], [row[count + 2 : -2] for row in values]
+    alone = [[row[count] - row[-2]] for row in values]
+    # The last of each row is 0 where a side is a sum of multiples of its constants.
+    is_linear = all(abs(row[count + 1]) < _LITTLE and abs(row[-1]) < _LITTLE for row in values)
+    together = [[*g, *a, *rest] for g, a, rest in zip(gold_part, answer_part, alone, strict=True)]
+    return is_linear and rank(gold_part) == rank(answer_part) == rank(together) == count
+
+
+def _row(node: tree.Node, names: list[str], others: frozenset[str], index: int) -> list[mpq | None]:
+    """Return at one point what each constant is multiplied with, what stands alone, and how far off that is a sum."""
+    point = {name: tree.Num(mpq(unit_interval(name, index if name in _VARIABLES else 0)) + _HALF) for name in others}
+
+    def value(constants: dict[str, int]) -> mpq | None:
+        filled = {name: tree.Num(mpq(constants.get(name, 0))) for name in names}
+        return real_value(tree.substituted(node, {**point, **filled}))
+
+    alone, total = value({}), value({name: i + 2 for i, name in enumerate(names)})
+    multiples = [value({name: 1}) for name in names]
+    if alone is None or total is None:
+        return []
+    parts = [None if part is None else part - alone for part in multiples]
+    rest = sum(((i + 2) * part for i, part in enumerate(parts) if part is not None), alone) - total
+    return [*parts, alone, rest]
