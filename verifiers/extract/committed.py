@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from typing import NamedTuple
 
 from truegold.verifiers.extract.closings import without_closings
@@ -121,6 +121,16 @@ MAX_DENIAL_CHARS = 160
 """What is read before and behind a box for words that deny it."""
 MAX_TOUCHING_CHARS = 2
 """Fewer characters around a box, as `$.`, say nothing."""
+_SUMMARY = re.compile(
+    r"^[#*\s]{0,8}(?:final|summary|conclusions?|answers?|results?)\b[^\n]{0,40}$", re.IGNORECASE | re.MULTILINE
+)
+"""A heading above the answers to all parts: `### Final Answers`."""
+_CORRECTED = re.compile(
+    r"\b(?:wait|hmm|oops|no|or|actually|sorry|scratch|correction|mistaken?|wrong|incorrect|errors?|instead|maybe|perhaps)\b"
+    r"|不对|错|更正|等等|或",
+    re.IGNORECASE,
+)
+"""Words between two boxes of which the later may replace the earlier."""
 MAX_GAP_CHARS = 200
 """Boxes further apart are not one commitment."""
 _NAMES = ("\\boxed", "\\fbox", "\\framebox")
@@ -275,7 +285,7 @@ class _Box(NamedTuple):
     text: str
 
 
-def boxed(text: str, *, several: bool) -> Boxed | None:
+def boxed(text: str, *, several: int) -> Boxed | None:
     """Return what the boxes of `text` commit to, or None where it has no box at all."""
     openings = _openings(text) if "box" in text else []
     if not openings:
@@ -330,7 +340,7 @@ def _is_doubted(text: str, box: _Box) -> bool:
     return len(before) + len(after) > MAX_TOUCHING_CHARS and may_deny(f"{before} {after}") and is_doubted(before, after)
 
 
-def _join_contents(text: str, boxes: list[_Box], several: bool) -> str:
+def _join_contents(text: str, boxes: list[_Box], several: int) -> str:
     """Return the content of the last box, joined with those of the boxes that stand beside it."""
     contents = [boxes[-1].text]
     connectives: list[str] = []
@@ -340,6 +350,8 @@ def _join_contents(text: str, boxes: list[_Box], several: bool) -> str:
         contents.insert(0, before.text)
         connectives.insert(0, connective)
     distinct = {_key(content): content for content in contents}
+    if several > len(distinct) and (parts := _parts_of_answer(text, boxes, several)) is not None:
+        return ", ".join(parts)
     if len(distinct) == 1:
         return contents[-1]
     if several:
@@ -352,11 +364,22 @@ def _join_contents(text: str, boxes: list[_Box], several: bool) -> str:
     return joined
 
 
+def _parts_of_answer(text: str, boxes: list[_Box], count: int) -> list[str] | None:
+    """Return the `count` different boxes of the text or of its summary; None where there are more or fewer."""
+    summary = max((match.end() for match in _SUMMARY.finditer(text[:MAX_SCANNED_CHARS])), default=0)
+    for start in (0, summary):
+        parts = {_key(box.text): box for box in boxes if box.start >= start}
+        gaps = [text[before.end : after.start] for before, after in pairwise(parts.values())]
+        if len(parts) == count and not any(map(_CORRECTED.search, gaps)):
+            return [box.text for box in parts.values()]
+    return None
+
+
 def _key(content: str) -> str:
     return "".join(content.split()).strip("$*.")
 
 
-def _connective(gap: str, several: bool) -> str | None:
+def _connective(gap: str, several: int) -> str | None:
     """Return the word that puts two boxes beside each other, or None where they do not stand together."""
     if len(gap) > MAX_GAP_CHARS:
         return None
@@ -386,10 +409,11 @@ class Committed:
     `last_line` or `conclusion`."""
 
 
-def committed_answer(response: str, *, several: bool = False) -> Committed | None:
+def committed_answer(response: str, *, several: int = 0) -> Committed | None:
     """Return the answer that `response` commits to, or None.
 
-    With `several`, gold is more than one answer, and the boxes that stand together are its parts.
+    With `several`, gold is more than one answer, and the boxes that stand together are its parts; where that is the
+    number of the answers, as many boxes are, wherever they stand.
     """
     parts = answering_parts(response)
     for part in parts:
@@ -406,7 +430,7 @@ def answering_parts(response: str) -> list[str]:
     return split_problems(with_plain_marks(with_plain_boxes(final_part(response))))
 
 
-def _unannounced(part: str, several: bool) -> Committed | None:
+def _unannounced(part: str, several: int) -> Committed | None:
     """Read what the end of a text concludes, in front of courtesies and signatures."""
     if committed := _at_end(part):
         return committed
@@ -420,7 +444,7 @@ def _at_end(part: str) -> Committed | None:
     return _committed(last_expression(part), "last_line") or _committed(conclusion(part), "conclusion")
 
 
-def _declared(part: str, several: bool) -> Committed | None:
+def _declared(part: str, several: int) -> Committed | None:
     """Read a box, a tag, an announcement or a bare answer."""
     boxes = boxed(part, several=several)
     tag = part.rfind("<answer>")
@@ -454,7 +478,7 @@ def _in_json(part: str) -> Committed | None:
     return Committed(candidate, "json") if depth == 0 and _JSON_ANSWER.search(candidate) else None
 
 
-def _in_last_tag(part: str, several: bool) -> Committed | None:
+def _in_last_tag(part: str, several: int) -> Committed | None:
     """Read a tag of any language that ends the response: `<respuesta>72</respuesta>`."""
     text = part.rstrip()
     closing = text.rfind("</", -MAX_TAG_CHARS) if text.endswith(">") else -1
@@ -492,7 +516,7 @@ def _taken_back(announcement: str, narrowed: str | None) -> str | None:
     return retraction(announcement[end:], narrowed) if end else None
 
 
-def _in_tag(inside: str, several: bool) -> Committed | None:
+def _in_tag(inside: str, several: int) -> Committed | None:
     if (committed := _declared(inside, several)) is not None and committed.form != "whole_response":
         return committed
     return _committed(narrow(inside), "answer_tag")

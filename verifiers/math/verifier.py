@@ -101,6 +101,7 @@ _SCALE = re.compile(
 """The problem asks for thousands or millions, so that a gold of 5 may be answered by `$5 million`."""
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
+_PARTS = re.compile(r"[(（](?:a|i|1)[)）].*[(（](?:b|ii|2)[)）]", re.DOTALL)
 _RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
 
 
@@ -164,16 +165,16 @@ def _is_too_dear(gold: str, policy: Policy) -> bool:
     return False
 
 
-def holds_several_answers(gold: str | None) -> bool:
-    """Tell whether gold is a list or a set, so that several boxes may be one answer."""
+def count_answers(gold: str | None) -> int:
+    """Return how many answers gold, a list or a set, is, since as many boxes may be one answer; 0 for one answer."""
     if gold is None or len(gold) > MAX_PROSE_CHARS:
-        return False
+        return 0
     with StepBudget():
         try:
             tree = read_gold(normal_gold(gold), DEFAULT.mixed)
         except Spent:
-            return False
-    return not isinstance(tree, Unread) and holds_several(tree)
+            return 0
+    return 0 if isinstance(tree, Unread) else _count_elements(tree)
 
 
 def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str, policy: Policy) -> Verdict | None:
@@ -259,7 +260,7 @@ def _committed_part(answer: str, gold_tree: Node, boxed: bool) -> str | None:
     """Return the formula or number that a sentence commits to, as a normal text."""
     if _UNSURE.search(answer[-MIN_PROSE_CHARS:]):
         return None
-    committed = committed_answer(answer, several=holds_several(gold_tree))
+    committed = committed_answer(answer, several=_count_elements(gold_tree))
     if committed is None or (boxed and committed.form not in _ANNOUNCED):
         return None
     return normal_text(committed.text)
@@ -339,9 +340,11 @@ def _limit(side: str, extracted: str, error: str, rung: str = "read") -> Verdict
     return Verdict(score, Reason.LIMIT, extracted[:MAX_PROSE_CHARS], {"rung": rung, "side": side, "error": error})
 
 
-def holds_several(tree: Node) -> bool:
-    """Tell whether gold is a list or a set, so that several boxes may be one answer."""
-    return isinstance(tree, BareList) or (isinstance(tree, Group) and tree.opening == "{")
+def _count_elements(tree: Node) -> int:
+    """Return the number of elements of a list or a set; 0 for other trees."""
+    if isinstance(tree, BareList) or (isinstance(tree, Group) and tree.opening == "{"):
+        return max(len(tree.elements), 1)
+    return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +371,7 @@ class MathVerifier:
         except ConfigError as error:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
         if problem:
-            policy = _policy_for(problem, policy, info)
+            policy = _policy_for(problem, gold, policy, info)
         with StepBudget():
             verdict = _judge_response(response, gold, problem, policy)
             is_gold_at_fault = verdict.score == 0.0 and gold is not None and is_sentence(gold)
@@ -387,7 +390,7 @@ class MathVerifier:
 
 
 def _judge_response(response: str, gold: str | None, problem: str | None, policy: Policy) -> Verdict:
-    if (committed := committed_answer(response, several=holds_several_answers(gold))) is None:
+    if (committed := committed_answer(response, several=count_answers(gold))) is None:
         verdict = compare_texts("", gold, policy)
         is_unread = ends_with_value(response, problem) or names_gold(response, gold, problem)
         return replace(verdict, reason=Reason.UNREAD) if verdict.score == 0.0 and is_unread else verdict
@@ -437,12 +440,17 @@ def _is_misread(verdict: Verdict, response: str, gold: str | None) -> bool:
     return verdict.evidence.get("rung") == "words" and names_gold(verdict.extracted or "", gold)
 
 
-def _policy_for(problem: str, policy: Policy, info: Mapping[str, Any]) -> Policy:
+def _policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[str, Any]) -> Policy:
     """Return the policy with what the problem says of percentages, ratios and orders, where the row says nothing."""
     if policy.percent == "either" and "percent" not in info and not _PERCENT.search(problem):
         policy = replace(policy, percent="value")
     if policy.colon == "auto" and _RATIO.search(problem):
         policy = replace(policy, colon="ratio")
-    if policy.order == "auto" and _ORDER.search(_NO_ORDER.sub(" ", problem)):
+    if policy.order == "auto" and gold and (_asks_for_parts(problem, gold) or _ORDER.search(_NO_ORDER.sub(" ", problem))):
         policy = replace(policy, order="ordered")
     return policy
+
+
+def _asks_for_parts(problem: str, gold: str) -> bool:
+    """Tell whether gold, `5; 7`, answers the parts (a) and (b) of the problem, so that their order counts."""
+    return ";" in gold and _PARTS.search(problem) is not None

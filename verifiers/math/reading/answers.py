@@ -233,7 +233,7 @@ def read_text(text: str, mixed: MixedNumbers) -> Node | Unread:
 def read_gold(text: str, mixed: MixedNumbers) -> Node | Unread:
     """Return the tree of a normal gold; of a worked solution, that of its box, and of a sentence, what it says."""
     first_reading = reading = read_text(text, mixed)
-    committed = committed_answer(text, several=True) if isinstance(reading, Unread) and "\\boxed" in text else None
+    committed = committed_answer(text, several=1) if isinstance(reading, Unread) and "\\boxed" in text else None
     if committed is not None:
         reading = read_text(normal_text(committed.text), mixed)
     if isinstance(reading, Unread) and (predicate := _PREDICATE.search(text)) is not None:
