@@ -446,7 +446,11 @@ def _policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[st
         policy = replace(policy, percent="value")
     if policy.colon == "auto" and _RATIO.search(problem):
         policy = replace(policy, colon="ratio")
-    if policy.order == "auto" and gold and (_asks_for_parts(problem, gold) or _ORDER.search(_NO_ORDER.sub(" ", problem))):
+    if (
+        policy.order == "auto"
+        and gold
+        and (_asks_for_parts(problem, gold) or _ORDER.search(_NO_ORDER.sub(" ", problem)))
+    ):
         policy = replace(policy, order="ordered")
     return policy
 
