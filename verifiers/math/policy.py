@@ -72,6 +72,9 @@ class Policy:
     """The base of a `log` without one. either: the other side decides, so that log 2 is ln 2 and log_{10} 2."""
     colon: Literal["auto", "ratio", "time"] = "auto"
     """What `4:30` is. auto: a time of day where both sides may be one, else a ratio."""
+    factors: Literal["auto", "commute", "ordered"] = "auto"
+    """Whether AB is BA. auto: not where the problem speaks of matrices, or a side has A^{-1} or A^T beside another
+    capital letter. ordered: capital letters never commute."""
     mixed: Literal["sum", "product"] = "sum"
     """Whether 2\\frac13 is 7/3 or 2/3. With a blank and a slash, 2 1/3 is 7/3 in either case."""
     options: tuple[str, ...] = ()

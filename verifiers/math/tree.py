@@ -34,6 +34,10 @@ LETTER_CONSTANTS = frozenset({"e", "i"})
 """Constants that may as well be variables."""
 NATURALS_ONLY = "naturals"
 """Stands among the parameters of a family whose letters are not any integers."""
+BAR, HAT, VECTOR_MARK = "\u0304", "\u0302", "\u20d7"
+"""Behind the letter of a name: a bar, a hat, an arrow over it."""
+ARROWS = frozenset({"=>", "to", "<=>"})
+"""Relations between statements."""
 ANY_LABEL = "?"
 """What `labelled` returns for a label that is no name."""
 MAX_SHOWN_CHARS = 200
@@ -167,7 +171,7 @@ class Chain(Node):
 
 @dataclass(slots=True, eq=False)
 class SetOps(Node):
-    """Sets joined by one of `cup`, `cap`, `minus`."""
+    """Sets joined by one of `cup`, `cap`, `minus`, statements joined by `and`, `or`, `xor`, and a `not` of either."""
 
     operator: str
     parts: tuple[Node, ...]
@@ -400,7 +404,7 @@ def labelled(node: Node) -> tuple[str | None, Node | None]:
     if node.operators == ("to",) and isinstance(node.parts[0], (Sym, Ratio)):
         # x \\mapsto x + 1 is a function whose name nobody needs.
         return ANY_LABEL, node.parts[1]
-    if node.operators[0] != "=":
+    if node.operators[0] != "=" or not ARROWS.isdisjoint(node.operators):
         return None, None
     first, rest = node.parts[0], node.parts[1:]
     if (label := label_of(node)) is None and (_is_label(first) or is_tuple_of_names(first, rest[0])):
@@ -575,7 +579,7 @@ _SHOWN: dict[type[Node], Callable[[Any], str]] = {
     Group: lambda node: f"{node.opening}{_show_all(node.elements)}{node.closing}",
     Matrix: lambda node: f"[{'; '.join(map(_show_all, node.rows))}]",
     Chain: _show_chain,
-    SetOps: lambda node: _show_all(node.parts, f" {node.operator} "),
+    SetOps: lambda node: f"({'not ' * (node.operator == 'not')}{_show_all(node.parts, f' {node.operator} ')})",
     SetOf: lambda node: f"{{{_show(node.element)} | {_show(node.condition)}}}",
     Ratio: lambda node: _show_all(node.parts, ":"),
     BaseN: lambda node: f"{node.digits} base {node.base}",

@@ -39,6 +39,7 @@ from truegold.verifiers.math.policy import (
     MAX_GOLD_STEPS,
     MAX_STEPS,
     OTHER_NUMBER,
+    OTHER_STRUCTURE,
     SAME_NUMBER,
     Policy,
     Sameness,
@@ -62,7 +63,7 @@ from truegold.verifiers.math.tree import (
     show,
     with_log_base_ten,
 )
-from truegold.verifiers.math.vocabulary import ANY_OF, PLAIN_COMMANDS
+from truegold.verifiers.math.vocabulary import ANY_OF, OPPOSITES, PLAIN_COMMANDS
 from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
@@ -85,7 +86,11 @@ _NO_GOLD: Any = object()
 """The default of `gold`, which may be None: a row without gold gets a verdict that says so."""
 
 _COMMAND = re.compile(r"\\[A-Za-z]+")
-_BRACED_CHARACTER = re.compile(r"\{(\w)\}")
+_WORD_WITH_OPPOSITE = re.compile(
+    rf"(?<![A-Za-z])(?<!\\)(?:{'|'.join(OPPOSITES)})(?![A-Za-z])|(?<=\\)m(?:ax|in)\b", re.I
+)
+_BRACED_WORD = re.compile(r"\{\s*(\w+)\s*\}(?!\s*\{)")
+_GAP = re.compile(r"\\[,;:! ]")
 RESPONSES = Policy(percent="either")
 """The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""
 # What a problem speaks of, which sets the policy where the row leaves it open.
@@ -102,6 +107,7 @@ _SCALE = re.compile(
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 _PARTS = re.compile(r"[(（](?:a|i|1)[)）].*[(（](?:b|ii|2)[)）]", re.DOTALL)
+_MATRICES = re.compile(r"\bmatri(?:x|ces)\b|\bcommutators?\b|\bdo(?:es)? not commute|矩阵", re.IGNORECASE)
 _RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
 
 
@@ -249,11 +255,13 @@ def _compare_with_unread_gold(refused: Unread, answer_text: str, gold_text: str,
 
 
 def _loose_key(text: str) -> str:
-    """Return a key that two spellings of a statement share, such as one with quantifiers that is not read."""
-    text = _COMMAND.sub(
-        lambda match: PLAIN_COMMANDS.get(match[0], match[0]), _BRACED_CHARACTER.sub(r"\1", text[:MAX_CHARS])
-    )
-    return "".join(c for c in text.casefold() if c.isalnum() or c in "+-=<>^_()[]{}|/*!")[:MAX_CHARS]
+    """Return a key that two spellings of a statement share, such as one with quantifiers that is not read.
+
+    All that may bear a meaning stays: case (Co is no CO), marks of numbers, primes.
+    """
+    text = _COMMAND.sub(lambda match: f"{PLAIN_COMMANDS.get(match[0], match[0])} ", text[:MAX_CHARS])
+    text = _BRACED_WORD.sub(r"\1", _GAP.sub("", text))
+    return "".join(c for c in text if not c.isspace() and c not in "\\$~")
 
 
 def _committed_part(answer: str, gold_tree: Node, boxed: bool) -> str | None:
@@ -299,6 +307,8 @@ def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted
                 if other_outcome.same:
                     outcome, shown = other_outcome, (show(other_gold), show(other_answer))
                     break
+        if outcome.same and _say_opposites(*texts):
+            outcome = OTHER_STRUCTURE
     except TooLarge as error:
         evidence = {"rung": "numeric", "error": str(error), "gold": shown[0], "answer": shown[1]}
         return Verdict(0.0, Reason.LIMIT, extracted, evidence)
@@ -308,6 +318,16 @@ def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted
         # The answer is no final answer, and the evidence says so.
         return _limit("answer", extracted, "an integral, a limit or a long sum is left to be worked out")
     return _verdict_of(outcome, extracted, *shown)
+
+
+def _say_opposites(gold_text: str, answer_text: str) -> bool:
+    """Tell whether gold says `north`, `maximum` or `left`, and the answer its opposite alone."""
+    gold_words = set(_WORD_WITH_OPPOSITE.findall(gold_text))
+    if not gold_words or gold_text == answer_text:
+        return False
+    answer_words = {OPPOSITES[word.lower()] for word in _WORD_WITH_OPPOSITE.findall(answer_text)}
+    gold_sides = {OPPOSITES[word.lower()] for word in gold_words}
+    return any((axis, -side) in answer_words and (axis, side) not in answer_words for axis, side in gold_sides)
 
 
 def _ask_sympy(gold_tree: Node, answer_tree: Node, extracted: str, shown: tuple[str, str]) -> Verdict:
@@ -446,6 +466,8 @@ def _policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[st
         policy = replace(policy, percent="value")
     if policy.colon == "auto" and _RATIO.search(problem):
         policy = replace(policy, colon="ratio")
+    if policy.factors == "auto" and _MATRICES.search(problem):
+        policy = replace(policy, factors="ordered")
     if (
         policy.order == "auto"
         and gold

@@ -45,7 +45,7 @@ MATRIX_ENVIRONMENTS, LINE_ENVIRONMENTS = WORDS["matrix_environments"], WORDS["li
 _BIG_OPERATORS = spellings(_TABLES["big_operators"])
 COMMANDS = frozenset[str]().union(
     filter(str.isalpha, RELATIONS), GREEK_NAMES, FUNCTIONS, _BIG_OPERATORS, WORDS["fractions"], WORDS["binomials"],
-    TEXT_COMMANDS, TYPEFACES, IGNORED, WORDS["other_commands"],
+    TEXT_COMMANDS, TYPEFACES, IGNORED, WORDS["other_commands"], spellings(_TABLES["command_tokens"]["accent"]),
 )  # fmt: skip
 """Every command that the reader does something with."""
 
@@ -86,3 +86,10 @@ DAMAGED: dict[str, str] = _TABLES["damaged"]
 HTML: dict[str, str] = _TABLES["html"]
 SYMPY_NAMES, INVERSES = spellings(_TABLES["sympy_names"]), spellings(_TABLES["inverses"])
 HALVES_OF_CLOCK, PLAIN_COMMANDS = spellings(_TABLES["halves_of_clock"]), spellings(_TABLES["plain_commands"])
+OPPOSITES = {
+    word: (axis, side)
+    for axis, pair in enumerate(_TABLES["opposites"]["pairs"])
+    for side, words in zip((1, -1), pair, strict=True)
+    for word in words.split()
+}
+"""From a word to the pair of opposites that it belongs to, and on which side of it."""

@@ -21,7 +21,12 @@ _LABEL_STEM = re.compile(r"[^_(]*")
 _MIN_WORD = 3
 """A label with so many letters is a word, and two different words are two different things."""
 TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
-"""Each relation, read from right to left."""
+"""Each relation of numbers, read from right to left."""
+MIRRORED = TURNED | {
+    "subset": "supset", "supset": "subset", "subseteq": "supseteq", "supseteq": "subseteq", "in": "ni", "ni": "in",
+    **{operator: operator for operator in ("~", "sim", "cong", "perp", "||", "==", "<=>")},
+}  # fmt: skip
+"""The same for all relations."""
 _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
 _CHOICE_LETTERS = "ABCDEFGH"
 
@@ -135,6 +140,8 @@ def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Same
     if len(gold_elements) != len(answer_elements):
         holds = (any(comparer.same(part, other).same for other in answer_elements) for part in gold_elements)
         return Sameness(False, "structure", hedged=len(gold_elements) < len(answer_elements) and all(holds))
+    if _says_other_connective(gold, answer):
+        return OTHER_STRUCTURE
     order = comparer.policy.order
     if order == "auto":
         order = "ordered" if ordered or _is_tuple(gold) or _is_tuple(answer) else "unordered"
@@ -142,6 +149,20 @@ def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Same
     outcome = join(comparer, gold_elements, answer_elements)
     # Tom: 4, Ann: 6 may be the values of other people.
     return OPEN if outcome.same and not surely else outcome
+
+
+def _says_other_connective(gold: tree.Node, answer: tree.Node) -> bool:
+    """Tell whether one side says `x = 1 and y = 2` and the other `or`; of values of one thing, both are said."""
+    if not (isinstance(gold, tree.BareList) and isinstance(answer, tree.BareList)):
+        return False
+    if {gold.joined, answer.joined} != {"and", "or"}:
+        return False
+    labels = set(labels_of(list(gold.elements)))
+    return len(labels) > 1 or (labels == {None} and not all(map(_is_constant, gold.elements)))
+
+
+def _is_constant(node: tree.Node) -> bool:
+    return isinstance(node, (*tree.VALUES, tree.Measure)) and not tree.symbols(node)
 
 
 def _same_set_and_tuple(

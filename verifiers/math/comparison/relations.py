@@ -15,7 +15,8 @@ from __future__ import annotations
 from gmpy2 import mpq
 
 from truegold.verifiers.math import tree
-from truegold.verifiers.math.comparison.lists import TURNED, Comparison, aligned, elementwise, named_elements
+from truegold.verifiers.math.comparison.formulas import same_formulas
+from truegold.verifiers.math.comparison.lists import MIRRORED, TURNED, Comparison, aligned, elementwise, named_elements
 from truegold.verifiers.math.comparison.single_values import is_approximately
 from truegold.verifiers.math.identity import proportional, same_value, sign_of_ratio
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, Sameness
@@ -62,7 +63,11 @@ def _same_two_relations(comparer: Comparison, gold: tree.Chain, answer: tree.Cha
         return _same_statements(comparer, gold, answer)
     if gold_label == answer_label or tree.COORDINATES.isdisjoint((gold_label, answer_label)):
         answer_value = _with_argument_of_gold(gold, answer, answer_value)
-    return comparer.same(gold_value, answer_value)
+    outcome = comparer.same(gold_value, answer_value)
+    if not outcome.same and gold.operators == answer.operators == ("=",):
+        turned = elementwise(comparer, gold.parts, answer.parts[::-1])
+        return turned if turned.same else outcome
+    return outcome
 
 
 def _are_different_lines(gold_label: str | None, answer_label: str | None) -> bool:
@@ -169,7 +174,12 @@ def _same_statements(comparer: Comparison, gold: tree.Chain, answer: tree.Chain)
     """
     sides = (*gold.parts, *answer.parts)
     have_two_sides = len(gold.parts) == len(answer.parts) == 2
-    if not have_two_sides or not all(isinstance(side, tree.VALUES) for side in sides) or not tree.symbols_of(sides):
+    if (
+        not {*gold.operators, *answer.operators} <= TURNED.keys()
+        or not have_two_sides
+        or not all(isinstance(side, tree.VALUES) for side in sides)
+        or not tree.symbols_of(sides)
+    ):
         return _same_chain(comparer, gold, answer)
     gold_difference, answer_difference = _difference(gold), _difference(answer)
     if gold.operators != ("=",) or answer.operators != ("=",):
@@ -216,9 +226,21 @@ def _is_straight(expression: tree.Node, name: str, start: int, step: int) -> boo
 
 
 def _same_chain(comparer: Comparison, gold: tree.Chain, answer: tree.Chain) -> Sameness:
-    """Compare 1 < x < 2 as it is written, or from right to left."""
+    """Compare 1 < x < 2 as it is written, or from right to left; of AB = CD and CD = AB, either is right."""
+    if not tree.ARROWS.isdisjoint(gold.operators) and (outcome := same_formulas(gold, answer)) is not None:
+        return outcome
+    outcome = OTHER_STRUCTURE
     if gold.operators == answer.operators:
-        return elementwise(comparer, gold.parts, answer.parts)
-    if [TURNED.get(operator) for operator in reversed(answer.operators)] == list(gold.operators):
-        return elementwise(comparer, gold.parts, answer.parts[::-1])
-    return OTHER_STRUCTURE
+        outcome = elementwise(comparer, *map(_corners_in_order, (gold.parts, answer.parts)))
+    if not outcome.same and [MIRRORED.get(operator) for operator in reversed(answer.operators)] == [*gold.operators]:
+        outcome = elementwise(comparer, *map(_corners_in_order, (gold.parts, answer.parts[::-1])))
+    return outcome
+
+
+def _corners_in_order(parts: tuple[tree.Node, ...]) -> tuple[tree.Node, ...]:
+    """Return the triangles ABC and DEF for BCA and EFD: each corner of one belongs to a corner of the other."""
+    names = [part.name if isinstance(part, tree.Sym) else "" for part in parts]
+    if not all(name.startswith("triangle ") and len(name) == len(names[0]) for name in names):
+        return parts
+    columns = sorted(zip(*(name.removeprefix("triangle ") for name in names), strict=True))
+    return tuple(tree.Sym(f"triangle {''.join(corners)}") for corners in zip(*columns, strict=True))

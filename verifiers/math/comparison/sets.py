@@ -19,6 +19,7 @@ from typing import TypeAlias
 from gmpy2 import is_square, isqrt, mpfr, mpq
 
 from truegold.verifiers.math import tree
+from truegold.verifiers.math.comparison.formulas import same_formulas
 from truegold.verifiers.math.comparison.lists import TURNED, Comparison, elementwise, is_infinite, matched, same_ordered
 from truegold.verifiers.math.comparison.relations import same_relations
 from truegold.verifiers.math.comparison.single_values import same_values
@@ -278,7 +279,7 @@ def _pieces(node: tree.Node) -> list[Piece]:
         return _pieces_of_chain(node)
     if isinstance(node, tree.SetOf):
         return _pieces_of_builder(node)
-    if isinstance(node, tree.SetOps):
+    if isinstance(node, tree.SetOps) and node.operator in _OPERATIONS:
         return functools.reduce(_OPERATIONS[node.operator], map(_pieces, node.parts))
     if isinstance(node, tree.BareList):
         return _pieces_of_conditions(node)
@@ -391,7 +392,8 @@ def same_sets(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Samen
     try:
         gold_pieces, answer_pieces = pieces_of(gold), pieces_of(answer_set)
     except NoSet:
-        return _same_as_written(comparer, gold, answer)
+        formulas = same_formulas(gold, answer) if tree.SetOps in (type(gold), type(answer)) else None
+        return formulas if formulas is not None else _same_as_written(comparer, gold, answer)
     if not _subjects_agree(gold, answer):
         return OTHER_STRUCTURE
     same = same_pieces(gold_pieces, answer_pieces, lambda a, b: same_values(a, b, comparer.policy).same is True)

@@ -26,6 +26,7 @@ from dataclasses import replace
 
 from gmpy2 import mpq
 
+from truegold.verifiers.math.comparison.matrix_letters import same_in_matrices
 from truegold.verifiers.math.comparison.measured import agree_as_measured, real_value
 from truegold.verifiers.math.exact import base_value, rational
 from truegold.verifiers.math.identity import same_value
@@ -44,6 +45,7 @@ from truegold.verifiers.math.tree import (
     Named,
     Node,
     Num,
+    Pow,
     Ratio,
     Residues,
     Sym,
@@ -68,6 +70,8 @@ EXTRA_DECIMALS = 2
 MONEY_TOLERANCE = 0.0005
 """Where golds are measured, amounts with cents may differ by so much; others have to be equal."""
 
+OTHER_VALUE = Sameness(False, "exact")
+_PRODUCTS = frozenset({Mul, Add, Pow})
 OTHER_UNIT = Sameness(False, "units")
 UNKNOWN_UNIT = Sameness(None, "units")
 
@@ -172,6 +176,9 @@ def same_values(gold: Node, answer: Node, policy: Policy) -> Sameness:
     """Compare two values under a policy. Raises TooLarge."""
     outcome = same_value(gold, answer)
     if outcome.same:
+        is_product = type(gold) in _PRODUCTS and policy.factors != "commute"
+        if is_product and same_in_matrices(gold, answer, said=policy.factors == "ordered") is False:
+            return OTHER_VALUE
         return outcome
     if agrees_when_rounded(gold, answer, policy):
         return Sameness(True, "rounding")
@@ -254,6 +261,8 @@ def same_clocks(gold: Node, answer: Node) -> Sameness:
     if gold_clock is not None and answer_clock is not None:
         is_open = "" in (gold_clock.half, answer_clock.half)
         difference = gold_clock.minutes - answer_clock.minutes
+        # Beside 22:30, 10:30 is in the morning.
+        is_open &= "24" not in (gold_clock.half, answer_clock.half)
         return Sameness(difference % _HALF_DAY == 0 if is_open else difference == 0, "structure")
     clock, other = (gold_clock, answer) if gold_clock is not None else (answer_clock, gold)
     if clock is None or clock.half not in ("am", "pm") or clock.minutes % 60 or not isinstance(other, Num):

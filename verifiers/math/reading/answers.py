@@ -31,7 +31,17 @@ from gmpy2 import mpq
 
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math.policy import CACHED_READINGS, Policy, TooLarge, UnreadableAnswer, charge, remembered
-from truegold.verifiers.math.reading.lexer import NESTING, USUAL, Lexeme, Notation, kind_of, lex, split_at, text_of
+from truegold.verifiers.math.reading.lexer import (
+    NESTING,
+    USUAL,
+    Lexeme,
+    Notation,
+    kind_of,
+    lex,
+    split_at,
+    text_of,
+    with_bold_vectors,
+)
 from truegold.verifiers.math.reading.normal import normal_text
 from truegold.verifiers.math.reading.notation import with_calls_as_counts
 from truegold.verifiers.math.reading.operands import ExpressionReader
@@ -49,6 +59,7 @@ from truegold.verifiers.math.reading.wording import (
     integers_of_item,
     integers_of_node,
     is_condition,
+    is_solved,
     named_value,
     read_labelled,
     stated_value,
@@ -57,9 +68,13 @@ from truegold.verifiers.math.reading.wording import (
     words_of,
 )
 from truegold.verifiers.math.tree import (
+    ARROWS,
+    BAR,
     MINUS_ONE,
     PLUS_ONE,
     VALUES,
+    VECTOR_MARK,
+    Add,
     BareList,
     BaseN,
     Big,
@@ -75,12 +90,14 @@ from truegold.verifiers.math.tree import (
     Pow,
     Ratio,
     Residues,
+    SetOps,
     Sign,
     Sym,
     as_measure,
     facts,
     label_of,
     mapped,
+    may_have_parts,
     substituted,
     symbols,
     walk,
@@ -108,6 +125,9 @@ _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s
 """A numeral of a base from 10 on. It holds a digit, since `A_{12}` is a letter with a subscript."""
 _SEPARATING = frozenset({"sep", "gap", "row"})
 _WORDED = frozenset({"word", "money"})
+_CONNECTIVES = frozenset({"and", "or"})
+_POINTS = re.compile(rf"([A-Z][_\d']{{0,4}})([A-Z][_\d']{{0,4}}){VECTOR_MARK}")
+_IDLE_RELATIONS = frozenset({"~", "=", "sim", "cong"})
 _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
 _NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
 _PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
@@ -289,8 +309,11 @@ class _AnswerReader:
         is_element = len(tokens) > 2 and tokens[1][:2] == ("word", "in") and tokens[0].kind == "name"
         if is_element and tokens[2].kind in ("open", "cmd"):
             tokens = [tokens[0], Lexeme("rel", "in", True), *tokens[2:]]
+        if "logic" in kinds and not _are_statements(tokens):
+            tokens = [token._replace(kind="sep") if token.text in _CONNECTIVES else token for token in tokens]
+            kinds.add("sep")
         if "rel" in kinds:
-            tokens, remark = without_remark(conclusion(tokens))
+            tokens, remark = without_remark(self._conclusion(tokens))
             self.parameters |= integers_of_condition(remark)
         if "word" in kinds or "cmd" in kinds:
             tokens, letters = without_conditions(tokens)
@@ -299,6 +322,17 @@ class _AnswerReader:
         if self.parameters or self.conditions:
             return Family(node, frozenset(self.parameters), tuple(self.conditions))
         return node
+
+    def _conclusion(self, tokens: list[Lexeme]) -> list[Lexeme]:
+        """Return what a derivation ends with, `x=2` of `6x=12 \\implies x=2`; other implications stay as they are."""
+        premise, behind = conclusion(tokens)
+        if not premise or "rel" not in map(kind_of, premise):
+            return tokens if premise and _may_be_statement(premise) else behind
+        try:
+            node = self._read_item(behind) if _SEPARATING.isdisjoint(map(kind_of, behind)) else None
+        except UnreadableAnswer:
+            node = None
+        return behind if node is None or is_solved(node, premise) else tokens
 
     def _read_lists(self, tokens: list[Lexeme]) -> Node:
         """Read one list, or several with semicolons between them."""
@@ -333,7 +367,7 @@ class _AnswerReader:
 
     def _read_item(self, tokens: list[Lexeme]) -> Node:  # noqa: PLR0911, one for each form
         """Read one item: mathematics if it can be read as such, else a quantity, else what its words say."""
-        if len(tokens) > 1 and tokens[0].kind == "rel" and tokens[0].text in ("~", "="):
+        if len(tokens) > 1 and tokens[0].kind == "rel" and tokens[0].text in _IDLE_RELATIONS:
             # An idle sign, as in `\\approx 1.47 km`.
             tokens = tokens[1:]
         charge(3 * len(tokens))
@@ -390,7 +424,7 @@ class _AnswerReader:
     def _read_repaired(self, tokens: list[Lexeme]) -> Node:
         """Read what stands behind an idle `=` or mark of a conclusion; read `2 3 5` as three numbers."""
         first = tokens[0]
-        is_idle = first.text in ("=", "~") if first.kind == "rel" else first.text in _IDLE_COMMANDS
+        is_idle = first.text in _IDLE_RELATIONS if first.kind == "rel" else first.text in _IDLE_COMMANDS
         if is_idle and first.kind in ("rel", "cmd") and len(tokens) > 1:
             return self._read_item(tokens[1:])
         if all(token.kind == "num" or token.text == "-" for token in tokens):
@@ -399,6 +433,16 @@ class _AnswerReader:
             if len(parts) > 1 and all(part[-1].kind == "num" and len(part) <= 2 for part in parts):
                 return BareList(tuple(map(self._read_expression, parts)))
         return as_measure(self._read_expression(tokens))
+
+
+def _are_statements(tokens: list[Lexeme]) -> bool:
+    r"""Tell whether p \lor q joins statements, as x = 1 \lor x = 2 and 1 \lor 2 join values."""
+    return not any(token.kind == "num" or (token.kind == "rel" and token.text not in ARROWS) for token in tokens)
+
+
+def _may_be_statement(premise: list[Lexeme]) -> bool:
+    r"""Tell whether a premise without a relation is a statement such as `p \land q`, rather than words or a value."""
+    return all(token.kind in ("name", "logic", "open", "close", "brace", "unbrace", "sep") for token in premise)
 
 
 def _with_letters_apart(tokens: list[Lexeme]) -> list[Lexeme] | None:
@@ -471,6 +515,14 @@ def other_readings(
     named = _with_names_spelled_out(gold, answer_facts.symbols), _with_names_spelled_out(answer, gold_facts.symbols)
     if named != (gold, answer):
         yield named
+    if any(VECTOR_MARK in name for name in gold_facts.symbols | answer_facts.symbols):
+        yield _with_points(gold), _with_points(answer)
+        for tree in _try_reading(with_bold_vectors(answer_text), USUAL):
+            yield gold, tree
+        for tree in _try_reading(with_bold_vectors(gold_text), USUAL):
+            yield tree, answer
+    if _may_mark_complement(gold_text) and _may_mark_complement(answer_text):
+        yield _with_complements(gold), _with_complements(answer)
     functions = gold_facts.unknown_functions | answer_facts.unknown_functions
     if functions & (gold_facts.symbols | answer_facts.symbols):
         yield _with_products(gold), _with_products(answer)
@@ -517,6 +569,35 @@ def _try_reading(text: str, notation: Notation) -> Iterator[Node]:
         yield read(text, notation)
     except (UnreadableAnswer, TooLarge):
         return
+
+
+def _may_mark_complement(text: str) -> bool:
+    return "^c" in text or "^{c" in text or "'" in text or "prime" in text or "\\overline" in text or "\\bar" in text
+
+
+def _with_complements(node: Node) -> Node:
+    r"""Return the complement of A for A^c, A' and \overline{A}."""
+
+    def complement(part: Node) -> Node:
+        if isinstance(part, Sym) and len(part.name) > 1 and part.name[0].isupper():
+            return SetOps("not", (Sym(part.name[0]),)) if part.name[1:] in ("'", BAR) else part
+        if isinstance(part, Pow) and isinstance(part.exponent, Sym) and part.exponent.name in ("c", "C"):
+            return SetOps("not", (part.base,))
+        return part
+
+    return mapped(node, complement) if may_have_parts(node) else complement(node)
+
+
+def _with_points(node: Node) -> Node:
+    """Read the vector AB as B - A."""
+
+    def as_difference(part: Node) -> Node:
+        ends = _POINTS.fullmatch(part.name) if isinstance(part, Sym) else None
+        if ends is None:
+            return part
+        return Add((Sym(f"{ends[2]}{VECTOR_MARK}"), Mul((MINUS_ONE, Sym(f"{ends[1]}{VECTOR_MARK}")))))
+
+    return mapped(node, as_difference) if may_have_parts(node) else as_difference(node)
 
 
 def _with_products(node: Node) -> Node:

@@ -13,7 +13,9 @@ from truegold.verifiers.math.measures import PERCENT
 from truegold.verifiers.math.policy import TooLarge, UnreadableAnswer, charge
 from truegold.verifiers.math.reading.lexer import MAX_DEPTH, Lexeme, Notation
 from truegold.verifiers.math.tree import (
+    MAX_SHOWN_CHARS,
     MINUS_ONE,
+    VECTOR_MARK,
     Add,
     Chain,
     FunctionCall,
@@ -31,6 +33,8 @@ from truegold.verifiers.math.tree import (
     Sym,
     negated,
     product_of,
+    show,
+    symbols,
 )
 
 ReadAnswer: TypeAlias = Callable[[list[Lexeme], Notation, int], Node]
@@ -43,9 +47,11 @@ END = Lexeme("stop", "", False)
 _PADDING = (END,) * 5
 """So many tokens behind the last one let the grammar look ahead without a bound."""
 
-_OPERAND_STARTS = frozenset({"num", "name", "const", "func", "cmd", "open", "brace", "big", "begin"})
+_OPERAND_STARTS = frozenset({"num", "name", "const", "func", "cmd", "accent", "open", "brace", "big", "begin"})
 _ITEM_ENDS = frozenset({"sep", "close", "unbrace", "stop", "cell", "row"})
 _SET_OPERATORS = frozenset({"cup", "cap", "minus"})
+_LOGIC_LEVELS = ("and", "xor", "or")
+_LIKENESSES = frozenset({"sim", "cong"})
 _SIGNS = frozenset("+-±∓")
 _ORDINALS = frozenset({"st", "nd", "rd", "th"})
 
@@ -129,14 +135,40 @@ class Grammar(Cursor):
         """Read sets or expressions with relations between them."""
         if (lone := self._read_lone_number()) is not None:
             return lone
-        first = self.read_set_expression()
+        first = self._read_formula()
         if self.tokens[self.position][0] != "rel":
             return first
         parts, operators = [first], []
         while self.next_is("rel"):
             operators.append(self.take().text)
-            parts.append(self.read_set_expression())
-        return Chain(tuple(parts), tuple(operators))
+            parts.append(self._read_formula())
+        return chain_of(parts, operators)
+
+    def _read_formula(self) -> Node:
+        """Read statements joined by `and`, by `xor`, by `or`, the tightest first; most are not joined."""
+        first = self._read_statement()
+        if self.tokens[self.position][0] != "logic":
+            return first
+        parts, operators = [first], []
+        while self.next_is("logic"):
+            operators.append(self.take().text)
+            parts.append(self._read_statement())
+        for level in _LOGIC_LEVELS:
+            while level in operators:
+                index = operators.index(level)
+                parts[index : index + 2] = [SetOps(level, (parts[index], parts[index + 1]))]
+                del operators[index]
+        if operators:
+            raise UnreadableAnswer("a negation behind a statement")
+        return parts[0]
+
+    def _read_statement(self) -> Node:
+        if not self.take_if("logic", "not"):
+            return self.read_set_expression()
+        self.enter()
+        negated_statement = SetOps("not", (self._read_statement(),))
+        self.depth -= 1
+        return negated_statement
 
     def _read_lone_number(self) -> Num | None:
         """Read a number that is a whole item, as most are, without the way down through all levels."""
@@ -204,6 +236,9 @@ class Grammar(Cursor):
                 if mark == "*":
                     self.position += 1
                     factors.append(self.read_signed())
+                elif mark == "×":
+                    self.position += 1
+                    factors[-1:] = cross_product(factors[-1], self.read_signed())
                 elif mark == ":" and self.in_set:
                     break
                 elif mark == "/" or (mark == ":" and self.in_brackets):
@@ -252,6 +287,11 @@ class Grammar(Cursor):
         if self.tokens[self.position][0] != "op":
             return base
         depth = self.depth
+        while isinstance(base, Sym) and self.next_is("op", "∘") and self.peek(1).kind == "name":
+            # f \\circ g; in 30^\\circ nothing follows.
+            self.position += 1
+            following = self.read_atom()
+            base = Sym(f"{base.name}∘{following.name}") if isinstance(following, Sym) else product_of([base, following])
         base = self._read_marks(base)
         while self._take_power():
             self.enter()
@@ -341,6 +381,28 @@ class Grammar(Cursor):
         node = read(self, token)
         self.depth -= 1
         return node
+
+
+def chain_of(parts: list[Node], operators: list[str]) -> Chain:
+    r"""Return relations in a row; beside a number, `\sim` and `\cong` are an `\approx`."""
+    if not _LIKENESSES.isdisjoint(operators) and any(type(part) is Num or not symbols(part) for part in parts):
+        operators = ["~" if operator in _LIKENESSES else operator for operator in operators]
+    return Chain(tuple(parts), tuple(operators))
+
+
+def cross_product(left: Node, right: Node) -> list[Node]:
+    r"""Return \vec a \times \vec b, and -1 times that for \vec b \times \vec a; a number is a factor like others."""
+    if not (_is_vector(left) and _is_vector(right)):
+        return [left, right]
+    names = [show(left), show(right)]
+    if sum(map(len, names)) > MAX_SHOWN_CHARS:
+        raise UnreadableAnswer("a long product of vectors")
+    cross = Sym("×".join(sorted(names)))
+    return [cross] if names <= sorted(names) else [MINUS_ONE, cross]
+
+
+def _is_vector(node: Node) -> bool:
+    return any(VECTOR_MARK in name or "×" in name for name in symbols(node))
 
 
 def _with_sign(sign: str, operand: Node) -> Node:

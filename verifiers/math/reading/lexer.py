@@ -111,8 +111,12 @@ _TOKEN = re.compile(
 )
 _TIMES_TEN = re.compile(r"(?<=[\d.])\s*x\s*(?=10\s*\^)")
 _ENVIRONMENT = re.compile(r"\s*\{\s*([A-Za-z]{1,20}\*?)\s*\}")
-_CONNECTING = frozenset({"sep", "gap", "rel", "op", "row", "cell"})
-_NO_OPERAND = frozenset({"start", "rel", "sep", "gap", "row", "cell"})
+_CONNECTING = frozenset({"sep", "gap", "rel", "op", "row", "cell", "logic"})
+_NO_OPERAND = frozenset({"start", "rel", "sep", "gap", "row", "cell", "logic"})
+_BEFORE_NEGATION = frozenset({"rel", "sep", "gap", "logic", "open"})
+_LETTER_FOLLOWS = re.compile(r"\s*\(?[A-Za-z]")
+_VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|pmb|bf)\s*(?:\{\s*([A-Za-z])\s*\}|([A-Za-z])(?![A-Za-z]))")
+r"""\mathbf{F}, which is a vector beside a cross."""
 _OPERAND_ENDS = frozenset({"num", "name", "const", "close", "unbrace"})
 _COLUMNS = re.compile(r"\s*\[[a-zA-Z|\s]{0,20}\]")
 """How a matrix is placed or aligned, `[t]` and `[rr]`; the columns of an array stand in braces."""
@@ -122,6 +126,7 @@ _ESCAPES = {
     "%": ("op", "%"), "|": ("bar", "||"), "\\": ("row", ""), "$": ("op", DOLLAR), "#": ("op", "#"), "&": ("op", "&"),
     "_": ("op", "_"),
 }  # fmt: skip
+_NEGATION = ("logic", "not")
 _IDLE_ESCAPES = frozenset(",;:! /@()[]")
 """Behind a backslash these are small spaces and the delimiters of a formula."""
 
@@ -130,7 +135,8 @@ class Lexeme(NamedTuple):
     """One sign of the text, or several that belong together."""
 
     kind: str
-    """One of num, name, const, func, cmd, big, word, money; op, rel, sep, gap, cell, row, bar; and those that nest."""
+    """One of num, name, const, func, cmd, accent, big, word, money; op, logic, rel, sep, gap, cell, row, bar; and those
+    that nest."""
     text: str
     spaced: bool
     """A blank stands before the token."""
@@ -316,6 +322,8 @@ def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:
         raise TooLarge(f"{len(text)} characters, the limit is {MAX_CHARS}")
     if "x" in text:
         text = _TIMES_TEN.sub("*", text)
+    if "\\times" in text and ("\\vec" in text or "\\overr" in text or "\\b" in text or "bf" in text):
+        text = with_bold_vectors(text).replace("\\times", "\\crossproduct")
     tokens: list[Lexeme] = []
     _Scanner(text, tokens, group_digits, level=0).run()
     if len(tokens) > MAX_TOKENS:
@@ -323,6 +331,11 @@ def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:
     if "]" in text or "[" in text:
         tokens = _with_reversed_brackets(tokens)
     return _without_idle_gaps(tokens) if "gap" in map(kind_of, tokens) else tokens
+
+
+def with_bold_vectors(text: str) -> str:
+    r"""Return \vec{F} for \mathbf{F}."""
+    return _VECTOR.sub(lambda match: rf"\vec{{{match[1] or match[2]}}}", text)
 
 
 def _with_reversed_brackets(tokens: list[Lexeme]) -> list[Lexeme]:
@@ -426,6 +439,8 @@ class _Scanner:
             self.tokens.append(plain_token(*FOREIGN_CONNECTIVES.get(text, ("word", text)), spaced))
         elif kind == "escape":
             self._add_escape(text[1], spaced)
+        elif text == "~" and self._may_negate(position):
+            self.tokens.append(plain_token(*_NEGATION, spaced))
         else:
             self._add_other(text, spaced)
         return position, False
@@ -442,6 +457,7 @@ class _Scanner:
     def _add_command(self, name: str, position: int, spaced: bool) -> int:
         """Add what a command stands for; return where to read on."""
         if (known := COMMAND_TOKENS.get(name)) is not None:
+            known = _NEGATION if name == "sim" and self._may_negate(position) else known
             self.tokens.append(plain_token(*known, spaced))
         elif name in IGNORED:
             if name in ("left", "right") and self.text.startswith(".", position):
@@ -459,6 +475,11 @@ class _Scanner:
                 position = self._add_command(start, position, spaced)
                 add_letters(name[len(start) :], False, self.tokens)
         return position
+
+    def _may_negate(self, position: int) -> bool:
+        r"""Tell whether a tilde here is that of `\sim p`, rather than that of `a \sim b` or `\sim 5`."""
+        may_begin = not self.tokens or self.tokens[-1].kind in _BEFORE_NEGATION
+        return may_begin and _LETTER_FOLLOWS.match(self.text, position) is not None
 
     def _close_unseen(self, spaced: bool) -> None:
         """Close the bracket of `\\left\\{`, as `\\right.` does."""

@@ -73,6 +73,8 @@ _LOOKS = (
     (r"\left(", "("), (r"\right)", ")"), (r"\left[", "["), (r"\right]", "]"), (r"\left\{", r"\{"),
     (r"\right\}", r"\}"), (r"\dfrac", r"\frac"),
 )  # fmt: skip
+_SYMBOL = re.compile(r"[A-Z]\w{0,20}\d\w{0,20}", re.ASCII)
+_SUBSCRIPT_MARKS = re.compile(r"_\{(\w+)\}|_")
 _DIVIDING_BLANK = re.compile(r"[\w.] +[\w.]|\n")
 """The blank of `2 3`, which are two numbers."""
 REMEMBERED_LOOKS = 2_048
@@ -183,7 +185,12 @@ def key_of(text: str) -> str:
 
 
 def same_but_for_looks(text: str, other: str) -> bool:
-    """Tell whether two normal texts differ only in the size of brackets and fractions, and in blanks beside marks."""
+    """Tell whether two normal texts differ only in the size of brackets and fractions, and in blanks beside marks.
+
+    A formula of chemistry, a point group or a term may be written without its subscripts: C_{2v} is C2v.
+    """
+    if ("_" in text) != ("_" in other) and (plain := _SYMBOL.fullmatch(other if "_" in text else text)) is not None:
+        return plain[0] == _SUBSCRIPT_MARKS.sub(r"\1", text if "_" in text else other)
     may_differ_so = "\\left" in text or "\\left" in other or "\\dfrac" in text or "\\dfrac" in other
     may_differ_so = may_differ_so or text.count(" ") != other.count(" ")
     return may_differ_so and _without_looks(text) == _without_looks(other)

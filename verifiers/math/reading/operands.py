@@ -33,13 +33,17 @@ _MAX_SUBSCRIPT_DIGITS = 2
 _CLOSING = {"(": ")", "[": "]", "]": "[", "{": "}", "<": ">"}
 _NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals", "C": "complexes"}
 _MAX_ARGUMENTS = 100
+_OF_UNITS = frozenset({tree.HAT, tree.VECTOR_MARK})
+_MAX_KET_TOKENS = 24
+_CORNERS = 3
+"""An angle and a triangle have so many points."""
 _ARITIES = {
     **dict.fromkeys(("beta", "binom", "comb", "perm"), (2, 2)),
     **dict.fromkeys(("diag", "gcd", "lcm", "max", "min"), (1, _MAX_ARGUMENTS)),
     "log": (1, 2),
 }
 """The fewest and the most arguments of functions that do not have one."""
-_NO_ARGUMENT = frozenset({"op", "rel", "sep", "gap", "row", "cell", "close", "unbrace", "end", "stop"})
+_NO_ARGUMENT = frozenset({"op", "logic", "rel", "sep", "gap", "row", "cell", "close", "unbrace", "end", "stop"})
 _CLOSING_OF_CALL = {"(": ")", "[": "]"}
 __all__ = ["ExpressionReader"]
 
@@ -206,6 +210,8 @@ def subscript_name(node: tree.Node) -> str:
 
 def read_brackets(reader: Grammar, opening: str) -> tree.Node:
     """Read what stands behind an opening bracket, with the closing one."""
+    if opening == "<" and (bracket := _read_ket(reader, "⟨")) is not None:
+        return bracket
     if opening in ("floor", "ceil"):
         inner = reader.read_sum()
         reader.expect("close", opening)
@@ -270,7 +276,9 @@ def read_braces(reader: Grammar) -> tree.Node:
 
 
 def read_bars(reader: Grammar, mark: str) -> tree.Node:
-    """Read an absolute value or a determinant, with the closing bar."""
+    """Read an absolute value or a determinant, with the closing bar; or a ket."""
+    if (ket := _read_ket(reader, "|")) is not None:
+        return ket
     reader.bars += 1
     inner = reader.read_sum()
     reader.expect("bar", mark)
@@ -279,6 +287,28 @@ def read_bars(reader: Grammar, mark: str) -> tree.Node:
     if isinstance(inner, tree.Matrix) and is_determinant:
         return tree.Matrix(inner.rows, bars=True)
     return tree.FunctionCall("abs", (inner,))
+
+
+def _read_ket(reader: Grammar, opening: str) -> tree.Node | None:
+    r"""Read the rest of |0\rangle, \langle 0| or \langle a|H|b\rangle as one name; None for a value or a vector."""
+    text, index, bars = opening, reader.position, 0
+    for token in reader.tokens[index : index + _MAX_KET_TOKENS]:
+        index += 1
+        is_end = token.kind == "close" and token.text == ">"
+        if token.kind in ("open", "sep", "stop", "rel") or (token.kind == "close" and not is_end):
+            break
+        text += "⟩" if is_end else token.text
+        if is_end and (opening == "|" or bars):
+            reader.position = index
+            return tree.Sym(text)
+        if token.kind == "bar":
+            bars, end, bra = bars + 1, index, text
+            if opening == "|":
+                break
+    if opening == "|" or not bars:
+        return None
+    reader.position = end
+    return tree.Sym(bra)
 
 
 def read_command(reader: Grammar, name: str) -> tree.Node:
@@ -301,10 +331,61 @@ def _read_symbol(reader: Grammar, name: str) -> tree.Node:
     if name in ("emptyset", "varnothing"):
         return tree.Named("empty")
     if name in ("angle", "triangle"):
-        return tree.Sym(f"{name} {subscript_name(reader.read_product())}")
+        points = subscript_name(reader.read_product())
+        return tree.Sym(_angle(points) if name == "angle" else f"triangle {points}")
     if name in ("mod", "bmod", "pmod"):
         raise UnreadableAnswer("a modulus outside of a congruence")
     raise UnreadableAnswer(f"\\{name}")
+
+
+def read_accent(reader: Grammar, mark: str) -> tree.Node:
+    r"""Read what stands below a mark: \vec{AB} and \bar z are names, \overline{3-2i} is a conjugate.
+
+    A unit vector \hat{\imath}, the segment \overline{AB} and the \bar{3} of a residue are what they are without it.
+    """
+    inner = read_argument(reader, split_digits=False)
+    is_unit = isinstance(inner, (tree.Const, tree.Sym)) and inner.name in ("i", "j", "k") and mark in _OF_UNITS
+    if is_unit or (isinstance(inner, tree.Num) and not (mark == tree.VECTOR_MARK and inner.value == 0)):
+        return inner
+    letters = inner.factors if isinstance(inner, tree.Mul) else ()
+    names = "".join(letter.name for letter in letters if isinstance(letter, tree.Sym))
+    if mark == tree.BAR:
+        if any(isinstance(part, tree.Const) and part.name == "i" for part in tree.walk(inner)):
+            return tree.mapped(inner, _conjugate_part)
+        if names.isupper() and len(names) >= len(letters) > 1:
+            return inner
+    if mark == tree.HAT and len(letters) == _CORNERS and len(names) == _CORNERS:
+        return tree.Sym(_angle(names))
+    return _read_accented(reader, inner, mark)
+
+
+def _conjugate_part(part: tree.Node) -> tree.Node:
+    """Return -i for i, and the conjugates of the letters that are complex by custom."""
+    if isinstance(part, tree.Const) and part.name == "i":
+        return tree.negated(part)
+    is_complex = isinstance(part, tree.Sym) and part.name[0] in "zw"
+    return tree.Sym(f"{part.name[0]}{tree.BAR}{part.name[1:]}") if is_complex and isinstance(part, tree.Sym) else part
+
+
+def _read_accented(reader: Grammar, inner: tree.Node, mark: str) -> tree.Node:
+    """Return the name with its mark, and read its subscript, its primes and its arguments."""
+    if not isinstance(inner, tree.VALUES):
+        return tree.SetOps("not", (inner,)) if mark == tree.BAR else inner
+    name = inner.name if isinstance(inner, (tree.Sym, tree.Const)) else tree.show(inner).replace("*", "")
+    stem, underscore, subscript = name.partition("_") if isinstance(inner, tree.Sym) else (name, "", "")
+    if reader.take_if("op", "_"):
+        underscore, subscript = "_", _read_worded_subscript(reader) or subscript_name(reader.read_script())
+    name = f"{stem}{mark}{underscore}{subscript}{_read_primes(reader)}"
+    if reader.next_is("open", "(") and not reader.peek().spaced and stem in APPLIED:
+        reader.take()
+        return tree.FunctionCall(name, read_arguments(reader, ")"), applied=True)
+    return tree.Sym(name)
+
+
+def _angle(points: str) -> str:
+    """Return one name for the angle ABC and the angle CBA."""
+    reads_back = len(points) == _CORNERS and points[0] > points[-1]
+    return f"angle {points[::-1] if reads_back else points}"
 
 
 def _read_root(reader: Grammar) -> tree.Node:
@@ -504,6 +585,11 @@ def _read_opening(reader: Grammar, token: Lexeme) -> tree.Node:
     inner = read_brackets(reader, token.text)
     if isinstance(inner, tree.Num) and inner.value.denominator == 1 and reader.next_is("op", "_"):
         return read_numeral(reader, Lexeme("num", str(inner.value), False))
+    if isinstance(inner, tree.Sym) and "∘" in inner.name and reader.next_is("open", "("):
+        node = _read_opening(reader, reader.take())
+        for name in reversed(inner.name.split("∘")):
+            node = tree.FunctionCall(name, (node,), applied=True)
+        return node
     return inner
 
 
@@ -531,6 +617,7 @@ class ExpressionReader(Grammar):
         "const": lambda _, token: tree.Const(token.text),
         "func": lambda reader, token: read_function(reader, token.text),
         "cmd": lambda reader, token: read_command(reader, token.text),
+        "accent": lambda reader, token: read_accent(reader, token.text),
         "open": _read_opening,
         "brace": _read_group,
         "bar": lambda reader, token: read_bars(reader, token.text),

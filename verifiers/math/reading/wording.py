@@ -35,10 +35,14 @@ from truegold.verifiers.math.tree import (
     Node,
     Sym,
     Text,
+    label_of,
     negated,
+    symbols,
 )
 from truegold.verifiers.math.vocabulary import LABELS, NAMED_WORDS, WORDS
 
+_PLAIN_TOKENS = 3
+"""`x = 2` has so many."""
 _CONDITION_OPERATORS = ("<", ">", "<=", ">=", "!=", "in")
 _QUALIFYING = frozenset({"for", "where", "with"})
 _BEGINNING = _QUALIFYING | {"forall"}
@@ -80,14 +84,32 @@ class _LabelEnd(NamedTuple):
     value_start: int
 
 
-def conclusion(tokens: list[Lexeme]) -> list[Lexeme]:
-    """Return what stands behind the last arrow."""
+def conclusion(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]]:
+    """Return what stands before the last arrow, and what stands behind it."""
     depth = start = 0
     for index, token in enumerate(tokens):
         depth += nesting(token)
         if depth == 0 and token.kind == "rel" and token.text == "=>" and index + 1 < len(tokens):
             start = index + 1
-    return tokens[start:]
+    return tokens[: max(start - 1, 0)], tokens[start:]
+
+
+def is_solved(node: Node, premise: list[Lexeme]) -> bool:
+    """Tell whether a node behind an arrow is what the premise was solved for.
+
+    6x = 12 => x = 2       x is the unknown of the premise
+    x = 2 => x^2 = 4       no value comes out
+    x > 0 => y > 0         the premise says something else: this is a statement
+    """
+    if not isinstance(node, Chain):
+        return True
+    subject = next((part for part in node.parts if isinstance(part, Sym)), None)
+    is_bound = is_condition(node) and not symbols(node) - ({subject.name} if subject else set())
+    if label_of(node) is None and not is_bound:
+        return False
+    names = {token.text for token in premise if token.kind == "name"}
+    is_plain = len(premise) == _PLAIN_TOKENS and premise[0].kind == "name" and premise[-1].kind == "num"
+    return not is_plain or not names.isdisjoint(symbols(node))
 
 
 def without_remark(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]]:
