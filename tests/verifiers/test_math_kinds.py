@@ -29,6 +29,13 @@ KNOWN_GAPS = {
     ("10000", "1,0000"),
     ("3k+1", "3n+1"),
     ("\\text{base } 7", "7"),
+    ("3 \\mid n", "n is divisible by 3"),
+    ("\\text{max } 5", "5"),
+    ("\\text{maximum } 5", "\\max = 5"),
+    ("maximum: 5", "max: 5"),
+    ("5 m/s north", "5 m/s, north"),
+    ("counterclockwise", "anticlockwise"),
+    ("x \\to 0^+", "x \\to 0+"),
 }
 """Right answers that the verifier does not know; each is refused or undecided, and none of them is wrongly paid."""
 

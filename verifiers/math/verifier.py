@@ -63,7 +63,7 @@ from truegold.verifiers.math.tree import (
     show,
     with_log_base_ten,
 )
-from truegold.verifiers.math.vocabulary import ANY_OF, OPPOSITES, PLAIN_COMMANDS
+from truegold.verifiers.math.vocabulary import ANY_OF, NAMED_WORDS, OPPOSITES, PLAIN_COMMANDS
 from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
@@ -86,10 +86,11 @@ _NO_GOLD: Any = object()
 """The default of `gold`, which may be None: a row without gold gets a verdict that says so."""
 
 _COMMAND = re.compile(r"\\[A-Za-z]+")
-_WORD_WITH_OPPOSITE = re.compile(
-    rf"(?<![A-Za-z])(?<!\\)(?:{'|'.join(OPPOSITES)})(?![A-Za-z])|(?<=\\)m(?:ax|in)\b", re.I
-)
-_BRACED_WORD = re.compile(r"\{\s*(\w+)\s*\}(?!\s*\{)")
+_WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{2,20}(?![A-Za-z])|(?<=\\)m(?:ax|in)\b")
+_BOLD_PRODUCT = re.compile(r"\\(?:math)?bf\s*\{?\s*[A-Z]\s*\}?\s*\\(?:math)?bf\s*\{?\s*[A-Z]\b")
+r"""\mathbf{A}\mathbf{B}, a product of matrices."""
+_INNER_CAPITAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_BRACED_WORD = re.compile(r"\{\s*(\w+|[+-])\s*\}(?!\s*\{)")
 _GAP = re.compile(r"\\[,;:! ]")
 RESPONSES = Policy(percent="either")
 """The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""
@@ -298,6 +299,8 @@ def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted
     """Compare two trees, and where they differ the other readings of their texts; ask sympy where nothing decides."""
     if policy.log == "ten":
         gold_tree, answer_tree = with_log_base_ten(gold_tree), with_log_base_ten(answer_tree)
+    if policy.factors == "auto" and "bf" in texts[0] and _BOLD_PRODUCT.search(texts[0]):
+        policy = replace(policy, factors="ordered")
     shown = show(gold_tree), show(answer_tree)
     try:
         outcome = compare(gold_tree, answer_tree, policy)
@@ -307,7 +310,7 @@ def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted
                 if other_outcome.same:
                     outcome, shown = other_outcome, (show(other_gold), show(other_answer))
                     break
-        if outcome.same and _say_opposites(*texts):
+        if outcome.same and _differ_in_meaning(*texts, outcome.rung == "words"):
             outcome = OTHER_STRUCTURE
     except TooLarge as error:
         evidence = {"rung": "numeric", "error": str(error), "gold": shown[0], "answer": shown[1]}
@@ -320,14 +323,26 @@ def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted
     return _verdict_of(outcome, extracted, *shown)
 
 
-def _say_opposites(gold_text: str, answer_text: str) -> bool:
-    """Tell whether gold says `north`, `maximum` or `left`, and the answer its opposite alone."""
-    gold_words = set(_WORD_WITH_OPPOSITE.findall(gold_text))
-    if not gold_words or gold_text == answer_text:
+def _differ_in_meaning(gold_text: str, answer_text: str, are_words: bool) -> bool:
+    """Tell whether the answer has the opposite of gold's `north` or `maximum` alone, or its `CO` as `Co`."""
+    gold_words, answer_words = _WORD.findall(gold_text), _WORD.findall(answer_text)
+    if gold_words == answer_words:
         return False
-    answer_words = {OPPOSITES[word.lower()] for word in _WORD_WITH_OPPOSITE.findall(answer_text)}
-    gold_sides = {OPPOSITES[word.lower()] for word in gold_words}
-    return any((axis, -side) in answer_words and (axis, side) not in answer_words for axis, side in gold_sides)
+    gold_sides = {OPPOSITES[word.lower()] for word in gold_words if word.lower() in OPPOSITES}
+    answer_sides = {OPPOSITES[word.lower()] for word in answer_words if word.lower() in OPPOSITES}
+    if any((axis, -side) in answer_sides and (axis, side) not in answer_sides for axis, side in gold_sides):
+        return True
+    spelled = {word.lower(): word for word in answer_words}
+    return are_words and any(_is_other_symbol(word, spelled.get(word.lower(), word)) for word in gold_words)
+
+
+def _is_other_symbol(word: str, other: str) -> bool:
+    """Tell whether two spellings are symbols that case tells apart: NaCl, CO and Co, the genes AA and Aa (but aA)."""
+    if word == other or word.lower() in NAMED_WORDS:
+        return False
+    if len(word) == len("Aa"):
+        return sorted(word) != sorted(other) and (len({*word.lower()}) == 1 or word.lower() not in (word, other))
+    return _INNER_CAPITAL.search(f"{word} {other}") is not None
 
 
 def _ask_sympy(gold_tree: Node, answer_tree: Node, extracted: str, shown: tuple[str, str]) -> Verdict:

@@ -173,13 +173,9 @@ def _same_statements(comparer: Comparison, gold: tree.Chain, answer: tree.Chain)
     cos(0) = 1 and sin(0) = 0  different: without variables, part is compared with part
     """
     sides = (*gold.parts, *answer.parts)
+    are_numeric = {*gold.operators, *answer.operators} <= TURNED.keys() and tree.symbols_of(sides)
     have_two_sides = len(gold.parts) == len(answer.parts) == 2
-    if (
-        not {*gold.operators, *answer.operators} <= TURNED.keys()
-        or not have_two_sides
-        or not all(isinstance(side, tree.VALUES) for side in sides)
-        or not tree.symbols_of(sides)
-    ):
+    if not have_two_sides or not are_numeric or not all(isinstance(side, tree.VALUES) for side in sides):
         return _same_chain(comparer, gold, answer)
     gold_difference, answer_difference = _difference(gold), _difference(answer)
     if gold.operators != ("=",) or answer.operators != ("=",):

@@ -35,6 +35,7 @@ from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, Policy, Samene
 from truegold.verifiers.math.tree import (
     PLUS_ONE,
     VALUES,
+    Add,
     BareList,
     BaseN,
     Chain,

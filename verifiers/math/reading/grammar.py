@@ -394,11 +394,14 @@ def cross_product(left: Node, right: Node) -> list[Node]:
     r"""Return \vec a \times \vec b, and -1 times that for \vec b \times \vec a; a number is a factor like others."""
     if not (_is_vector(left) and _is_vector(right)):
         return [left, right]
-    names = [show(left), show(right)]
-    if sum(map(len, names)) > MAX_SHOWN_CHARS:
+    factors = [factor for side in (left, right) for factor in (side.factors if isinstance(side, Mul) else (side,))]
+    vectors = [factor for factor in factors if _is_vector(factor)]
+    scalars = [factor for factor in factors if not _is_vector(factor)]
+    names = list(map(show, vectors))
+    if len(vectors) != len((left, right)) or sum(map(len, names)) > MAX_SHOWN_CHARS:
         raise UnreadableAnswer("a long product of vectors")
     cross = Sym("×".join(sorted(names)))
-    return [cross] if names <= sorted(names) else [MINUS_ONE, cross]
+    return [*scalars, cross] if names <= sorted(names) else [MINUS_ONE, *scalars, cross]
 
 
 def _is_vector(node: Node) -> bool:

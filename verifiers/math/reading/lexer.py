@@ -126,6 +126,7 @@ _ESCAPES = {
     "%": ("op", "%"), "|": ("bar", "||"), "\\": ("row", ""), "$": ("op", DOLLAR), "#": ("op", "#"), "&": ("op", "&"),
     "_": ("op", "_"),
 }  # fmt: skip
+_NEGATED = {"=": "!=", "in": "notin"}
 _NEGATION = ("logic", "not")
 _IDLE_ESCAPES = frozenset(",;:! /@()[]")
 """Behind a backslash these are small spaces and the delimiters of a formula."""
@@ -328,6 +329,8 @@ def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:
     _Scanner(text, tokens, group_digits, level=0).run()
     if len(tokens) > MAX_TOKENS:
         raise TooLarge(f"{len(tokens)} tokens, the limit is {MAX_TOKENS}")
+    if "\\not\\" in text or ("\\not" in text and "=" in text):
+        tokens = _with_negated_relations(tokens)
     if "]" in text or "[" in text:
         tokens = _with_reversed_brackets(tokens)
     return _without_idle_gaps(tokens) if "gap" in map(kind_of, tokens) else tokens
@@ -336,6 +339,17 @@ def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:
 def with_bold_vectors(text: str) -> str:
     r"""Return \vec{F} for \mathbf{F}."""
     return _VECTOR.sub(lambda match: rf"\vec{{{match[1] or match[2]}}}", text)
+
+
+def _with_negated_relations(tokens: list[Lexeme]) -> list[Lexeme]:
+    r"""Return one relation for each `\not` before one: `!=` for \not=, `notin` for \not\in."""
+    joined: list[Lexeme] = []
+    for token in tokens:
+        if token.kind == "rel" and joined and joined[-1][:2] == ("cmd", "not"):
+            joined[-1] = Lexeme("rel", _NEGATED.get(token.text, f"not {token.text}"), joined[-1].spaced)
+        else:
+            joined.append(token)
+    return joined
 
 
 def _with_reversed_brackets(tokens: list[Lexeme]) -> list[Lexeme]:

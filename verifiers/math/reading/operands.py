@@ -202,7 +202,7 @@ def subscript_name(node: tree.Node) -> str:
     if isinstance(node, tree.Mul):
         return "".join(map(subscript_name, node.factors))
     if isinstance(node, tree.Add):
-        return "+".join(map(subscript_name, node.terms))
+        return "+".join(sorted(map(subscript_name, node.terms)))
     if isinstance(node, (tree.BareList, tree.Group)):
         return ",".join(map(subscript_name, node.elements))
     raise UnreadableAnswer("a subscript that is no name")
@@ -315,7 +315,7 @@ def read_command(reader: Grammar, name: str) -> tree.Node:
     """Read what stands behind a command. Raises UnreadableAnswer for a command that is in no answer."""
     if name == "frac":
         above, below = read_argument(reader), read_argument(reader)
-        return tree.Mul((above, tree.Pow(below, tree.MINUS_ONE)))
+        return _derivative(above, below) or tree.Mul((above, tree.Pow(below, tree.MINUS_ONE)))
     if name == "sqrt":
         return _read_root(reader)
     if name == "usqrt":
@@ -325,6 +325,16 @@ def read_command(reader: Grammar, name: str) -> tree.Node:
     return _read_symbol(reader, name)
 
 
+def _derivative(above: tree.Node, below: tree.Node) -> tree.Node | None:
+    r"""Return y' for \frac{dy}{dx}, and y'' for \frac{d^2y}{dx^2}."""
+    orders = [(tree.show(above)[2:], "'"), (tree.show(above)[6:], "''")]
+    for (name, primes), divisor in zip(orders, ("d*x", "d*x^(2)"), strict=True):
+        head = "d*" if primes == "'" else "d^(2)*"
+        if tree.show(below) == divisor and tree.show(above) == f"{head}{name}" and name.isalpha() and len(name) == 1:
+            return tree.Sym(f"{name}{primes}")
+    return None
+
+
 def _read_symbol(reader: Grammar, name: str) -> tree.Node:
     if name == "mathbb":
         return _read_number_set(reader)
@@ -332,6 +342,8 @@ def _read_symbol(reader: Grammar, name: str) -> tree.Node:
         return tree.Named("empty")
     if name in ("angle", "triangle"):
         points = subscript_name(reader.read_product())
+        if name == "triangle" and not any(token.kind == "rel" for token in reader.tokens):
+            points = "".join(sorted(points))
         return tree.Sym(_angle(points) if name == "angle" else f"triangle {points}")
     if name in ("mod", "bmod", "pmod"):
         raise UnreadableAnswer("a modulus outside of a congruence")
