@@ -33,15 +33,15 @@ class _NoMatrixError(Exception):
     """The expression is more than sums, products, whole powers and transposes, or is not defined."""
 
 
-def same_in_matrices(gold: Node, answer: Node, *, said: bool) -> bool | None:
+def same_in_matrices(gold: Node, answer: Node, *, all_capitals: bool) -> bool | None:
     """Compare two expressions with matrices in them; None where there are none, or too much else.
 
-    `said` tells that the problem speaks of matrices, so that all capital letters are some.
+    `all_capitals` tells that the problem speaks of matrices, so that all capital letters are some.
     """
     names = symbols(gold) | symbols(answer)
     matrices = {name for name in names if HAT in name or name[0] in "|⟨"}
     capitals = {name for name in names if name[0].isupper() and len(name.rstrip("'_0123456789")) == 1}
-    if len(matrices | capitals) > 1 and (said or _show_matrices(gold) or _show_matrices(answer)):
+    if len(matrices | capitals) > 1 and (all_capitals or _show_matrices(gold) or _show_matrices(answer)):
         matrices |= capitals
     if len(matrices) < _SIZE:
         return None

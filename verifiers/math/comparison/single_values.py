@@ -178,7 +178,7 @@ def same_values(gold: Node, answer: Node, policy: Policy) -> Sameness:
     outcome = same_value(gold, answer)
     if outcome.same:
         is_product = type(gold) in _PRODUCTS and policy.factors != "commute"
-        if is_product and same_in_matrices(gold, answer, said=policy.factors == "ordered") is False:
+        if is_product and same_in_matrices(gold, answer, all_capitals=policy.factors == "ordered") is False:
             return OTHER_VALUE
         return outcome
     if agrees_when_rounded(gold, answer, policy):
