@@ -15,11 +15,12 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from truegold.verifiers.math import tree
+from truegold.verifiers.math.comparison.labels import are_names, is_word, matched_labels, numbers_parts
+from truegold.verifiers.math.comparison.measured import real_value
 from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, SAME_STRUCTURE, Policy, Sameness
 
 _LABEL_STEM = re.compile(r"[^_(]*")
-_MIN_WORD = 3
-"""A label with so many letters is a word, and two different words are two different things."""
+_EXTREMES = {"max", "min"}
 TURNED = {"<": ">", ">": "<", "<=": ">=", ">=": "<=", "=": "=", "!=": "!="}
 """Each relation of numbers, read from right to left."""
 MIRRORED = TURNED | {
@@ -56,22 +57,38 @@ class Alignment(NamedTuple):
 def aligned(gold_elements: list[tree.Node], answer_elements: list[tree.Node]) -> Alignment:
     """Put b=2, a=1 in the order of gold's a=1, b=2, and y=-4, x=3 in that of the pair (3, -4)."""
     gold_labels, answer_labels = labels_of(gold_elements), labels_of(answer_elements)
-    if _are_names(gold_labels) and _are_names(answer_labels):
-        if sorted(map(str, gold_labels)) == sorted(map(str, answer_labels)):
-            in_gold_order = [answer_elements[answer_labels.index(label)] for label in gold_labels]
-            return Alignment(gold_elements, in_gold_order, len(gold_labels) > 1)
-        if any(_is_word(label) for label in (*gold_labels, *answer_labels)) and len(gold_labels) == len(answer_labels):
-            return Alignment(gold_elements, answer_elements, ordered=True, surely=False)
-    elif _are_names(answer_labels) and None in gold_labels and _follow_the_alphabet(answer_labels):
+    if are_names(gold_labels) and are_names(answer_labels):
+        if (order := matched_labels(gold_labels, answer_labels)) is not None:
+            return Alignment(gold_elements, [answer_elements[index] for index in order], len(order) > 1)
+        only_one_side_numbers = numbers_parts(gold_labels) != numbers_parts(answer_labels)
+        if only_one_side_numbers or any(map(is_word, (*gold_labels, *answer_labels))):
+            return Alignment(gold_elements, answer_elements, ordered=True, surely=only_one_side_numbers)
+    elif are_names(answer_labels) and set(answer_labels) == _EXTREMES and (pair := _by_size(gold_elements)) is not None:
+        # The larger one is the maximum, however gold lists them.
+        return Alignment(pair, _sorted_by_label(answer_elements, answer_labels), ordered=True)
+    elif are_names(answer_labels) and None in gold_labels and _follow_the_alphabet(answer_labels):
         return Alignment(gold_elements, _sorted_by_label(answer_elements, answer_labels), len(answer_labels) > 1)
-    elif _are_names(gold_labels) and None in answer_labels and _follow_the_alphabet(gold_labels):
+    elif are_names(gold_labels) and None in answer_labels and _follow_the_alphabet(gold_labels):
         return Alignment(_sorted_by_label(gold_elements, gold_labels), answer_elements, len(gold_labels) > 1)
     return Alignment(gold_elements, answer_elements, _labels_differ(gold_labels, answer_labels))
 
 
+def _by_size(elements: list[tree.Node]) -> list[tree.Node] | None:
+    """Return two values with the larger one first; None for others."""
+    parts = [element.value if isinstance(element, tree.Measure) else element for element in elements]
+    sizes = [real_value(part) if isinstance(part, tree.VALUES) else None for part in parts]
+    if len(sizes) != len(_EXTREMES) or None in sizes:
+        return None
+    return elements if sizes[0] > sizes[1] else elements[::-1]  # type: ignore[operator]
+
+
 def labels_of(elements: list[tree.Node]) -> list[str | None]:
     """Return the label of each element: a name, or the noun of `3 apples` beside labels that are words."""
-    return [_label_of(element) for element in elements]
+    labels = [_label_of(element) for element in elements]
+    if len(set(labels)) < len(labels) and None not in labels:
+        # P(A) and P(B) have one name.
+        labels = [tree.show(part.parts[0]) if isinstance(part, tree.Chain) else None for part in elements]
+    return labels
 
 
 def named_elements(node: tree.Chain) -> list[tree.Node] | None:
@@ -94,10 +111,6 @@ def _label_of(element: tree.Node) -> str | None:
     return label
 
 
-def _are_names(labels: list[str | None]) -> bool:
-    return None not in labels and len(set(labels)) == len(labels) and bool(labels)
-
-
 def _follow_the_alphabet(labels: list[str | None]) -> bool:
     """Tell whether the labels are neighbours in the alphabet, as x, y, z and p, q are."""
     letters = sorted(str(label) for label in labels)
@@ -110,16 +123,12 @@ def _sorted_by_label(elements: list[tree.Node], labels: list[str | None]) -> lis
     return [element for _, element in sorted(zip(map(str, labels), elements, strict=True), key=lambda pair: pair[0])]
 
 
-def _is_word(label: str | None) -> bool:
-    return label is not None and len(label) >= _MIN_WORD and label.replace(" ", "").isalpha()
-
-
 def _labels_differ(gold_labels: list[str | None], answer_labels: list[str | None]) -> bool:
-    """Tell whether one side names its elements a and b, so that their order counts; x_1 and x_2 may swap."""
-    if (None in gold_labels) == (None in answer_labels):
-        return False
-    labels = answer_labels if None in gold_labels else gold_labels
-    return len({match.group() for label in labels if (match := _LABEL_STEM.match(str(label)))}) > 1
+    """Tell whether a side names its elements a and b, so that their order counts; x_1 and x_2 may swap."""
+    sides = [labels for labels in (gold_labels, answer_labels) if None not in labels]
+    return bool(sides) and all(
+        len({match.group() for label in labels if (match := _LABEL_STEM.match(str(label)))}) > 1 for labels in sides
+    )
 
 
 def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness | None:

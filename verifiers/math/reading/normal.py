@@ -80,6 +80,8 @@ _DIVIDING_BLANK = re.compile(r"[\w.] +[\w.]|\n")
 REMEMBERED_LOOKS = 2_048
 _WORD_LETTERS = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{2}")
 """What all phrases have besides the `h` of `3h20`: two letters that are no command."""
+_INDEX_IN_LETTERS = re.compile(r"(?<![A-Za-z\\])([A-Za-z])_([A-Za-z]{3,})(?=\s*=)")
+"""The v_rel of `v_rel = 0.14c`."""
 _BOX = re.compile(r"\\(?:boxed|fbox|framebox)\s*\{")
 _CHARS_A_STEP = 10
 """How many characters are brought into normal form in one step."""
@@ -125,6 +127,8 @@ def normal(text: str) -> str:
 
 def _as_formula(text: str, is_ascii: bool) -> str:
     """Return the text with the spellings that the reader does not know rewritten."""
+    if "_" in text:
+        text = _INDEX_IN_LETTERS.sub(r"\1_{\2}", text)
     if "\\" in text or "}" in text or "^" in text:
         plain = with_matrix_environments(with_balanced_braces(without_dress(text)))
         text = plain if plain == text else _unwrapped(plain)
@@ -139,7 +143,7 @@ def _as_formula(text: str, is_ascii: bool) -> str:
     if text.startswith("{") and ("|" in text or "\\mid" in text) and matching_brace(text, 0) == len(text) - 1:
         # A set that somebody wrote without backslashes.
         text = f"\\{{{text[1:-1]}\\}}"
-    if ")" in text or "art" in text:
+    if ")" in text or "art" in text or text[1:3] == ". ":
         text = with_numbered_parts(text)
     if notation.MAY_HOLD_COUNTS.search(text) is not None:
         text = notation.with_usual_counts(text)

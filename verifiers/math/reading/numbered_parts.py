@@ -1,6 +1,6 @@
 r"""Reads answers to the parts of one question as a labelled list, so that their order counts.
 
-    (1) 5; (2) 7        (a) 5 (b) 7        i) 5 ii) 7        Part A: 5 Part B: 7
+    (1) 5; (2) 7        (a) 5 (b) 7        i) 5 ii) 7        Part A: 5 Part B: 7        1. 5 and 2. 7, a line each
 
 Each of these becomes `\text{part 1}: 5; \text{part 2}: 7`. Not covered: parts that do not begin with the first.
 """
@@ -16,11 +16,15 @@ _FIRST_MARK = re.compile(r"(?:\\(?:text|textbf|mathrm)\s*\{\s*)?(?:\(?[1ai]\)|[P
 r"""The start of a text whose parts are numbered from the first: `(1)`, `a)`, `Part A`, `\text{(i)`."""
 _MARK = re.compile(rf"(?:\b[Pp]art\s+\(?({_NAMES})[):.]{{1,2}}|(?<![\w^_])\(?({_NAMES})\)[:.]?)\s*")
 """`Part A:` and `(b)`; in `f(2)`, `x^(2)` and `a_(1)` the brackets hold no mark."""
+_POINTED_LINE = re.compile(rf"^({_NAMES})\.[ \t]+(?=\S)", re.MULTILINE)
+"""A mark before a line: `1. 5`, `a. 5`."""
 _SEQUENCES = (tuple("123456789"), tuple("abcde"), ("i", "ii", "iii", "iv", "v"))
 
 
 def with_numbered_parts(text: str) -> str:
     """Return the text with its numbered parts as a labelled list; any other text as it is."""
+    if "\n" in text and text[1:2] == ".":
+        text = _POINTED_LINE.sub(r"(\1) ", text)
     if _FIRST_MARK.match(text) is None:
         return text
     unwrapped = _WRAPPED_MARK.sub(r"\1", text)

@@ -64,6 +64,7 @@ _LABEL_FUNCTIONS = frozenset({"max", "min"})
 """Of functions only these label a value: `\\ln 3, \\ln 5` are two values."""
 _WORDLIKE = frozenset({"word", "name", "func", "const", "num"})
 """Kinds of tokens that words may consist of: `AB` is two names, `max` a function, `team 2` ends with a number."""
+_BEFORE_LABEL = ("of", "for")
 _IDLE_IN_LABELS = frozenset({"the", "of", "value", "values", "a", "an"})
 
 _NOTHING = re.compile(
@@ -220,36 +221,52 @@ def integers_of_node(node: Node) -> set[str]:
 
 def read_labelled(slices: list[list[Lexeme]], read_item: ReadItem) -> list[Node] | None:
     """Return the items as equations of their labels; None where an item has no label in words."""
-    if len(slices) < 2 or not any(map(_begins_label, slices[0])):
+    if len(slices) < 2:
         return None
-    slices = [_with_words_whole(tokens) for tokens in slices]
-    nodes: list[Node] = []
-    label_ends = [label_end for label_end in map(_label_end, slices) if label_end is not None]
-    if len(label_ends) < len(slices):
+    if any(map(_begins_label, slices[0])):
+        split = [_split_behind_label(_with_words_whole(tokens)) for tokens in slices]
+    else:
+        split = [_split_before_label(tokens) for tokens in slices if tokens[0].kind == "num"]
+    labelled = [pair for pair in split if pair is not None]
+    if len(labelled) < len(slices):
         return None
-    for tokens, label_end in zip(slices, label_ends, strict=True):
-        try:
-            value = read_item(tokens[label_end.value_start :])
-        except UnreadableAnswer:
-            return None
-        if isinstance(value, Text) and label_end.value_start == label_end.end:
-            return None
-        nodes.append(Chain((Sym(_label_name(tokens[: label_end.end])), value), ("=",)))
-    return nodes
+    try:
+        return [Chain((Sym(_label_name(label)), read_item(value)), ("=",)) for label, value in labelled]
+    except UnreadableAnswer:
+        return None
 
 
 def _begins_label(token: Lexeme) -> bool:
     return token.kind == "word" or token.text == ":" or (token.kind == "func" and token.text in _LABEL_FUNCTIONS)
 
 
+def _split_behind_label(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]] | None:
+    """Return the label and the value of `Maximum: 3`."""
+    if (label_end := _label_end(tokens)) is None:
+        return _split_before_label(tokens)
+    return tokens[: label_end.end], tokens[label_end.value_start :]
+
+
+def _split_before_label(tokens: list[Lexeme]) -> tuple[list[Lexeme], list[Lexeme]] | None:
+    """Return the label and the value of `25 liters of oil` and `3 for Tom`."""
+    start = next((i for i, token in enumerate(tokens) if token.text in _BEFORE_LABEL and token.kind == "word"), 0)
+    label = _with_words_whole(tokens[start + 1 :])
+    if not start or not 0 < len(label) <= MAX_LABEL_TOKENS or tokens[0].kind != "num" or label[0].kind == "num":
+        return None
+    return (label, tokens[:start]) if all(token.kind in _WORDLIKE for token in label) else None
+
+
 def _with_words_whole(tokens: list[Lexeme]) -> list[Lexeme]:
-    """Return the tokens with `Tom` as one word where a colon or a verb follows, rather than as a product of letters."""
+    """Return the tokens with `Tom`, `Ms.` and `CO_2` as one word each, rather than as a product of letters."""
     whole: list[Lexeme] = []
     for index, token in enumerate(tokens):
-        if token.kind not in ("name", "word") or len(token.text) > MAX_WORD_LETTERS:
-            return [*whole, *tokens[index:]]
-        if whole and token.kind == "name" == whole[-1].kind and not token.spaced:
+        is_index = token.text == "_" or (bool(whole) and whole[-1].text.endswith("_") and token.kind == "num")
+        if whole and whole[-1].kind == "name" and not token.spaced and (token.kind == "name" or is_index):
             whole[-1] = Lexeme("name", whole[-1].text + token.text, whole[-1].spaced)
+        elif token.kind not in ("name", "word") or len(token.text) > MAX_WORD_LETTERS:
+            if token.text == "." and whole and whole[-1].kind == "word" and index + 1 < len(tokens):
+                continue
+            return [*whole, *tokens[index:]]
         else:
             whole.append(token)
     return whole
@@ -287,7 +304,9 @@ def _label_end(tokens: list[Lexeme]) -> _LabelEnd | None:
 
 def _label_name(tokens: list[Lexeme]) -> str:
     words = [token.text.lower() for token in tokens if token.kind in _WORDLIKE]
-    words = [word for word in words if word not in _IDLE_IN_LABELS] or words
+    # The A of `speed of A` is no article.
+    telling = [token.text.lower() for token in tokens if token.kind in _WORDLIKE and token.text not in _IDLE_IN_LABELS]
+    words = [word for word in telling if word not in _IDLE_IN_LABELS or len(word) == 1] or words
     return " ".join(LABELS.get(word) or label_unit(word).label or word for word in words)
 
 

@@ -1,0 +1,81 @@
+"""Pairs the labels of two lists of named values: which name of the answer stands for which of gold.
+
+v_rel, E                  relative speed, total energy     a letter begins a word, or its index does
+Ms. Wane, Ms. Watson      Watson, Susan Wane               the words in which the labels of a side differ
+nominal rate, real rate   part 1, part 2                   nothing: they are paired as they are written
+Tom, Bob                  Ann, Jim                         nothing: they may be other persons
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from truegold.verifiers.math.vocabulary import GREEK_NAMES
+
+_MIN_WORD = 3
+"""A label with so many letters is a word, and two different words are two different things."""
+_MIN_INDEX = 3
+"""An index of so many letters is the beginning of a word, as in v_rel."""
+
+
+def are_names(labels: Sequence[str | None]) -> bool:
+    """Tell whether every element has a label, and each another one."""
+    return None not in labels and len(set(labels)) == len(labels) and bool(labels)
+
+
+def is_word(label: str | None) -> bool:
+    """Tell whether a label consists of words rather than of a symbol."""
+    if label is None or len(label) < _MIN_WORD or label in GREEK_NAMES:
+        return False
+    return label.replace(" ", "").isalpha()
+
+
+def numbers_parts(labels: Sequence[str | None]) -> bool:
+    """Tell whether labels only number what they name: `(a) 5 (b) 7`."""
+    return all(str(label).startswith("part ") for label in labels)
+
+
+def matched_labels(gold: Sequence[str | None], answer: Sequence[str | None]) -> list[int] | None:
+    """Return the index of the answer's label for each of gold's; None where the names do not tell."""
+    golds, answers = [str(label) for label in gold], [str(label) for label in answer]
+    if sorted(golds) == sorted(answers):
+        return [answers.index(label) for label in golds]
+    if len(golds) != len(answers) or len(golds) < 2 or numbers_parts(gold) or numbers_parts(answer):
+        return None
+    gold_words, answer_words = _telling_words(golds), _telling_words(answers)
+    matches = [[i for i, words in enumerate(answer_words) if _may_name_the_same(mine, words)] for mine in gold_words]
+    order = [indices[0] if len(indices) == 1 else -1 for indices in matches]
+    if any(len(indices) > 1 for indices in matches) or len(set(order)) < len(order):
+        return None
+    if order.count(-1) == 1:
+        unnamed = order.index(-1)
+        (left,) = set(range(len(order))) - set(order)
+        if is_word(golds[unnamed]) and is_word(answers[left]):
+            return None
+        order[unnamed] = left
+    return order
+
+
+def _telling_words(labels: list[str]) -> list[list[str]]:
+    """Return the words of each label that not all have: `initial` and `final` of two speeds, i and f of v_i, v_f."""
+    words = [label.split("_") if label.count("_") == 1 and " " not in label else label.split() for label in labels]
+    if len({each[0] for each in words}) > 1:
+        words = [label.split() for label in labels]
+    shared = set(words[0]).intersection(*words[1:])
+    return [[word for word in each if word not in shared] for each in words]
+
+
+def _may_name_the_same(words: list[str], others: list[str]) -> bool:
+    """Tell whether two labels have a word in common, or one of them is a symbol for a word of the other."""
+    if set(words) & set(others):
+        return True
+    return _is_symbol_of(words, others) or _is_symbol_of(others, words)
+
+
+def _is_symbol_of(symbol: list[str], words: list[str]) -> bool:
+    if len(symbol) != 1 or not words or not all(len(word) >= _MIN_WORD for word in words):
+        return False
+    letter, _, index = symbol[0].lower().partition("_")
+    if len(letter) == 1 and any(word.startswith(letter) for word in words):
+        return True
+    return len(index) >= _MIN_INDEX and any(word.startswith(index) for word in words)
