@@ -18,11 +18,6 @@ _MIN_INDEX = 3
 """An index of so many letters is the beginning of a word, as in v_rel."""
 
 
-def are_names(labels: Sequence[str | None]) -> bool:
-    """Tell whether every element has a label, and each another one."""
-    return None not in labels and len(set(labels)) == len(labels) and bool(labels)
-
-
 def is_word(label: str | None) -> bool:
     """Tell whether a label consists of words rather than of a symbol."""
     if label is None or len(label) < _MIN_WORD or label in GREEK_NAMES:

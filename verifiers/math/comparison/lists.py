@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from truegold.verifiers.math import tree
-from truegold.verifiers.math.comparison.labels import are_names, is_word, matched_labels, numbers_parts
+from truegold.verifiers.math.comparison.labels import is_word, matched_labels, numbers_parts
 from truegold.verifiers.math.comparison.measured import real_value
 from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, SAME_STRUCTURE, Policy, Sameness
 
@@ -57,18 +57,20 @@ class Alignment(NamedTuple):
 def aligned(gold_elements: list[tree.Node], answer_elements: list[tree.Node]) -> Alignment:
     """Put b=2, a=1 in the order of gold's a=1, b=2, and y=-4, x=3 in that of the pair (3, -4)."""
     gold_labels, answer_labels = labels_of(gold_elements), labels_of(answer_elements)
-    if are_names(gold_labels) and are_names(answer_labels):
+    if _are_names(gold_labels) and _are_names(answer_labels):
         if (order := matched_labels(gold_labels, answer_labels)) is not None:
             return Alignment(gold_elements, [answer_elements[index] for index in order], len(order) > 1)
         only_one_side_numbers = numbers_parts(gold_labels) != numbers_parts(answer_labels)
         if only_one_side_numbers or any(map(is_word, (*gold_labels, *answer_labels))):
             return Alignment(gold_elements, answer_elements, ordered=True, surely=only_one_side_numbers)
-    elif are_names(answer_labels) and set(answer_labels) == _EXTREMES and (pair := _by_size(gold_elements)) is not None:
+    elif (
+        _are_names(answer_labels) and set(answer_labels) == _EXTREMES and (pair := _by_size(gold_elements)) is not None
+    ):
         # The larger one is the maximum, however gold lists them.
         return Alignment(pair, _sorted_by_label(answer_elements, answer_labels), ordered=True)
-    elif are_names(answer_labels) and None in gold_labels and _follow_the_alphabet(answer_labels):
+    elif _are_names(answer_labels) and None in gold_labels and _follow_the_alphabet(answer_labels):
         return Alignment(gold_elements, _sorted_by_label(answer_elements, answer_labels), len(answer_labels) > 1)
-    elif are_names(gold_labels) and None in answer_labels and _follow_the_alphabet(gold_labels):
+    elif _are_names(gold_labels) and None in answer_labels and _follow_the_alphabet(gold_labels):
         return Alignment(_sorted_by_label(gold_elements, gold_labels), answer_elements, len(gold_labels) > 1)
     return Alignment(gold_elements, answer_elements, _labels_differ(gold_labels, answer_labels))
 
@@ -109,6 +111,11 @@ def _label_of(element: tree.Node) -> str | None:
     if (label := tree.label_of(element)) is None and isinstance(element, tree.Measure) and element.unit.is_label:
         return element.unit.label or None
     return label
+
+
+def _are_names(labels: list[str | None]) -> bool:
+    """Tell whether every element has a label, and each another one."""
+    return None not in labels and len(set(labels)) == len(labels) and bool(labels)
 
 
 def _follow_the_alphabet(labels: list[str | None]) -> bool:
