@@ -22,9 +22,9 @@ from pathlib import Path
 import polars as pl
 from profile_sampling import settings, some_rows
 
-from truegold.pipeline.profile.sample_store import RecordLog
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.record_log import RecordLog
 
 AFTERWARDS = 0.1
 TABLES = ("samples", "profile", "flags", "suspicion", "rows")

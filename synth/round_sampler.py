@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from truegold.pipeline.config.engines import EngineConfig
+from truegold.pipeline.config.engines import AskedEngineConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams, score
 from truegold.pipeline.profile.drawing import Drawing
 from truegold.pipeline.profile.judging import Judging, VerdictRecord
 from truegold.pipeline.profile.sample_store import (
     CompletionSource,
-    RecordLog,
     SampleStore,
     prompt_key,
     sampling_identity,
@@ -28,6 +28,7 @@ from truegold.pipeline.profile.sample_store import (
 from truegold.pipeline.profile.schedule import Draw, SampledRow
 from truegold.pipeline.running.disk import digest_json
 from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.running.record_log import RecordLog
 from truegold.synth.config import SynthConfig
 from truegold.synth.hard_rows import HardRow
 
@@ -82,7 +83,7 @@ class RoundSampler:
     def __init__(
         self,
         source: CompletionSource,
-        engine: EngineConfig,
+        engine: AskedEngineConfig,
         config: SynthConfig,
         model: Path | None,
         folders: tuple[Path, Path],
@@ -111,6 +112,11 @@ class RoundSampler:
         pace = round(cost.tokens_per_second, 1) if cost.seconds else None
         counts = {"drawn": cost.drawn, "kept": cost.kept, "tokens": cost.tokens}
         return {**counts, "seconds": round(cost.seconds, 1), "tokens_per_s": pace}
+
+    @property
+    def engine_facts(self) -> dict[str, Any]:
+        """What the engine says of its work."""
+        return self._drawing.engine.facts()
 
     def has_room(self, prompt: Sequence[int]) -> bool:
         """Return whether a prompt leaves the model room to answer."""

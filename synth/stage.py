@@ -20,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
+from truegold.pipeline.engines.chat_engine import REPLIES, report_costs
 from truegold.pipeline.profile.sample_store import sample_source
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
@@ -64,7 +65,7 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
         engines.enter_context(closing(sampler))
         if (asked := config.reflector) is not None:
             path = None if asked.model is None else Path(asked.model)
-            other = sample_source(asked.engine, asked.chat, path)
+            other = sample_source(asked.engine, asked.chat, path, folders[0] / REPLIES)
             reflector = RoundSampler(other, asked.engine, config, path, folders, progress)
             engines.enter_context(closing(reflector))
         synthesis = Synthesis(rows, config, sampler, reflector, budget)
@@ -73,13 +74,15 @@ def synth(inputs: Mapping[str, Path], config: SynthConfig, out_dir: Path, progre
         progress.start("writing the tables")
         _write_tables(rows, {strategy.name: strategy for strategy in strategies}, synthesis, out_dir)
         sampling = sampler.facts
+        costs = [] if reflector is sampler else report_costs([reflector.engine_facts], progress)
     rescued = [hard for hard in rows if hard.origin == "hard" and hard.positives]
     selected = map(_selected_record, rescued)
     write_rows(out_dir / "selected.parquet", chain(read_rows(inputs["selected"]), selected), SELECTED_SCHEMA)
     with Ledger(out_dir, "synth") as ledger:
         for hard in rescued:
             ledger.keep(hard.row, BECAME_TRAINABLE, positives=hard.positives, attempts=len(hard.attempts))
-    facts = synthesis_facts(rows, budget) | {"sampling": sampling, "seconds": round(time.monotonic() - started, 1)}
+    seconds = round(time.monotonic() - started, 1)
+    facts = synthesis_facts(rows, budget) | {"sampling": sampling, "costs": costs, "seconds": seconds}
     outcomes = Counter(_outcome(attempt) for hard in rows for attempt in hard.attempts)
     return StageReport(len(rows), count_rows(out_dir / records.DISTILLED_FILE), {**ledger.counts, **outcomes}, facts)
 

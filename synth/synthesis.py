@@ -123,7 +123,7 @@ class Synthesis:
         answers = self._reflector.sample(asks, self._config.temperature, self._config.reflection_tokens, judged=False)
         for planned, answer in zip(asking, answers, strict=True):
             planned.reflection = answer.text.strip()
-            planned.reflection_tokens = len(answer.completion.token_ids)
+            planned.reflection_tokens = answer.completion.tokens
             planned.values["reflection"] = planned.reflection
 
     def _fill_context(self, planned: PlannedAttempt) -> bool:

@@ -30,6 +30,10 @@ ROUNDING = 1e-6
 """Shares such as three of .333333 count as adding up to 1."""
 MOVED = "moved"
 """The type of the error that refuses an old spelling; its context has the `new` one."""
+SECRET = "secret"
+"""The type of an error about a setting that may hold a key, which is not shown."""
+TEXT_ALONE = "chat"
+"""The type of engine that only some sections may have."""
 LIST = "list"
 """The tag of a union's member that is a list."""
 _SECTION = re.compile(r"a valid dictionary(?: or (?:an )?(?:instance|object) .*| or instance of \w+)?$")
@@ -163,8 +167,13 @@ def _explain_mistake(problem: Any, root: type[BaseModel]) -> str:
     if problem["type"] == MOVED:
         new = str(problem["ctx"]["new"])
         return f"{field}: moved to {new[1:] if new.startswith('/') else '.'.join([*typed[:-1], new])}"
+    if problem["type"] == "union_tag_invalid" and problem["ctx"]["tag"] == TEXT_ALONE:
+        return (
+            f"{field}: an engine of the type chat gives text alone, and here token ids or log-probabilities are needed:"
+            " set type vllm or server"
+        )
     message = _SECTION.sub("a section", problem["msg"].removeprefix("Value error, ").replace("a valid tuple", "a list"))
-    is_shown = problem["type"] != "missing" and path[-1:] != [LIST]
+    is_shown = problem["type"] not in ("missing", SECRET) and path[-1:] != [LIST]
     setting = f" (given: {problem['input']!r:.80})" if is_shown else ""
     return f"{field}: {message}{setting}" if path else message
 

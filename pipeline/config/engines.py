@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, Tag, model_validator
+from pydantic import AfterValidator, Field, Tag, field_validator, model_validator
+from pydantic_core import PydanticCustomError
 
-from truegold.pipeline.config.base import StageConfig, by_type
+from truegold.pipeline.config.base import SECRET, StageConfig, by_type
 
 MOST_TOKENS = 2**31 - 1
 """What tables hold of a length, which no model comes near to."""
+
+
+def _check_variable(name: str) -> str:
+    """Return the name of an environment variable. What cannot be one may be the key itself, and is never shown."""
+    if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) is None:
+        raise PydanticCustomError(SECRET, "must be the name of an environment variable; the key itself belongs there")
+    return name
+
+
+EnvironmentVariable = Annotated[str, AfterValidator(_check_variable)]
 
 
 class ChatConfig(StageConfig):
@@ -72,7 +84,7 @@ class ServerEngineConfig(StageConfig):
     """Several servers of the same model, instead of `url`. One that dies or answers nonsense is done without."""
     model: str | None = None
     """The name it is served under; each server's only model where not given."""
-    api_key_env: str | None = None
+    api_key_env: EnvironmentVariable | None = None
     """The environment variable that holds the key."""
     concurrency: int = Field(default=32, ge=1)
     """Requests that wait for a server's answer at once, at most; a server that is slow or overloaded gets fewer."""
@@ -102,6 +114,40 @@ class ServerEngineConfig(StageConfig):
         return self
 
 
+class ChatEngineConfig(StageConfig):
+    """A model behind any OpenAI-compatible API. It gives text alone: no token ids and no log-probabilities."""
+
+    type: Literal["chat"] = "chat"
+    base_url: str
+    """Such as https://api.openai.com/v1; requests go to `/chat/completions` below it."""
+    model: str = Field(min_length=1)
+    """The name that it has there."""
+    api_key_env: EnvironmentVariable | None = None
+    """The environment variable that holds the key, such as OPENAI_API_KEY."""
+    max_concurrency: int = Field(default=8, ge=1)
+    """Requests that wait for an answer at once, at most."""
+    timeout_seconds: float = Field(default=120, gt=0)
+    """How long one request may take."""
+    retries: int = Field(default=6, ge=0)
+    """How often a failed request is repeated (429, 5xx, no whole reply), each time after twice the pause, or when the
+    server says."""
+    body: dict[str, Any] = Field(default_factory=dict)
+    """Further fields of each request; null takes one away: {temperature: null, max_tokens: null,
+    max_completion_tokens: 2048}."""
+    price_per_million_input: float | None = Field(default=None, ge=0)
+    price_per_million_output: float | None = Field(default=None, ge=0)
+    """What a million tokens cost, in any currency: reports then have the costs."""
+
+    @field_validator("base_url")
+    @classmethod
+    def _has_no_key(cls, url: str) -> str:
+        if re.fullmatch(r"https?://[^/@?#\s]+(/[^@?#\s]*)?", url) is None:
+            raise PydanticCustomError(
+                SECRET, "must be http(s)://HOST/PATH, without a name, a key or a query: the key goes into api_key_env"
+            )
+        return url
+
+
 class ScriptedEngineConfig(StageConfig):
     """A deterministic engine for tests: it draws completions from a file of prompts and answers."""
 
@@ -116,3 +162,12 @@ EngineConfig = Annotated[
     | Annotated[ScriptedEngineConfig, Tag("scripted")],
     by_type("vllm"),
 ]
+"""What samples: token ids and their log-probabilities."""
+AskedEngineConfig = Annotated[
+    Annotated[VllmEngineConfig, Tag("vllm")]
+    | Annotated[ServerEngineConfig, Tag("server")]
+    | Annotated[ChatEngineConfig, Tag("chat")]
+    | Annotated[ScriptedEngineConfig, Tag("scripted")],
+    by_type("vllm"),
+]
+"""What is asked questions: text is enough."""

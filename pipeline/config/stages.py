@@ -20,7 +20,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from truegold.pipeline.config.base import ROUNDING, StageConfig, VerdictConfig
-from truegold.pipeline.config.engines import MOST_TOKENS, ChatConfig, EngineConfig, VllmEngineConfig
+from truegold.pipeline.config.engines import (
+    MOST_TOKENS,
+    AskedEngineConfig,
+    ChatConfig,
+    EngineConfig,
+    VllmEngineConfig,
+)
 from truegold.pipeline.config.sources import DataConfig
 from truegold.verifiers import Reason
 
@@ -153,8 +159,9 @@ class AskedModelConfig(StageConfig):
     name: str
     """What the evidence calls it, such as `Qwen3-8B`."""
     model: str | None = None
-    """The folder of its checkpoint; for a served model the folder of its tokenizer. A scripted engine needs none."""
-    engine: EngineConfig = VllmEngineConfig()
+    """The folder of its checkpoint; for a served model the folder of its tokenizer. An engine of the type `chat`, or a
+    scripted one, needs none."""
+    engine: AskedEngineConfig = VllmEngineConfig()
     chat: ChatConfig = ChatConfig()
     max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
     temperature: float = Field(default=0.0, ge=0)

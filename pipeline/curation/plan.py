@@ -30,7 +30,7 @@ from pydantic import BaseModel
 from truegold.pipeline.clean import Boilerplate, clean
 from truegold.pipeline.config import stages as stage_settings
 from truegold.pipeline.config.base import LaunchConfig
-from truegold.pipeline.config.engines import ScriptedEngineConfig, ServerEngineConfig
+from truegold.pipeline.config.engines import ChatEngineConfig, ScriptedEngineConfig, ServerEngineConfig
 from truegold.pipeline.config.sources import (
     Columns,
     DemoSource,
@@ -209,12 +209,16 @@ def _check_section(path: str, section: BaseModel) -> None:
             _check_named_file(f"{path}.path", script)
         case LaunchConfig(hostfile=str(hosts)):
             _check_named_file(f"{path}.hostfile", hosts)
-        case ServerEngineConfig(api_key_env=str(name)) if not os.environ.get(name):
+        case ServerEngineConfig() | ChatEngineConfig() if (
+            name := section.api_key_env
+        ) is not None and not os.environ.get(name):
             raise ConfigError(
                 f"{path}.api_key_env: the environment variable {name} is not set.",
                 f"Set it to the server's key (export {name}=...), or leave the setting out.",
             )
-        case stage_settings.AskedModelConfig() if not isinstance(section.engine, ScriptedEngineConfig):
+        case stage_settings.AskedModelConfig() if not isinstance(
+            section.engine, ScriptedEngineConfig | ChatEngineConfig
+        ):
             if section.model is None:
                 raise ConfigError(f"{path} names no model.", f"Name its folder: {path}.model.")
             if not Path(section.model).expanduser().is_dir():

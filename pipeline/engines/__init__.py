@@ -1,34 +1,54 @@
-"""Where completions come from: one interface, three engines. Token ids go in and token ids come out."""
+"""Where completions come from: one interface, four engines.
+
+Token ids go in and token ids come out; of an engine of the type `chat`, which gives text alone, they are its bytes.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from truegold.pipeline.config.engines import ChatConfig, EngineConfig, ScriptedEngineConfig, ServerEngineConfig
+from truegold.pipeline.config.engines import (
+    AskedEngineConfig,
+    ChatConfig,
+    ChatEngineConfig,
+    ScriptedEngineConfig,
+    ServerEngineConfig,
+)
 from truegold.pipeline.engines.base import Completion, Engine, SamplingParams
-from truegold.pipeline.engines.chat import ByteEncoder, PromptEncoder, load_encoder
+from truegold.pipeline.engines.chat import ByteEncoder, MessageEncoder, PromptEncoder, load_encoder
 from truegold.verifiers import ConfigError
 
 __all__ = ["Completion", "Engine", "PromptEncoder", "SamplingParams", "build_encoder", "build_engine", "load_encoder"]
 
 
-def build_encoder(config: EngineConfig, chat: ChatConfig, model: Path | None) -> PromptEncoder:
+def build_encoder(config: AskedEngineConfig, chat: ChatConfig, model: Path | None) -> PromptEncoder:
     """Return the encoder of the checkpoint in folder `model`.
 
-    Only a scripted engine does without a model; raises ConfigError where another has none.
+    Only scripted engines and those of the type chat do without a model; raises ConfigError where another has none.
     """
+    if isinstance(config, ChatEngineConfig):
+        return MessageEncoder(chat)
     if isinstance(config, ScriptedEngineConfig):
         return ByteEncoder(chat)
     return load_encoder(_required(model), chat)
 
 
-def build_engine(config: EngineConfig, chat: ChatConfig, model: Path | None) -> tuple[Engine, PromptEncoder]:
-    """Return the configured engine with its encoder, on the checkpoint in folder `model`. Raises as `build_encoder`."""
+def build_engine(
+    config: AskedEngineConfig, chat: ChatConfig, model: Path | None, replies: Path | None = None
+) -> tuple[Engine, PromptEncoder]:
+    """Return the configured engine with its encoder, on the checkpoint in folder `model`. Raises as `build_encoder`.
+
+    replies: the folder in which an engine of the type chat keeps what it has paid for.
+    """
     encoder = build_encoder(config, chat, model)
     if isinstance(config, ScriptedEngineConfig):
         from truegold.pipeline.engines.scripted import ScriptedEngine, load_script
 
         return ScriptedEngine(load_script(Path(config.path)), encoder), encoder
+    if isinstance(config, ChatEngineConfig):
+        from truegold.pipeline.engines.chat_engine import ChatEngine
+
+        return ChatEngine(config, replies), encoder
     if isinstance(config, ServerEngineConfig):
         from truegold.pipeline.engines.vllm_server import ServerEngine
 

@@ -68,6 +68,13 @@ class Completion:
     followed, `abort` otherwise."""
     prompt_logprobs: tuple[float, ...] = ()
     """The log-probability of each token of the prompt but the first, at temperature 1, where they were asked for."""
+    counted: int | None = None
+    """The tokens that the engine has counted, where it gives none: `token_ids` are the bytes of its text then."""
+
+    @property
+    def tokens(self) -> int:
+        """How many tokens were sampled."""
+        return len(self.token_ids) if self.counted is None else self.counted
 
 
 class Engine(Protocol):

@@ -127,6 +127,14 @@ class ByteEncoder:
         return bytes(token for token in token_ids if token < self.END).decode("utf-8", "replace")
 
 
+class MessageEncoder(ByteEncoder):
+    """The encoder of models that are sent messages: tokens are the bytes of the messages as JSON, and of the reply."""
+
+    def encode(self, problem: str, context: Sequence[Message] = ()) -> list[int]:
+        """Return the bytes of the conversation."""
+        return list(json.dumps(_messages(problem, context, self._chat), ensure_ascii=False).encode(errors="replace"))
+
+
 def encode_row(encoder: PromptEncoder, row: Mapping[str, Any]) -> list[int]:
     """Return the ids of the prompt that a row is sampled from, its context before it."""
     return encoder.encode(row["prompt"], context_of(row))

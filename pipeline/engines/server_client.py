@@ -7,10 +7,8 @@ than the fastest one gets fewer, in proportion: by Little's law all servers then
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Mapping
 from dataclasses import replace
 from statistics import quantiles
 from typing import Any, Literal
@@ -20,12 +18,9 @@ import httpx
 from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.engines.endpoint import Endpoint, Failure, Unsound, quoted, read_json
 from truegold.pipeline.engines.server_replies import (
     CompletionRequest,
-    Failure,
-    Unsound,
-    quoted,
-    read_json,
     read_prompt_logprobs,
     read_reply,
 )
@@ -37,10 +32,6 @@ DURATIONS = 64
 """The last requests that show how long the server takes."""
 ENOUGH_DURATIONS = 3
 """Fewer requests do not show it."""
-MAX_REPLY_BYTES = 2**26
-"""A reply that is longer is none."""
-CONNECT_S = 10.0
-"""How long a server may take to accept a connection."""
 HEALTH_S = 10.0
 """How long a server may take to say that it is healthy."""
 PROBE_S = 60.0
@@ -49,25 +40,17 @@ LEAST_MODEL_LEN, LONGEST_MODEL_LEN = 16, 2**31 - 1
 """The lengths that a model can be served with: less leaves no room for a question."""
 LONGEST_NAME = 4096
 """The most characters that a model's name has, which may be a path."""
-RETRY_STATUSES = (408, 425, 429)
-"""Besides 5xx, the statuses of requests that may succeed later."""
-
 State = Literal["starting", "up", "down", "out"]
 """Servers that are `up` take requests. Those that are `down` are looked at again, those that are `out` are not."""
 
 
-class Server:
+class Server(Endpoint):
     """The server at `url`, and what is known of it."""
 
-    def __init__(
-        self, url: str, config: ServerEngineConfig, headers: Mapping[str, str], encoder: PromptEncoder | None
-    ) -> None:
-        self.url = url.rstrip("/")
+    def __init__(self, url: str, config: ServerEngineConfig, key: str | None, encoder: PromptEncoder | None) -> None:
+        super().__init__(url, key, config.timeout_seconds, config.concurrency)
         self._config, self._encoder = config, encoder
         self._root = str(httpx.URL(self.url).copy_with(path="/")).rstrip("/")
-        timeout = httpx.Timeout(config.timeout_seconds, connect=min(CONNECT_S, config.timeout_seconds))
-        limits = httpx.Limits(max_connections=None, max_keepalive_connections=config.concurrency)
-        self._client = httpx.AsyncClient(headers=dict(headers), timeout=timeout, limits=limits)
         self.state: State = "starting"
         self.why = ""
         """Why it is down or out."""
@@ -159,33 +142,6 @@ class Server:
         completion, choice = read_reply(content, probe, self._encoder)
         return ProbeAnswer(completion.token_ids, read_prompt_logprobs(choice.get("prompt_logprobs"), probe.prompt))
 
-    async def call(self, method: str, path: str, body: Any = None, limit_s: float | None = None) -> bytes:
-        """Return the body of the server's reply.
-
-        Raises Failure where another try may succeed, and Unsound for a refusal, such as HTTP 404, or an endless reply.
-        """
-        url = path if path.startswith("http") else self.url + path
-        try:
-            async with asyncio.timeout(limit_s or self._config.timeout_seconds):
-                async with self._client.stream(method, url, json=body) as response:
-                    content = bytearray()
-                    async for part in response.aiter_bytes():
-                        content += part
-                        if len(content) > MAX_REPLY_BYTES:
-                            raise Unsound(f"its reply is longer than {MAX_REPLY_BYTES:,} bytes")
-        except (TimeoutError, httpx.TimeoutException) as error:
-            raise Failure("no answer in time") from error
-        except httpx.DecodingError as error:
-            raise Unsound(f"its reply cannot be unpacked: {error}") from error
-        except httpx.TransportError as error:
-            raise Failure(f"it does not answer ({str(error) or type(error).__name__})") from error
-        status = response.status_code
-        if status >= 500 or status in RETRY_STATUSES:
-            raise Failure(f"HTTP {status}{_excerpt(content)}", overload=status in (429, 503))
-        if status >= 300:
-            raise Unsound(f"it refuses {path} with HTTP {status}{_excerpt(content)}")
-        return bytes(content)
-
     async def check_health(self) -> None:
         """Raise Failure where the server is not healthy, and Unsound where it does not serve the model."""
         try:
@@ -210,10 +166,6 @@ class Server:
         if type(longest) is not int or not LEAST_MODEL_LEN <= longest <= LONGEST_MODEL_LEN:
             raise Unsound(f"its max_model_len is {quoted(longest)}: truegold needs a vLLM server")
         self.model, self.max_model_len = name, longest
-
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._client.aclose()
 
     def facts(self) -> dict[str, Any]:
         """Return what the report says of the server."""
@@ -252,8 +204,3 @@ class Server:
 def _is_name(value: object) -> bool:
     """Return whether a model can have this name, which goes into every request and into reports."""
     return isinstance(value, str) and 0 < len(value) <= LONGEST_NAME and value.isprintable()
-
-
-def _excerpt(content: bytes | bytearray) -> str:
-    text = " ".join(content.decode("utf-8", "replace").split())
-    return f": {text[:200]}" if text else ""

@@ -10,7 +10,6 @@ model would be judged and trained on.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,35 +18,19 @@ from typing import Any
 
 from truegold.pipeline.engines.base import FINISH_REASONS, Completion
 from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.engines.endpoint import Failure, Unsound, quoted, read_json
 
 LIKE_ENOUGH = 0.8
 """The server's text and that of its tokens are taken for the same where this share of their beginnings is. The server
 decodes token by token and the tokenizer all at once, which can differ where bytes are no valid text."""
 COMPARED_CHARS = 1000
 """The length of those beginnings."""
-QUOTED_CHARS = 200
-"""The most characters of a server's value in a message: it may write megabytes where a word belongs."""
-EXCERPT_BYTES = 80
-"""The beginning of a reply that stands in a message."""
 
 LOWEST_LOGPROB, HIGHEST_LOGPROB = -3.4e38, 1e-3
 """The bounds of a log-probability: the lowest that 32 bits hold, and what rounding may add to 0."""
 
 GIVEN_UP = ("abort", "error")
 """Finish reasons of requests that the server did not finish; another try may."""
-
-
-class Unsound(Exception):
-    """A reply after which a server is not used any more; the message says what is wrong with it."""
-
-
-class Failure(Exception):
-    """A request that failed, and may succeed later or elsewhere."""
-
-    def __init__(self, reason: str, *, overload: bool = False) -> None:
-        super().__init__(reason)
-        self.overload = overload
-        """Whether the server said that it has too many requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,19 +91,6 @@ def read_reply(
     return Completion(token_ids, logprobs, FINISH_REASONS[choice["finish_reason"]], prompt_logprobs), choice
 
 
-def read_json(content: bytes) -> dict[str, Any]:
-    """Return a reply's JSON object. Raises Unsound where it is none, or reports an error."""
-    try:
-        reply = json.loads(content)
-    except (ValueError, RecursionError) as error:
-        raise Unsound(f"its reply is no JSON: {content[:EXCERPT_BYTES]!r}") from error
-    if not isinstance(reply, dict):
-        raise Unsound(f"its reply is no object: {content[:EXCERPT_BYTES]!r}")
-    if reply.get("error") is not None or reply.get("object") == "error":
-        raise Unsound(f"it reports an error as a success: {json.dumps(reply.get('error', reply))[:QUOTED_CHARS]}")
-    return reply
-
-
 def _only_choice(reply: dict[str, Any], model: str) -> dict[str, Any]:
     if reply.get("model") != model:
         raise Unsound(f"it answers as the model {quoted(reply.get('model'))}, not {model!r}")
@@ -179,11 +149,6 @@ def _check_stop_token(
     is_named = type(choice.get("stop_reason")) is int and choice["stop_reason"] == token
     if token not in stop_token_ids and not is_named and encoder.decode((token,)):
         raise Unsound(f"it says that its completion has ended by itself, after the token {encoder.decode((token,))!r}")
-
-
-def quoted(value: object) -> str:
-    """Return the beginning of what a server wrote, as it may stand in a message and in a report."""
-    return repr(value)[:QUOTED_CHARS]
 
 
 def _usage(reply: dict[str, Any], name: str) -> int | None:

@@ -17,19 +17,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import queue
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from typing import Any
 
 from truegold.pipeline.config.engines import ServerEngineConfig
 from truegold.pipeline.engines.base import (
     LOOP,
-    POLL_S,
     Completion,
     Request,
     SamplingParams,
@@ -38,8 +33,10 @@ from truegold.pipeline.engines.base import (
     hand_out,
 )
 from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.engines.endpoint import Failure, Unsound, read_key
+from truegold.pipeline.engines.request_loop import RequestLoop
 from truegold.pipeline.engines.server_client import Server, State
-from truegold.pipeline.engines.server_replies import CompletionRequest, Failure, Unsound
+from truegold.pipeline.engines.server_replies import CompletionRequest
 from truegold.pipeline.engines.weight_probes import ProbeAnswer, find_largest_agreement, make_probe
 from truegold.verifiers import SetupError
 
@@ -64,15 +61,13 @@ ASK_AGAIN_S = 0.25
 _Attempts = dict[asyncio.Task[Completion], tuple[Server, float]]
 """The attempts at one request, with their servers and the times of sending."""
 
-T = TypeVar("T")
-
 
 class Pool:
     """The servers of a configuration."""
 
-    def __init__(self, config: ServerEngineConfig, headers: Mapping[str, str], encoder: PromptEncoder | None) -> None:
+    def __init__(self, config: ServerEngineConfig, key: str | None, encoder: PromptEncoder | None) -> None:
         self._config, self._encoder = config, encoder
-        self.servers = [Server(url, config, headers, encoder) for url in config.all_urls]
+        self.servers = [Server(url, config, key, encoder) for url in config.all_urls]
         self._failed_in_a_row = dict.fromkeys(self.servers, 0)
         self._looks = dict.fromkeys(self.servers, 0)
         """How often each server that is not up was looked at without an answer."""
@@ -143,10 +138,7 @@ class Pool:
                 task.cancel()
 
     async def close(self) -> None:
-        """End all looks at servers, and close their connections."""
-        for keeper in self._keepers:
-            keeper.cancel()
-        await asyncio.gather(*self._keepers, return_exceptions=True)
+        """Close the connections to all servers."""
         for server in self.servers:
             await server.close()
 
@@ -385,14 +377,10 @@ class ServerEngine:
         self._config = config
         self._extra_body: dict[str, Any] = {}
         """Further fields of every request for completions."""
-        key = os.environ.get(config.api_key_env, "") if config.api_key_env else ""
-        headers = {"Authorization": f"Bearer {key}"} if key else {}
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="servers", daemon=True)
-        self._thread.start()
-        self._pool = Pool(config, headers, encoder)
+        self._pool = Pool(config, read_key(config.api_key_env), encoder)
+        self._loop = RequestLoop()
         try:
-            self._run(self._pool.start())
+            self._loop.run(self._pool.start())
         except BaseException:
             self.close()
             raise
@@ -419,11 +407,7 @@ class ServerEngine:
 
     def close(self) -> None:
         """Close the connections; the servers go on running."""
-        if not self._loop.is_closed():
-            self._run(self._pool.close())
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+        self._loop.close(self._pool.close)
 
     def request(self, method: str, path: str, body: Any = None) -> Any:
         """Return the JSON of the first server's reply, None where that is empty. Raises SetupError where there is
@@ -433,7 +417,7 @@ class ServerEngine:
             if attempt:
                 time.sleep(FIRST_PAUSE_S * 2 ** (attempt - 1))
             try:
-                content = self._run(server.call(method, path, body))
+                content = self._loop.run(server.call(method, path, body))
                 return json.loads(content) if content else None
             except (Failure, Unsound) as error:
                 problem = str(error)
@@ -444,36 +428,10 @@ class ServerEngine:
     def _stream(
         self, take: TakeRequests, sampling: Callable[[Request], SamplingParams]
     ) -> Iterator[tuple[Request, Completion]]:
-        running: dict[Future[Completion], Request] = {}
-        finished: queue.SimpleQueue[Future[Completion]] = queue.SimpleQueue()
-        error: BaseException | None = None
-        try:
-            while error is None or running:
-                requests = take(max(0, self._pool.room - len(running))) if error is None else None
-                if not running and requests is None:
-                    break
-                for request in requests or ():
-                    coroutine = self._complete(request, sampling(request))
-                    future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
-                    running[future] = request
-                    future.add_done_callback(finished.put)
-                try:
-                    future = finished.get(timeout=POLL_S)
-                except queue.Empty:
-                    continue
-                request = running.pop(future)
-                if future.cancelled():
-                    continue
-                if future.exception() is None:
-                    yield request, future.result()
-                elif error is None:
-                    # What others have finished meanwhile is kept: it is yielded before the error is raised.
-                    error = future.exception()
-                    _cancel(running)
-        finally:
-            _cancel(running)
-        if error is not None:
-            raise error
+        def complete(request: Request) -> Coroutine[Any, Any, Completion]:
+            return self._complete(request, sampling(request))
+
+        return self._loop.stream(take, lambda: self._pool.room, complete)
 
     async def _complete(self, request: Request, sampling: SamplingParams) -> Completion:
         settings = {
@@ -489,11 +447,3 @@ class ServerEngine:
         return await self._pool.complete(
             CompletionRequest(request.prompt, max_tokens, sampling.logprobs, prompt_logprobs, stops, settings)
         )
-
-    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
-
-
-def _cancel(futures: dict[Future[Completion], Request]) -> None:
-    for future in futures:
-        future.cancel()

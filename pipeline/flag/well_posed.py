@@ -42,8 +42,9 @@ from truegold.pipeline.config.stages import Step, WellPosedConfig
 from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine, sample_seed
 from truegold.pipeline.engines.chat import PromptEncoder, ask_model
+from truegold.pipeline.engines.chat_engine import REPLIES, report_costs
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.tables.rows import TableWriter, count_rows, problem_of, read_shards, read_table
 from truegold.verifiers.model_judge import MAX_PROBLEM_CHARS, last_line, neutralise
@@ -156,16 +157,19 @@ def _ask_step(
         answers[index].replies[step] = (sound and sound[-SHOWN_CHARS:], faulty and faulty[-SHOWN_CHARS:])
 
 
-@stage_function(version=1, isolated=True)
+@stage_function(version=1, isolated=True, store=".samples")
 def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Path, progress: Progress) -> StageReport:
-    """Ask the checkpoint in the folder `model`, which a scripted engine does without, about `rows`.
+    """Ask the checkpoint in the folder `model`, which a scripted engine or one of the type chat does without, about
+    `rows`. What lies in `store` is not paid for again.
 
     Writes `rows.parquet` as it was, `flags.parquet` with the flags of the input `flags` first, and the ledger.
     """
     total = count_rows(inputs["rows"])
     counts: Counter[str] = Counter()
     progress.start("loading the model")
-    engine, encoder = build_engine(config.engine, config.chat, inputs.get("model"))
+    engine, encoder = build_engine(
+        config.engine, config.chat, inputs.get("model"), inputs.get(STORE, out_dir / SCRATCH) / REPLIES
+    )
     progress.start("asking", total)
     with Ledger(out_dir, "well_posed") as ledger, TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
         for record in read_table(inputs["flags"], FlagRecord):
@@ -188,6 +192,8 @@ def well_posed(inputs: Mapping[str, Path], config: WellPosedConfig, out_dir: Pat
                     )
                     ledger.flag(row, failed, detector=DETECTOR, model=config.name)
             progress.advance(len(shard))
+    costs = report_costs([engine.facts()], progress)
     engine.close()
     shutil.copyfile(inputs["rows"], out_dir / "rows.parquet")
-    return StageReport(total, total, dict(ledger.counts), {"model": config.name, "asked": dict(sorted(counts.items()))})
+    facts = {"model": config.name, "asked": dict(sorted(counts.items())), "costs": costs}
+    return StageReport(total, total, dict(ledger.counts), facts)

@@ -23,9 +23,10 @@ from truegold.pipeline.engines import Engine, SamplingParams
 from truegold.pipeline.engines.base import Completion, Request, sample_seed
 from truegold.pipeline.engines.chat import encode_row
 from truegold.pipeline.profile.judging import Judge, Judging, VerdictRecord
-from truegold.pipeline.profile.sample_store import CompletionSource, Position, RecordLog, SampleStore, prompt_key
+from truegold.pipeline.profile.sample_store import CompletionSource, SampleStore, prompt_key
 from truegold.pipeline.profile.schedule import PILOT_ROWS, Draw, SampledRow, Schedule
 from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.running.record_log import Position, RecordLog
 from truegold.pipeline.tables.rows import (
     Float32List,
     Int32,
@@ -152,11 +153,11 @@ class Drawing:
             key = request.sampled.prompt_key, request.sample
             take.store.add(*key, completion)
             cost.drawn += 1
-            cost.tokens += len(completion.token_ids)
+            cost.tokens += completion.tokens
             cost.seconds = earlier + time.monotonic() - began
             for sampled in take.in_flight.pop(key):
                 take.hand_in((sampled, request.sample), completion)
-            take.plan.spend(len(completion.token_ids))
+            take.plan.spend(completion.tokens)
 
 
 @dataclass

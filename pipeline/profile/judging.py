@@ -182,10 +182,10 @@ class Judge:
         return [self.encoder.encode(text) for text in (asked.gold_first, asked.answer_first)] if asked else []
 
 
-def load_judge(config: JudgeConfig) -> Judge:
-    """Start the judge's engine."""
+def load_judge(config: JudgeConfig, replies: Path | None = None) -> Judge:
+    """Start the judge's engine. replies: where one of the type chat keeps its replies."""
     model = Path(config.model) if config.model else None
-    return Judge(*build_engine(config.engine, config.chat, model), config)
+    return Judge(*build_engine(config.engine, config.chat, model, replies), config)
 
 
 def _judged(verdict: Verdict, replies: tuple[str | None, str | None], name: str) -> Verdict:

@@ -4,25 +4,23 @@
                                000000.jsonl      {"prompt": "9c0e...", "sample": 3, "token_ids": [...], ...}
 
 A sample belongs to a prompt (its token ids), not to a row: a data set that has grown finds the samples of its old rows,
-and so does a run whose verifier has changed. Each process writes a file of its own, so that a line which a kill has cut
-short stays the last of its file and is passed over.
+and so does a run whose verifier has changed.
 """
 
 from __future__ import annotations
 
-import errno
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import orjson
 
 from truegold.pipeline.config.engines import (
+    AskedEngineConfig,
     ChatConfig,
-    EngineConfig,
+    ChatEngineConfig,
     ScriptedEngineConfig,
     ServerEngineConfig,
     VllmEngineConfig,
@@ -30,83 +28,7 @@ from truegold.pipeline.config.engines import (
 from truegold.pipeline.engines import Completion, Engine, PromptEncoder, build_encoder, build_engine
 from truegold.pipeline.engines.vllm_server import ServerEngine
 from truegold.pipeline.running.disk import DigestCache, digest_bytes, digest_json, write_whole
-
-
-@dataclass(frozen=True, slots=True)
-class Position:
-    """Where a record lies."""
-
-    file: int
-    """The number of its file in the folder."""
-    offset: int
-    """The byte that its line starts at."""
-    length: int
-    """The bytes of its line."""
-
-
-class RecordLog:
-    """JSON Lines in a folder, which only grow. Every process that appends has a file of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
-        self._files: dict[int, BinaryIO] = {}
-        self._writing: int | None = None
-        self._end = 0
-
-    def scan(self) -> Iterator[tuple[Position, Any]]:
-        """Yield every whole record with its position, in the order of writing. Lines that a full disk has spoilt are
-        passed over."""
-        for path in sorted(self._folder.glob("*.jsonl")):
-            offset = 0
-            with path.open("rb") as lines:
-                for line in lines:
-                    if isinstance(record := _read_line(line), dict):
-                        yield Position(int(path.stem), offset, len(line)), record
-                    offset += len(line)
-
-    def append(self, record: Mapping[str, Any]) -> Position:
-        """Write a record so that a kill of this process cannot lose it, and return its position."""
-        if self._writing is None:
-            self._writing = self._open_new()
-        line = orjson.dumps(record, option=orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY)
-        position = Position(self._writing, self._end, len(line))
-        written = self._files[self._writing].write(line)
-        self._end += written
-        if written < len(line):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self._path(self._writing)))
-        return position
-
-    def read(self, position: Position) -> Any:
-        """Return the record that lies there."""
-        file = self._files.get(position.file)
-        if file is None:
-            file = self._files[position.file] = self._path(position.file).open("rb")
-        return orjson.loads(os.pread(file.fileno(), position.length, position.offset))
-
-    def close(self) -> None:
-        """Close all files."""
-        for file in self._files.values():
-            file.close()
-        self._files.clear()
-        self._writing = None
-
-    def _open_new(self) -> int:
-        file_number = max((int(path.stem) for path in self._folder.glob("*.jsonl")), default=-1) + 1
-        # Unbuffered: every record is one write.
-        self._files[file_number] = self._path(file_number).open("xb+", buffering=0)
-        return file_number
-
-    def _path(self, file_number: int) -> Path:
-        return self._folder / f"{file_number:06d}.jsonl"
-
-
-def _read_line(line: bytes) -> Any:
-    """Return the record of a line, None where that is not whole."""
-    try:
-        return orjson.loads(line) if line.endswith(b"\n") else None
-    except orjson.JSONDecodeError:
-        return None
+from truegold.pipeline.running.record_log import RecordLog
 
 
 def prompt_key(prompt: Sequence[int]) -> str:
@@ -138,13 +60,15 @@ class SampleStore:
             "token_ids": completion.token_ids,
             "logprobs": np.array(completion.logprobs, np.float32),
             "finish_reason": completion.finish_reason,
+            **({} if completion.counted is None else {"counted": completion.counted}),
         }
         self._positions[prompt, sample] = self._log.append(record)
 
     def read(self, prompt: str, sample: int) -> Completion:
         """Return a sample."""
         record = self._log.read(self._positions[prompt, sample])
-        return Completion(tuple(record["token_ids"]), tuple(record["logprobs"]), record["finish_reason"])
+        token_ids, logprobs, counted = tuple(record["token_ids"]), tuple(record["logprobs"]), record.get("counted")
+        return Completion(token_ids, logprobs, record["finish_reason"], (), counted)
 
     def close(self) -> None:
         """Close the files."""
@@ -165,18 +89,20 @@ class CompletionSource:
     """The name of the model on the servers."""
 
 
-def sample_source(config: EngineConfig, chat: ChatConfig, model: Path | None) -> CompletionSource:
+def sample_source(
+    config: AskedEngineConfig, chat: ChatConfig, model: Path | None, replies: Path | None = None
+) -> CompletionSource:
     """Return where samples come from. An engine in this process starts when the first sample is to be drawn."""
     if isinstance(config, VllmEngineConfig):
         encoder = build_encoder(config, chat, model)
         return CompletionSource(encoder, config.max_model_len, lambda: build_engine(config, chat, model)[0])
-    engine, encoder = build_engine(config, chat, model)
+    engine, encoder = build_engine(config, chat, model, replies)
     served_model = engine.model if isinstance(engine, ServerEngine) else None
     return CompletionSource(encoder, engine.max_model_len, lambda: engine, engine, served_model)
 
 
 def sampling_identity(
-    settings: Mapping[str, Any], config: EngineConfig, source: CompletionSource, model: Path | None, scratch: Path
+    settings: Mapping[str, Any], config: AskedEngineConfig, source: CompletionSource, model: Path | None, scratch: Path
 ) -> dict[str, Any]:
     """Return all that decides a sample but its prompt and number.
 
@@ -195,6 +121,8 @@ def sampling_identity(
             identity["dtype"] = dtype
         case ServerEngineConfig():
             identity["served_model"] = source.served_model
+        case ChatEngineConfig(base_url=url, model=name, body=body):
+            identity |= {"endpoint": url, "served_model": name, "body": body}
         case ScriptedEngineConfig(path=path):
             identity["script"] = digests.path(Path(path))
     return identity

@@ -29,14 +29,16 @@ from typing import Any
 import polars as pl
 
 from truegold.pipeline.config.stages import ProfileConfig
+from truegold.pipeline.engines.chat_engine import REPLIES, report_costs
 from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, ProfileSamples, SampleRow, SamplingCost
 from truegold.pipeline.profile.judging import load_judge
-from truegold.pipeline.profile.sample_store import RecordLog, SampleStore, sample_source, sampling_identity
+from truegold.pipeline.profile.sample_store import SampleStore, sample_source, sampling_identity
 from truegold.pipeline.profile.schedule import Schedule
 from truegold.pipeline.profile.stopping_rule import PassRateBand, decide
 from truegold.pipeline.rates.lengths import propose_max_tokens, quantile_length
 from truegold.pipeline.rates.posterior import PassRates, Prior, fit_prior
 from truegold.pipeline.running.progress import Progress, paced
+from truegold.pipeline.running.record_log import RecordLog
 from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.suspicion.answer_classes import Sample, differ_for_certain, key_of
 from truegold.pipeline.suspicion.stage import score_rows
@@ -82,8 +84,10 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     source = sample_source(config.engine, config.chat, inputs.get("model"))
     identity = sampling_identity(config.sampling_settings(), config.engine, source, inputs.get("model"), scratch)
     rows_in = count_rows(inputs["rows"])
+    kept = inputs.get(STORE, scratch / "samples")
+    judge = load_judge(config.judge, kept / REPLIES) if config.judge is not None else None
     with (
-        closing(SampleStore(inputs.get(STORE, scratch / "samples"), identity)) as store,
+        closing(SampleStore(kept, identity)) as store,
         closing(RecordLog(scratch / "verdicts")) as verdicts,
         closing(RecordLog(scratch / "spent")) as spent,
         Ledger(out_dir, "profile") as ledger,
@@ -93,7 +97,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
         TableWriter(out_dir / "rows.parquet", ROW_SCHEMA) as profiled_rows,
     ):
         sampling = ProfileSamples(inputs["rows"], config, source, store, verdicts, spent, progress)
-        schedule = sampling.draw(load_judge(config.judge) if config.judge is not None else None)
+        schedule = sampling.draw(judge)
         prior = fit_prior(schedule.counts)
         for index, row in enumerate(paced(read_rows(inputs["rows"]), progress, "writing the tables", rows_in)):
             if (row_samples := sampling.samples(index, row)) is None:
@@ -126,8 +130,10 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     }
     facts["suspicion"] = {"expected_faulty": suspicion["expected_faulty"], "rows": suspicion["items_with_samples"]}
     facts["sampling"] = _sampling_facts(schedule, sampling.cost, prior)
+    costs = report_costs([judge.engine.facts()], progress) if judge is not None else []
     seconds = round(time.monotonic() - started, 1)
-    return StageReport(rows_in, rows_in - ledger.drops, dict(ledger.counts), {**facts, "seconds": seconds})
+    facts_of_all = {**facts, "costs": costs, "seconds": seconds}
+    return StageReport(rows_in, rows_in - ledger.drops, dict(ledger.counts), facts_of_all)
 
 
 def _sampling_facts(schedule: Schedule, cost: SamplingCost, prior: Prior | None) -> dict[str, Any]:

@@ -17,9 +17,9 @@ from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
 from truegold.pipeline.engines.scripted import ScriptedEngine
 from truegold.pipeline.profile import stopping_rule
-from truegold.pipeline.profile.sample_store import RecordLog
 from truegold.pipeline.profile.stage import profile
 from truegold.pipeline.running.progress import NullProgress
+from truegold.pipeline.running.record_log import RecordLog
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.tables.rows import write_rows
 from truegold.verifiers import InputError

@@ -12,7 +12,7 @@ import pytest
 from vllm_servers import MODEL, FakeServer, Reply, slow, text_of
 
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
-from truegold.pipeline.engines import server_client, vllm_server
+from truegold.pipeline.engines import endpoint, vllm_server
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, score
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.engines.vllm_server import ServerEngine
@@ -30,7 +30,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
     monkeypatch.setattr(vllm_server, "LONGEST_PAUSE_S", 0.1)
     monkeypatch.setattr(vllm_server, "LOOK_EVERY_S", 0.1)
     monkeypatch.setattr(vllm_server, "LATE_AT_LEAST_S", 0.15)
-    monkeypatch.setattr(server_client, "CONNECT_S", 1.0)
+    monkeypatch.setattr(endpoint, "CONNECT_S", 1.0)
     servers: list[FakeServer] = []
 
     def start_one(*arguments: Any, **options: Any) -> FakeServer:

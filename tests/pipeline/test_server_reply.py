@@ -12,7 +12,8 @@ from vllm_servers import MODEL, sound_reply
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.chat import ByteEncoder
-from truegold.pipeline.engines.server_replies import CompletionRequest, Failure, Unsound, read_reply
+from truegold.pipeline.engines.endpoint import Failure, Unsound
+from truegold.pipeline.engines.server_replies import CompletionRequest, read_reply
 
 
 def test_a_server_may_end_a_text_at_a_token_of_its_own_that_it_names() -> None:

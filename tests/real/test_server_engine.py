@@ -15,9 +15,11 @@ import pytest
 from parity_problems import write_parity_problems
 
 from truegold.pipeline.config.base import LaunchConfig
-from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig
+from truegold.pipeline.config.engines import ChatConfig, ChatEngineConfig, ServerEngineConfig
+from truegold.pipeline.config.stages import AskedModelConfig
+from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import SamplingParams
-from truegold.pipeline.engines.chat import load_encoder
+from truegold.pipeline.engines.chat import ask_model, load_encoder
 from truegold.pipeline.engines.vllm_server import ServerEngine
 from truegold.pipeline.running.disk import read_whole_lines
 from truegold.pipeline.running.isolation import call_isolated, free_port
@@ -61,6 +63,10 @@ def url(tiny_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         server.wait(timeout=60)
 
 
+def model_of(url: str) -> str:
+    return str(httpx.get(f"{url}/models").json()["data"][0]["id"])
+
+
 def healthy(base: str) -> bool:
     try:
         return httpx.get(f"{base}/health", timeout=2).status_code == 200
@@ -101,6 +107,26 @@ def test_a_pool_of_real_servers_agrees_on_its_weights_and_passes_every_check(url
         assert server["completions"]
     pool.close()
     alone.close()
+
+
+def test_a_chat_engine_gets_text_and_pays_once(url: str, tmp_path: Path) -> None:
+    config = ChatEngineConfig(base_url=url, model=model_of(url), body={"ignore_eos": True})
+    asked = AskedModelConfig(name="tiny", engine=config, max_tokens=5, temperature=0.8)
+    for requests in (2, 0):
+        engine, encoder = build_engine(config, ChatConfig(), None, tmp_path)
+        prompts = [encoder.encode("1+1?"), encoder.encode("2+2?")]
+        sampling = SamplingParams(asked.temperature, 1.0, asked.max_tokens)
+        completions = engine.generate(prompts, sampling, [1, 2])
+        assert [(done.finish_reason, done.tokens, done.logprobs) for done in completions] == [("length", 5, ())] * 2
+        assert ask_model(prompts, [1, 2], engine, encoder, asked) == [None, None]
+        facts = engine.facts()
+        engine.close()
+        assert (facts["requests"], facts["kept"]) == (requests, 4 - requests)
+        assert (facts["input_tokens"] > 0, facts["output_tokens"]) == (requests > 0, 5 * requests)
+    with pytest.raises(SetupError, match=r"does not answer for other: it refuses /chat/completions with HTTP 404"):
+        build_engine(config.model_copy(update={"model": "other"}), ChatConfig(), None)[0].generate(
+            prompts, sampling, [1, 2]
+        )
 
 
 def test_a_model_the_server_does_not_have_is_one_line(url: str) -> None:

@@ -9,11 +9,12 @@ from typing import Any
 import orjson
 import polars as pl
 import pytest
+from chat_server import ChatServer
 from synth_world import HARD, World
 
 from truegold.pipeline.engines.base import Completion, Request, SamplingParams, TakeRequests
 from truegold.pipeline.engines.scripted import ScriptedEngine
-from truegold.pipeline.profile.sample_store import RecordLog
+from truegold.pipeline.running.record_log import RecordLog
 
 RETRY = "Here is a solution that is not right"
 REFLECTION = "which step went wrong"
@@ -89,6 +90,22 @@ def test_another_model_writes_the_reflections_by_name(world: World, tmp_path: Pa
     reflector = {"name": "stronger", "engine": {"type": "scripted", "path": str(script)}}
     world.synthesise({REFLECTION: ["no idea"], KEEP: [RIGHT]}, strategies=["reflect"], reflector=reflector)
     assert set(tables(world)["attempts"]["reflection"]) == {"Look at the sum."}
+
+
+def test_a_chat_model_writes_the_reflections_and_is_paid_once(world: World) -> None:
+    server = ChatServer(lambda messages: "Look at the sum." if REFLECTION in messages[-1]["content"] else 500)
+    engine = {"type": "chat", "base_url": server.url, "model": "m", "price_per_million_output": 1e5}
+    settings = {"strategies": ["reflect"], "reflector": {"name": "stronger", "engine": engine}, "max_tokens": 200}
+    report = world.synthesise({KEEP: [RIGHT]}, **settings)
+    again = world.synthesise({}, "again", **settings)
+    server.stop()
+    made, (costs,) = tables(world), report.facts["costs"]
+    assert set(made["attempts"]["reflection"]) == {"Look at the sum."}
+    assert costs["requests"] == costs["cost"] == len(server.bodies) == made["attempts"].height
+    # Its tokens are those that the server has counted.
+    assert made["attempts"]["tokens"][0] == made["distilled"]["output_ids"].list.len()[0] + 10
+    assert again.facts["costs"][0]["requests"] == 0
+    assert tables(world, "again")["attempts"].equals(made["attempts"])
 
 
 def test_the_gold_is_shown_last_and_marked(world: World) -> None:

@@ -1,0 +1,253 @@
+"""Text from a model behind any OpenAI-compatible API, over `/chat/completions`: what judges, reflectors and checks of
+problems are asked with.
+
+    engine = ChatEngine(ChatEngineConfig(base_url="https://api.openai.com/v1", model="gpt-4o-mini",
+                                         api_key_env="OPENAI_API_KEY"), Path("runs/demo/.samples/replies"))
+    ask_model(prompts, seeds, engine, encoder, config)      ["... SAME", None, ...]
+    report_costs([engine.facts()], progress)                notes "gpt-4o-mini: 120 requests, 30 replies kept ..."
+
+Every reply is on disk the moment it is there, by all that was sent: a killed run asks nothing twice. With a temperature
+of 0 the same question has one reply; else one for each seed, which is not sent, since many servers refuse it.
+
+    429, 5xx, no whole reply    asked again, `retries` times, and then the run ends with one line; its replies are kept
+    400, 413, 422               this question has no answer (content filters, a prompt too long); where the first eight
+                                are refused and none is answered, the run ends
+    401, 403, 404, ...          the run ends
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from truegold.pipeline.config.engines import ChatEngineConfig
+from truegold.pipeline.engines.base import (
+    FINISH_REASONS,
+    Completion,
+    FinishReason,
+    Request,
+    SamplingParams,
+    TakeRequests,
+    collect,
+    hand_out,
+)
+from truegold.pipeline.engines.chat import ByteEncoder
+from truegold.pipeline.engines.endpoint import Endpoint, Failure, Refusal, Unsound, quoted, read_json, read_key
+from truegold.pipeline.engines.request_loop import RequestLoop
+from truegold.pipeline.running.disk import digest_json
+from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.running.record_log import Position, RecordLog
+from truegold.verifiers import ConfigError, SetupError
+
+REPLIES = "replies"
+"""The folder of replies in that of a run's samples."""
+LONGEST_PROMPT = 2**20
+"""The most bytes of a conversation; how many tokens a model takes only its server knows."""
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
+"""The first and the longest pause before a request is repeated."""
+BAD_REQUESTS = (400, 413, 422)
+"""Statuses of a request that is refused for what it asks."""
+ALL_REFUSED = 8
+"""So many refused questions, and none answered, are a mistake in the settings."""
+BYTES_A_TOKEN = 4
+"""What a token is taken for where a server counts none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """What a server has answered."""
+
+    text: str
+    finish_reason: FinishReason
+    input_tokens: int
+    output_tokens: int
+
+    @property
+    def completion(self) -> Completion:
+        """The completion that it is: its bytes, and the end where the model ended it."""
+        end = (ByteEncoder.END,) if self.finish_reason == "stop" else ()
+        return Completion((*self.text.encode(errors="replace"), *end), (), self.finish_reason, (), self.output_tokens)
+
+
+@dataclass(slots=True)
+class ChatUsage:
+    """What an engine has asked for, and what it cost."""
+
+    requests: int = 0
+    """Requests that were answered."""
+    kept: int = 0
+    """Replies that lay on disk."""
+    refused: int = 0
+    repeated: int = 0
+    """Requests that had failed and were sent again."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+class ChatEngine:
+    """Asks the model of `config`; replies are kept in the folder `replies`, if there is one."""
+
+    max_model_len = LONGEST_PROMPT
+
+    def __init__(self, config: ChatEngineConfig, replies: Path | None = None) -> None:
+        self._config = config
+        self._endpoint = Endpoint(
+            config.base_url, read_key(config.api_key_env), config.timeout_seconds, config.max_concurrency
+        )
+        self._log = None if replies is None else RecordLog(replies)
+        self._kept: dict[str, Position] = {}
+        self._replies: dict[str, ChatReply] = {}
+        """Those that are not on disk."""
+        if self._log is not None:
+            self._kept = {record["key"]: position for position, record in self._log.scan()}
+        self._asking: dict[str, asyncio.Task[ChatReply]] = {}
+        """Questions on the way: the same one is asked once."""
+        self._usage = ChatUsage()
+        self._loop = RequestLoop()
+
+    def generate(
+        self, prompts: Sequence[Sequence[int]], sampling: SamplingParams, seeds: Sequence[int]
+    ) -> list[Completion]:
+        """Ask as `Engine.generate` says."""
+        return collect(self.stream(hand_out(prompts, seeds, self.max_model_len), sampling), len(prompts))
+
+    def stream(self, take: TakeRequests, sampling: SamplingParams) -> Iterator[tuple[Request, Completion]]:
+        """Ask as `Engine.stream` says. Raises ConfigError where log-probabilities are asked for."""
+        if sampling.prompt_logprobs:
+            raise ConfigError(
+                f"The engine of {self._config.model} gives no log-probabilities.", "Set engine.type to vllm or server."
+            )
+        return self._loop.stream(
+            take, lambda: self._config.max_concurrency, lambda request: self._complete(request, sampling)
+        )
+
+    def facts(self) -> dict[str, Any]:
+        """Return what was asked, and what it cost where prices are known."""
+        config, usage = self._config, self._usage
+        facts = {name: getattr(usage, name) for name in ChatUsage.__slots__}
+        prices = (config.price_per_million_input, config.price_per_million_output)
+        if any(price is not None for price in prices):
+            spent = zip((usage.input_tokens, usage.output_tokens), prices, strict=True)
+            facts["cost"] = round(sum(tokens * (price or 0.0) / 1e6 for tokens, price in spent), 6)
+        return {"endpoint": config.base_url, "model": config.model, **facts}
+
+    def close(self) -> None:
+        """Close connections and files."""
+        self._loop.close(self._endpoint.close)
+        if self._log is not None:
+            self._log.close()
+
+    async def _complete(self, request: Request, sampling: SamplingParams) -> Completion:
+        body = {
+            "model": self._config.model,
+            "messages": json.loads(bytes(request.prompt)),
+            "temperature": sampling.temperature,
+            "max_tokens": sampling.max_tokens,
+            **({} if sampling.top_p == 1.0 else {"top_p": sampling.top_p}),
+            **self._config.body,
+        }
+        body = {name: value for name, value in body.items() if value is not None}
+        key = digest_json([self._config.base_url, body, request.seed if sampling.temperature else None])
+        reply = self._read_kept(key)
+        if reply is not None:
+            self._usage.kept += 1
+            return reply.completion
+        if key not in self._asking:
+            self._asking[key] = asyncio.create_task(self._ask(key, body))
+        try:
+            return (await self._asking[key]).completion
+        except Refusal as refusal:
+            self._note_refusal(refusal)
+            return Completion((), (), "abort", (), 0)
+        finally:
+            self._asking.pop(key, None)
+
+    async def _ask(self, key: str, body: Mapping[str, Any]) -> ChatReply:
+        """Return the reply to a request that is repeated where it fails. Raises Refusal for what this request asks, and
+        SetupError for everything else."""
+        config, tries = self._config, 0
+        while True:
+            try:
+                reply = read_chat_reply(await self._endpoint.call("POST", "/chat/completions", body))
+                break
+            except Refusal as refusal:
+                if refusal.status in BAD_REQUESTS:
+                    raise
+                raise self._error(str(refusal), "Check base_url, model, and the key in api_key_env.") from None
+            except (Failure, Unsound) as failure:
+                tries += 1
+                if tries > config.retries:
+                    message = f"{failure} ({tries} times)"
+                    raise self._error(message, "Replies are kept: look at the server, and run again.") from None
+                pause = random.uniform(0.5, 1.0) * min(FIRST_PAUSE_S * 2**tries, LONGEST_PAUSE_S)
+                asked = failure.wait_s if isinstance(failure, Failure) else 0.0
+                await asyncio.sleep(max(pause, min(asked, config.timeout_seconds)))
+                self._usage.repeated += 1
+        self._usage.requests += 1
+        self._usage.input_tokens += reply.input_tokens
+        self._usage.output_tokens += reply.output_tokens
+        self._keep(key, reply)
+        return reply
+
+    def _note_refusal(self, refusal: Refusal) -> None:
+        """Count a question that has no answer. Raises SetupError where there is none to any."""
+        self._usage.refused += 1
+        if self._usage.refused >= ALL_REFUSED and not self._usage.requests + self._usage.kept:
+            raise self._error(str(refusal), "Check the engine's settings: body changes the fields of a request.")
+
+    def _error(self, reason: str, remedy: str) -> SetupError:
+        return SetupError(f"{self._config.base_url} does not answer for {self._config.model}: {reason}.", remedy)
+
+    def _keep(self, key: str, reply: ChatReply) -> None:
+        if self._log is None:
+            self._replies[key] = reply
+            return
+        record = {name: getattr(reply, name) for name in ChatReply.__slots__}
+        self._kept[key] = self._log.append({"key": key, **record})
+
+    def _read_kept(self, key: str) -> ChatReply | None:
+        if self._log is None or key not in self._kept:
+            return self._replies.get(key)
+        record = self._log.read(self._kept[key])
+        return ChatReply(**{name: record[name] for name in ChatReply.__slots__})
+
+
+def read_chat_reply(content: bytes) -> ChatReply:
+    """Return the reply of a server. Raises Unsound for what is none."""
+    reply = read_json(content)
+    choices = reply.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(choice, dict) or not isinstance(message, dict):
+        raise Unsound(f"its reply has no message: {quoted(reply)}")
+    text = message.get("content") or ""
+    if not isinstance(text, str):
+        raise Unsound(f"the content of its message is no text: {quoted(text)}")
+    text = text.encode(errors="replace").decode()
+    usage = reply.get("usage")
+    counts = usage if isinstance(usage, dict) else {}
+    input_tokens, output_tokens = counts.get("prompt_tokens"), counts.get("completion_tokens")
+    return ChatReply(
+        text,
+        FINISH_REASONS.get(str(choice.get("finish_reason")), "abort"),
+        input_tokens if type(input_tokens) is int else 0,
+        output_tokens if type(output_tokens) is int else len(text) // BYTES_A_TOKEN,
+    )
+
+
+def report_costs(engines: Iterable[Mapping[str, Any]], progress: Progress) -> list[Mapping[str, Any]]:
+    """Return the facts of those engines that are of the type chat, each with a note on what it was asked and cost."""
+    asked = [facts for facts in engines if "endpoint" in facts]
+    for facts in asked:
+        refused = f", {facts['refused']:,} refused" if facts["refused"] else ""
+        cost = f", {facts['cost']:,.4g} by the prices set" if "cost" in facts else ""
+        progress.note(
+            f"{facts['model']}: {facts['requests']:,} requests, {facts['kept']:,} replies kept from before{refused}, "
+            f"{facts['input_tokens']:,} tokens in, {facts['output_tokens']:,} out{cost}"
+        )
+    return asked
