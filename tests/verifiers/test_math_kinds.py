@@ -1,4 +1,5 @@
-"""The tables of pairs and responses by kind: what `math_kinds.txt` and `math_kind_responses.jsonl` say of themselves.
+"""The tables of pairs and responses by kind: what `math_kinds.txt`, `math_kind_responses.jsonl` and
+`chosen_options.jsonl` say of themselves.
 
 The rows were written before the code that reads them. A row whose hash is even was looked at while the code was made,
 and has to come out right; of the others only the rates are pinned.
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 import pytest
 
-from truegold.verifiers import MathVerifier, Verdict, equivalent
+from truegold.verifiers import MathVerifier, Verdict, equivalent, resolve
 
 HERE = Path(__file__).parent
 SCORES = {"=": (1.0,), "!": (0.0, None), "?": (None,)}
@@ -78,6 +79,7 @@ def judge(case: Case) -> Verdict:
 
 CASES = read_cases()
 RESPONSES = [json.loads(line) for line in (HERE / "math_kind_responses.jsonl").read_text(encoding="utf8").splitlines()]
+CHOICES = [json.loads(line) for line in (HERE / "chosen_options.jsonl").read_text(encoding="utf8").splitlines()]
 
 
 def test_each_kind_has_right_and_wrong_answers():
@@ -108,4 +110,12 @@ def test_pairs_that_were_only_counted():
 @pytest.mark.parametrize("row", RESPONSES, ids=lambda row: row["response"][:40])
 def test_response(row):
     verdict = MathVerifier()(row["response"], row["gold"])
+    assert (verdict.score == 1.0) == row["expected"], verdict
+
+
+@pytest.mark.parametrize("verifier", ["choice", "math"])
+@pytest.mark.parametrize("row", CHOICES, ids=lambda row: row["response"][:40])
+def test_chosen_option(row, verifier):
+    options = {"options": row["options"]} if row["options"] else {}
+    verdict = resolve(verifier)(row["response"], row["gold"], info=options)
     assert (verdict.score == 1.0) == row["expected"], verdict

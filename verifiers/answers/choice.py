@@ -9,27 +9,30 @@ r"""Judges multiple choice: does the response commit to the gold option?
 
 Gold is a letter A–Z, also as `(B)`, `B.` or `B) text`, or the text of one of `info["options"]`; with `multiple` several
 letters. A text is an option's where they are the same text, blanks, case and markup aside, or the same mathematics
-(`math.equivalent`). Options may carry their own labels (`A. red`). The response commits in any of the forms of
-`extract`, by `option C` or 选C in its last line, or by a last line that is a letter alone.
+(`math.equivalent`). Options may carry their own labels (`A. red`). The response commits in any of the announced forms
+of `extract`, or by what its last or its first line chooses (`extract.chosen`): `Hence C is correct`, `the third
+option`, `The capital is Rome`, `No, there are more`.
 
-A letter that stands somewhere in prose and shares of several right letters are not covered.
+Letters in prose (`as in C`), lists of all options, and shares of several right letters are not covered.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from truegold.verifiers.extract import (
-    MAX_LINE_CHARS,
-    Committed,
-    committed_answer,
-    final_part,
-    last_line,
-    names_gold,
+from truegold.verifiers.extract import Committed, final_part, last_line, names_gold
+from truegold.verifiers.extract.chosen import (
+    UNANNOUNCED,
+    WRAPPER,
+    chosen,
+    committed_choice,
+    letters_in,
+    place_of,
+    plain,
+    texts_in,
 )
 from truegold.verifiers.options import AnswerVerifier, switch_option, texts_option
 from truegold.verifiers.verdict import Reason, Verdict
@@ -43,10 +46,6 @@ MAX_FORMULA_CHARS = 200
 MAX_OPTIONS = 26
 MAX_OPTION_CHARS = 10_000
 
-_NOT_FOLDED = ("<super>", "<sub>", "<fraction>")
-"""Compatibility forms that mean something: 5² is not 52."""
-
-_WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
 _LABEL = re.compile(
     r"(?:the\s{1,3})?(?:correct\s{1,3})?(?:option|choice|answer|答案|[故应]?选[项择]?)\s{0,3}(?:is\s|[是为:])?\s{0,3}",
     re.IGNORECASE,
@@ -59,22 +58,16 @@ _LETTER_AND_TEXT = re.compile(
     re.DOTALL,
 )
 """C. forty-two, (c) 42, `C, forty-two`."""
-_TEXT_AND_LETTER = re.compile(r"(\S.{0,200}?),?\s{1,3}(?:which\s{1,3}is\s{1,3})?(?:option\s{0,3})?\(([A-Z])\)")
-"""42 (C), `42, which is option (C)`."""
-_LETTER_AND_REASON = re.compile(
-    r"\(?([A-Z])\)?\s{0,3},?(?:\s{1,3}(?:because|since|as|not|rather\s{1,3}than|instead\s{1,3}of)\b"
-    r"|\s{0,3}(?:因为|而?不[选是]|选?项?(?:是)?正确)).*",
-    re.DOTALL,
-)
-"""`C because ...`, `C, not B`, C正确."""
+_ITS_LETTER = r"[(\[]?\s?(?:option\s|choice\s)?%s\s?[)\]]?"
+_AROUND_TEXT = " ,.:;()[]-–—"
 _JOIN = r"\s{0,3}(?:,|;|/|&|、|\bor\b|\band\b|或|和|\s)\s{0,3}(?:(?:or|and)\s{1,3})?"
 _SEVERAL = re.compile(rf"\(?[A-Z]\)?(?:{_JOIN}\(?[A-Z]\)?|\([A-Z]\)){{1,25}}")
 """`A, C`, `A or C`, (A)(C)."""
 _COMPACT = re.compile(r"[A-Z]{2,26}")
 """AC."""
+_LETTER_BESIDE = re.compile(r"(?:^|[,;/]|\b(?:or|and))\s{0,3}\(?([A-Za-z])\)?\s{0,3}(?=$|[,;/)])")
+_EITHER_BEFORE = re.compile(r"^(?:or|and|maybe|或)\s")
 _EITHER = re.compile(r"\bor\b|/|或")
-_ANOTHER_LABEL = re.compile(r"(?:[,;/或和]|\bor\b|\band\b)\s{0,3}(?:option\s{0,3})?\(?([A-Z])(?:[).:]|$)")
-"""A second choice behind the text of the first: `C. 42 or D.`"""
 _A_LETTER = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])")
 
 _CHOOSING = re.compile(
@@ -83,32 +76,9 @@ _CHOOSING = re.compile(
     re.IGNORECASE,
 )
 """Words and ticks by which an option is named without its letter."""
-_CLAUSE_END = re.compile(r"[;。!]|\.\s|,\s{0,3}(?!\(?[A-Z]\)?(?:\W|$))|\b(?:so|but|therefore|hence)\b|所以|因此")
-_SECOND_THOUGHT = re.compile(r"\b(?:or|maybe|perhaps)\b[^A-Za-z]*\(?([A-J])\b")
-"""`C. 42, or maybe D`."""
-_NEGATION = re.compile(
-    r"\b(?:not|never|neither|nor|cannot|wrong|incorrect|false|except)\b|n't\b|eliminat|exclud|rul(?:e|ed|ing) out"
-    r"|不|错|排除|非",
-    re.IGNORECASE,
-)
-_INSTEAD = re.compile(
-    r"\b(?:is|are|was)(?: not|n['’]t) [^,.;]{1,40}?,? but (?:rather )?([^,.;]{1,40}?)\.?$"
-    r"|不是[^,。]{1,20},?而是([^,。]{1,20})。?$"
-)
-"""`it is not B but C`, 不是B,而是C."""
-_WRONG_ONE_IS = re.compile(r"(?:不|错误|有误)[^，。A-Z]{0,20}的(?:一项|选项)?(?:是|为|有):?\s{0,3}\(?([A-Z])\)?\W*$")
-"""不正确的一项是C: a question for the wrong one of the options is answered with a denial."""
-_ENGLISH_NAME = re.compile(r"\b(?:option|choice)\s{1,3}(?:is\s{1,3})?(\(?[A-Z]\)?)(?![A-Za-z'])", re.IGNORECASE)
-_CHINESE_NAME = re.compile(
-    r"(?:选[项择]?|答案)\s{0,3}】?\s{0,3}[是为:]?\s{0,3}(\(?[A-Z]\)?(?:\s{0,3}[、,和或]?\s{0,3}\(?[A-Z]\)?){0,25})(?![A-Za-z])"
-)
-
 _FORMULA_SIGN = re.compile(r"[\d\\^_=+*/<>°√π∞]")
 _COMMAND = re.compile(r"\\[A-Za-z]{1,30}")
 _WORD = re.compile(r"[^\W\d_]{3,}")
-_UNANNOUNCED = ("whole_response", "last_line", "conclusion")
-"""Forms by which an answer is found where none is announced; letters are looked for first."""
-
 _LIST_MARKS = str.maketrans("[]\"'", "    ")
 
 
@@ -123,7 +93,7 @@ class ChoiceVerifier(AnswerVerifier):
     options: ClassVar[tuple[str, ...]] = ("options", "multiple")
 
     name: str = "choice"
-    version: str = "4"
+    version: str = "5"
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         multiple = switch_option(info, "multiple", False)
@@ -134,11 +104,15 @@ class ChoiceVerifier(AnswerVerifier):
         is_known = not options or all(ord(letter) - ord("A") < len(options) for letter in gold_reading.letters)
         if gold_reading.hedged or not gold_reading.letters or not is_known:
             return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_ANSWER_CHARS]})
-        committed = _committed_choice(response, multiple)
-        if committed is None:
+        committed = committed_choice(response, options, several=multiple)
+        answer = _read(committed.text, options, multiple) if committed is not None else None
+        is_announced = committed is not None and committed.form not in UNANNOUNCED
+        if is_announced and answer is not None and not answer.letters and (choice := chosen(response, options)):
+            committed, answer = choice, _read(choice.text, options, multiple)
+        if committed is None or answer is None:
             is_unread = _mentions_option(last_line(final_part(response)), gold_reading, options)
             return Verdict(0.0, Reason.UNREAD if is_unread else Reason.NO_ANSWER)
-        return _judge(gold_reading, committed, options, multiple)
+        return _judge(gold_reading, answer, committed, options)
 
     def gold_response(self, gold: str, solution: str | None) -> str | None:
         """The gold's letters in a box, or the text that it is."""
@@ -158,12 +132,11 @@ class _Reading:
         return "".join(sorted(self.letters))
 
 
-def _judge(gold: _Reading, committed: Committed, options: Sequence[str], multiple: bool) -> Verdict:
+def _judge(gold: _Reading, answer: _Reading, committed: Committed, options: Sequence[str]) -> Verdict:
     text = committed.text
     if len(text) > MAX_ANSWER_CHARS:
         limits = {"answer_chars": len(text), "limit": MAX_ANSWER_CHARS}
         return Verdict(0.0, Reason.UNREAD, text[:MAX_ANSWER_CHARS], limits)
-    answer = _read(text, options, multiple)
     evidence = {"gold": str(gold), "answer": str(answer), "form": committed.form}
     if answer.hedged:
         return Verdict(0.0, Reason.HEDGED, text, evidence)
@@ -181,65 +154,55 @@ def _mentions_option(text: str, gold: _Reading, options: Sequence[str]) -> bool:
     return any(len(option) > 1 and option in key for option in map(_key, options))
 
 
-def _committed_choice(response: str, multiple: bool) -> Committed | None:
-    """Return what the response commits to: an announced answer, a letter of the last line, or any other."""
-    committed = committed_answer(response, several=multiple)
-    if committed is not None and committed.form not in _UNANNOUNCED:
-        return committed
-    line = _plain(last_line(final_part(response))[:MAX_LINE_CHARS])
-    if _LONE_LETTER.fullmatch(line) or _SEVERAL.fullmatch(line):
-        return Committed(line, "last_line")
-    if wrong_one := _WRONG_ONE_IS.search(line):
-        return Committed(wrong_one[1], "option")
-    # Every letter that the line names counts, so that two of them are seen as two. What it names in order to deny, it
-    # does not commit to.
-    clauses = [clause for clause in _CLAUSE_END.split(line) if not _NEGATION.search(clause)]
-    if named := [
-        name for clause in clauses for names in (_ENGLISH_NAME, _CHINESE_NAME) for name in names.findall(clause)
-    ]:
-        return Committed(", ".join(dict.fromkeys(named)), "option")
-    instead = _INSTEAD.search(line)
-    return Committed((instead[1] or instead[2]).strip(), "option") if instead else committed
-
-
 def _read(text: str, options: Sequence[str], multiple: bool) -> _Reading:
     """Return the letters that `text` names, as letters or by the texts of options."""
-    plain = _plain(text)
-    bare = _LONE_LETTER.fullmatch(plain)
+    plain_text = plain(text)
+    bare = _LONE_LETTER.fullmatch(plain_text)
     is_label = bare is not None and ord(bare[1].upper()) - ord("A") < (len(options) or MAX_OPTIONS)
     if not is_label and (same := _options_named_by(text, options)):
         return _Reading(frozenset(same), hedged=len(same) > 1)
-    if (label := _LABEL.match(plain)) and label.end() < len(plain):
-        plain = plain[label.end() :]
+    if (label := _LABEL.match(plain_text)) and label.end() < len(plain_text):
+        plain_text = plain_text[label.end() :]
     if multiple:
-        plain = " ".join(plain.translate(_LIST_MARKS).split())
-        if _COMPACT.fullmatch(plain) and len(set(plain)) == len(plain):
-            return _Reading(frozenset(plain))
-    if _SEVERAL.fullmatch(plain):
-        letters = frozenset(_A_LETTER.findall(plain))
-        return _Reading(letters, hedged=len(letters) > 1 and (not multiple or bool(_EITHER.search(plain))))
-    return _read_letter_with_text(plain, options)
+        plain_text = " ".join(plain_text.translate(_LIST_MARKS).split())
+        if _COMPACT.fullmatch(plain_text) and len(set(plain_text)) == len(plain_text):
+            return _Reading(frozenset(plain_text))
+    if _SEVERAL.fullmatch(plain_text):
+        letters = frozenset(_A_LETTER.findall(plain_text))
+        return _Reading(letters, hedged=len(letters) > 1 and (not multiple or bool(_EITHER.search(plain_text))))
+    return _read_words(plain_text, options, multiple)
 
 
-def _read_letter_with_text(plain: str, options: Sequence[str]) -> _Reading:
-    """One letter, alone or beside a text; a text that is another option's contradicts it."""
-    if match := _LONE_LETTER.fullmatch(plain) or _LETTER_AND_REASON.fullmatch(plain):
-        return _Reading(frozenset(match.group(1).upper()))
-    if match := _LETTER_AND_TEXT.fullmatch(plain):
-        letter = (match.group(1) or match.group(2) or match.group(3)).upper()
-        text = match.group(4)
-    elif match := _TEXT_AND_LETTER.fullmatch(plain):
-        text, letter = match.groups()
-        if _NEGATION.search(text):
-            return _Reading(frozenset())
-        if _A_LETTER.search(text):
-            return _Reading(frozenset({letter, *_A_LETTER.findall(text)}), hedged=True)
+def _read_words(text: str, options: Sequence[str], multiple: bool) -> _Reading:
+    """Read a letter in words or beside a text, the place of an option, or its text in words; a text that is another
+    option's contradicts the letter."""
+    label = _LETTER_AND_TEXT.fullmatch(text)
+    if (match := _LONE_LETTER.fullmatch(text) or label) is not None:
+        letters = frozenset(next(filter(None, match.groups())).upper())
     else:
-        return _Reading(frozenset())
-    option_index = ord(letter) - ord("A")
-    others = {*_ANOTHER_LABEL.findall(text), *_SECOND_THOUGHT.findall(text)} - {letter}
-    if option_index >= len(options) or not _is_same(text, options[option_index]):
-        others |= _options_named_by(text, options) - {letter}
+        letters = letters_in(text, len(options) or MAX_OPTIONS, announced=True)
+    if not letters:
+        letters = place_of(text, options) or texts_in(text, options)
+    if len(letters) != 1 or (match is not None and label is None):
+        return _Reading(letters, hedged=len(letters) > 1 and (not multiple or bool(_EITHER.search(text))))
+    (letter,) = letters
+    written = f"(?:{letter}|{letter.lower()}(?=[).:]))"
+    before, after = ("", label[4]) if label else (*re.split(_ITS_LETTER % written, text, maxsplit=1), "")[:2]
+    # A lone small letter before it is an article.
+    if len(before.strip()) == 1 and before.islower():
+        before = ""
+    parts = [before.strip(_AROUND_TEXT), after if label else after.strip(_AROUND_TEXT)]
+    return _with_contradiction(letter, [_EITHER_BEFORE.sub("", part) for part in parts if part], options)
+
+
+def _with_contradiction(letter: str, parts: Sequence[str], options: Sequence[str]) -> _Reading:
+    """Return the letter, and what the texts beside it name instead."""
+    index = ord(letter) - ord("A")
+    others: set[str] = set()
+    for part in parts:
+        if index >= len(options) or not _is_same(part, options[index]):
+            others |= {name.upper() for name in _LETTER_BESIDE.findall(part)} | _options_named_by(part, options)
+    others.discard(letter)
     return _Reading(frozenset({letter, *others}), hedged=bool(others))
 
 
@@ -263,12 +226,12 @@ def _is_formula(text: str) -> bool:
     return (
         len(text) <= MAX_FORMULA_CHARS
         and _FORMULA_SIGN.search(text) is not None
-        and len(_WORD.findall(_COMMAND.sub(" ", _WRAPPER.sub("", text)))) <= 1
+        and len(_WORD.findall(_COMMAND.sub(" ", WRAPPER.sub("", text)))) <= 1
     )
 
 
 def _key(text: str) -> str:
-    return "".join(_plain(text).casefold().split())
+    return "".join(plain(text).casefold().split())
 
 
 def _without_labels(options: Sequence[str]) -> list[str]:
@@ -278,16 +241,3 @@ def _without_labels(options: Sequence[str]) -> list[str]:
     if labels != [chr(ord("A") + index) for index in range(len(options))]:
         return list(options)
     return [match[4] for match in labelled if match]
-
-
-def _plain(text: str) -> str:
-    """Drop markup, maths delimiters and runs of blanks; make full-width and circled letters ordinary ones."""
-    text = "".join(map(_fold, text[:MAX_ANSWER_CHARS]))
-    text = _WRAPPER.sub("", text).replace("$", " ").replace("{", " ").replace("}", " ").replace("\\", " ")
-    return " ".join(text.split()).strip("*_`。 ")
-
-
-def _fold(character: str) -> str:
-    if character < "\u0080" or unicodedata.decomposition(character).startswith(_NOT_FOLDED):
-        return character
-    return unicodedata.normalize("NFKC", character)

@@ -24,6 +24,7 @@ MAX_CLOSINGS = 12
 MAX_CLOSING_CHARS = 300
 MAX_TAIL_CHARS = 4_000
 MAX_CHEER_WORDS = 6
+MAX_ORNAMENTS = 80
 
 _SENTENCE_START = re.compile(r"[.!?…][*_)\"'’”]{0,3}[ \t]+(?=\S)|[。！？](?=[^\n。！？])|\n")
 _MARK = re.compile(r"(?:\$|\\\(|\\\[)?\\(?:blacksquare|square|qed|Box|checkmark)(?![A-Za-z])\s?(?:\$|\\\)|\\\])?$")
@@ -61,8 +62,8 @@ def without_closings(text: str) -> str:
 
 def _without_ornaments(text: str) -> str:
     """Return a text without the symbols at its end, as ∎ and 😊."""
-    end = len(text)
-    while end and (text[end - 1].isspace() or _is_ornament(text[end - 1])):
+    end, stop = len(text), max(0, len(text) - MAX_ORNAMENTS)
+    while end > stop and (text[end - 1].isspace() or _is_ornament(text[end - 1])):
         end -= 1
     text = text[:end]
     mark = _MARK.search(text, max(0, end - 20)) if "\\" in text[-20:] else None

@@ -3,9 +3,11 @@ r"""Tells which letter an answer commits to, where gold is the letter of a choic
 B    (B)    \text{B}    the correct answer is B         B
 B. forty-two    (B) 42                                  B
 42, which is the text of option B                       B
-I first took A, so it is B                              B: the last clause announces one
+I first took A, so it is B    B is correct              B: see `extract.chosen`
 A or B    B, C                                          none of them: it names several
 maybe B                                                 none: it is unsure
+
+A gold may be a letter with its value, `\textbf{(C) } 42`: the letter or the value alone is right, `(C) 41` is not.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
 
+from truegold.verifiers.extract.chosen import LETTERS, letters_in
 from truegold.verifiers.math.reading.normal import key_of, normal
-from truegold.verifiers.math.vocabulary import ANY_OF
 
 SameText: TypeAlias = Callable[[str, str], bool]
 """Tells whether the normal texts of an option and of an answer say the same."""
@@ -40,19 +42,15 @@ _SEVERAL_LETTERS = re.compile(
 """What tells that an answer names several letters, or takes its letter back: A or B, A/B, not B."""
 MAX_HEAD_CHARS = 60
 """How far into an answer its letters are looked for. Behind that, `or` belongs to the text of the choice."""
-MIN_PROSE_WORDS = 2
-"""A single word, as `42B`, is no sentence that could announce a letter."""
 MAX_CHOICE_CHARS = 400
 """Only the end of a long answer says what it commits to."""
-_CLAUSE_END = re.compile(ANY_OF["clause_ends"], re.IGNORECASE)
-"""The comma and the `so` of: I first took A, so it is B."""
-_DENIAL = re.compile(ANY_OF["denials"], re.IGNORECASE)
-"""The `not` of: not A."""
-_NAMED_LETTER = re.compile(r"(?<![\w'])(?:[B-HJ]|A(?!\s+[a-zà-ÿ]))(?![\w'])|(?<![\w'])A(?=\s+(?:is|works|are)\b)")
-"""A letter that is no article and no pronoun: the A of `A is right`, not that of `A train`; never I."""
-_ANNOUNCING = re.compile(ANY_OF["announcing_words"], re.IGNORECASE)
-"""The `is` of `it is B`, the `option` of `option B`."""
-_UNSURE = re.compile(r"\b(?:or|maybe|perhaps|possibly|either|both)\b|可能|或", re.IGNORECASE)
+_CHOICE_AND_VALUE = re.compile(
+    rf"(?P<wraps>(?:{_TEXT_COMMAND}\s*){{0,2}})\(?\s*(?P<letter>[{_LETTERS}])\s*(?:\)|\.(?=[\s}}]))"
+    r"(?P<value>(?:\s|\\[ ,;:]|\\quad|[~}]).*)",
+    re.DOTALL,
+)
+_ANOTHER_LABEL = re.compile(rf"\([{_LETTERS}]\)")
+_GAP = re.compile(r"(?:\s|\\[ ,;:]|\\quad|[~:])+")
 
 
 def choice_letter(gold_text: str) -> str | None:
@@ -61,9 +59,25 @@ def choice_letter(gold_text: str) -> str | None:
     return match.group(1) if match is not None and match.group(1) in _LETTERS else None
 
 
-def names_choice(  # noqa: PLR0911, one for each way of naming
-    letter: str, answer_text: str, options: tuple[str, ...], same: SameText
-) -> bool | None:
+def choice_and_value(text: str) -> tuple[str, str] | None:
+    r"""Return the letter and the value of `(C) 42` and `\textbf{(C) } 42`; None for other normal texts."""
+    match = _CHOICE_AND_VALUE.fullmatch(text) if text[:1] in _MAY_BEGIN_LETTER else None
+    if match is None or _ANOTHER_LABEL.search(match["value"]):
+        return None
+    value = match["value"]
+    for _ in range(match["wraps"].count("{")):
+        value = _without_gap(value)
+        value = value[1:] if value.startswith("}") else value.rstrip().removesuffix("}")
+    value = _without_gap(value)
+    return (match["letter"], value) if value and value[0] not in "^=+*/<>_}" else None
+
+
+def _without_gap(text: str) -> str:
+    gap = _GAP.match(text)
+    return text[gap.end() :] if gap else text
+
+
+def names_choice(letter: str, answer_text: str, options: tuple[str, ...], same: SameText) -> bool | None:
     """Tell whether a normal answer names the choice; None where it names no choice at all.
 
     `same` compares the normal text of an option with that of the answer.
@@ -78,36 +92,13 @@ def names_choice(  # noqa: PLR0911, one for each way of naming
         return by_text == letter
     if lone_letter is not None:
         return False
-    if (in_prose := _letter_in_prose(answer_text)) is not None:
-        return in_prose == letter
-    if _SEVERAL_LETTERS.search(_MARKUP.sub(" ", answer_text[:MAX_HEAD_CHARS])):
-        return False
+    is_several = _SEVERAL_LETTERS.search(_MARKUP.sub(" ", answer_text[:MAX_HEAD_CHARS])) is not None
     if (letter_and_text := _LETTER_AND_TEXT.fullmatch(answer_text)) is not None:
-        return letter_and_text.group(1).upper() == letter
-    return False if options else None
-
-
-def _letter_in_prose(answer_text: str) -> str | None:
-    """Return the letter of the last clause that names one; None if it names several or is not announced.
-
-    I first took A, so it is B      B: `is` announces it
-    A, so C, B                      None: several letters, none announced
-    """
+        return not is_several and letter_and_text.group(1).upper() == letter
     plain = _MARKUP.sub(" ", answer_text[-MAX_CHOICE_CHARS:])
-    if len(plain.split()) < MIN_PROSE_WORDS or _UNSURE.search(plain) is not None:
-        return None
-    clauses = [clause for clause in _CLAUSE_END.split(plain) if _DENIAL.search(clause) is None]
-    naming = [clause for clause in clauses if _NAMED_LETTER.search(clause) is not None]
-    if not naming:
-        return None
-    clauses_that_count = naming[-1]
-    if _ANNOUNCING.search(naming[-1]) is None:
-        # A letter alone, as in `Paris, B`, needs no announcing, but `A, B` names two.
-        if len(naming[-1].split()) > 1:
-            return None
-        clauses_that_count = " ".join(naming)
-    letters = set(_NAMED_LETTER.findall(clauses_that_count))
-    return letters.pop() if len(letters) == 1 else None
+    if letters := letters_in(plain, len(options) or LETTERS, announced=True):
+        return letters == {letter}
+    return False if options or is_several else None
 
 
 def _letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) -> str | None:

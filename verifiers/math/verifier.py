@@ -29,9 +29,10 @@ from functools import partial
 from typing import Any, ClassVar
 
 from truegold.verifiers.extract import GUESSED, committed_answer, ends_with_value, last_line, names_gold, several_values
+from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.gold import is_placeholder
 from truegold.verifiers.math import worker
-from truegold.verifiers.math.choice_letters import choice_letter, names_choice
+from truegold.verifiers.math.choice_letters import choice_and_value, choice_letter, names_choice
 from truegold.verifiers.math.comparison import compare
 from truegold.verifiers.math.comparison.single_values import MAX_PHRASE_WORDS
 from truegold.verifiers.math.policy import (
@@ -92,6 +93,7 @@ r"""\mathbf{A}\mathbf{B}, a product of matrices."""
 _INNER_CAPITAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _BRACED_WORD = re.compile(r"\{\s*(\w+|[+-])\s*\}(?!\s*\{)")
 _GAP = re.compile(r"\\[,;:! ]")
+_MAY_BE_CHOICE = re.compile(r"[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
 RESPONSES = Policy(percent="either")
 """The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""
 # What a problem speaks of, which sets the policy where the row leaves it open.
@@ -197,8 +199,7 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
         return Verdict(None, Reason.GOLD_UNPARSED, extracted, {"rung": "text", "gold": gold[:MAX_SHOWN_CHARS]})
     if same_but_for_looks(gold_text, answer_text):
         return _same_text(extracted, answer_text)
-    letter = choice_letter(gold_text)
-    return None if letter is None else _compare_with_choice(letter, answer_text, extracted, policy)
+    return _compare_with_choice(gold_text, answer_text, extracted, policy)
 
 
 def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
@@ -212,11 +213,34 @@ def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
     return OTHER_NUMBER if gold.decimals is None and answer.decimals is None else None
 
 
-def _compare_with_choice(letter: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
+def _compare_with_choice(gold_text: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
+    """Compare with a letter, or with a letter and its value; None for a gold that is no choice."""
+    if (letter := choice_letter(gold_text)) is not None:
+        return _compare_with_letter(letter, answer_text, extracted, policy)
+    choice = choice_and_value(gold_text)
+    return None if choice is None else _compare_with_letter_and_value(*choice, answer_text, extracted, policy)
+
+
+def _compare_with_letter(letter: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
     named = names_choice(letter, answer_text, policy.options, partial(_same_as_option, policy))
     if named is None:
         return None
     return _verdict_of(Sameness(named, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
+
+
+def _compare_with_letter_and_value(
+    letter: str, value: str, answer_text: str, extracted: str, policy: Policy
+) -> Verdict | None:
+    """Compare with `(C) 42`: the letter alone, the value alone, or both; a letter beside another value is wrong."""
+    answer_letter, answer_value = choice_and_value(answer_text) or (letter, answer_text)
+    verdict = _compare_with_letter(letter, answer_text, extracted, policy)
+    is_contradicted = any(map(str.isdigit, answer_text)) and not names_gold(answer_text, value)
+    if answer_letter != letter or (verdict is not None and is_contradicted):
+        return _verdict_of(Sameness(False, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
+    if verdict is not None and answer_value == answer_text:
+        return verdict
+    unread = _compare_unread(answer_value, value, extracted, value, policy)
+    return unread if unread is not None else _compare_read(answer_value, value, extracted, policy, boxed=True)
 
 
 def _same_as_option(policy: Policy, option: str, answer_text: str) -> bool:
@@ -425,7 +449,11 @@ class MathVerifier:
 
 
 def _judge_response(response: str, gold: str | None, problem: str | None, policy: Policy) -> Verdict:
-    if (committed := committed_answer(response, several=count_answers(gold))) is None:
+    if _is_choice(gold):
+        committed = committed_choice(response, policy.options)
+    else:
+        committed = committed_answer(response, several=count_answers(gold))
+    if committed is None:
         verdict = compare_texts("", gold, policy)
         is_unread = ends_with_value(response, problem) or names_gold(response, gold, problem)
         return replace(verdict, reason=Reason.UNREAD) if verdict.score == 0.0 and is_unread else verdict
@@ -460,6 +488,14 @@ def is_sentence(gold: str) -> bool:
         return False
     parts = tree.elements if isinstance(tree, BareList) else (tree,)
     return any(isinstance(part, Text) and len(part.words) > MAX_PHRASE_WORDS for part in parts)
+
+
+def _is_choice(gold: str | None) -> bool:
+    """Tell whether gold is the letter of an option, alone or before its value."""
+    if gold is None or len(gold) > MIN_PROSE_CHARS or _MAY_BE_CHOICE.match(gold) is None:
+        return False
+    text = normal_gold(gold)
+    return choice_letter(text) is not None or choice_and_value(text) is not None
 
 
 def _is_misread(verdict: Verdict, response: str, gold: str | None) -> bool:

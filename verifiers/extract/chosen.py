@@ -1,0 +1,291 @@
+r"""Reads which option of a multiple choice is chosen: by its letter, its place in the list or its own text.
+
+    Therefore, the value of BF is (B).      B: the predicate of the sentence
+    Hence D is correct. I choose D.         D: a verb of choosing, or a verdict on the option
+    Thus, option D        So we have 8. D   D: an option, or a letter that stands alone
+    Choice (D) is correct; (C) is small.    D: a verdict goes before a mere mention
+    A is wrong, so it is B, not C.          B: what is denied is not chosen
+    the incorrect statement is C            C: the denial belongs to the noun
+    Option A or option B is right.          A and B: a hedge
+    We argue as in A.                       nothing: a letter in prose
+    Option #3 fits. The third option.       C
+    The capital is Rome.                    C, where Rome is the text of C and no other option is named
+    No, there are more bikes.               B, where the options are Yes and No
+
+Where nothing is announced (`committed`), the last line is read (`chosen`), in front of courtesies, and then the first
+one, which may be a bare letter with its reasons below it. A list of all options restated chooses none of them.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from truegold.verifiers.extract.closings import without_closings
+from truegold.verifiers.extract.committed import Committed, answering_parts, committed_answer, final_part, last_line
+from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS
+
+MAX_PLAIN_CHARS = 2_000
+"""Only so much of a text is made plain. Stops text made to be slow to normalise."""
+_NOT_FOLDED = ("<super>", "<sub>", "<fraction>")
+"""Compatibility forms that mean something: 5² is not 52."""
+WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
+"""What typesets a text and says nothing."""
+UNANNOUNCED = ("whole_response", "last_line", "conclusion")
+"""Forms by which an answer is found where none is announced; options are looked for first."""
+LETTERS = 10
+"""So many letters are looked for in prose where the options are not known."""
+_DELIMITERS = str.maketrans("${}\\", "    ")
+MAX_LINES = 60
+"""Only so many lines are looked through for restated options."""
+MAX_MENTIONS = 30
+"""A line with more letters chooses none. Stops thousands of them."""
+MIN_TEXT_LETTERS = 3
+"""A shorter text of an option is not looked for in a sentence."""
+
+_X, _IN_BRACKETS, _BY_TEXT = "\ue000", "\ue001", "\ue002"
+_OPTION = rf"(?:{_X}.|{_X}.{_IN_BRACKETS}|{_X}.{_BY_TEXT})"
+_MARKED = re.compile(rf"{_X}(.)")
+_LETTER = re.compile(
+    r"[(\[【]\s?(?:option\s|choice\s)?([A-Z])\s?[)\]】]"
+    r"|(?<![A-Za-zÀ-ɏЀ-ӿ0-9_'’\\=+^<>|.-])(?<![=+]\s)(?:([B-HJ-Z])|(A)(?!\s[a-zà-ÿ])|(A)(?=\s(?:"
+    + ANY_OF["after_letters"]
+    + r")\b))"
+    r"(?![A-Za-zÀ-ɏЀ-ӿ0-9_'’^+<>|]|\s?=|-\w)"
+)
+"""B, (B), [B]; neither the article A nor the letter of `x = A`, `A + 1` and `vitamin-C`."""
+_OPTION_WORDS = f"{ANY_OF['option_words']}|{ANY_OF['answer_words']}"
+_CLAUSE_END = re.compile(
+    rf"[,，](?!\s?{_X})|{ANY_OF['clause_ends']}|[.;；。!?]"
+    rf"|,(?=\s?{_X}.{_IN_BRACKETS}?(?:\s(?:is|was|has|does|fits|works|would|gives|seems|must|cannot)\b|项?是?[正错不]))",
+    re.IGNORECASE,
+)
+_WORD = rf"(?:(?:{_OPTION_WORDS})\W{{0,3}}){{0,3}}"
+_DETERMINER = r"(?:(?:the|an?|la|le|el|los|die|der|das|o|os|il)\s|l['’])?"
+_VERDICTS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"{_OPTION}\W{{0,3}}(?:{_OPTION_WORDS})?\s?(?:{ANY_OF['verdicts']})",
+        rf"(?:{ANY_OF['choosing_words']})[^\w{_X}]{{0,3}}(?:(?:is|be|for|with|to|that|it['’]s)\s){{0,2}}{_DETERMINER}{_WORD}{_X}",
+        rf"(?:{ANY_OF['letter_copulas']})[^\w{_X}]{{0,4}}(?:\w{{2,12}}ly\s)?{_DETERMINER}{_WORD}"
+        rf"{_X}.(?:{_IN_BRACKETS}|\s?(?:{ANY_OF['postposed_words']}|项|项?正确|번)?[^\w{_X}]*$|\s?[(:–—-])",
+        rf"^\W*{_WORD}{_X}.{_IN_BRACKETS}?(?:{ANY_OF['postposed_words']}|项)?\W*$",
+        rf"[,:–—-]\s*{_WORD}{_X}.{_IN_BRACKETS}?\W*$",
+    )
+)
+_MENTIONS = (
+    re.compile(rf"(?:{_OPTION_WORDS})\W{{0,3}}{_X}", re.IGNORECASE),
+    re.compile(rf"{_X}.{_IN_BRACKETS}"),
+)
+_ANNOUNCED_MENTIONS = (*_MENTIONS, re.compile(rf"^\W*{_X}"), re.compile(rf"{_X}.{_IN_BRACKETS}?\W*$"))
+_TURNED_DOWN = re.compile(
+    rf"(?:\b(?:and|but|et|und|y|e)\s)?(?:{ANY_OF['turned_down']}){_DETERMINER}{_WORD}{_OPTION}(?:\W{{0,3}}(?:(?:or|nor|and|或|和)\s?)?{_WORD}{_OPTION})*",
+    re.IGNORECASE,
+)
+_SECOND_THOUGHT = re.compile(
+    rf"\b(?:or|oder|ou|o|maybe|perhaps|possibly|either|also|alternatively)\b[^\w{_X}]*(?:it['’]s\s|it is\s)?"
+    rf"{_DETERMINER}{_WORD}{_X}(.)|[或/]\s?{_X}(.)",
+    re.IGNORECASE,
+)
+_UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|could|might|may)\b|可能", re.IGNORECASE)
+_NEGATION = ANY_OF["option_denials"]
+_DENIED_BEFORE = re.compile(_NEGATION, re.IGNORECASE)
+_DENIED_BEHIND = re.compile(
+    rf"{_OPTION}[\s,]*(?:(?:{_OPTION_WORDS}|\w{{2,12}}ly)\s?){{0,3}}(?:(?:{ANY_OF['auxiliaries']})\b.*?(?:{_NEGATION})"
+    r"|\w{2,6}n['’]t\b"
+    r"|(?:cannot|can not|may not|fails)\s(?:be (?:right|correct|the|true|valid)|to|hold|work|satisf|fit)"
+    r"|(?:是|为)?(?:不|错|有误|被?排除))",
+    re.IGNORECASE,
+)
+_NOUN_IS_DENIED = re.compile(
+    r"^\W*(?:(?:so|thus|hence|therefore)\W+)?(?:the|which|only)\b"
+    r"(?!.*\b(?:that (?:the|it)|say|said|think|believe|claim)\b)"
+    rf".*\b(?:is|are|was)[\s:]*{_DETERMINER}{_WORD}[^\w]*$|(?:不|错误|有误)[^,。]{{0,20}}的(?:一项|选项)?(?:是|为|有):?\W*$",
+    re.IGNORECASE,
+)
+"""the incorrect statement is; 不正确的一项是: a question for the wrong option is answered with a denial."""
+MAX_RETRACTION_CHARS = 400
+"""Only so much behind an announced option is searched."""
+_TAKEN_BACK = re.compile(
+    rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:{ANY_OF['retracted']}|{ANY_OF['doubted']})(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_LABELLED = re.compile(rf"\W*{_X}(.)(?:{_IN_BRACKETS}|[.):、]|,(?!\s?{_X})|\s[-–—:]\s|\s?\()\s*(?=\S)")
+_ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?\W*")
+_BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
+_PLACES = (*("first", "second", "third", "fourth", "fifth", "sixth"), *"一二三四五六")
+_PLACE = re.compile(
+    r"\b(first|second|third|fourth|fifth|sixth|last)\s(?:option|choice|answer)\b|第([一二三四五六])(?:个?选项|项)"
+    r"|\b(?:option|choice)\s(?:number\s|no\.?\s?)?#?([1-6]|one|two|three|four|five|six)\b(?![.,]\d)",
+    re.IGNORECASE,
+)
+_SEVERAL_PLACES = re.compile(
+    rf"\b(?:{'|'.join(_PLACES[:6])})\s(?:or|and)\s(?:the\s)?(?:{'|'.join(_PLACES[:6])})\b", re.IGNORECASE
+)
+_NUMBERS = ("one", "two", "three", "four", "five", "six")
+_INTERJECTIONS = frozenset(ANY_OF["interjections"].split("|"))
+_COMPARED = re.compile(rf"\b(?:than|unlike|like|except|besides)\s(?:the\s)?{_X}", re.IGNORECASE)
+
+
+def plain(text: str) -> str:
+    """Drop markup, maths delimiters and runs of blanks; make full-width and circled letters ordinary ones."""
+    text = "".join(map(_fold, text[:MAX_PLAIN_CHARS]))
+    text = WRAPPER.sub("", text).replace("**", "").translate(_DELIMITERS)
+    return " ".join(text.split()).strip("*_`。 ")
+
+
+def _fold(character: str) -> str:
+    if character < "\u0080" or unicodedata.decomposition(character).startswith(_NOT_FOLDED):
+        return character
+    return unicodedata.normalize("NFKC", character)
+
+
+def letters_in(text: str, count: int = LETTERS, *, announced: bool = False) -> frozenset[str]:
+    """Return the letters that a text without markup chooses: several are a hedge.
+
+    announced: the text follows words such as `the answer is`, so that a letter at either end of it is chosen.
+    """
+    marked = _with_letters_marked(text, count)
+    return _chosen_in(f"answer: {marked}" if announced else marked, _ANNOUNCED_MENTIONS if announced else _MENTIONS)
+
+
+def committed_choice(response: str, options: Sequence[str] = (), *, several: bool = False) -> Committed | None:
+    """Return what a response commits to where gold is an option: an announced answer, or the option that it chooses."""
+    committed = committed_answer(response, several=several)
+    if committed is not None and committed.form not in UNANNOUNCED:
+        other = _instead(response, committed.text)
+        return Committed(", ".join(sorted(other)), committed.form) if other else committed
+    if (choice := chosen(response, options)) is not None:
+        return choice
+    # What was taken for an answer holds a letter in prose, or is the last line of a list of all options.
+    is_letter = committed is not None and len(letters_in(plain(committed.text), announced=True)) == 1
+    return None if is_letter else committed
+
+
+def _instead(response: str, text: str) -> frozenset[str]:
+    """Return the letters that a response names where it takes back an announced option: `Answer: C? No, B`."""
+    tail = final_part(response).rpartition(text)[2].partition("\n\n")[0][:MAX_RETRACTION_CHARS]
+    taken_back = _TAKEN_BACK.search(tail)
+    return letters_in(plain(taken_back["rest"])) if taken_back is not None else frozenset()
+
+
+def chosen(response: str, options: Sequence[str] = ()) -> Committed | None:
+    """Return the letters that a response chooses without an announcement; options are named by their texts as well."""
+    for part in answering_parts(response):
+        for text in dict.fromkeys((part, without_closings(part))):
+            if letters := _at_end(text, options):
+                return Committed(", ".join(sorted(letters)), "option")
+    return None
+
+
+def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
+    count = len(options) or LETTERS
+    written = last_line(text)
+    if len(written) > MAX_LINE_CHARS or not (line := plain(written)):
+        return frozenset()
+    marked, first = _with_letters_marked(line, count), plain(text.strip().partition("\n")[0][:MAX_LINE_CHARS])
+    is_label, is_list = _LABELLED.match(marked), _restates(text, count)
+    letters = frozenset() if is_label and is_list else _chosen_in(marked, _MENTIONS)
+    if not letters and is_label and not is_list:
+        letters = frozenset(is_label[1])
+    if letters:
+        beside = _BESIDE.search(marked)
+        return letters | (_same_text(beside[1], options) if beside is not None else frozenset())
+    return place_of(line, options) or texts_in(line, options) or _answered_first(first, line, options, is_list)
+
+
+def _same_text(text: str, options: Sequence[str]) -> frozenset[str]:
+    """Return the letter of the option whose text stands beside a letter: `(C) Paris` may contradict itself."""
+    key = plain(text).casefold()
+    return frozenset(chr(ord("A") + index) for index, option in enumerate(options) if plain(option).casefold() == key)
+
+
+def _answered_first(first: str, last: str, options: Sequence[str], is_list: bool) -> frozenset[str]:
+    """Return the letter that the first line is, or the yes or no that the first or the last line begins with."""
+    marked = _with_letters_marked(first, len(options) or LETTERS)
+    if label := _ALONE.fullmatch(marked) or (None if is_list else _LABELLED.match(marked)):
+        return frozenset(label[1])
+    words = {plain(option).casefold(): chr(ord("A") + index) for index, option in enumerate(options)}
+    if _INTERJECTIONS.isdisjoint(words):
+        return frozenset()
+    said = "|".join(map(re.escape, sorted(_INTERJECTIONS & words.keys(), key=len, reverse=True)))
+    pattern = re.compile(
+        rf"(?:^|[.!?。]\s?|\b(?:so|thus|then|therefore),?\s)\W*({said})"
+        r"(?=\W*$|[,.!;:，。、]|\s(?:it|they|he|she|there|this|that|we)\b)",
+        re.IGNORECASE,
+    )
+    return frozenset(words[word.casefold()] for word in (*pattern.findall(first)[:1], *pattern.findall(last)))
+
+
+def _restates(text: str, count: int) -> bool:
+    """Return whether lines of a text are labelled with different letters, as the options of the problem are."""
+    lines = text.split("\n")[-MAX_LINES:]
+    labels = (_LABELLED.match(_with_letters_marked(line[:40].strip("*_#> \t-"), count)) for line in lines)
+    return len({label[1] for label in labels if label}) > 1
+
+
+def place_of(line: str, options: Sequence[str]) -> frozenset[str]:
+    """Return the letter of the option that a line names by its place: `the third option`, `Option #3 fits`."""
+
+    def letter(match: re.Match[str]) -> str:
+        word = (match[1] or match[2] or match[3]).casefold()
+        if word == "last":
+            return chr(ord("A") + len(options) - 1) if options else ""
+        if word.isdigit() and word in options:
+            return ""
+        names = next(names for names in (_PLACES[:6], _PLACES[6:], _NUMBERS, "123456") if word in names)
+        return chr(ord("A") + names.index(word))
+
+    if _SEVERAL_PLACES.search(line):
+        return frozenset()
+    marked = _PLACE.sub(lambda match: f"{_X}{letter(match)}{_IN_BRACKETS}" if letter(match) else match[0], line)
+    return _chosen_in(marked, _MENTIONS) if _X in marked else frozenset()
+
+
+def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
+    """Return the letter of the one option whose text a line affirms; none where it names several."""
+    folded = line.casefold()
+    keys = {plain(option).casefold(): chr(ord("A") + index) for index, option in enumerate(options)}
+    for key in sorted(keys, key=len, reverse=True):
+        if sum(character.isalpha() for character in key) < MIN_TEXT_LETTERS and key.isascii():
+            continue
+        if key in folded and (key not in _INTERJECTIONS or key in ("true", "false")):
+            mark = f"{_X}{keys[key]}{_BY_TEXT}"
+            folded = re.sub(rf"(?<![^\W_{_X}]){re.escape(key)}(?![^\W_])", mark, folded)
+    if _X not in folded or line.endswith(("?", "？")):
+        return frozenset()
+    clauses = [clause for clause in _CLAUSE_END.split(_TURNED_DOWN.sub("", folded)) if _X in clause]
+    letters = frozenset(name for clause in clauses if not _is_denied(clause) for name in _MARKED.findall(clause))
+    return letters if len(letters) == 1 and not _COMPARED.search(folded) else frozenset()
+
+
+def _with_letters_marked(text: str, count: int) -> str:
+    def mark(match: re.Match[str]) -> str:
+        letter = match[1] or match[2] or match[3] or match[4]
+        is_known = ord(letter) - ord("A") < count
+        return f"{_X}{letter}{_IN_BRACKETS if match[1] else ''}" if is_known else match[0]
+
+    return _LETTER.sub(mark, text)
+
+
+def _chosen_in(marked: str, mentions: Sequence[re.Pattern[str]]) -> frozenset[str]:
+    if not 0 < marked.count(_X) <= MAX_MENTIONS:
+        return frozenset()
+    marked = _TURNED_DOWN.sub("", marked)
+    clauses = [clause for clause in _CLAUSE_END.split(marked) if _X in clause and not _is_denied(clause)]
+    for patterns in (_VERDICTS, mentions):
+        choosing = [
+            clause for clause in clauses if not _UNSURE.search(clause) and any(p.search(clause) for p in patterns)
+        ]
+        if choosing:
+            others = {letter for pair in _SECOND_THOUGHT.findall(marked) for letter in pair if letter}
+            return frozenset(letter for clause in choosing for letter in _MARKED.findall(clause)) | others
+    return frozenset()
+
+
+def _is_denied(clause: str) -> bool:
+    lead = clause[: clause.index(_X)]
+    if _DENIED_BEFORE.search(lead) and not _NOUN_IS_DENIED.search(lead):
+        return True
+    return _DENIED_BEHIND.search(clause) is not None
