@@ -32,6 +32,8 @@ _NOT_FOLDED = ("<super>", "<sub>", "<fraction>")
 """Compatibility forms that mean something: 5² is not 52."""
 WRAPPER = re.compile(r"\\(?:text|textbf|mathrm|mathbf|boxed|fbox)\s{0,3}(?=\{)")
 """What typesets a text and says nothing."""
+_ACCENTED = re.compile(r"\\([a-z]{2,16})\s{0,3}\{?\s{0,3}([A-Za-z])\}?")
+r"""\overline{A} is not the letter A."""
 UNANNOUNCED = ("whole_response", "last_line", "conclusion")
 """Forms by which an answer is found where none is announced; options are looked for first."""
 LETTERS = 10
@@ -114,14 +116,14 @@ _TAKEN_BACK = re.compile(
 _LABELLED = re.compile(rf"\W*{_X}(.)(?:{_IN_BRACKETS}|[.):、]|,(?!\s?{_X})|\s[-–—:]\s|\s?\()\s*(?=\S)")
 _ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?\W*")
 _BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
-_PLACES = (*("first", "second", "third", "fourth", "fifth", "sixth"), *"一二三四五六")
-_PLACE = re.compile(
+_ORDINALS = (*("first", "second", "third", "fourth", "fifth", "sixth"), *"一二三四五六")
+_NTH = re.compile(
     r"\b(first|second|third|fourth|fifth|sixth|last)\s(?:option|choice|answer)\b|第([一二三四五六])(?:个?选项|项)"
     r"|\b(?:option|choice)\s(?:number\s|no\.?\s?)?#?([1-6]|one|two|three|four|five|six)\b(?![.,]\d)",
     re.IGNORECASE,
 )
-_SEVERAL_PLACES = re.compile(
-    rf"\b(?:{'|'.join(_PLACES[:6])})\s(?:or|and)\s(?:the\s)?(?:{'|'.join(_PLACES[:6])})\b", re.IGNORECASE
+_SEVERAL_ORDINALS = re.compile(
+    rf"\b(?:{'|'.join(_ORDINALS[:6])})\s(?:or|and)\s(?:the\s)?(?:{'|'.join(_ORDINALS[:6])})\b", re.IGNORECASE
 )
 _NUMBERS = ("one", "two", "three", "four", "five", "six")
 _INTERJECTIONS = frozenset(ANY_OF["interjections"].split("|"))
@@ -131,7 +133,10 @@ _COMPARED = re.compile(rf"\b(?:than|unlike|like|except|besides)\s(?:the\s)?{_X}"
 def plain(text: str) -> str:
     """Drop markup, maths delimiters and runs of blanks; make full-width and circled letters ordinary ones."""
     text = "".join(map(_fold, text[:MAX_PLAIN_CHARS]))
-    text = WRAPPER.sub("", text).replace("**", "").translate(_DELIMITERS)
+    text = WRAPPER.sub("", text).replace("**", "")
+    if "\\" in text:
+        text = _ACCENTED.sub(r"\1\2", text)
+    text = text.translate(_DELIMITERS)
     return " ".join(text.split()).strip("*_`。 ")
 
 
@@ -186,7 +191,11 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
         return frozenset()
     marked, first = _with_letters_marked(line, count), plain(text.strip().partition("\n")[0][:MAX_LINE_CHARS])
     is_label, is_list = _LABELLED.match(marked), _restates(text, count)
-    letters = frozenset() if is_label and is_list else _chosen_in(marked, _MENTIONS)
+    taken_back = _TAKEN_BACK.search(marked)
+    has_first = taken_back is not None and _X in marked[: taken_back.start()]
+    letters = _chosen_in(taken_back["rest"], _MENTIONS) if taken_back is not None and has_first else frozenset()
+    if not letters and not (is_label and is_list):
+        letters = _chosen_in(marked, _MENTIONS)
     if not letters and is_label and not is_list:
         letters = frozenset(is_label[1])
     if letters:
@@ -209,9 +218,9 @@ def _answered_first(first: str, last: str, options: Sequence[str], is_list: bool
     words = {plain(option).casefold(): chr(ord("A") + index) for index, option in enumerate(options)}
     if _INTERJECTIONS.isdisjoint(words):
         return frozenset()
-    said = "|".join(map(re.escape, sorted(_INTERJECTIONS & words.keys(), key=len, reverse=True)))
+    interjections = "|".join(map(re.escape, sorted(_INTERJECTIONS & words.keys(), key=len, reverse=True)))
     pattern = re.compile(
-        rf"(?:^|[.!?。]\s?|\b(?:so|thus|then|therefore),?\s)\W*({said})"
+        rf"(?:^|[.!?。]\s?|\b(?:so|thus|then|therefore),?\s)\W*({interjections})"
         r"(?=\W*$|[,.!;:，。、]|\s(?:it|they|he|she|there|this|that|we)\b)",
         re.IGNORECASE,
     )
@@ -234,12 +243,12 @@ def place_of(line: str, options: Sequence[str]) -> frozenset[str]:
             return chr(ord("A") + len(options) - 1) if options else ""
         if word.isdigit() and word in options:
             return ""
-        names = next(names for names in (_PLACES[:6], _PLACES[6:], _NUMBERS, "123456") if word in names)
+        names = next(names for names in (_ORDINALS[:6], _ORDINALS[6:], _NUMBERS, "123456") if word in names)
         return chr(ord("A") + names.index(word))
 
-    if _SEVERAL_PLACES.search(line):
+    if _SEVERAL_ORDINALS.search(line):
         return frozenset()
-    marked = _PLACE.sub(lambda match: f"{_X}{letter(match)}{_IN_BRACKETS}" if letter(match) else match[0], line)
+    marked = _NTH.sub(lambda match: f"{_X}{letter(match)}{_IN_BRACKETS}" if letter(match) else match[0], line)
     return _chosen_in(marked, _MENTIONS) if _X in marked else frozenset()
 
 
@@ -263,8 +272,9 @@ def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
 def _with_letters_marked(text: str, count: int) -> str:
     def mark(match: re.Match[str]) -> str:
         letter = match[1] or match[2] or match[3] or match[4]
-        is_known = ord(letter) - ord("A") < count
-        return f"{_X}{letter}{_IN_BRACKETS if match[1] else ''}" if is_known else match[0]
+        if ord(letter) - ord("A") >= count:
+            return match[0]
+        return _X + letter + (_IN_BRACKETS if match[1] else "")
 
     return _LETTER.sub(mark, text)
 
