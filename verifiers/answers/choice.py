@@ -170,17 +170,17 @@ def _read(text: str, options: Sequence[str], multiple: bool) -> _Reading:
     if _SEVERAL.fullmatch(plain_text):
         letters = frozenset(_A_LETTER.findall(plain_text))
         return _Reading(letters, hedged=len(letters) > 1 and (not multiple or bool(_EITHER.search(plain_text))))
-    return _read_words(plain_text, options, multiple)
+    return _read_words(plain_text, text, options, multiple)
 
 
-def _read_words(text: str, options: Sequence[str], multiple: bool) -> _Reading:
+def _read_words(text: str, written: str, options: Sequence[str], multiple: bool) -> _Reading:
     """Read a letter in words or beside a text, the place of an option, or its text in words; a text that is another
     option's contradicts the letter."""
     label = _LETTER_AND_TEXT.fullmatch(text)
     if (match := _LONE_LETTER.fullmatch(text) or label) is not None:
         letters = frozenset(next(filter(None, match.groups())).upper())
     else:
-        letters = letters_in(text, len(options) or MAX_OPTIONS, announced=True)
+        letters = letters_in(written, len(options) or MAX_OPTIONS, announced=True)
     if not letters:
         letters = place_of(text, options) or texts_in(text, options)
     if len(letters) != 1 or (match is not None and label is None):

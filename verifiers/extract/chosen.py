@@ -36,6 +36,10 @@ _ACCENTED = re.compile(r"\\([a-z]{2,16})\s{0,3}\{?\s{0,3}([A-Za-z])\}?")
 r"""\overline{A} is not the letter A."""
 UNANNOUNCED = ("whole_response", "last_line", "conclusion")
 """Forms by which an answer is found where none is announced; options are looked for first."""
+_OPERATOR = re.compile(
+    r"\\(?!(?:text|textbf|mathrm|mathbf|boxed|fbox|quad|qquad|left|right|bf|rm)(?![a-z]))[a-z]{2,20}"
+)
+r"""A \cap B, 2\pi A: beside a command of mathematics a letter is no option's."""
 LETTERS = 10
 """So many letters are looked for in prose where the options are not known."""
 _DELIMITERS = str.maketrans("${}\\", "    ")
@@ -50,11 +54,11 @@ _X, _IN_BRACKETS, _BY_TEXT = "\ue000", "\ue001", "\ue002"
 _OPTION = rf"(?:{_X}.|{_X}.{_IN_BRACKETS}|{_X}.{_BY_TEXT})"
 _MARKED = re.compile(rf"{_X}(.)")
 _LETTER = re.compile(
-    r"[(\[【]\s?(?:option\s|choice\s)?([A-Z])\s?[)\]】]"
-    r"|(?<![A-Za-zÀ-ɏЀ-ӿ0-9_'’\\=+^<>|.-])(?<![=+]\s)(?:([B-HJ-Z])|(A)(?!\s[a-zà-ÿ])|(A)(?=\s(?:"
+    r"(?<![A-Za-z0-9)])[(\[【]\s?(?:option\s|choice\s)?([A-Z])\s?[)\]】]"
+    r"|(?<![A-Za-zÀ-ɏЀ-ӿ0-9_'’\\=+^<>|.-])(?<![=+]\s)(?<![A-Za-z0-9)][(\[])(?:([B-HJ-Z])|(A)(?!\s[a-zà-ÿ])|(A)(?=\s(?:"
     + ANY_OF["after_letters"]
     + r")\b))"
-    r"(?![A-Za-zÀ-ɏЀ-ӿ0-9_'’^+<>|]|\s?=|-\w)"
+    r"(?![A-Za-zÀ-ɏЀ-ӿ0-9_'’^+<>|]|\s?[=*·×]\s?\w|\s?=|-\w|[/:]\d)"
 )
 """B, (B), [B]; neither the article A nor the letter of `x = A`, `A + 1` and `vitamin-C`."""
 _OPTION_WORDS = f"{ANY_OF['option_words']}|{ANY_OF['answer_words']}"
@@ -71,7 +75,7 @@ _VERDICTS = tuple(
         rf"{_OPTION}\W{{0,3}}(?:{_OPTION_WORDS})?\s?(?:{ANY_OF['verdicts']})",
         rf"(?:{ANY_OF['choosing_words']})[^\w{_X}]{{0,3}}(?:(?:is|be|for|with|to|that|it['’]s)\s){{0,2}}{_DETERMINER}{_WORD}{_X}",
         rf"(?:{ANY_OF['letter_copulas']})[^\w{_X}]{{0,4}}(?:\w{{2,12}}ly\s)?{_DETERMINER}{_WORD}"
-        rf"{_X}.(?:{_IN_BRACKETS}|\s?(?:{ANY_OF['postposed_words']}|项|项?正确|번)?[^\w{_X}]*$|\s?[(:–—-])",
+        rf"{_X}.(?:{_IN_BRACKETS}|\s?(?:{ANY_OF['postposed_words']}|项|项?正确|번)?[^\w{_X}]*$|\s[(:–—]|:|\s-\s(?=[^\W\d_]{{2}}|\d\S*\s))",
         rf"^\W*{_WORD}{_X}.{_IN_BRACKETS}?(?:{ANY_OF['postposed_words']}|项)?\W*$",
         rf"[,:–—-]\s*{_WORD}{_X}.{_IN_BRACKETS}?\W*$",
     )
@@ -80,7 +84,7 @@ _MENTIONS = (
     re.compile(rf"(?:{_OPTION_WORDS})\W{{0,3}}{_X}", re.IGNORECASE),
     re.compile(rf"{_X}.{_IN_BRACKETS}"),
 )
-_ANNOUNCED_MENTIONS = (*_MENTIONS, re.compile(rf"^\W*{_X}"), re.compile(rf"{_X}.{_IN_BRACKETS}?\W*$"))
+_ANNOUNCED_MENTIONS = (*_MENTIONS, re.compile(rf"{_X}.{_IN_BRACKETS}?\W*$"))
 _TURNED_DOWN = re.compile(
     rf"(?:\b(?:and|but|et|und|y|e)\s)?(?:{ANY_OF['turned_down']}){_DETERMINER}{_WORD}{_OPTION}(?:\W{{0,3}}(?:(?:or|nor|and|或|和)\s?)?{_WORD}{_OPTION})*",
     re.IGNORECASE,
@@ -113,7 +117,9 @@ _TAKEN_BACK = re.compile(
     rf"(?:^|[\s?!.,;:…(（？。，—–-])(?:{ANY_OF['retracted']}|{ANY_OF['doubted']})(?P<rest>.*)",
     re.IGNORECASE | re.DOTALL,
 )
-_LABELLED = re.compile(rf"\W*{_X}(.)(?:{_IN_BRACKETS}|[.):、]|,(?!\s?{_X})|\s[-–—:]\s|\s?\()\s*(?=\S)")
+_LABELLED = re.compile(
+    rf"\W*{_X}(.)(?:{_IN_BRACKETS}|[.):、]|,(?!\s?{_X})|\s[-–—]\s(?=[^\W\d_]{{2}}|\d\S*\s)|\s\()\s*(?=\S)"
+)
 _ALONE = re.compile(rf"\W*{_X}(.){_IN_BRACKETS}?\W*")
 _BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
 _ORDINALS = (*("first", "second", "third", "fourth", "fifth", "sixth"), *"一二三四五六")
@@ -141,18 +147,20 @@ def plain(text: str) -> str:
 
 
 def _fold(character: str) -> str:
+    if character == "（":
+        return " ("
     if character < "\u0080" or unicodedata.decomposition(character).startswith(_NOT_FOLDED):
         return character
     return unicodedata.normalize("NFKC", character)
 
 
 def letters_in(text: str, count: int = LETTERS, *, announced: bool = False) -> frozenset[str]:
-    """Return the letters that a text without markup chooses: several are a hedge.
+    """Return the letters that a text chooses: several are a hedge.
 
     announced: the text follows words such as `the answer is`, so that a letter at either end of it is chosen.
     """
-    marked = _with_letters_marked(text, count)
-    return _chosen_in(f"answer: {marked}" if announced else marked, _ANNOUNCED_MENTIONS if announced else _MENTIONS)
+    marked = _with_letters_marked(plain(_OPERATOR.sub("=", text) if "\\" in text else text), count)
+    return _chosen_in(f": {marked}" if announced else marked, _ANNOUNCED_MENTIONS if announced else _MENTIONS)
 
 
 def committed_choice(response: str, options: Sequence[str] = (), *, several: bool = False) -> Committed | None:
@@ -164,15 +172,16 @@ def committed_choice(response: str, options: Sequence[str] = (), *, several: boo
     if (choice := chosen(response, options)) is not None:
         return choice
     # What was taken for an answer holds a letter in prose, or is the last line of a list of all options.
-    is_letter = committed is not None and len(letters_in(plain(committed.text), announced=True)) == 1
-    return None if is_letter else committed
+    if committed is None or len(letters_in(committed.text, announced=True)) == 1:
+        return None
+    return None if _LABELLED.match(_with_letters_marked(plain(committed.text), LETTERS)) else committed
 
 
 def _instead(response: str, text: str) -> frozenset[str]:
     """Return the letters that a response names where it takes back an announced option: `Answer: C? No, B`."""
     tail = final_part(response).rpartition(text)[2].partition("\n\n")[0][:MAX_RETRACTION_CHARS]
     taken_back = _TAKEN_BACK.search(tail)
-    return letters_in(plain(taken_back["rest"])) if taken_back is not None else frozenset()
+    return letters_in(taken_back["rest"]) if taken_back is not None else frozenset()
 
 
 def chosen(response: str, options: Sequence[str] = ()) -> Committed | None:

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TypeAlias
 
-from truegold.verifiers.extract.chosen import LETTERS, letters_in, plain
+from truegold.verifiers.extract.chosen import LETTERS, letters_in
 from truegold.verifiers.math.reading.normal import key_of, normal
 
 SameText: TypeAlias = Callable[[str, str], bool]
@@ -95,7 +95,7 @@ def names_choice(letter: str, answer_text: str, options: tuple[str, ...], same: 
     is_several = _SEVERAL_LETTERS.search(_MARKUP.sub(" ", answer_text[:MAX_HEAD_CHARS])) is not None
     if (letter_and_text := _LETTER_AND_TEXT.fullmatch(answer_text)) is not None:
         return not is_several and letter_and_text.group(1).upper() == letter
-    if letters := letters_in(plain(answer_text[-MAX_CHOICE_CHARS:]), len(options) or LETTERS, announced=True):
+    if letters := letters_in(answer_text[-MAX_CHOICE_CHARS:], len(options) or LETTERS, announced=True):
         return letters == {letter}
     return False if options or is_several else None
 
