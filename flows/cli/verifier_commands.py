@@ -1,4 +1,4 @@
-"""Commands on verifiers: `truegold verifiers list`, `show`, `check` and `audit`, and `truegold serve-verifier`.
+"""Commands on verifiers: `truegold verifiers list`, `show`, `check`, `audit`, `propose`, and `truegold serve-verifier`.
 
 The exit code of `check` and `audit` tells how the verifier keeps its contract:
 
@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from truegold.flows.cli.options import GoldColumn, PromptColumn
 from truegold.flows.console import Terminal, describe_seconds, errors, print_line
 from truegold.pipeline.running.disk import disk_errors_reported
 from truegold.verifiers import ConfigError, InputError, TruegoldError, Verifier, available, fingerprint, resolve
@@ -224,6 +225,32 @@ def audit_(
         raise typer.Exit(BROKEN_CONTRACT)
     if exceeded:
         raise typer.Exit(TOO_MANY_ERRORS)
+
+
+@verifiers_app.command()
+def propose(
+    data: Annotated[Path, typer.Option(help="JSONL, Parquet or CSV: problems with gold.", show_default=False)],
+    prompt_column: PromptColumn = None,
+    gold_column: GoldColumn = None,
+    output: Annotated[
+        Path | None, typer.Option(help="Where the proposal is written, with its reasons.", show_default=False)
+    ] = None,
+) -> None:
+    """Propose options of `math` for a set of golds: how measured ones are rounded. Prints them as JSON."""
+    from truegold.pipeline.problems import ProblemColumns
+    from truegold.pipeline.verify.measured_golds import propose_options
+
+    columns = ProblemColumns(prompt_column, gold_column, spelling="--{role}-column COLUMN")
+    proposal = propose_options(data, columns)
+    if output is not None:
+        with disk_errors_reported(output):
+            output.write_text(json.dumps(proposal, indent=1) + "\n", encoding="utf-8")
+    example = f", such as {proposal['example']}" if proposal["example"] else ""
+    print_line(
+        f"{proposal['measured']:,} of {proposal['golds_with_figures']:,} golds with figures look measured{example}",
+        errors,
+    )
+    print_line(json.dumps(proposal["verifier_args"]))
 
 
 class _Verdicts:

@@ -14,6 +14,8 @@ Three questions are put to the row's verifier, each as a response that it judges
   from an answer that is plainly another, no answer in other words can ever be paid: `gold_unmatchable`, `why`
   "unreadable". Golds that are no answers are told by their words (`gold_words`), unless a formula in them is accepted.
 - *All golds.* Where one value is the gold of nearly all rows, those are `same_gold`.
+- *All golds again.* Where golds look measured, the options that judge them so are proposed (`measured_golds`): a line
+  is printed, and the stage's record has them under `proposed_verifier_args`.
 - *The worked solution.* Where it commits to an answer (a box, "####", "the answer is ...") that scores 0:
   `solution_contradicts_gold`, with that answer as suggestion.
 
@@ -51,6 +53,7 @@ from truegold.pipeline.tables.rows import (
     read_rows,
     row_reference,
 )
+from truegold.pipeline.verify.measured_golds import ProposalBySource
 from truegold.verifiers import (
     ConfigError,
     Item,
@@ -96,7 +99,7 @@ _OPTION_LETTER = re.compile(
 COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solution", "source", "source_row"]
 
 
-@stage_function(version=5, judges="rows")
+@stage_function(version=6, judges="rows")
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Judge every gold by its own verifier, and flag those that no answer could earn the reward of."""
     path = inputs["rows"]
@@ -104,7 +107,8 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
     shutil.copyfile(path, out_dir / ROWS_FILE)
     queue = _Queue()
     repeated = _repeated_gold(path)
-    rows = paced(read_rows(path, COLUMNS), progress, "verifying gold", total)
+    proposal = ProposalBySource()
+    rows = proposal.counting(paced(read_rows(path, COLUMNS), progress, "verifying gold", total))
     with Ledger(out_dir, "verify_gold") as ledger, TableWriter(out_dir / FLAGS_FILE, FLAG_SCHEMA) as flags:
 
         def write_flags(row: _Pending) -> None:
@@ -123,7 +127,10 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
     counts = dict(ledger.counts)
     if queue.skipped:
         counts["skip:no_gold_response"] = queue.skipped
-    return StageReport(total, total, counts)
+    for line in proposal.lines():
+        progress.note(line)
+    proposed = proposal.as_json()
+    return StageReport(total, total, counts, {"proposed_verifier_args": proposed} if proposed else {})
 
 
 @dataclass(frozen=True)

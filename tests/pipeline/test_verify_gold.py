@@ -14,6 +14,7 @@ from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
 from truegold.pipeline.verify.gold_stage import verify_gold
+from truegold.pipeline.verify.measured_golds import find_sign
 from truegold.verifiers import ConfigError
 
 CHECKS = """
@@ -208,3 +209,38 @@ def test_a_heading_in_gold_is_advice_where_gold_is_read() -> None:
     (finding,) = BUILT_IN["gold_wrapped"].detect(make("#### 36"))
     assert finding.suggestion == "36"
     assert BUILT_IN["gold_wrapped"].detect(make("#### 36", "exact")) == []
+
+
+def test_options_are_proposed_where_golds_look_measured_and_only_there(tmp_path):
+    physics = [
+        make(f"{n}.3", prompt=f"A car drives {n} s at 3.4 m/s. How far?", source="physics.jsonl") for n in range(12)
+    ]
+    algebra = [make(f"{n}.5", prompt=f"What is {2 * n + 1} divided by 2?", source="algebra.jsonl") for n in range(40)]
+    decided = [make(f"{n}e24", verifier_args='{"tolerance": 0.02}', source="chemistry.jsonl") for n in range(12)]
+    report, flags, _ = run(tmp_path, *physics, *algebra, *decided)
+    assert not flags
+    (source,) = report.facts["proposed_verifier_args"]
+    proposal = report.facts["proposed_verifier_args"][source]
+    assert source == "physics.jsonl" and proposal["verifier_args"] == {"rounding": "measured"}
+    assert (proposal["golds_with_figures"], proposal["measured"]) == (12, 12)
+    assert run(tmp_path, *algebra)[0].facts == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "measured"),
+    [
+        ("6.0\\times 10^{24}", True),
+        ("2.8 x 10^-26", True),
+        ("5.97e24", True),
+        ("12 \\mathrm{~J}", True),
+        ("a speed of 3 m/s", True),
+        ("25 apples", False),
+        ("5 km and 3 hours", False),
+        ("$10^{4}$", False),
+        ("$12.50", False),
+        ("3x + 10^2", False),
+        ("45^\\circ", False),
+    ],
+)
+def test_measured_numbers_are_told_by_powers_of_ten_and_units_of_physics(text: str, measured: bool):
+    assert (find_sign(text) is not None) == measured

@@ -1,0 +1,130 @@
+r"""Tells whether the golds of a set look measured, and proposes the options of `math` that judge them so.
+
+    gold "5.96e24", gold "0.85", problem "... moves at 3.2 m/s ..."    measured
+    gold "2.5", problem "... shares 5 apples ..."                      worked out: nothing is proposed
+
+A gold counts as measured where it has a point, a power of ten or a unit of physics, and it or its problem has one of
+the last two. From a share of such golds on, the set as a whole does. A proposal changes nothing: it is said, and stands
+in the stage's record with the line of configuration that would apply it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from truegold.pipeline.problems import ProblemColumns, read_problems
+from truegold.pipeline.tables.rows import Row
+from truegold.verifiers.math.measures import unit_of
+
+OPTIONS: Mapping[str, Any] = {"rounding": "measured"}
+DECIDED = ("rounding", "decimals", "tolerance", "answer_digits")
+"""A row with one of these options has said how its gold is rounded."""
+MIN_SHARE = 0.08
+"""Of the golds with figures. Of 18 sets of mathematics none has more than .041, two of science have .15 and .31."""
+MIN_ROWS = 10
+EXAMPLE_CHARS = 60
+MAX_CHARS = 4_000
+"""Of a longer problem only the beginning is read."""
+_EVERYDAY = frozenset(
+    "m s month kg acre degree radian percent byte bit dollar euro sterling yuan yen rupee ruble won".split()
+)
+"""Dimensions in which word problems of schools count: m^2 and m^3 are none of them, but rare there."""
+_POINT = re.compile(r"\d\.\d|(?<!\d)\.\d")
+_POWER_OF_TEN = re.compile(r"(?:\\times|\\cdot|[x×*·])\s?\{?10\s?\^|\d[eE][-+]?\d")
+_AMOUNT = re.compile(r"\d(?:\\[,;: ]|[~${\s]|\\(?:mathrm|text|rm|operatorname)\b)*\\?([A-Za-zµμΩÅ°]{1,12})\}?(\s?/)?")
+"""A number and the first unit behind it, with the stroke of a quotient such as m/s."""
+
+
+def find_sign(text: str) -> str | None:
+    """Return what of a text belongs to measured numbers: a power of ten, or an amount in a unit of physics."""
+    if (power := _POWER_OF_TEN.search(text)) is not None:
+        return power[0]
+    for amount in _AMOUNT.finditer(text, 0, MAX_CHARS):
+        if (unit := unit_of(amount[1])) is not None and unit.dimension:
+            names = {name for name, _ in unit.dimension}
+            if len(names) > 1 or not names <= _EVERYDAY or (amount[2] and names <= {"m", "kg"}):
+                return amount[0]
+    return None
+
+
+@dataclass
+class MeasuredTally:
+    """Counts the golds of one set, and those of them that look measured."""
+
+    golds: int = 0
+    """With figures; others have nothing to round."""
+    measured: int = 0
+    example: str = ""
+
+    def add(self, gold: str, prompt: str) -> None:
+        """Count one gold."""
+        if not any(map(str.isdigit, gold)):
+            return
+        self.golds += 1
+        sign = find_sign(gold)
+        if sign is None and (_POINT.search(gold) is None or (sign := find_sign(prompt)) is None):
+            return
+        self.measured += 1
+        self.example = self.example or f"{gold[:EXAMPLE_CHARS]!r} ({sign[:EXAMPLE_CHARS]})"
+
+    @property
+    def proposes(self) -> bool:
+        """Whether so many golds look measured that the options are proposed."""
+        return self.measured >= MIN_ROWS and self.measured >= MIN_SHARE * self.golds
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the options that are proposed, none where the golds do not look measured, and why."""
+        counts = {"golds_with_figures": self.golds, "measured": self.measured, "example": self.example}
+        return {"verifier": "math", "verifier_args": dict(OPTIONS) if self.proposes else {}, **counts}
+
+
+@dataclass
+class ProposalBySource:
+    """Counts the golds of a table of rows, source by source."""
+
+    tallies: dict[str, MeasuredTally] = field(default_factory=lambda: defaultdict(MeasuredTally))
+
+    def add(self, row: Row) -> None:
+        """Count the gold of a row that `math` judges and that has not said how its gold is rounded."""
+        if row["verifier"] != "math" or row["gold"] is None:
+            return
+        if row["verifier_args"] == "{}" or not set(DECIDED) & orjson.loads(row["verifier_args"]).keys():
+            self.tallies[row["source"]].add(row["gold"], row["prompt"])
+
+    def counting(self, rows: Iterator[Row]) -> Iterator[Row]:
+        """Yield the rows as they are, and count them."""
+        for row in rows:
+            self.add(row)
+            yield row
+
+    def as_json(self) -> dict[str, dict[str, Any]]:
+        """Return the proposals, by the source whose golds they are for."""
+        return {source: tally.as_json() for source, tally in self.tallies.items() if tally.proposes}
+
+    def lines(self) -> list[str]:
+        """Return a line on each proposal, with what to type."""
+        where = "data" if len(self.tallies) == 1 else "its entry of data"
+        advice = f"to judge them by their figures, set in {where}: verifier_args: {{rounding: measured}}"
+        return [
+            f"{tally.measured:,} of {tally.golds:,} golds with figures of {source} look measured, such as "
+            f"{tally.example}; {advice}"
+            for source, tally in self.tallies.items()
+            if tally.proposes
+        ]
+
+
+def propose_options(path: Path, columns: ProblemColumns) -> dict[str, Any]:
+    """Return the options proposed for the golds of a file. Raises InputError where it has no problems."""
+    tally = MeasuredTally()
+    for batch in read_problems(path, columns, clean=False):
+        for prompt, gold in zip(batch.prompts, batch.golds, strict=True):
+            if gold is not None:
+                tally.add(gold, prompt)
+    return tally.as_json()
