@@ -109,7 +109,7 @@ def test_pairs_that_were_only_counted():
 
 @pytest.mark.parametrize("row", RESPONSES, ids=lambda row: row["response"][:40])
 def test_response(row):
-    verdict = MathVerifier()(row["response"], row["gold"])
+    verdict = MathVerifier()(row["response"], row["gold"], problem=row.get("problem"))
     assert (verdict.score == 1.0) == row["expected"], verdict
 
 

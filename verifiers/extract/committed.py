@@ -45,6 +45,7 @@ from typing import NamedTuple
 
 from truegold.verifiers.extract.closings import without_closings
 from truegold.verifiers.extract.denials import is_denied, is_doubted, is_refused
+from truegold.verifiers.extract.restated import without_explanations, without_given_numbers
 from truegold.verifiers.extract.stated_values import ANY_OF, MARKS, PATTERNS, has_value, is_expression, may_deny
 from truegold.verifiers.extract.statements import (
     after_a,
@@ -409,8 +410,8 @@ class Committed:
     `last_line` or `conclusion`."""
 
 
-def committed_answer(response: str, *, several: int = 0) -> Committed | None:
-    """Return the answer that `response` commits to, or None.
+def committed_answer(response: str, *, several: int = 0, problem: str | None = None) -> Committed | None:
+    """Return the answer that `response` commits to, or None. A `problem` tells its numbers from those of an answer.
 
     With `several`, gold is more than one answer, and the boxes that stand together are its parts; where that is the
     number of the answers, as many boxes are, wherever they stand.
@@ -420,7 +421,7 @@ def committed_answer(response: str, *, several: int = 0) -> Committed | None:
         if committed := _declared(part, several):
             return committed
     for part in parts:
-        if boxed(part, several=several) is None and (committed := _unannounced(part, several)) is not None:
+        if boxed(part, several=several) is None and (committed := _unannounced(part, several, problem)) is not None:
             return committed
     return None
 
@@ -430,18 +431,23 @@ def answering_parts(response: str) -> list[str]:
     return split_problems(with_plain_marks(with_plain_boxes(final_part(response))))
 
 
-def _unannounced(part: str, several: int) -> Committed | None:
-    """Read what the end of a text concludes, in front of courtesies and signatures."""
-    if committed := _at_end(part):
+def _unannounced(part: str, several: int, problem: str | None) -> Committed | None:
+    """Read what the end of a text concludes, in front of courtesies, signatures and explanations."""
+    if committed := _at_end(without_explanations(part), problem):
         return committed
     shorter = without_closings(part)
     if len(shorter) == len(part.rstrip()):
         return None
-    return _declared(shorter, several) or _at_end(shorter)
+    return _declared(shorter, several) or _at_end(without_explanations(shorter), problem)
 
 
-def _at_end(part: str) -> Committed | None:
-    return _committed(last_expression(part), "last_line") or _committed(conclusion(part), "conclusion")
+def _at_end(part: str, problem: str | None) -> Committed | None:
+    if line := _committed(last_expression(part), "last_line"):
+        return line
+    stated = conclusion(part)
+    if stated is None and problem and (masked := without_given_numbers(part, problem)) is not None:
+        stated = conclusion(masked)
+    return _committed(stated, "conclusion")
 
 
 def _declared(part: str, several: int) -> Committed | None:

@@ -452,7 +452,7 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
     if _is_choice(gold):
         committed = committed_choice(response, policy.options)
     else:
-        committed = committed_answer(response, several=count_answers(gold))
+        committed = committed_answer(response, several=count_answers(gold), problem=problem)
     if committed is None:
         verdict = compare_texts("", gold, policy)
         is_unread = ends_with_value(response, problem) or names_gold(response, gold, problem)
