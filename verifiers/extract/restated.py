@@ -20,17 +20,17 @@ MAX_TAIL_CHARS = 2_000
 """Only so much of the end of a response is read."""
 MAX_EXPLANATIONS = 4
 
-_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_NUMERAL = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _EXPLANATION = re.compile(rf"(?:{ANY_OF['explanations']})(?!.*(?:=|\bto be\b|≈))", re.IGNORECASE | re.DOTALL)
 _SENTENCE_START = re.compile(r"[.!?][*_)\"']{0,3}\s+(?=[A-Z])|\n")
 
 
 def without_given_numbers(text: str, problem: str) -> str | None:
     """Return the end of a text with X for the numbers that the problem has; None where it has none of them."""
-    given = set(_NUMBER.findall(problem[:MAX_PROBLEM_CHARS]))
+    numerals = set(_NUMERAL.findall(problem[:MAX_PROBLEM_CHARS]))
     tail = text[-MAX_TAIL_CHARS:]
-    masked = _NUMBER.sub(lambda match: "X" if match[0] in given else match[0], tail)
-    return None if masked == tail or _NUMBER.search(masked) is None else masked
+    masked = _NUMERAL.sub(lambda match: "X" if match[0] in numerals else match[0], tail)
+    return None if masked == tail or _NUMERAL.search(masked) is None else masked
 
 
 def without_explanations(text: str) -> str:
