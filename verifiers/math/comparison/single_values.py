@@ -177,7 +177,7 @@ def same_values(gold: Node, answer: Node, policy: Policy) -> Sameness:
     """Compare two values under a policy. Raises TooLarge."""
     outcome = same_value(gold, answer)
     if outcome.same:
-        is_product = type(gold) in _PRODUCTS and len(facts(gold).symbols) > 1 and policy.factors != "commute"
+        is_product = type(gold) in _PRODUCTS and len(symbols(gold)) > 1 and policy.factors != "commute"
         if is_product and same_in_matrices(gold, answer, all_capitals=policy.factors == "ordered") is False:
             return OTHER_VALUE
         return outcome
