@@ -33,6 +33,7 @@ from truegold.verifiers.math.tree import (
     Pow,
     Sym,
     facts,
+    substituted,
     symbols,
     walk,
 )
@@ -69,6 +70,10 @@ _WIDE_REGIONS = (
 _OF_WHOLE_NUMBERS = frozenset({"factorial", "factorial2", "binom", "perm", "gcd", "lcm"})
 _PARTS_OF_COMPLEX = frozenset({"Re", "Im", "conj"})
 _COMPLEX_LETTERS = frozenset("zw")
+_GROWTH_MARKS = frozenset({"O", "o", "Theta", "Omega", "omega"})
+_SIZES = (10**5, 10**9)
+_SAME_GROWTH = 0.06
+"""The ratio of n log n + n and n log n changes by 4 % between the sizes, that of n and n log log n by 24 %."""
 _PAIR_STEPS = 10
 """What the comparison of two values costs besides their evaluation."""
 
@@ -135,6 +140,26 @@ def proportional(gold: Node, answer: Node) -> Sameness:
         if len(ratios) == ENOUGH_POINTS:
             break
     return Sameness(True if len(ratios) > AGREEING_POINTS else None, "sampled")
+
+
+def same_growth(gold: Node, answer: Node) -> bool:
+    """Tell whether \\Theta(n^2) and \\Theta(n^2+n) grow alike: the ratio of their terms hardly changes any more."""
+    if not (isinstance(gold, Mul) and isinstance(answer, Mul) and len(gold.factors) == len(answer.factors) == 2):
+        return False
+    (mark, gold_term), (answer_mark, answer_term) = gold.factors, answer.factors
+    if not (isinstance(mark, Sym) and isinstance(answer_mark, Sym) and mark.name == answer_mark.name in _GROWTH_MARKS):
+        return False
+    ratios: list[mpfr] = []
+    for size in _SIZES:
+        point = {name: Num(mpq(size)) for name in symbols(gold_term)}
+        try:
+            above, below = approximate(substituted(gold_term, point)), approximate(substituted(answer_term, point))
+        except TooLarge:
+            return False
+        if above is None or below is None or above <= 0 or below <= 0:
+            return False
+        ratios.append(above / below)
+    return len(point) < 2 and abs(ratios[1] / ratios[0] - 1) < _SAME_GROWTH
 
 
 def sign_of_ratio(gold: Node, answer: Node) -> int | None:

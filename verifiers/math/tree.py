@@ -38,6 +38,8 @@ BAR, HAT, VECTOR_MARK = "\u0304", "\u0302", "\u20d7"
 """Behind the letter of a name: a bar, a hat, an arrow over it."""
 ARROWS = frozenset({"=>", "to", "<=>"})
 """Relations between statements."""
+DOTS = "…"
+"""The name of what is left out."""
 ANY_LABEL = "?"
 """What `labelled` returns for a label that is no name."""
 MAX_SHOWN_CHARS = 200
@@ -369,6 +371,11 @@ def symbols(node: Node) -> frozenset[str]:
 
 ZERO, PLUS_ONE, MINUS_ONE, HALF = (Num(mpq(value)) for value in ("0", "1", "-1", "1/2"))
 INFINITY = Const("inf")
+
+
+def is_dots(node: Node) -> bool:
+    """Tell whether a node is the dots of 1 + 2 + ... + n."""
+    return isinstance(node, Sym) and node.name == DOTS
 
 
 def product_of(factors: list[Node]) -> Node:

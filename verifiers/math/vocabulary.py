@@ -71,6 +71,8 @@ COMMAND_TOKENS: dict[str, tuple[str, str]] = {
 
 STOP_WORDS = WORDS["stop"]
 """Words that do not count when two phrases are compared."""
+FORMULAS = {name: formula for formula, names in _TABLES["formulas"].items() for name in names}
+"""From the name of a substance to its formula."""
 NAMED_WORDS = spellings(_TABLES["values"])
 """From words that are a value to its name."""
 SIGNS = {sign: text for text, signs in _TABLES["signs"].items() for sign in signs} | {

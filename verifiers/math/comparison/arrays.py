@@ -56,8 +56,8 @@ def _applied(node: tree.FunctionCall, args: list[tree.Node]) -> tree.Node:
     array = args[0] if len(args) == 1 else None
     if isinstance(array, tree.Group) and (rows_of_group := _rows_of(array)) is not None:
         array = tree.Matrix(rows_of_group)
-    if array is not None and node.name == "abs" and (vector := _vector(array)) is not None:
-        squares = (tree.Pow(tree.FunctionCall("abs", (part,)), tree.Num(mpq(2))) for part in vector)
+    if array is not None and node.name == "abs" and (coordinates := vector(array)) is not None:
+        squares = (tree.Pow(tree.FunctionCall("abs", (part,)), tree.Num(mpq(2))) for part in coordinates)
         return tree.Pow(tree.Add(tuple(squares)), tree.HALF)
     rows = _cells(array) if isinstance(array, tree.Matrix) else None
     if not isinstance(array, tree.Matrix) or rows is None or len(set(map(len, rows))) != 1:
@@ -76,7 +76,7 @@ def _diagonal(values: list[tree.Node]) -> tree.Matrix:
     return tree.Matrix(tuple(tuple(value if i == j else tree.ZERO for j in range(len(values))) for i, value in cells))
 
 
-def _vector(node: tree.Node) -> tuple[tree.Node, ...] | None:
+def vector(node: tree.Node) -> tuple[tree.Node, ...] | None:
     """Return the coordinates of a tuple, a row or a column."""
     rows = _cells(node)
     if rows is None or not (len(rows) == 1 or set(map(len, rows)) == {1}):
@@ -141,7 +141,7 @@ def _added(node: tree.Add, terms: list[tree.Node]) -> tree.Node:
 
 def _product_of_vectors(left: tree.Node, right: tree.Node, beside_array: bool) -> tree.Node | None:
     """Return the scalar product of two vectors, or beside an array the vector product of two in space."""
-    a, b = _vector(left), _vector(right)
+    a, b = vector(left), vector(right)
     is_row = any(isinstance(side, tree.Matrix) and len(side.rows) == 1 for side in (left, right))
     if a is None or b is None or is_row or len(a) != len(b):
         return None

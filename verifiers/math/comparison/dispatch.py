@@ -19,6 +19,7 @@ from truegold.verifiers.math.comparison.free_letters import (
     with_constants_as_variables,
     without_parameters,
 )
+from truegold.verifiers.math.comparison.lines import same_lines
 from truegold.verifiers.math.comparison.lists import (
     is_list,
     is_repeated_list,
@@ -31,6 +32,7 @@ from truegold.verifiers.math.comparison.relations import same_relations, same_th
 from truegold.verifiers.math.comparison.sets import same_sets
 from truegold.verifiers.math.comparison.signs import sign_readings
 from truegold.verifiers.math.comparison.single_values import (
+    is_prose,
     same_amounts,
     same_clocks,
     same_days,
@@ -42,6 +44,7 @@ from truegold.verifiers.math.comparison.single_values import (
     same_values,
 )
 from truegold.verifiers.math.exact import rational
+from truegold.verifiers.math.identity import same_growth
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, SAME_NUMBER, SAME_STRUCTURE, Policy, Sameness, charge
 from truegold.verifiers.math.tree import (
     VALUE_TYPES,
@@ -101,12 +104,12 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:
             other_outcome = _compare_signs(comparison, gold, other_answer)
             if other_outcome.same:
                 return other_outcome
-        if same_progressions(whole_gold, whole_answer):
+        if same_progressions(whole_gold, whole_answer) or same_growth(gold, answer) or same_lines(gold, answer):
             return SAME_STRUCTURE
     may_hold_constants = not outcome.same and has_letters and any(map(ARBITRARY.fullmatch, symbols(gold)))
     if may_hold_constants and same_but_constants(gold, answer, optional=policy.constant == "optional"):
         return Sameness(True, "sampled")
-    return outcome
+    return Sameness(None, "words") if outcome.same is False and is_prose(gold) else outcome
 
 
 def _compare_signs(comparison: _TreeComparison, gold: Node, answer: Node) -> Sameness:

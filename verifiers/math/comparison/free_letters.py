@@ -15,6 +15,7 @@ import itertools
 from collections.abc import Iterator
 
 from truegold.verifiers.math.comparison.constants import ARBITRARY, UNMISTAKABLE
+from truegold.verifiers.math.comparison.lines import LINE_LETTERS
 from truegold.verifiers.math.comparison.lists import Comparison
 from truegold.verifiers.math.comparison.progressions import INTEGER_LETTERS
 from truegold.verifiers.math.tree import (
@@ -38,7 +39,6 @@ from truegold.verifiers.math.tree import (
 
 MAX_RENAMED = 3
 """The most letters that are called otherwise. Stops trying the orders of many."""
-_LINE_LETTERS = frozenset({"s", "t", "r", "u", "k", "lambda", "mu"})
 
 
 def with_constants_as_variables(gold: Node, answer: Node) -> tuple[Node, Node]:
@@ -123,7 +123,7 @@ def _may_be_renamed(gold: Node, answer: Node, letters: frozenset[str]) -> bool:
             return True
     if letters <= INTEGER_LETTERS and _has_pi(gold) and _has_pi(answer):
         return True
-    if letters <= _LINE_LETTERS and facts(gold).has_array and facts(answer).has_array:
+    if letters <= LINE_LETTERS and facts(gold).has_array and facts(answer).has_array:
         return True
     return _is_function(gold) and _is_function(answer)
 

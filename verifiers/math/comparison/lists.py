@@ -29,6 +29,8 @@ MIRRORED = TURNED | {
 }  # fmt: skip
 """The same for all relations."""
 _CONDITIONS = frozenset({"<", ">", "<=", ">=", "!=", "in"})
+_SHOWN_TERMS = 3
+"""Before the dots of a sequence stand at least so many terms."""
 _CHOICE_LETTERS = "ABCDEFGH"
 
 
@@ -147,6 +149,8 @@ def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Same
         return None
     if len(gold_elements) != len(answer_elements):
         gold_elements, answer_elements = _choices(gold) or gold_elements, _choices(answer) or answer_elements
+    if all(len(part) > _SHOWN_TERMS and tree.is_dots(part[-1]) for part in (gold_elements, answer_elements)):
+        return _same_beginnings(comparer, gold_elements[:-1], answer_elements[:-1])
     is_set_and_tuple = (_is_set(gold) and _is_tuple(answer)) or (_is_tuple(gold) and _is_set(answer))
     if is_set_and_tuple and None in labels_of(gold_elements) and None in labels_of(answer_elements):
         return _same_set_and_tuple(comparer, gold_elements, answer_elements)
@@ -179,6 +183,19 @@ def _says_other_connective(gold: tree.Node, answer: tree.Node) -> bool:
 
 def _is_constant(node: tree.Node) -> bool:
     return isinstance(node, (*tree.VALUES, tree.Measure)) and not tree.symbols(node)
+
+
+def _same_beginnings(comparer: Comparison, gold: list[tree.Node], answer: list[tree.Node]) -> Sameness:
+    """Compare 1, 3, 5, ... with 1, 3, 5, 7, ...: where a side shows more, its terms have to go on evenly."""
+    shown = min(len(gold), len(answer))
+    for a, b, c in zip(longer := max(gold, answer, key=len), longer[1:], longer[2:], strict=False):
+        is_even = (
+            comparer.same(tree.Add((a, c)), tree.Add((b, b))).same
+            or comparer.same(tree.Mul((a, c)), tree.Mul((b, b))).same
+        )
+        if len(gold) != len(answer) and not is_even:
+            return OTHER_STRUCTURE
+    return elementwise(comparer, gold[:shown], answer[:shown])
 
 
 def _same_set_and_tuple(
@@ -222,6 +239,8 @@ def same_ordered(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sa
     """Compare tuples, vectors and matrices."""
     if isinstance(gold, tree.Matrix) and isinstance(answer, tree.Matrix):
         if gold.bars == answer.bars and [len(row) for row in gold.rows] == [len(row) for row in answer.rows]:
+            if _are_pieces(gold) and _are_pieces(answer):
+                return matched(comparer, *([tree.Group("(", ")", row) for row in m.rows] for m in (gold, answer)))
             return elementwise(comparer, *([cell for row in matrix.rows for cell in row] for matrix in (gold, answer)))
     elif isinstance(gold, tree.Group) and isinstance(answer, tree.Group):
         if (gold.opening == "{") != (answer.opening == "{") or len(gold.elements) != len(answer.elements):
@@ -232,6 +251,11 @@ def same_ordered(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sa
     if gold_vector is None or answer_vector is None or len(gold_vector) != len(answer_vector):
         return OTHER_STRUCTURE
     return elementwise(comparer, gold_vector, answer_vector)
+
+
+def _are_pieces(node: tree.Matrix) -> bool:
+    """Tell whether each row is a value with its condition, so that their order does not count."""
+    return all(len(row) == 2 and isinstance(row[1], (tree.Chain, tree.Text)) for row in node.rows)
 
 
 def is_list(node: tree.Node) -> bool:

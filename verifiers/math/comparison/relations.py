@@ -87,6 +87,8 @@ def _same_relation_and_value(comparer: Comparison, gold: tree.Chain, answer: tre
     r"""Compare `x = 5` with 5, `AB \cdot CD = 3` with 3, `xy = 12` with 12/x."""
     if (gold_value := tree.labelled(gold)[1]) is not None:
         return comparer.same(gold_value, answer)
+    if gold.operators == ("propto",) and isinstance(gold.parts[1], tree.VALUES) and isinstance(answer, tree.VALUES):
+        return proportional(gold.parts[1], answer)
     if gold.operators != ("=",):
         return OTHER_STRUCTURE
     left, right = gold.parts

@@ -30,7 +30,7 @@ from truegold.verifiers.math.comparison.matrix_letters import same_in_matrices
 from truegold.verifiers.math.comparison.measured import agree_as_measured, real_value
 from truegold.verifiers.math.exact import base_value, rational
 from truegold.verifiers.math.identity import same_value
-from truegold.verifiers.math.measures import DEGREE, PERCENT, Unit, may_count_the_same
+from truegold.verifiers.math.measures import DEGREE, PERCENT, Unit, label_unit, may_count_the_same
 from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, Policy, Sameness
 from truegold.verifiers.math.tree import (
     PLUS_ONE,
@@ -56,7 +56,7 @@ from truegold.verifiers.math.tree import (
     substituted,
     symbols,
 )
-from truegold.verifiers.math.vocabulary import NAMED_WORDS, STOP_WORDS
+from truegold.verifiers.math.vocabulary import FORMULAS, NAMED_WORDS, STOP_WORDS
 
 MAX_APPROXIMATION = 5
 """An approximation is off by less than one part in so many."""
@@ -87,6 +87,7 @@ _VERBS = frozenset({"converges", "diverges", "exists", "oscillates", "increases"
 """Gold of one of these words is answered with it behind one of the subjects: `the series diverges`."""
 _SUBJECTS = frozenset({"series", "sequence", "integral", "limit", "function", "sum", "product", "it", "this", "that"})
 _COPULAS = ("is", "are", "was", "were")
+_SHORT_WORD = 4
 MAX_INVERTED_WORDS = 2
 """Of more words, their order says who does what."""
 MAX_PHRASE_WORDS = 4
@@ -414,14 +415,23 @@ def same_numerals(gold: Node, answer: Node, policy: Policy) -> Sameness:
 def same_texts(gold: Node, answer: Node) -> Sameness:
     """Compare two sides of which at least one is words; nothing is concluded where gold is a sentence."""
     gold_words, answer_words = _words(gold), _words(answer)
+    if (formula := _formula(gold)) is not None and formula == _formula(answer):
+        return Sameness(True, "words")
     if gold_words is not None and answer_words is not None:
         same = gold_words == answer_words or "".join(gold_words) == "".join(answer_words)
+        same = same or list(map(_singular, gold_words)) == list(map(_singular, answer_words))
         same = same or _is_letter_with_word(gold_words, answer_words)
         same = same or _say_the_same(gold, answer, set(gold_words), set(answer_words))
         if same or _predicate(gold) == answer_words or _predicate(answer) == gold_words:
             return Sameness(True, "words")
     is_sentence = isinstance(gold, Text) and len(gold.words) > MAX_PHRASE_WORDS
     return Sameness(None if is_sentence else False, "words")
+
+
+def is_prose(node: Node) -> bool:
+    """Tell whether a list is a sentence with commas or connectives, as `Yes, because ...` is: rules cannot tell."""
+    elements = node.elements if isinstance(node, BareList) else ()
+    return any(isinstance(element, Text) and len(element.words) > MAX_PHRASE_WORDS for element in elements)
 
 
 def same_names(gold: Node, answer: Node) -> Sameness:
@@ -439,6 +449,22 @@ def _say_the_same(gold: Node, answer: Node, gold_words: set[str], answer_words: 
     (verb, *others) = gold.words
     subject = {word for word in answer.words[:-1] if word not in STOP_WORDS}
     return not others and verb in _VERBS and answer.words[-1] == verb and subject <= _SUBJECTS
+
+
+def _formula(node: Node) -> str | None:
+    """Return the formula of a substance, for `water` as for H_2O."""
+    if isinstance(node, Text):
+        return FORMULAS.get(" ".join(node.words)) or FORMULAS.get("".join(node.words))
+    letters = node.factors if isinstance(node, Mul) else (node,)
+    if not all(isinstance(letter, Sym) for letter in letters):
+        return None
+    written = "".join(letter.name.replace("_", "") for letter in letters if isinstance(letter, Sym))
+    return written if written in FORMULAS.values() else None
+
+
+def _singular(word: str) -> str:
+    """Return neutron for neutrons; short words stay, since they may be other ones."""
+    return label_unit(word).label if len(word) > _SHORT_WORD else word
 
 
 def _is_letter_with_word(gold_words: tuple[str, ...], answer_words: tuple[str, ...]) -> bool:
@@ -462,6 +488,9 @@ def _words(node: Node) -> tuple[str, ...] | None:
         return tuple(word for word in node.words if word not in STOP_WORDS) or node.words
     if isinstance(node, Named):
         return tuple(node.name.split())
+    if isinstance(node, BareList) and node.joined == ",":
+        parts = [element.words for element in node.elements if isinstance(element, Text)]
+        return tuple(word for part in parts for word in part) if len(parts) == len(node.elements) else None
     letters = node.factors if isinstance(node, Mul) else (node,)
     if all(isinstance(letter, Sym) for letter in letters):
         return ("".join(letter.name for letter in letters if isinstance(letter, Sym)).lower(),)

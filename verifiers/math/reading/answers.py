@@ -123,6 +123,8 @@ MAX_LABEL_TOKENS = 12
 """What stands before the `=` of a quantity is no longer."""
 _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s*\}?", re.ASCII)
 """A numeral of a base from 10 on. It holds a digit, since `A_{12}` is a letter with a subscript."""
+_PREFIXED = re.compile(r"0([bxoBXO])([0-9A-Fa-f]{1,60})", re.ASCII)
+_BASES = {"b": 2, "o": 8, "x": 16}
 _SEPARATING = frozenset({"sep", "gap", "row"})
 _WORDED = frozenset({"word", "money"})
 _CONNECTIVES = frozenset({"and", "or"})
@@ -132,7 +134,7 @@ _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
 _NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
 _PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
 """What a sentence with a formula in it says in words: `odd` of `The function $f(x+1)-1$ is odd`."""
-_DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,9}),(\d{1,9})(?![\d,])")
+_DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,3}(?: \d{3}){1,3}|\d{1,9}),(\d{1,9})(?![\d,])")
 _SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
 _SCIENTIFIC = re.compile(r"(\d)e([+-])")
 _REPEATING_BLOCK = re.compile(r"(-?\d{0,20}\.\d{0,20})\((\d{1,20})\)")
@@ -267,7 +269,7 @@ def read(text: str, notation: Notation = USUAL) -> Node:
     if (simple := simple_number(text)) is not None:
         return simple
     special: Node | None = read_day(text) if may_name_day(text) else None
-    if special is None and "_" in text:
+    if special is None and ("_" in text or text[:1] == "0"):
         special = _read_numeral(text)
     if special is not None:
         return special
@@ -275,7 +277,10 @@ def read(text: str, notation: Notation = USUAL) -> Node:
 
 
 def _read_numeral(text: str) -> BaseN | None:
-    """Read a numeral whose digits are letters too, `1A_{16}`."""
+    """Read a numeral whose digits are letters too, `1A_{16}`, and one with the prefix of programs, `0x1A`."""
+    if (prefixed := _PREFIXED.fullmatch(text)) is not None:
+        base, digits = _BASES[prefixed[1].lower()], prefixed[2].upper()
+        return BaseN(digits, base) if all(int(digit, 36) < base for digit in digits) else None
     if (match := _NUMERAL.fullmatch(text)) is None:
         return None
     digits, base = match.group(1).upper(), int(match.group(2))
@@ -374,7 +379,11 @@ class _AnswerReader:
         if self.notation.letter_units and (measure := read_letter_units(tokens, self._read_expression)) is not None:
             return measure
         has_words = not _WORDED.isdisjoint(map(kind_of, tokens))
-        if not has_words or all(len(t.text) == 1 and t.text.isascii() for t in tokens if t.kind == "word"):
+        if (
+            not has_words
+            or "begin" in map(kind_of, tokens)
+            or all(len(t.text) == 1 and t.text.isascii() for t in tokens if t.kind == "word")
+        ):
             try:
                 node = as_measure(self._read_expression(tokens))
                 if isinstance(node, Ratio):
@@ -548,7 +557,7 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
     is_beside_value = is_pair and isinstance(other_side, (*VALUES, Measure)) and not symbols(other_side)
     if is_beside_value and (match := _DECIMAL_COMMA.match(text)) is not None:
         sign, whole, decimals = match.groups()
-        with_point = f"{sign}{whole}.{decimals}{text[match.end() :]}"
+        with_point = f"{sign}{whole.replace(' ', '')}.{decimals}{text[match.end() :]}"
         yield from _try_reading(with_point, Notation(mixed_numbers=mixed_numbers))
     may_count = "C" in text or "P" in text or "B(" in text or "B}" in text
     if may_count and isinstance(other_side, VALUES) and (counted := with_calls_as_counts(text)) != text:

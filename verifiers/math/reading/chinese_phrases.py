@@ -63,6 +63,8 @@ _POWER = re.compile(rf"({_NUMERAL}|[A-Za-z])的(?:({_NUMERAL})次(?:方|幂)|(�
 """2的3次方, x的平方; 平方米 is a unit, and 平方根 a root."""
 _RATIO = re.compile(rf"({_NUMERAL})\s?比\s?({_NUMERAL})(?:\s?比\s?({_NUMERAL}))?")
 """1比2, 1比2比3."""
+_CLOCK = re.compile(rf"[{_NUMERAL_SIGNS}\d]{{1,3}}点(?:[{_NUMERAL_SIGNS}\d]{{1,3}}分|半|整)")
+"""三点十分, which is no 3.10."""
 _DECIMAL = re.compile(rf"([{_NUMERAL_SIGNS}]{{1,20}})点([{_NUMERAL_SIGNS}]{{1,20}})(?![分钟时])")
 """三点一四; the 三点十 of 下午三点十分 is a time of day."""
 _MINUS = re.compile(rf"负\s?(?={_NUMERAL})")
@@ -76,7 +78,7 @@ _UNITS_OF_NUMERAL_SIGNS = frozenset(word for word in UNITS if word[0] in _NUMERA
 
 def with_chinese_numbers(text: str) -> str:
     """Return the text with the numbers and phrases that it writes in Chinese as formulas."""
-    if _MAY_HOLD_PHRASE.search(text) is None:
+    if _MAY_HOLD_PHRASE.search(text) is None or ("点" in text and _CLOCK.fullmatch(text) is not None):
         return text
     if "余" in text:
         text = _REMAINDER.sub(lambda m: rf"{m[1] or 'x'} \equiv {_arabic(m[3])} \pmod{{{_arabic(m[2])}}}", text)

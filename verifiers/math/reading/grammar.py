@@ -11,6 +11,7 @@ from typing import ClassVar, TypeAlias
 
 from truegold.verifiers.math.measures import PERCENT
 from truegold.verifiers.math.policy import TooLarge, UnreadableAnswer, charge
+from truegold.verifiers.math.reading import ellipses
 from truegold.verifiers.math.reading.lexer import MAX_DEPTH, Lexeme, Notation
 from truegold.verifiers.math.tree import (
     MAX_SHOWN_CHARS,
@@ -31,6 +32,7 @@ from truegold.verifiers.math.tree import (
     SetOps,
     Sign,
     Sym,
+    is_dots,
     negated,
     product_of,
     show,
@@ -209,6 +211,8 @@ class Grammar(Cursor):
                 terms = [SetOps("minus", (terms[0], term))]
             else:
                 terms.append(_with_sign(sign, term))
+        if any(map(is_dots, terms)):
+            return ellipses.worked_out(terms, is_sum=True)
         total = terms[0] if len(terms) == 1 else Add(tuple(terms))
         return self._read_below(total) if self.next_is("op") else total
 
@@ -256,6 +260,8 @@ class Grammar(Cursor):
                 factors.append(self.read_power())
             else:
                 break
+        if len(factors) > 1 and any(map(is_dots, factors)):
+            return ellipses.worked_out(factors, is_sum=False)
         return Ratio((*ratio, product_of(factors))) if ratio else product_of(factors)
 
     def _read_divisor(self, mark: str) -> Node:
@@ -309,6 +315,14 @@ class Grammar(Cursor):
         return False
 
     def _read_exponent(self, base: Node) -> Node:
+        if self.next_is("num") and self.peek(1)[:2] == ("op", "_") and isinstance(base, Sym):
+            # v^2_0 is v_0^2, and no numeral.
+            power = self.take()
+            self.take()
+            digit = self.take()
+            if digit.kind not in ("num", "name") or "_" in base.name:
+                raise UnreadableAnswer("a subscript that is no name")
+            return Pow(Sym(f"{base.name}_{digit.text}"), Num(power.value))
         if (special := self._read_special_exponent(base)) is not None:
             return special
         self.enter()

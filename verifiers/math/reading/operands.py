@@ -10,6 +10,7 @@ deeply TooLarge. Not covered: lists without brackets, and words (`answers`).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
@@ -18,7 +19,7 @@ from gmpy2 import mpq
 from truegold.verifiers.math import tree
 from truegold.verifiers.math.policy import UnreadableAnswer, charge
 from truegold.verifiers.math.reading.grammar import END, Grammar
-from truegold.verifiers.math.reading.lexer import Lexeme, Notation
+from truegold.verifiers.math.reading.lexer import Lexeme, Notation, split_at
 from truegold.verifiers.math.vocabulary import INVERSES, LINE_ENVIRONMENTS, MATRIX_ENVIRONMENTS
 
 APPLIED = frozenset("fghFGH")
@@ -26,7 +27,12 @@ APPLIED = frozenset("fghFGH")
 
 NAMED_FUNCTIONS = frozenset({"Gamma", "zeta", "phi", "sigma", "tau"})
 """Greek letters that are functions where a bracket follows, unless the other side uses them as variables."""
+_BOUNDING = frozenset({"<", ">", "<=", ">="})
+_IF = frozenset({"if", "when", "for", "where"})
+_OTHERWISE = frozenset({"otherwise", "else", "elsewhere"})
 _LEAST_ARGUMENT = 3
+_OF_VACUUM = frozenset({"epsilon", "mu"})
+"""The o below these is the zero of \\epsilon_0."""
 _COUNTS = {"C_": "binom", "A_": "perm", "P_": "perm"}
 _MAX_SUBSCRIPT_DIGITS = 2
 
@@ -135,7 +141,8 @@ def _read_name_with_marks(reader: Grammar, token: Lexeme) -> str:
     name = token.text + _read_primes(reader)
     following = reader.peek()
     if reader.take_if("op", "_"):
-        name += f"_{_read_worded_subscript(reader) or subscript_name(reader.read_script())}"
+        subscript = _read_worded_subscript(reader) or subscript_name(reader.read_script())
+        name += "_0" if subscript == "o" and name in _OF_VACUUM else f"_{subscript}"
     elif token.kind == "name" and following.kind == "num" and not following.spaced and _is_subscript(following.text):
         name += f"_{reader.take().text}"
     return name + _read_primes(reader)
@@ -232,6 +239,7 @@ def _read_inside(reader: Grammar, opening: str) -> tree.Node:
     if reader.take_if("close"):
         return tree.Named("empty") if opening == "{" else tree.Group(opening, _CLOSING[opening], ())
     elements = [reader.read_relation()]
+    is_continued_fraction = opening == "[" and reader.next_is("sep", ";")
     if opening == "{" and (reader.take_if("bar") or reader.take_if("op", ":")):
         reader.bars, reader.in_set = 0, False
         condition = _read_condition(reader)
@@ -246,9 +254,17 @@ def _read_inside(reader: Grammar, opening: str) -> tree.Node:
     closing = reader.take().text
     # The lexer writes `\}` as a closing `{`.
     closing = "}" if closing == "{" else closing
+    if is_continued_fraction and closing == "]" and len(elements) > 2 and all(map(_is_whole, elements)):
+        return functools.reduce(
+            lambda below, part: tree.Add((part, tree.Pow(below, tree.MINUS_ONE))), reversed(elements)
+        )
     if len(elements) == 1 and ((opening == "(" and closing == ")") or isinstance(elements[0], tree.Matrix)):
         return elements[0]
     return tree.Group(opening, closing, tuple(elements))
+
+
+def _is_whole(node: tree.Node) -> bool:
+    return isinstance(node, tree.Num) and node.decimals is None and node.value.denominator == 1
 
 
 def _read_condition(reader: Grammar) -> tree.Node:
@@ -338,6 +354,8 @@ def _derivative(above: tree.Node, below: tree.Node) -> tree.Node | None:
 def _read_symbol(reader: Grammar, name: str) -> tree.Node:
     if name == "mathbb":
         return _read_number_set(reader)
+    if name in ("cdots", "ldots", "dots"):
+        return tree.Sym(tree.DOTS)
     if name in ("emptyset", "varnothing"):
         return tree.Named("empty")
     if name in ("angle", "triangle"):
@@ -466,10 +484,21 @@ def _read_matrix(reader: Grammar, inside: list[Lexeme], name: str) -> tree.Node:
         return _read_lines(reader, inside, ("row", "cell", "gap"))
     if not rows:
         raise UnreadableAnswer("an empty matrix")
+    if name in ("cases", "dcases", "rcases"):
+        rows = list(map(_with_condition_apart, rows))
     cells = tuple(tuple(_read_cell(reader, cell) for cell in row) for row in rows)
     if name in ("cases", "dcases") and all(len(row) == 1 and isinstance(row[0], tree.Chain) for row in cells):
         return tree.BareList(tuple(row[0] for row in cells))
     return tree.Matrix(cells, bars=name in ("vmatrix", "Vmatrix"))
+
+
+def _with_condition_apart(row: list[list[Lexeme]]) -> list[list[Lexeme]]:
+    """Return two cells for `x, x > 0`, and `x > 0` for `if x > 0`."""
+    if len(row) == 1 and len(parts := split_at(row[0], ",")) == 2 and any(t.text in _BOUNDING for t in parts[1]):
+        row = parts
+    if len(row) == 2 and len(row[1]) > 1 and row[1][0].kind == "word" and row[1][0].text.lower() in _IF:
+        row = [row[0], row[1][1:]]
+    return row
 
 
 def _split_rows(inside: list[Lexeme]) -> tuple[list[list[list[Lexeme]]], bool]:
@@ -491,9 +520,12 @@ def _split_rows(inside: list[Lexeme]) -> tuple[list[list[list[Lexeme]]], bool]:
 
 
 def _read_cell(reader: Grammar, tokens: list[Lexeme]) -> tree.Node:
+    tokens = tokens[:-1] if len(tokens) > 1 and tokens[-1].kind == "sep" else tokens
+    if len(tokens) == 1 and tokens[0].text.lower() in _OTHERWISE:
+        return tree.Text(("otherwise",))
     if all(token.kind == "word" for token in tokens):
         return tree.Text(tuple(token.text.lower() for token in tokens))
-    return reader.read_separately(tokens[:-1] if tokens[-1].kind == "sep" else tokens, reader.depth + 1)
+    return reader.read_separately(tokens, reader.depth + 1)
 
 
 def _read_lines(reader: Grammar, tokens: list[Lexeme], breaks: tuple[str, ...]) -> tree.Node:

@@ -3,7 +3,8 @@ r"""Rewrites ratios, fractions and bounds in English words as formulas, where th
     3 to 2    five to four    2 is to 1                3:2   5:4   2:1
     7 out of 12    1 in 6                              \frac{7}{12}   \frac{1}{6}
     three fourths    two and a half                    \frac{3}{4}   2\frac{1}{2}
-    negative five                                      -5
+    negative five    minus one half                    -5   -\frac{1}{2}
+    two point five                                     2.5
     all nonnegative real numbers                       t \ge 0
     x is at least 3    greater than 3    大于3         x \ge 3   t > 3   t > 3
 
@@ -26,8 +27,8 @@ _DIVISORS = PARTS | ORDINALS
 """The value of each part: 2 of half and halves, 4 of fourth and fourths."""
 _PART = "|".join(sorted(_DIVISORS, key=len, reverse=True))
 _MAY_HOLD = re.compile(
-    rf"\b(?:to|out of|in|of|half|halves|(?:non-?)?(?:negative|positive)|minus|quarters?|{_PART}|than|least|most)\b"
-    r"|[大小多少]于|[至最][少多]|不[大小超]",
+    rf"\b(?:to|out of|in|of|half|halves|(?:non-?)?(?:negative|positive)|minus|point|quarters?|{_PART})\b"
+    r"|\b(?:than|least|most)\b|[大小多少]于|[至最][少多]|不[大小超]",
     re.IGNORECASE,
 )
 """One of these stands in every text that is rewritten."""
@@ -39,6 +40,9 @@ _SHARE = re.compile(rf"({_COUNT}) (?:out of|in|of) (?:every )?({_COUNT})(?: [a-z
 """7 out of 12, 1 in every 6 people. (5 of 8 and five of eight, without `out`, match too and are left alone.)"""
 _FRACTION = re.compile(rf"(?:(?:({_COUNT}) and )?(an?|{_COUNT})[- ])({_PART})(?: of [a-z ]{{1,30}})?", re.IGNORECASE)
 """three fourths, one-half of the cake, two and a half."""
+_DIGIT_WORD = "|".join(word for word, value in BELOW_HUNDRED.items() if value < 10)
+_DECIMAL = re.compile(rf"({_COUNT}) point ((?:(?:{_DIGIT_WORD})\s?){{1,9}})", re.IGNORECASE)
+"""two point five, zero point zero three."""
 _NEGATIVE = re.compile(rf"(?:negative|minus) ({_COUNT})", re.IGNORECASE)
 _SIGNED_REALS = re.compile(
     r"(?:the set of )?(?:all |any )?(?:the )?(non-?negative|non-?positive|positive|negative) "
@@ -75,6 +79,11 @@ def with_spoken_numbers(text: str) -> str:  # noqa: PLR0911, one for each form
         return f"-{_in_digits(negative[1])}"
     if (signed := _SIGNED_REALS.fullmatch(phrase)) is not None:
         return f"t {_SIDES_OF_ZERO[signed[1].lower().replace('-', '')]} 0"
+    if (decimal := _DECIMAL.fullmatch(phrase)) is not None:
+        return f"{_in_digits(decimal[1])}.{''.join(str(BELOW_HUNDRED[digit.lower()]) for digit in decimal[2].split())}"
+    sign, _, rest = phrase.partition(" ")
+    if sign.lower() in ("minus", "negative") and (fraction := _FRACTION.fullmatch(rest)) is not None:
+        return f"-{_fraction(fraction)}"
     if (bound := _BOUND.fullmatch(_OF_THE_NUMBERS.sub("", phrase))) is not None:
         return f"{bound[1] or bound[2] or 't'} {BOUNDS[bound[3].lower()]} {bound[4]}"
     return text
