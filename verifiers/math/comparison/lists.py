@@ -140,7 +140,7 @@ def _labels_differ(gold_labels: list[str | None], answer_labels: list[str | None
     )
 
 
-def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness | None:
+def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness | None:  # noqa: PLR0911, one a kind
     """Compare lists and finite sets; None where a side is a set of numbers rather than a list."""
     if _holds_conditions(gold) or _holds_conditions(answer):
         return None
