@@ -504,7 +504,7 @@ def in_table(text: str) -> str | None:
         return None
     rows = [
         _cells(line) for line in tail[-MAX_JSON_CHARS:].rpartition("\n\n")[2].split("\n") if not _RULER.fullmatch(line)
-    ]
+    ] or [[]]
     last, head = rows[-1], rows[0]
     if len(last) == 2 and _IS_ANSWER.fullmatch(last[0]):
         return narrow(last[1])
