@@ -285,7 +285,7 @@ def _loose_key(text: str) -> str:
     All that may bear a meaning stays: case (Co is no CO), marks of numbers, primes.
     """
     text = _COMMAND.sub(lambda match: f"{PLAIN_COMMANDS.get(match[0], match[0])} ", text[:MAX_CHARS])
-    text = _BRACED_WORD.sub(r"\1", _GAP.sub("", text))
+    text = _BRACED_WORD.sub(r"\1", _GAP.sub("", text)).replace(": ", "=").replace(";", ",")
     return "".join(c for c in text if not c.isspace() and c not in "\\$~")
 
 

@@ -22,9 +22,11 @@ from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.identity import approximate, same_value
 from truegold.verifiers.math.tree import PLUS_ONE, Add, Mul, Node, Num, Pow, symbols
 
-NEAR, NEARER = mpq(1, 100), mpq(1, 500)
+NEAR, NEARER = mpq(1, 100), mpq(1, 400)
 """Measured numbers may differ by this share of gold; the smaller share counts for golds of many figures, and whole
 golds with a unit, beside which a whole answer has to be equal."""
+EXACT = 100
+"""An answer whose last figure counts so many times less than gold's is exact beside it: 0.1429c for 0.14c."""
 MANY_FIGURES = 6
 MIN_FIGURES = 2
 """An answer needs so many figures, and gold where an answer with more of them only rounds to it."""
@@ -150,6 +152,8 @@ def _is_near(gold: Spelled, answer: Spelled, *, rounds: bool) -> bool:
     distance = abs(gold.value - answer.value)
     if answer.figures < MIN_FIGURES or _is_power_of_ten(answer.value):
         return False
+    if rounds and gold.figures >= MIN_FIGURES and answer.last * EXACT <= gold.last:
+        return True
     if answer.figures == MIN_FIGURES < gold.figures and distance > answer.last / 2:
         return False
     is_exact = gold.figures >= MANY_FIGURES or (gold.whole and not (rounds and gold.figures >= MIN_FIGURES))

@@ -2,7 +2,7 @@ r"""Rewrites English phrases that stand for one value, where they are the whole 
 
     3 hours and 20 minutes    3h20min        3 hours 20 minutes
     a dozen    half a million                12   500000
-    half a litre    5 over 8                 0.5 litre   \frac{5}{8}
+    half a litre    5 over 8   4 times       0.5 litre   \frac{5}{8}   4
     2 root 3    the cube root of 5           2\sqrt{3}   \sqrt[3]{5}
     between 1 and 3, inclusive               [1, 3]
     all real numbers except 2 and 3          \mathbb{R} \setminus \{2, 3\}
@@ -51,6 +51,7 @@ _EXCEPT = re.compile(
 """all real numbers except 2 and 3, x can be any value other than 2."""
 _ROOT = re.compile(rf"(?:({NUMERAL}) (?:times )?)?(?:the )?(?:(square|cube) )?root (?:of )?(\d+)", re.IGNORECASE)
 """2 root 3, 5 times the square root of 2, the cube root of 5."""
+_TIMES = re.compile(rf"({NUMERAL}) times")
 _AFFIRMED = re.compile(r"(yes|no)[,.;:] ?((?:[a-z']+,? ?){1,8})\.?", re.IGNORECASE)
 """yes, it is."""
 _OPPOSING = re.compile(r"\b(?:yes|no|not|but|however|unless|except|wrong|false|true|cannot|n't)\b|n't\b", re.IGNORECASE)
@@ -90,6 +91,8 @@ def with_usual_phrases(text: str) -> str:  # noqa: PLR0911, one for each form
     if (excepted := _EXCEPT.fullmatch(phrase)) is not None:
         values = re.sub(r"\s*,?\s*(?:and|or)\s*", ", ", excepted[1])
         return rf"\mathbb{{R}} \setminus \{{{values}\}}"
+    if (times := _TIMES.fullmatch(phrase)) is not None:
+        return times[1]
     if (root := _ROOT.fullmatch(phrase)) is not None:
         degree = "[3]" if (root[2] or "").lower() == "cube" else ""
         return rf"{root[1] or ''}\sqrt{degree}{{{root[3]}}}"
