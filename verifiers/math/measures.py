@@ -1,15 +1,21 @@
-"""Knows units of measure (`units.txt`): their spellings, and which convert into each other.
+"""Knows units of measure (`units.toml`): their spellings, and which convert into each other.
 
-`5 cm`, `5 centimetres` and `50 mm` are the same length; `5 cm` and `5 m` are not, nor `5 cm` and `5 cm^2`. A noun that
-is no unit (`5 apples`) is a label. It says what is counted, or it is a unit that nobody knows here: `5 apples` answers
-a gold of 5, and nothing is concluded of `5 apples` and `5 pears`. Not covered: temperatures are not converted, and
-neither are currencies.
+`5 cm`, `5 centimetres` and `50 mm` are the same length; `5 cm` and `5 m` are not, nor `5 cm` and `5 cm^2`. All units
+are products of base units: `N m` is `J`, and `W/(m K)` is `W/(m °C)`; alone, `20 °C` is `293.15 K`. A noun that is no
+unit (`5 apples`) is a label. It says what is counted, or it is a unit that nobody knows here: `5 apples` answers a gold
+of 5, and nothing is concluded of `5 apples` and `5 pears`. Not covered: currencies and decibels are not converted, nor
+months and years into days.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import tomllib
+import unicodedata
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import lru_cache
 from importlib.resources import files
+from typing import NamedTuple
 
 from gmpy2 import mpq
 
@@ -17,6 +23,8 @@ from truegold.verifiers.math.vocabulary import WORDS
 
 MAX_POWER = 12
 """The highest power of one unit. Stops `m^999999999`."""
+REMEMBERED_WORDS = 4_096
+"""So many words are remembered with their units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +37,8 @@ class Unit:
     """The base units with their powers, as in (("m", 1), ("s", -1)); a label has none."""
     label: str = ""
     """The nouns that are no unit that this table knows, in the singular; empty for `units`, which may be any."""
+    zero: mpq = field(default_factory=mpq)
+    """What is added to a number of this unit before it is multiplied: 273.15 for degrees Celsius."""
 
     @property
     def is_label(self) -> bool:
@@ -43,11 +53,29 @@ class Unit:
     def __str__(self) -> str:
         if self.is_label:
             return self.label or "units"
-        return "*".join(name if power == 1 else f"{name}^{power}" for name, power in self.dimension)
+        if self.zero:
+            return "celsius" if self.factor == 1 else "fahrenheit"
+        base = "*".join(name if power == 1 else f"{name}^{power}" for name, power in self.dimension)
+        return base if self.factor == 1 else f"({float(self.factor):.6g} {base})"
 
 
 CURRENCIES = frozenset({"dollar", "euro", "sterling", "yuan", "yen", "rupee", "ruble", "won"})
 """The base units that are money."""
+
+
+class Conversion(NamedTuple):
+    """What a number of one unit is multiplied by to be one of another: `factor` times a power of pi."""
+
+    factor: mpq
+    pi_power: int = 0
+
+
+class _MetricUnit(NamedTuple):
+    unit: Unit
+    prefixes: frozenset[str]
+    """The symbols of the prefixes that a symbol of the unit takes."""
+
+
 LETTER_UNITS = frozenset({"m", "g", "s", "h", "L", "l", "N", "J", "W", "V", "A"})
 """The single letters that are units; without a text command they may as well be variables."""
 
@@ -56,21 +84,113 @@ MULTIPLIERS: dict[str, int] = {
     "百": 10**2, "千": 10**3, "万": 10**4, "亿": 10**8,
 }  # fmt: skip
 
+_TABLES = tomllib.loads(files(__package__).joinpath("units.toml").read_text(encoding="utf-8"))
+_PREFIXES: dict[str, tuple[str, mpq]] = {}
+"""From each symbol of a prefix to the one that a metric unit lists, and what it multiplies by."""
+_PREFIX_WORDS: dict[str, mpq] = {}
+for _power, (_symbols, _names) in _TABLES["prefixes"].items():
+    _factor = mpq(10) ** int(_power)
+    _PREFIXES |= dict.fromkeys(_symbols.split(), (_symbols.split()[0], _factor))
+    _PREFIX_WORDS |= dict.fromkeys(_names.split(), _factor)
+PER_WORDS = frozenset(_TABLES["words"]["per"].split())
+POWERS_BEFORE, POWERS_BEHIND = (
+    {word: power for power, words in enumerate(_TABLES["words"][side], 2) for word in words.split()}
+    for side in ("before", "behind")
+)
+"""Words that make a power of the unit behind them (`square`) and before them (`squared`)."""
+_ANGLES = {"radian": (mpq(1), 0), "cycle": (mpq(2), 1), "degree": (mpq(1, 180), 1)}
+"""What an angle is in radians: a number, and the power of pi beside it."""
+_IDLE_DIMENSIONS = frozenset({*_ANGLES, "decay", "absorbed", "equivalent", "pound"})
+"""Units that may be left out, as rad is in `rad/s`, but not be replaced: Hz is 1/s too, and no rad/s."""
+_STANDARD_GRAVITY = Unit(mpq("9.80665"), (("m", 1), ("s", -2)))
+_METRIC: dict[str, _MetricUnit] = {}
+"""From symbols to metric units."""
+_METRIC_WORDS: dict[str, Unit] = {}
+_EXACT: dict[str, Unit] = {}
+"""From the spellings of other units to them."""
 
-def _parse_dimension(text: str) -> tuple[tuple[str, int], ...]:
-    parts = (part.partition("^") for part in text.split("*"))
-    return tuple(sorted((name, int(power or 1)) for name, _, power in parts))
+
+def without_accents(word: str) -> str:
+    """Return `metres` for `mètres`."""
+    if word.isascii():
+        return word
+    return "".join(c for c in unicodedata.normalize("NFD", word) if not unicodedata.combining(c))
 
 
-UNITS: dict[str, Unit] = {}
-for _line in files(__package__).joinpath("units.txt").read_text(encoding="utf-8").splitlines()[1:]:
-    _base, _factor, *_names = _line.split()
-    for _name in _names:
-        UNITS[_name] = Unit(mpq(_factor), _parse_dimension(_base))
+def raise_unit(unit: Unit, exponent: int) -> Unit | None:
+    """Return a power of the unit, or None for an exponent that no unit has."""
+    if not 1 <= abs(exponent) <= MAX_POWER:
+        return None
+    if unit.is_label or exponent == 1:
+        return unit
+    return Unit(unit.factor**exponent, tuple((name, p * exponent) for name, p in unit.dimension))
 
-DEGREE, RADIAN, PERCENT, INCH = UNITS["degree"], UNITS["radian"], UNITS["percent"], UNITS["inch"]
+
+def multiply_units(a: Unit, b: Unit) -> Unit:
+    """Return the product of two units; of a unit and a label, the unit."""
+    if a.is_label and b.is_label:
+        return Unit(a.factor, (), f"{a.label} {b.label}".strip())
+    if a.is_label or b.is_label:
+        return b if a.is_label else a
+    powers: dict[str, int] = dict(a.dimension)
+    for name, p in b.dimension:
+        powers[name] = powers.get(name, 0) + p
+    dimension = tuple(sorted((name, p) for name, p in powers.items() if p))
+    return Unit(a.factor * b.factor, dimension) if dimension else LABEL
+
+
+def _defined(text: str) -> Unit:
+    """Return the unit of a definition such as `0.001 kg` and `5/18 m s^-1`; a name that is no unit is a base unit."""
+    unit = LABEL
+    for part in text.split():
+        if part[0].isdigit():
+            above, _, below = part.partition("/")
+            unit = Unit(mpq(Fraction(above) / Fraction(below or 1)), ())
+            continue
+        name, _, power = part.partition("^")
+        known = _unit_of_symbol(name) or Unit(mpq(1), ((name, 1),))
+        raised = raise_unit(known, int(power or 1)) or known
+        unit = Unit(unit.factor * raised.factor, multiply_units(unit, raised).dimension)
+    return unit
+
+
+def _unit_of_symbol(word: str) -> Unit | None:
+    """Return the unit that a symbol stands for, with its prefix: `min`, `N`, `mN`."""
+    if (exact := _EXACT.get(word)) is not None:
+        return exact
+    if (metric := _METRIC.get(word)) is not None:
+        return metric.unit
+    for length in (1, 2):
+        prefix, metric = _PREFIXES.get(word[:length]), _METRIC.get(word[length:])
+        if prefix is not None and metric is not None and prefix[0] in metric.prefixes:
+            return Unit(metric.unit.factor * prefix[1], metric.unit.dimension)
+    return None
+
+
 LABEL = Unit(mpq(1), ())
+for _definition, _symbols, _taken, _names in _TABLES["metric"].values():
+    _unit = _defined(_definition)
+    _METRIC |= dict.fromkeys(_symbols.split(), _MetricUnit(_unit, frozenset(_taken.split())))
+    _METRIC_WORDS |= dict.fromkeys(map(without_accents, _names.split()), _unit)
+for _definition, _names in _TABLES["exact"].items():
+    _spellings = _names.split()
+    _EXACT |= dict.fromkeys(
+        (*_spellings, *map(without_accents, filter(str.islower, _spellings))), _defined(_definition)
+    )
+for _degree, _zero, _names in _TABLES["scales"].values():
+    _EXACT |= dict.fromkeys(_names.split(), Unit(mpq(Fraction(_degree)), (("K", 1),), zero=mpq(Fraction(_zero))))
 
+DEGREE, PERCENT, INCH = _EXACT["degree"], _EXACT["percent"], _EXACT["inch"]
+BARE_UNITS = frozenset(_TABLES["bare"]["runs"].split())
+"""Runs of letters that are a unit in a formula too."""
+PHRASES = frozenset(name for name in (*_EXACT, *_METRIC_WORDS) if "_" in name)
+"""Units of several words, with `_` between them; siunitx writes them as one."""
+_EXACT |= {name.replace("_", ""): _EXACT.get(name) or _METRIC_WORDS[name] for name in PHRASES}
+PHRASE_BEGINNINGS = frozenset(name.partition("_")[0] for name in PHRASES)
+HAN_UNITS = frozenset(
+    head + word for word in (*_EXACT, *_METRIC_WORDS) if not word.isascii() for head in ("", *_PREFIX_WORDS)
+)
+"""Units in Chinese, with all prefixes."""
 _IDLE_NOUNS = WORDS["idle_nouns"]
 """Words behind a number that are no unit, known or unknown."""
 
@@ -99,30 +219,92 @@ def may_count_the_same(a: Unit, b: Unit) -> bool:
     return bool(shared) or (not a.label.isascii() and bool(set(a.label) & set(b.label)))
 
 
+@lru_cache(maxsize=REMEMBERED_WORDS)
 def unit_of(word: str) -> Unit | None:
     """Return the unit that `word` spells, or None; `M` is no metre, but `Meters` are."""
-    if (unit := UNITS.get(word)) is None and len(word) > 2:
-        unit = UNITS.get(word.lower())
-    return unit
-
-
-def raise_unit(unit: Unit, exponent: int) -> Unit | None:
-    """Return a power of the unit, or None for an exponent that no unit has."""
-    if not 1 <= abs(exponent) <= MAX_POWER:
-        return None
-    if unit.is_label:
+    if (unit := _unit_of_symbol(word)) is not None or (len(word) < 3 and word.isascii()):
         return unit
-    return Unit(unit.factor**exponent, tuple((name, p * exponent) for name, p in unit.dimension))
+    lower = without_accents(word.lower())
+    return _EXACT.get(lower) or _METRIC_WORDS.get(lower) or _prefixed_unit(lower) or _compound_unit(lower)
 
 
-def multiply_units(a: Unit, b: Unit) -> Unit:
-    """Return the product of two units; of a unit and a label, the unit."""
-    if a.is_label and b.is_label:
-        return Unit(a.factor, (), f"{a.label} {b.label}".strip())
-    if a.is_label or b.is_label:
-        return b if a.is_label else a
-    powers: dict[str, int] = {}
-    for name, p in (*a.dimension, *b.dimension):
-        powers[name] = powers.get(name, 0) + p
-    dimension = tuple(sorted((name, p) for name, p in powers.items() if p))
-    return Unit(a.factor * b.factor, dimension) if dimension else LABEL
+def _prefixed_unit(word: str) -> Unit | None:
+    """Return the unit of `kilometres`, `centimetros` and 千瓦."""
+    for length in range(1, min(7, len(word))):
+        factor, unit = _PREFIX_WORDS.get(word[:length]), _METRIC_WORDS.get(word[length:])
+        if factor is not None and unit is not None:
+            return Unit(unit.factor * factor, unit.dimension)
+    return None
+
+
+def _compound_unit(word: str) -> Unit | None:
+    """Return the unit of 平方千米, `Quadratmeter` and 千米每小时."""
+    above, per, below = word.partition("每")
+    if per and (numerator := unit_of(above)) is not None and (denominator := unit_of(below)) is not None:
+        inverse = raise_unit(denominator, -1)
+        return None if inverse is None else multiply_units(numerator, inverse)
+    head = next(
+        (head for head in POWERS_BEFORE if word.startswith(head) and len(word) > len(head) + 3 * word.isascii()), None
+    )
+    unit = unit_of(word[len(head) :]) if head is not None else None
+    return None if unit is None or head is None else raise_unit(unit, POWERS_BEFORE[head])
+
+
+@lru_cache(maxsize=REMEMBERED_WORDS)
+def symbols_side_by_side(word: str, most: int = 3) -> tuple[str, ...]:
+    """Return the symbols that `Nm`, `kgm` or `Pas` consist of; none where it is something else."""
+    if word not in _EXACT and _unit_of_symbol(word) is not None:
+        return (word,)
+    for length in range(len(word) - 1, 0, -1) if most > 1 else ():
+        first, rest = symbols_side_by_side(word[:length], 1), symbols_side_by_side(word[length:], most - 1)
+        if first and rest:
+            return (*first, *rest)
+    return ()
+
+
+def conversion(target: Unit, source: Unit) -> Conversion | None:
+    """Return what turns a number of `source` into one of `target`; None where they measure something else."""
+    if target.dimension == source.dimension:
+        return Conversion(source.factor / target.factor)
+    target_kind, target_idle = _split_dimension(target)
+    source_kind, source_idle = _split_dimension(source)
+    if target_kind != source_kind:
+        return _conversion_of_weight(target, source, target_idle.get("pound", 0), source_idle.get("pound", 0))
+    target_idle.pop("pound", None)
+    source_idle.pop("pound", None)
+    factor, pi_power = source.factor / target.factor, 0
+    if target_idle and source_idle and target_idle != source_idle:
+        if not (target_idle.keys() | source_idle.keys()) <= _ANGLES.keys() or len(target_idle) + len(source_idle) != 2:
+            return None
+        if sum(target_idle.values()) != sum(source_idle.values()):
+            return None
+    elif target_idle == source_idle or not {"degree"} & (target_idle.keys() | source_idle.keys()):
+        return Conversion(factor)
+    for powers, sign in ((source_idle, 1), (target_idle, -1)):
+        for name, power in powers.items():
+            turn, pi = _ANGLES[name]
+            factor, pi_power = factor * turn ** (sign * power), pi_power + sign * pi * power
+    return Conversion(factor, pi_power)
+
+
+def _split_dimension(unit: Unit) -> tuple[dict[str, int], dict[str, int]]:
+    """Return the base units that a unit cannot do without, and the others."""
+    kind = {name: power for name, power in unit.dimension if name not in _IDLE_DIMENSIONS}
+    return kind, {name: power for name, power in unit.dimension if name in _IDLE_DIMENSIONS}
+
+
+def _conversion_of_weight(target: Unit, source: Unit, target_pounds: int, source_pounds: int) -> Conversion | None:
+    """Return the conversion where pounds are a weight, as in `lb/in^2` and `ft lb`."""
+    as_weights = (
+        _with_weight(unit, pounds) if pounds else unit
+        for unit, pounds in ((target, target_pounds), (source, source_pounds))
+    )
+    target_weight, source_weight = as_weights
+    if target_pounds == source_pounds or _split_dimension(target_weight)[0] != _split_dimension(source_weight)[0]:
+        return None
+    return Conversion(source_weight.factor / target_weight.factor)
+
+
+def _with_weight(unit: Unit, pounds: int) -> Unit:
+    weight = raise_unit(_STANDARD_GRAVITY, pounds)
+    return unit if weight is None else multiply_units(unit, weight)

@@ -55,6 +55,9 @@ class Policy:
     units: Literal["convert", "strict", "ignore"] = "convert"
     """convert: a unit that one side leaves out is understood, another one is converted (5 cm is 50 mm) or else wrong.
     strict: where gold has a unit, the answer needs one. ignore: only the numbers count."""
+    letters: Literal["auto", "units", "variables"] = "auto"
+    """What the letter of a gold of `5T` is. auto: a unit behind a blank (`5 T`), and where the answer has a unit; else
+    a variable. units: a unit in any case, so that 5 answers. variables: a variable in any case."""
     percent: Literal["value", "either"] = "value"
     """value: 50% is 0.5, so a bare gold of 50 is not 50%; gold with a percent sign may be answered without it.
     either: N% also matches N."""

@@ -96,6 +96,11 @@ _GAP = re.compile(r"\\[,;:! ]")
 _MAY_BE_CHOICE = re.compile(r"[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
 RESPONSES = Policy(percent="either")
 """The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""
+MAX_QUANTITY_CHARS = 40
+"""Longer golds are no number with a letter."""
+_LAST_LETTERS = re.compile(r"^[^A-Za-z]*\d[^A-Za-z]*?([A-Za-z]{1,3})$")
+"""The T of a gold of `5T`."""
+_FORMULA = re.compile(r"\$[^$]{1,400}\$|\\\(.{1,400}?\\\)", re.DOTALL)
 # What a problem speaks of, which sets the policy where the row leaves it open.
 _PERCENT = re.compile(r"percent|per cent|%|％|百分|procent|prozent|pourcent|porcent|процент", re.IGNORECASE)
 _ORDER = re.compile(ANY_OF["orders"], re.IGNORECASE)
@@ -525,7 +530,15 @@ def _policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[st
         and (_asks_for_parts(problem, gold) or _ORDER.search(_NO_ORDER.sub(" ", problem)))
     ):
         policy = replace(policy, order="ordered")
+    if policy.letters == "auto" and gold and (letters := _LAST_LETTERS.search(gold[:MAX_QUANTITY_CHARS])):
+        policy = replace(policy, letters="variables" if _has_variable(problem, letters[1]) else "units")
     return policy
+
+
+def _has_variable(problem: str, letters: str) -> bool:
+    """Tell whether a letter, behind no number, stands in the problem's formulas; where there are none, in its text."""
+    text = "".join(_FORMULA.findall(problem)) if "$" in problem or "\\(" in problem else problem
+    return any(re.search(rf"(?<![A-Za-z\\\d])(?<!\d\s){letter}(?![A-Za-z])", text) for letter in letters)
 
 
 def _asks_for_parts(problem: str, gold: str) -> bool:

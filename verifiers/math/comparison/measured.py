@@ -81,7 +81,7 @@ def _agree_in_term(gold: Node, answer: Node) -> bool:
         return False
     if gold_rest is not None and answer_rest is not None and not same_value(gold_rest, answer_rest).same:
         return False
-    gold_written, answer_written = _written(gold_number), _written(answer_number)
+    gold_written, answer_written = written(gold_number), written(answer_number)
     return gold_written is not None and answer_written is not None and _agree(gold_written, answer_written)
 
 
@@ -106,7 +106,8 @@ def _factors(node: Node) -> Iterator[Node]:
         yield node
 
 
-def _written(node: Node) -> Spelled | None:
+def written(node: Node) -> Spelled | None:
+    """Return a number with its last figure; None for what has no value, and for 0."""
     if (value := real_value(node)) is None or not value:
         return None
     factors = list(_factors(node))

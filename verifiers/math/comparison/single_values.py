@@ -27,10 +27,18 @@ from dataclasses import replace
 from gmpy2 import mpq
 
 from truegold.verifiers.math.comparison.matrix_letters import same_in_matrices
-from truegold.verifiers.math.comparison.measured import agree_as_measured, real_value
+from truegold.verifiers.math.comparison.measured import agree_as_measured, real_value, written
 from truegold.verifiers.math.exact import base_value, rational
 from truegold.verifiers.math.identity import same_value
-from truegold.verifiers.math.measures import DEGREE, PERCENT, Unit, label_unit, may_count_the_same
+from truegold.verifiers.math.measures import (
+    DEGREE,
+    PERCENT,
+    Conversion,
+    Unit,
+    conversion,
+    label_unit,
+    may_count_the_same,
+)
 from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, Policy, Sameness
 from truegold.verifiers.math.tree import (
     PLUS_ONE,
@@ -39,6 +47,7 @@ from truegold.verifiers.math.tree import (
     BareList,
     BaseN,
     Chain,
+    Const,
     Day,
     FunctionCall,
     Measure,
@@ -110,6 +119,10 @@ def is_approximately(exact: Node, written: Node) -> bool | None:
 
     A whole number is near another one only where it ends in zeros: 314 is about 100\\pi, and 300 about 314.
     """
+    if isinstance(exact, Measure) and isinstance(written, Measure):
+        if exact.unit == written.unit:
+            return is_approximately(exact.value, written.value)
+        return same_amounts(exact, written, Policy()).same
     if isinstance(written, Measure) and written.unit == PERCENT and isinstance(written.value, Num):
         share = written.value
         written = Num(share.value / 100, (share.decimals or 0) + 2)
@@ -197,8 +210,10 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa:
         return OTHER_UNIT
     if PERCENT in (gold_unit, answer_unit):
         other = answer_unit if gold_unit == PERCENT else gold_unit
-        if other not in (None, PERCENT) and policy.units != "ignore":
-            return UNKNOWN_UNIT if other is not None and other.is_label else OTHER_UNIT
+        if other is not None and other.dimension == PERCENT.dimension:
+            return _same_converted(gold_value, gold_unit or PERCENT, answer_value, answer_unit or PERCENT, policy)
+        if other is not None and policy.units != "ignore":
+            return UNKNOWN_UNIT if other.is_label else OTHER_UNIT
         return _same_percentages(gold_value, gold_unit == PERCENT, answer_value, answer_unit == PERCENT, policy)
     mixes_angles = DEGREE in (gold_unit, answer_unit) and gold_unit != answer_unit and policy.degrees == "convert"
     if mixes_angles and _same_angles(gold_value, gold_unit == DEGREE, answer_value, answer_unit == DEGREE):
@@ -209,11 +224,48 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa:
         outcome = same_values(gold_value, answer_value, policy)
         # Nobody here knows what a frob is, nor whether these apples are that fruit.
         return outcome if may_count_the_same(gold_unit, answer_unit) or not outcome.same else UNKNOWN_UNIT
-    if gold_unit.dimension != answer_unit.dimension:
+    return _same_converted(gold_value, gold_unit, answer_value, answer_unit, policy)
+
+
+def _same_converted(gold: Node, gold_unit: Unit, answer: Node, answer_unit: Unit, policy: Policy) -> Sameness:
+    """Compare values of two units. Raises TooLarge."""
+    has_scale = bool(gold_unit.zero or answer_unit.zero)
+    if has_scale and DEGREE in (gold_unit, answer_unit) and policy.units != "strict":
+        # The scale of `20 degrees` is understood, as a unit is.
+        return same_values(gold, answer, policy)
+    if (ratio := conversion(gold_unit, answer_unit)) is None:
         return OTHER_UNIT
-    if gold_unit.factor != answer_unit.factor:
-        answer_value = Mul((Num(answer_unit.factor / gold_unit.factor), answer_value))
-    return same_values(gold_value, answer_value, policy)
+    if ratio == (1, 0) and gold_unit.zero == answer_unit.zero:
+        return same_values(gold, answer, policy)
+    outcome = same_values(gold, _converted(answer, answer_unit, ratio, gold_unit), policy)
+    if outcome.same or not policy.rounding:
+        return outcome
+    if has_scale and gold_unit.factor == answer_unit.factor:
+        # In schools water freezes at 273 K.
+        gold_unit, answer_unit = (replace(unit, zero=unit.zero // 1) for unit in (gold_unit, answer_unit))
+        if same_values(gold, _converted(answer, answer_unit, ratio, gold_unit), policy).same:
+            return Sameness(True, "rounding")
+    # `100 km/h` is `27.8 m/s`: to convert is to round.
+    inverse = conversion(answer_unit, gold_unit) or ratio
+    is_rounded = _is_rounded(gold, _converted(answer, answer_unit, ratio, gold_unit)) or _is_rounded(
+        answer, _converted(gold, gold_unit, inverse, answer_unit)
+    )
+    return Sameness(True, "rounding") if is_rounded else outcome
+
+
+def _is_rounded(node: Node, exact: Node) -> bool:
+    """Tell whether `node` is `exact` to its last figure, and has figures enough."""
+    spelled, value = written(node), real_value(exact)
+    has_figures = spelled is not None and bool(spelled.last) and spelled.figures >= MIN_DIGITS
+    return spelled is not None and has_figures and value is not None and abs(value - spelled.value) <= spelled.last / 2
+
+
+def _converted(value: Node, unit: Unit, ratio: Conversion, target: Unit) -> Node:
+    """Return a number of one unit as one of another."""
+    factors: list[Node] = [Num(ratio.factor), value if unit.zero == 0 else Add((value, Num(unit.zero)))]
+    if ratio.pi_power:
+        factors.append(Pow(Const("pi"), Num(mpq(ratio.pi_power))))
+    return Mul(tuple(factors)) if target.zero == 0 else Add((Mul(tuple(factors)), Num(-target.zero)))
 
 
 def _as_measured(value: Node, gold_unit: Unit | None, answer_unit: Unit | None, policy: Policy) -> tuple[Node, Policy]:

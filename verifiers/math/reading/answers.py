@@ -139,6 +139,10 @@ _SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
 _SCIENTIFIC = re.compile(r"(\d)e([+-])")
 _REPEATING_BLOCK = re.compile(r"(-?\d{0,20}\.\d{0,20})\((\d{1,20})\)")
 _HARMONIC = re.compile(r"H_(\d{1,3}|[nmkN])")
+_LETTERS_APART = re.compile(r"[\d)}](?:\s|~|\\[,;: ]|\u2009)+\\?[A-Za-z]")
+"""The blank of `5 T`, which may be a unit; `5T` is a product, unless the other side has a unit."""
+_USUAL_UNIT = re.compile(r"(?<![A-Za-z\\])(?:[mgshLlNJWVA]|[A-Za-z]{2,3})(?:\^?\W?\d\W?)?$|/")
+"""The end of `5m` and `5mW`; the c of an answer of `5c` is taken for no unit on its own."""
 _GROUPING = re.compile(r"\d,\d{3}(?!\d)")
 
 
@@ -379,6 +383,9 @@ class _AnswerReader:
         if self.notation.letter_units and (measure := read_letter_units(tokens, self._read_expression)) is not None:
             return measure
         has_words = not _WORDED.isdisjoint(map(kind_of, tokens))
+        quantity = read_quantity(tokens, self._read_expression) if has_words and tokens[0].kind == "num" else None
+        if isinstance(quantity, Measure) and not quantity.unit.is_label:
+            return quantity
         if (
             not has_words
             or "begin" in map(kind_of, tokens)
@@ -519,6 +526,8 @@ def other_readings(
     for tree in _other_trees(gold_text, gold, answer, mixed_numbers):
         yield tree, answer
     gold_facts, answer_facts = facts(gold), facts(answer)
+    if gold_facts.symbols != answer_facts.symbols or (gold_facts.symbols and ("-" in gold_text or "-" in answer_text)):
+        yield from _readings_in_units((gold, gold_text), (answer, answer_text), policy)
     if policy.log == "either" and (gold_facts.has_bare_log or answer_facts.has_bare_log):
         yield with_log_base_ten(gold), with_log_base_ten(answer)
     named = _with_names_spelled_out(gold, answer_facts.symbols), _with_names_spelled_out(answer, gold_facts.symbols)
@@ -569,8 +578,25 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
         yield from _try_reading(rf"{repeating[1]}\overline{{{repeating[2]}}}", Notation(mixed_numbers=mixed_numbers))
     if "/" in text and _SLASH_NEIGHBOUR.search(text):
         yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, tight_products=True))
-    if symbols(tree) - symbols(other_side):
-        yield from _try_reading(text, Notation(mixed_numbers=mixed_numbers, letter_units=True))
+
+
+def _readings_in_units(gold: tuple[Node, str], answer: tuple[Node, str], policy: Policy) -> Iterator[tuple[Node, Node]]:
+    """Yield readings in which letters are units: `5 N` beside `5 kg m/s^2`, but not a gold of `5T` beside 5."""
+    (gold_tree, gold_text), (answer_tree, answer_text) = gold, answer
+    notation = Notation(mixed_numbers=policy.mixed == "sum", letter_units=True)
+    texts = (gold_text if policy.letters != "variables" else "", answer_text)
+    golds, answers = (list(filter(_has_unit, _try_reading(text, notation))) for text in texts)
+    for other_answer in answers:
+        is_usual = _LETTERS_APART.search(answer_text) or (_USUAL_UNIT.search(answer_text) and not symbols(other_answer))
+        if _has_unit(gold_tree) or is_usual:
+            yield gold_tree, other_answer
+        yield from ((other_gold, other_answer) for other_gold in golds)
+    if _has_unit(answer_tree) or policy.letters == "units" or _LETTERS_APART.search(gold_text):
+        yield from ((other_gold, answer_tree) for other_gold in golds)
+
+
+def _has_unit(node: Node) -> bool:
+    return any(isinstance(part, Measure) and not part.unit.is_label for part in walk(node))
 
 
 def _try_reading(text: str, notation: Notation) -> Iterator[Node]:

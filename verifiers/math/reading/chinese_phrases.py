@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 
-from truegold.verifiers.math.measures import UNITS
+from truegold.verifiers.math.measures import HAN_UNITS
 from truegold.verifiers.math.vocabulary import WORDS
 from truegold.verifiers.written_numbers import CHINESE_DIGITS, CHINESE_SCALES, chinese_integer, chinese_places
 
@@ -72,7 +72,7 @@ _MINUS = re.compile(rf"负\s?(?={_NUMERAL})")
 _MEASURE_WORD = rf"(?:[{''.join(sorted(WORDS['chinese_measures']))}][一-鿿]{{0,5}})?"
 _LONE_NUMERAL = re.compile(rf"(?:(?:一共|总共|大约|等于|共有|共|约|是|为|有|第)\s?)?(负)?({_NUMERAL})({_MEASURE_WORD})")
 """一共三十元, 第七, 负五度."""
-_UNITS_OF_NUMERAL_SIGNS = frozenset(word for word in UNITS if word[0] in _NUMERAL_SIGNS)
+_UNITS_OF_NUMERAL_SIGNS = frozenset(word for word in HAN_UNITS if word[0] in _NUMERAL_SIGNS)
 """千米 and 千克 begin with the sign of a thousand."""
 
 

@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.measures import MULTIPLIERS, UNITS
+from truegold.verifiers.math.measures import BARE_UNITS, MULTIPLIERS, unit_of
 from truegold.verifiers.math.policy import TooLarge, UnreadableAnswer
 from truegold.verifiers.math.reading.normal import DOLLAR
 from truegold.verifiers.math.reading.typesetting import matching_brace
@@ -92,7 +92,7 @@ _TEXT_SYMBOLS = {"pi": ("const", "pi"), "infty": ("const", "inf"), "circ": ("op"
 """What is left of `\\pi` and `\\circ` where a program took them for words."""
 _CONSTANT_WORDS = frozenset({"constant", "const"})
 """Behind a plus these are the constant of integration."""
-_WORDS = WORDS["common"] | BELOW_HUNDRED.keys() | MULTIPLIERS.keys() | STOP_WORDS | UNITS.keys()
+_WORDS = WORDS["common"] | BELOW_HUNDRED.keys() | MULTIPLIERS.keys() | STOP_WORDS
 _CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
 _VALUE_ENDS = frozenset({"num", "close", "unbrace"})
 MAX_CHARS = 4_000
@@ -277,7 +277,7 @@ def _is_word(run: str, lower: str) -> bool:
         return True  # A name, as Ben and Tom are.
     if run.isupper() and len(run) <= MAX_VARIABLES_IN_A_RUN:
         return run in _CURRENCIES
-    return lower in _WORDS or run in UNITS
+    return lower in _WORDS or run in BARE_UNITS or lower in BARE_UNITS
 
 
 def _add_parts(run: str, spaced: bool, tokens: list[Lexeme]) -> bool:
@@ -554,7 +554,7 @@ class _Scanner:
             self.tokens.append(plain_token("op", mark, spaced))
         elif mark in _MONEY:
             self.tokens.append(plain_token("money", "$" if mark == DOLLAR else mark, spaced))
-        elif mark in UNITS:
+        elif unit_of(mark) is not None:
             self.tokens.append(plain_token("word", mark, spaced))
         elif mark not in '~"':
             raise UnreadableAnswer(f"the character {mark!r}")

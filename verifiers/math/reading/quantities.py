@@ -33,15 +33,22 @@ from truegold.verifiers.math.measures import (
     LABEL,
     LETTER_UNITS,
     MULTIPLIERS,
+    PER_WORDS,
+    PHRASE_BEGINNINGS,
+    PHRASES,
+    POWERS_BEFORE,
+    POWERS_BEHIND,
     Unit,
     label_unit,
     multiply_units,
     raise_unit,
+    symbols_side_by_side,
     unit_of,
+    without_accents,
 )
 from truegold.verifiers.math.policy import UnreadableAnswer
-from truegold.verifiers.math.reading.lexer import Lexeme
-from truegold.verifiers.math.tree import VALUES, Day, Measure, Node, Num, Sym, TimeOfDay, as_measure, scaled
+from truegold.verifiers.math.reading.lexer import Lexeme, kind_of, text_of
+from truegold.verifiers.math.tree import VALUES, Chain, Day, Measure, Node, Num, Sym, TimeOfDay, as_measure, scaled
 from truegold.verifiers.math.vocabulary import HALVES_OF_CLOCK, HALVES_OF_DAY, MONTHS, WEEKDAYS, WORDS
 from truegold.verifiers.written_numbers import BELOW_HUNDRED, chinese_integer, number_in_words
 
@@ -95,8 +102,18 @@ MAX_STUCK_LETTERS = 12
 """A noun that follows its number without a blank is not longer: `1251Ihopeitiscorrect` is not 1251 of anything."""
 _CHANGING_WORDS = WORDS["changing"]
 """Words that may change what the number before them means."""
-_PREFIXES = {"square": 2, "sq": 2, "cubic": 3, "cu": 3}
-_SUFFIXES = {"squared": 2, "cubed": 3}
+_ARTICLES = frozenset({"a", "an"})
+"""Behind a unit they divide: `60 miles an hour`."""
+_SIGNS_OF_UNITS = {"mu": "u", "Omega": "Ω", "AA": "Å", "ell": "l"}
+"""Commands that stand in symbols of units."""
+_EXPONENT = re.compile(r"\^\{-?n\}|(?:\^|\*\*)?-?n")
+MAX_SYMBOLS_LETTERS = 6
+"""A longer word is no row of symbols such as `kgms`."""
+MAX_PHRASE_TOKENS = 5
+_OPENING_KINDS = frozenset({"open", "brace"})
+_CLOSING_KINDS = frozenset({"close", "unbrace"})
+_PARTS_OF_UNITS = frozenset({"name", "word", *_OPENING_KINDS, *_CLOSING_KINDS})
+_MARKS_OF_UNITS = frozenset({"^", "/", "*", "frac", "AA"})
 _GENERIC = frozenset({"unit", "units"})
 _SPELLING = frozenset({"word", "name", "money", "func"})
 _JOINING = frozenset({"/", "*", ".", "-"})
@@ -193,35 +210,153 @@ def _clock(hour: int, minute: int, half: str, *, written_with_zero: bool) -> Tim
 
 def spelled_unit(tokens: list[Lexeme], *, labels: bool = True) -> Unit | None:
     """Return the unit that `tokens` spell, with `labels` also that of nouns; None where they may be something else."""
-    unit: Unit | None = None
-    sign = prefix = 1
-    label_words = index = 0
+    reader = _UnitReader(_with_symbols_whole(tokens), labels)
+    unit = reader.read(sign=1)
+    if reader.position < len(reader.tokens) or reader.label_words > (MAX_LABEL_WORDS if labels else 0):
+        return None
+    return unit
+
+
+def _with_symbols_whole(tokens: list[Lexeme]) -> list[Lexeme]:
+    """Return the tokens with each symbol as one word: `mW` for two letters, `m` and `s` for `ms^{-1}`."""
+    whole: list[Lexeme] = []
+    index = 0
     while index < len(tokens):
-        token = tokens[index]
-        lower = token.text.lower()
-        longest = MAX_LABEL_LETTERS if token.spaced or index else MAX_STUCK_LETTERS
+        token, start = tokens[index], index
         index += 1
-        if token.kind in ("open", "close") or (token.kind == "op" and token.text in _JOINING):
-            sign = -1 if token.text == "/" else sign
-        elif token.kind not in _SPELLING or (token.kind == "name" and not labels):
-            return None
-        elif lower == "per":
-            sign = -1
-        elif lower == "in" and not _is_inch(tokens, index, unit):
+        if token.kind == "cmd" and token.text == "frac" and (ends := _ends_of_fraction(tokens, index)) is not None:
+            above, below = tokens[index : ends[0]], tokens[ends[0] : ends[1]]
+            whole += [*_with_symbols_whole(above), Lexeme("op", "/", False), *_with_symbols_whole(below)]
+            index = ends[1]
             continue
-        elif lower in _PREFIXES:
-            prefix = _PREFIXES[lower]
-        elif lower in _CHANGING_WORDS or len(lower) > longest:
-            return None
-        else:
-            known = _known_unit(token, labels)
-            label_words += known is None
-            exponent, index = _read_exponent(tokens, index)
-            if (raised := raise_unit(known or label_unit(token.text), sign * prefix * exponent)) is None:
+        text = _SIGNS_OF_UNITS.get(token.text, token.text)
+        if token.kind == "name" or len(text) == 1:
+            while index < len(tokens) and _continues_symbol(token, text, tokens[index]):
+                text += _SIGNS_OF_UNITS.get(tokens[index].text, tokens[index].text)
+                index += 1
+        if token.kind not in ("name", "word") and text == token.text:
+            whole.append(token)
+            continue
+        is_raised = index < len(tokens) and tokens[index].text == "^"
+        symbols: tuple[str, ...] = (text,)
+        if text == "ms" and is_raised and "-" in map(text_of, tokens[index + 1 : index + 3]):
+            # `20 ms^{-1}` is a speed: it means metres a second, where the standard says kilohertz.
+            symbols = ("m", "s")
+        elif (
+            unit_of(text) is None
+            and len(text) <= MAX_SYMBOLS_LETTERS
+            and (is_raised or not (text.islower() or text.isupper()))
+        ):
+            symbols = symbols_side_by_side(text) or symbols
+        kind = "name" if len(text) == 1 == index - start and token.kind == "name" else "word"
+        whole += [Lexeme(kind, symbol, token.spaced or bool(i)) for i, symbol in enumerate(symbols)]
+    return whole
+
+
+def _continues_symbol(first: Lexeme, text: str, token: Lexeme) -> bool:
+    """Tell whether a token belongs to the symbol `text`, as the m of `\\mu m` and the Ω of kΩ do."""
+    if token.kind not in ("name", "word") or token.text == "mu":
+        return False
+    is_pair = token.kind == first.kind == "name" or token.text == "Omega"
+    return text == "u" or (is_pair and not token.spaced)
+
+
+def _ends_of_fraction(tokens: list[Lexeme], start: int) -> tuple[int, int] | None:
+    """Return where the two groups in braces behind `\\frac` end."""
+    ends: list[int] = []
+    depth = 0
+    for index in range(start, len(tokens)):
+        depth += (tokens[index].kind == "brace") - (tokens[index].kind == "unbrace")
+        if depth == 0:
+            ends.append(index + 1)
+        if len(ends) == 2 or (depth == 0 and tokens[index].kind != "unbrace"):
+            break
+    return (ends[0], ends[1]) if len(ends) == 2 and tokens[ends[1] - 1].kind == "unbrace" else None
+
+
+class _UnitReader:
+    """Reads a product of units: all that stands behind a slash or `per` divides, as K does in `J/kg K`."""
+
+    __slots__ = ("label_words", "labels", "position", "tokens")
+
+    def __init__(self, tokens: list[Lexeme], labels: bool) -> None:
+        self.tokens = tokens
+        self.labels = labels
+        self.position = 0
+        self.label_words = 0
+        """How many words are no unit."""
+
+    def read(self, sign: int) -> Unit | None:
+        """Read up to the end, or to a closing bracket; the position stays before what is no unit."""
+        unit: Unit | None = None
+        prefix = 1
+        while self.position < len(self.tokens):
+            token = self.tokens[self.position]
+            lower = without_accents(token.text.lower())
+            is_measure = unit is not None and not unit.is_label
+            if token.kind in _CLOSING_KINDS:
+                return unit
+            if token.text in _JOINING and token.kind == "op":
+                sign = -1 if token.text == "/" else sign
+            elif lower in PER_WORDS or (is_measure and token.text in _ARTICLES):
+                sign = -1
+            elif lower in POWERS_BEFORE:
+                prefix = POWERS_BEFORE[lower]
+            elif lower != "in" or _is_inch(self.tokens, self.position + 1, unit):
+                if (factor := self._read_factor(sign * prefix, is_measure)) is None:
+                    return None
+                unit = factor if unit is None else multiply_units(unit, factor)
+                prefix = 1
+                continue
+            self.position += 1
+        return unit
+
+    def _read_factor(self, power: int, follows_unit: bool) -> Unit | None:
+        """Read one unit or a product in brackets, with its exponent."""
+        if self.tokens[self.position].kind in _OPENING_KINDS:
+            self.position += 1
+            factor = self.read(sign=1)
+            if self.position == len(self.tokens):
                 return None
-            unit = raised if unit is None else multiply_units(unit, raised)
-            sign = prefix = 1
-    return None if label_words > MAX_LABEL_WORDS or (label_words and not labels) else unit
+            self.position += 1
+        elif (phrase := self._read_phrase()) is not None:
+            factor = unit_of(phrase)
+        else:
+            factor = self._read_word(follows_unit)
+        exponent, self.position = _read_exponent(self.tokens, self.position)
+        return None if factor is None else raise_unit(factor, power * exponent)
+
+    def _read_phrase(self) -> str | None:
+        """Read `light years` and `light-year`; the position stays where no such unit stands here."""
+        if self.tokens[self.position].text.lower() not in PHRASE_BEGINNINGS:
+            return None
+        phrase, end, longest = "", self.position, None
+        while end < len(self.tokens) and self.tokens[end].kind == "word" and end < self.position + MAX_PHRASE_TOKENS:
+            phrase += ("_" if phrase else "") + self.tokens[end].text
+            end += 1
+            if (known := next((name for name in (phrase, phrase.lower()) if name in PHRASES), None)) is not None:
+                longest = known, end
+            end += end < len(self.tokens) and self.tokens[end].text == "-"
+        if longest is None:
+            return None
+        self.position = longest[1]
+        return longest[0]
+
+    def _read_word(self, follows_unit: bool) -> Unit | None:
+        """Read `newton`, or with labels a noun; a letter in a formula is one only if it is common (m, but not x)."""
+        token = self.tokens[self.position]
+        lower = token.text.lower()
+        longest = MAX_LABEL_LETTERS if token.spaced or self.position else MAX_STUCK_LETTERS
+        self.position += 1
+        if token.kind not in _SPELLING or lower in _CHANGING_WORDS or len(lower) > longest:
+            return None
+        if lower in _GENERIC:
+            return LABEL
+        is_variable = self.labels and token.kind == "name" and token.text not in LETTER_UNITS and not follows_unit
+        if not is_variable and (unit := unit_of(token.text)) is not None:
+            return unit
+        self.label_words += 1
+        return label_unit(token.text)
 
 
 def _is_inch(tokens: list[Lexeme], index: int, unit: Unit | None) -> bool:
@@ -230,27 +365,15 @@ def _is_inch(tokens: list[Lexeme], index: int, unit: Unit | None) -> bool:
     return not follows_word and (unit is None or not unit.is_label)
 
 
-def _known_unit(token: Lexeme, labels: bool) -> Unit | None:
-    """Return the unit of one word; a letter in a formula is one only if it is common (m, but not x)."""
-    if token.text.lower() in _GENERIC:
-        return LABEL
-    if labels and token.kind == "name" and len(token.text) == 1 and token.text not in LETTER_UNITS:
-        return None
-    return unit_of(token.text)
-
-
 def _read_exponent(tokens: list[Lexeme], index: int) -> tuple[int, int]:
-    """Return the power behind a unit (`^2`, `^{-1}`, `squared`), and where to read on."""
-    if index < len(tokens) and tokens[index].text == "^":
-        braced = index + 1 < len(tokens) and tokens[index + 1].kind == "brace"
-        position = index + 1 + braced
-        minus = position < len(tokens) and tokens[position].text == "-"
-        position += minus
-        digits = tokens[position].text if position < len(tokens) and tokens[position].kind == "num" else ""
-        if digits.isdigit() and len(digits) <= 2:
-            return (-1 if minus else 1) * int(digits), position + 1 + braced
-    if index < len(tokens) and tokens[index].text.lower() in _SUFFIXES:
-        return _SUFFIXES[tokens[index].text.lower()], index + 1
+    """Return the power behind a unit (`^2`, `^{-1}`, `s-1`, `squared`), and where to read on."""
+    rest = tokens[index : index + 5]
+    shape = "".join("n" if t.kind == "num" and t.text.isdigit() and len(t.text) <= 2 else t.text for t in rest)
+    if (match := _EXPONENT.match(shape)) is not None and not (match[0][0] in "n-" and any(t.spaced for t in rest[:2])):
+        digits = next(token.text for token in rest if token.kind == "num")
+        return (-1 if "-" in match[0] else 1) * int(digits), index + len(match[0])
+    if rest and (power := POWERS_BEHIND.get(without_accents(rest[0].text.lower()))) is not None:
+        return power, index + 1
     return 1, index
 
 
@@ -261,7 +384,7 @@ ReadExpression: TypeAlias = Callable[[list[Lexeme]], Node]
 def read_quantity(tokens: list[Lexeme], read_expression: ReadExpression) -> Node | None:
     """Return the quantity that `tokens` are as a whole, or None."""
     text = spelled_out(tokens)
-    special = read_clock_text(text) or read_day(text)
+    special = read_clock_text(text) or read_day(text) or _read_twice_said(tokens, read_expression)
     if special is not None:
         return special
     sign, amount = (-1, tokens[1:]) if tokens[0].text == "-" else (1, tokens)
@@ -271,37 +394,53 @@ def read_quantity(tokens: list[Lexeme], read_expression: ReadExpression) -> Node
     start = next((i for i in range(len(tokens)) if _begins_unit(tokens, i)), len(tokens))
     if start == 0:
         return _read_count_in_words(tokens)
-    if start < len(tokens) and tokens[start - 1].text == "/" and (letters := _start_of_letters(tokens, start)) > 0:
+    letters = _start_of_letters(tokens, start) if start < len(tokens) else start
+    if 0 < letters < start and spelled_unit(tokens[letters:], labels=False) is not None:
+        # `J/(g` before `°C`.
         start = letters
     if start == len(tokens):
         return _read_degrees_and_minutes(tokens) or _read_feet_and_inches(tokens)
     return _read_with_units(tokens, start, read_expression)
 
 
+def _read_twice_said(tokens: list[Lexeme], read_expression: ReadExpression) -> Chain | None:
+    """Read `25.3 km/h (7.03 m/s)` as an approximation, which the comparison checks."""
+    start = next((i for i, token in enumerate(tokens) if token[:2] == ("open", "(") and token.spaced), 0)
+    if not start or tokens[-1].kind != "close":
+        return None
+    inside = tokens[start + 1 : -1]
+    if inside and inside[0].text in ("=", "~", "or"):
+        inside = inside[1:]
+    if not inside or inside[0].kind != "num":
+        return None
+    parts = (tokens[:start], inside)
+    sides = [read_quantity(part, read_expression) or read_letter_units(part, read_expression) for part in parts]
+    measures = tuple(side for side in sides if isinstance(side, Measure) and not side.unit.is_label)
+    return Chain(measures, ("~",)) if len(measures) == len(parts) else None
+
+
 def read_letter_units(tokens: list[Lexeme], read_expression: ReadExpression) -> Measure | None:
     """Return the other reading of `5m`, in which the letters at the end are a unit."""
-    end = len(tokens)
-    start = _start_of_letters(tokens, end)
-    if start in (0, end) or tokens[start].kind != "name":
-        return None
-    words = [t if t.kind != "name" else Lexeme("word", t.text, t.spaced) for t in tokens[start:]]
-    if (unit := spelled_unit(words, labels=False)) is None:
-        return None
-    try:
-        return Measure(read_expression(tokens[:start]), unit)
-    except UnreadableAnswer:
-        return None
+    for start in range(max(1, _start_of_letters(tokens, len(tokens))), len(tokens)):
+        token = tokens[start]
+        if token.kind not in ("name", "word") and token.text not in ("frac", "AA"):
+            continue
+        if (unit := spelled_unit(tokens[start:], labels=False)) is None or unit.is_label:
+            continue
+        end = start - 1 if tokens[start - 1].text == "*" else start
+        value = _read_value(tokens[:end], read_expression) if end else None
+        return Measure(value, unit) if isinstance(value, VALUES) else None
+    return None
 
 
 def _start_of_letters(tokens: list[Lexeme], end: int) -> int:
     """Return where the letters before `end` begin that may be units with their exponents: `m s^{-2}`, `N/`."""
     start = end
     while start > 0 and (
-        tokens[start - 1].kind in ("name", "brace", "unbrace")
-        or tokens[start - 1].text in ("^", "/")
-        or (tokens[start - 1].text == "*" and start > 1 and tokens[start - 2].kind == "name")
-        or (tokens[start - 1].text == "-" and start > 1 and tokens[start - 2].text in ("^", "{"))
-        or (tokens[start - 1].kind == "num" and start > 1 and tokens[start - 2].text in ("^", "{", "-"))
+        tokens[start - 1].kind in _PARTS_OF_UNITS
+        or tokens[start - 1].text in _MARKS_OF_UNITS
+        or (tokens[start - 1].text == "-" and start > 1 and _in_exponent(tokens, start))
+        or (tokens[start - 1].kind == "num" and _in_exponent(tokens, start - 1))
     ):
         start -= 1
     return start
@@ -371,8 +510,17 @@ def _with_unit(value: Node, unit: Unit | None) -> Node | None:
 
 
 def _in_exponent(tokens: list[Lexeme], index: int) -> bool:
-    """Tell whether the numeral at `index` is the 2 of `^2` or the 1 of `^{-1}`."""
+    """Tell whether the numeral at `index` is the 2 of `^2` and of `m/s2`, or the 1 of `^{-1}`."""
+    if index >= len(tokens) or tokens[index].kind != "num":
+        return False
     before = index - 1 - (tokens[index - 1].text == "-")
+    if (
+        before >= 0
+        and tokens[before].kind in ("word", "name")
+        and not (tokens[index].spaced or tokens[before + 1].spaced)
+    ):
+        # m/s2, s-1
+        return len(tokens[index].text) == 1
     return tokens[before].text == "^" or (tokens[before].kind == "brace" and tokens[before - 1].text == "^")
 
 
@@ -420,7 +568,10 @@ def _begins_unit(tokens: list[Lexeme], index: int) -> bool:
     if token.kind == "func":
         is_last = index + 1 == len(tokens) or tokens[index + 1].kind not in ("open", "brace", "num", "name")
         return index > 0 and is_last and unit_of(token.text) is not None
-    return token.kind in ("word", "money")
+    if token.text in ("mu", "frac") and token.kind in ("name", "cmd"):
+        kinds = tuple(map(kind_of, tokens[index + 1 : index + 3]))
+        return kinds == ("brace", "word") if token.text == "frac" else kinds[:1] == ("word",)
+    return token.kind in ("word", "money") or (token.kind == "cmd" and token.text == "AA")
 
 
 def _read_feet_and_inches(tokens: list[Lexeme]) -> Measure | None:

@@ -51,8 +51,17 @@ _LOST_DEGREE = re.compile(r"(?<=\d)\s*\^\s*$")
 """What is left of `60^\\circ` where a program took the command away."""
 _EMPTY_TEXT = re.compile(r"\\text\{[\s.,;]*\}")
 _LOST_BACKSLASH = re.compile(r"(?<![\\A-Za-z])([dt]?frac)(?=\{)")
-_NUMBER_MACRO = re.compile(r"\\(?:num|(SI|qty))\{([^{}]{1,60})\}(?:(?<=\})\{\\?([^{}]{1,30})\})?")
-"""Numbers and quantities of the package siunitx."""
+_NUMBER_MACRO = re.compile(
+    r"\\(?:(si|unit)|num|SI|qty)\s*(?:\[[^\]]{0,60}\])?\{([^{}]{1,60})\}(?:\s*\{([^{}]{1,80})\})?"
+)
+"""Numbers, units and quantities of the package siunitx; physics has a `\\qty` for brackets, which has one argument."""
+_MACROS_OF_UNITS = ("\\num", "\\SI", "\\si", "\\qty", "\\unit", "\\rm")
+_PREFIX_COMMAND = re.compile(r"\\(kilo|milli|micro|nano|pico|centi|deci|mega|giga|tera|hecto|femto)\s*\\")
+r"""The \kilo of \kilo\metre."""
+_UNIT_COMMAND = re.compile(r"\\(?!(?:Omega|mu|AA)(?![a-z]))")
+r"""The backslash of \metre; \Omega stays a command."""
+_ROMAN = re.compile(r"\{\s*\\rm(?![A-Za-z])\s*|\\rm\s*\{")
+r"""{\rm m} and \rm{m}."""
 _LONE_BAR = re.compile(r"\\left\s*\|\s*\\right\s*\.|\\left\s*\.\s*\\right\s*\|")
 _ESCAPED = re.compile(r"\\u(00[A-Fa-f][0-9A-Fa-f]|2[0-9A-Fa-f]{3}|0[34][0-9A-Fa-f]{2})")
 _ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{?\s*)?(?:st|nd|rd|th)\b\s*\}{0,2}")
@@ -145,8 +154,8 @@ def without_dress(text: str) -> str:
         text = text.replace("\\sqrt[]", "\\sqrt")
     if "frac{" in text and _LOST_BACKSLASH.search(text) is not None:
         text = _LOST_BACKSLASH.sub(r"\\\1", text)
-    if "\\num{" in text or "\\SI{" in text or "\\qty{" in text:
-        text = _NUMBER_MACRO.sub(_without_macro, text)
+    if any(macro in text for macro in _MACROS_OF_UNITS):
+        text = _NUMBER_MACRO.sub(_without_macro, _ROMAN.sub(r"\\mathrm{", text))
     if "right" in text:
         text = _LONE_BAR.sub(r"\\mid ", text)
     if (match := _DRESSED.search(text)) is None:
@@ -167,9 +176,11 @@ def without_dress(text: str) -> str:
 
 
 def _without_macro(match: re.Match[str]) -> str:
-    if match[3] is None:
-        return match[2]
-    return rf"{match[2]}\text{{ {match[3]}}}" if match[1] else f"{match[2]}{{{match[3]}}}"
+    digits, unit = ("", match[2]) if match[1] else (match[2], match[3] or "")
+    if not unit or (match[1] and match[3]):
+        return digits or match[0]
+    unit = _PREFIX_COMMAND.sub(r"\\\1", unit).replace("degreeCelsius", "celsius")
+    return rf"{digits}\text{{ {_UNIT_COMMAND.sub(' ', unit)}}}"
 
 
 def with_escapes_decoded(text: str) -> str:
