@@ -44,7 +44,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from truegold.verifiers.extract.closings import without_closings
-from truegold.verifiers.extract.denials import is_denied, is_doubted, is_refused
+from truegold.verifiers.extract.denials import is_denied, is_doubted, is_negated_later, is_refused
 from truegold.verifiers.extract.restated import without_explanations, without_given_numbers
 from truegold.verifiers.extract.stated_values import ANY_OF, MARKS, PATTERNS, has_value, is_expression, may_deny
 from truegold.verifiers.extract.statements import (
@@ -178,6 +178,7 @@ _NAMED = (
     r"(?:(?:the|my|final|correct)[_ -]?){0,2}"
     rf"(?:answer|ans|result|solution|output|response|final|{ANY_OF['answer_words']})"
 )
+_JSON_DENIAL = re.compile(r"[\"'](?:is_?)?(?:correct|valid|right)[\"']\s*:\s*(?:false|0|\"no\")", re.IGNORECASE)
 _JSON_ANSWER = re.compile(rf"[\"'](?:{_NAMED}|choice|option|答案|最终答案)[\"']\s*:", re.IGNORECASE)
 _IS_ANSWER = re.compile(rf"[*_\s]*(?:{_NAMED}|(?:grand )?total|sum|最?终?答案|合计|总计)[*_:：\s]*", re.IGNORECASE)
 """The name of a tag or the head of a table's cell that holds the answer."""
@@ -335,7 +336,7 @@ def _read_box(text: str, opening: re.Match[str]) -> _Box | None:
 def _is_doubted(text: str, box: _Box) -> bool:
     """Tell whether the words of its sentence deny a box or doubt it."""
     before = text[max(0, box.start - MAX_DENIAL_CHARS) : box.start]
-    start = max(before.rfind(end) + len(end) for end in ("\n", ". ", "? ", "! ", "。"))
+    start = max(before.rfind(end) + 1 for end in ("\n", ". ", "? ", "! ", "。"))
     after = text[box.end : box.end + MAX_DENIAL_CHARS].partition("\n")[0]
     before, after = before[max(0, start) :], after.lstrip("$*) ]\\")
     return len(before) + len(after) > MAX_TOUCHING_CHARS and may_deny(f"{before} {after}") and is_doubted(before, after)
@@ -467,7 +468,8 @@ def _declared(part: str, several: int) -> Committed | None:
         behind = part[boxes.end :]
         if (taken_back := retraction(behind.partition("\n\n")[0], boxes.text)) or is_withdrawn(behind):
             return _committed(taken_back, "phrase")
-        return _after_box(part, boxes) or _committed(boxes.text, "boxed")
+        is_denied_later = boxes.text in behind and is_negated_later(behind, boxes.text)
+        return _after_box(part, boxes) or (None if is_denied_later else _committed(boxes.text, "boxed"))
     return None if boxes.cut_off else _announced(part)
 
 
@@ -481,7 +483,10 @@ def _in_json(part: str) -> Committed | None:
         start -= 1
         depth += (end[start] == "}") - (end[start] == "{")
     candidate = end[start:]
-    return Committed(candidate, "json") if depth == 0 and _JSON_ANSWER.search(candidate) else None
+    if depth or (named := _JSON_ANSWER.search(candidate)) is None or _JSON_DENIAL.search(candidate):
+        return None
+    value = candidate[named.end() :].partition(",")[0].strip("\"'{} \n")
+    return None if is_refused(value) else Committed(candidate, "json")
 
 
 def _in_last_tag(part: str, several: int) -> Committed | None:
@@ -525,7 +530,7 @@ def _taken_back(announcement: str, narrowed: str | None) -> str | None:
 def _in_tag(inside: str, several: int) -> Committed | None:
     if (committed := _declared(inside, several)) is not None and committed.form != "whole_response":
         return committed
-    return _committed(narrow(inside), "answer_tag")
+    return None if is_refused(inside[:MAX_BARE_CHARS]) else _committed(narrow(inside), "answer_tag")
 
 
 def _after_box(part: str, boxes: Boxed) -> Committed | None:

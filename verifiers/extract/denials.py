@@ -36,6 +36,8 @@ _ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items
 
 MAX_GOVERNING_CHARS = 160
 """So much before and behind a value is read. Stops long lines made to be slow."""
+MAX_LATER_CHARS = 2_000
+"""So much behind an answer is searched for words that deny its value."""
 MAX_NUMBERS = 8
 """Numbers of a line that are looked at."""
 _MARKUP = r"[\s$\\(\[*_{}\"“”«»]{0,6}"
@@ -49,6 +51,7 @@ def _any_of(name: str, behind: str = "") -> re.Pattern[str]:
 
 _NEGATED = rf"(?:{_ANY_OF['negations']})(?:[\s*_]{{1,3}}(?:{_ANY_OF['light_words']}|(?!only)[a-z]{{2,15}}ly)\b){{0,7}}"
 _DENIED_BEFORE = re.compile(rf"(?:{_NEGATED}|{_ANY_OF['denied_before']}){_MARKUP}$", re.IGNORECASE)
+_NEGATED_BEFORE = re.compile(rf"{_NEGATED}{_MARKUP}$", re.IGNORECASE)
 _NOT_DENIED = _any_of("not_denied", behind=rf"{_MARKUP}$")
 _DENIED_BEHIND = _any_of("denied_behind")
 _EMBEDDING = _any_of("embedding")
@@ -59,9 +62,33 @@ _CLAUSE_BREAK = re.compile(
     r"[;:；，：、—]|,(?! ?(?:that|dass|daß|ob|że|czy|что|che|que)\b)"
     r"|\b(?:but|yet|so|hence|thus|therefore|then|pero|aber|mais|также|но)\b|所以|因此|那么|[但故]"
 )
+_NEGATION = re.compile(rf"(?P<verb>{_ANY_OF['negations']})|(?P<subject>{_ANY_OF['negative_subjects']})", re.IGNORECASE)
+_SUBCLAUSE = re.compile(r"\b(?:and|because|since)\b")
+_RELATIVE = re.compile(
+    r"\b(?:who|which|that|whose|whom|if|when|where|die|der|das|que|qui|che|które|który|котор\w+)\b", re.IGNORECASE
+)
+_PRONOUN_SUBJECT = re.compile(
+    r"\W*(?:(?:and|so|now|clearly|however|actually|please|here|also) )?"
+    r"(?:I|we|one|you|it|this|that|there|they|he|she|do|does|did|is|are|was|has|have|can|could|should|would|will|must|['’\s])*",
+    re.IGNORECASE,
+)
+_LITOTES = _any_of("litotes")
+_NO_MORE = re.compile(
+    r"\b(?:exceed|surpass|more|less|fewer|greater|larger|smaller|go (?:over|beyond))\b", re.IGNORECASE
+)
+_HYPOTHESIS = re.compile(
+    r"\b(?:if|whether|unless|lest)\b(?!.*\b(?:if|whether|unless|lest)\b)|^\W*when\b", re.IGNORECASE
+)
+_FINITE = re.compile(
+    rf"{SPEECH['copulas']}|[<>≤≥≠]|\b(?:get|gets|gives|yields|has|have|holds|follows)\b", re.IGNORECASE
+)
+_SUBJECT = re.compile(r"\b(?:the|it|we|you|he|she|they|I|this|there|its|his|her|their|our|my)\b", re.IGNORECASE)
+_AFFIRMED = re.compile(rf"\bonly\W*$|(?:{_ANY_OF['negations']}|impossible|fails?)\b.*\bunless\W*$", re.IGNORECASE)
 _WITHHELD = _any_of("withheld")
 _RESIGNED = _any_of("resigned")
-_VALUE_BEHIND = re.compile(r"[,;:，；：—]|\b(?:yet|but)\b")
+_VALUE_BEHIND = re.compile(
+    r"[,;:，；：—](?!\s*(?:not|nor|even|only|just|despite|because|since|as|given|with|without|although|though)\b)|\b(?:yet|but)\b"
+)
 _DIGITS = rf"{_MARKUP}[-+−]?\d[\d.,/]{{0,20}}{_MARKUP}"
 _DENIAL = rf"(?:{_ANY_OF['negations']}|n't|\bno (?:es|son)|\bnão é|\bnon è|不是|并非|並非)"
 _INSTEAD = (
@@ -83,6 +110,7 @@ _FIGURES = re.compile(r"(?<![\d.,])[-−]?\d[\d.,/]{0,40}")
 _UP_TO_FIGURES = re.compile(r".*(?:\d[%)\]]{0,2}|[$}])", re.DOTALL)
 _OTHER_ANSWERS = _any_of("other_answers")
 _OTHER_PROBLEMS = _any_of("other_problems")
+_ANSWER = re.compile(r"\b(?:answer|solution)\b", re.IGNORECASE)
 _IN_OTHER_PROBLEM = re.compile(rf"^\W*(?:{_ANY_OF['other_problems']})", re.IGNORECASE)
 _CONDITION = _any_of("conditions")
 _DEPENDS = re.compile(r"\bdepend(?:s|ing) on\b|取决于|\bhängt\b.*\bab\b", re.IGNORECASE)
@@ -104,6 +132,8 @@ _MAIN_VALUE = re.compile(
 _QUESTION = re.compile(r"^[^\w.!。]{0,6}[?？](?P<rest>.{0,40})", re.DOTALL)
 _CONFIRMED = re.compile(rf"\W*(?:{_ANY_OF['confirming']}|\d)", re.IGNORECASE)
 _STRUCK = _any_of("struck")
+_CUE = re.compile(r"(?<![\\a-zA-Z])[^\W\d_]{2,}")
+"""A word between two numbers, which are not one value then."""
 _TEXT_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox|ensuremath)\s?\{([^{}]*)\}|\\[ ,;:!]")
 
 
@@ -148,7 +178,36 @@ def is_conditional(sentence: str) -> bool:
 def is_attributed(lead: str) -> bool:
     """Return whether the words before a value doubt or suppose it, or say that another holds it."""
     clause = _CLAUSE_BREAK.split(lead[-MAX_GOVERNING_CHARS:])[-1]
-    return _EMBEDDING.search(clause) is not None or _IN_OTHER_PROBLEM.search(lead) is not None
+    if _EMBEDDING.search(clause) or _IN_OTHER_PROBLEM.search(lead) or _is_negated(clause) or _is_hypothetical(clause):
+        return True
+    named = _ANSWER.search(clause)
+    return named is not None and is_of_another(clause[: named.start()], clause[named.end() :])
+
+
+def _is_negated(clause: str) -> bool:
+    """Return whether a negation further up in the clause of a value denies it: `none of them is`, `we don't get`.
+
+    It does where its subject is a pronoun, or itself; `those who do not play are 5` and `it is not hard to see that it
+    is 5` affirm.
+    """
+    *others, clause = _SUBCLAUSE.split(clause)
+    if (negation := _NEGATION.search(clause)) is None:
+        return False
+    lead, rest = clause[: negation.start()], clause[negation.end() :]
+    if _RELATIVE.search(lead) or _LITOTES.search(rest) or _NO_MORE.search(rest) or _NOT_DENIED.search(clause):
+        return False
+    is_of_noun = bool(others) and negation["subject"] is None and not lead.strip()
+    return not is_of_noun and _PRONOUN_SUBJECT.fullmatch(lead) is not None
+
+
+def _is_hypothetical(clause: str) -> bool:
+    """Return whether a value stands in the condition and not in what follows from it: `if the answer is`."""
+    if (condition := _HYPOTHESIS.search(clause)) is None or _AFFIRMED.search(clause[: condition.end()]):
+        return False
+    if condition[0].strip().casefold() != "unless" and _AFFIRMED.search(clause[: condition.start()]):
+        return False
+    rest = clause[condition.end() :]
+    return len(list(islice(_FINITE.finditer(rest), 2))) < 2 and len(list(islice(_SUBJECT.finditer(rest), 2))) < 2
 
 
 def is_of_another(lead: str, link: str) -> bool:
@@ -192,17 +251,36 @@ def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
     return is_bound(before) or is_doubted(before, sentence[start + len(value) :])
 
 
+def without_struck(text: str) -> str:
+    """Return a text without what is struck out in it."""
+    return _STRUCK.sub(" ", text)
+
+
+def is_negated_later(text: str, value: str) -> bool:
+    """Return whether a text behind an answer denies that very value: `5 ... Hmm, 5 is wrong.`"""
+    for start in _occurrences(text[:MAX_LATER_CHARS], value)[:MAX_NUMBERS] if value in text else ():
+        before, after = (
+            text[max(0, start - MAX_GOVERNING_CHARS) : start],
+            text[start + len(value) :][:MAX_GOVERNING_CHARS],
+        )
+        is_negated = _NEGATED_BEFORE.search(before) is not None and _NOT_DENIED.search(before) is None
+        if is_negated or _DENIED_BEHIND.search(after):
+            return True
+    return False
+
+
 def is_refused(text: str) -> bool:
     r"""Return whether an answer by itself denies or doubts its value: `not 5`, `5?`, `~~5~~`, `\text{maybe } 5`."""
     if not may_deny(text):
         return False
-    if _STRUCK.search(text):
-        return True
-    text = _TEXT_COMMAND.sub(r" \1 ", text)
+    whole = _TEXT_COMMAND.sub(r" \1 ", text)
+    text = _TEXT_COMMAND.sub(r" \1 ", without_struck(text))
     figures = list(islice(_FIGURES.finditer(text), MAX_NUMBERS))
     if not figures:
-        return False
-    return is_doubted(text[: figures[0].start()], text[figures[-1].end() :])
+        return text != whole and has_value(whole)
+    first, last = figures[0], figures[-1]
+    value = first if _CUE.search(text, first.end(), last.start()) else last
+    return is_doubted(text[: first.start()], text[value.end() :])
 
 
 def denies_a_number(text: str) -> bool:

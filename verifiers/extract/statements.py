@@ -64,7 +64,7 @@ MAX_TEXT_WORDS = 5
 
 _CUT = re.compile(
     rf"(?P<formula>{stated_values.FORMULA})|(?P<brace>[{{}}])"
-    r"|(?P<end>[.?](?=[*_`\")\]]{0,3}(?:\s|$))|!(?=\s{1,3}[A-Z])|[。！؟।]|．(?=\s|$))"
+    r"|(?P<end>(?<!\be\.g)[.?](?=[*_`\")\]]{0,3}(?:\s|$))|!(?=\s{1,3}[A-Z])|[。！؟।]|．(?=\s|$))"
     rf"|(?P<why>{stated_values.ANY_OF['reasons']})"
 )
 _CONCLUDING = re.compile(stated_values.ANY_OF["concluding_words"])
@@ -294,7 +294,6 @@ def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcem
         denials.is_conditional(before + statement)
         or _OTHERWISE.match(rest)
         or denials.is_link_denied(match[0])
-        or denials.is_attributed(before)
         or denials.is_attributed(before + match[0])
         or denials.is_of_another(before, match[0])
     ):
@@ -357,7 +356,7 @@ def conclusion(text: str) -> str | None:
     """Return the value that the last sentence states, or its words for there being none."""
     if (line := _last_line(text)) is None:
         return None
-    sentence = last_sentence(line)
+    sentence = last_sentence(denials.without_struck(line))
     if sentence.endswith(("?", "？")) or _PLAN.match(sentence) or _GRADING.search(sentence) or _is_cut_off(sentence):
         return None
     if none := _NO_VALUE.search(sentence):
