@@ -36,6 +36,8 @@ _ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items
 
 MAX_GOVERNING_CHARS = 160
 """So much before and behind a value is read. Stops long lines made to be slow."""
+MAX_TOUCHING_CHARS = 80
+"""So much before a value is searched for what stands right beside it."""
 MAX_LATER_CHARS = 2_000
 """So much behind an answer is searched for words that deny its value."""
 MAX_NUMBERS = 8
@@ -52,6 +54,9 @@ def _any_of(name: str, behind: str = "") -> re.Pattern[str]:
 _NEGATED = rf"(?:{_ANY_OF['negations']})(?:[\s*_]{{1,3}}(?:{_ANY_OF['light_words']}|(?!only)[a-z]{{2,15}}ly)\b){{0,7}}"
 _DENIED_BEFORE = re.compile(rf"(?:{_NEGATED}|{_ANY_OF['denied_before']}){_MARKUP}$", re.IGNORECASE)
 _NEGATED_BEFORE = re.compile(rf"{_NEGATED}{_MARKUP}$", re.IGNORECASE)
+_ASIDE_BEFORE = re.compile(r",[^,.;\d]{1,30},\s*$")
+_ASIDE_BEHIND = re.compile(r"^,[^,.;\d]{1,30},(?=\s)")
+"""`not, in fact, 5`; `5, however, is wrong`."""
 _NOT_DENIED = _any_of("not_denied", behind=rf"{_MARKUP}$")
 _DENIED_BEHIND = _any_of("denied_behind")
 _EMBEDDING = _any_of("embedding")
@@ -217,8 +222,11 @@ def is_of_another(lead: str, link: str) -> bool:
 
 def is_doubted(before: str, after: str) -> bool:
     """Return whether the words before and behind a value deny or doubt it, or put it into another mouth."""
-    before, after = before[-MAX_GOVERNING_CHARS:], after[:MAX_GOVERNING_CHARS]
-    if _DENIED_BEFORE.search(before) is not None and _NOT_DENIED.search(before) is None:
+    before = before[-MAX_GOVERNING_CHARS:]
+    after = _ASIDE_BEHIND.sub("", after[:MAX_GOVERNING_CHARS])
+    touching = before[-MAX_TOUCHING_CHARS:]
+    is_negated = _DENIED_BEFORE.search(touching) or _DENIED_BEFORE.search(_ASIDE_BEFORE.sub(" ", touching))
+    if is_negated and _NOT_DENIED.search(before) is None:
         return True
     question = _QUESTION.match(after)
     if question is not None and not _CONFIRMED.match(question["rest"]):
@@ -228,7 +236,7 @@ def is_doubted(before: str, after: str) -> bool:
 
 def is_bound(before: str) -> bool:
     """Return whether the words before a value make it a mere bound, or a part of another value."""
-    before = before[-MAX_GOVERNING_CHARS:]
+    before = _ASIDE_BEFORE.sub(" ", before[-MAX_TOUCHING_CHARS:])
     if (bound := _BOUND.search(before)) is not None:
         return _NO_BOUND.search(before, 0, bound.start()) is None
     return _PART.search(before) is not None
