@@ -44,7 +44,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from truegold.verifiers.extract.closings import without_closings
-from truegold.verifiers.extract.denials import is_denied, is_doubted, is_negated_later, is_refused
+from truegold.verifiers.extract.denials import is_denied, is_doubted, is_negated_later, is_refused, preferred
 from truegold.verifiers.extract.restated import without_explanations, without_given_numbers
 from truegold.verifiers.extract.stated_values import ANY_OF, MARKS, PATTERNS, has_value, is_expression, may_deny
 from truegold.verifiers.extract.statements import (
@@ -551,7 +551,8 @@ def _announced(part: str) -> Committed | None:
             return _committed(taken_back, "phrase")
         is_meant = narrowed is not None and not is_denied(sentence, narrowed, first=True)
         if is_meant and (committed := _committed(narrowed, "phrase")):
-            return committed
+            behind = part[part.rfind(answer) + len(answer) :]
+            return None if committed.text in behind and is_negated_later(behind, committed.text) else committed
     a_line = after_a(last_line(part))
     return _committed(narrow(a_line), "a_line") if a_line else None
 
@@ -560,7 +561,7 @@ def _bare(part: str) -> Committed | None:
     text = part.strip()
     if len(text) > MAX_BARE_CHARS or "\n" in text or not is_expression(text, MAX_BARE_WORDS):
         return None
-    return _committed(text, "whole_response")
+    return _committed(preferred(text) if may_deny(text) else text, "whole_response")
 
 
 def _committed(answer: str | None, form: str) -> Committed | None:

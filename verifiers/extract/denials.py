@@ -100,7 +100,7 @@ _INSTEAD = (
     r"(?:but(?: rather)?|rather,?|it is|it['’]s|sino|sondern|mais|mas?|maar|lecz|tylko|e sim|а|mà|melainkan|而是)"
 )
 _CONTRAST = re.compile(
-    rf"{_DENIAL}(?: là)?\s?{_DIGITS}\s?[,;，；]?\s?{_INSTEAD}\s?,?\s?(?:it is|it['’]s|là)?\s?"
+    rf"{_DENIAL}(?: là|\s[a-z]{{1,12}}){{0,2}}\s?{_DIGITS}\s?[,;，；]?\s?{_INSTEAD}\s?,?\s?(?:it is|it['’]s|là)?\s?"
     rf"(?P<instead>{_DIGITS}[^\s\d,，]{{0,12}})[\s.。!$]*$"
     rf"|{_DIGITS}[^\s\d、]{{0,3}}?(?:ではなく(?:て)?|じゃなくて|(?:가|이) 아니라|değil|नहीं)[、,]?\s?"
     rf"(?P<behind>{_DIGITS}(?!.{{0,8}}(?:ない|ません|아니|아닙|değil|नहीं)).{{0,12}}?)$",
@@ -137,7 +137,7 @@ _MAIN_VALUE = re.compile(
 _QUESTION = re.compile(r"^[^\w.!。]{0,6}[?？](?P<rest>.{0,40})", re.DOTALL)
 _CONFIRMED = re.compile(rf"\W*(?:{_ANY_OF['confirming']}|\d)", re.IGNORECASE)
 _STRUCK = _any_of("struck")
-_CUE = re.compile(r"(?<![\\a-zA-Z])[^\W\d_]{2,}")
+_CUE = re.compile(r"(?<![\\a-zA-Z])[^\W\d_]{2,}|\s\(")
 """A word between two numbers, which are not one value then."""
 _TEXT_COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mbox|ensuremath)\s?\{([^{}]*)\}|\\[ ,;:!]")
 

@@ -58,6 +58,7 @@ _TOKEN = re.compile(
 )
 _UNIT = re.compile(
     r"[ ]?(?!(?:in|on|at|for|of|to|and|or|more|less|fewer|left|total|when|after|before|by|from|with|the|an?|times|than"
+    r"|without|not|no|because|since|but|whose|unless"
     r"|as|so|if|which|that|is|are|every|each|extra|additional|away|apart|long)\b)(?:(?:square|cubic|sq\.?|cu\.?)[ ])?"
     r"(?:[a-zA-Zµμ°Ω%][a-zA-Z²³]{0,20}(?:\^\{?[23]\}?)?(?:(?:/|[ ]per[ ])[a-zA-Z]{1,15})?(?![\w(])"
     r"|(?:平方|立方)?[一-鿿]{1,3}(?:每[一-鿿]{1,2})?(?=$|[，。；、．\s])|[一-鿿])"
@@ -66,6 +67,8 @@ _JOINING = re.compile(r"[ ]?(?:,[ ]?)?(or|and|,|;|、|或|和|oder|ou|und|et|и�
 _NEXT_CLAUSE = re.compile(r"\b(?:and|or|but)\b|[,;，；或和]")
 _NEGATION = re.compile(r"\b(?:not|never|neither|cannot)\b|n't|不是|并非")
 _CONDITION = re.compile(r",?\s(?:(?:when|where|if|for|at|with)\s\$?[A-Za-z]\s?=|(?:because|since)\s)")
+_LABELLED = re.compile(r"^[^\d:]*[^\W\d_]:\s(?=[^:]*$)")
+"""The words before the value in `all that is needed: 5`."""
 _VARIABLE = re.compile(r"(?:\$|\\\()\s*(?:[A-Za-z]|\\[a-z]{2,7})\s*(?:\$|\\\))")
 _LABEL_BEFORE = re.compile(r"(?<![\w\\])[A-Za-z]\s?=\s?$")
 
@@ -153,7 +156,7 @@ def _predicate(sentence: str, values: list[_Token], start: int) -> str | None:
     if _NEGATION.search(sentence, start, values[index].start) or sentence.endswith("不是", 0, start):
         return None
     first, last = _joined(sentence, values, index)
-    rest = sentence[start:].strip(MARKS + ".。,，:：")
+    rest = _LABELLED.sub("", sentence[start:].strip(MARKS + ".。,，:："))
     if first == index and is_expression(rest, 1):
         # The grammar of an expression may be beyond the patterns of values, so it is taken whole.
         return rest

@@ -271,7 +271,10 @@ def announced(text: str) -> Iterator[Announcement]:
             continue
         matches = [match for pattern in patterns for match in pattern.finditer(line)]
         if matches:
-            last = max(matches, key=re.Match.end)
+            matches.sort(key=re.Match.end)
+            last = matches.pop()
+            while matches and denials.is_of_another(sentence_around(line, last.start())[0], last[0]):
+                last = matches.pop()
             answer = line[last.end() :].strip(_EMPHASIS + ":：")
             if answer in _EMPTY:
                 yield _block_at(lines, index + 1), ""
@@ -337,19 +340,13 @@ def _block_at(lines: list[str], index: int) -> str:
 def last_expression(text: str) -> str | None:
     """Return the last line where it is one expression and no sentence."""
     line = _last_line(text)
-    if (
-        line is None
-        or "?" in line
-        or not stated_values.has_value(line)
-        or _is_cut_off(line)
-        or denials.denies_a_number(line)
-    ):
+    if line is None or "?" in line or not stated_values.has_value(line) or _is_cut_off(line):
         return None
-    return (
-        line.strip(stated_values.MARKS + ".。")
-        if stated_values.is_expression(line, stated_values.MAX_PLAIN_WORDS)
-        else None
-    )
+    preferred = denials.preferred(line) if stated_values.may_deny(line) else line
+    line = preferred if _VALUE_FIRST.match(preferred) else line
+    if denials.denies_a_number(line) or not stated_values.is_expression(line, stated_values.MAX_PLAIN_WORDS):
+        return None
+    return line.strip(stated_values.MARKS + ".。")
 
 
 def conclusion(text: str) -> str | None:
