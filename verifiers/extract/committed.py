@@ -44,7 +44,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from truegold.verifiers.extract.closings import without_closings
-from truegold.verifiers.extract.denials import is_denied, is_doubted, is_negated_later, is_refused, preferred
+from truegold.verifiers.extract.denials import is_bound, is_denied, is_doubted, is_negated_later, is_refused, preferred
 from truegold.verifiers.extract.restated import without_explanations, without_given_numbers
 from truegold.verifiers.extract.stated_values import ANY_OF, MARKS, PATTERNS, has_value, is_expression, may_deny
 from truegold.verifiers.extract.statements import (
@@ -120,6 +120,8 @@ MAX_BOX_TOKENS = 1_000
 """More braces and commands than this are no answer. Stops boxes with hundreds of thousands of braces."""
 MAX_DENIAL_CHARS = 160
 """What is read before and behind a box for words that deny it."""
+MAX_OPTION_CHARS = 40
+"""In a longer answer a letter names no option."""
 MAX_TOUCHING_CHARS = 2
 """Fewer characters around a box, as `$.`, say nothing."""
 _SUMMARY = re.compile(
@@ -338,8 +340,10 @@ def _is_doubted(text: str, box: _Box) -> bool:
     before = text[max(0, box.start - MAX_DENIAL_CHARS) : box.start]
     start = max(before.rfind(end) + 1 for end in ("\n", ". ", "? ", "! ", "。"))
     after = text[box.end : box.end + MAX_DENIAL_CHARS].partition("\n")[0]
-    before, after = before[max(0, start) :], after.lstrip("$*) ]\\")
-    return len(before) + len(after) > MAX_TOUCHING_CHARS and may_deny(f"{before} {after}") and is_doubted(before, after)
+    before, after = before[max(0, start) :], after.lstrip("$*)]\\")
+    if len(before) + len(after) <= MAX_TOUCHING_CHARS or not may_deny(f"{before} {after}"):
+        return False
+    return is_doubted(before, after) or ("answer" in before and is_bound(before))
 
 
 def _join_contents(text: str, boxes: list[_Box], several: int) -> str:
@@ -566,7 +570,9 @@ def _bare(part: str) -> Committed | None:
 
 def _committed(answer: str | None, form: str) -> Committed | None:
     text = (answer or "").strip(MARKS)
-    if not text or (not _PLAIN_NUMBER.fullmatch(text) and may_deny(text) and is_refused(text)):
+    if not text or (
+        not _PLAIN_NUMBER.fullmatch(text) and may_deny(text) and is_refused(text, letters=len(text) <= MAX_OPTION_CHARS)
+    ):
         return None
     return Committed(text, form)
 

@@ -60,6 +60,11 @@ _ASIDE_BEHIND = re.compile(r"^,[^,.;\d]{1,30},(?=\s)")
 _NOT_DENIED = _any_of("not_denied", behind=rf"{_MARKUP}$")
 _DENIED_BEHIND = _any_of("denied_behind")
 _EMBEDDING = _any_of("embedding")
+_PREDICATE = re.compile(
+    r"\s(?:(?:is|was|has|makes|solves|satisfies|gives|implies|means|leads|only|contradicts|causes|breaks|yields|stays"
+    r"|remains|belongs|lies|fails)\b|would (?:contradict|imply|violate|make|lead|give|mean|be)\b)"
+)
+_AFFIRMING = _any_of("affirming")
 _BOUND = _any_of("bound", behind=rf"{_MARKUP}$")
 _PART = _any_of("part", behind=rf"{_MARKUP}$")
 _NO_BOUND = re.compile(rf"(?:{_ANY_OF['negations']}|\bno|不|沒|没)(?: (?:be|any|much|es|ist|sein))?\W*$", re.IGNORECASE)
@@ -74,16 +79,16 @@ _RELATIVE = re.compile(
 )
 _PRONOUN_SUBJECT = re.compile(
     r"\W*(?:(?:and|so|now|clearly|however|actually|please|here|also) )?"
-    r"(?:I|we|one|you|it|this|that|there|they|he|she|do|does|did|is|are|was|has|have|can|could|should|would|will|must|['’\s])*",
+    r"(?:I|we|one|you|it|this|that|there|they|he|she|do|does|did|is|are|was|has|have|had|can|ca|could|should|would|will"
+    r"|wo|must|might|may|need|am|m|d|ll|ve|re|s|['’\s])*",
     re.IGNORECASE,
 )
 _LITOTES = _any_of("litotes")
 _NO_MORE = re.compile(
     r"\b(?:exceed|surpass|more|less|fewer|greater|larger|smaller|go (?:over|beyond))\b", re.IGNORECASE
 )
-_HYPOTHESIS = re.compile(
-    r"\b(?:if|whether|unless|lest)\b(?!.*\b(?:if|whether|unless|lest)\b)|^\W*when\b", re.IGNORECASE
-)
+_SUPPOSING = r"if|whether|unless|lest|granted|as though|given that|(?<=^)provided"
+_HYPOTHESIS = re.compile(rf"\b(?:{_SUPPOSING})\b(?!.*\b(?:if|whether|unless|lest)\b)|^\W*when\b", re.IGNORECASE)
 _FINITE = re.compile(
     rf"{SPEECH['copulas']}|[<>≤≥≠]|\b(?:get|gets|gives|yields|has|have|holds|follows)\b", re.IGNORECASE
 )
@@ -112,6 +117,8 @@ _TURNED_DOWN = re.compile(
     r"(?=\s?[-\d$\\])"
 )
 _FIGURES = re.compile(r"(?<![\d.,])[-−]?\d[\d.,/]{0,40}")
+_OPTION = re.compile(r"(?<![A-Za-z\\'’])[A-Z](?![A-Za-z'’])")
+"""A letter that names an option."""
 _UP_TO_FIGURES = re.compile(r".*(?:\d[%)\]]{0,2}|[$}])", re.DOTALL)
 _OTHER_ANSWERS = _any_of("other_answers")
 _OTHER_PROBLEMS = _any_of("other_problems")
@@ -242,6 +249,13 @@ def is_bound(before: str) -> bool:
     return _PART.search(before) is not None
 
 
+def is_mere_subject(sentence: str, value: str) -> bool:
+    """Return whether a sentence says of a value something else than that it answers: `x = 5 is forbidden`."""
+    figures = _UP_TO_FIGURES.match(value)
+    after = sentence.rpartition(figures[0] if figures else value)[2].lstrip("$*)\\")
+    return _PREDICATE.match(after) is not None and _AFFIRMING.match(after) is None
+
+
 def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
     """Return whether the words beside a value deny or doubt it, or make it a mere bound.
 
@@ -277,15 +291,20 @@ def is_negated_later(text: str, value: str) -> bool:
     return False
 
 
-def is_refused(text: str) -> bool:
-    r"""Return whether an answer by itself denies or doubts its value: `not 5`, `5?`, `~~5~~`, `\text{maybe } 5`."""
+def is_refused(text: str, *, letters: bool = False) -> bool:
+    r"""Return whether an answer by itself denies or doubts its value: `not 5`, `5?`, `~~5~~`, `\text{maybe } 5`.
+
+    letters: whether a letter that names an option is a value.
+    """
     if not may_deny(text):
         return False
     whole = _TEXT_COMMAND.sub(r" \1 ", text)
     text = _TEXT_COMMAND.sub(r" \1 ", without_struck(text))
     figures = list(islice(_FIGURES.finditer(text), MAX_NUMBERS))
+    if not figures and letters:
+        figures = list(islice(_OPTION.finditer(text), MAX_NUMBERS))
     if not figures:
-        return text != whole and has_value(whole)
+        return text != whole and (letters or has_value(whole))
     first, last = figures[0], figures[-1]
     value = first if _CUE.search(text, first.end(), last.start()) else last
     return is_doubted(text[: first.start()], text[value.end() :])

@@ -371,6 +371,8 @@ def _stated_for_good(sentence: str) -> str | None:
         sentence = sentence[: reason.start()]
     if (value := stated_values.stated(sentence)) is None or denials.is_denied(sentence, value):
         return None
+    if denials.is_mere_subject(sentence, value):
+        return None
     taken_back = retraction(sentence.rpartition(value)[2], value)
     return without_about(value) if taken_back is None else taken_back
 
