@@ -110,8 +110,11 @@ def named_elements(node: tree.Chain) -> list[tree.Node] | None:
 
 
 def _label_of(element: tree.Node) -> str | None:
-    if (label := tree.label_of(element)) is None and isinstance(element, tree.Measure) and element.unit.is_label:
-        return element.unit.label or None
+    if isinstance(element, tree.Measure):
+        return (element.unit.label or None) if element.unit.is_label else None
+    if (label := tree.label_of(element)) is None and isinstance(element, tree.Chain) and element.operators[0] == "=":
+        # A product of letters, as in AB = 3, is a name here.
+        return tree.show(element.parts[0]) if tree.labelled(element)[0] == tree.ANY_LABEL else None
     return label
 
 
@@ -232,7 +235,14 @@ def matched(comparer: Comparison, gold_parts: Sequence[tree.Node], answer_parts:
                 break
         else:
             return Sameness(None if undecided else False, "structure")
+    if comparer.policy.rounding == "measured" and _says_twice(answer_parts) and not _says_twice(gold_parts):
+        # 2.51 is near enough to both 2.50 and 2.51.
+        return OTHER_STRUCTURE
     return SAME_STRUCTURE
+
+
+def _says_twice(parts: Sequence[tree.Node]) -> bool:
+    return len(set(map(tree.show, parts))) < len(parts)
 
 
 def same_ordered(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Sameness:

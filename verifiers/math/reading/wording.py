@@ -60,6 +60,7 @@ _WORDS_OF_ITEM = _INTEGER_WORDS | {"is", "are", "an", "a", "any", "all", "every"
 
 MAX_LABEL_TOKENS = 8
 MAX_WORD_LETTERS = 20
+MAX_SYMBOL_LETTERS = 2
 _LABEL_FUNCTIONS = frozenset({"max", "min"})
 """Of functions only these label a value: `\\ln 3, \\ln 5` are two values."""
 _WORDLIKE = frozenset({"word", "name", "func", "const", "num"})
@@ -303,11 +304,14 @@ def _label_end(tokens: list[Lexeme]) -> _LabelEnd | None:
 
 
 def _label_name(tokens: list[Lexeme]) -> str:
-    words = [token.text.lower() for token in tokens if token.kind in _WORDLIKE]
-    # The A of `speed of A` is no article.
-    telling = [token.text.lower() for token in tokens if token.kind in _WORDLIKE and token.text not in _IDLE_IN_LABELS]
-    words = [word for word in telling if word not in _IDLE_IN_LABELS or len(word) == 1] or words
-    return " ".join(LABELS.get(word) or label_unit(word).label or word for word in words)
+    # CO is not Co, m is not M, and the A of `speed of A` is no article.
+    words = [token.text for token in tokens if token.kind in _WORDLIKE]
+    words = [word if len(word) <= MAX_SYMBOL_LETTERS or "_" in word else word.lower() for word in words]
+    words = [word for word in words if word not in _IDLE_IN_LABELS] or words
+    return " ".join(
+        LABELS.get(word.lower()) or (word if len(word) <= MAX_SYMBOL_LETTERS else label_unit(word).label or word)
+        for word in words
+    )
 
 
 def stated_value(tokens: list[Lexeme]) -> StatedValue | None:
