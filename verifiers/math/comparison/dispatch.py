@@ -181,6 +181,9 @@ class _TreeComparison:
             return same_residues(gold, answer)
         if isinstance(answer, Chain) and not isinstance(gold, Chain) and is_repeated_list(answer):
             return same_throughout(self, gold, answer)
+        if isinstance(answer, BareList) and not is_list(gold) and self._says_once(answer):
+            outcomes = [self.same(gold, element) for element in answer.elements]
+            return next((outcome for outcome in outcomes if outcome.same), outcomes[0])
         if (is_list(gold) or is_list(answer)) and (outcome := same_lists(self, gold, answer)) is not None:
             return outcome
         if looks_like_set(gold) or looks_like_set(answer):
@@ -198,6 +201,11 @@ class _TreeComparison:
         if Day in kinds:
             return same_days(gold, answer)
         return same_names(gold, answer) if Named in kinds else OTHER_STRUCTURE
+
+    def _says_once(self, node: BareList) -> bool:
+        """Tell whether a list is one value in several forms: `0.144 or 14.4%`, `$0.4 billion, or $400 million`."""
+        first, *others = node.elements
+        return node.joined == "or" and all(self.same(first, other).same for other in others)
 
 
 def _with_arrays_worked_out(node: Node, other: Node | None = None) -> Node:

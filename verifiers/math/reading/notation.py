@@ -56,6 +56,9 @@ _APPROXIMATION = re.compile(
 )
 """What follows an exact value: `(approximately 0.333)`, `, or about 0.333`."""
 
+_OTHER_FORM = re.compile(r"(?<=[\w%})])\s*\(\s*(?:or|i\.?e\.?,?|equivalently,?|that is,?|=)\s+([^()]{1,60})\)$")
+"""The same value in another form: `0.144 (or 14.4%)`."""
+
 MAY_HOLD_SIGNS = re.compile(r"[U|'\"\\]|inf|oo|degree|per cent|/-|sq\.|cu\.")
 """One of these stands in every text that `with_usual_signs` rewrites."""
 _UNION = re.compile(r"(?<=[)\]}])\s*(?:U|\\text\s*\{\s*U\s*\})\s*(?=[(\[{\]]|\\left|\\\{)")
@@ -129,6 +132,8 @@ def with_usual_marks(text: str) -> str:
     ending = text[-MAX_APPROXIMATION_CHARS:]
     if ("appro" in ending or "about" in ending) and (stated := _APPROXIMATION.search(ending)) is not None:
         text = text[: len(text) - len(ending) + stated.start()] + rf" \approx {stated[1]}"
+    elif ending.endswith(")") and (stated := _OTHER_FORM.search(ending)) is not None:
+        text = text[: len(text) - len(ending) + stated.start()] + f" or {stated[1]}"
     if "," in text and "." in text:
         text = _THOUSANDS_AND_COMMA.sub(lambda m: f"{m[1].replace('.', '')}.{m[2]}", text)
     if text[:1] == ",":
