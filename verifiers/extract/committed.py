@@ -186,6 +186,11 @@ _IS_ANSWER = re.compile(rf"[*_\s]*(?:{_NAMED}|(?:grand )?total|sum|最?终?答�
 """The name of a tag or the head of a table's cell that holds the answer."""
 _RULER = re.compile(r"\|?[\s:|-]*")
 MAX_TAG_CHARS = 40
+_PART_LINE = re.compile(r"[ \t*]*\(?([1-9]|[A-Ea-e]|i{1,3}|iv|v)[).][*:]*[ \t]+(\S.{0,80})")
+"""A line of one part: `(a) 900`, `**1.** 900`."""
+_PART_NAMES = (list("123456789"), list("abcde"), ["i", "ii", "iii", "iv", "v"])
+MAX_PART_LINES_CHARS = 1_000
+"""Parts are looked for in so much of the end of a text."""
 
 
 def final_part(response: str) -> str:
@@ -465,6 +470,7 @@ def _declared(part: str, several: int) -> Committed | None:
             return committed
     if boxes is None:
         structured = _in_json(part) or _in_last_tag(part, several) or _committed(in_table(part), "last_line")
+        structured = structured or (_committed(_in_numbered_lines(part, several), "last_line") if several > 1 else None)
         return structured or _announced(part) or _bare(part)
     if boxes.text is not None:
         if "nswer" in boxes.text and (announced_inside := _announced(boxes.text)) is not None:
@@ -491,6 +497,22 @@ def _in_json(part: str) -> Committed | None:
         return None
     value = candidate[named.end() :].partition(",")[0].strip("\"'{} \n")
     return None if is_refused(value) else Committed(candidate, "json")
+
+
+def _in_numbered_lines(part: str, several: int) -> str | None:
+    """Return the last lines where they number as many parts as gold has, alone or behind an announcement.
+
+    The answers are:            a line that announces; `The values that fail are:` does not
+    (a) 900
+    (b) 1800
+    """
+    lines = [line for line in part[-MAX_PART_LINES_CHARS:].splitlines() if line.strip()]
+    marked = [match for line in lines[-several:] if (match := _PART_LINE.fullmatch(line)) is not None]
+    if len(marked) != several or [match[1].lower() for match in marked] not in [n[:several] for n in _PART_NAMES]:
+        return None
+    if len(lines) > several and _announced(f"{lines[-several - 1]} 1") is None:
+        return None
+    return "\n".join(f"({match[1]}) {match[2]}" for match in marked)
 
 
 def _in_last_tag(part: str, several: int) -> Committed | None:

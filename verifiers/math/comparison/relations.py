@@ -58,6 +58,9 @@ def _named(node: tree.Node) -> list[tree.Node] | None:
 
 def _same_two_relations(comparer: Comparison, gold: tree.Chain, answer: tree.Chain) -> Sameness:
     """Compare the values of `A = 5` and `B = 5`; other relations as the statements that they are."""
+    if answer.operators == ("~",) and gold.operators == ("=",) and isinstance(answer.parts[0], tree.Sym):
+        # Of a label and a value, x \\approx 2.31 is x = 2.31.
+        answer = tree.Chain(answer.parts, ("=",))
     (gold_label, gold_value), (answer_label, answer_value) = tree.labelled(gold), tree.labelled(answer)
     if gold_value is None or answer_value is None or _are_different_lines(gold_label, answer_label):
         return _same_statements(comparer, gold, answer)
