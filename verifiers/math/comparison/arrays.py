@@ -31,15 +31,12 @@ _TUPLE_OPENINGS = frozenset("(<[")
 _Rows = tuple[tuple[tree.Node, ...], ...]
 
 
-def worked_out(node: tree.Node, *, beside_array: bool = False) -> tree.Node:
-    """Return the vector, matrix or value that a sum, a product or a function of arrays is; any other node as it is.
-
-    Beside a value, the product of two vectors is their scalar product, and beside a vector the other one.
-    """
+def worked_out(node: tree.Node) -> tree.Node:
+    """Return the vector, matrix or value that a sum, a product or a function of arrays is; any other node as it is."""
     if isinstance(node, tree.Add):
         return _added(node, list(map(worked_out, node.terms)))
     if isinstance(node, tree.Mul):
-        return _multiplied(node, list(map(worked_out, node.factors)), beside_array)
+        return _multiplied(node, list(map(worked_out, node.factors)))
     if isinstance(node, tree.FunctionCall):
         return _applied(node, list(map(worked_out, node.args)))
     if isinstance(node, tree.Pow) and isinstance(node.exponent, tree.Sym) and node.exponent.name in ("T", "t"):
@@ -53,22 +50,28 @@ def _applied(node: tree.FunctionCall, args: list[tree.Node]) -> tree.Node:
     """Return the determinant, trace, rank or length of an array, or the diagonal matrix of some values."""
     if node.name == "diag" and all(isinstance(arg, tree.VALUES) for arg in args) and len(args) ** 2 <= MAX_CELLS:
         return _diagonal(args)
+    if node.name in ("dot", "cross") and None not in (sides := [vector(arg) for arg in args]):
+        return _product_of_vectors(node.name, *(side for side in sides if side is not None)) or node
     array = args[0] if len(args) == 1 else None
     if isinstance(array, tree.Group) and (rows_of_group := _rows_of(array)) is not None:
         array = tree.Matrix(rows_of_group)
     if array is not None and node.name == "abs" and (coordinates := vector(array)) is not None:
         squares = (tree.Pow(tree.FunctionCall("abs", (part,)), tree.Num(mpq(2))) for part in coordinates)
         return tree.Pow(tree.Add(tuple(squares)), tree.HALF)
-    rows = _cells(array) if isinstance(array, tree.Matrix) else None
-    if not isinstance(array, tree.Matrix) or rows is None or len(set(map(len, rows))) != 1:
-        return node
-    if node.name == "rank":
+    return (_characteristic(node.name, array) if isinstance(array, tree.Matrix) else None) or node
+
+
+def _characteristic(name: str, array: tree.Matrix) -> tree.Node | None:
+    """Return the rank, the trace or the determinant of a matrix."""
+    rows = _cells(array)
+    if rows is None or len(set(map(len, rows))) != 1:
+        return None
+    if name == "rank":
         values = [[value for cell in row if (value := rational(cell)) is not None] for row in rows]
-        return tree.Num(mpq(rank(values))) if list(map(len, values)) == list(map(len, rows)) else node
-    is_square = len(rows) == len(rows[0])
-    if is_square and node.name == "tr":
+        return tree.Num(mpq(rank(values))) if list(map(len, values)) == list(map(len, rows)) else None
+    if len(rows) == len(rows[0]) and name == "tr":
         return tree.Add(tuple(row[i] for i, row in enumerate(rows)))
-    return (_determinant(array) if is_square and node.name == "det" else None) or node
+    return _determinant(array) if name == "det" else None
 
 
 def _diagonal(values: list[tree.Node]) -> tree.Matrix:
@@ -139,28 +142,21 @@ def _added(node: tree.Add, terms: list[tree.Node]) -> tree.Node:
     return _in_shape_of(terms[0], sums)
 
 
-def _product_of_vectors(left: tree.Node, right: tree.Node, beside_array: bool) -> tree.Node | None:
-    """Return the scalar product of two vectors, or beside an array the vector product of two in space."""
-    a, b = vector(left), vector(right)
-    is_row = any(isinstance(side, tree.Matrix) and len(side.rows) == 1 for side in (left, right))
-    if a is None or b is None or is_row or len(a) != len(b):
+def _product_of_vectors(name: str, a: tuple[tree.Node, ...], b: tuple[tree.Node, ...]) -> tree.Node | None:
+    """Return the scalar product of two vectors, or the vector product of two in space."""
+    if len(a) != len(b):
         return None
-    if not beside_array:
+    if name == "dot":
         return _dot(a, b)
-    if len(a) != len(_UNIT_VECTORS):
-        return None
-    pairs = ((1, 2), (2, 0), (0, 1))
-    return tree.Group(
-        "(", ")", tuple(_determinant(tree.Matrix(((a[i], a[j]), (b[i], b[j])))) or a[0] for i, j in pairs)
-    )
+    pairs = ((1, 2), (2, 0), (0, 1)) if len(a) == len(_UNIT_VECTORS) else ()
+    minors = (_determinant(tree.Matrix(((a[i], a[j]), (b[i], b[j])))) for i, j in pairs)
+    return tree.Group("(", ")", tuple(minor for minor in minors if minor is not None)) if pairs else None
 
 
-def _multiplied(node: tree.Mul, factors: list[tree.Node], beside_array: bool) -> tree.Node:
+def _multiplied(node: tree.Mul, factors: list[tree.Node]) -> tree.Node:
     """Return the product of matrices, or of values and one array; A(2, 3) names a point and stays as it is."""
     arrays = [factor for factor in factors if _is_array(factor)]
     scalars = [factor for factor in factors if not _is_array(factor)]
-    if len(arrays) == 2 and (product_of_two := _product_of_vectors(arrays[0], arrays[1], beside_array)) is not None:
-        arrays, scalars = [], [*scalars, product_of_two]
     if not arrays:
         return tree.product_of(scalars)
     is_point = len(scalars) == 1 and isinstance(scalars[0], tree.Sym) and scalars[0].name[:1].isupper()

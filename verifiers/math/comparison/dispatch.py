@@ -27,7 +27,7 @@ from truegold.verifiers.math.comparison.lists import (
     same_lists,
     same_ordered,
 )
-from truegold.verifiers.math.comparison.progressions import same_progressions
+from truegold.verifiers.math.comparison.progressions import INTEGER_LETTERS, same_progressions
 from truegold.verifiers.math.comparison.relations import same_relations, same_throughout
 from truegold.verifiers.math.comparison.sets import same_sets
 from truegold.verifiers.math.comparison.signs import sign_readings
@@ -104,12 +104,24 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:
             other_outcome = _compare_signs(comparison, gold, other_answer)
             if other_outcome.same:
                 return other_outcome
-        if same_progressions(whole_gold, whole_answer) or same_growth(gold, answer) or same_lines(gold, answer):
-            return SAME_STRUCTURE
-    may_hold_constants = not outcome.same and has_letters and any(map(ARBITRARY.fullmatch, symbols(gold)))
-    if may_hold_constants and same_but_constants(gold, answer, optional=policy.constant == "optional"):
-        return Sameness(True, "sampled")
+    is_open = has_letters and not outcome.same
+    if is_open and (same_family := _same_families(whole_gold, whole_answer, gold, answer, policy)) is not None:
+        return same_family
     return Sameness(None, "words") if outcome.same is False and is_prose(gold) else outcome
+
+
+def _same_families(whole_gold: Node, whole_answer: Node, gold: Node, answer: Node, policy: Policy) -> Sameness | None:
+    """Compare what stands for many values at once: solutions that repeat, growth, lines, arbitrary constants."""
+    letters = symbols(gold)
+    if letters and policy.parameters == "rename" and symbols(answer):
+        may_repeat = type(whole_gold) is Family or not letters.isdisjoint(INTEGER_LETTERS)
+        if may_repeat and same_progressions(whole_gold, whole_answer):
+            return SAME_STRUCTURE
+        if same_growth(gold, answer) or same_lines(gold, answer):
+            return SAME_STRUCTURE
+    may_be_open = any(map(ARBITRARY.fullmatch, letters))
+    is_same = may_be_open and same_but_constants(gold, answer, optional=policy.constant == "optional")
+    return Sameness(True, "sampled") if is_same else None
 
 
 def _compare_signs(comparison: _TreeComparison, gold: Node, answer: Node) -> Sameness:
@@ -159,8 +171,7 @@ class _TreeComparison:
         charge(_PAIR_STEPS)
         if type(gold) is Num and type(answer) is Num and gold.value == answer.value:
             return SAME_NUMBER
-        gold, answer = as_measure(gold), as_measure(answer)
-        gold, answer = _with_arrays_worked_out(gold, answer), _with_arrays_worked_out(answer, gold)
+        gold, answer = _with_arrays_worked_out(as_measure(gold)), _with_arrays_worked_out(as_measure(answer))
         if type(gold) in VALUE_TYPES and type(answer) in VALUE_TYPES:
             return same_values(gold, answer, self.policy)
         gold, answer = _in_usual_shape(gold), _in_usual_shape(answer)
@@ -208,8 +219,8 @@ class _TreeComparison:
         return node.joined == "or" and all(self.same(first, other).same for other in others)
 
 
-def _with_arrays_worked_out(node: Node, other: Node | None = None) -> Node:
-    return worked_out(node, beside_array=type(other) in _ARRAY_TYPES) if _holds_array(node) else node
+def _with_arrays_worked_out(node: Node) -> Node:
+    return worked_out(node) if _holds_array(node) else node
 
 
 def _holds_array(node: Node) -> bool:

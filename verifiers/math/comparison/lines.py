@@ -23,7 +23,12 @@ _PLANE = _AXES[:2]
 
 def same_lines(gold: tree.Node, answer: tree.Node) -> bool:
     """Tell whether two sides are the same line."""
-    if (line := _line(gold)) is None or (other := _line(answer)) is None or len(line[0]) != len(other[0]):
+    if (
+        isinstance(gold, (tree.Sym, tree.FunctionCall, tree.Num))
+        or (line := _line(gold)) is None
+        or (other := _line(answer)) is None
+        or len(line[0]) != len(other[0])
+    ):
         return False
     if len(line[0]) == len(_PLANE) and not any(
         isinstance(part, tree.Add) and _holds_vector(part) for part in tree.walk(gold)

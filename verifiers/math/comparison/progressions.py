@@ -26,6 +26,8 @@ from truegold.verifiers.math.reading.wording import integers_of_node
 
 INTEGER_LETTERS = frozenset("klmnj")
 _UNKNOWNS = frozenset({"x", "y", "z", "t", "theta", "alpha", "phi", "beta", "u"})
+MAX_PARTS = 12
+"""The most repeating values of one side."""
 MAX_VALUES = 64
 """The most values within one period. Stops steps that have only a tiny common part."""
 _MAX_DENOMINATOR = 1_000
@@ -51,7 +53,8 @@ def same_progressions(gold: tree.Node, answer: tree.Node) -> bool:
     """Tell whether two sides are the same numbers for all integers that their letters stand for."""
     gold_parts, answer_parts = list(_parts(gold)), list(_parts(answer))
     labels = {part.label for part in gold_parts}, {part.label for part in answer_parts}
-    if not all(len(names) == 1 for names in labels) or len(labels[0] | labels[1] | {None}) > 2:
+    are_few = max(len(gold_parts), len(answer_parts)) <= MAX_PARTS
+    if not are_few or not all(len(names) == 1 for names in labels) or len(labels[0] | labels[1] | {None}) > 2:
         return False
     sides = [_progressions(part) for part in gold_parts], [_progressions(part) for part in answer_parts]
     if not all(map(_says_integers, gold_parts)) or not all(map(all, sides)):

@@ -21,6 +21,7 @@ from truegold.verifiers.math.tree import (
     Chain,
     FunctionCall,
     Group,
+    Matrix,
     Measure,
     Mul,
     Named,
@@ -54,6 +55,7 @@ _ITEM_ENDS = frozenset({"sep", "close", "unbrace", "stop", "cell", "row"})
 _SET_OPERATORS = frozenset({"cup", "cap", "minus"})
 _LOGIC_LEVELS = ("and", "xor", "or")
 _LIKENESSES = frozenset({"sim", "cong"})
+_ARRAY_TYPES = frozenset({Group, Matrix})
 _SIGNS = frozenset("+-±∓")
 _ORDINALS = frozenset({"st", "nd", "rd", "th"})
 
@@ -239,7 +241,10 @@ class Grammar(Cursor):
                 mark = token[1]
                 if mark == "*":
                     self.position += 1
-                    factors.append(self.read_signed())
+                    factor = self.read_signed()
+                    factors[-1:] = (
+                        _scalar_product(factors[-1], factor) if type(factor) in _ARRAY_TYPES else (factors[-1], factor)
+                    )
                 elif mark == "×":
                     self.position += 1
                     factors[-1:] = cross_product(factors[-1], self.read_signed())
@@ -260,9 +265,8 @@ class Grammar(Cursor):
                 factors.append(self.read_power())
             else:
                 break
-        if len(factors) > 1 and any(map(is_dots, factors)):
-            return ellipses.worked_out(factors, is_sum=False)
-        return Ratio((*ratio, product_of(factors))) if ratio else product_of(factors)
+        product = product_of(factors) if len(factors) == 1 else _product_with_dots(factors)
+        return Ratio((*ratio, product)) if ratio else product
 
     def _read_divisor(self, mark: str) -> Node:
         factors = [self.read_signed()]
@@ -406,6 +410,8 @@ def chain_of(parts: list[Node], operators: list[str]) -> Chain:
 
 def cross_product(left: Node, right: Node) -> list[Node]:
     r"""Return \vec a \times \vec b, and -1 times that for \vec b \times \vec a; a number is a factor like others."""
+    if _are_arrays(left, right):
+        return [FunctionCall("cross", (left, right))]
     if not (_is_vector(left) and _is_vector(right)):
         return [left, right]
     factors = [factor for side in (left, right) for factor in (side.factors if isinstance(side, Mul) else (side,))]
@@ -416,6 +422,22 @@ def cross_product(left: Node, right: Node) -> list[Node]:
         raise UnreadableAnswer("a long product of vectors")
     cross = Sym("×".join(sorted(names)))
     return [*scalars, cross] if names <= sorted(names) else [MINUS_ONE, *scalars, cross]
+
+
+def _product_with_dots(factors: list[Node]) -> Node:
+    return ellipses.worked_out(factors, is_sum=False) if any(map(is_dots, factors)) else product_of(factors)
+
+
+def _scalar_product(left: Node, right: Node) -> tuple[Node, ...]:
+    return (FunctionCall("dot", (left, right)),) if _are_arrays(left, right) else (left, right)
+
+
+def _are_arrays(left: Node, right: Node) -> bool:
+    """Tell whether two sides are tuples, or columns."""
+    if isinstance(left, Group) and isinstance(right, Group):
+        return left.opening in "(<" and right.opening in "(<"
+    columns = isinstance(left, Matrix) and isinstance(right, Matrix) and (*left.rows, *right.rows)
+    return bool(columns) and all(len(row) == 1 for row in columns or ())
 
 
 def _is_vector(node: Node) -> bool:

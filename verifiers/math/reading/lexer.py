@@ -109,6 +109,8 @@ _TOKEN = re.compile(
     r"|(?P<relation><=>|<=|>=|!=|==|=<|=>|[=<>])|(?P<other>.)",
     re.DOTALL,
 )
+_CROSS = re.compile(r"(\)|matrix\})\s*\\times\s*((?:\\left\s*)?(?:\(|\\begin))")
+r"""The \times of (1,2,3)\times(4,5,6)."""
 _TIMES_TEN = re.compile(r"(?<=[\d.])\s*x\s*(?=10\s*\^)")
 _ENVIRONMENT = re.compile(r"\s*\{\s*([A-Za-z]{1,20}\*?)\s*\}")
 _CONNECTING = frozenset({"sep", "gap", "rel", "op", "row", "cell", "logic"})
@@ -325,6 +327,8 @@ def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:
         text = _TIMES_TEN.sub("*", text)
     if "\\times" in text and ("\\vec" in text or "\\overr" in text or "\\b" in text or "bf" in text):
         text = with_bold_vectors(text).replace("\\times", "\\crossproduct")
+    elif "\\times" in text:
+        text = _CROSS.sub(r"\1\\crossproduct\2", text)
     tokens: list[Lexeme] = []
     _Scanner(text, tokens, group_digits, level=0).run()
     if len(tokens) > MAX_TOKENS:

@@ -44,7 +44,8 @@ _BRACED_COMMA = re.compile(r"(?<![\d},])(\d{1,9})\{,\}(\d{1,2}|\d{4,9})(?!\d|\{,
 """2{,}75; before three digits, as in 2{,}750, the comma groups thousands."""
 _REPEATED = re.compile(r"(\d{0,20}\.\d{0,6}?)(\d{2,6})(\2{1,10})(\d{0,5})(?:\.\.\.|\\[lc]?dots)")
 r"""0.636363... and 0.63636\ldots."""
-_THREE_POINTS = re.compile(r"(?<![\d.])\.\.\.(?!\.)")
+_THREE_POINTS = re.compile(r"(?<=[+,*])\s?\.\.\.(?=\s?(?:[+,*]|$))")
+"""The points of 1 + 2 + ... + n, rather than those of a sentence."""
 _TEMPERATURE = re.compile(r"\^\s*\{?\s*\\circ\s*\}?\s*(?:\\(?:text|mathrm)\s*\{\s*([CF])\s*\}|([CF])(?![A-Za-z]))")
 r"""The ^\circ\text{C} of 20^\circ\text{C}, and ^\circ C."""
 _SCALES = {"C": r"\text{ celsius}", "F": r"\text{ fahrenheit}"}
