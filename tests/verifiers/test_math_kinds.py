@@ -33,6 +33,7 @@ KNOWN_GAPS = {
     ("\\text{max } 5", "5"),
     ("\\text{maximum } 5", "\\max = 5"),
     ("maximum: 5", "max: 5"),
+    ("maximum 5", "5"),
     ("5 m/s north", "5 m/s, north"),
     ("counterclockwise", "anticlockwise"),
     ("x \\to 0^+", "x \\to 0+"),

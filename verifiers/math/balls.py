@@ -371,8 +371,9 @@ def _beta(arithmetic: Arithmetic, args: list[Ball]) -> Ball:
 
 
 def _part(choose: Callable[[Any], Any]) -> OneArgument:
-    def pick(_: Arithmetic, a: Ball) -> Ball:
-        return Ball(choose(a.midpoint), a.error_exponent)
+    def pick(arithmetic: Arithmetic, a: Ball) -> Ball:
+        with gmpy2.local_context(arithmetic.context):
+            return Ball(choose(a.midpoint), a.error_exponent)
 
     return pick
 

@@ -16,7 +16,7 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from gmpy2 import mpfr, mpq, mpz
+from gmpy2 import mpc, mpfr, mpq, mpz
 
 from truegold.verifiers.math.balls import Ball, Evaluator, NeedsComplex, Unsupported, exponent_of
 from truegold.verifiers.math.exact import NotArithmetic, Undefined, point_for, rational, residue, unit_interval
@@ -181,6 +181,15 @@ def approximate(node: Node) -> mpfr | None:
     return midpoint if isinstance(midpoint, mpfr) else None
 
 
+def value_at_point(node: Node, names: frozenset[str]) -> mpc | None:
+    """Return the value of an expression at one point for its variables; None where it has none."""
+    evaluator = _evaluator(POINT_BITS, True)
+    try:
+        return mpc(evaluator.value(node, _as_balls(next(_points(names, _NO_KINDS)), evaluator)).midpoint)
+    except (Undefined, Unsupported):
+        return None
+
+
 def _is_zero(node: Node) -> bool:
     return same_value(node, ZERO).same is True
 
@@ -290,6 +299,9 @@ class _Kinds(NamedTuple):
     """These are factors below gold's root, as L and g are in \\sqrt{L/g}."""
     has_steps: bool
     """A side has whole parts."""
+
+
+_NO_KINDS = _Kinds(frozenset(), frozenset(), frozenset(), False)
 
 
 def _points(names: frozenset[str], kinds: _Kinds) -> Iterator[Point]:

@@ -53,6 +53,7 @@ from truegold.verifiers.math.policy import (
 from truegold.verifiers.math.reading.answers import Unread, other_readings, read_gold, read_text, simple_number
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of, normal_gold, normal_text, same_but_for_looks
+from truegold.verifiers.math.reading.typesetting import matching_brace
 from truegold.verifiers.math.tree import (
     MAX_SHOWN_CHARS,
     BareList,
@@ -115,7 +116,7 @@ _SCALE = re.compile(
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 _PARTS = re.compile(r"[(（](?:a|i|1)[)）].*[(（](?:b|ii|2)[)）]", re.DOTALL)
-_MATRICES = re.compile(r"\bmatri(?:x|ces)\b|\bcommutators?\b|\bdo(?:es)? not commute|矩阵", re.IGNORECASE)
+_MATRICES = re.compile(r"\bmatri(?:x|ces)\b|\bcommutators?\b|\bcartesian\b|\bdo(?:es)? not commute|矩阵", re.IGNORECASE)
 _RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
 
 
@@ -290,7 +291,9 @@ def _loose_key(text: str) -> str:
     All that may bear a meaning stays: case (Co is no CO), marks of numbers, primes.
     """
     text = _COMMAND.sub(lambda match: f"{PLAIN_COMMANDS.get(match[0], match[0])} ", text[:MAX_CHARS])
-    text = _BRACED_WORD.sub(r"\1", _GAP.sub("", text)).replace(": ", "=").replace(";", ",")
+    text = _BRACED_WORD.sub(r"\1", _GAP.sub("", text)).replace(": ", "=").replace(";", ",").strip()
+    if text.startswith("{") and matching_brace(text, 0) == len(text) - 1:
+        text = text[1:-1]
     return "".join(c for c in text if not c.isspace() and c not in "\\$~")
 
 
@@ -369,8 +372,11 @@ def _is_other_symbol(word: str, other: str) -> bool:
     """Tell whether two spellings are symbols that case tells apart: NaCl, CO and Co, the genes AA and Aa (but aA)."""
     if word == other or word.lower() in NAMED_WORDS:
         return False
-    if len(word) == len("Aa"):
-        return sorted(word) != sorted(other) and (len({*word.lower()}) == 1 or word.lower() not in (word, other))
+    pairs, other_pairs = ([sorted(side[i : i + 2]) for i in range(0, len(side), 2)] for side in (word, other))
+    if all(pair[0].lower() == pair[-1].lower() for pair in pairs) and len(word) % 2 == 0:
+        return pairs != other_pairs
+    if len(word) == len("Co"):
+        return word.lower() not in (word, other)
     return _INNER_CAPITAL.search(f"{word} {other}") is not None
 
 

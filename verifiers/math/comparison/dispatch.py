@@ -263,9 +263,10 @@ def _with_vector_worked_out(node: Chain) -> Chain:
 
 
 def _without_idle_brackets(node: Group) -> Node:
-    """Return 11 for [11], and the list x=1, y=2 for [x=1, y=2]."""
-    if node.opening == "[" and node.closing == "]" and len(node.elements) == 1:
-        return node.elements[0]
+    """Return 11 for [11], and the list x=1, y=2 for [x=1, y=2]; [x] is a function of x."""
+    lone = node.elements[0] if len(node.elements) == 1 and (node.opening, node.closing) == ("[", "]") else None
+    if lone is not None and not (isinstance(lone, Sym) and lone.name.islower()):
+        return lone
     is_list_of_labels = len(node.elements) > 1 and all(map(label_of, node.elements))
     return BareList(node.elements) if is_list_of_labels else node
 

@@ -163,7 +163,7 @@ def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Same
     if len(gold_elements) != len(answer_elements):
         holds = (any(comparer.same(part, other).same for other in answer_elements) for part in gold_elements)
         return Sameness(False, "structure", hedged=len(gold_elements) < len(answer_elements) and all(holds))
-    if _says_other_connective(gold, answer):
+    if says_other_connective(gold, answer):
         return OTHER_STRUCTURE
     order = comparer.policy.order
     if order == "auto":
@@ -174,14 +174,15 @@ def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Same
     return OPEN if outcome.same and not surely else outcome
 
 
-def _says_other_connective(gold: tree.Node, answer: tree.Node) -> bool:
+def says_other_connective(gold: tree.Node, answer: tree.Node) -> bool:
     """Tell whether one side says `x = 1 and y = 2` and the other `or`; of values of one thing, both are said."""
     if not (isinstance(gold, tree.BareList) and isinstance(answer, tree.BareList)):
         return False
     if {gold.joined, answer.joined} != {"and", "or"}:
         return False
-    labels = set(labels_of(list(gold.elements)))
-    return len(labels) > 1 or (labels == {None} and not all(map(_is_constant, gold.elements)))
+    labels = labels_of(list(gold.elements))
+    unlabelled = [element for element, label in zip(gold.elements, labels, strict=True) if label is None]
+    return len({*labels} - {None}) > 1 or not all(map(_is_constant, unlabelled))
 
 
 def _is_constant(node: tree.Node) -> bool:

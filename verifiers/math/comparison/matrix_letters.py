@@ -1,4 +1,4 @@
-r"""Compares products whose factors do not commute, by putting random matrices for the letters.
+r"""Compares products whose factors do not commute, by putting matrices of random numbers for the letters.
 
     A^{-1}B^{-1}    (BA)^{-1}       the same
     P^{-1}AP        PAP^{-1}        different
@@ -11,93 +11,124 @@ do not commute. Other letters are numbers.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TypeAlias
 
-import gmpy2
-from gmpy2 import mpz
+from gmpy2 import mpc
 
-from truegold.verifiers.math.exact import PRIME, point_for, rational
+from truegold.verifiers.math.exact import rational, unit_interval
+from truegold.verifiers.math.identity import value_at_point
 from truegold.verifiers.math.policy import charge
-from truegold.verifiers.math.tree import HAT, Add, Mul, Node, Num, Pow, Sym, symbols, walk
+from truegold.verifiers.math.tree import (
+    HAT,
+    MAX_SHOWN_CHARS,
+    MINUS_ONE,
+    Add,
+    Mul,
+    Node,
+    Num,
+    Pow,
+    Sym,
+    show,
+    symbols,
+    walk,
+)
+from truegold.verifiers.math.vocabulary import GREEK
 
-_SIZE = 2
+TRANSPOSED = "^T"
 _MATRIX_STEPS = 20
 _MAX_POWER = 20
+_TOLERANCE = 1e-9
 _DIMENSIONS = frozenset("MLT")
 """MLT^{-2} is a force, and its letters commute."""
-_Matrix: TypeAlias = tuple[mpz, mpz, mpz, mpz]
-_IDENTITY: _Matrix = (mpz(1), mpz(0), mpz(0), mpz(1))
+_Matrix: TypeAlias = tuple[mpc, mpc, mpc, mpc]
+"""Two rows."""
+_IDENTITY: _Matrix = (mpc(1), mpc(0), mpc(0), mpc(1))
 
 
 class _NoMatrixError(Exception):
     """The expression is more than sums, products, whole powers and transposes, or is not defined."""
 
 
-def same_in_matrices(gold: Node, answer: Node, *, all_capitals: bool) -> bool | None:
-    """Compare two expressions with matrices in them; None where there are none, or too much else.
+def is_spelled_alike(gold: Node, answer: Node) -> bool:
+    """Tell whether two trees are written the same, whatever they mean."""
+    shown = show(gold)
+    return len(shown) < MAX_SHOWN_CHARS and shown == show(answer)
 
-    `all_capitals` tells that the problem speaks of matrices, so that all capital letters are some.
+
+def same_in_matrices(gold: Node, answer: Node, *, all_capitals: bool) -> bool | None:
+    """Compare two expressions with matrices in them; None where there are none.
+
+    `all_capitals` tells that the problem speaks of matrices, so that all capital letters are some. What is more than
+    matrices can do here has to be spelled alike.
     """
-    names = symbols(gold) | symbols(answer)
+    names = {name.removesuffix(TRANSPOSED) for name in symbols(gold) | symbols(answer)}
     matrices = {name for name in names if HAT in name or name[0] in "|⟨"}
-    capitals = {name for name in names if name[0].isupper() and len(name.rstrip("'_0123456789")) == 1}
-    if len(matrices | capitals) > 1 and (all_capitals or _show_matrices(gold) or _show_matrices(answer)):
+    capitals = {name for name in names if name[0].isupper() and (len(_stem(name)) == 1 or _stem(name) in GREEK)}
+    if all_capitals or _show_matrices(gold, answer):
         matrices |= capitals
-    if len(matrices) < _SIZE:
+    if len(matrices) < 2 and not any(name.endswith(TRANSPOSED) for name in symbols(gold)):
         return None
     try:
-        return _value(gold, matrices, names) == _value(answer, matrices, names)
+        entries = zip(_value(gold, matrices), _value(answer, matrices), strict=True)
+        return all(abs(a - b) <= _TOLERANCE * (1 + abs(a)) for a, b in entries)
     except (_NoMatrixError, ZeroDivisionError):
-        return None
+        return is_spelled_alike(gold, answer)
 
 
-def _show_matrices(node: Node) -> bool:
-    """Tell whether a capital letter has the exponent -1 or T beside another one."""
-    marked: set[str] = set()
-    for part in walk(node):
+def _stem(name: str) -> str:
+    return name.rstrip("'_0123456789")
+
+
+def _show_matrices(*sides: Node) -> bool:
+    """Tell whether a capital letter has the exponent -1 or T, and none is divided by."""
+    marked = {name[0] for side in sides for name in symbols(side) if name.endswith(TRANSPOSED)}
+    for part in chain.from_iterable(map(walk, sides)):
         if isinstance(part, Pow) and isinstance(part.base, Sym) and part.base.name[0].isupper():
-            exponent = part.exponent
-            is_inverse = isinstance(exponent, Num) and exponent.value == -1
-            if is_inverse or (isinstance(exponent, Sym) and exponent.name == "T"):
+            if part.exponent is MINUS_ONE:
+                return False
+            if isinstance(part.exponent, Num) and part.exponent.value == -1:
                 marked.add(part.base.name)
     return bool(marked) and not _DIMENSIONS & marked
 
 
-def _value(node: Node, matrices: set[str], names: frozenset[str]) -> _Matrix:  # noqa: PLR0911, one for each shape
+def _value(node: Node, matrices: set[str]) -> _Matrix:
     charge(_MATRIX_STEPS)
-    if isinstance(node, Sym):
-        if node.name == "I":
-            return _IDENTITY
-        if node.name in matrices:
-            entries = point_for(frozenset(f"{node.name}{i}" for i in range(4)), 0)
-            return tuple(entries[f"{node.name}{i}"] for i in range(4))
-        return _scaled(point_for(names, 0)[node.name])
+    if isinstance(node, Sym) and node.name.endswith(TRANSPOSED):
+        a, b, c, d = _value(Sym(node.name.removesuffix(TRANSPOSED)), matrices)
+        return a, c, b, d
+    if isinstance(node, Sym) and node.name in matrices and node.name != "I":
+        a, b, c, d = (mpc(unit_interval(f"{node.name}{i}", 0)) for i in range(4))
+        return a, b, c, d
+    names = symbols(node)
+    if names == {"I"} or matrices.isdisjoint(name.removesuffix(TRANSPOSED) for name in names):
+        value = mpc(1) if names == {"I"} else value_at_point(node, names)
+        if value is None:
+            raise _NoMatrixError
+        return value, mpc(0), mpc(0), value
+    return _composed_value(node, matrices)
+
+
+def _composed_value(node: Node, matrices: set[str]) -> _Matrix:
     if isinstance(node, Add):
-        columns = zip(*(_value(term, matrices, names) for term in node.terms), strict=True)
-        return tuple(sum(column) % PRIME for column in columns)
+        a, b, c, d = map(sum, zip(*(_value(term, matrices) for term in node.terms), strict=True))
+        return a, b, c, d
     if isinstance(node, Mul):
         product = _IDENTITY
         for factor in node.factors:
-            product = _times(product, _value(factor, matrices, names))
+            product = _times(product, _value(factor, matrices))
         return product
-    if isinstance(node, Pow):
-        base = _value(node.base, matrices, names)
-        if isinstance(node.exponent, Sym) and node.exponent.name == "T":
-            return base[0], base[2], base[1], base[3]
-        return _power(base, node.exponent)
-    if (value := rational(node)) is None:
+    if not isinstance(node, Pow):
         raise _NoMatrixError
-    return _scaled(value.numerator * gmpy2.invert(value.denominator, PRIME) % PRIME)
-
-
-def _scaled(value: mpz) -> _Matrix:
-    return value, mpz(0), mpz(0), value
+    base = _value(node.base, matrices)
+    if isinstance(node.exponent, Sym) and node.exponent.name == "T":
+        return base[0], base[2], base[1], base[3]
+    return _power(base, node.exponent)
 
 
 def _times(a: _Matrix, b: _Matrix) -> _Matrix:
     return (
-        (a[0] * b[0] + a[1] * b[2]) % PRIME, (a[0] * b[1] + a[1] * b[3]) % PRIME,
-        (a[2] * b[0] + a[3] * b[2]) % PRIME, (a[2] * b[1] + a[3] * b[3]) % PRIME,
+        a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3], a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3],
     )  # fmt: skip
 
 
@@ -106,8 +137,8 @@ def _power(base: _Matrix, exponent: Node) -> _Matrix:
     if power is None or power.denominator != 1 or abs(power) > _MAX_POWER:
         raise _NoMatrixError
     if power < 0:
-        scale = gmpy2.invert(base[0] * base[3] - base[1] * base[2], PRIME)
-        base = base[3] * scale % PRIME, -base[1] * scale % PRIME, -base[2] * scale % PRIME, base[0] * scale % PRIME
+        scale = 1 / (base[0] * base[3] - base[1] * base[2])
+        base = base[3] * scale, -base[1] * scale, -base[2] * scale, base[0] * scale
     product = _IDENTITY
     for _ in range(abs(int(power))):
         product = _times(product, base)

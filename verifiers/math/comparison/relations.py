@@ -74,8 +74,11 @@ def _same_two_relations(comparer: Comparison, gold: tree.Chain, answer: tree.Cha
 
 
 def _are_different_lines(gold_label: str | None, answer_label: str | None) -> bool:
-    """Tell whether two labels are different coordinates: x = 5 and y = 5 are lines, not two names of a value."""
-    return gold_label != answer_label and {gold_label, answer_label} <= tree.COORDINATES
+    """Tell whether two labels are different coordinates, or the vectors AB and BA: x = 5 and y = 5 are lines."""
+    if gold_label == answer_label or gold_label is None or answer_label is None:
+        return False
+    is_turned = tree.VECTOR_MARK in gold_label and sorted(gold_label) == sorted(answer_label)
+    return is_turned or {gold_label, answer_label} <= tree.COORDINATES
 
 
 def _with_argument_of_gold(gold: tree.Chain, answer: tree.Chain, answer_value: tree.Node) -> tree.Node:

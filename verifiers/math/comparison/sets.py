@@ -20,7 +20,15 @@ from gmpy2 import is_square, isqrt, mpfr, mpq
 
 from truegold.verifiers.math import tree
 from truegold.verifiers.math.comparison.formulas import same_formulas
-from truegold.verifiers.math.comparison.lists import TURNED, Comparison, elementwise, is_infinite, matched, same_ordered
+from truegold.verifiers.math.comparison.lists import (
+    TURNED,
+    Comparison,
+    elementwise,
+    is_infinite,
+    matched,
+    same_ordered,
+    says_other_connective,
+)
 from truegold.verifiers.math.comparison.relations import same_relations
 from truegold.verifiers.math.comparison.single_values import same_values
 from truegold.verifiers.math.exact import rational
@@ -376,6 +384,9 @@ def _pieces_of_builder(node: tree.SetOf) -> list[Piece]:
 
 def _pieces_of_conditions(node: tree.BareList) -> list[Piece]:
     """Join conditions on one variable by `or`, cut them by `and`; a comma does whichever leaves something."""
+    letters = [tree.symbols(element) for element in node.elements if isinstance(element, tree.Chain)]
+    if len(letters) > 1 and all(letters) and not frozenset.intersection(*letters):
+        raise NoSet  # Conditions on a and on b are no set of numbers.
     parts = list(map(_pieces, node.elements))
     if node.joined == "or":
         return functools.reduce(union, parts)
@@ -430,6 +441,7 @@ def _same_as_written(comparer: Comparison, gold: tree.Node, answer: tree.Node) -
         isinstance(gold, tree.BareList)
         and isinstance(answer, tree.BareList)
         and len(gold.elements) == len(answer.elements)
+        and not says_other_connective(gold, answer)
     ):
         return matched(comparer, gold.elements, answer.elements)
     return OTHER_STRUCTURE

@@ -26,7 +26,7 @@ from dataclasses import replace
 
 from gmpy2 import mpq
 
-from truegold.verifiers.math.comparison.matrix_letters import same_in_matrices
+from truegold.verifiers.math.comparison.matrix_letters import is_spelled_alike, same_in_matrices
 from truegold.verifiers.math.comparison.measured import agree_as_measured, real_value, written
 from truegold.verifiers.math.exact import base_value, rational
 from truegold.verifiers.math.identity import same_value
@@ -39,7 +39,7 @@ from truegold.verifiers.math.measures import (
     label_unit,
     may_count_the_same,
 )
-from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, Policy, Sameness
+from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, SAME_STRUCTURE, Policy, Sameness
 from truegold.verifiers.math.tree import (
     PLUS_ONE,
     VALUES,
@@ -195,6 +195,8 @@ def same_values(gold: Node, answer: Node, policy: Policy) -> Sameness:
         if is_product and same_in_matrices(gold, answer, all_capitals=policy.factors == "ordered") is False:
             return OTHER_VALUE
         return outcome
+    if outcome.same is None and is_spelled_alike(gold, answer):
+        return SAME_STRUCTURE
     if agrees_when_rounded(gold, answer, policy):
         return Sameness(True, "rounding")
     return outcome

@@ -539,7 +539,8 @@ def other_readings(
             yield gold, tree
         for tree in _try_reading(with_bold_vectors(gold_text), USUAL):
             yield tree, answer
-    if _may_mark_complement(gold_text) and _may_mark_complement(answer_text):
+    marks = _may_mark_complement(gold_text) + _may_mark_complement(answer_text)
+    if marks == 2 or (marks and SetOps in (type(gold), type(answer))):
         yield _with_complements(gold), _with_complements(answer)
     functions = gold_facts.unknown_functions | answer_facts.unknown_functions
     if functions & (gold_facts.symbols | answer_facts.symbols):

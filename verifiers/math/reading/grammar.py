@@ -19,6 +19,7 @@ from truegold.verifiers.math.tree import (
     VECTOR_MARK,
     Add,
     Chain,
+    Const,
     FunctionCall,
     Group,
     Matrix,
@@ -38,6 +39,7 @@ from truegold.verifiers.math.tree import (
     product_of,
     show,
     symbols,
+    walk,
 )
 
 ReadAnswer: TypeAlias = Callable[[list[Lexeme], Notation, int], Node]
@@ -53,6 +55,9 @@ _PADDING = (END,) * 5
 _OPERAND_STARTS = frozenset({"num", "name", "const", "func", "cmd", "accent", "open", "brace", "big", "begin"})
 _ITEM_ENDS = frozenset({"sep", "close", "unbrace", "stop", "cell", "row"})
 _SET_OPERATORS = frozenset({"cup", "cap", "minus"})
+_DERIVED = frozenset("fghyuFGHY")
+"""Letters whose exponent in brackets counts derivatives."""
+_ORDERS = frozenset("1234")
 _LOGIC_LEVELS = ("and", "xor", "or")
 _LIKENESSES = frozenset({"sim", "cong"})
 _ARRAY_TYPES = frozenset({Group, Matrix})
@@ -337,16 +342,22 @@ class Grammar(Cursor):
         self.depth -= 1
         return Pow(base, exponent)
 
-    def _read_special_exponent(self, base: Node) -> Node | None:
+    def _read_special_exponent(self, base: Node) -> Node | None:  # noqa: PLR0911, one for each form
         """Read what is no exponent, as in 30^\\circ, f^{\\prime}, 20^{th} and f^*; None where it is one."""
         braced = self.next_is("brace")
         inner = self.peek(1) if braced else self.peek()
-        if (braced and self.peek(2).kind != "unbrace") or inner.kind not in ("op", "word"):
+        if braced and inner.kind == "open" and isinstance(base, Sym) and base.name in _DERIVED:
+            return self._read_derivative(base)
+        is_transpose = inner.text == "T" and isinstance(base, Sym) and len(base.name) == 1 and base.name.isupper()
+        if (braced and self.peek(2).kind != "unbrace") or not (inner.kind in ("op", "word") or is_transpose):
             return None
         past = self.position + (3 if braced else 1)
         if inner.kind == "op" and inner.text == "∘":
             self.position = past
             return FunctionCall("degree", (base,))
+        if is_transpose and isinstance(base, Sym):
+            self.position = past
+            return Sym(f"{base.name}^T")
         if inner.kind == "op" and (inner.text == "'" or (inner.text == "*" and not braced)):
             self.position = past
             return Sym(f"{base.name}{inner.text}") if isinstance(base, Sym) else base
@@ -354,6 +365,15 @@ class Grammar(Cursor):
             self.position = past
             return base
         return None
+
+    def _read_derivative(self, base: Sym) -> Sym | None:
+        """Read the exponent of y^{(3)}, which is y''', and of f^{(n)}."""
+        order, closing, end = self.peek(2), self.peek(3), self.peek(4)
+        if order.kind not in ("num", "name") or closing.kind != "close" or end.kind != "unbrace":
+            return None
+        self.position += 5
+        primes = "'" * int(order.text) if order.text in _ORDERS else f"^({order.text})"
+        return Sym(f"{base.name}{primes}")
 
     def read_script(self) -> Node:
         """Read what stands after ^ or _: a group in braces, or one atom with its sign."""
@@ -441,7 +461,8 @@ def _are_arrays(left: Node, right: Node) -> bool:
 
 
 def _is_vector(node: Node) -> bool:
-    return any(VECTOR_MARK in name or "×" in name for name in symbols(node))
+    is_vector = any(VECTOR_MARK in name or "×" in name or name in ("j", "k") for name in symbols(node))
+    return is_vector or any(isinstance(part, Const) and part.name == "i" for part in walk(node))
 
 
 def _with_sign(sign: str, operand: Node) -> Node:

@@ -39,6 +39,9 @@ _MAX_SUBSCRIPT_DIGITS = 2
 _CLOSING = {"(": ")", "[": "]", "]": "[", "{": "}", "<": ">"}
 _NUMBER_SETS = {"R": "reals", "Z": "integers", "N": "naturals", "Q": "rationals", "C": "complexes"}
 _MAX_ARGUMENTS = 100
+_CONDITIONAL = frozenset("PEpf")
+_COMPLEX = frozenset("zw")
+"""A bar over these is a conjugate, where none stands over other letters."""
 _OF_UNITS = frozenset({tree.HAT, tree.VECTOR_MARK})
 _MAX_KET_TOKENS = 24
 _CORNERS = 3
@@ -130,10 +133,27 @@ def read_name(reader: Grammar, token: Lexeme) -> tree.Node:
     if name in NAMED_FUNCTIONS and _applies_to_number(reader, name):
         reader.take()
         return tree.FunctionCall(name, read_arguments(reader, ")"), applied=True)
+    if reader.next_is("open", "(") and name in _CONDITIONAL and (given := _read_given(reader)) is not None:
+        return tree.Sym(f"{name}({given})")
     if reader.next_is("open", "(") and not reader.peek().spaced and (name[0] in APPLIED or _defines_function(reader)):
         reader.take()
         return tree.FunctionCall(name, read_arguments(reader, ")"), applied=True)
     return tree.Sym(name)
+
+
+def _read_given(reader: Grammar) -> str | None:
+    """Read the brackets of P(A|B), whose parts are no values; None for other brackets."""
+    texts: list[str] = []
+    for index, token in enumerate(reader.tokens[reader.position + 1 : reader.position + _MAX_KET_TOKENS]):
+        if token.kind == "close":
+            if texts.count("|") != 1 or token.text != ")":
+                return None
+            reader.position += index + 2
+            return "".join(texts)
+        if token.kind in ("open", "stop", "sep"):
+            return None
+        texts.append(token.text)
+    return None
 
 
 def _read_name_with_marks(reader: Grammar, token: Lexeme) -> str:
@@ -306,7 +326,7 @@ def read_bars(reader: Grammar, mark: str) -> tree.Node:
 
 
 def _read_ket(reader: Grammar, opening: str) -> tree.Node | None:
-    r"""Read the rest of |0\rangle, \langle 0| or \langle a|H|b\rangle as one name; None for a value or a vector."""
+    r"""Read the rest of |0\rangle, \langle 0|, \langle x\rangle as one name; None for a value or a vector."""
     text, index, bars = opening, reader.position, 0
     for token in reader.tokens[index : index + _MAX_KET_TOKENS]:
         index += 1
@@ -314,7 +334,7 @@ def _read_ket(reader: Grammar, opening: str) -> tree.Node | None:
         if token.kind in ("open", "sep", "stop", "rel") or (token.kind == "close" and not is_end):
             break
         text += "⟩" if is_end else token.text
-        if is_end and (opening == "|" or bars):
+        if is_end:
             reader.position = index
             return tree.Sym(text)
         if token.kind == "bar":
@@ -380,21 +400,32 @@ def read_accent(reader: Grammar, mark: str) -> tree.Node:
     letters = inner.factors if isinstance(inner, tree.Mul) else ()
     names = "".join(letter.name for letter in letters if isinstance(letter, tree.Sym))
     if mark == tree.BAR:
-        if any(isinstance(part, tree.Const) and part.name == "i" for part in tree.walk(inner)):
-            return tree.mapped(inner, _conjugate_part)
-        if names.isupper() and len(names) >= len(letters) > 1:
+        barred = _barred_letters(reader.tokens)
+        are_complex = all(name[0] in _COMPLEX for name in (*tree.symbols(inner), *barred)) and tree.symbols(inner)
+        if are_complex or any(isinstance(part, tree.Const) and part.name == "i" for part in tree.walk(inner)):
+            return tree.FunctionCall("conj", (_with_subscript(reader, inner),))
+        if names.isupper() and len(names) >= len(letters) > 1 and not barred:
             return inner
     if mark == tree.HAT and len(letters) == _CORNERS and len(names) == _CORNERS:
         return tree.Sym(_angle(names))
     return _read_accented(reader, inner, mark)
 
 
-def _conjugate_part(part: tree.Node) -> tree.Node:
-    """Return -i for i, and the conjugates of the letters that are complex by custom."""
-    if isinstance(part, tree.Const) and part.name == "i":
-        return tree.negated(part)
-    is_complex = isinstance(part, tree.Sym) and part.name[0] in "zw"
-    return tree.Sym(f"{part.name[0]}{tree.BAR}{part.name[1:]}") if is_complex and isinstance(part, tree.Sym) else part
+def _barred_letters(tokens: list[Lexeme]) -> set[str]:
+    """Return the letters that have a bar each: where one has, a bar over AB is no segment either."""
+    letters = set()
+    for index, token in enumerate(tokens):
+        if token.kind == "accent" and token.text == tree.BAR:
+            is_braced = tokens[index + 1].kind == "brace" and tokens[index + 3].kind == "unbrace"
+            letter = tokens[index + 2 if is_braced else index + 1]
+            letters |= {letter.text} if letter.kind == "name" else set()
+    return letters
+
+
+def _with_subscript(reader: Grammar, inner: tree.Node) -> tree.Node:
+    if isinstance(inner, tree.Sym) and "_" not in inner.name and reader.take_if("op", "_"):
+        return tree.Sym(f"{inner.name}_{subscript_name(reader.read_script())}")
+    return inner
 
 
 def _read_accented(reader: Grammar, inner: tree.Node, mark: str) -> tree.Node:
@@ -543,6 +574,8 @@ def read_function(reader: Grammar, name: str) -> tree.Node:
             exponent = reader.read_script()
         elif reader.take_if("op", "_"):
             base = reader.read_script()
+    if name in ("max", "min") and reader.next_is("rel"):
+        return tree.Sym(name)
     if isinstance(exponent, tree.Num) and exponent.value == -1 and name in INVERSES:
         name, exponent = INVERSES[name], None
     call = _apply(name, base, _read_function_arguments(reader))
@@ -639,10 +672,7 @@ def _read_opening(reader: Grammar, token: Lexeme) -> tree.Node:
 
 def _read_group(reader: Grammar, _: Lexeme) -> tree.Node:
     """Read what stands in braces, or a variable that is dressed before its subscript: `\\mathbf{u}_{1}`."""
-    inner = read_braces(reader)
-    if isinstance(inner, tree.Sym) and "_" not in inner.name and reader.take_if("op", "_"):
-        return tree.Sym(f"{inner.name}_{subscript_name(reader.read_script())}")
-    return inner
+    return _with_subscript(reader, read_braces(reader))
 
 
 def _read_one_letter(reader: Grammar, token: Lexeme) -> tree.Node:
