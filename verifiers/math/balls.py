@@ -372,7 +372,7 @@ def _beta(arithmetic: Arithmetic, args: list[Ball]) -> Ball:
 
 def _part(choose: Callable[[Any], Any]) -> OneArgument:
     def pick(arithmetic: Arithmetic, a: Ball) -> Ball:
-        with gmpy2.local_context(arithmetic.context):
+        with gmpy2.context(arithmetic.context):
             return Ball(choose(a.midpoint), a.error_exponent)
 
     return pick

@@ -51,7 +51,7 @@ class _NoMatrixError(Exception):
 
 
 def is_spelled_alike(gold: Node, answer: Node) -> bool:
-    """Tell whether two trees are written the same, whatever they mean."""
+    """Tell whether two trees are written the same."""
     shown = show(gold)
     return len(shown) < MAX_SHOWN_CHARS and shown == show(answer)
 

@@ -133,8 +133,8 @@ def read_name(reader: Grammar, token: Lexeme) -> tree.Node:
     if name in NAMED_FUNCTIONS and _applies_to_number(reader, name):
         reader.take()
         return tree.FunctionCall(name, read_arguments(reader, ")"), applied=True)
-    if reader.next_is("open", "(") and name in _CONDITIONAL and (given := _read_given(reader)) is not None:
-        return tree.Sym(f"{name}({given})")
+    if reader.next_is("open", "(") and name in _CONDITIONAL and (condition := _read_given(reader)) is not None:
+        return tree.Sym(f"{name}({condition})")
     if reader.next_is("open", "(") and not reader.peek().spaced and (name[0] in APPLIED or _defines_function(reader)):
         reader.take()
         return tree.FunctionCall(name, read_arguments(reader, ")"), applied=True)
