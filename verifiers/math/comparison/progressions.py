@@ -69,27 +69,28 @@ def same_progressions(gold: tree.Node, answer: tree.Node) -> bool:
 
 
 def _parts(node: tree.Node, declared: frozenset[str] = frozenset(), label: str | None = None) -> Iterator[_Repeating]:
-    """Yield what is listed; nothing for what is no value."""
-    if isinstance(node, tree.Family):
-        if tree.NATURALS_ONLY not in node.parameters and not node.conditions:
-            yield from _parts(node.body, declared | node.parameters, label)
-    elif isinstance(node, tree.SetOf):
-        if letters := integers_of_node(node.condition) - {tree.NATURALS_ONLY}:
-            yield from _parts(node.element, declared | letters, label)
+    """Yield what is listed; for what is no value, 0, which never repeats."""
+    inner: tuple[tree.Node, ...] = ()
+    if isinstance(node, tree.Family) and tree.NATURALS_ONLY not in node.parameters and not node.conditions:
+        inner, declared = (node.body,), declared | node.parameters
+    elif isinstance(node, tree.SetOf) and tree.NATURALS_ONLY not in (letters := integers_of_node(node.condition)):
+        inner, declared = (node.element,), declared | letters
     elif isinstance(node, tree.Chain):
         name, value = (None, node.parts[1]) if node.operators == ("in",) else tree.labelled(node)
-        if value is not None:
-            yield from _parts(value, declared, name or label)
+        inner, label = (value,) if value is not None else (), name or label
     elif isinstance(node, tree.BareList) or (isinstance(node, tree.Group) and node.opening == "{"):
-        for part in node.elements:
-            yield from _parts(part, declared, label)
+        inner = node.elements
     elif isinstance(node, tree.SetOps) and node.operator == "cup":
-        for part in node.parts:
-            yield from _parts(part, declared, label)
+        inner = node.parts
     elif isinstance(node, tree.VALUES):
         (first, *_) = sign_readings(node) or [node]
         for value in first.elements if isinstance(first, tree.BareList) else (first,):
             yield _Repeating(value, declared, label)
+        return
+    for part in inner:
+        yield from _parts(part, declared, label)
+    if not inner:
+        yield _Repeating(tree.ZERO, declared, label)
 
 
 def _says_integers(part: _Repeating) -> bool:
