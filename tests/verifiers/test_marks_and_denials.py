@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -189,3 +190,21 @@ NOT_COVERED = {"choice with text of another", "token glued to e", "token numeric
 def test_responses_of_another_author(case):
     verdict = resolve(case["verifier"])(case["response"], case["gold"], info=case["info"])
     assert (verdict.score == case["want"]) == (case["name"] not in NOT_COVERED), verdict
+
+
+def sentences():
+    """Return the lines of the table: whether the response is paid, its verifier, its gold, and the response.
+
+    `-` is not to be paid and `+` is; `?` marks a line on which the verdict is known to be wrong.
+    """
+    lines = Path(__file__).with_name("sentences.txt").read_text(encoding="utf-8").splitlines()
+    for line in lines:
+        sign, verifier, gold, response = line.split(" ", 3)
+        # A command such as `\\neq` is no line break.
+        yield (sign in {"+", "-?"}), verifier, gold, re.sub(r"(?:\\n){2}|\\n(?=Answer)", "\n\n", response)
+
+
+@pytest.mark.parametrize(("paid", "verifier", "gold", "response"), list(sentences()))
+def test_a_sentence_is_read_before_it_is_paid(paid, verifier, gold, response):
+    info = {"options": ["Paris", "Rome", "Madrid", "Lisbon"]} if verifier == "choice" else {}
+    assert (resolve(verifier)(response, gold, info=info).score == 1.0) == paid

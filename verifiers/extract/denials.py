@@ -97,12 +97,14 @@ _AFFIRMED = re.compile(rf"\bonly\W*$|(?:{_ANY_OF['negations']}|impossible|fails?
 _WITHHELD = _any_of("withheld")
 _RESIGNED = _any_of("resigned")
 _VALUE_BEHIND = re.compile(
-    r"[,;:，；：—](?!\s*(?:not|nor|even|only|just|despite|because|since|as|given|with|without|although|though)\b)|\b(?:yet|but)\b"
+    r"[,;:，；：—](?!\s*(?:not|nor|even|only|just|despite|because|since|as|given|with|without|although|though)\b)"
+    r"|\b(?:yet|but)\b"
 )
 _DIGITS = rf"{_MARKUP}[-+−]?\d[\d.,/]{{0,20}}{_MARKUP}"
 _DENIAL = rf"(?:{_ANY_OF['negations']}|n't|\bno (?:es|son)|\bnão é|\bnon è|不是|并非|並非)"
 _INSTEAD = (
-    r"(?:but(?: rather)?|rather,?|it is|it['’]s|sino|sondern|mais|mas?|maar|lecz|tylko|e sim|а|mà|melainkan|而是)"
+    r"(?:but(?: rather| instead)?|rather,?|it is|it['’]s|sino|sondern|mais|mas?|maar|lecz|tylko"
+    r"|e sim|а|mà|melainkan|而是)"
 )
 _CONTRAST = re.compile(
     rf"{_DENIAL}(?: là|\s[a-z]{{1,12}}){{0,2}}\s?{_DIGITS}\s?[,;，；]?\s?{_INSTEAD}\s?,?\s?(?:it is|it['’]s|là)?\s?"

@@ -58,7 +58,7 @@ _TOKEN = re.compile(
 )
 _UNIT = re.compile(
     r"[ ]?(?!(?:in|on|at|for|of|to|and|or|more|less|fewer|left|total|when|after|before|by|from|with|the|an?|times|than"
-    r"|without|not|no|because|since|but|whose|unless"
+    r"|can|could|will|would|may|might|must|should|does|do|did|has|have|had|was|were|too|only|also|without|not|no|because|since|but|whose|unless"
     r"|as|so|if|which|that|is|are|every|each|extra|additional|away|apart|long)\b)(?:(?:square|cubic|sq\.?|cu\.?)[ ])?"
     r"(?:[a-zA-Zµμ°Ω%][a-zA-Z²³]{0,20}(?:\^\{?[23]\}?)?(?:(?:/|[ ]per[ ])[a-zA-Z]{1,15})?(?![\w(])"
     r"|(?:平方|立方)?[一-鿿]{1,3}(?:每[一-鿿]{1,2})?(?=$|[，。；、．\s])|[一-鿿])"

@@ -70,7 +70,7 @@ _CUT = re.compile(
 _CONCLUDING = re.compile(stated_values.ANY_OF["concluding_words"])
 """Words that begin a sentence also where no full stop ends the one before."""
 _POSTPOSED = re.compile(rf"\s?(?:{stated_values.ANY_OF['postposed_words']})[。.]?$")
-_ABOUT = re.compile(rf"(?:{stated_values.ANY_OF['adverbs']})(?![a-z])[,\s]*")
+_ABOUT = re.compile(rf"(?:[,\s]*(?:{stated_values.ANY_OF['adverbs']})(?![a-z])[,\s]*){{1,4}}")
 _BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗][\s.。]*")
 _DENIED_AT_ONCE = ("not ", "n't", "不")
 
