@@ -118,7 +118,8 @@ _TURNED_DOWN = re.compile(
     r"|rather than|instead of|plutôt que|statt)\s(?=[$\\(*]{0,4}[-\d√])|[，,]?(?:而(?:不是|非)|(?<=[，,])不是)"
     r"(?=\s?[-\d$\\])"
 )
-_FIGURES = re.compile(r"(?<![\d.,])[-−]?\d[\d.,/]{0,40}")
+_FRACTION = r"\\[dt]?(?:frac|sqrt|binom)\{[^{}]{0,40}\}(?:\{[^{}]{0,40}\})?"
+_FIGURES = re.compile(rf"{_FRACTION}|(?<![\d.,])[-−]?\d[\d.,/]{{0,40}}")
 _OPTION = re.compile(r"(?<![A-Za-z\\'’])[A-Z](?![A-Za-z'’])")
 """A letter that names an option."""
 _UP_TO_FIGURES = re.compile(r".*(?:\d[%)\]]{0,2}|[$}])", re.DOTALL)
@@ -134,10 +135,12 @@ _CASES = re.compile(
     re.IGNORECASE,
 )
 _CASE_VALUE = re.compile(
-    rf"(?:^\W*|(?:{SPEECH['copulas']}|\b(?:get|gives|otherwise|else)\b|否则)[:\s$\\(]{{0,4}})(-?\d[\d./]{{0,20}})",
+    rf"(?:^\W*|(?:{SPEECH['copulas']}|\b(?:get|gives|otherwise|else)\b|否则)[:\s$\\(]{{0,4}})({_FRACTION}|-?\d[\d./]{{0,20}})",
     re.IGNORECASE,
 )
-_VALUE_ON_CONDITION = re.compile(rf"(-?\d[\d./]{{0,20}})[\s$\\)]{{0,4}}\(?(?:{_ANY_OF['conditions']})", re.IGNORECASE)
+_VALUE_ON_CONDITION = re.compile(
+    rf"({_FRACTION}|-?\d[\d./]{{0,20}})[\s$\\)]{{0,4}}\(?(?:{_ANY_OF['conditions']})", re.IGNORECASE
+)
 _MAIN_VALUE = re.compile(
     r"(?:\b(?:answer|result|value|it|we get)(?: (?:is|are|equals|would be)|['’]s)?|答案[是为])"
     r"[\s$\\(]{1,4}(-?\d[\d./]{0,20})",
