@@ -95,6 +95,7 @@ _FINITE = re.compile(
 _SUBJECT = re.compile(r"\b(?:the|it|we|you|he|she|they|I|this|there|its|his|her|their|our|my)\b", re.IGNORECASE)
 _AFFIRMED = re.compile(rf"\bonly\W*$|(?:{_ANY_OF['negations']}|impossible|fails?)\b.*\bunless\W*$", re.IGNORECASE)
 _WITHHELD = _any_of("withheld")
+_COUNTERFACTUAL = _any_of("counterfactual")
 _RESIGNED = _any_of("resigned")
 _VALUE_BEHIND = re.compile(
     r"[,;:，；：—](?!\s*(?:not|nor|even|only|just|despite|because|since|as|given|with|without|although|though)\b)"
@@ -179,7 +180,9 @@ def _gives_value(rest: str) -> bool:
 
 
 def is_conditional(sentence: str) -> bool:
-    """Return whether a sentence gives one value on a condition and another otherwise."""
+    """Return whether a sentence gives one value on a condition and another otherwise, or supposes what is not."""
+    if _COUNTERFACTUAL.search(sentence):
+        return True
     if _DEPENDS.search(sentence):
         return len(set(_CASE_VALUE.findall(sentence)) | set(_VALUE_ON_CONDITION.findall(sentence))) > 0
     if len(list(islice(_CONDITION.finditer(sentence), 2))) < 2:

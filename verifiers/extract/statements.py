@@ -138,7 +138,11 @@ _NOT_PROSE = re.compile(stated_values.ANY_OF["not_prose"])
 _UNFINISHED = re.compile(f"(?:{stated_values.ANY_OF['unfinished']})$")
 _PLAN = re.compile(f"(?:now,? |next,? |first,? |so,? )?(?:{stated_values.ANY_OF['plans']})", re.IGNORECASE)
 _CONCLUDING_CLAUSE = re.compile(f".*(?:{stated_values.ANY_OF['concluding_clauses']})(.+)$", re.DOTALL)
-_REASON = re.compile(r",?\s(?:since|because)\s|,\sas\s|，?因[为為]", re.IGNORECASE)
+_REASON = re.compile(
+    r",?\s(?:since|because|(?:although|though|even though|whereas)(?! (?:it|this|that)(?:['’]s| is)))\s"
+    r"|,\sas\s|，?因[为為]",
+    re.IGNORECASE,
+)
 _NO_VALUE = re.compile(f"(?:{stated_values.ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
 _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
 """Words to whoever grades the response are no answer."""
@@ -358,7 +362,7 @@ def conclusion(text: str) -> str | None:
         return None
     if none := _NO_VALUE.search(sentence):
         return none[0]
-    if (concluding := _CONCLUDING_CLAUSE.search(sentence)) and stated_values.has_value(concluding[1]):
+    if (concluding := _CONCLUDING_CLAUSE.match(sentence)) and stated_values.has_value(concluding[1]):
         sentence = concluding[1]
     if denials.is_withheld(sentence) or denials.is_conditional(sentence):
         return None
