@@ -221,7 +221,9 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa:
     if mixes_angles and _same_angles(gold_value, gold_unit == DEGREE, answer_value, answer_unit == DEGREE):
         return Sameness(True, "units")
     if policy.units == "ignore" or gold_unit is None or answer_unit is None:
-        return same_values(gold_value, answer_value, policy)
+        # `0 K` is no zero: its letter may be a unit, as another reading tells.
+        is_zero = policy.units != "ignore" and symbols(gold_value) != symbols(answer_value)
+        return OTHER_UNIT if is_zero else same_values(gold_value, answer_value, policy)
     if gold_unit.is_label or answer_unit.is_label:
         outcome = same_values(gold_value, answer_value, policy)
         # Nobody here knows what a frob is, nor whether these apples are that fruit.

@@ -372,6 +372,9 @@ class _AnswerReader:
                 nodes.append(node)
         if not nodes:
             raise UnreadableAnswer("nothing but conditions")
+        if joined == "or" and len(nodes) == 2 and all(map(_has_unit, nodes)) and _are_in_two_units(*nodes):
+            # `5 kg, or 5000 g` says one value twice, if the comparison finds that it does.
+            return Chain(tuple(nodes), ("~",))
         return nodes[0] if len(nodes) == 1 else _regrouped(nodes, joined)
 
     def _read_item(self, tokens: list[Lexeme]) -> Node:  # noqa: PLR0911, one for each form
@@ -414,9 +417,13 @@ class _AnswerReader:
         equals = next((i for i, token in enumerate(tokens) if token.kind == "rel"), 0)
         if not equals or tokens[equals].text != "=" or equals > MAX_LABEL_TOKENS:
             return None
+        label: Node | None
         try:
             label = self._read_expression(tokens[:equals])
         except UnreadableAnswer:
+            # 5 kg = 5000 g
+            label = read_quantity(tokens[:equals], self._read_expression) if tokens[0].kind == "num" else None
+        if label is None:
             return None
         quantity = read_quantity(tokens[equals + 1 :], self._read_expression) if equals + 1 < len(tokens) else None
         return Chain((label, quantity), ("=",)) if quantity is not None else None
@@ -526,7 +533,8 @@ def other_readings(
     for tree in _other_trees(gold_text, gold, answer, mixed_numbers):
         yield tree, answer
     gold_facts, answer_facts = facts(gold), facts(answer)
-    if gold_facts.symbols != answer_facts.symbols or (gold_facts.symbols and ("-" in gold_text or "-" in answer_text)):
+    may_share = "-" in gold_text or "-" in answer_text or _has_unit(gold) or _has_unit(answer)
+    if gold_facts.symbols != answer_facts.symbols or (gold_facts.symbols and may_share):
         yield from _readings_in_units((gold, gold_text), (answer, answer_text), policy)
     if policy.log == "either" and (gold_facts.has_bare_log or answer_facts.has_bare_log):
         yield with_log_base_ten(gold), with_log_base_ten(answer)
@@ -594,6 +602,10 @@ def _readings_in_units(gold: tuple[Node, str], answer: tuple[Node, str], policy:
         yield from ((other_gold, other_answer) for other_gold in golds)
     if _has_unit(answer_tree) or policy.letters == "units" or _LETTERS_APART.search(gold_text):
         yield from ((other_gold, answer_tree) for other_gold in golds)
+
+
+def _are_in_two_units(first: Node, second: Node) -> bool:
+    return isinstance(first, Measure) and isinstance(second, Measure) and first.unit != second.unit
 
 
 def _has_unit(node: Node) -> bool:
