@@ -30,6 +30,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from gmpy2 import mpq
 
 from truegold.verifiers.extract import committed_answer
+from truegold.verifiers.math.measures import conversion
 from truegold.verifiers.math.policy import CACHED_READINGS, Policy, TooLarge, UnreadableAnswer, charge, remembered
 from truegold.verifiers.math.reading.lexer import (
     NESTING,
@@ -605,7 +606,9 @@ def _readings_in_units(gold: tuple[Node, str], answer: tuple[Node, str], policy:
 
 
 def _are_in_two_units(first: Node, second: Node) -> bool:
-    return isinstance(first, Measure) and isinstance(second, Measure) and first.unit != second.unit
+    if not (isinstance(first, Measure) and isinstance(second, Measure)) or first.unit == second.unit:
+        return False
+    return conversion(first.unit, second.unit) is not None
 
 
 def _has_unit(node: Node) -> bool:
