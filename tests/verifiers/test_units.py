@@ -9,6 +9,7 @@ from scipy import constants
 
 from truegold.verifiers import MathVerifier, equivalent
 from truegold.verifiers.math.measures import unit_of
+from truegold.verifiers.verdict import Reason
 
 UNITS = r"""
 m|meters|\metre
@@ -172,3 +173,13 @@ def test_letters_are_units_where_the_problem_has_no_such_variable(
 ) -> None:
     verdict = MathVerifier()(f"\\boxed{{{answer}}}", gold, problem=problem)
     assert (verdict.score == 1.0) == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["5 " + "立方" * 900 + "米", "每" * 2000, "5 " + "light " * 500, "5 " + "kilo" * 900, "5 " + "\\frac{m}{s}" * 150],
+    ids=lambda text: text[:8],
+)
+def test_a_heap_of_units_is_no_crash_and_never_paid(text: str) -> None:
+    verdict = equivalent(text, gold="5 kg m/s^2")
+    assert verdict.score != 1.0 and verdict.reason is not Reason.VERIFIER_ERROR

@@ -23,6 +23,8 @@ from truegold.verifiers.math.vocabulary import WORDS
 
 MAX_POWER = 12
 """The highest power of one unit. Stops `m^999999999`."""
+MAX_UNIT_CHARS = 30
+"""Longer words are no unit. Stops 立方立方立方..., whose heads are taken off one by one."""
 REMEMBERED_WORDS = 4_096
 """So many words are remembered with their units."""
 
@@ -222,7 +224,7 @@ def may_count_the_same(a: Unit, b: Unit) -> bool:
 @lru_cache(maxsize=REMEMBERED_WORDS)
 def unit_of(word: str) -> Unit | None:
     """Return the unit that `word` spells, or None; `M` is no metre, but `Meters` are."""
-    if (unit := _unit_of_symbol(word)) is not None or (len(word) < 3 and word.isascii()):
+    if (unit := _unit_of_symbol(word)) is not None or (len(word) < 3 and word.isascii()) or len(word) > MAX_UNIT_CHARS:
         return unit
     lower = without_accents(word.lower())
     return _EXACT.get(lower) or _METRIC_WORDS.get(lower) or _prefixed_unit(lower) or _compound_unit(lower)

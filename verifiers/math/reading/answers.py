@@ -534,7 +534,7 @@ def other_readings(
     for tree in _other_trees(gold_text, gold, answer, mixed_numbers):
         yield tree, answer
     gold_facts, answer_facts = facts(gold), facts(answer)
-    may_share = "-" in gold_text or "-" in answer_text or _has_unit(gold) or _has_unit(answer)
+    may_share = any(mark in gold_text or mark in answer_text for mark in "-.") or _has_unit(gold) or _has_unit(answer)
     if gold_facts.symbols != answer_facts.symbols or (gold_facts.symbols and may_share):
         yield from _readings_in_units((gold, gold_text), (answer, answer_text), policy)
     if policy.log == "either" and (gold_facts.has_bare_log or answer_facts.has_bare_log):

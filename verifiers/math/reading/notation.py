@@ -60,7 +60,7 @@ _APPROXIMATION = re.compile(
 _OTHER_FORM = re.compile(r"(?<=[\w%})])\s*\(\s*(?:or|i\.?e\.?,?|equivalently,?|that is,?|=)\s+([^()]{1,60})\)$")
 """The same value in another form: `0.144 (or 14.4%)`."""
 
-MAY_HOLD_SIGNS = re.compile(r"[U|'\"\\]|inf|oo|degree|per cent|/-|sq\.|cu\.")
+MAY_HOLD_SIGNS = re.compile(r"[U|'\"\\]|inf|oo|deg|per cent|/-|sq\.|cu\.")
 """One of these stands in every text that `with_usual_signs` rewrites."""
 _UNION = re.compile(r"(?<=[)\]}])\s*(?:U|\\text\s*\{\s*U\s*\})\s*(?=[(\[{\]]|\\left|\\\{)")
 """The U of (-oo, 1) U (2, oo)."""
@@ -81,7 +81,9 @@ _APOSTROPHES = re.compile(r"[+-]?\d{1,3}(?:'\d{3})+(?:\.\d+)?", re.ASCII)
 """1'234'567."""
 _INCH_MARK = re.compile(r"(\d)\s*\"$")
 _UPRIGHT_CONSTANT = re.compile(r"\\mathrm\s*\{\s*([ie])\s*\}")
-_DEGREES_OF_SCALE = re.compile(r"\bdegrees?\s+(?=(?:celsius|fahrenheit|kelvin)\b)", re.IGNORECASE)
+_DEGREES_OF_SCALE = re.compile(r"\bdeg(?:rees?)?\s+(?=(?:celsius|fahrenheit|kelvin)\b)", re.IGNORECASE)
+_DEGREES_OF_LETTER = re.compile(r"\bdeg(?:rees?)?\s+([CF])\b")
+"""The `degrees C` of 20 degrees C."""
 """The `degrees` of 98 degrees Fahrenheit."""
 _POWERS = {"sq": "square", "cu": "cubic"}
 _SHORT_UNIT = re.compile(r"\b(sq|cu)\.(?=\s*[a-z])")
@@ -172,7 +174,8 @@ def with_usual_signs(text: str) -> str:
         return rf"\{{{bare[1]} \mid {bare[2]}\}}" if is_condition else text
     if "'" in text and _APOSTROPHES.fullmatch(text) is not None:
         return text.replace("'", "")
-    if "degree" in text or "per cent" in text:
+    if "deg" in text or "per cent" in text:
+        text = _DEGREES_OF_LETTER.sub(lambda m: _SCALES[m[1]], text)
         text = _DEGREES_OF_SCALE.sub("", text).replace("per cent", "percent")
     if text.endswith('"'):
         text = _INCH_MARK.sub(r"\1''", text)

@@ -109,6 +109,8 @@ _SIGNS_OF_UNITS = {"mu": "u", "Omega": "Ω", "AA": "Å", "ell": "l"}
 _EXPONENT = re.compile(r"\^\{-?n\}|(?:\^|\*\*)?-?n")
 MAX_SYMBOLS_LETTERS = 6
 """A longer word is no row of symbols such as `kgms`."""
+MAX_UNIT_TOKENS = 60
+"""A longer unit is none. Stops pages of letters, each of which would be tried as its beginning."""
 MAX_PHRASE_TOKENS = 5
 _OPENING_KINDS = frozenset({"open", "brace"})
 _CLOSING_KINDS = frozenset({"close", "unbrace"})
@@ -210,6 +212,8 @@ def _clock(hour: int, minute: int, half: str, *, written_with_zero: bool) -> Tim
 
 def spelled_unit(tokens: list[Lexeme], *, labels: bool = True) -> Unit | None:
     """Return the unit that `tokens` spell, with `labels` also that of nouns; None where they may be something else."""
+    if len(tokens) > MAX_UNIT_TOKENS:
+        return None
     reader = _UnitReader(_with_symbols_whole(tokens), labels)
     unit = reader.read(sign=1)
     if reader.position < len(reader.tokens) or reader.label_words > (MAX_LABEL_WORDS if labels else 0):
@@ -421,7 +425,7 @@ def _read_twice_said(tokens: list[Lexeme], read_expression: ReadExpression) -> C
 
 def read_letter_units(tokens: list[Lexeme], read_expression: ReadExpression) -> Measure | None:
     """Return the other reading of `5m`, in which the letters at the end are a unit."""
-    for start in range(max(1, _start_of_letters(tokens, len(tokens))), len(tokens)):
+    for start in range(max(1, _start_of_letters(tokens, len(tokens)), len(tokens) - MAX_UNIT_TOKENS), len(tokens)):
         token = tokens[start]
         if token.kind not in ("name", "word") and token.text not in ("frac", "AA"):
             continue
