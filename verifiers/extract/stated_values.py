@@ -60,7 +60,8 @@ _UNIT = re.compile(
     r"[ ]?(?!(?:in|on|at|for|of|to|and|or|more|less|fewer|left|total|when|after|before|by|from|with|the|an?|times|than"
     r"|can|could|will|would|may|might|must|should|does|do|did|has|have|had|was|were|too|only|also|without|not|no|because|since|but|whose|unless"
     r"|as|so|if|which|that|is|are|every|each|extra|additional|away|apart|long)\b)(?:(?:square|cubic|sq\.?|cu\.?)[ ])?"
-    r"(?:[a-zA-Zµμ°Ω%][a-zA-Z²³]{0,20}(?:\^\{?[23]\}?)?(?:(?:/|[ ]per[ ])[a-zA-Z]{1,15})?(?![\w(])"
+    r"(?:[a-zA-Zµμ°Ω%][a-zA-Z²³]{0,20}(?:\^\{?[23]\}?)?(?:[ ](?:squared|cubed))?"
+    r"(?:(?:/|[ ]per[ ](?:(?:square|cubic)[ ])?)[a-zA-Z]{1,15}(?:[ ](?:squared|cubed))?){0,2}(?![\w(])"
     r"|(?:平方|立方)?[一-鿿]{1,3}(?:每[一-鿿]{1,2})?(?=$|[，。；、．\s])|[一-鿿])"
 )
 _JOINING = re.compile(r"[ ]?(?:,[ ]?)?(or|and|,|;|、|或|和|oder|ou|und|et|или|и|y|o|e)[ ]?(?:[a-zA-Z][ ]?=[ ]?)?")

@@ -137,8 +137,9 @@ def multiply_units(a: Unit, b: Unit) -> Unit:
     powers: dict[str, int] = dict(a.dimension)
     for name, p in b.dimension:
         powers[name] = powers.get(name, 0) + p
-    dimension = tuple(sorted((name, p) for name, p in powers.items() if p))
-    return Unit(a.factor * b.factor, dimension) if dimension else LABEL
+    dimension = tuple(sorted((name, p) for name, p in powers.items() if p and name != "ratio"))
+    # `m/cm` is a number, and no label that may be left out.
+    return Unit(a.factor * b.factor, dimension or (("ratio", 1),))
 
 
 def _defined(text: str) -> Unit:

@@ -414,9 +414,9 @@ class _AnswerReader:
         return equation if equation is not None else self._read_wording(tokens)
 
     def _read_labelled_quantity(self, tokens: list[Lexeme]) -> Node | None:
-        """Read `v_0 = 20 m/s`."""
+        """Read `v_0 = 20 m/s`, and `60 mph ~ 26.8 m/s`."""
         equals = next((i for i, token in enumerate(tokens) if token.kind == "rel"), 0)
-        if not equals or tokens[equals].text != "=" or equals > MAX_LABEL_TOKENS:
+        if not equals or tokens[equals].text not in ("=", "~") or equals > MAX_LABEL_TOKENS:
             return None
         label: Node | None
         try:
@@ -427,7 +427,7 @@ class _AnswerReader:
         if label is None:
             return None
         quantity = read_quantity(tokens[equals + 1 :], self._read_expression) if equals + 1 < len(tokens) else None
-        return Chain((label, quantity), ("=",)) if quantity is not None else None
+        return Chain((label, quantity), (tokens[equals].text,)) if quantity is not None else None
 
     def _read_expression(self, tokens: list[Lexeme]) -> Node:
         return ExpressionReader(tokens, self.notation, self.depth, _read_tokens).read_whole()
@@ -534,7 +534,7 @@ def other_readings(
     for tree in _other_trees(gold_text, gold, answer, mixed_numbers):
         yield tree, answer
     gold_facts, answer_facts = facts(gold), facts(answer)
-    may_share = any(mark in gold_text or mark in answer_text for mark in "-.") or _has_unit(gold) or _has_unit(answer)
+    may_share = "-" in gold_text or "-" in answer_text or _has_unit(gold) or _has_unit(answer)
     if gold_facts.symbols != answer_facts.symbols or (gold_facts.symbols and may_share):
         yield from _readings_in_units((gold, gold_text), (answer, answer_text), policy)
     if policy.log == "either" and (gold_facts.has_bare_log or answer_facts.has_bare_log):

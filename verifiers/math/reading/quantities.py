@@ -307,9 +307,12 @@ class _UnitReader:
             elif lower in POWERS_BEFORE:
                 prefix = POWERS_BEFORE[lower]
             elif lower != "in" or _is_inch(self.tokens, self.position + 1, unit):
+                is_aside = token.kind == "open" and token.spaced
                 if (factor := self._read_factor(sign * prefix, is_measure)) is None:
                     return None
-                unit = factor if unit is None else multiply_units(unit, factor)
+                if not (is_aside and factor == unit):
+                    # `5 J (joules)` says its unit twice.
+                    unit = factor if unit is None else multiply_units(unit, factor)
                 prefix = 1
                 continue
             self.position += 1
