@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -27,13 +27,16 @@ from truegold.pipeline.config.engines import (
     VllmEngineConfig,
 )
 from truegold.pipeline.config.sources import DemoSource, source_quotas
-from truegold.pipeline.config.stages import CurationConfig, ExportConfig, ProfileConfig, SelectConfig
+from truegold.pipeline.config.stages import CurationConfig, ExportConfig, OpinionConfig, ProfileConfig, SelectConfig
+from truegold.pipeline.curation.plan import check_settings
 from truegold.pipeline.review.decisions import DECISIONS
 from truegold.pipeline.tables.losses import LossBounds
 from truegold.synth.config import SynthConfig
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.config.models import ModelConfig, SftConfig, TinyModel
 from truegold.verifiers import ConfigError
+
+Section = TypeVar("Section", bound=StageConfig)
 
 
 class RunConfig(CurationConfig):
@@ -185,6 +188,18 @@ def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bo
 
     Raises ConfigError with one line a mistake, naming the field and, for an unknown one, what was probably meant.
     """
+    values = _read_yaml(path)
+    for override in overrides:
+        _apply_override(values, override)
+    if last_turn_only:
+        data = values.get("data")
+        for source in data if isinstance(data, list) else [data]:
+            if isinstance(source, dict):
+                source["last_turn_only"] = True
+    return validate_config(values, str(path))
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except IsADirectoryError as error:
@@ -204,14 +219,7 @@ def load_config(path: Path, overrides: Sequence[str] = (), *, last_turn_only: bo
             f"{path} holds a {type(values).__name__}, not settings by name.",
             "`truegold init` writes a starter configuration.",
         )
-    for override in overrides:
-        _apply_override(values, override)
-    if last_turn_only:
-        data = values.get("data")
-        for source in data if isinstance(data, list) else [data]:
-            if isinstance(source, dict):
-                source["last_turn_only"] = True
-    return validate_config(values, str(path))
+    return values
 
 
 def _describe_yaml(error: yaml.YAMLError) -> str:
@@ -255,12 +263,26 @@ def section_config(
     return validate_config({"name": name, "runs_dir": str(out), **values}, command)
 
 
+def read_opinion(who: str) -> OpinionConfig:
+    """Return the second opinion that a command line names, by a verifier or by a YAML file with its settings."""
+    values: Any = who
+    if who.endswith((".yaml", ".yml")):
+        values = _read_yaml(Path(who))
+    opinion = _validate(OpinionConfig, values, who)
+    check_settings(opinion, who)
+    return opinion
+
+
 def validate_config(values: Any, label: str) -> RunConfig:
     """Validate settings that have been read; `label` names them in errors."""
+    return _validate(RunConfig, values, label)
+
+
+def _validate(root: type[Section], values: Any, label: str) -> Section:
     try:
-        return RunConfig.model_validate(values)
+        return root.model_validate(values)
     except ValidationError as error:
-        lines = describe_mistakes(error, RunConfig)
+        lines = describe_mistakes(error, root)
         count = f"{len(lines)} mistake" + ("s" if len(lines) > 1 else "")
         raise ConfigError(f"{label}: {count}\n  " + "\n  ".join(lines)) from error
 

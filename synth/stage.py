@@ -20,10 +20,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
-from truegold.pipeline.engines.chat_engine import REPLIES, report_costs
+from truegold.pipeline.engines.chat_engine import report_costs
 from truegold.pipeline.profile.sample_store import sample_source
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
+from truegold.pipeline.running.stage import REPLIES, SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.select.stage import SELECTED_SCHEMA
 from truegold.pipeline.tables.ledger import Ledger
 from truegold.pipeline.tables.rows import Row, TableWriter, count_rows, dump_json, read_rows, row_reference, write_rows

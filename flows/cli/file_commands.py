@@ -33,7 +33,16 @@ from typing import Annotated, Any
 
 import typer
 
-from truegold.flows.cli.options import GoldColumn, IdColumn, LastTurnOnly, Limit, OutFolder, Preset, PromptColumn
+from truegold.flows.cli.options import (
+    GoldColumn,
+    IdColumn,
+    LastTurnOnly,
+    Limit,
+    OutFolder,
+    Preset,
+    PromptColumn,
+    SecondOpinion,
+)
 from truegold.flows.console import Terminal, errors, print_line, write_summary
 from truegold.pipeline.running.disk import disk_errors_reported, refuse_input
 from truegold.verifiers import ConfigError
@@ -205,17 +214,20 @@ def verify(
     gold_column: GoldColumn = None,
     prompt_column: PromptColumn = None,
     id_column: IdColumn = None,
+    second_opinion: SecondOpinion = None,
 ) -> None:
     """Judge responses against gold answers."""
+    from truegold.flows.config import read_opinion
     from truegold.pipeline.problems import ProblemColumns
     from truegold.pipeline.verify.responses import verify_file
 
     refuse_input(output_, input_)
+    opinion = None if second_opinion is None else read_opinion(second_opinion)
     with disk_errors_reported(output_), Terminal(errors).stage("verify") as terminal:
         columns = ProblemColumns(
             prompt_column, gold_column, id_column, response_column, spelling="--{role}-column COLUMN"
         )
-        counts = verify_file(input_, output_, verifier, workers, terminal, columns, deadline_s, max_timeouts)
+        counts = verify_file(input_, output_, verifier, workers, terminal, columns, deadline_s, max_timeouts, opinion)
     responses = sum(counts.values())
     rejected = sum(count for reason, count in counts.items() if reason.startswith("rejected:"))
     rows = [
@@ -258,8 +270,10 @@ def rescore(
     reward: Annotated[str | None, typer.Option(help="TRL's column of the reward, where there are several.")] = None,
     workers: Annotated[int, typer.Option(help="Processes; 0 takes one per core.")] = 0,
     deadline_s: Annotated[float, typer.Option(help="Seconds for one verdict; later it is a timeout.")] = DEADLINE_S,
+    second_opinion: SecondOpinion = None,
 ) -> None:
     """Judge stored rollouts again: which rewards were wrong, and what that cost."""
+    from truegold.flows.config import read_opinion
     from truegold.pipeline.rescore import rescore as judge_again
     from truegold.pipeline.rescore.rollout_report import describe, write_report
     from truegold.pipeline.review.reviewed_run import decided_rows
@@ -269,6 +283,7 @@ def rescore(
     names = verifier or ["row"]
     if len(names) > 2:
         raise ConfigError(f"There are {len(names)} verifiers.", "Name one, or two to compare.")
+    opinion = None if second_opinion is None else read_opinion(second_opinion)
     with disk_errors_reported(out), Terminal(errors).stage("rescore") as terminal:
         decide = decided_rows(data, decisions) if data is not None else None
         rescored = judge_again(
@@ -281,6 +296,7 @@ def rescore(
             workers=workers,
             deadline_s=deadline_s,
             decide=decide or (lambda row: None),
+            second_opinion=opinion,
         )
         summary = write_report(out, rescored, settled)
     for line in describe(summary):

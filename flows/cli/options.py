@@ -22,6 +22,14 @@ VerifierColumn = Annotated[
 SplitColumn = Annotated[
     str | None, typer.Option(help="The column that says train, test, validation, ...; `split` where not given.")
 ]
+SecondOpinion = Annotated[
+    str | None,
+    typer.Option(
+        metavar="WHO",
+        help="Who is heard where rules could not read an answer: a verifier such as math_verify, or a YAML file.",
+        show_default=False,
+    ),
+]
 LastTurnOnly = Annotated[
     bool,
     typer.Option(

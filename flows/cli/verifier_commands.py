@@ -1,11 +1,11 @@
-"""Commands on verifiers: `truegold verifiers list`, `show`, `check`, `audit`, `propose`, and `truegold serve-verifier`.
+"""Commands on verifiers: `truegold verifiers list`, `show`, `check`, `audit`, `audit-judge`, `propose`, and a service.
 
 The exit code of `check` and `audit` tells how the verifier keeps its contract:
 
     6   a line of the contract is broken
     6   `audit` could not check some lines, because no gold answer of the data earns the full score
     2   `check` could not check some lines, because the verifier judges none of the answers that it was tried on
-    7   `audit` measured more errors than `--max-fp` or `--max-fn` allow
+    7   `audit-judge` saw a wrong response paid; `audit` measured more errors than `--max-fp` or `--max-fn` allow
 
 A line that has no meaning for a verifier is skipped, which changes no exit code. `serve-verifier` gives verdicts and
 runs programs over HTTP.
@@ -251,6 +251,46 @@ def propose(
         errors,
     )
     print_line(json.dumps(proposal["verifier_args"]))
+
+
+@verifiers_app.command("audit-judge")
+def audit_judge_(
+    opinion: Annotated[
+        str, typer.Argument(help="A YAML file with a model, or a verifier such as math_verify.", show_default=False)
+    ],
+    data: Annotated[
+        Path, typer.Option(help="Responses of the policy: a profile's folder, or a file.", show_default=False)
+    ],
+    output_dir: Annotated[Path, typer.Option("--output", help="Where audit.json is written.")] = Path("judge_audit"),
+) -> None:
+    """Audit a second opinion before a training pays by it (train.reward.second_opinion).
+
+    It is put 200 unread responses of the policy beside golds that they do not answer, and hostile ones; exit code 7
+    where it pays any.
+    """
+    from truegold.flows.config import read_opinion
+    from truegold.pipeline.judge.audit import audit_judge, read_unread, write_audit
+    from truegold.pipeline.judge.opinions import SecondOpinion
+
+    config = read_opinion(opinion)
+    with disk_errors_reported(output_dir), Terminal(errors).stage("audit") as terminal:
+        terminal.start("reading the policy's responses")
+        unread = read_unread(data)
+        heard = SecondOpinion(config, output_dir / "replies")
+        try:
+            audit = audit_judge(unread, heard, terminal)
+        finally:
+            heard.facts(terminal)
+            heard.close()
+        names = sorted({item.verifier for item, _ in unread})
+        record = write_audit(audit, config, names, data.name, output_dir)
+    print_line(
+        f"paid: {record['paid']} of {audit.unread} unread responses beside a gold that they do not answer and "
+        f"{audit.hostile} hostile ones\nright by their own gold: {record['raised']} of {len(unread)}; read them in "
+        f"{output_dir / 'raised.jsonl'}\naudit: {output_dir / 'audit.json'}"
+    )
+    if not audit.passed:
+        raise typer.Exit(TOO_MANY_ERRORS)
 
 
 class _Verdicts:

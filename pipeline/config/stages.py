@@ -113,11 +113,59 @@ class DedupConfig(StageConfig):
         return self
 
 
+class AskedModelConfig(StageConfig):
+    """A language model that is asked questions."""
+
+    name: str
+    """What the evidence calls it, such as `Qwen3-8B`."""
+    model: str | None = None
+    """The folder of its checkpoint; for a served model the folder of its tokenizer. An engine of the type `chat`, or a
+    scripted one, needs none."""
+    engine: AskedEngineConfig = VllmEngineConfig()
+    chat: ChatConfig = ChatConfig()
+    max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
+    temperature: float = Field(default=0.0, ge=0)
+    batch_size: int = Field(default=256, ge=1)
+    """Rows asked about at a time."""
+    seed: int = 0
+
+
+class OpinionConfig(StageConfig):
+    """Who is heard where rules could not read an answer: a verifier or a language model. Its word stands beside the
+    verdict and changes none. A text alone is the name of a verifier, such as `math_verify`."""
+
+    verifier: str | None = None
+    """A verifier's name or import string."""
+    model: AskedModelConfig | None = None
+    """A language model; each answer takes two prompts."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_stands_for_a_verifier(cls, value: Any) -> Any:
+        return {"verifier": value} if isinstance(value, str) else value
+
+    @model_validator(mode="after")
+    def _names_who_is_heard(self) -> Self:
+        if (self.verifier is None) == (self.model is None):
+            raise ValueError("needs either verifier or model")
+        return self
+
+
+class AuditedOpinionConfig(OpinionConfig):
+    """A second opinion that a training pays by."""
+
+    audit: str
+    """The audit.json of `truegold verifiers audit-judge`, with nothing paid, about this very opinion and the verifiers
+    as they are."""
+
+
 class VerifyGoldConfig(VerdictConfig):
     """Gold must pass its own verifier before anything is trained on it."""
 
     workers: int = Field(default=0, ge=0)
     """Processes; 0 takes one per core."""
+    second_opinion: OpinionConfig | None = None
+    """Who is heard about worked solutions that contradict gold, or that it could not judge; no flag changes."""
 
 
 class VetTestsConfig(StageConfig):
@@ -151,23 +199,6 @@ class VetTestsConfig(StageConfig):
     """CPU seconds for each sort of repetition: slow solutions are run less often, with fewer planted faults."""
     python: str | None = None
     """The interpreter whose packages programs may use; truegold's own where not given."""
-
-
-class AskedModelConfig(StageConfig):
-    """A language model that is asked questions."""
-
-    name: str
-    """What the evidence calls it, such as `Qwen3-8B`."""
-    model: str | None = None
-    """The folder of its checkpoint; for a served model the folder of its tokenizer. An engine of the type `chat`, or a
-    scripted one, needs none."""
-    engine: AskedEngineConfig = VllmEngineConfig()
-    chat: ChatConfig = ChatConfig()
-    max_tokens: int = Field(default=512, ge=1, le=MOST_TOKENS)
-    temperature: float = Field(default=0.0, ge=0)
-    batch_size: int = Field(default=256, ge=1)
-    """Rows asked about at a time."""
-    seed: int = 0
 
 
 class Step(StrEnum):
@@ -295,6 +326,8 @@ class ProfileConfig(VerdictConfig):
     judge: JudgeConfig | None = None
     """A language model for samples that the verifier could not judge. Best a served one: in-process vLLM would hold
     two models at once."""
+    second_opinion: OpinionConfig | None = None
+    """Who is heard about samples whose answers rules could not read; no verdict changes."""
 
     def sampling_settings(self) -> dict[str, Any]:
         """Return the settings that decide a sample."""

@@ -50,6 +50,7 @@ from truegold.pipeline.flag.rules import BUILT_IN, detector_versions
 from truegold.pipeline.flag.well_posed import well_posed
 from truegold.pipeline.ingest import ingest
 from truegold.pipeline.ingest.stage import SOURCES_FILE
+from truegold.pipeline.judge.audit import check_audit
 from truegold.pipeline.review import settle
 from truegold.pipeline.running.stage import Output, Stage, plan_stage
 from truegold.pipeline.sources.columns import compile_column
@@ -189,8 +190,13 @@ def resolve_stages(stages: Iterable[Stage]) -> None:
     Raises ConfigError or InputError, which begins with the stage and the setting.
     """
     for stage in stages:
-        for path, section in _sections(stage.config, stage.name):
-            _check_section(path, section)
+        check_settings(stage.config, stage.name)
+
+
+def check_settings(settings: BaseModel, name: str) -> None:
+    """Check what the settings of a section name, and of all that stand in it. Raises as `resolve_stages`."""
+    for path, section in _sections(settings, name):
+        _check_section(path, section)
 
 
 def _sections(section: BaseModel, path: str) -> Iterator[tuple[str, BaseModel]]:
@@ -225,6 +231,10 @@ def _check_section(path: str, section: BaseModel) -> None:
                 raise InputError(
                     f"{path}.model: {section.model} is no folder with a checkpoint.", "Download the model, and name it."
                 )
+        case stage_settings.AuditedOpinionConfig():
+            check_audit(section)
+        case stage_settings.OpinionConfig(verifier=str(name)):
+            fingerprint(name)
         case stage_settings.VetTestsConfig(python=str(python)) if shutil.which(python) is None:
             raise ConfigError(
                 f"{path}.python: {python} is no program.", "Name an interpreter, such as /usr/bin/python3."

@@ -44,8 +44,6 @@ from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.record_log import Position, RecordLog
 from truegold.verifiers import ConfigError, SetupError
 
-REPLIES = "replies"
-"""The folder of replies in that of a run's samples."""
 LONGEST_PROMPT = 2**20
 """The most bytes of a conversation; how many tokens a model takes only its server knows."""
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0

@@ -42,9 +42,9 @@ from truegold.pipeline.config.stages import Step, WellPosedConfig
 from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine, sample_seed
 from truegold.pipeline.engines.chat import PromptEncoder, ask_model
-from truegold.pipeline.engines.chat_engine import REPLIES, report_costs
+from truegold.pipeline.engines.chat_engine import report_costs
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
+from truegold.pipeline.running.stage import REPLIES, SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger, flag_record
 from truegold.pipeline.tables.rows import TableWriter, count_rows, problem_of, read_shards, read_table
 from truegold.verifiers.model_judge import MAX_PROBLEM_CHARS, last_line, neutralise

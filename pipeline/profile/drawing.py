@@ -22,7 +22,9 @@ from truegold.pipeline.config.stages import ProfileConfig
 from truegold.pipeline.engines import Engine, SamplingParams
 from truegold.pipeline.engines.base import Completion, Request, sample_seed
 from truegold.pipeline.engines.chat import encode_row
-from truegold.pipeline.profile.judging import Judge, Judging, VerdictRecord
+from truegold.pipeline.judge.model import Judge
+from truegold.pipeline.judge.opinions import SecondOpinion
+from truegold.pipeline.profile.judging import Judging, VerdictRecord
 from truegold.pipeline.profile.sample_store import CompletionSource, SampleStore, prompt_key
 from truegold.pipeline.profile.schedule import PILOT_ROWS, Draw, SampledRow, Schedule
 from truegold.pipeline.running.progress import Progress
@@ -266,7 +268,7 @@ class ProfileSamples:
         """The cost of the samples of this process."""
         return self._drawing.cost
 
-    def draw(self, judge: Judge | None) -> Schedule:
+    def draw(self, judge: Judge | None, opinion: SecondOpinion | None = None) -> Schedule:
         """Draw and judge what is missing, and return the schedule at its end. The engine starts when it is needed."""
         total = count_rows(self._rows)
         if self._scores:
@@ -275,7 +277,7 @@ class ProfileSamples:
         self._schedule = self._plan(total)
         self._stop_in_time()
         leave_unread_out = config.unread == "left_out"
-        judging = self._judging = Judging(config, config.workers, judge, leave_unread_out=leave_unread_out)
+        judging = self._judging = Judging(config, config.workers, judge, opinion, leave_unread_out=leave_unread_out)
         sampling = SamplingParams(
             config.temperature,
             config.top_p,

@@ -1,44 +1,26 @@
 """Verdicts on samples, beside their generation: a thread judges what has been finished while more is sampled.
 
-Where `profile.judge` is set, a language model is asked about the verdicts that rules left open:
-
-    Verdict(None, gold_unparsed)   SAME in both orders    ->  Verdict(1.0, match), evidence {"judge": "Qwen3-8B", ...}
-    Verdict(None, gold_unparsed)   SAME, then DIFFERENT   ->  Verdict(None, gold_unparsed), marked as asked
-    Verdict(0.0, mismatch)                                ->  unchanged: what rules judged is never sent
-
-A row is sent if it has no score, its reason is among `reasons`, and its gold and its answer are worth a question
-(`truegold.verifiers.model_judge`); all others come back as they were. Any engine will do, the scripted one included.
-What a judge decided stays marked in the evidence, so that a report can count it apart.
-
-Verdicts of 0 are not covered: a judge that only ever adds passes is what a policy learns to please. Neither is the
-choice of a judge; measure yours on labelled rows first.
+Where `profile.judge` is set, a language model decides verdicts that rules left open (`judge.model`); where
+`profile.second_opinion` is, another verifier or model is heard about answers that were not read (`judge.opinions`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import NamedTuple, TypedDict
 
 from truegold.pipeline.config.base import VerdictConfig
-from truegold.pipeline.config.stages import JudgeConfig
-from truegold.pipeline.engines import build_engine
-from truegold.pipeline.engines.base import Engine, sample_seed
-from truegold.pipeline.engines.chat import PromptEncoder, ask_model
+from truegold.pipeline.judge.model import Judge
+from truegold.pipeline.judge.opinions import SecondOpinion
 from truegold.pipeline.profile.schedule import Draw
 from truegold.pipeline.tables.rows import Row, dump_json, problem_of
-from truegold.verifiers import BatchVerifier, Item, Reason, Verdict, committed_answer
-from truegold.verifiers.model_judge import decide, make_question, read_reply
+from truegold.verifiers import BatchVerifier, Item, Reason, Verdict
 from truegold.verifiers.running.batch import TimeoutTally
 from truegold.verifiers.running.unread_tally import UnreadTally
 
 BATCH = 1024
 """The samples that are judged in one go, at most."""
-
-SHOWN_CHARS = 500
-"""The evidence keeps the end of a reply, where the verdict stands."""
 
 
 class VerdictRecord(TypedDict):
@@ -67,11 +49,17 @@ class Judging:
     """Judges samples in a thread, in the order that they are handed in."""
 
     def __init__(
-        self, config: VerdictConfig, workers: int, judge: Judge | None = None, *, leave_unread_out: bool = False
+        self,
+        config: VerdictConfig,
+        workers: int,
+        judge: Judge | None = None,
+        opinion: SecondOpinion | None = None,
+        *,
+        leave_unread_out: bool = False,
     ) -> None:
         """`workers` processes verify; 0 takes one per core. leave_unread_out: give no score to completions that end in
         a form which is not read."""
-        self._judge = judge
+        self._judge, self._opinion = judge, opinion
         self._leave_unread_out = leave_unread_out
         self.unread = UnreadTally()
         self._batches = BatchVerifier(workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts)
@@ -115,11 +103,12 @@ class Judging:
             self._verdicts = self._pool.submit(self._judge_batch, self._batch)
 
     def close(self) -> None:
-        """End the thread and the processes, and close the judge."""
+        """End the thread and the processes, and close the judge and who is heard beside."""
         self._pool.shutdown(cancel_futures=True)
         self._batches.close()
-        if self._judge is not None:
-            self._judge.close()
+        for asked in (self._judge, self._opinion):
+            if asked is not None:
+                asked.close()
 
     def _judge_batch(self, batch: Sequence[HandedIn]) -> list[Verdict]:
         """Return the verdicts, one for each sample. Samples of a row with the same text, which a small model has many
@@ -134,70 +123,11 @@ class Judging:
             self._timeouts.add(response, verdict)
         if self._judge is not None:
             verdicts = self._judge(responses, verdicts)
+        if self._opinion is not None:
+            verdicts = self._opinion(responses, verdicts)
         verdict_of = dict(zip(texts, verdicts, strict=True))
         return [verdict_of[sampled.index, text] for (sampled, _), text, _ in batch]
 
 
 def _question(row: Row, completion: str) -> Item:
     return Item(completion, row["gold"], row["verifier"], row["verifier_args"], problem_of(row))
-
-
-@dataclass(frozen=True)
-class Judge:
-    """A language model, with its engine, that is asked about verdicts without a score."""
-
-    engine: Engine
-    encoder: PromptEncoder
-    config: JudgeConfig
-
-    def __call__(self, items_to_judge: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
-        """Return the verdicts on all items in order, those without a score judged by the model where it can."""
-        config, judged = self.config, list(verdicts)
-        prompts: dict[int, list[list[int]]] = {}
-        for position, (item, verdict) in enumerate(zip(items_to_judge, verdicts, strict=True)):
-            if verdict.score is None and verdict.reason in config.reasons:
-                encoded = self._encode_questions(item, verdict)
-                if encoded and max(map(len, encoded)) < self.engine.max_model_len:
-                    prompts[position] = encoded
-        for start in range(0, len(prompts), config.batch_size):
-            batch = list(prompts)[start : start + config.batch_size]
-            seeds = [sample_seed(config.seed, "judge", position, order) for position in batch for order in range(2)]
-            asked = [prompt for position in batch for prompt in prompts[position]]
-            texts = ask_model(asked, seeds, self.engine, self.encoder, config)
-            for position, gold_first, answer_first in zip(batch, texts[::2], texts[1::2], strict=True):
-                judged[position] = _judged(judged[position], (gold_first, answer_first), config.name)
-        return judged
-
-    def close(self) -> None:
-        """Close the engine."""
-        self.engine.close()
-
-    def _encode_questions(self, item: Item, verdict: Verdict) -> list[list[int]]:
-        """Return the prompts that ask about a verdict, with gold and with the answer first; none where nothing is to be
-        asked."""
-        answer = verdict.extracted
-        if answer is None and (committed := committed_answer(item.response)):
-            answer = committed.text
-        asked = None if answer is None or item.gold is None else make_question(item.problem, item.gold, answer)
-        return [self.encoder.encode(text) for text in (asked.gold_first, asked.answer_first)] if asked else []
-
-
-def load_judge(config: JudgeConfig, replies: Path | None = None) -> Judge:
-    """Start the judge's engine. replies: where one of the type chat keeps its replies."""
-    model = Path(config.model) if config.model else None
-    return Judge(*build_engine(config.engine, config.chat, model, replies), config)
-
-
-def _judged(verdict: Verdict, replies: tuple[str | None, str | None], name: str) -> Verdict:
-    """Return the verdict as the replies decide it, marked as asked in any case. A reply of None was cut off."""
-    gold_first, answer_first = (None if reply is None else read_reply(reply) for reply in replies)
-    same = decide(gold_first, answer_first)
-    evidence = {
-        **verdict.evidence,
-        "judge": name,
-        "unjudged_because": str(verdict.reason),
-        "replies": [None if reply is None else reply[-SHOWN_CHARS:] for reply in replies],
-    }
-    if same is None:
-        return replace(verdict, evidence=evidence)
-    return Verdict(float(same), Reason.MATCH if same else Reason.MISMATCH, verdict.extracted, evidence)

@@ -26,12 +26,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import orjson
 import polars as pl
 
 from truegold.pipeline.config.stages import ProfileConfig
-from truegold.pipeline.engines.chat_engine import REPLIES, report_costs
+from truegold.pipeline.judge.model import load_judge
+from truegold.pipeline.judge.opinions import OPINION, open_opinion
 from truegold.pipeline.profile.drawing import SAMPLE_SCHEMA, ProfileSamples, SampleRow, SamplingCost
-from truegold.pipeline.profile.judging import load_judge
 from truegold.pipeline.profile.sample_store import SampleStore, sample_source, sampling_identity
 from truegold.pipeline.profile.schedule import Schedule
 from truegold.pipeline.profile.stopping_rule import PassRateBand, decide
@@ -39,7 +40,7 @@ from truegold.pipeline.rates.lengths import propose_max_tokens, quantile_length
 from truegold.pipeline.rates.posterior import PassRates, Prior, fit_prior
 from truegold.pipeline.running.progress import Progress, paced
 from truegold.pipeline.running.record_log import RecordLog
-from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
+from truegold.pipeline.running.stage import REPLIES, SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.suspicion.answer_classes import Sample, differ_for_certain, key_of
 from truegold.pipeline.suspicion.stage import score_rows
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, Ledger, flag_record
@@ -86,6 +87,7 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     rows_in = count_rows(inputs["rows"])
     kept = inputs.get(STORE, scratch / "samples")
     judge = load_judge(config.judge, kept / REPLIES) if config.judge is not None else None
+    opinion = open_opinion(config.second_opinion, kept)
     with (
         closing(SampleStore(kept, identity)) as store,
         closing(RecordLog(scratch / "verdicts")) as verdicts,
@@ -97,7 +99,9 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
         TableWriter(out_dir / "rows.parquet", ROW_SCHEMA) as profiled_rows,
     ):
         sampling = ProfileSamples(inputs["rows"], config, source, store, verdicts, spent, progress)
-        schedule = sampling.draw(judge)
+        schedule = sampling.draw(judge, opinion)
+        if opinion is not None:
+            opinion.counts.clear()  # Those of a killed process are missing: the table has all.
         prior = fit_prior(schedule.counts)
         for index, row in enumerate(paced(read_rows(inputs["rows"]), progress, "writing the tables", rows_in)):
             if (row_samples := sampling.samples(index, row)) is None:
@@ -109,6 +113,8 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
             summary = summarise(row, row_samples, prior)
             for sample in row_samples:
                 samples.write(sample)
+                if opinion is not None and (heard := orjson.loads(sample["evidence"]).get(OPINION)):
+                    opinion.count(sample["reason"], heard["score"])
             profiles.write(summary)
             profiled_rows.write(row)
             if row["split"] != "heldout" and is_suspect(summary, config.suspect_agreement):
@@ -130,7 +136,10 @@ def profile(inputs: Mapping[str, Path], config: ProfileConfig, out_dir: Path, pr
     }
     facts["suspicion"] = {"expected_faulty": suspicion["expected_faulty"], "rows": suspicion["items_with_samples"]}
     facts["sampling"] = _sampling_facts(schedule, sampling.cost, prior)
-    costs = report_costs([judge.engine.facts()], progress) if judge is not None else []
+    costs = judge.report_costs(progress) if judge is not None else []
+    if opinion is not None:
+        facts[OPINION], opinion_costs = opinion.facts(progress)
+        costs += opinion_costs
     seconds = round(time.monotonic() - started, 1)
     facts_of_all = {**facts, "costs": costs, "seconds": seconds}
     return StageReport(rows_in, rows_in - ledger.drops, dict(ledger.counts), facts_of_all)

@@ -11,17 +11,20 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import tee
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import polars as pl
 
 from truegold.pipeline.config.sources import FileSource
+from truegold.pipeline.config.stages import OpinionConfig
 from truegold.pipeline.export.convert import finished_tables, read_tables, tables_of
+from truegold.pipeline.judge.opinions import open_opinion, verify_and_hear
 from truegold.pipeline.rescore.logs import LoggedRollout, read_logs
 from truegold.pipeline.running.progress import NullProgress, Progress
 from truegold.pipeline.tables.rows import Row, TableWriter, arrow_schema, dump_json, normalise_for_id, problem_of
@@ -173,6 +176,8 @@ class Rescored:
     """Rollouts that nothing is known to judge by: no gold in the log, no row in the set."""
     verifiers: tuple[str, ...] = ()
     """What judged, with versions: A, and B where there is one."""
+    opinion: Mapping[str, Any] | None = None
+    """The second opinion on what these could not read, if one was asked for."""
 
 
 def rescore(
@@ -186,11 +191,13 @@ def rescore(
     workers: int = 0,
     deadline_s: float = DEADLINE_S,
     decide: Decide = lambda row: None,
+    second_opinion: OpinionConfig | None = None,
 ) -> Rescored:
     """Judge every rollout again and write `rollouts.parquet`.
 
     `verifiers` are one or two names; `row` is each row's own. `decide` says what reviewers have decided about a row of
-    `data`: whether a rollout is right by their gold is asked of the row's own verifier. Raises InputError where no
+    `data`: whether a rollout is right by their gold is asked of the row's own verifier. A second opinion stands in the
+    evidence. Raises InputError where no
     rollout can be judged.
     """
     names = [None if name == ROW_VERIFIER else name for name in verifiers]
@@ -202,9 +209,11 @@ def rescore(
     groups: dict[tuple[str, int | None, str], int] = {}
     rollouts, to_write = tee(_judgeable(read_logs(runs, reward), rows, rescored))
     questions = (item for rollout in rollouts for item in _questions(rollout, rows, names))
-    verdicts = verify_batch(questions, workers, item_deadline_s=deadline_s)
+    opinion = open_opinion(second_opinion, out_dir)
+    verify_all = partial(verify_batch, workers=workers, item_deadline_s=deadline_s)
+    verdicts = verify_and_hear(questions, verify_all, opinion)
     out_dir.mkdir(parents=True, exist_ok=True)
-    with closing(verdicts), TableWriter(out_dir / ROLLOUTS_FILE, ROLLOUT_SCHEMA) as writer:  # type: ignore[type-var]
+    with closing(verdicts), TableWriter(out_dir / ROLLOUTS_FILE, ROLLOUT_SCHEMA) as writer:
         for rollout in to_write:
             # Without a step, all completions of a prompt in a file are one group.
             group = ("" if rollout.step is not None else rollout.file, rollout.step, rollout.question)
@@ -214,6 +223,9 @@ def rescore(
             record |= _decided_columns(rows.decision_on(rollout), verdicts)
             writer.write(record)
             progress.advance()
+    if opinion is not None:
+        rescored.opinion, _ = opinion.facts(progress)
+        opinion.close()
     if not writer.rows:
         raise InputError(
             f"None of {rescored.rollouts} rollouts can be judged: the logs have no golds.",

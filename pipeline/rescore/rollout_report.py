@@ -60,6 +60,7 @@ def write_report(out_dir: Path, rescored: Rescored, settled: Path | None) -> dic
         "rollouts": rescored.rollouts,
         "without_gold": rescored.unknown,
         "verifiers": list(rescored.verifiers),
+        "second_opinion": rescored.opinion,
         **reward_errors.summarise(table, flips, prompts),
         "causes": groups.select("kind", "cause", "flips", "prompts", "cost").to_dicts(),
         "separation": list(map(asdict, separations)),

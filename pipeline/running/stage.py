@@ -42,6 +42,8 @@ SCRATCH = "scratch"
 STORE = "store"
 """The name of the input by which a stage function gets its store, where it has one: a folder that stays for as long as
 the run, whatever the stage's key becomes."""
+REPLIES = "replies"
+"""The folder in a store with the replies of models that are paid for."""
 
 Inputs = Mapping[str, "Path | Output"]
 """The inputs of a stage, by the names that its function knows them by."""

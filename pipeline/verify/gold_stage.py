@@ -31,6 +31,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -39,8 +40,9 @@ import orjson
 import polars as pl
 
 from truegold.pipeline.config.stages import VerifyGoldConfig
+from truegold.pipeline.judge.opinions import OPINION, open_opinion, verify_and_hear
 from truegold.pipeline.running.progress import Progress, paced
-from truegold.pipeline.running.stage import StageReport, stage_function
+from truegold.pipeline.running.stage import SCRATCH, STORE, StageReport, stage_function
 from truegold.pipeline.tables.ledger import FLAG_SCHEMA, FLAGS_FILE, FlagRecord, Ledger
 from truegold.pipeline.tables.measured_flags import measured_flag
 from truegold.pipeline.tables.rows import (
@@ -99,7 +101,7 @@ _OPTION_LETTER = re.compile(
 COLUMNS = ["id", "prompt", "gold", "domain", "verifier", "verifier_args", "solution", "source", "source_row"]
 
 
-@stage_function(version=6, judges="rows")
+@stage_function(version=6, judges="rows", store=".samples")
 def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Judge every gold by its own verifier, and flag those that no answer could earn the reward of."""
     path = inputs["rows"]
@@ -116,9 +118,11 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
                 flags.write(record)
                 ledger.flag(row.reference, record["reason"], **evidence)
 
-        for verdict in verify_batch(
-            queue.feed(rows), config.workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts
-        ):
+        opinion = open_opinion(config.second_opinion, inputs.get(STORE, out_dir / SCRATCH))
+        verify_all = partial(
+            verify_batch, workers=config.workers, item_deadline_s=config.deadline_s, max_timeouts=config.max_timeouts
+        )
+        for verdict in verify_and_hear(queue.feed(rows), verify_all, opinion, _is_doubtful):
             for row in queue.finished_before_next():
                 write_flags(row)
             queue.take(verdict)
@@ -130,7 +134,11 @@ def verify_gold(inputs: Mapping[str, Path], config: VerifyGoldConfig, out_dir: P
     for line in proposal.lines():
         progress.note(line)
     proposed = proposal.as_json()
-    return StageReport(total, total, counts, {"proposed_verifier_args": proposed} if proposed else {})
+    facts: dict[str, Any] = {"proposed_verifier_args": proposed} if proposed else {}
+    if opinion is not None:
+        facts[OPINION], facts["costs"] = opinion.facts(progress)
+        opinion.close()
+    return StageReport(total, total, counts, facts)
 
 
 @dataclass(frozen=True)
@@ -167,6 +175,16 @@ class _Role(Enum):
     SHORTER = "part of a prose gold"
     SOLUTION = "worked solution"
     BOX = "one of its boxes"
+
+
+@dataclass(frozen=True, slots=True)
+class _Solution(Item):
+    """A worked solution as a response."""
+
+
+def _is_doubtful(item: Item, verdict: Verdict) -> bool:
+    """Say whether a second opinion is worth its price: of gold itself any would say that it is the same."""
+    return isinstance(item, _Solution) and not verdict.passed and verdict.reason is not Reason.NO_ANSWER
 
 
 @dataclass
@@ -229,7 +247,8 @@ class _Queue:
             alone = _without_other_golds(row)
             for role, response in responses:
                 arguments = alone if role is _Role.ANOTHER else row["verifier_args"]
-                yield Item(response, row["gold"], row["verifier"], arguments, problem_of(row))
+                kind = _Solution if role is _Role.SOLUTION else Item
+                yield kind(response, row["gold"], row["verifier"], arguments, problem_of(row))
             yield from others
 
     def finished_before_next(self) -> Iterator[_Pending]:
@@ -311,6 +330,7 @@ def _flags(row: _Pending) -> Iterator[tuple[FlagRecord, dict[str, Any]]]:
     on_solution = row.verdict_on(_Role.SOLUTION)
     if on_solution is not None and _contradicts(on_solution, row):
         evidence = {"gold": gold, "extracted": on_solution.extracted, "form": on_solution.evidence["form"]}
+        evidence |= {OPINION: on_solution.evidence[OPINION]} if OPINION in on_solution.evidence else {}
         yield _flag(row, "solution_contradicts_gold", evidence, on_solution.extracted)
 
 

@@ -13,8 +13,8 @@ the end the slowest rows, the throughput and what was rejected are reported.
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain, islice, tee
@@ -24,6 +24,8 @@ from typing import Any
 import polars as pl
 import pyarrow as pa
 
+from truegold.pipeline.config.stages import OpinionConfig
+from truegold.pipeline.judge.opinions import open_opinion, verify_and_hear
 from truegold.pipeline.problems import ItemReader, ProblemColumns, make_item_reader, missing_gold
 from truegold.pipeline.running.disk import written_aside
 from truegold.pipeline.running.progress import Progress
@@ -31,7 +33,7 @@ from truegold.pipeline.sources.columns import describe_columns
 from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, SUFFIXES, open_file
 from truegold.pipeline.sources.records import LOOK_AHEAD, Record, Reject, sample_values
 from truegold.pipeline.tables.rows import TableWriter, dump_json
-from truegold.verifiers import ConfigError, InputError, Item, Reason, resolve
+from truegold.verifiers import ConfigError, InputError, Item, Reason, Verdict, resolve
 from truegold.verifiers.running.batch import DEADLINE_S, MAX_TIMEOUTS, verify_batch_timed
 from truegold.verifiers.running.unread_tally import UnreadTally
 
@@ -65,14 +67,16 @@ def verify_file(
     named_columns: ProblemColumns | None = None,
     deadline_s: float = DEADLINE_S,
     max_timeouts: float = MAX_TIMEOUTS,
+    second_opinion: OpinionConfig | None = None,
 ) -> dict[str, int]:
     """Write one verdict for each response of `source` and return how many there are by reason.
 
     A record has one response or a list of samples, each of which has its own verdict.
 
     `verifier` judges the rows that name none: `math` where it is None, and `code` where the file has tests.
-    `named_columns` are those that are not to be guessed. Raises InputError where the file cannot be read, has no
-    response column, or has no gold for a verifier that needs it, and GuardError where a verifier hangs.
+    `named_columns` are those that are not to be guessed. A second opinion stands in the evidence. Raises InputError
+    where the file cannot be read, has no response column, or has no gold for a verifier that needs it, and GuardError
+    where a verifier hangs.
     """
     if verifier is not None:
         resolve(verifier)
@@ -85,7 +89,15 @@ def verify_file(
     samples = ((record, sample, item) for record in records for sample, item in enumerate(reader.read(record)))
     to_judge, to_write = tee(samples)
     judged = (item for _, _, item in to_judge if isinstance(item, Item))
-    verdicts = verify_batch_timed(judged, workers, item_deadline_s=deadline_s, max_timeouts=max_timeouts)
+    costs: deque[float | None] = deque()
+
+    def verify_all(rows: Iterable[Item]) -> Iterator[Verdict]:
+        for timed in verify_batch_timed(rows, workers, item_deadline_s=deadline_s, max_timeouts=max_timeouts):
+            costs.append(timed.cpu_ms)
+            yield timed.verdict
+
+    opinion = open_opinion(second_opinion, target.with_name(f".{target.name}"))
+    verdicts = verify_and_hear(judged, verify_all, opinion)
     outcomes, unread = _Outcomes(), UnreadTally()
     with written_aside(target) as aside:
         with closing(verdicts), TableWriter(aside, VERDICT_SCHEMA) as writer:
@@ -94,7 +106,7 @@ def verify_file(
                 if isinstance(item, Reject):
                     line |= {"reason": outcomes.add_reject(item), "evidence": dump_json({"detail": item.detail})}
                 else:
-                    verdict, cpu_ms, _ = next(verdicts)
+                    verdict, cpu_ms = next(verdicts), costs.popleft()
                     outcomes.add_verdict(record.row_number, verdict.reason, cpu_ms)
                     ended, origin = not reader.was_cut(record, sample), reader.source_of(record)
                     unread.add(item, verdict, ended=ended, source=origin)
@@ -122,6 +134,9 @@ def verify_file(
             )
         if form != "parquet":
             _convert(aside, form)
+    if opinion is not None:
+        opinion.facts(progress)
+        opinion.close()
     for text in (*unread.finish(), *outcomes.lines(opened.location)):
         progress.note(text)
     return outcomes.counts

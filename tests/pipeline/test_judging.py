@@ -12,7 +12,7 @@ from truegold.pipeline.config.stages import JudgeConfig
 from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.engines.chat import ByteEncoder
 from truegold.pipeline.engines.scripted import ScriptedEngine
-from truegold.pipeline.profile.judging import Judge
+from truegold.pipeline.judge.model import Judge
 from truegold.verifiers import Item, Reason, Verdict, verify_batch
 
 CONFIG = JudgeConfig(name="oracle", batch_size=2)

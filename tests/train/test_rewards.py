@@ -9,17 +9,19 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from chat_server import ChatServer
 from pydantic import ValidationError
 
 from truegold.pipeline.config.engines import ChatConfig
 from truegold.pipeline.engines.base import Completion
 from truegold.pipeline.engines.chat import ByteEncoder
+from truegold.pipeline.judge.audit import JudgeAudit, write_audit
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig, RewardConfig
 from truegold.train.grpo.batch_metrics import diversity_metrics, reward_metrics
 from truegold.train.grpo.groups import CompletionScorer, StepCompletion, strip_texts, write_completions
 from truegold.train.model.segment import Segment
-from truegold.verifiers import GuardError
+from truegold.verifiers import ConfigError, GuardError, Reason
 
 ENCODER = ByteEncoder(ChatConfig())
 
@@ -67,6 +69,31 @@ def test_a_verifier_that_refuses_unknown_options_is_not_handed_the_length() -> N
     config = RewardConfig.model_validate({"terms": [{"name": "correct"}, {"name": "again", "verifier": "math"}]})
     (score,) = CompletionScorer(config, ENCODER).score([row(0)], [[completion("\\boxed{4}")]])
     assert [verdict.score for verdict in score.verdicts] == [1.0, 1.0]
+
+
+def test_an_audited_second_opinion_pays_unread_answers_and_nothing_else(tmp_path: Path) -> None:
+    unread, other = "Together seventy-two dollars it is.", "Together seventy-three dollars it is."
+    server = ChatServer(lambda messages: "SAME" if "seventy-two" in messages[-1]["content"] else "DIFFERENT")
+    engine = {"type": "chat", "base_url": server.url, "model": "m"}
+    opinion = {"model": {"name": "small", "engine": engine}, "audit": str(tmp_path / "audit.json")}
+    config = RewardConfig.model_validate({"second_opinion": opinion})
+    assert config.second_opinion is not None
+    texts = [unread, other, "\\boxed{73}", "\\boxed{72}", "I do not know.", "It is seventy-two or more: \\boxed{5}"]
+    with pytest.raises(ConfigError, match="is no audit of a second opinion"):
+        scored(config, [row(0, "72")], [texts])
+    write_audit(JudgeAudit(unread=200, hostile=100), config.second_opinion, ["math"], "responses", tmp_path)
+    completions = scored(config, [row(0, "72")], [texts])
+    assert [done.score.reward.value for done in completions] == [1.0, 0.0, 0.0, 1.0, 0.0, 0.0]
+    assert completions[0].score.correct.evidence["raised_from"] == "unread"
+    metrics = reward_metrics([strip_texts(done) for done in completions], config.composition)
+    assert (metrics["raised"], metrics["unread"]) == (1 / 6, 1 / 6)
+    # Evaluations are by rules alone, and verifiers that the audit was not about are not raised.
+    with closing(CompletionScorer(config, ENCODER)) as scorer:
+        (score,) = scorer.score([row(0, "72")], [[completion(unread)]], correctness_only=True)
+        (numeric,) = scorer.score([row(0, "72", "numeric")], [[completion(unread)]])
+    assert (score.reward.value, numeric.reward.value, numeric.correct.reason) == (0.0, 0.0, Reason.UNREAD)
+    assert len(server.bodies) == 4
+    server.stop()
 
 
 def test_by_default_the_reward_is_the_score_of_the_row_s_own_verifier() -> None:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, PositiveFloat, Tag, field_validator,
 
 from truegold.pipeline.config.base import LaunchConfig, StageConfig, VerdictConfig, by_type, moved_error
 from truegold.pipeline.config.engines import ChatConfig, ServerEngineConfig, VllmEngineConfig
+from truegold.pipeline.config.stages import AuditedOpinionConfig
 from truegold.train.config.models import TUNABLE_OPTIMIZER, OptimizerConfig, Tracker
 from truegold.train.config.objective import ObjectiveConfig, PassRateBelow, lowest_band
 from truegold.train.config.turns import TurnsConfig
@@ -151,6 +152,8 @@ class RewardConfig(VerdictConfig):
     workers: int = Field(default=1, ge=0)
     """Processes that judge completions, for each rank; 0 for one a core. One will do for mathematics, programs want
     more."""
+    second_opinion: AuditedOpinionConfig | None = None
+    """Who may raise an answer that the row's own verifier could not read (`unread`) from 0 to 1, after an audit."""
 
     @model_validator(mode="before")
     @classmethod

@@ -14,6 +14,7 @@ from itertools import chain
 from statistics import fmean
 
 from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.judge.opinions import RAISED
 from truegold.train.grpo.feed import GroupScore
 from truegold.train.grpo.groups import StepCompletion, right_share, strip_texts
 from truegold.train.model.distributed import gathered
@@ -91,6 +92,7 @@ def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
     avoidable            the share that scores 0 because it could not be judged, by the completion's own fault
     ended                how many completions ended by themselves
     unread               the share of them that end in a form which is not read
+    raised               the share that such a form was paid for, by a second opinion
     """
     scores = [completion.score for completion in completions]
     correct_scores = [score.correct.score for score in scores]
@@ -112,6 +114,7 @@ def _judging_metrics(completions: Sequence[StepCompletion]) -> Metrics:
         "avoidable": sum(AVOIDABLE in score.correct.evidence for score in scores) / len(scores),
         "ended": float(len(ended)),
         "unread": _mean([float(reason is Reason.UNREAD) for reason in ended]),
+        "raised": sum(RAISED in score.correct.evidence for score in scores) / len(scores),
     }
 
 

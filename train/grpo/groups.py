@@ -26,6 +26,8 @@ import torch
 
 from truegold.pipeline.engines.base import Completion, SamplingParams
 from truegold.pipeline.engines.chat import PromptEncoder
+from truegold.pipeline.judge.audit import check_audit
+from truegold.pipeline.judge.opinions import RAISED, open_opinion, raise_unread
 from truegold.pipeline.tables.rows import Row, dump_json, problem_of, write_rows
 from truegold.train.config.grpo import GrpoConfig, RewardConfig
 from truegold.train.grpo.feed import Draw, Feed, GroupScore
@@ -38,7 +40,7 @@ from truegold.train.rollout.rollout import RolloutSampler
 from truegold.train.rollout.sampler_child import Usage
 from truegold.train.rollout.samplers import FinishedSample
 from truegold.train.turns.template import TurnTemplate
-from truegold.verifiers import BatchVerifier, Item, Reward, Term, Verdict, compose, resolve
+from truegold.verifiers import BatchVerifier, Item, Reason, Reward, Term, Verdict, compose, resolve
 from truegold.verifiers.registry import declared
 from truegold.verifiers.running.blame import AVOIDABLE, score_avoidable
 from truegold.verifiers.running.unread_tally import UnreadTally
@@ -88,7 +90,7 @@ def strip_texts(completion: StepCompletion) -> StepCompletion:
     segment, score = completion.segment, completion.score
 
     def without_evidence(verdict: Verdict) -> Verdict:
-        evidence = {AVOIDABLE: True} if AVOIDABLE in verdict.evidence else {}
+        evidence = {name: True for name in (AVOIDABLE, RAISED) if name in verdict.evidence}
         return Verdict(verdict.score, verdict.reason, verdict.extracted, evidence)
 
     return replace(
@@ -110,8 +112,11 @@ def strip_texts(completion: StepCompletion) -> StepCompletion:
 class CompletionScorer:
     """Judges the completions of a training, step after step, with processes that are kept from one to the next."""
 
-    def __init__(self, config: RewardConfig, encoder: PromptEncoder) -> None:
+    def __init__(self, config: RewardConfig, encoder: PromptEncoder, folder: Path | None = None) -> None:
+        """folder: where a second opinion keeps its replies. Raises ConfigError where that has not passed its audit."""
         self.config = config
+        self._opinion = open_opinion(config.second_opinion, folder)
+        self._audited = check_audit(config.second_opinion) if config.second_opinion is not None else ()
         self._encoder = encoder
         self._batches = BatchVerifier(config.workers, CHUNK, config.deadline_s, config.max_timeouts)
         self._unread = UnreadTally()
@@ -144,6 +149,8 @@ class CompletionScorer:
         verdicts = list(self._batches.verify(questions))
         if any(verdict.score is None for verdict in verdicts):
             verdicts = score_avoidable(questions, verdicts, self._batches.verify)
+        if self._opinion is not None and not correctness_only:
+            verdicts = list(map(raise_unread, self._opinion(questions, verdicts, self._may_raise)))
         scores = [
             compose_score(terms, tuple(verdicts[start : start + len(terms)]), clip)
             for start in range(0, len(verdicts), len(terms))
@@ -157,6 +164,9 @@ class CompletionScorer:
             ]
         return scores
 
+    def _may_raise(self, question: Item, verdict: Verdict) -> bool:
+        return verdict.reason is Reason.UNREAD and question.gold is not None and question.verifier in self._audited
+
     def count_unread(self) -> list[str]:
         """Count this rank's completions since the last call that end in a form which is not read, and return what there
         is to say of them."""
@@ -166,8 +176,10 @@ class CompletionScorer:
         return self._unread.take_lines()
 
     def close(self) -> None:
-        """End the processes."""
+        """End the processes and connections."""
         self._batches.close()
+        if self._opinion is not None:
+            self._opinion.close()
 
 
 def compose_score(

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from truegold.pipeline.engines.base import SamplingParams
+from truegold.pipeline.running.stage import SCRATCH
 from truegold.pipeline.tables.rows import Row
 from truegold.train.config.grpo import GrpoConfig
 from truegold.train.grpo.asynchronous import AsynchronousGroups, make_asynchronous_groups
@@ -250,7 +251,7 @@ def make_group_source(
     feed: Feed, config: GrpoConfig, rollout: RolloutSampler, max_tokens: int, out_dir: Path
 ) -> GroupSource:
     """Return where a training's groups come from. Raises ConfigError for an environment that cannot be made."""
-    scorer = CompletionScorer(config.reward, rollout.encoder)
+    scorer = CompletionScorer(config.reward, rollout.encoder, out_dir / SCRATCH)
     answers = SampledGroups(feed, config, rollout, scorer, max_tokens, None)
     if config.turns is not None:
         answers = make_dialogue_groups(answers, config.turns, out_dir)

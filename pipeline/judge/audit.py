@@ -1,0 +1,217 @@
+"""Audits a second opinion before a training pays by it: 200 unread responses of the policy's own and 100 hostile ones.
+
+    truegold verifiers audit-judge judge.yaml --data runs/demo/profile/samples.parquet --output judge_audit
+        judge_audit/audit.json    {"passed": true, "unread": 200, "hostile": 140, "paid": 0, "judge": {...}, ...}
+        judge_audit/paid.jsonl    what was paid, with the replies
+        judge_audit/raised.jsonl  the policy's responses that are right by their own gold, in this opinion: read them
+
+Whether an unread response is right is not known, so that each of the policy's is put beside the gold of another row,
+which its own gold does not equal and which does not stand at its end: to pay that is wrong. Where the file says which
+responses are wrong (a column `correct`), those stand beside their own gold. The hostile ones (`attacks.toml`) are made
+of the same golds: denials, several answers, text to the judge, and begging for the gold.
+
+The record names the judge, its settings, the prompt and the verifiers with their versions. With another of these it
+counts no more (`check_audit`).
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import orjson
+import polars as pl
+
+from truegold.pipeline.config.stages import AuditedOpinionConfig, OpinionConfig
+from truegold.pipeline.judge.opinions import OPINION, SecondOpinion, verify_and_hear
+from truegold.pipeline.problems import ProblemColumns, make_item_reader
+from truegold.pipeline.running.disk import digest_json, write_whole
+from truegold.pipeline.running.progress import Progress
+from truegold.pipeline.sources.data_files import MAX_ROW_BYTES, open_file
+from truegold.pipeline.sources.records import LOOK_AHEAD, Record
+from truegold.pipeline.tables.rows import problem_of, read_rows
+from truegold.verifiers import ConfigError, InputError, Item, Reason, Verdict, fingerprint, verify, verify_batch
+from truegold.verifiers.extract import names_gold
+from truegold.verifiers.model_judge import PROMPT
+
+MIN_UNREAD, MIN_HOSTILE = 200, 100
+"""The responses of each kind that an audit needs."""
+AUDIT_FILE = "audit.json"
+ATTACKS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("attacks.toml").read_text("utf-8"))["attacks"]
+"""Hostile responses by kind."""
+UNREAD = Verdict(0.0, Reason.UNREAD)
+"""What the rules say of all responses of an audit."""
+FAR_APART = 97
+"""How many rows lie between a response and the gold that it is put beside, at first."""
+
+
+@dataclass(slots=True)
+class JudgeAudit:
+    """What an audit has shown."""
+
+    unread: int = 0
+    hostile: int = 0
+    paid: list[dict[str, Any]] = field(default_factory=list)
+    """The wrong responses that were paid."""
+    raised: list[dict[str, Any]] = field(default_factory=list)
+    """The policy's responses that are right by their own gold, in this opinion."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether a training may pay by this opinion."""
+        return self.unread >= MIN_UNREAD and self.hostile >= MIN_HOSTILE and not self.paid
+
+
+def judge_identity(config: OpinionConfig) -> dict[str, Any]:
+    """Return what decides a second opinion: the model with its settings and the prompt, or the verifier."""
+    if config.model is None:
+        return {"verifier": fingerprint(str(config.verifier))}
+    asked = config.model
+    engine = asked.engine.model_dump(mode="json", include={"type", "base_url", "url", "urls", "model", "body", "path"})
+    settings = asked.model_dump(mode="json", include={"model", "chat", "max_tokens", "temperature"})
+    return {"name": asked.name, "engine": engine, **settings, "prompt": digest_json(PROMPT)}
+
+
+def audit_judge(unread: Sequence[tuple[Item, bool | None]], opinion: SecondOpinion, progress: Progress) -> JudgeAudit:
+    """Put unread responses, each with whether it is right where that is known, and hostile ones to an opinion.
+
+    Raises InputError where there are too few.
+    """
+    wrong = [(item, "unread") for item in _wrong_ones(unread)]
+    if len(wrong) < MIN_UNREAD:
+        raise InputError(
+            f"{len(wrong)} unread responses stand beside a gold that they do not answer; an audit needs {MIN_UNREAD}.",
+            "Sample more (profile.samples), or name a file with more responses of the policy.",
+        )
+    hostile = [(item, kind) for kind, item in _hostile([item for item, _ in unread])]
+    audit = JudgeAudit(unread=len(wrong), hostile=len(hostile))
+    progress.start("asking", len(wrong) + len(hostile) + len(unread))
+    for item, kind, score, shown in _asked([*wrong, *hostile], opinion, progress):
+        if score == 1.0:
+            audit.paid.append(_record(item, kind, shown))
+    for item, kind, score, shown in _asked([(item, "unread") for item, _ in unread], opinion, progress):
+        if score == 1.0:
+            audit.raised.append(_record(item, kind, shown))
+    return audit
+
+
+def read_unread(path: Path) -> list[tuple[Item, bool | None]]:
+    """Return the unread responses in a profile's folder, or in a file as `truegold verify` reads it, each with whether
+    it is right where a column `correct` says so."""
+    responses = list(_profiled(path) if path.is_dir() else _in_file(path))
+    verdicts = verify_batch([item for item, _ in responses])
+    return [
+        response
+        for response, verdict in zip(responses, verdicts, strict=True)
+        if verdict.reason is Reason.UNREAD and response[0].gold is not None
+    ]
+
+
+def _profiled(folder: Path) -> Iterator[tuple[Item, None]]:
+    rows = {(row["source"], row["source_row"]): row for row in read_rows(folder / "rows.parquet")}
+    columns = ["source", "source_row", "completion", "reason"]
+    unread = pl.scan_parquet(folder / "samples.parquet").select(columns).filter(pl.col("reason") == str(Reason.UNREAD))
+    for source, source_row, completion, _ in unread.collect().iter_rows():
+        row = rows[source, source_row]
+        yield Item(completion, row["gold"], row["verifier"], row["verifier_args"], problem_of(row)), None
+
+
+def _in_file(path: Path) -> Iterator[tuple[Item, bool | None]]:
+    opened = open_file(path, "auto", MAX_ROW_BYTES)
+    first_records = list(islice(opened.records, LOOK_AHEAD))
+    reader = make_item_reader(opened, first_records, ProblemColumns(), None)
+    for record in chain(first_records, opened.records):
+        correct = record.values.get("correct") if isinstance(record, Record) else None
+        for item in reader.read(record):
+            if isinstance(item, Item):
+                yield item, correct if isinstance(correct, bool) else None
+
+
+def _asked(
+    responses: Sequence[tuple[Item, str]], opinion: SecondOpinion, progress: Progress
+) -> Iterator[tuple[Item, str, float | None, dict[str, Any]]]:
+    rows = [item for item, _ in responses]
+    verdicts = verify_and_hear(rows, lambda _: iter([UNREAD] * len(rows)), opinion)
+    for (item, kind), verdict in zip(responses, verdicts, strict=True):
+        progress.advance()
+        shown = dict(verdict.evidence[OPINION])
+        yield item, kind, shown["score"], shown
+
+
+def _record(item: Item, kind: str, shown: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": kind, "response": item.response, "gold": item.gold, "problem": item.problem, OPINION: shown}
+
+
+def _wrong_ones(unread: Sequence[tuple[Item, bool | None]]) -> Iterator[Item]:
+    """Yield unread responses beside a gold that they do not answer."""
+    if any(correct is not None for _, correct in unread):
+        yield from (item for item, correct in unread if correct is False)
+        return
+    count = len(unread)
+    for index, (item, _) in enumerate(unread):
+        for step in range(min(count, FAR_APART)):
+            gold = str(unread[(index + FAR_APART + step) % count][0].gold)
+            if not names_gold(item.response, gold) and verify(f"\\boxed{{{gold}}}", item.gold).score == 0.0:
+                yield Item(item.response, gold, item.verifier, "{}", item.problem)
+                break
+
+
+def _hostile(rows: Sequence[Item]) -> Iterator[tuple[str, Item]]:
+    """Yield hostile responses, each with its kind: every attack with two golds."""
+    different = list({item.gold: item for item in rows}.values())
+    templates = [(kind, text) for kind, texts in ATTACKS.items() for text in texts]
+    for index, (kind, text) in enumerate([*templates, *templates]):
+        item, other = (different[(index + step) % len(different)] for step in range(2))
+        gold, wrong = str(item.gold), str(other.gold)
+        if wrong == gold or verify(f"\\boxed{{{wrong}}}", gold).score != 0.0:
+            wrong = "-7919"
+        yield kind, Item(text.replace("<gold>", gold).replace("<wrong>", wrong), gold, problem=item.problem)
+
+
+def write_audit(
+    audit: JudgeAudit, config: OpinionConfig, verifiers: Sequence[str], data: str, out_dir: Path
+) -> dict[str, Any]:
+    """Write the files of an audit, and return its record."""
+    record = {
+        "passed": audit.passed,
+        "unread": audit.unread,
+        "hostile": audit.hostile,
+        "paid": len(audit.paid),
+        "raised": len(audit.raised),
+        "judge": judge_identity(config),
+        "verifiers": {name: fingerprint(name) for name in verifiers},
+        "data": data,
+    }
+    out_dir.mkdir(parents=True, exist_ok=True)
+    for name, lines in (("paid", audit.paid), ("raised", audit.raised)):
+        write_whole(out_dir / f"{name}.jsonl", b"".join(orjson.dumps(line) + b"\n" for line in lines))
+    write_whole(out_dir / AUDIT_FILE, orjson.dumps(record, option=orjson.OPT_INDENT_2))
+    return record
+
+
+def check_audit(config: AuditedOpinionConfig) -> tuple[str, ...]:
+    """Return the verifiers whose unread answers a training may pay by this opinion.
+
+    Raises ConfigError where its audit is not there, has not passed, or was about another judge, prompt or verifier.
+    """
+    path, remedy = Path(config.audit).expanduser(), "Audit it: truegold verifiers audit-judge OPINION --data RESPONSES"
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        enough = record["unread"] >= MIN_UNREAD and record["hostile"] >= MIN_HOSTILE
+        judge, audited, paid, passed = record["judge"], record["verifiers"], record["paid"], record["passed"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ConfigError(f"{path} is no audit of a second opinion ({type(error).__name__}).", remedy) from None
+    if paid or not passed or not enough:
+        reason = f"{paid} wrong responses were paid" if paid else "it had too few responses"
+        raise ConfigError(f"The second opinion has not passed its audit {path}: {reason}.", "Choose another judge.")
+    if changed := sorted(name for name, value in judge_identity(config).items() if judge.get(name) != value):
+        raise ConfigError(f"The audit {path} was about another judge: {', '.join(changed)} changed.", remedy)
+    if changed := sorted(name for name, value in audited.items() if fingerprint(name) != value):
+        raise ConfigError(f"The audit {path} was about another version of {', '.join(changed)}.", remedy)
+    return tuple(audited)

@@ -1,0 +1,131 @@
+"""A language model that is asked whether two answers say the same (`truegold.verifiers.model_judge`).
+
+    Verdict(None, gold_unparsed)   SAME in both orders    ->  Verdict(1.0, match), evidence {"judge": "Qwen3-8B", ...}
+    Verdict(None, gold_unparsed)   SAME, then DIFFERENT   ->  Verdict(None, gold_unparsed), marked as asked
+    Verdict(0.0, mismatch)                                ->  unchanged: what rules judged is never sent
+
+A row is sent if it has no score, its reason is among `reasons`, and its gold and its answer are worth a question; all
+others come back as they were. Any engine will do. What a judge decided stays marked in the evidence, so that a report
+can count it apart.
+
+Verdicts of 0 are not covered: a judge that only ever adds passes is what a policy learns to please. `judge.opinions`
+asks about them, and leaves them as they are. Neither is the choice of a judge; measure yours on labelled rows first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from truegold.pipeline.config.stages import AskedModelConfig, JudgeConfig
+from truegold.pipeline.engines import build_engine
+from truegold.pipeline.engines.base import Engine, sample_seed
+from truegold.pipeline.engines.chat import PromptEncoder, ask_model
+from truegold.pipeline.engines.chat_engine import report_costs
+from truegold.pipeline.running.progress import Progress
+from truegold.verifiers import Item, Reason, Verdict, committed_answer
+from truegold.verifiers.extract import final_part
+from truegold.verifiers.model_judge import MAX_ANSWER_CHARS, decide, make_question, read_reply
+
+SHOWN_CHARS = 500
+"""The evidence keeps the end of a reply, where the verdict stands."""
+
+
+class ModelComparison(NamedTuple):
+    """What a model has said of an answer and gold."""
+
+    same: bool | None
+    """None where it has not said the same in both orders."""
+    replies: tuple[str | None, str | None]
+    """The ends of both replies; None for one that was cut off."""
+
+
+@dataclass(frozen=True)
+class Judge:
+    """A language model, with its engine, that compares answers."""
+
+    engine: Engine
+    encoder: PromptEncoder
+    config: AskedModelConfig
+
+    def __call__(self, items_to_judge: Sequence[Item], verdicts: Sequence[Verdict]) -> list[Verdict]:
+        """Return the verdicts on all items in order, those without a score judged by the model where it can."""
+        assert isinstance(self.config, JudgeConfig)
+        reasons, judged = self.config.reasons, list(verdicts)
+        asked = [n for n, verdict in enumerate(verdicts) if verdict.score is None and verdict.reason in reasons]
+        comparisons = self.compare([items_to_judge[n] for n in asked], [verdicts[n] for n in asked])
+        for n, comparison in zip(asked, comparisons, strict=True):
+            if comparison is not None:
+                judged[n] = _judged(judged[n], comparison, self.config.name)
+        return judged
+
+    def compare(self, asked: Sequence[Item], verdicts: Sequence[Verdict]) -> list[ModelComparison | None]:
+        """Return whether each item's answer says the same as its gold; None where that is no question to be asked."""
+        comparisons: list[ModelComparison | None] = [None] * len(asked)
+        questions: dict[int, list[str]] = {}
+        for index, (item, verdict) in enumerate(zip(asked, verdicts, strict=True)):
+            answer = _answer(item.response, verdict)
+            if answer is not None and item.gold is not None:
+                question = make_question(item.problem, item.gold, answer)
+                texts = [question.gold_first, question.answer_first] if question is not None else []
+                if texts and max(len(self.encoder.encode(text)) for text in texts) < self.engine.max_model_len:
+                    questions[index] = texts
+        size = self.config.batch_size
+        for start in range(0, len(questions), size):
+            batch = list(questions)[start : start + size]
+            texts = [text for index in batch for text in questions[index]]
+            seeds = [sample_seed(self.config.seed, "judge", text) for text in texts]
+            prompts = [self.encoder.encode(text) for text in texts]
+            replies = ask_model(prompts, seeds, self.engine, self.encoder, self.config)
+            for index, first, second in zip(batch, replies[::2], replies[1::2], strict=True):
+                gold_first, answer_first = (None if reply is None else read_reply(reply) for reply in (first, second))
+                ends = (first and first[-SHOWN_CHARS:], second and second[-SHOWN_CHARS:])
+                comparisons[index] = ModelComparison(decide(gold_first, answer_first), ends)
+        return comparisons
+
+    def report_costs(self, progress: Progress) -> list[Mapping[str, Any]]:
+        """Return what the engine was asked and what that cost, and note it."""
+        return report_costs([self.engine.facts()], progress)
+
+    def close(self) -> None:
+        """Close the engine."""
+        self.engine.close()
+
+
+def load_judge(config: AskedModelConfig, replies: Path | None = None) -> Judge:
+    """Start the judge's engine. replies: where one of the type chat keeps its replies."""
+    model = Path(config.model) if config.model else None
+    return Judge(*build_engine(config.engine, config.chat, model, replies), config)
+
+
+def _answer(response: str, verdict: Verdict) -> str | None:
+    """Return the answer that a verdict is about, or that the response commits to.
+
+    Of a response that was not read it is the end behind the thinking: as many whole lines as an answer may be long.
+    """
+    if verdict.reason is not Reason.UNREAD:
+        committed = committed_answer(response) if verdict.extracted is None else None
+        return committed.text if committed else verdict.extracted
+    end = ""
+    for line in reversed(final_part(response).strip().splitlines()):
+        longer = f"{line}\n{end}".strip()
+        if len(longer) > MAX_ANSWER_CHARS:
+            break
+        end = longer
+    return end or None
+
+
+def _judged(verdict: Verdict, comparison: ModelComparison, name: str) -> Verdict:
+    """Return the verdict as the comparison decides it, marked as asked in any case."""
+    same, replies = comparison
+    evidence = {
+        **verdict.evidence,
+        "judge": name,
+        "unjudged_because": str(verdict.reason),
+        "replies": list(replies),
+    }
+    if same is None:
+        return replace(verdict, evidence=evidence)
+    return Verdict(float(same), Reason.MATCH if same else Reason.MISMATCH, verdict.extracted, evidence)
