@@ -38,7 +38,10 @@ _EVERYDAY = frozenset(
 """Dimensions in which word problems of schools count: m^2 and m^3 are none of them, but rare there."""
 _POINT = re.compile(r"\d\.\d|(?<!\d)\.\d")
 _POWER_OF_TEN = re.compile(r"(?:\\times|\\cdot|[x×*·])\s?\{?10\s?\^|\d[eE][-+]?\d")
-_AMOUNT = re.compile(r"\d(?:\\[,;: ]|[~${\s]|\\(?:mathrm|text|rm|operatorname)\b)*\\?([A-Za-zµμΩÅ°]{1,12})\}?(\s?/)?")
+_AMOUNT = re.compile(
+    r"(?<![\d.])\d[\d.]{0,15}"
+    r"(?:\\[,;: ]|[~${\s]|\\(?:mathrm|text|rm|operatorname)\b)*\\?([A-Za-zµμΩÅ°]{1,12})\}?(\s?/)?"
+)
 """A number and the first unit behind it, with the stroke of a quotient such as m/s."""
 
 
