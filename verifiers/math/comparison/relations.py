@@ -22,6 +22,8 @@ from truegold.verifiers.math.identity import proportional, same_value, sign_of_r
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, Sameness
 
 _UPWARD = {">": "<", ">=": "<="}
+_NO_DERIVATIVE = str.maketrans("", "", "'\u0307\u0308")
+"""Takes off the primes and dots by which y'' and y' differ."""
 _EXPRESSIONS_WITH_VALUE = (tree.Mul, tree.Ratio, tree.Sym, tree.FunctionCall, tree.Pow)
 
 
@@ -78,6 +80,8 @@ def _are_different_lines(gold_label: str | None, answer_label: str | None) -> bo
     if gold_label == answer_label or gold_label is None or answer_label is None:
         return False
     is_turned = tree.VECTOR_MARK in gold_label and sorted(gold_label) == sorted(answer_label)
+    if gold_label.translate(_NO_DERIVATIVE) == answer_label.translate(_NO_DERIVATIVE):
+        return True
     return is_turned or {gold_label, answer_label} <= tree.COORDINATES
 
 

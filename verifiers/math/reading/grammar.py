@@ -252,7 +252,7 @@ class Grammar(Cursor):
                     )
                 elif mark == "×":
                     self.position += 1
-                    factors[-1:] = cross_product(factors[-1], self.read_signed())
+                    factors[-1:] = cross_product(factors[-1], self._read_crossed())
                 elif mark == ":" and self.in_set:
                     break
                 elif mark == "/" or (mark == ":" and self.in_brackets):
@@ -272,6 +272,13 @@ class Grammar(Cursor):
                 break
         product = product_of(factors) if len(factors) == 1 else _product_with_dots(factors)
         return Ratio((*ratio, product)) if ratio else product
+
+    def _read_crossed(self) -> Node:
+        """Read the 3b of 2a x 3b."""
+        factors = [self.read_signed()]
+        while not _is_vector(factors[-1]) and self.operand_follows():
+            factors.append(self.read_power())
+        return product_of(factors)
 
     def _read_divisor(self, mark: str) -> Node:
         factors = [self.read_signed()]
@@ -437,7 +444,7 @@ def cross_product(left: Node, right: Node) -> list[Node]:
     factors = [factor for side in (left, right) for factor in (side.factors if isinstance(side, Mul) else (side,))]
     vectors = [factor for factor in factors if _is_vector(factor)]
     scalars = [factor for factor in factors if not _is_vector(factor)]
-    names = list(map(show, vectors))
+    names = [f"({show(vector)})" if "×" in show(vector) else show(vector) for vector in vectors]
     if len(vectors) != len((left, right)) or sum(map(len, names)) > MAX_SHOWN_CHARS:
         raise UnreadableAnswer("a long product of vectors")
     cross = Sym("×".join(sorted(names)))
