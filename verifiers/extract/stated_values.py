@@ -23,6 +23,8 @@ from collections.abc import Iterator
 from importlib.resources import files
 from typing import NamedTuple
 
+from truegold.verifiers.currencies import CODES, LONE_SIGNS, PREFIXED
+
 PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("patterns.toml").read_text(encoding="utf-8"))
 """Alternatives of patterns, by what they tell."""
 ANY_OF = {name: "|".join(alternatives) for name, alternatives in PATTERNS.items()}
@@ -47,7 +49,9 @@ FORMULA = (
 _NUMERAL = r"(?<![\d.])(?:\d{1,3}(?:,\d{3}){1,20}(?!\d)(?:\.\d{1,40})?|\d{1,60}(?:\.\d{1,60})?|\.\d{1,40})(?!\d)"
 _ROOT = rf"(?:√\(?{_NUMERAL}\)?|\bsqrt\([^()\n]{{1,40}}\))"
 _ATOM = rf"(?:{_NUMERAL}(?:\\?[%°²³!]|[πi](?![^\W\d_])|{_ROOT})?|{_ROOT}|π|\bpi\b)"
-_TERM = rf"(?:[-+−±](?=[\d√π.$(])[ ]?)?[$€£¥￥]?{_ATOM}(?:[ ]?(?:[-+−*/^×÷·]|(?<=\d):(?=\d))[ ]?{_ATOM}){{0,20}}"
+CURRENCY = rf"(?:(?:(?<![A-Za-z])(?:{PREFIXED}))?\\?[{LONE_SIGNS}￥][ ]?|(?<![A-Za-z])(?:{CODES})[ ]?)?"
+"""The sign or the code before an amount."""
+_TERM = rf"(?:[-+−±](?=[\d√π.$(])[ ]?)?{CURRENCY}{_ATOM}(?:[ ]?(?:[-+−*/^×÷·]|(?<=\d):(?=\d))[ ]?{_ATOM}){{0,20}}"
 _BRACKET = r"[(\[{][^()\[\]{}\n]{0,30}\d[^()\[\]{}\n]{0,60}[)\]}]"
 _RELATION = rf"(?<![^\W\d_])[A-Za-z][ ]?(?:[<>]=?|[≤≥≠∈])[ ]?(?:{_TERM}|{_BRACKET})"
 _LATEX = r"[^\s，。,]{0,40}\\(?:[A-Za-z]{2,20})[^\s，。]{0,200}"
@@ -57,8 +61,10 @@ _TOKEN = re.compile(
     rf"|(?P<plain>{_RELATION}|{_BRACKET}(?!\d)|{_LATEX}|{_TERM})"
 )
 _UNIT = re.compile(
-    r"[ ]?(?!(?:in|on|at|for|of|to|and|or|more|less|fewer|left|total|when|after|before|by|from|with|the|an?|times|than"
-    r"|can|could|will|would|may|might|must|should|does|do|did|has|have|had|was|were|too|only|also|without|not|no|because|since|but|whose|unless"
+    r"[ ]per[ ][a-zA-Z]{1,15}(?![\w(])"
+    r"|[ ]?(?!(?:per|in|on|at|for|of|to|and|or|more|less|fewer|left|total|when|after|before|by|from|with|the|an?|times"
+    r"|than|can|could|will|would|may|might|must|should|does|do|did|has|have|had|was|were|too|only|also|without|not|no"
+    r"|because|since|but|whose|unless"
     r"|as|so|if|which|that|is|are|every|each|extra|additional|away|apart|long)\b)(?:(?:square|cubic|sq\.?|cu\.?)[ ])?"
     r"(?:[a-zA-Zµμ°Ω%][a-zA-Z²³]{0,20}(?:\^\{?[23]\}?)?(?:[ ](?:squared|cubed))?"
     r"(?:(?:/|[ ]per[ ](?:(?:square|cubic)[ ])?)[a-zA-Z]{1,15}(?:[ ](?:squared|cubed))?){0,2}(?![\w(])"

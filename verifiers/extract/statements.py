@@ -62,9 +62,14 @@ from truegold.verifiers.extract import denials, stated_values
 MAX_TEXT_WORDS = 5
 """The longest answer in words. Stops sentences about the answer from being taken for it."""
 
+_ABBREVIATED = "".join(
+    [rf"(?<!\b{word}\.)" for word in stated_values.PATTERNS["titles"]]
+    + [rf"(?!(?<=\b{word}\.)\s{{1,2}}[a-z\d])" for word in stated_values.PATTERNS["abbreviations"]]
+)
+"""The full stop of `Dr.` and of `No. 5` ends no sentence."""
 _CUT = re.compile(
     rf"(?P<formula>{stated_values.FORMULA})|(?P<brace>[{{}}])"
-    r"|(?P<end>(?<!\be\.g)[.?](?=[*_`\")\]]{0,3}(?:\s|$))|!(?=\s{1,3}[A-Z])|[。！؟।]|．(?=\s|$))"
+    rf"|(?P<end>[.?]{_ABBREVIATED}(?=[*_`\")\]]{{0,3}}(?:\s|$))|!(?=\s{{1,3}}[A-Z])|[。！؟।]|．(?=\s|$))"
     rf"|(?P<why>{stated_values.ANY_OF['reasons']})"
 )
 _CONCLUDING = re.compile(stated_values.ANY_OF["concluding_words"])
@@ -144,6 +149,8 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _NO_VALUE = re.compile(f"(?:{stated_values.ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
+_PAYS = re.compile(rf"[A-Z][a-z]+(?<!ly) [a-z]+(?<!ly) (?!\d){stated_values.CURRENCY}\d")
+"""Tim needs $85: a short sentence."""
 _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
 """Words to whoever grades the response are no answer."""
 
@@ -348,7 +355,8 @@ def last_expression(text: str) -> str | None:
         return None
     preferred = denials.preferred(line) if stated_values.may_deny(line) else line
     line = preferred if _VALUE_FIRST.match(preferred) else line
-    if denials.denies_a_number(line) or not stated_values.is_expression(line, stated_values.MAX_PLAIN_WORDS):
+    is_line = stated_values.is_expression(line, stated_values.MAX_PLAIN_WORDS) and _PAYS.match(line) is None
+    if denials.denies_a_number(line) or not is_line:
         return None
     return line.strip(stated_values.MARKS + ".。")
 

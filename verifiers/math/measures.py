@@ -1,4 +1,4 @@
-"""Knows units of measure (`units.toml`): their spellings, and which convert into each other.
+"""Knows units of measure (`units.toml`) and currencies: their spellings, and which convert into each other.
 
 `5 cm`, `5 centimetres` and `50 mm` are the same length; `5 cm` and `5 m` are not, nor `5 cm` and `5 cm^2`. All units
 are products of base units: `N m` is `J`, and `W/(m K)` is `W/(m °C)`; alone, `20 °C` is `293.15 K`. A noun that is no
@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from gmpy2 import mpq
 
+from truegold.verifiers.currencies import CURRENCIES
 from truegold.verifiers.math.vocabulary import WORDS
 
 MAX_POWER = 12
@@ -50,7 +51,12 @@ class Unit:
     @property
     def is_money(self) -> bool:
         """The unit is a currency."""
-        return len(self.dimension) == 1 and self.dimension[0][0] in CURRENCIES
+        return len(self.dimension) == 1 and self.currency is not None
+
+    @property
+    def currency(self) -> str | None:
+        """The base unit of the money that the unit is or counts, as `$5 per hour` does."""
+        return next((name for name, power in self.dimension if name in CURRENCIES and power == 1), None)
 
     def __str__(self) -> str:
         if self.is_label:
@@ -59,10 +65,6 @@ class Unit:
             return "celsius" if self.factor == 1 else "fahrenheit"
         base = "*".join(name if power == 1 else f"{name}^{power}" for name, power in self.dimension)
         return base if self.factor == 1 else f"({float(self.factor):.6g} {base})"
-
-
-CURRENCIES = frozenset({"dollar", "euro", "sterling", "yuan", "yen", "rupee", "ruble", "won"})
-"""The base units that are money."""
 
 
 class Conversion(NamedTuple):
@@ -175,7 +177,7 @@ for _definition, _symbols, _taken, _names in _TABLES["metric"].values():
     _unit = _defined(_definition)
     _METRIC |= dict.fromkeys(_symbols.split(), _MetricUnit(_unit, frozenset(_taken.split())))
     _METRIC_WORDS |= dict.fromkeys(map(without_accents, _names.split()), _unit)
-for _definition, _names in _TABLES["exact"].items():
+for _definition, _names in (*((name, " ".join(names)) for name, names in CURRENCIES.items()), *_TABLES["exact"].items()):
     _spellings = _names.split()
     _EXACT |= dict.fromkeys(
         (*_spellings, *map(without_accents, filter(str.islower, _spellings))), _defined(_definition)
@@ -183,7 +185,7 @@ for _definition, _names in _TABLES["exact"].items():
 for _degree, _zero, _names in _TABLES["scales"].values():
     _EXACT |= dict.fromkeys(_names.split(), Unit(mpq(Fraction(_degree)), (("K", 1),), zero=mpq(Fraction(_zero))))
 
-DEGREE, PERCENT, INCH = _EXACT["degree"], _EXACT["percent"], _EXACT["inch"]
+DEGREE, PERCENT, INCH, POUND, STERLING = (_EXACT[name] for name in ("degree", "percent", "inch", "pound", "£"))
 BARE_UNITS = frozenset(_TABLES["bare"]["runs"].split())
 """Runs of letters that are a unit in a formula too."""
 PHRASES = frozenset(name for name in (*_EXACT, *_METRIC_WORDS) if "_" in name)

@@ -33,6 +33,8 @@ from truegold.verifiers.math.identity import same_value
 from truegold.verifiers.math.measures import (
     DEGREE,
     PERCENT,
+    POUND,
+    STERLING,
     Conversion,
     Unit,
     conversion,
@@ -221,14 +223,25 @@ def same_amounts(gold: Node, answer: Node, policy: Policy) -> Sameness:  # noqa:
     if mixes_angles and _same_angles(gold_value, gold_unit == DEGREE, answer_value, answer_unit == DEGREE):
         return Sameness(True, "units")
     if policy.units == "ignore" or gold_unit is None or answer_unit is None:
-        # `0 K` is no zero: its letter may be a unit, as another reading tells.
-        is_zero = policy.units != "ignore" and symbols(gold_value) != symbols(answer_value)
-        return OTHER_UNIT if is_zero else same_values(gold_value, answer_value, policy)
+        if policy.units != "ignore" and symbols(gold_value) != symbols(answer_value):
+            # `0 K` is no zero: its letter may be a unit, as another reading tells.
+            return OTHER_UNIT
+        outcome = same_values(gold_value, answer_value, policy)
+        if not outcome.same and gold_unit is None and answer_unit is not None and policy.units != "ignore":
+            return _same_share(gold_value, answer_value, answer_unit, policy) or outcome
+        return outcome
     if gold_unit.is_label or answer_unit.is_label:
         outcome = same_values(gold_value, answer_value, policy)
         # Nobody here knows what a frob is, nor whether these apples are that fruit.
         return outcome if may_count_the_same(gold_unit, answer_unit) or not outcome.same else UNKNOWN_UNIT
     return _same_converted(gold_value, gold_unit, answer_value, answer_unit, policy)
+
+
+def _same_share(gold: Node, answer: Node, answer_unit: Unit, policy: Policy) -> Sameness | None:
+    """Compare 0.0025 with `25 basis points`; None for other units."""
+    if answer_unit.dimension != PERCENT.dimension:
+        return None
+    return same_values(gold, Mul((Num(answer_unit.factor / 100), answer)), policy)
 
 
 def _same_converted(gold: Node, gold_unit: Unit, answer: Node, answer_unit: Unit, policy: Policy) -> Sameness:
@@ -238,7 +251,11 @@ def _same_converted(gold: Node, gold_unit: Unit, answer: Node, answer_unit: Unit
         # The scale of `20 degrees` is understood, as a unit is.
         return same_values(gold, answer, policy)
     if (ratio := conversion(gold_unit, answer_unit)) is None:
-        return OTHER_UNIT
+        is_same_money = gold_unit.currency is not None and gold_unit.currency == answer_unit.currency
+        is_named = is_same_money and (gold_unit.is_money or answer_unit.is_money)
+        # That `$5` is per hour is understood; `5 pounds` are money where the other side is.
+        is_named = is_named or {gold_unit, answer_unit} == {POUND, STERLING}
+        return same_values(gold, answer, policy) if is_named else OTHER_UNIT
     if ratio == (1, 0) and gold_unit.zero == answer_unit.zero:
         return same_values(gold, answer, policy)
     outcome = same_values(gold, _converted(answer, answer_unit, ratio, gold_unit), policy)
@@ -274,7 +291,7 @@ def _converted(value: Node, unit: Unit, ratio: Conversion, target: Unit) -> Node
 
 def _as_measured(value: Node, gold_unit: Unit | None, answer_unit: Unit | None, policy: Policy) -> tuple[Node, Policy]:
     """Return 25 kg as a number that was measured, and of money the narrower policy: 97.31 for 97.33, and 97 for 97."""
-    if any(unit is not None and unit.is_money for unit in (gold_unit, answer_unit)):
+    if any(unit is not None and unit.currency for unit in (gold_unit, answer_unit)):
         has_cents = isinstance(value, Num) and bool(value.decimals)
         return value, replace(policy, rounding=True, tolerance=MONEY_TOLERANCE if has_cents else None)
     is_counted = gold_unit is None or gold_unit.is_label or gold_unit == DEGREE

@@ -23,9 +23,10 @@ from typing import NamedTuple, TypeAlias
 
 from gmpy2 import mpq
 
+from truegold.verifiers.currencies import LONE_SIGNS
 from truegold.verifiers.math.measures import BARE_UNITS, MULTIPLIERS, unit_of
 from truegold.verifiers.math.policy import TooLarge, UnreadableAnswer
-from truegold.verifiers.math.reading.normal import DOLLAR
+from truegold.verifiers.math.reading.normal import DOLLAR, MONEY_MARKS
 from truegold.verifiers.math.reading.typesetting import matching_brace
 from truegold.verifiers.math.vocabulary import (
     CANONICAL_GREEK,
@@ -94,6 +95,7 @@ _CONSTANT_WORDS = frozenset({"constant", "const"})
 """Behind a plus these are the constant of integration."""
 _WORDS = WORDS["common"] | BELOW_HUNDRED.keys() | MULTIPLIERS.keys() | STOP_WORDS
 _CURRENCIES = frozenset({"USD", "EUR", "GBP", "CNY", "RMB", "INR"})
+"""Codes that are never a product of letters."""
 _VALUE_ENDS = frozenset({"num", "close", "unbrace"})
 MAX_CHARS = 4_000
 """Longer texts are not read. Stops answers of a megabyte, whose reading alone would cost seconds."""
@@ -122,7 +124,7 @@ r"""\mathbf{F}, which is a vector beside a cross."""
 _OPERAND_ENDS = frozenset({"num", "name", "const", "close", "unbrace"})
 _COLUMNS = re.compile(r"\s*\[[a-zA-Z|\s]{0,20}\]")
 """How a matrix is placed or aligned, `[t]` and `[rr]`; the columns of an array stand in braces."""
-_MONEY = frozenset(f"$€£¥₹₽₩{DOLLAR}")
+_MONEY = {**{sign: sign for sign in LONE_SIGNS}, **{mark: sign for sign, mark in MONEY_MARKS.items()}}
 _DIGIT = frozenset("0123456789")
 _ESCAPES = {
     "%": ("op", "%"), "|": ("bar", "||"), "\\": ("row", ""), "$": ("op", DOLLAR), "#": ("op", "#"), "&": ("op", "&"),
@@ -557,7 +559,7 @@ class _Scanner:
         if mark in ".!":
             self.tokens.append(plain_token("op", mark, spaced))
         elif mark in _MONEY:
-            self.tokens.append(plain_token("money", "$" if mark == DOLLAR else mark, spaced))
+            self.tokens.append(plain_token("money", _MONEY[mark], spaced))
         elif unit_of(mark) is not None:
             self.tokens.append(plain_token("word", mark, spaced))
         elif mark not in '~"':

@@ -16,6 +16,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from truegold.verifiers.currencies import CODES, MONEY_SIGNS, PREFIXED
 from truegold.verifiers.entities import decode_entities
 from truegold.verifiers.math.policy import CACHED_READINGS, charge, remembered
 from truegold.verifiers.math.reading import notation
@@ -41,6 +42,15 @@ MAX_RESPELLED_CHARS = 4_000
 """A longer text is not read as it stands, so its spelling is left alone. Stops patterns from being run over pages."""
 DOLLAR = "\ue001"
 """An amount's dollar sign, once the dollar signs around formulas are gone."""
+MONEY_MARKS = {"$": DOLLAR} | {sign: chr(0xE020 + index) for index, sign in enumerate(sorted(MONEY_SIGNS.keys() - {"$"}))}
+"""A character for each sign and code of a currency before an amount: `CHF`, `R$`."""
+_MAY_HOLD_CURRENCY = re.compile(rf"R[MsPp]|[A-Z]{{3}}|[A-Z] ?{DOLLAR}|/-$")
+_CURRENCY = re.compile(
+    rf"(?<![A-Za-z\\])(?:\\(?:text|mathrm)\s?\{{\s?)?(?:({PREFIXED}){DOLLAR}|({CODES}))(?:\s?\}})?(?:[~\s]|\\[ ,;])?"
+    r"(?=[-+]?\.?\d)"
+)
+_CODE_BEHIND = re.compile(rf"(?<=[\dnd])([~\s]?)({CODES})(?![A-Za-z])")
+"""5 CHF, 5 million CHF."""
 _SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ⁽⁾ˣ"
 _SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉₊₋ₙᵢ₍₎ₓ"
 _PLAIN_SCRIPT = "0123456789+-ni()x"
@@ -122,7 +132,17 @@ def normal(text: str) -> str:
     text = _unwrapped(text)
     if "   " in text or not (text.isascii() and text.isprintable()):
         text = _LONG_BLANK.sub(lambda m: "\n\n" if m[0].count("\n") > 1 else " ", text)
-    return text if len(text) > MAX_RESPELLED_CHARS else _as_formula(text, is_ascii)
+    if len(text) > MAX_RESPELLED_CHARS:
+        return text
+    if _MAY_HOLD_CURRENCY.search(text) is not None:
+        text = _with_currencies_marked(text)
+    return _as_formula(text, is_ascii)
+
+
+def _with_currencies_marked(text: str) -> str:
+    """Return the text with one character for each code before an amount, and the codes behind amounts as words."""
+    text = _CURRENCY.sub(lambda m: MONEY_MARKS[m[2] or f"{m[1].strip()}$"], text)
+    return _CODE_BEHIND.sub(r"\1\\text{ \2}", text.removesuffix("/-"))
 
 
 def _as_formula(text: str, is_ascii: bool) -> str:
@@ -165,7 +185,7 @@ def _unwrapped(text: str) -> str:
     if "$" not in text and "\\" not in text:
         return text
     if "$" in text:
-        text = text.replace("US$", "$").replace(r"US\$", r"\$").replace(r"\$", DOLLAR)
+        text = text.replace(r"\$", DOLLAR)
     if "$$" in text or "\\(" in text or "\\)" in text or "\\[" in text or "\\]" in text:
         text = _DELIMITERS.sub(" ", text)
     if "$" in text:

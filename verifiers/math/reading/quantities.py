@@ -27,6 +27,7 @@ from typing import TypeAlias
 
 from gmpy2 import mpq
 
+from truegold.verifiers.currencies import DOLLARS
 from truegold.verifiers.math.measures import (
     DEGREE,
     INCH,
@@ -481,15 +482,22 @@ def _read_money(tokens: list[Lexeme], read_expression: ReadExpression) -> Measur
     if unit is None or not rest:
         return None
     end = next((i for i, token in enumerate(rest) if token.kind == "word"), len(rest))
+    is_divided = 0 < end < len(rest) and rest[end - 1].text == "/"
     try:
-        value = read_expression(rest[:end])
+        value = read_expression(rest[: end - is_divided])
     except UnreadableAnswer:
         return None
-    words = rest[end:]
-    value, words = _with_multipliers(value, words)
-    if words and spelled_unit(words) is None:
+    value, words = _with_multipliers(value, rest[end - is_divided :])
+    if words and (unit := _money_with(unit, tokens[0].text, spelled_unit(words))) is None:
         return None
     return Measure(value, unit) if isinstance(value, VALUES) else None
+
+
+def _money_with(money: Unit, sign: str, behind: Unit | None) -> Unit | None:
+    """Return the unit of `$5 CAD` and `$5 per hour`; the label of `$5 per share` changes nothing, €5 USD is none."""
+    if behind is None or not behind.is_money:
+        return None if behind is None else multiply_units(money, behind)
+    return behind if behind == money or (sign == "$" and behind.currency in DOLLARS) else None
 
 
 def _read_with_units(tokens: list[Lexeme], start: int, read_expression: ReadExpression) -> Node | None:

@@ -1,0 +1,33 @@
+"""Lists currencies with their signs, codes and names (`currencies.toml`): `CHF 5`, `R$5`, `5 rupees`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.resources import files
+
+CURRENCIES: dict[str, list[str]] = {
+    name: spellings.split()
+    for name, spellings in tomllib.loads(
+        files(__package__).joinpath("currencies.toml").read_text(encoding="utf-8")
+    ).items()
+}
+"""From the base unit that a currency is to its spellings."""
+MONEY_SIGNS = {
+    spelling: name
+    for name, spellings in CURRENCIES.items()
+    for spelling in spellings
+    if spelling.isupper() or spelling.startswith(("R", "$")) or not spelling[0].isalnum()
+}
+"""From what stands before an amount to its currency: `$`, `A$`, `CHF`, `Rs.`; 元 and names stand behind it."""
+DOLLARS = frozenset(name for sign, name in MONEY_SIGNS.items() if sign.endswith("$"))
+"""Those that `$` alone may mean."""
+LONE_SIGNS = "".join(sign for sign in MONEY_SIGNS if len(sign) == 1)
+CODES = "|".join(re.escape(sign) for sign in sorted(MONEY_SIGNS, key=len, reverse=True) if sign[-1] not in LONE_SIGNS)
+"""The alternatives of a pattern: `USD`, `Rs.`."""
+PREFIXED = "|".join(
+    re.escape(sign[:-1]) + (" ?" if len(sign) > 2 else "")
+    for sign in sorted(MONEY_SIGNS, key=len, reverse=True)
+    if sign.endswith("$") and len(sign) > 1
+)
+"""The same of the letters before a dollar sign: `US`, `A`."""
