@@ -247,7 +247,7 @@ def propose(
             output.write_text(json.dumps(proposal, indent=1) + "\n", encoding="utf-8")
     example = f", such as {proposal['example']}" if proposal["example"] else ""
     print_line(
-        f"{proposal['measured']:,} of {proposal['golds_with_figures']:,} golds with figures look measured{example}",
+        f"{proposal['reason']}{example}",
         errors,
     )
     print_line(json.dumps(proposal["verifier_args"]))

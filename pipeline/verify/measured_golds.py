@@ -1,10 +1,12 @@
 r"""Tells whether the golds of a set look measured, and proposes the options of `math` that judge them so.
 
     gold "5.96e24", gold "0.85", problem "... moves at 3.2 m/s ..."    measured
-    gold "2.5", problem "... shares 5 apples ..."                      worked out: nothing is proposed
+    golds "58.333", "0.14400000000000002", "2000.0"                    computed: as programs write them
+    gold "2.5", problem "... shares 5 apples ..."                      neither: nothing is proposed
 
 A gold counts as measured where it has a point, a power of ten or a unit of physics, and it or its problem has one of
-the last two. From a share of such golds on, the set as a whole does. A proposal changes nothing: it is said, and stands
+the last two. It counts as computed where three decimals and more leave a fraction. From a share of such golds on, the
+set as a whole does. A proposal changes nothing: it is said, and stands
 in the stage's record with the line of configuration that would apply it.
 """
 
@@ -29,6 +31,9 @@ DECIDED = ("rounding", "decimals", "tolerance", "answer_digits")
 MIN_SHARE = 0.08
 """Of the golds with figures. Of 18 sets of mathematics none has more than .041, two of science have .15 and .31."""
 MIN_ROWS = 10
+MIN_FRACTIONS, MIN_COMPUTED = 0.25, 1 / 3
+"""The share of fractions with a point among the golds with figures, and of three decimals and more among these. Of 18
+sets of mathematics none has more than .21 of fractions, two of finance have .28 and .75."""
 EXAMPLE_CHARS = 60
 MAX_CHARS = 4_000
 """Of a longer problem only the beginning is read."""
@@ -37,6 +42,7 @@ _EVERYDAY = frozenset(
 )
 """Dimensions in which word problems of schools count: m^2 and m^3 are none of them, but rare there."""
 _POINT = re.compile(r"\d\.\d|(?<!\d)\.\d")
+_FRACTION = re.compile(r"\D{0,3}\d[\d,]*\.(?=\d*[1-9])(\d\d(\d)?)?\d*%?")
 _POWER_OF_TEN = re.compile(r"(?:\\times|\\cdot|[x×*·])\s?\{?10\s?\^|\d[eE][-+]?\d")
 _AMOUNT = re.compile(
     r"(?<![\d.])\d[\d.]{0,15}"
@@ -64,6 +70,10 @@ class MeasuredTally:
     golds: int = 0
     """With figures; others have nothing to round."""
     measured: int = 0
+    fractions: int = 0
+    """With a point behind which not all is zero."""
+    computed: int = 0
+    """Of these, with three decimals and more."""
     example: str = ""
 
     def add(self, gold: str, prompt: str) -> None:
@@ -71,6 +81,10 @@ class MeasuredTally:
         if not any(map(str.isdigit, gold)):
             return
         self.golds += 1
+        if (fraction := _FRACTION.fullmatch(gold.strip())) is not None:
+            self.fractions += 1
+            self.computed += fraction[2] is not None
+            self.example = self.example or (f"{gold[:EXAMPLE_CHARS]!r}" if fraction[2] else "")
         sign = find_sign(gold)
         if sign is None and (_POINT.search(gold) is None or (sign := find_sign(prompt)) is None):
             return
@@ -79,13 +93,27 @@ class MeasuredTally:
 
     @property
     def proposes(self) -> bool:
-        """Whether so many golds look measured that the options are proposed."""
-        return self.measured >= MIN_ROWS and self.measured >= MIN_SHARE * self.golds
+        """Whether so many golds look measured or computed that the options are proposed."""
+        is_computed = self.fractions >= MIN_FRACTIONS * self.golds and self.computed >= MIN_COMPUTED * self.fractions
+        is_measured = self.measured >= MIN_SHARE * self.golds
+        return (self.measured >= MIN_ROWS and is_measured) or (self.computed >= MIN_ROWS and is_computed)
+
+    @property
+    def count_and_kind(self) -> str:
+        """How many golds look measured, or computed where more do."""
+        count, kind = max((self.measured, "measured"), (self.computed, "computed"))
+        return f"{count:,} of {self.golds:,} golds with figures look {kind}"
 
     def as_json(self) -> dict[str, Any]:
         """Return the options that are proposed, none where the golds do not look measured, and why."""
-        counts = {"golds_with_figures": self.golds, "measured": self.measured, "example": self.example}
-        return {"verifier": "math", "verifier_args": dict(OPTIONS) if self.proposes else {}, **counts}
+        counts = {"golds_with_figures": self.golds, "measured": self.measured, "computed": self.computed}
+        return {
+            "verifier": "math",
+            "verifier_args": dict(OPTIONS) if self.proposes else {},
+            **counts,
+            "example": self.example,
+            "reason": self.count_and_kind,
+        }
 
 
 @dataclass
@@ -116,8 +144,7 @@ class ProposalBySource:
         where = "data" if len(self.tallies) == 1 else "its entry of data"
         advice = f"to judge them by their figures, set in {where}: verifier_args: {{rounding: measured}}"
         return [
-            f"{tally.measured:,} of {tally.golds:,} golds with figures of {source} look measured, such as "
-            f"{tally.example}; {advice}"
+            f"{tally.count_and_kind} of {source}, such as {tally.example}; {advice}"
             for source, tally in self.tallies.items()
             if tally.proposes
         ]

@@ -14,7 +14,7 @@ from truegold.pipeline.running.progress import NullProgress
 from truegold.pipeline.running.stage import StageReport
 from truegold.pipeline.tables.rows import ROW_SCHEMA, Row, read_rows, row_id, write_rows
 from truegold.pipeline.verify.gold_stage import verify_gold
-from truegold.pipeline.verify.measured_golds import find_sign
+from truegold.pipeline.verify.measured_golds import MeasuredTally, find_sign
 from truegold.verifiers import ConfigError
 
 CHECKS = """
@@ -224,6 +224,22 @@ def test_options_are_proposed_where_golds_look_measured_and_only_there(tmp_path)
     assert source == "physics.jsonl" and proposal["verifier_args"] == {"rounding": "measured"}
     assert (proposal["golds_with_figures"], proposal["measured"]) == (12, 12)
     assert run(tmp_path, *algebra)[0].facts == {}
+
+
+def test_options_are_proposed_where_golds_are_computed_to_decimals() -> None:
+    def proposes(*golds: str) -> bool:
+        tally = MeasuredTally()
+        for gold in golds:
+            tally.add(gold, "What is the price of the bond?")
+        return tally.proposes
+
+    written_by_program = [f"{n}.333" for n in range(6)] + ["0.14400000000000002"] * 6 + ["2000.0"] * 12
+    assert proposes(*written_by_program)
+    assert proposes(*[f"${n}.3125" for n in range(12)], *["5"] * 20)
+    assert not proposes(*[f"{n}.0" for n in range(60)])
+    assert not proposes(*[f"{n}.25" for n in range(1, 60)])
+    assert not proposes(*[f"{n}.125" for n in range(12)], *map(str, range(60)))
+    assert not proposes(*["0.000"] * 60)
 
 
 @pytest.mark.parametrize(

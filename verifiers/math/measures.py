@@ -177,7 +177,10 @@ for _definition, _symbols, _taken, _names in _TABLES["metric"].values():
     _unit = _defined(_definition)
     _METRIC |= dict.fromkeys(_symbols.split(), _MetricUnit(_unit, frozenset(_taken.split())))
     _METRIC_WORDS |= dict.fromkeys(map(without_accents, _names.split()), _unit)
-for _definition, _names in (*((name, " ".join(names)) for name, names in CURRENCIES.items()), *_TABLES["exact"].items()):
+for _definition, _names in (
+    *((name, " ".join(names)) for name, names in CURRENCIES.items()),
+    *_TABLES["exact"].items(),
+):
     _spellings = _names.split()
     _EXACT |= dict.fromkeys(
         (*_spellings, *map(without_accents, filter(str.islower, _spellings))), _defined(_definition)

@@ -28,6 +28,8 @@ from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, ClassVar
 
+from gmpy2 import mpq
+
 from truegold.verifiers.extract import GUESSED, committed_answer, ends_with_value, last_line, names_gold, several_values
 from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.gold import is_placeholder
@@ -103,7 +105,7 @@ _LAST_LETTERS = re.compile(r"^[^A-Za-z]*\d[^A-Za-z]*?([A-Za-z]{1,3})$")
 """The T of a gold of `5T`."""
 _FORMULA = re.compile(r"\$[^$]{1,400}\$|\\\(.{1,400}?\\\)", re.DOTALL)
 # What a problem speaks of, which sets the policy where the row leaves it open.
-_PERCENT = re.compile(r"percent|per cent|%|％|百分|procent|prozent|pourcent|porcent|процент", re.IGNORECASE)
+_PERCENT = re.compile(ANY_OF["percentages"], re.IGNORECASE)
 _ORDER = re.compile(ANY_OF["orders"], re.IGNORECASE)
 _NO_ORDER = re.compile(ANY_OF["no_orders"], re.IGNORECASE)
 _SCALE = re.compile(
@@ -115,6 +117,7 @@ _SCALE = re.compile(
 """The problem asks for thousands or millions, so that a gold of 5 may be answered by `$5 million`."""
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
+MAX_DECIMALS = 16
 _PARTS = re.compile(r"[(（](?:a|i|1)[)）].*[(（](?:b|ii|2)[)）]", re.DOTALL)
 _MATRICES = re.compile(r"\bmatri(?:x|ces)\b|\bcommutators?\b|\bcartesian\b|\bdo(?:es)? not commute|矩阵", re.IGNORECASE)
 _RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
@@ -484,9 +487,18 @@ def _compare_scaled(answer: str, gold: str, problem: str, policy: Policy, verdic
     value = tree.value if isinstance(tree, Measure) else tree
     if not isinstance(value, Num):
         return verdict
-    counted = Num(value.value / scale)
-    outcome = compare(gold_number, replace(tree, value=counted) if isinstance(tree, Measure) else counted, policy)
+    counted = _in_full(value.value / scale)
+    is_money = isinstance(tree, Measure) and tree.unit.is_money
+    outcome = compare(
+        gold_number, replace(tree, value=counted) if isinstance(tree, Measure) and not is_money else counted, policy
+    )
     return _verdict_of(outcome, answer, show(gold_number), f"{show(tree)} / {scale}") if outcome.same else verdict
+
+
+def _in_full(value: mpq) -> Num:
+    """Return 302.578, with its three decimals, for 302,578 thousandths."""
+    decimals = next((d for d in range(MAX_DECIMALS) if (value * 10**d).denominator == 1), 0)
+    return Num(value, decimals or None)
 
 
 def is_sentence(gold: str) -> bool:

@@ -82,6 +82,9 @@ EXTRA_DECIMALS = 2
 MONEY_TOLERANCE = 0.0005
 """Where golds are measured, amounts with cents may differ by so much; others have to be equal."""
 
+CENTS = 2
+"""Amounts of money that are final have so many decimals, or none."""
+
 OTHER_VALUE = Sameness(False, "exact")
 _PRODUCTS = frozenset({Mul, Add, Pow})
 OTHER_UNIT = Sameness(False, "units")
@@ -290,9 +293,14 @@ def _converted(value: Node, unit: Unit, ratio: Conversion, target: Unit) -> Node
 
 
 def _as_measured(value: Node, gold_unit: Unit | None, answer_unit: Unit | None, policy: Policy) -> tuple[Node, Policy]:
-    """Return 25 kg as a number that was measured, and of money the narrower policy: 97.31 for 97.33, and 97 for 97."""
-    if any(unit is not None and unit.currency for unit in (gold_unit, answer_unit)):
-        has_cents = isinstance(value, Num) and bool(value.decimals)
+    """Return 25 kg as a number that was measured, and of money the narrower policy: 97.31 for 97.33, and 97 for 97.
+
+    A gold with other decimals than two, 2.568, was worked out, and `$2.58` answers it as 2.58 does.
+    """
+    decimals = value.decimals if isinstance(value, Num) else None
+    is_worked_out = decimals is not None and (decimals > CENTS or (gold_unit is None and decimals < CENTS))
+    if not is_worked_out and any(unit is not None and unit.currency for unit in (gold_unit, answer_unit)):
+        has_cents = bool(decimals)
         return value, replace(policy, rounding=True, tolerance=MONEY_TOLERANCE if has_cents else None)
     is_counted = gold_unit is None or gold_unit.is_label or gold_unit == DEGREE
     if is_counted or not isinstance(value, Num) or value.value.denominator != 1 or value.decimals is not None:

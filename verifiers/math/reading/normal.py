@@ -42,7 +42,9 @@ MAX_RESPELLED_CHARS = 4_000
 """A longer text is not read as it stands, so its spelling is left alone. Stops patterns from being run over pages."""
 DOLLAR = "\ue001"
 """An amount's dollar sign, once the dollar signs around formulas are gone."""
-MONEY_MARKS = {"$": DOLLAR} | {sign: chr(0xE020 + index) for index, sign in enumerate(sorted(MONEY_SIGNS.keys() - {"$"}))}
+MONEY_MARKS = {"$": DOLLAR} | {
+    sign: chr(0xE020 + index) for index, sign in enumerate(sorted(MONEY_SIGNS.keys() - {"$"}))
+}
 """A character for each sign and code of a currency before an amount: `CHF`, `R$`."""
 _MAY_HOLD_CURRENCY = re.compile(rf"R[MsPp]|[A-Z]{{3}}|[A-Z] ?{DOLLAR}|/-$")
 _CURRENCY = re.compile(
@@ -134,13 +136,13 @@ def normal(text: str) -> str:
         text = _LONG_BLANK.sub(lambda m: "\n\n" if m[0].count("\n") > 1 else " ", text)
     if len(text) > MAX_RESPELLED_CHARS:
         return text
-    if _MAY_HOLD_CURRENCY.search(text) is not None:
-        text = _with_currencies_marked(text)
-    return _as_formula(text, is_ascii)
+    return _as_formula(_with_currencies_marked(text), is_ascii)
 
 
 def _with_currencies_marked(text: str) -> str:
     """Return the text with one character for each code before an amount, and the codes behind amounts as words."""
+    if _MAY_HOLD_CURRENCY.search(text) is None:
+        return text
     text = _CURRENCY.sub(lambda m: MONEY_MARKS[m[2] or f"{m[1].strip()}$"], text)
     return _CODE_BEHIND.sub(r"\1\\text{ \2}", text.removesuffix("/-"))
 
