@@ -206,3 +206,20 @@ def ask_model(
         return encoder.decode(completion.token_ids) if completion.finish_reason == "stop" else None
 
     return [decode_whole(completion) for completion in engine.generate(prompts, sampling, seeds)]
+
+
+def ask_pairs(
+    questions: Sequence[tuple[str, str] | None],
+    seeds: Sequence[tuple[int, int]],
+    engine: Engine,
+    encoder: PromptEncoder,
+    config: AskedModelConfig,
+) -> list[tuple[str | None, str | None] | None]:
+    """Return the replies to both prompts of each question; None for no question, and for one that leaves no room."""
+    encoded = {n: [encoder.encode(text) for text in texts] for n, texts in enumerate(questions) if texts is not None}
+    fitting = {n: pair for n, pair in encoded.items() if max(map(len, pair)) < engine.max_model_len}
+    prompts = [prompt for pair in fitting.values() for prompt in pair]
+    prompt_seeds = [seed for n in fitting for seed in seeds[n]]
+    replies = ask_model(prompts, prompt_seeds, engine, encoder, config) if fitting else []
+    by_question = dict(zip(fitting, zip(replies[::2], replies[1::2], strict=True), strict=True))
+    return [by_question.get(n) for n in range(len(questions))]

@@ -20,8 +20,9 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ from truegold.pipeline.engines.endpoint import Endpoint, Failure, Refusal, Unsou
 from truegold.pipeline.engines.request_loop import RequestLoop
 from truegold.pipeline.running.disk import digest_json
 from truegold.pipeline.running.progress import Progress
-from truegold.pipeline.running.record_log import Position, RecordLog
+from truegold.pipeline.running.record_log import RecordLog
 from truegold.verifiers import ConfigError, SetupError
 
 LONGEST_PROMPT = 2**20
@@ -52,6 +53,9 @@ BAD_REQUESTS = (400, 413, 422)
 """Statuses of a request that is refused for what it asks."""
 ALL_REFUSED = 8
 """So many refused questions, and none answered, are a mistake in the settings."""
+COUNTED = ("requests", "kept", "refused", "repeated", "input_tokens", "output_tokens")
+"""What is counted: requests that were answered, replies that lay on disk, refused questions, requests that were sent
+again, and the tokens of what was answered."""
 BYTES_A_TOKEN = 4
 """What a token is taken for where a server counts none."""
 
@@ -72,21 +76,6 @@ class ChatReply:
         return Completion((*self.text.encode(errors="replace"), *end), (), self.finish_reason, (), self.output_tokens)
 
 
-@dataclass(slots=True)
-class ChatUsage:
-    """What an engine has asked for, and what it cost."""
-
-    requests: int = 0
-    """Requests that were answered."""
-    kept: int = 0
-    """Replies that lay on disk."""
-    refused: int = 0
-    repeated: int = 0
-    """Requests that had failed and were sent again."""
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-
 class ChatEngine:
     """Asks the model of `config`; replies are kept in the folder `replies`, if there is one."""
 
@@ -98,14 +87,10 @@ class ChatEngine:
             config.base_url, read_key(config.api_key_env), config.timeout_seconds, config.max_concurrency
         )
         self._log = None if replies is None else RecordLog(replies)
-        self._kept: dict[str, Position] = {}
-        self._replies: dict[str, ChatReply] = {}
-        """Those that are not on disk."""
-        if self._log is not None:
-            self._kept = {record["key"]: position for position, record in self._log.scan()}
+        self._kept = {record["key"]: position for position, record in self._log.scan()} if self._log else {}
         self._asking: dict[str, asyncio.Task[ChatReply]] = {}
         """Questions on the way: the same one is asked once."""
-        self._usage = ChatUsage()
+        self._usage: Counter[str] = Counter()
         self._loop = RequestLoop()
 
     def generate(
@@ -127,12 +112,12 @@ class ChatEngine:
     def facts(self) -> dict[str, Any]:
         """Return what was asked, and what it cost where prices are known."""
         config, usage = self._config, self._usage
-        facts = {name: getattr(usage, name) for name in ChatUsage.__slots__}
-        prices = (config.price_per_million_input, config.price_per_million_output)
-        if any(price is not None for price in prices):
-            spent = zip((usage.input_tokens, usage.output_tokens), prices, strict=True)
-            facts["cost"] = round(sum(tokens * (price or 0.0) / 1e6 for tokens, price in spent), 6)
-        return {"endpoint": config.base_url, "model": config.model, **facts}
+        facts = {"endpoint": config.base_url, "model": config.model, **{name: usage[name] for name in COUNTED}}
+        prices = config.price_per_million_input, config.price_per_million_output
+        if prices != (None, None):
+            spent = usage["input_tokens"] * (prices[0] or 0) + usage["output_tokens"] * (prices[1] or 0)
+            facts["cost"] = round(spent / 1e6, 6)
+        return facts
 
     def close(self) -> None:
         """Close connections and files."""
@@ -151,10 +136,10 @@ class ChatEngine:
         }
         body = {name: value for name, value in body.items() if value is not None}
         key = digest_json([self._config.base_url, body, request.seed if sampling.temperature else None])
-        reply = self._read_kept(key)
-        if reply is not None:
-            self._usage.kept += 1
-            return reply.completion
+        if self._log is not None and key in self._kept:
+            self._usage["kept"] += 1
+            record = self._log.read(self._kept[key])
+            return ChatReply(*(record[name] for name in ChatReply.__slots__)).completion
         if key not in self._asking:
             self._asking[key] = asyncio.create_task(self._ask(key, body))
         try:
@@ -185,34 +170,22 @@ class ChatEngine:
                 pause = random.uniform(0.5, 1.0) * min(FIRST_PAUSE_S * 2**tries, LONGEST_PAUSE_S)
                 asked = failure.wait_s if isinstance(failure, Failure) else 0.0
                 await asyncio.sleep(max(pause, min(asked, config.timeout_seconds)))
-                self._usage.repeated += 1
-        self._usage.requests += 1
-        self._usage.input_tokens += reply.input_tokens
-        self._usage.output_tokens += reply.output_tokens
-        self._keep(key, reply)
+                self._usage["repeated"] += 1
+        self._usage["requests"] += 1
+        self._usage["input_tokens"] += reply.input_tokens
+        self._usage["output_tokens"] += reply.output_tokens
+        if self._log is not None:
+            self._kept[key] = self._log.append({"key": key, **asdict(reply)})
         return reply
 
     def _note_refusal(self, refusal: Refusal) -> None:
         """Count a question that has no answer. Raises SetupError where there is none to any."""
-        self._usage.refused += 1
-        if self._usage.refused >= ALL_REFUSED and not self._usage.requests + self._usage.kept:
+        self._usage["refused"] += 1
+        if self._usage["refused"] >= ALL_REFUSED and not self._usage["requests"] + self._usage["kept"]:
             raise self._error(str(refusal), "Check the engine's settings: body changes the fields of a request.")
 
     def _error(self, reason: str, remedy: str) -> SetupError:
         return SetupError(f"{self._config.base_url} does not answer for {self._config.model}: {reason}.", remedy)
-
-    def _keep(self, key: str, reply: ChatReply) -> None:
-        if self._log is None:
-            self._replies[key] = reply
-            return
-        record = {name: getattr(reply, name) for name in ChatReply.__slots__}
-        self._kept[key] = self._log.append({"key": key, **record})
-
-    def _read_kept(self, key: str) -> ChatReply | None:
-        if self._log is None or key not in self._kept:
-            return self._replies.get(key)
-        record = self._log.read(self._kept[key])
-        return ChatReply(**{name: record[name] for name in ChatReply.__slots__})
 
 
 def read_chat_reply(content: bytes) -> ChatReply:

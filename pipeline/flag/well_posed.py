@@ -41,7 +41,7 @@ from typing import Any
 from truegold.pipeline.config.stages import Step, WellPosedConfig
 from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine, sample_seed
-from truegold.pipeline.engines.chat import PromptEncoder, ask_model
+from truegold.pipeline.engines.chat import PromptEncoder, ask_pairs
 from truegold.pipeline.engines.chat_engine import report_costs
 from truegold.pipeline.running.progress import Progress
 from truegold.pipeline.running.stage import REPLIES, SCRATCH, STORE, StageReport, stage_function
@@ -142,19 +142,16 @@ def _ask_step(
     config: WellPosedConfig,
 ) -> None:
     """Ask one step of the problems, which are given by their places among `answers`."""
-    asked: list[int] = []
-    prompts: list[list[int]] = []
-    for index, problem in problems.items():
-        senses = make_prompts(step, problem.prompt, problem.gold)
-        encoded = [encoder.encode(text) for text in senses or ()]
-        if encoded and max(map(len, encoded)) < engine.max_model_len:
-            asked.append(index)
-            prompts += encoded
-    seeds = [sample_seed(config.seed, step, problems[index].key, sense) for index in asked for sense in range(2)]
-    replies = ask_model(prompts, seeds, engine, encoder, config) if prompts else []
-    for index, sound, faulty in zip(asked, replies[::2], replies[1::2], strict=True):
-        answers[index].passed[step] = decide(read_answer(sound), read_answer(faulty))
-        answers[index].replies[step] = (sound and sound[-SHOWN_CHARS:], faulty and faulty[-SHOWN_CHARS:])
+    questions = [make_prompts(step, problem.prompt, problem.gold) for problem in problems.values()]
+    seeds = [
+        (sample_seed(config.seed, step, problem.key, 0), sample_seed(config.seed, step, problem.key, 1))
+        for problem in problems.values()
+    ]
+    for index, replies in zip(problems, ask_pairs(questions, seeds, engine, encoder, config), strict=True):
+        if replies is not None:
+            sound, faulty = replies
+            answers[index].passed[step] = decide(read_answer(sound), read_answer(faulty))
+            answers[index].replies[step] = (sound and sound[-SHOWN_CHARS:], faulty and faulty[-SHOWN_CHARS:])
 
 
 @stage_function(version=1, isolated=True, store=".samples")

@@ -47,6 +47,8 @@ ATTACKS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("attac
 """Hostile responses by kind."""
 UNREAD = Verdict(0.0, Reason.UNREAD)
 """What the rules say of all responses of an audit."""
+SILENT = 2
+"""The fields of an opinion that was not heard: of what is never sent to a model nothing is shown."""
 FAR_APART = 97
 """How many rows lie between a response and the gold that it is put beside, at first."""
 
@@ -57,6 +59,7 @@ class JudgeAudit:
 
     unread: int = 0
     hostile: int = 0
+    """The responses of each kind that were judged: what is no question to a model counts for nothing."""
     paid: list[dict[str, Any]] = field(default_factory=list)
     """The wrong responses that were paid."""
     raised: list[dict[str, Any]] = field(default_factory=list)
@@ -90,27 +93,34 @@ def audit_judge(unread: Sequence[tuple[Item, bool | None]], opinion: SecondOpini
             "Sample more (profile.samples), or name a file with more responses of the policy.",
         )
     hostile = [(item, kind) for kind, item in _hostile([item for item, _ in unread])]
-    audit = JudgeAudit(unread=len(wrong), hostile=len(hostile))
     progress.start("asking", len(wrong) + len(hostile) + len(unread))
-    for item, kind, score, shown in _asked([*wrong, *hostile], opinion, progress):
-        if score == 1.0:
-            audit.paid.append(_record(item, kind, shown))
-    for item, kind, score, shown in _asked([(item, "unread") for item, _ in unread], opinion, progress):
-        if score == 1.0:
-            audit.raised.append(_record(item, kind, shown))
-    return audit
+    answers = [list(_ask(responses, opinion, progress)) for responses in (wrong, hostile)]
+    raised = _ask([(item, "unread") for item, _ in unread], opinion, progress)
+    paid = [answer for group in answers for answer in group if answer[OPINION]["score"] == 1.0]
+    heard = [sum(len(answer[OPINION]) > SILENT for answer in group) for group in answers]
+    return JudgeAudit(heard[0], heard[1], paid, [answer for answer in raised if answer[OPINION]["score"] == 1.0])
 
 
 def read_unread(path: Path) -> list[tuple[Item, bool | None]]:
-    """Return the unread responses in a profile's folder, or in a file as `truegold verify` reads it, each with whether
-    it is right where a column `correct` says so."""
-    responses = list(_profiled(path) if path.is_dir() else _in_file(path))
+    """Return the unread responses in a profile's folder, or in a file as `truegold verify` reads it, each once and with
+    whether it is right where a column `correct` says so."""
+    different = {(item.problem, item.response): (item, right) for item, right in _read_responses(path)}
+    responses = list(different.values())
     verdicts = verify_batch([item for item, _ in responses])
     return [
         response
         for response, verdict in zip(responses, verdicts, strict=True)
         if verdict.reason is Reason.UNREAD and response[0].gold is not None
     ]
+
+
+def _read_responses(path: Path) -> Iterator[tuple[Item, bool | None]]:
+    if not path.is_dir():
+        yield from _in_file(path)
+    elif (path / "samples.parquet").exists():
+        yield from _profiled(path)
+    else:
+        raise InputError(f"{path} is no profile's folder.", "Name one, such as runs/demo/profile, or a file.")
 
 
 def _profiled(folder: Path) -> Iterator[tuple[Item, None]]:
@@ -133,19 +143,14 @@ def _in_file(path: Path) -> Iterator[tuple[Item, bool | None]]:
                 yield item, correct if isinstance(correct, bool) else None
 
 
-def _asked(
-    responses: Sequence[tuple[Item, str]], opinion: SecondOpinion, progress: Progress
-) -> Iterator[tuple[Item, str, float | None, dict[str, Any]]]:
+def _ask(responses: Sequence[tuple[Item, str]], opinion: SecondOpinion, progress: Progress) -> Iterator[dict[str, Any]]:
+    """Yield each response, which has a kind, with the opinion on it."""
     rows = [item for item, _ in responses]
     verdicts = verify_and_hear(rows, lambda _: iter([UNREAD] * len(rows)), opinion)
     for (item, kind), verdict in zip(responses, verdicts, strict=True):
         progress.advance()
-        shown = dict(verdict.evidence[OPINION])
-        yield item, kind, shown["score"], shown
-
-
-def _record(item: Item, kind: str, shown: dict[str, Any]) -> dict[str, Any]:
-    return {"kind": kind, "response": item.response, "gold": item.gold, "problem": item.problem, OPINION: shown}
+        shown = {"response": item.response, "gold": item.gold, "problem": item.problem}
+        yield {"kind": kind, **shown, OPINION: verdict.evidence[OPINION]}
 
 
 def _wrong_ones(unread: Sequence[tuple[Item, bool | None]]) -> Iterator[Item]:

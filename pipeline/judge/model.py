@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from truegold.pipeline.config.stages import AskedModelConfig, JudgeConfig
 from truegold.pipeline.engines import build_engine
 from truegold.pipeline.engines.base import Engine, sample_seed
-from truegold.pipeline.engines.chat import PromptEncoder, ask_model
+from truegold.pipeline.engines.chat import PromptEncoder, ask_pairs
 from truegold.pipeline.engines.chat_engine import report_costs
 from truegold.pipeline.running.progress import Progress
 from truegold.verifiers import Item, Reason, Verdict, committed_answer
@@ -63,26 +63,16 @@ class Judge:
 
     def compare(self, asked: Sequence[Item], verdicts: Sequence[Verdict]) -> list[ModelComparison | None]:
         """Return whether each item's answer says the same as its gold; None where that is no question to be asked."""
-        comparisons: list[ModelComparison | None] = [None] * len(asked)
-        questions: dict[int, list[str]] = {}
-        for index, (item, verdict) in enumerate(zip(asked, verdicts, strict=True)):
-            answer = _answer(item.response, verdict)
-            if answer is not None and item.gold is not None:
-                question = make_question(item.problem, item.gold, answer)
-                texts = [question.gold_first, question.answer_first] if question is not None else []
-                if texts and max(len(self.encoder.encode(text)) for text in texts) < self.engine.max_model_len:
-                    questions[index] = texts
-        size = self.config.batch_size
-        for start in range(0, len(questions), size):
-            batch = list(questions)[start : start + size]
-            texts = [text for index in batch for text in questions[index]]
-            seeds = [sample_seed(self.config.seed, "judge", text) for text in texts]
-            prompts = [self.encoder.encode(text) for text in texts]
-            replies = ask_model(prompts, seeds, self.engine, self.encoder, self.config)
-            for index, first, second in zip(batch, replies[::2], replies[1::2], strict=True):
-                gold_first, answer_first = (None if reply is None else read_reply(reply) for reply in (first, second))
-                ends = (first and first[-SHOWN_CHARS:], second and second[-SHOWN_CHARS:])
-                comparisons[index] = ModelComparison(decide(gold_first, answer_first), ends)
+        questions = [_question(item, verdict) for item, verdict in zip(asked, verdicts, strict=True)]
+        seeds = [
+            (sample_seed(self.config.seed, "judge", question), sample_seed(self.config.seed, "judge", question, 1))
+            for question in questions
+        ]
+        comparisons: list[ModelComparison | None] = []
+        for start in range(0, len(questions), self.config.batch_size):
+            batch = slice(start, start + self.config.batch_size)
+            pairs = ask_pairs(questions[batch], seeds[batch], self.engine, self.encoder, self.config)
+            comparisons += [None if pair is None else _read(*pair) for pair in pairs]
         return comparisons
 
     def report_costs(self, progress: Progress) -> list[Mapping[str, Any]]:
@@ -98,6 +88,21 @@ def load_judge(config: AskedModelConfig, replies: Path | None = None) -> Judge:
     """Start the judge's engine. replies: where one of the type chat keeps its replies."""
     model = Path(config.model) if config.model else None
     return Judge(*build_engine(config.engine, config.chat, model, replies), config)
+
+
+def _question(item: Item, verdict: Verdict) -> tuple[str, str] | None:
+    """Return both prompts about an item's answer; None where nothing is to be asked."""
+    answer = _answer(item.response, verdict)
+    question = None if answer is None or item.gold is None else make_question(item.problem, item.gold, answer)
+    return None if question is None else (question.gold_first, question.answer_first)
+
+
+def _read(gold_first: str | None, answer_first: str | None) -> ModelComparison:
+    """Return what the replies say. One of None was cut off."""
+    replies = (gold_first, answer_first)
+    same = decide(*(None if reply is None else read_reply(reply) for reply in replies))
+    first, second = (reply and reply[-SHOWN_CHARS:] for reply in replies)
+    return ModelComparison(same, (first, second))
 
 
 def _answer(response: str, verdict: Verdict) -> str | None:

@@ -36,7 +36,8 @@ def parts(messages: list[dict[str, str]]) -> list[str]:
 def careful(messages: list[dict[str, str]]) -> str:
     """Judge as a model that reads would."""
     values = {text: value for value, text in RESPONSES.items()}
-    first, second = (values.get(text, text) for text in parts(messages))
+    known = ([value for text, value in values.items() if shown.endswith(text)] for shown in parts(messages))
+    first, second = (value or [shown] for value, shown in zip(known, parts(messages), strict=True))
     return "SAME" if first == second else "DIFFERENT"
 
 
@@ -94,7 +95,7 @@ def test_a_careful_judge_passes_and_its_audit_holds_for_itself_alone(
     settings = write(tmp_path, start(careful))
     done = audit(tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "paid: 0 of 216 unread responses beside a gold that they do not answer and 140 hostile ones" in done.stdout
+    assert "paid: 0 of 216 unread responses beside a gold that they do not answer and 138 hostile ones" in done.stdout
     assert "right by their own gold: 216 of 216" in done.stdout
     record = orjson.loads((tmp_path / "judge_audit/audit.json").read_bytes())
     assert (record["passed"], record["verifiers"].keys()) == (True, {"math"})
@@ -165,11 +166,14 @@ def test_a_profile_is_read_for_the_policy_s_own_responses(start: Callable[..., C
     write(tmp_path, start(careful))
     rows = [make_row(number, gold=gold) for number, gold in enumerate(RESPONSES)]
     write_rows(tmp_path / "rows.parquet", rows)
-    script = [{"prompt": f"<{n}>", "completions": [text, "\\boxed{3}"]} for n, text in enumerate(RESPONSES.values())]
+    script = [
+        {"prompt": f"<{n}>", "completions": [f"{draw}.\n{text}" for draw in range(24)]}
+        for n, text in enumerate(RESPONSES.values())
+    ]
     (tmp_path / "script.jsonl").write_text("".join(json.dumps(entry) + "\n" for entry in script))
     engine = ScriptedEngineConfig(path=str(tmp_path / "script.jsonl"))
     (tmp_path / "profile").mkdir()
-    config = ProfileConfig(engine=engine, samples=48, first_samples=None)
+    config = ProfileConfig(engine=engine, samples=24, first_samples=None)
     profile({"rows": tmp_path / "rows.parquet"}, config, tmp_path / "profile", NullProgress())
     done = audit(tmp_path, "profile")
     assert "paid: 0 of 216 unread responses" in done.stdout

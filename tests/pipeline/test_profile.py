@@ -113,7 +113,7 @@ class Notes(NullProgress):
 def test_samples_that_are_not_read_are_counted_and_said_and_may_be_left_out(
     tmp_path: Path, unread: str, rates: list[float | None]
 ) -> None:
-    table = ["| Total | 5 |", "<antwort>5</antwort>", "<respuesta>5</respuesta>"]
+    table = ["Together five it is.", "Five, says everybody.", "It all comes down to five apples then"]
     notes = Notes()
     report = run_profile(tmp_path, {1: [RIGHT, *table], 2: [*table, table[0]]}, progress=notes, unread=unread)
     summaries = pl.read_parquet(tmp_path / "profile" / "profile.parquet")
@@ -121,7 +121,7 @@ def test_samples_that_are_not_read_are_counted_and_said_and_may_be_left_out(
     assert summaries["pass_rate"].to_list() == rates
     assert report.facts["train"]["unread_samples"] == 7
     (line,) = [line for line in notes.lines if "not read" in line]
-    assert line.startswith("7 of 8 responses") and "| Total | 5 |" in line
+    assert line.startswith("7 of 8 responses") and "Together five it is." in line
 
 
 def test_a_judge_is_asked_only_about_what_the_verifier_left_open(tmp_path: Path) -> None:
