@@ -9,6 +9,7 @@ It is looked for in this order, in what stands after the thinking; the last one 
     a_line          A: x on the last line
     json            {"answer": x} at the end, nested or in a fence: the whole object, which the verifier reads
     whole_response  x, where the whole response is one short expression, number or word
+    first_line      x, where `Explanation: ...` stands below it and concludes with no other value
     last_line       x, where the last line is one expression
     conclusion      the one value that the last sentence states
 

@@ -28,7 +28,9 @@ MAX_ORNAMENTS = 80
 
 _SENTENCE_START = re.compile(r"[.!?…][*_)\"'’”]{0,3}[ \t]+(?=\S)|[。！？](?=[^\n。！？])|\n")
 _MARK = re.compile(r"(?:\$|\\\(|\\\[)?\\(?:blacksquare|square|qed|Box|checkmark)(?![A-Za-z])\s?(?:\$|\\\)|\\\])?$")
-_RULE = re.compile(r"[-*_=~#>\s.!…]*")
+_RULE = re.compile(r"[-*_=~#>`\s.!…]*")
+_CODE = re.compile(r"```(?!(?:text|plaintext|math|latex|tex|markdown|md|answer)?[ \t]*\n)")
+"""The opening fence of a program, whose last line is no answer."""
 _QED = re.compile(r"\W{0,3}Q\.?\s?E\.?\s?[DF]\.?\W{0,3}")
 _SIGN_OFF = re.compile(r"[*_]{0,3}(?:[^\W\d_]+\s?){1,3},[*_]{0,3}")
 _NAME = re.compile(r"[-—–*_\s]{0,4}(?:[^\W\d_]+\.?\s?){1,3}[*_]{0,3}")
@@ -49,7 +51,7 @@ def without_closings(text: str) -> str:
     """Return a text without the courtesies, signatures and marks that end it."""
     text = text.rstrip()
     for _ in range(MAX_CLOSINGS):
-        shorter = _without_ornaments(text)
+        shorter = without_ornaments(text)
         starts = [match.end() for match in _SENTENCE_START.finditer(shorter, max(0, len(shorter) - MAX_TAIL_CHARS))]
         start = starts[-1] if starts else 0
         if _closes(shorter[start:], shorter[:start]):
@@ -60,7 +62,7 @@ def without_closings(text: str) -> str:
     return text
 
 
-def _without_ornaments(text: str) -> str:
+def without_ornaments(text: str) -> str:
     """Return a text without the symbols at its end, as ∎ and 😊."""
     end, stop = len(text), max(0, len(text) - MAX_ORNAMENTS)
     while end > stop and (text[end - 1].isspace() or _is_ornament(text[end - 1])):
@@ -83,7 +85,7 @@ def _is_ornament(character: str) -> bool:
 def _closes(sentence: str, before: str) -> bool:
     plain = sentence.strip()
     if _RULE.fullmatch(plain) or _QED.fullmatch(plain):
-        return True
+        return not (plain.endswith("```") and _CODE.match(before, before.rfind("```")))
     is_offer = plain.endswith(("?", "？")) and "=" not in plain and "$" not in plain
     if len(plain) > MAX_CLOSING_CHARS or (has_value(plain) and not is_offer):
         return False

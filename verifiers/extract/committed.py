@@ -43,10 +43,18 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import NamedTuple
 
-from truegold.verifiers.extract.closings import without_closings
+from truegold.verifiers.extract.closings import without_closings, without_ornaments
 from truegold.verifiers.extract.denials import is_bound, is_denied, is_doubted, is_negated_later, is_refused, preferred
 from truegold.verifiers.extract.restated import without_explanations, without_given_numbers
-from truegold.verifiers.extract.stated_values import ANY_OF, MARKS, PATTERNS, has_value, is_expression, may_deny
+from truegold.verifiers.extract.stated_values import (
+    ANY_OF,
+    MARKS,
+    MAX_PLAIN_WORDS,
+    PATTERNS,
+    has_value,
+    is_expression,
+    may_deny,
+)
 from truegold.verifiers.extract.statements import (
     after_a,
     announced,
@@ -109,7 +117,7 @@ _WITH_VALUE = re.compile(
     re.IGNORECASE,
 )
 """【答案：36】, a mark that holds the value."""
-_CLOSING = re.compile(rf"[<＜]/[ ]?{_EASTERN}[ ]?[>＞]")
+_CLOSING = re.compile(rf"[<＜]/[ ]?{_EASTERN}[ ]?[>＞]|\[/[ ]?{_WORD}\]", re.IGNORECASE)
 _SECTION = re.compile(rf"[【〖［\[](?:{ANY_OF['section_words']})[】〗］\]][:：]?")
 _EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
 _HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
@@ -136,6 +144,7 @@ _CORRECTED = re.compile(
 """Words between two boxes of which the later may replace the earlier."""
 MAX_GAP_CHARS = 200
 """Boxes further apart are not one commitment."""
+_LOST_BOX = re.compile(r"(?:\x08|(?<![A-Za-z\\])b)oxed\{")
 _NAMES = ("\\boxed", "\\fbox", "\\framebox")
 _OPENING = re.compile(
     r"\\(?:boxed|fbox|framebox)\s{0,3}"
@@ -165,9 +174,20 @@ MAX_BARE_WORDS = 1
 MAX_TRIED = 8
 """Only so many announcements are read, from the last one on. Stops hundreds that announce nothing."""
 _LATER_ANSWER = re.compile(ANY_OF["later_answers"], re.MULTILINE)
+_JOINED = re.compile(r"\b(?:and|or)\b|[,和或]")
+_PAIRS = (("'", "'"), ('"', '"'), ("“", "”"), ("‘", "’"), ("«", "»"), ("「", "」"), ("[[", "]]"), ("<<", ">>"))
+_WRAPS = frozenset("'\"“‘«「[<→⇒➜➡👉")
+_NESTED = re.compile(r"[,\[\]'\"“”‘’«»「」<>]")
 MAX_HASHES = 16
 """Only so many `####` are looked at, from the last one on. Stops a response that consists of them."""
 _HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
+_SHORT_SENTENCE = re.compile(
+    r"(?i:this|that|it|we|you|I|they|he|she|so|thus|hence|therefore|donc|also|luego|entonces)\b|[^\W\d_]+ [^\W\d_]+:"
+    r"|(?!(?:See|Use|Add|Let|Read|Note|Check|Take)\b)[A-Z][a-z]+ (?:[a-z]+s|had|got|paid|made|spent) [$€£]?\d"
+)
+"""`This gives 8`, `Tim needs $85`, `Total cost: $8`."""
+_EXPLAINED = re.compile(rf"([^\n]{{1,80}})\n\s{{0,4}}[*_#]{{0,6}}(?:{ANY_OF['explaining']})(?![^\W\d_])", re.IGNORECASE)
+"""An answer in the first line, and a heading below it."""
 _LIST_NUMBER = re.compile(r"(?:\d{1,2}[.):]\s|[^\W\d_]+ \d{1,2}(?:\W|$))")
 """2. Area, `Step 2`: the beginning of a heading."""
 _FIGURES = re.compile(r"\d[\d,]{0,40}(?:\.\d{1,40})?(?:/\d{1,20})?")
@@ -209,6 +229,9 @@ def last_line(text: str) -> str:
 
 def with_plain_boxes(text: str) -> str:
     r"""Return the text with the box tokens of GLM as `\boxed{}`."""
+    if "oxed{" in text and "\\boxed" not in text:
+        # Escapes were lost: `boxed{5}`, and `\b` read as a backspace.
+        text = _LOST_BOX.sub(r"\\boxed{", text)
     if "<|begin_of_box|>" not in text:
         return text
     return text.replace("<|begin_of_box|>", "\\boxed{").replace("<|end_of_box|>", "}")
@@ -417,7 +440,7 @@ class Committed:
     """The answer as it stood in the response."""
     form: str
     """How it was committed to: `boxed`, `answer_tag`, `hashes`, `phrase`, `a_line`, `json`, `whole_response`,
-    `last_line` or `conclusion`."""
+    `first_line`, `last_line` or `conclusion`."""
 
 
 def committed_answer(response: str, *, several: int = 0, problem: str | None = None) -> Committed | None:
@@ -443,7 +466,7 @@ def answering_parts(response: str) -> list[str]:
 
 def _unannounced(part: str, several: int, problem: str | None) -> Committed | None:
     """Read what the end of a text concludes, in front of courtesies, signatures and explanations."""
-    if committed := _at_end(without_explanations(part), problem):
+    if committed := _answered_first(part, problem) or _at_end(without_explanations(part), problem):
         return committed
     shorter = without_closings(part)
     if len(shorter) == len(part.rstrip()):
@@ -451,13 +474,24 @@ def _unannounced(part: str, several: int, problem: str | None) -> Committed | No
     return _declared(shorter, several) or _at_end(without_explanations(shorter), problem)
 
 
+def _answered_first(part: str, problem: str | None) -> Committed | None:
+    """Read a first line that is one value, where what explains it below concludes with no other one."""
+    match = _EXPLAINED.match(part.lstrip())
+    if match is None or not has_value(match[1]) or not is_expression(match[1], MAX_PLAIN_WORDS):
+        return None
+    last = _at_end(part, problem)
+    is_same = last is None or _JOINED.search(last.text) or _key(last.text).endswith(_key(match[1]))
+    return _committed(match[1], "first_line") if is_same else None
+
+
 def _at_end(part: str, problem: str | None) -> Committed | None:
-    if line := _committed(last_expression(part), "last_line"):
-        return line
-    stated = conclusion(part)
-    if stated is None and problem and (masked := without_given_numbers(part, problem)) is not None:
-        stated = conclusion(masked)
-    return _committed(stated, "conclusion")
+    expression, stated = last_expression(part), None
+    if expression is None or _SHORT_SENTENCE.match(expression):
+        # `This gives 8` is a short sentence.
+        stated = conclusion(part)
+        if stated is None and problem and (masked := without_given_numbers(part, problem)) is not None:
+            stated = conclusion(masked)
+    return _committed(stated, "conclusion") or _committed(expression, "last_line")
 
 
 def _declared(part: str, several: int) -> Committed | None:
@@ -592,11 +626,23 @@ def _bare(part: str) -> Committed | None:
 
 def _committed(answer: str | None, form: str) -> Committed | None:
     text = (answer or "").strip(MARKS)
+    if text and (text[0] in _WRAPS or not text[-1].isascii()):
+        text = _unwrapped(text)
     if not text or (
         not _PLAIN_NUMBER.fullmatch(text) and may_deny(text) and is_refused(text, letters=len(text) <= MAX_OPTION_CHARS)
     ):
         return None
     return Committed(text, form)
+
+
+def _unwrapped(text: str) -> str:
+    """Return a text without quotes, arrows and ornaments around it: `«8»`, `→ 8`, `[[8]]`, `8 ✅`."""
+    text = without_ornaments(text.lstrip("→⇒➜➡👉\ufe0f ")).rstrip()
+    for opening, closing in _PAIRS:
+        inside = text[len(opening) : -len(closing)]
+        if text.startswith(opening) and text.endswith(closing) and _NESTED.search(inside) is None:
+            return inside.strip()
+    return text
 
 
 def after_hashes(text: str) -> str | None:

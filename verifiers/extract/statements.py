@@ -109,11 +109,11 @@ MAX_ANNOUNCED_CHARS = 20_000
 _LINK = (
     r"(?:\b(?:is|are|was|equals|(?:will|would|should|must)[ ]be|comes[ ](?:out[ ])?to)\b"
     r"(?:[ ](?:therefore|thus|then|simply|indeed|exactly|clearly|just|equal[ ]to|given[ ]by|as[ ]follows))?"
-    r"|[:：=])[*_]{0,3}[ \t]{0,3}[:：]?"
+    r"|[:：=→⇒])[*_]{0,3}[ \t]{0,3}[:：]?"
 )
 _ENGLISH = re.compile(
     r"(?<!if the )(?<!If the )(?<!whether the )"
-    r"(?:\b(?:[Aa]nswers?|ANSWERS?)(?:[ ](?:choice|option))?|\b[Cc]orrect[ ](?:choice|option))\b"
+    r"(?:(?:\b|(?<=_))(?:[Aa]nswers?|ANSWERS?)(?:[ ](?:choice|option))?|\b[Cc]orrect[ ](?:choice|option))\b"
     r"(?:[*_]{1,3})?[ \t]{0,3}(?:\([^()\n]{1,40}\)[ ]?)?"
     r"(?:,[ ][a-z]{2,12},[ ])?(?:(?:to|for|of|in)[ ][^\n.:=$\\]{1,80}?[ ](?=is\b|are\b))?"
     + _LINK

@@ -24,7 +24,7 @@ from truegold.verifiers.extract.denials import is_refused, is_withheld
 from truegold.verifiers.extract.stated_values import has_value
 from truegold.verifiers.written_numbers import PYTHON_RUN, chinese_integer, plain_number, read_run
 
-GUESSED = ("last_line", "conclusion")
+GUESSED = ("first_line", "last_line", "conclusion")
 """Forms of an answer that nothing announces."""
 END_CHARS = 600
 """An answer stands within so many characters before the end of a response."""
