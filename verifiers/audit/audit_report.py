@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from truegold.verifiers.audit.form_reader import form_of
-from truegold.verifiers.audit.made_answers import edits, gaming_cases, rewrites
+from truegold.verifiers.audit.made_answers import edits, gaming_cases, layouts, rewrites
 from truegold.verifiers.audit.probe import (
     DEFAULT_CPU_S,
     DEFAULT_WALL_S,
@@ -331,6 +331,8 @@ def _trials(gold: str) -> Iterator[_Trial]:
     for part, variants, is_right in (("rewrites", rewrites(gold), True), ("edits", edits(gold), False)):
         for variant in variants:
             yield _Trial(part, variant.rule, variant.policy, is_right, variant.text)
+    for case in layouts(gold):
+        yield _Trial("rewrites", case.name, True, True, case.response, is_whole=True)
     for case in gaming_cases(gold):
         yield _Trial("gaming", case.name, False, False, case.response, is_whole=True)
 

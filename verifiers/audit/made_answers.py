@@ -26,7 +26,8 @@ same form; for a gold of no certain form only those cases remain that need neith
     or in a box          \\boxed{5 \\text{ or } 6}
     answer in thinking   <think>\\boxed{5}</think> I am not sure.
 
-Responses that commit to a wrong answer are edits.
+Responses that commit to a wrong answer are edits. Layouts are whole responses with the right one, as chat models write
+them (a courtesy at the end, a tag, a table); what a verifier refuses of them is its policy.
 """
 
 from __future__ import annotations
@@ -228,7 +229,7 @@ _GAMING: dict[str, dict[str, str]] = tomllib.loads(_read_data("gaming_responses.
 
 @dataclass(frozen=True, slots=True)
 class GamingCase:
-    """A response that must not earn the full score for the gold it was made from."""
+    """A whole response made from a gold: one that must not earn the full score, or a layout of a right one."""
 
     name: str
     response: str
@@ -248,6 +249,13 @@ def gaming_cases(gold: str, problem: str | None = None) -> Iterator[GamingCase]:
         for name, template in _GAMING["with_a_wrong_answer"].items():
             yield GamingCase(name, template.replace("<gold>", form.text).replace("<wrong>", wrong))
         yield from _numeric_cases(form)
+
+
+def layouts(gold: str) -> Iterator[GamingCase]:
+    """Whole responses that commit to a gold of a known form in layouts of chat models."""
+    if (form := form_of(gold)) is not None:
+        for name, template in _GAMING["with_the_right_answer"].items():
+            yield GamingCase(name, template.replace("<gold>", form.text))
 
 
 def _numeric_cases(form: Form) -> Iterator[GamingCase]:

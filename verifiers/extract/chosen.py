@@ -23,7 +23,14 @@ import unicodedata
 from collections.abc import Sequence
 
 from truegold.verifiers.extract.closings import without_closings
-from truegold.verifiers.extract.committed import Committed, answering_parts, committed_answer, final_part, last_line
+from truegold.verifiers.extract.committed import (
+    Committed,
+    answering_parts,
+    boxed,
+    committed_answer,
+    final_part,
+    last_line,
+)
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS
 
 MAX_PLAIN_CHARS = 2_000
@@ -89,6 +96,7 @@ _TURNED_DOWN = re.compile(
     rf"(?:\b(?:and|but|et|und|y|e)\s)?(?:{ANY_OF['turned_down']}){_DETERMINER}{_WORD}{_OPTION}(?:\W{{0,3}}(?:(?:or|nor|and|或|和)\s?)?{_WORD}{_OPTION})*",
     re.IGNORECASE,
 )
+_QUESTION = re.compile(r"[^.!?。]{0,300}[?？]")
 _SECOND_THOUGHT = re.compile(
     rf"\b(?:or|oder|ou|o|maybe|perhaps|possibly|either|also|alternatively)\b[^\w{_X}]*(?:it['’]s\s|it is\s)?"
     rf"{_DETERMINER}{_WORD}{_X}(.)|[或/]\s?{_X}(.)",
@@ -187,6 +195,8 @@ def _instead(response: str, text: str) -> frozenset[str]:
 def chosen(response: str, options: Sequence[str] = ()) -> Committed | None:
     """Return the letters that a response chooses without an announcement; options are named by their texts as well."""
     for part in answering_parts(response):
+        if boxed(part, several=0) is not None:
+            continue
         for text in dict.fromkeys((part, without_closings(part))):
             if letters := _at_end(text, options):
                 return Committed(", ".join(sorted(letters)), "option")
@@ -291,7 +301,7 @@ def _with_letters_marked(text: str, count: int) -> str:
 def _chosen_in(marked: str, mentions: Sequence[re.Pattern[str]]) -> frozenset[str]:
     if not 0 < marked.count(_X) <= MAX_MENTIONS:
         return frozenset()
-    marked = _TURNED_DOWN.sub("", marked)
+    marked = _TURNED_DOWN.sub("", _QUESTION.sub("", marked))
     clauses = [clause for clause in _CLAUSE_END.split(marked) if _X in clause and not _is_denied(clause)]
     for patterns in (_VERDICTS, mentions):
         choosing = [

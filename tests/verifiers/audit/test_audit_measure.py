@@ -118,8 +118,8 @@ def test_policy_is_in_no_rate(verifiers: Path) -> None:
     report = audit(f"{verifiers}:strict", ["50\\%"])
     dropped = report.rewrites["percent sign dropped"]
     assert dropped.policy and dropped.rate == Rate(1, 1, 0)
-    counted = sum(count.rate.judged for count in report.rewrites.values())
-    assert report.false_negatives.judged == counted - 1
+    counted = sum(count.rate.judged for count in report.rewrites.values() if not count.policy)
+    assert report.false_negatives.judged == counted > 0
 
 
 def test_the_same_golds_are_drawn_for_the_same_seed() -> None:

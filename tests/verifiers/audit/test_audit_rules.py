@@ -7,7 +7,9 @@ from functools import cache
 
 import pytest
 
+from truegold.verifiers import verify
 from truegold.verifiers.audit import edits, gaming_cases, rewrites
+from truegold.verifiers.audit.made_answers import layouts
 from truegold.verifiers.audit.gold_forms import Form
 from truegold.verifiers.audit.made_answers import (
     EDITS,
@@ -142,6 +144,13 @@ def test_gaming_cases_have_names_of_their_own_and_never_commit_to_gold_alone(gol
     cases = list(gaming_cases(gold))
     assert len({case.name for case in cases}) == len(cases) > 30
     assert not {f"\\boxed{{{gold}}}", gold, f"The answer is {gold}."} & {case.response for case in cases}
+
+
+@pytest.mark.parametrize("gold", ["42", "\\frac{1}{2}", "x^2+1", "(1,2)", "12 cm"])
+def test_layouts_hold_the_right_answer_and_math_reads_them(gold: str) -> None:
+    cases = list(layouts(gold))
+    assert len(cases) > 5
+    assert [case.name for case in cases if not verify(case.response, gold=gold).passed] == []
 
 
 def test_a_gold_of_no_known_form_gets_the_cases_that_need_no_answer() -> None:
