@@ -9,7 +9,6 @@ import pytest
 
 from truegold.verifiers import verify
 from truegold.verifiers.audit import edits, gaming_cases, rewrites
-from truegold.verifiers.audit.made_answers import layouts
 from truegold.verifiers.audit.gold_forms import Form
 from truegold.verifiers.audit.made_answers import (
     EDITS,
@@ -17,6 +16,7 @@ from truegold.verifiers.audit.made_answers import (
     REWRITES,
     Rule,
     form_of,
+    layouts,
     make_variants,
     wrong_answer,
 )
