@@ -182,7 +182,7 @@ MAX_HASHES = 16
 """Only so many `####` are looked at, from the last one on. Stops a response that consists of them."""
 _HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
 _SHORT_SENTENCE = re.compile(
-    r"(?i:this|that|it|we|you|I|they|he|she|so|thus|hence|therefore|donc|also|luego|entonces)\b|[^\W\d_]+ [^\W\d_]+:"
+    r"(?i:this|that|it|we|so|thus|hence|therefore|donc|also|luego|entonces)\b|[^\W\d_]+ [^\W\d_]+:"
     r"|(?!(?:See|Use|Add|Let|Read|Note|Check|Take)\b)[A-Z][a-z]+ (?:[a-z]+s|had|got|paid|made|spent) [$€£]?\d"
 )
 """`This gives 8`, `Tim needs $85`, `Total cost: $8`."""
