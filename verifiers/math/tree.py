@@ -31,6 +31,7 @@ CACHED_FACTS = 1_024
 COORDINATES = frozenset({"x", "y", "z"})
 """Labels that make a value the equation of a line: x=5 is not y=5."""
 LETTER_CONSTANTS = frozenset({"e", "i"})
+_DIFFERENTIALS = frozenset({"d", "partial"})
 """Constants that may as well be variables."""
 NATURALS_ONLY = "naturals"
 """Stands among the parameters of a family whose letters are not any integers."""
@@ -414,11 +415,25 @@ def labelled(node: Node) -> tuple[str | None, Node | None]:
     if node.operators[0] != "=" or not ARROWS.isdisjoint(node.operators):
         return None, None
     first, rest = node.parts[0], node.parts[1:]
-    if (label := label_of(node)) is None and (_is_label(first) or is_tuple_of_names(first, rest[0])):
+    if (label := label_of(node)) is None and (
+        _is_label(first) or is_tuple_of_names(first, rest[0]) or (_is_commutator(first) and isinstance(rest[0], VALUES))
+    ):
         label = ANY_LABEL
     if label is None or label in symbols_of(rest):
         return None, None
     return label, rest[0] if len(rest) == 1 else Chain(rest, node.operators[1:])
+
+
+def with_given_value(node: Chain) -> Chain:
+    r"""Return T = 300 for T \approx 300, which only says of a label what it is about; any other relation as it is.
+
+    Triangles and angles ABC \sim DEF are no label and its value.
+    """
+    if len(node.parts) != 2 or node.operators[0] not in ("~", "sim", "cong") or isinstance(node.parts[1], Sym):
+        return node
+    given = Chain(node.parts, ("=",))
+    is_name = isinstance(node.parts[0], Sym) or node.operators == ("~",) or argument_of(node) is not None
+    return given if is_name and labelled(given)[0] is not None else node
 
 
 def is_tuple_of_names(first: Node, value: Node) -> bool:
@@ -459,11 +474,39 @@ def _is_label(node: Node) -> bool:  # noqa: PLR0911, one for each kind of label
         # \\Phi(x, y) names a function of two variables.
         name, names = node.factors
         return isinstance(name, Sym) and isinstance(names, Group) and all(isinstance(e, Sym) for e in names.elements)
+    if derivative_of(node) is not None or (isinstance(node, Mul) and _is_difference(node)):
+        return True
     if isinstance(node, (Mul, Ratio)):
         return bool(symbols(node)) and all(map(_is_part_of_segments, walk(node)))
     if isinstance(node, Pow):
         return isinstance(node.base, Sym) and isinstance(node.exponent, Sym) and node.exponent.name == "*"
     return isinstance(node, Sym)
+
+
+def derivative_of(node: Node) -> tuple[str, str] | None:
+    r"""Return what is derived and by what: N and t for \frac{dN}{dt}; None for any other node."""
+    if not isinstance(node, Mul) or len(node.factors) != 2 or not isinstance(node.factors[1], Pow):
+        return None
+    above, below = node.factors[0], node.factors[1].base
+    if not isinstance(above, Mul) or not isinstance(below, Mul) or show(node.factors[1].exponent) != "-1":
+        return None
+    (mark, *names), (divisor, *variables) = above.factors, below.factors
+    mark = mark.base if isinstance(mark, Pow) else mark
+    marks = {part.name if isinstance(part, Sym) else "" for part in (mark, divisor)}
+    if len(marks) > 1 or not marks <= _DIFFERENTIALS or len(names) != 1 or not isinstance(names[0], Sym):
+        return None
+    return names[0].name, "".join(map(show, variables))
+
+
+def _is_difference(node: Mul) -> bool:
+    r"""Tell whether a product is \Delta E."""
+    return len(node.factors) == 2 and all(isinstance(part, Sym) for part in node.factors) and show(node)[:6] == "Delta*"
+
+
+def _is_commutator(node: Node) -> bool:
+    r"""Tell whether brackets are [\hat x, \hat p]."""
+    is_pair = isinstance(node, Group) and (node.opening, node.closing) == ("[", "]") and len(node.elements) == 2
+    return is_pair and all(isinstance(part, Sym) for part in node.elements)  # type: ignore[attr-defined]
 
 
 def _is_part_of_segments(part: Node) -> bool:

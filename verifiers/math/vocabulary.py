@@ -88,6 +88,13 @@ DAMAGED: dict[str, str] = _TABLES["damaged"]
 HTML: dict[str, str] = _TABLES["html"]
 SYMPY_NAMES, INVERSES = spellings(_TABLES["sympy_names"]), spellings(_TABLES["inverses"])
 HALVES_OF_CLOCK, PLAIN_COMMANDS = spellings(_TABLES["halves_of_clock"]), spellings(_TABLES["plain_commands"])
+EXCLUSIVE = {
+    index: (group, kind)
+    for group, kinds in enumerate(_TABLES["exclusive"]["groups"])
+    for kind, indices in enumerate(kinds)
+    for index in indices.split()
+}
+"""From an index to the group of those that exclude each other, and which of them it is."""
 OPPOSITES = {
     word: (axis, side)
     for axis, pair in enumerate(_TABLES["opposites"]["pairs"])

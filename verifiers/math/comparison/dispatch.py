@@ -72,6 +72,7 @@ from truegold.verifiers.math.tree import (
     facts,
     label_of,
     symbols,
+    with_given_value,
 )
 
 _PAIR_STEPS = 2
@@ -96,7 +97,7 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:
     if _may_name_variable(gold) or _may_name_variable(answer):
         gold, answer = with_constants_as_variables(gold, answer)
     if isinstance(gold, Chain):
-        gold = _without_repetition(gold)
+        gold = _without_repetition(with_given_value(gold))
     outcome = _compare_signs(comparison, gold, answer)
     has_letters = type(gold) is not Num and type(answer) is not Num
     if not outcome.same and has_letters and policy.parameters == "rename":
@@ -195,6 +196,8 @@ class _TreeComparison:
         if isinstance(answer, BareList) and not is_list(gold) and self._says_once(answer):
             outcomes = [self.same(gold, element) for element in answer.elements]
             return next((outcome for outcome in outcomes if outcome.same), outcomes[0])
+        if isinstance(gold, BareList) and not is_list(answer) and self._is_said_again(gold):
+            return next((outcome for part in gold.elements if (outcome := self.same(part, answer)).same), OTHER_STRUCTURE)
         if (is_list(gold) or is_list(answer)) and (outcome := same_lists(self, gold, answer)) is not None:
             return outcome
         if looks_like_set(gold) or looks_like_set(answer):
@@ -217,6 +220,13 @@ class _TreeComparison:
         """Tell whether a list is one value in several forms: `0.144 or 14.4%`, `$0.4 billion, or $400 million`."""
         first, *others = node.elements
         return node.joined == "or" and all(self.same(first, other).same for other in others)
+
+
+    def _is_said_again(self, gold: BareList) -> bool:
+        r"""Tell whether gold is one value in several units, as `\frac14; 25\%` is; `2; 2` may be two values."""
+        first, *others = gold.elements
+        units = {as_measure(part).unit if isinstance(as_measure(part), Measure) else None for part in gold.elements}  # type: ignore[attr-defined]
+        return len(units) == len(gold.elements) and all(self.same(first, other).same for other in others)
 
 
 def _with_arrays_worked_out(node: Node) -> Node:
@@ -245,7 +255,7 @@ def _holds_array(node: Node) -> bool:
 def _in_usual_shape(node: Node) -> Node:
     """Return the point (2, 3) for A(2, 3), 11 for the [11] that programs print, and one congruence for several."""
     if isinstance(node, Chain):
-        return _with_vector_worked_out(node)
+        return _with_vector_worked_out(with_given_value(node))
     if isinstance(node, Group):
         return _without_idle_brackets(node)
     if isinstance(node, Mul):

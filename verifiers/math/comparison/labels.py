@@ -10,12 +10,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from truegold.verifiers.math.vocabulary import GREEK_NAMES
+from truegold.verifiers.math import tree
+from truegold.verifiers.math.vocabulary import EXCLUSIVE, GREEK_NAMES
 
 _MIN_WORD = 3
 """A label with so many letters is a word, and two different words are two different things."""
 _MIN_INDEX = 3
 """An index of so many letters is the beginning of a word, as in v_rel."""
+
+
+def contradict(gold: tree.Node, answer: tree.Node) -> bool:
+    r"""Tell whether two labels name different things: other names may be those of one thing.
+
+    F_x, F_y; v_{\text{in}}, v_{\text{out}}; k_+, k_-    indices that exclude each other
+    [x, p], [p, x]                                       commutators that are turned
+    \frac{dy}{dx}, y(x)                                   a function and its derivative
+    """
+    if isinstance(gold, tree.Group) and isinstance(answer, tree.Group):
+        names, others = ([tree.show(part).rstrip(tree.HAT) for part in side.elements] for side in (gold, answer))
+        return names == others[::-1] != others
+    for derivative, other in ((tree.derivative_of(gold), answer), (tree.derivative_of(answer), gold)):
+        if derivative is not None:
+            derived, variable = derivative
+            arguments = {tree.show(part) for part in other.args} if isinstance(other, tree.FunctionCall) else {variable}
+            return _name_of(other) == derived and variable in arguments
+    (stem, _, index), (other_stem, _, other_index) = _name_of(gold).partition("_"), _name_of(answer).partition("_")
+    if not index or not other_index or stem.lower() != other_stem.lower():
+        return False
+    kinds = [{EXCLUSIVE.get(part) for part in (word, word.lower())} - {None} for word in (index, other_index)]
+    return any(
+        kind is not None and other is not None and kind[0] == other[0] and kind[1] != other[1]
+        for kind in kinds[0]
+        for other in kinds[1]
+    )
+
+
+def _name_of(label: tree.Node) -> str:
+    return label.name if isinstance(label, (tree.Sym, tree.FunctionCall)) else ""
 
 
 def is_word(label: str | None) -> bool:

@@ -16,6 +16,7 @@ from gmpy2 import mpq
 
 from truegold.verifiers.math import tree
 from truegold.verifiers.math.comparison.formulas import same_formulas
+from truegold.verifiers.math.comparison.labels import contradict
 from truegold.verifiers.math.comparison.lists import MIRRORED, TURNED, Comparison, aligned, elementwise, named_elements
 from truegold.verifiers.math.comparison.single_values import is_approximately
 from truegold.verifiers.math.identity import proportional, same_value, sign_of_ratio
@@ -60,15 +61,17 @@ def _named(node: tree.Node) -> list[tree.Node] | None:
 
 def _same_two_relations(comparer: Comparison, gold: tree.Chain, answer: tree.Chain) -> Sameness:
     """Compare the values of `A = 5` and `B = 5`; other relations as the statements that they are."""
-    if answer.operators == ("~",) and gold.operators == ("=",) and isinstance(answer.parts[0], tree.Sym):
-        # Of a label and a value, x \\approx 2.31 is x = 2.31.
-        answer = tree.Chain(answer.parts, ("=",))
     (gold_label, gold_value), (answer_label, answer_value) = tree.labelled(gold), tree.labelled(answer)
     if gold_value is None or answer_value is None or _are_different_lines(gold_label, answer_label):
         return _same_statements(comparer, gold, answer)
+    if contradict(gold.parts[0], answer.parts[0]):
+        return OTHER_STRUCTURE
     if gold_label == answer_label or tree.COORDINATES.isdisjoint((gold_label, answer_label)):
         answer_value = _with_argument_of_gold(gold, answer, answer_value)
     outcome = comparer.same(gold_value, answer_value)
+    if not outcome.same and tree.ANY_LABEL in (gold_label, answer_label):
+        statement = _same_statements(comparer, gold, answer)
+        outcome = statement if statement.same else outcome
     if not outcome.same and gold.operators == answer.operators == ("=",):
         turned = elementwise(comparer, gold.parts, answer.parts[::-1])
         return turned if turned.same else outcome

@@ -30,8 +30,9 @@ from typing import Literal, NamedTuple, TypeAlias
 from gmpy2 import mpq
 
 from truegold.verifiers.extract import committed_answer
-from truegold.verifiers.math.measures import conversion
+from truegold.verifiers.math.measures import BARE_UNITS, conversion
 from truegold.verifiers.math.policy import CACHED_READINGS, Policy, TooLarge, UnreadableAnswer, charge, remembered
+from truegold.verifiers.math.reading.grammar import chain_of
 from truegold.verifiers.math.reading.lexer import (
     NESTING,
     USUAL,
@@ -127,10 +128,13 @@ _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s
 _PREFIXED = re.compile(r"0([bxoBXO])([0-9A-Fa-f]{1,60})", re.ASCII)
 _BASES = {"b": 2, "o": 8, "x": 16}
 _SEPARATING = frozenset({"sep", "gap", "row"})
+_FORMULA_KINDS = frozenset({"func", "cmd", "op", "accent"})
 _WORDED = frozenset({"word", "money"})
 _CONNECTIVES = frozenset({"and", "or"})
 _POINTS = re.compile(rf"([A-Z][_\d']{{0,4}})([A-Z][_\d']{{0,4}}){VECTOR_MARK}")
 _IDLE_RELATIONS = frozenset({"~", "=", "sim", "cong"})
+_GIVING = frozenset({"=", "~", "sim", "cong"})
+"""Relations between a label and its value."""
 _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
 _NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
 _PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
@@ -414,9 +418,9 @@ class _AnswerReader:
         return equation if equation is not None else self._read_wording(tokens)
 
     def _read_labelled_quantity(self, tokens: list[Lexeme]) -> Node | None:
-        """Read `v_0 = 20 m/s`, and `60 mph ~ 26.8 m/s`."""
+        r"""Read `v_0 = 20 m/s`, `v_0 \approx 20 m/s`, and `60 mph ~ 26.8 m/s`."""
         equals = next((i for i, token in enumerate(tokens) if token.kind == "rel"), 0)
-        if not equals or tokens[equals].text not in ("=", "~") or equals > MAX_LABEL_TOKENS:
+        if not equals or tokens[equals].text not in _GIVING or equals > MAX_LABEL_TOKENS:
             return None
         label: Node | None
         try:
@@ -427,7 +431,7 @@ class _AnswerReader:
         if label is None:
             return None
         quantity = read_quantity(tokens[equals + 1 :], self._read_expression) if equals + 1 < len(tokens) else None
-        return Chain((label, quantity), (tokens[equals].text,)) if quantity is not None else None
+        return chain_of([label, quantity], [tokens[equals].text]) if quantity is not None else None
 
     def _read_expression(self, tokens: list[Lexeme]) -> Node:
         return ExpressionReader(tokens, self.notation, self.depth, _read_tokens).read_whole()
@@ -471,13 +475,14 @@ def _may_be_statement(premise: list[Lexeme]) -> bool:
 
 def _with_letters_apart(tokens: list[Lexeme]) -> list[Lexeme] | None:
     """Return the `at` of `e^{at}` as a product of two letters; None where there are other words, or no formula."""
-    if not any(token.kind in ("func", "cmd", "op") for token in tokens):
+    if not any(token.kind in _FORMULA_KINDS for token in tokens):
         return None
     letters: list[Lexeme] = []
     for token in tokens:
+        is_close = not token.spaced or (token.text in BARE_UNITS and (not letters or letters[-1].kind in ("rel", "op")))
         if token.kind not in _WORDED:
             letters.append(token)
-        elif token.kind == "word" and not token.spaced and len(token.text) <= MAX_PRODUCT and token.text.isascii():
+        elif token.kind == "word" and is_close and len(token.text) <= MAX_PRODUCT and token.text.isascii():
             letters.extend(Lexeme("name", letter, False) for letter in token.text)
         else:
             return None
@@ -557,16 +562,18 @@ def other_readings(
 
 
 def _with_names_spelled_out(node: Node, other_names: frozenset[str]) -> Node:
-    r"""Return h/2\pi for \hbar and 1 + 1/2 + ... + 1/n for H_n, where the other side has no such letter."""
+    r"""Return h/2\pi for \hbar, l for \ell, 1 + 1/2 + ... + 1/n for H_n, where the other side has no such letter."""
     names = symbols(node)
     values: dict[str, Node] = {}
     if "hbar" in names and "h" in other_names and "hbar" not in other_names:
         values["hbar"] = Mul((Sym("h"), Pow(Mul((Num(mpq(2)), Const("pi"))), MINUS_ONE)))
+    if "ell" in names and "l" in other_names and "l" not in names and "ell" not in other_names:
+        values["ell"] = Sym("l")
     for name in names:
         if (index := _HARMONIC.fullmatch(name)) is not None and not any(map(_HARMONIC.match, other_names)):
             last = Num(mpq(int(index[1]))) if index[1].isdigit() else Sym(index[1])
             values[name] = Big("sum", "k_", PLUS_ONE, last, Pow(Sym("k_"), MINUS_ONE))
-    return substituted(node, values) if values and isinstance(node, VALUES) else node
+    return substituted(node, values) if values and isinstance(node, (*VALUES, Chain)) else node
 
 
 def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -> Iterator[Node]:

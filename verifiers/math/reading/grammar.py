@@ -353,8 +353,9 @@ class Grammar(Cursor):
         """Read what is no exponent, as in 30^\\circ, f^{\\prime}, 20^{th} and f^*; None where it is one."""
         braced = self.next_is("brace")
         inner = self.peek(1) if braced else self.peek()
-        if braced and inner.kind == "open" and isinstance(base, Sym) and base.name in _DERIVED:
-            return self._read_derivative(base)
+        if braced and inner.kind == "open" and isinstance(base, Sym):
+            is_order = base.name in _DERIVED or "_" in base.name or base.name[0].isupper() or len(base.name) > 1
+            return self._read_derivative(base) if is_order else None
         is_transpose = inner.text == "T" and isinstance(base, Sym) and len(base.name) == 1 and base.name.isupper()
         if (braced and self.peek(2).kind != "unbrace") or not (inner.kind in ("op", "word") or is_transpose):
             return None
@@ -374,12 +375,13 @@ class Grammar(Cursor):
         return None
 
     def _read_derivative(self, base: Sym) -> Sym | None:
-        """Read the exponent of y^{(3)}, which is y''', and of f^{(n)}."""
+        """Read the exponent of y^{(3)}, which is y''', of f^{(n)}, and the order of E_0^{(1)}."""
         order, closing, end = self.peek(2), self.peek(3), self.peek(4)
         if order.kind not in ("num", "name") or closing.kind != "close" or end.kind != "unbrace":
             return None
         self.position += 5
-        primes = "'" * int(order.text) if order.text in _ORDERS else f"^({order.text})"
+        is_derived = order.text in _ORDERS and base.name in _DERIVED
+        primes = "'" * int(order.text) if is_derived else f"^({order.text})"
         return Sym(f"{base.name}{primes}")
 
     def read_script(self) -> Node:

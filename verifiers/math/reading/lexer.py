@@ -119,9 +119,16 @@ _CONNECTING = frozenset({"sep", "gap", "rel", "op", "row", "cell", "logic"})
 _NO_OPERAND = frozenset({"start", "rel", "sep", "gap", "row", "cell", "logic"})
 _BEFORE_NEGATION = frozenset({"rel", "sep", "gap", "logic", "open"})
 _LETTER_FOLLOWS = re.compile(r"\s*\(?[A-Za-z]")
-_VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|pmb|bf)\s*(?:\{\s*([A-Za-z])\s*\}|([A-Za-z])(?![A-Za-z]))")
+_VECTOR = re.compile(r"\\(?:mathbf|boldsymbol|bm|pmb|bf)\s*(?:\{\s*(\\?[A-Za-z]{1,10})\s*\}|([A-Za-z])(?![A-Za-z]))")
 r"""\mathbf{F}, which is a vector beside a cross."""
 _OPERAND_ENDS = frozenset({"num", "name", "const", "close", "unbrace"})
+_NAMED = frozenset({"name", "const", "unbrace"})
+_BRACES = frozenset({"brace", "unbrace"})
+_SUBSCRIPT_KINDS = frozenset({"word", "name", "num", "op", "rel"})
+_SUBSCRIPT_MARKS = frozenset({"+", "-", "±", "∓", "perp", "||"})
+_SUBSCRIPT_TEXTS = {"=>": "to"}
+_MAX_SUBSCRIPT = 12
+"""A subscript has no more tokens."""
 _COLUMNS = re.compile(r"\s*\[[a-zA-Z|\s]{0,20}\]")
 """How a matrix is placed or aligned, `[t]` and `[rr]`; the columns of an array stand in braces."""
 _MONEY = {**{sign: sign for sign in LONE_SIGNS}, **{mark: sign for sign, mark in MONEY_MARKS.items()}}
@@ -335,6 +342,8 @@ def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:
     _Scanner(text, tokens, group_digits, level=0).run()
     if len(tokens) > MAX_TOKENS:
         raise TooLarge(f"{len(tokens)} tokens, the limit is {MAX_TOKENS}")
+    if "_" in text:
+        tokens = _with_subscripts_named(tokens)
     if "\\not\\" in text or ("\\not" in text and "=" in text):
         tokens = _with_negated_relations(tokens)
     if "]" in text or "[" in text:
@@ -345,6 +354,37 @@ def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:
 def with_bold_vectors(text: str) -> str:
     r"""Return \vec{F} for \mathbf{F}."""
     return _VECTOR.sub(lambda match: rf"\vec{{{match[1] or match[2]}}}", text)
+
+
+def _with_subscripts_named(tokens: list[Lexeme]) -> list[Lexeme]:
+    r"""Return the tokens with a name for a subscript that is no expression: \rho_+, E_{\text{in}}, E_{j=3}, p_\perp."""
+    named: list[Lexeme] = []
+    skipped_to = 0
+    for index, token in enumerate(tokens):
+        if index < skipped_to:
+            continue
+        named.append(token)
+        if token[:2] == ("op", "_") and index and tokens[index - 1].kind in _NAMED and index + 1 < len(tokens):
+            skipped_to = _end_of_subscript(tokens, index + 1)
+            if skipped_to:
+                inside = tokens[index + 1 : skipped_to]
+                texts = (_SUBSCRIPT_TEXTS.get(part.text, part.text) for part in inside if part.kind not in _BRACES)
+                named.append(Lexeme("name", "".join(texts), False))
+    return named
+
+
+def _end_of_subscript(tokens: list[Lexeme], start: int) -> int:
+    """Return where a subscript that is no expression ends; 0 for one that is."""
+    first = tokens[start]
+    if first.kind != "brace":
+        behind = tokens[start + 1].kind if start + 1 < len(tokens) else "stop"
+        is_mark = first.kind in ("rel", "op") and first.text in _SUBSCRIPT_MARKS and behind not in ("num", "name")
+        return start + 1 if is_mark else 0
+    end = next((i for i in range(start, min(start + _MAX_SUBSCRIPT, len(tokens))) if tokens[i].kind == "unbrace"), 0)
+    inside = tokens[start + 1 : end] if end else []
+    kinds = {token.kind for token in inside}
+    is_mark = bool(inside) and (inside[-1].kind == "op" or "/" in map(text_of, inside))
+    return end + 1 if kinds <= _SUBSCRIPT_KINDS and (is_mark or "word" in kinds or "rel" in kinds) else 0
 
 
 def _with_negated_relations(tokens: list[Lexeme]) -> list[Lexeme]:

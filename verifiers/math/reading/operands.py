@@ -28,6 +28,7 @@ APPLIED = frozenset("fghFGH")
 NAMED_FUNCTIONS = frozenset({"Gamma", "zeta", "phi", "sigma", "tau"})
 """Greek letters that are functions where a bracket follows, unless the other side uses them as variables."""
 _BOUNDING = frozenset({"<", ">", "<=", ">="})
+_GIVING = frozenset({"=", "~", "sim", "cong", "propto"})
 _IF = frozenset({"if", "when", "for", "where"})
 _OTHERWISE = frozenset({"otherwise", "else", "elsewhere"})
 _LEAST_ARGUMENT = 3
@@ -142,16 +143,19 @@ def read_name(reader: Grammar, token: Lexeme) -> tree.Node:
 
 
 def _read_given(reader: Grammar) -> str | None:
-    """Read the brackets of P(A|B), whose parts are no values; None for other brackets."""
+    """Read the brackets of P(A|B) and P(x>2), whose parts are no values; None for other brackets."""
     texts: list[str] = []
+    has_relation = False
     for index, token in enumerate(reader.tokens[reader.position + 1 : reader.position + _MAX_KET_TOKENS]):
         if token.kind == "close":
-            if texts.count("|") != 1 or token.text != ")":
+            is_condition = texts.count("|") == 1 or (reader.tokens[reader.position - 1].text == "P" and has_relation)
+            if not is_condition or token.text != ")":
                 return None
             reader.position += index + 2
             return "".join(texts)
         if token.kind in ("open", "stop", "sep"):
             return None
+        has_relation |= token.kind == "rel"
         texts.append(token.text)
     return None
 
@@ -204,7 +208,8 @@ def _applies_to_number(reader: Grammar, name: str) -> bool:
 def _defines_function(reader: Grammar) -> bool:
     """Tell whether `(x) =` follows; then W(x) is what the equation defines."""
     inner, closing, relation = reader.peek(1), reader.peek(2), reader.peek(3)
-    return inner.kind in ("name", "num") and closing.kind == "close" and relation[:2] == ("rel", "=")
+    is_given = relation.kind == "rel" and relation.text in _GIVING
+    return is_given and inner.kind in ("name", "num") and closing.kind == "close"
 
 
 def read_arguments(reader: Grammar, closing: str) -> tuple[tree.Node, ...]:
@@ -423,7 +428,8 @@ def _barred_letters(tokens: list[Lexeme]) -> set[str]:
 
 
 def _with_subscript(reader: Grammar, inner: tree.Node) -> tree.Node:
-    if isinstance(inner, tree.Sym) and "_" not in inner.name and reader.take_if("op", "_"):
+    is_name = isinstance(inner, tree.Sym) or (isinstance(inner, tree.Const) and inner.name in tree.LETTER_CONSTANTS)
+    if isinstance(inner, (tree.Sym, tree.Const)) and is_name and "_" not in inner.name and reader.take_if("op", "_"):
         return tree.Sym(f"{inner.name}_{subscript_name(reader.read_script())}")
     return inner
 
@@ -586,8 +592,9 @@ def _apply(name: str, base: tree.Node | None, args: tuple[tree.Node, ...]) -> tr
     fewest, most = _ARITIES.get(name, (1, 1))
     if not fewest <= len(args) <= most:
         raise UnreadableAnswer(f"{name} of {len(args)} arguments")
-    if name in ("max", "min") and len(args) == 1 and isinstance(args[0], tree.Group) and args[0].opening == "{":
-        args = args[0].elements
+    if len(args) == 1 and isinstance(args[0], tree.Group) and args[0].opening == "{":
+        # \\max\\{1, 2\\}, \\exp\\{x\\}
+        args = args[0].elements if name in ("max", "min") or len(args[0].elements) == 1 else args
     if name == "sinc":
         return tree.Mul((tree.FunctionCall("sin", args), tree.Pow(args[0], tree.MINUS_ONE)))
     if name == "sqrt":
