@@ -39,6 +39,7 @@ nothing. Not covered: boxes inside code.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import NamedTuple
@@ -385,17 +386,23 @@ def _join_contents(text: str, boxes: list[_Box], several: int) -> str:
         connectives.insert(0, connective)
     distinct = {_key(content): content for content in contents}
     if several > len(distinct) and (parts := _parts_of_answer(text, boxes, several)) is not None:
-        return ", ".join(parts)
+        return _as_list(parts)
     if len(distinct) == 1:
         return contents[-1]
     if several:
-        return ", ".join(distinct.values())
+        return _as_list(distinct.values())
     if repeated := distinct.get(_key(text[boxes[-1].end :].rpartition("\n")[2])):
         return repeated
     joined = contents[0]
     for connective, content in zip(connectives, contents[1:], strict=True):
         joined += f", {content}" if connective == "," else f" {connective} {content}"
     return joined
+
+
+def _as_list(contents: Iterable[str]) -> str:
+    """Return the contents of several boxes without their full stops; a semicolon keeps commas inside of them apart."""
+    parts = [content.rstrip(" .") for content in contents]
+    return ("; " if any("," in part for part in parts) else ", ").join(parts)
 
 
 def _parts_of_answer(text: str, boxes: list[_Box], count: int) -> list[str] | None:

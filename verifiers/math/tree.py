@@ -427,13 +427,22 @@ def labelled(node: Node) -> tuple[str | None, Node | None]:
 def with_given_value(node: Chain) -> Chain:
     r"""Return T = 300 for T \approx 300, which only says of a label what it is about; any other relation as it is.
 
-    Triangles and angles ABC \sim DEF are no label and its value.
+    Triangles ABC \sim DEF and a variable with its distribution, X \sim N(0, 1), are no label with its value.
     """
     if len(node.parts) != 2 or node.operators[0] not in ("~", "sim", "cong") or isinstance(node.parts[1], Sym):
+        return node
+    if node.operators[0] == "sim" and _may_be_distribution(node.parts[1]):
         return node
     given = Chain(node.parts, ("=",))
     is_name = isinstance(node.parts[0], Sym) or node.operators == ("~",) or argument_of(node) is not None
     return given if is_name and labelled(given)[0] is not None else node
+
+
+def _may_be_distribution(node: Node) -> bool:
+    r"""Tell whether a node is N(0, 1), or P(\lambda)."""
+    if isinstance(node, Mul) and len(node.factors) == 2:
+        return show(node.factors[0])[0].isupper()
+    return not isinstance(node, (*VALUES, Measure))
 
 
 def is_tuple_of_names(first: Node, value: Node) -> bool:

@@ -189,15 +189,14 @@ class _TreeComparison:
         return self._same_shape(gold, answer, kinds)
 
     def _same_shape(self, gold: Node, answer: Node, kinds: set[type[Node]]) -> Sameness:  # noqa: PLR0911, one a shape
+        if Family in kinds:
+            return self._same_pieces(gold, answer)
         if Residues in kinds:
             return same_residues(gold, answer)
         if isinstance(answer, Chain) and not isinstance(gold, Chain) and is_repeated_list(answer):
             return same_throughout(self, gold, answer)
-        if isinstance(answer, BareList) and not is_list(gold) and self._says_once(answer):
-            outcomes = [self.same(gold, element) for element in answer.elements]
-            return next((outcome for outcome in outcomes if outcome.same), outcomes[0])
-        if isinstance(gold, BareList) and not is_list(answer) and self._is_said_again(gold):
-            return next((outcome for part in gold.elements if (outcome := self.same(part, answer)).same), OTHER_STRUCTURE)
+        if BareList in kinds and (once := self._same_as_one(gold, answer)) is not None:
+            return once
         if (is_list(gold) or is_list(answer)) and (outcome := same_lists(self, gold, answer)) is not None:
             return outcome
         if looks_like_set(gold) or looks_like_set(answer):
@@ -216,16 +215,31 @@ class _TreeComparison:
             return same_days(gold, answer)
         return same_names(gold, answer) if Named in kinds else OTHER_STRUCTURE
 
+    def _same_pieces(self, gold: Node, answer: Node) -> Sameness:
+        """Compare two items of a list with what each says of its letters."""
+        if not conditions_agree(self, gold, answer):
+            return OTHER_STRUCTURE
+        return self.same(*(side.body if isinstance(side, Family) else side for side in (gold, answer)))
+
+    def _same_as_one(self, gold: Node, answer: Node) -> Sameness | None:
+        """Compare a value with a list that says one value in several forms; None where neither side does."""
+        if isinstance(answer, BareList) and not is_list(gold) and self._says_once(answer):
+            outcomes = [self.same(gold, part) for part in answer.elements]
+        elif isinstance(gold, BareList) and not is_list(answer) and self._is_said_again(gold):
+            outcomes = [self.same(part, answer) for part in gold.elements]
+        else:
+            return None
+        return next((outcome for outcome in outcomes if outcome.same), outcomes[0])
+
     def _says_once(self, node: BareList) -> bool:
         """Tell whether a list is one value in several forms: `0.144 or 14.4%`, `$0.4 billion, or $400 million`."""
         first, *others = node.elements
         return node.joined == "or" and all(self.same(first, other).same for other in others)
 
-
     def _is_said_again(self, gold: BareList) -> bool:
         r"""Tell whether gold is one value in several units, as `\frac14; 25\%` is; `2; 2` may be two values."""
-        first, *others = gold.elements
-        units = {as_measure(part).unit if isinstance(as_measure(part), Measure) else None for part in gold.elements}  # type: ignore[attr-defined]
+        first, *others = map(as_measure, gold.elements)
+        units = {part.unit if isinstance(part, Measure) else None for part in (first, *others)}
         return len(units) == len(gold.elements) and all(self.same(first, other).same for other in others)
 
 

@@ -72,6 +72,7 @@ from truegold.verifiers.math.reading.wording import (
 from truegold.verifiers.math.tree import (
     ARROWS,
     BAR,
+    HAT,
     MINUS_ONE,
     PLUS_ONE,
     VALUES,
@@ -128,6 +129,7 @@ _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s
 _PREFIXED = re.compile(r"0([bxoBXO])([0-9A-Fa-f]{1,60})", re.ASCII)
 _BASES = {"b": 2, "o": 8, "x": 16}
 _SEPARATING = frozenset({"sep", "gap", "row"})
+_DOTS = frozenset({"dots", "ldots", "cdots"})
 _FORMULA_KINDS = frozenset({"func", "cmd", "op", "accent"})
 _WORDED = frozenset({"word", "money"})
 _CONNECTIVES = frozenset({"and", "or"})
@@ -332,6 +334,7 @@ class _AnswerReader:
         if "word" in kinds or "cmd" in kinds:
             tokens, letters = without_conditions(tokens)
             self.parameters |= letters
+            kinds = set(map(kind_of, tokens))
         node = self._read_item(tokens) if kinds.isdisjoint(_SEPARATING) else self._read_lists(tokens)
         if self.parameters or self.conditions:
             return Family(node, frozenset(self.parameters), tuple(self.conditions))
@@ -352,8 +355,16 @@ class _AnswerReader:
         """Read one list, or several with semicolons between them."""
         groups = split_at(tokens, ";") if ";" in map(text_of, tokens) else ()
         if len(groups) > 1 and any(len(split_at(group, ",")) > 1 for group in groups):
-            return BareList(tuple(map(self._read_list, groups)), ";")
+            return BareList(tuple(map(self._read_group, groups)), ";")
         return self._read_list(tokens)
+
+    def _read_group(self, tokens: list[Lexeme]) -> Node:
+        """Read one list of several, whose conditions are its own."""
+        before, self.conditions = self.conditions, []
+        node = self._read_list(tokens)
+        node = Family(node, frozenset(), tuple(self.conditions)) if self.conditions else node
+        self.conditions = before
+        return node
 
     def _read_list(self, tokens: list[Lexeme]) -> Node:
         slices, joined = _split_items(tokens)
@@ -362,6 +373,8 @@ class _AnswerReader:
         if not slices:
             raise UnreadableAnswer("nothing but separators")
         nodes: list[Node] = []
+        conditions: list[tuple[int, Node]] = []
+        slices = self._without_range(slices)
         if (labelled := read_labelled(slices, self._read_item)) is not None:
             return _regrouped(labelled, joined)
         for part in slices:
@@ -372,15 +385,42 @@ class _AnswerReader:
             if (letters := integers_of_node(node)) and len(slices) > 1:
                 self.parameters |= letters
             elif joined == "," and nodes and is_condition(node) and not is_condition(nodes[0]):
-                self.conditions.append(node)
+                conditions.append((len(nodes) - 1, node))
             else:
                 nodes.append(node)
         if not nodes:
             raise UnreadableAnswer("nothing but conditions")
-        if joined == "or" and len(nodes) == 2 and all(map(_has_unit, nodes)) and _are_in_two_units(*nodes):
-            # `5 kg, or 5000 g` says one value twice, if the comparison finds that it does.
-            return Chain(tuple(nodes), ("~",))
+        if all(index == len(nodes) - 1 for index, _ in conditions):
+            self.conditions.extend(node for _, node in conditions)
+        else:
+            nodes = _with_own_conditions(nodes, conditions)
         return nodes[0] if len(nodes) == 1 else _regrouped(nodes, joined)
+
+    def _without_range(self, slices: list[list[Lexeme]]) -> list[list[Lexeme]]:
+        r"""Return the items before `n = 1, 2, 3, \dots`, which says of n what `n >= 1` does; else all of them.
+
+        That n is any integer, `0, \pm 1, \dots`, is understood.
+        """
+        if len(slices) == 1:
+            return slices
+        whole = slices
+        if slices[-1][0].kind == "open" and slices[-1][-1].kind == "close":
+            slices = [*slices[:-1], *split_at(slices[-1][1:-1], ",")]
+        start = next((i for i, part in enumerate(slices) if i and [t.kind for t in part[:2]] == ["name", "rel"]), 0)
+        *values, last = [slices[start][2:], *slices[start + 1 :]]
+        name, relation = slices[start][:2] if start else (last[0], last[0])
+        is_range = relation.text == "=" and len(values) > 1 and len(last) == 1 and last[0].text in _DOTS
+        is_range = is_range and all(0 < len(value) < 3 and value[-1].kind == "num" for value in values)
+        before = {token.text for part in slices[:start] for token in part if token.kind == "name"}
+        if not is_range or name.text not in before:
+            return whole
+        if not any(token.text in "±∓" for value in values for token in value):
+            first, second = map(self._read_expression, values[:2])
+            is_even = isinstance(first, Num) and isinstance(second, Num) and second.value - first.value == 1
+            self.conditions.append(
+                Chain((Sym(name.text), first), (">=",)) if is_even else Group("(", ")", (first, second))
+            )
+        return slices[:start]
 
     def _read_item(self, tokens: list[Lexeme]) -> Node:  # noqa: PLR0911, one for each form
         """Read one item: mathematics if it can be read as such, else a quantity, else what its words say."""
@@ -493,6 +533,15 @@ def _begins_number(tokens: list[Lexeme], index: int, token: Lexeme) -> bool:
     return token.spaced and (token.kind == "num" or index + 1 < len(tokens))
 
 
+def _with_own_conditions(nodes: list[Node], conditions: list[tuple[int, Node]]) -> list[Node]:
+    """Return 0 and 1/r with the conditions that stand behind them, as in `0, r < a, 1/r, r > a`."""
+    pieces: list[Node] = []
+    for index, node in enumerate(nodes):
+        own = tuple(condition for piece, condition in conditions if piece == index)
+        pieces.append(Family(node, frozenset(), own) if own else node)
+    return pieces
+
+
 def _regrouped(nodes: list[Node], joined: str) -> Node:
     """Return a list; p=5, q=2, p=7, q=2 become two pairs."""
     labels = [label_of(node) for node in nodes]
@@ -570,6 +619,8 @@ def _with_names_spelled_out(node: Node, other_names: frozenset[str]) -> Node:
     if "ell" in names and "l" in other_names and "l" not in names and "ell" not in other_names:
         values["ell"] = Sym("l")
     for name in names:
+        if name.startswith("e_") and f"{name[2:]}{HAT}" in other_names:
+            values[name] = Sym(f"{name[2:]}{HAT}")
         if (index := _HARMONIC.fullmatch(name)) is not None and not any(map(_HARMONIC.match, other_names)):
             last = Num(mpq(int(index[1]))) if index[1].isdigit() else Sym(index[1])
             values[name] = Big("sum", "k_", PLUS_ONE, last, Pow(Sym("k_"), MINUS_ONE))

@@ -257,7 +257,7 @@ class Grammar(Cursor):
                     break
                 elif mark == "/" or (mark == ":" and self.in_brackets):
                     self.position += 1
-                    factors.append(Pow(self._read_divisor(mark), MINUS_ONE))
+                    factors.append(Pow(without_group(self._read_divisor(mark)), MINUS_ONE))
                 elif mark == ":":
                     self.position += 1
                     ratio.append(product_of(factors))
@@ -270,6 +270,8 @@ class Grammar(Cursor):
                 factors.append(self.read_power())
             else:
                 break
+        if len(factors) > 1 and Group in map(type, factors):
+            factors = list(map(without_group, factors))
         product = product_of(factors) if len(factors) == 1 else _product_with_dots(factors)
         return Ratio((*ratio, product)) if ratio else product
 
@@ -347,7 +349,7 @@ class Grammar(Cursor):
         if self.take_if("op", "^"):
             exponent = self._read_exponent(exponent)
         self.depth -= 1
-        return Pow(base, exponent)
+        return Pow(without_group(base), exponent)
 
     def _read_special_exponent(self, base: Node) -> Node | None:  # noqa: PLR0911, one for each form
         """Read what is no exponent, as in 30^\\circ, f^{\\prime}, 20^{th} and f^*; None where it is one."""
@@ -435,6 +437,13 @@ def chain_of(parts: list[Node], operators: list[str]) -> Chain:
     if not _LIKENESSES.isdisjoint(operators) and any(type(part) is Num or not symbols(part) for part in parts):
         operators = ["~" if operator in _LIKENESSES else operator for operator in operators]
     return Chain(tuple(parts), tuple(operators))
+
+
+def without_group(node: Node) -> Node:
+    r"""Return the sum in the square brackets or braces of 2[a + b(c + d)]; [n/2] alone may be the whole part of n/2."""
+    if type(node) is Group and len(node.elements) == 1 and node.opening in "[{" and type(node.elements[0]) is Add:
+        return node.elements[0] if symbols(node) else node
+    return node
 
 
 def cross_product(left: Node, right: Node) -> list[Node]:

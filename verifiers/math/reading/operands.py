@@ -18,7 +18,7 @@ from gmpy2 import mpq
 
 from truegold.verifiers.math import tree
 from truegold.verifiers.math.policy import UnreadableAnswer, charge
-from truegold.verifiers.math.reading.grammar import END, Grammar
+from truegold.verifiers.math.reading.grammar import END, Grammar, without_group
 from truegold.verifiers.math.reading.lexer import Lexeme, Notation, split_at
 from truegold.verifiers.math.vocabulary import INVERSES, LINE_ENVIRONMENTS, MATRIX_ENVIRONMENTS
 
@@ -53,6 +53,8 @@ _ARITIES = {
     "log": (1, 2),
 }
 """The fewest and the most arguments of functions that do not have one."""
+_NO_ITEM = frozenset({"op", "rel", "sep", "stop"})
+"""What a line that goes on with the one above begins with."""
 _NO_ARGUMENT = frozenset({"op", "logic", "rel", "sep", "gap", "row", "cell", "close", "unbrace", "end", "stop"})
 _CLOSING_OF_CALL = {"(": ")", "[": "]"}
 __all__ = ["ExpressionReader"]
@@ -355,7 +357,7 @@ def _read_ket(reader: Grammar, opening: str) -> tree.Node | None:
 def read_command(reader: Grammar, name: str) -> tree.Node:
     """Read what stands behind a command. Raises UnreadableAnswer for a command that is in no answer."""
     if name == "frac":
-        above, below = read_argument(reader), read_argument(reader)
+        above, below = without_group(read_argument(reader)), without_group(read_argument(reader))
         return _derivative(above, below) or tree.Mul((above, tree.Pow(below, tree.MINUS_ONE)))
     if name == "sqrt":
         return _read_root(reader)
@@ -566,9 +568,20 @@ def _read_cell(reader: Grammar, tokens: list[Lexeme]) -> tree.Node:
 
 
 def _read_lines(reader: Grammar, tokens: list[Lexeme], breaks: tuple[str, ...]) -> tree.Node:
-    """Read lines as one answer, without the tokens that break it up."""
+    """Read lines as one answer, without the tokens that break it up; several equations are items of a list."""
     usual = Notation(tight_products=reader.notation.tight_products, mixed_numbers=reader.notation.mixed_numbers)
-    return reader.read_answer([token for token in tokens if token.kind not in breaks], usual, reader.depth)
+    kept: list[Lexeme] = []
+    for index, token in enumerate(tokens):
+        if token.kind not in breaks:
+            kept.append(token)
+            continue
+        following = next((part for part in tokens[index:] if part.kind not in breaks), END)
+        is_line = token.kind == "row" and "gap" not in breaks and following.kind not in _NO_ITEM
+        if is_line and "rel" in {part.kind for part in kept}:
+            kept = kept[:-1] if kept[-1].text in (".", ",") else kept
+            kept.append(Lexeme("sep", ",", False))
+    kept = kept[:-1] if kept and kept[-1].text == "." else kept
+    return reader.read_answer(kept, usual, reader.depth)
 
 
 def read_function(reader: Grammar, name: str) -> tree.Node:

@@ -45,7 +45,8 @@ _PLAIN_TOKENS = 3
 """`x = 2` has so many."""
 _CONDITION_OPERATORS = ("<", ">", "<=", ">=", "!=", "in")
 _QUALIFYING = frozenset({"for", "where", "with"})
-_BEGINNING = _QUALIFYING | {"forall"}
+_BOUNDING = frozenset({"for", "if", "when", "where"})
+_BEGINNING = _QUALIFYING | _BOUNDING | {"forall"}
 _NO_REMARK_AFTER = frozenset({"op", "rel", "sep", "func", "big", "cmd"})
 """A bracket behind one of these belongs to it."""
 
@@ -144,6 +145,11 @@ def without_conditions(tokens: list[Lexeme]) -> tuple[list[Lexeme], set[str]]:
     while index < len(tokens):
         token = tokens[index]
         is_forall = token.kind == "cmd" and token.text == "forall"
+        if kept and _bounds_value(tokens, index) and not sum(map(nesting, kept)):
+            # The condition of `X \\text{ for } r > b` is an item of its own.
+            kept.append(Lexeme("sep", ",", token.spaced))
+            index += 1
+            continue
         if kept and (is_forall or _begins_condition(tokens, index)):
             end = _end_of_condition(tokens, index)
             parameters |= integers_of_condition(tokens[index:end])
@@ -167,6 +173,18 @@ def _begins_condition(tokens: list[Lexeme], index: int) -> bool:
     if token.text.lower() == "where" or (following and following[0].text.lower() in WORDS["universal"]):
         return True
     return [part.kind for part in following] == ["name", "rel"] and following[1].text == "in"
+
+
+def _bounds_value(tokens: list[Lexeme], index: int) -> bool:
+    """Tell whether the condition `for r > b` begins here, with formulas alone up to the next separator."""
+    token = tokens[index]
+    if token.kind != "word" or token.text.lower() not in _BOUNDING:
+        return False
+    end = next((i for i in range(index, len(tokens)) if tokens[i].kind in ("sep", "gap", "row")), len(tokens))
+    inside = tokens[index + 1 : end]
+    return any(part.text in _CONDITION_OPERATORS[:-1] for part in inside if part.kind == "rel") and not any(
+        part.kind == "word" for part in inside
+    )
 
 
 def _end_of_condition(tokens: list[Lexeme], start: int) -> int:
