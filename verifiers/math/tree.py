@@ -433,9 +433,9 @@ def with_given_value(node: Chain) -> Chain:
         return node
     if node.operators[0] == "sim" and _may_be_distribution(node.parts[1]):
         return node
-    given = Chain(node.parts, ("=",))
+    equation = Chain(node.parts, ("=",))
     is_name = isinstance(node.parts[0], Sym) or node.operators == ("~",) or argument_of(node) is not None
-    return given if is_name and labelled(given)[0] is not None else node
+    return equation if is_name and labelled(equation)[0] is not None else node
 
 
 def _may_be_distribution(node: Node) -> bool:

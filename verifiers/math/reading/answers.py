@@ -537,8 +537,8 @@ def _with_own_conditions(nodes: list[Node], conditions: list[tuple[int, Node]]) 
     """Return 0 and 1/r with the conditions that stand behind them, as in `0, r < a, 1/r, r > a`."""
     pieces: list[Node] = []
     for index, node in enumerate(nodes):
-        own = tuple(condition for piece, condition in conditions if piece == index)
-        pieces.append(Family(node, frozenset(), own) if own else node)
+        held = tuple(condition for piece, condition in conditions if piece == index)
+        pieces.append(Family(node, frozenset(), held) if held else node)
     return pieces
 
 
