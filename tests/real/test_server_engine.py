@@ -123,10 +123,10 @@ def test_a_chat_engine_gets_text_and_pays_once(url: str, tmp_path: Path) -> None
         engine.close()
         assert (facts["requests"], facts["kept"]) == (requests, 4 - requests)
         assert (facts["input_tokens"] > 0, facts["output_tokens"]) == (requests > 0, 5 * requests)
+    other, _ = build_engine(config.model_copy(update={"model": "other"}), ChatConfig(), None)
     with pytest.raises(SetupError, match=r"does not answer for other: it refuses /chat/completions with HTTP 404"):
-        build_engine(config.model_copy(update={"model": "other"}), ChatConfig(), None)[0].generate(
-            prompts, sampling, [1, 2]
-        )
+        other.generate(prompts, sampling, [1, 2])
+    other.close()
 
 
 def test_a_model_the_server_does_not_have_is_one_line(url: str) -> None:
