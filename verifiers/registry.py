@@ -160,12 +160,11 @@ def find_option_mistakes(verifier: str | Verifier, info: Mapping[str, Any], *, c
     where there is no such verifier.
     """
     name, verifier = (verifier, resolve(verifier)) if isinstance(verifier, str) else (verifier.name, verifier)
-    known = declared(verifier)
     mistakes = []
     if (others := info.get(OTHER_GOLDS)) is not None and (mistake := mistake_in_golds(others)) is not None:
         mistakes.append(f"{name}: {mistake}.")
     info = {option: value for option, value in info.items() if option != OTHER_GOLDS}
-    if known is not None:
+    if info and (known := declared(verifier)) is not None:
         mistakes += [_no_such_option(name, option, known) for option in info if option not in known]
     missing = [option for option in getattr(verifier, "needed_options", ()) if info.get(option) is None]
     if complete and missing:

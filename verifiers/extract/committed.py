@@ -133,6 +133,9 @@ MAX_OPTION_CHARS = 40
 """In a longer answer a letter names no option."""
 MAX_TOUCHING_CHARS = 2
 """Fewer characters around a box, as `$.`, say nothing."""
+_SENTENCE_ENDS = ("\n", ". ", "? ", "! ", "。")
+_CLOSING_MARKS = "$*)]\\"
+"""What may close the formula or the emphasis around a box."""
 _SUMMARY = re.compile(
     r"^[#*\s]{0,8}(?:final|summary|conclusions?|answers?|results?)\b[^\n]{0,40}$", re.IGNORECASE | re.MULTILINE
 )
@@ -240,7 +243,7 @@ def with_plain_boxes(text: str) -> str:
 
 def split_problems(text: str) -> list[str]:
     """Cut where a new problem or another speaker's turn begins: base models ramble on after the answer."""
-    if not any(mark in text for mark in _CUT_MARKS):
+    if not any(map(text.__contains__, _CUT_MARKS)):
         return _split_at_posed(text)
     cuts = list(islice(_NEXT_PROBLEM.finditer(text), MAX_PROBLEMS))
     starts = [0, *(cut.end() for cut in cuts)]
@@ -282,10 +285,10 @@ _EASTERN_MARK = re.compile(_mark(r"[【〖［\[「『《〈]", _EASTERN))
 
 
 def _has_mark(text: str) -> bool:
-    if not text.isascii() and any(hint in text for hint in _EASTERN_HINTS):
+    if not text.isascii() and any(map(text.__contains__, _EASTERN_HINTS)):
         return True
     if "nswer" in text or "NSWER" in text:
-        return any(hint in text for hint in _HINTS)
+        return any(map(text.__contains__, _HINTS))
     return "NS]" in text or "ns]" in text
 
 
@@ -337,9 +340,10 @@ def boxed(text: str, *, several: int) -> Boxed | None:
 def _openings(text: str) -> list[re.Match[str]]:
     """Return where the last boxes open; they are looked for from the end on, so most of a long text is never read."""
     openings: list[re.Match[str]] = []
+    names = [name for name in _NAMES if name in text]
     end = len(text)
     for _ in range(MAX_BOXES):
-        end = max(text.rfind(name, 0, end) for name in _NAMES)
+        end = max((text.rfind(name, 0, end) for name in names), default=-1)
         if end == -1:
             break
         if opening := _OPENING.match(text, end):
@@ -367,9 +371,9 @@ def _read_box(text: str, opening: re.Match[str]) -> _Box | None:
 def _is_doubted(text: str, box: _Box) -> bool:
     """Tell whether the words of its sentence deny a box or doubt it."""
     before = text[max(0, box.start - MAX_DENIAL_CHARS) : box.start]
-    start = max(before.rfind(end) + 1 for end in ("\n", ". ", "? ", "! ", "。"))
+    start = max(map(before.rfind, _SENTENCE_ENDS)) + 1
     after = text[box.end : box.end + MAX_DENIAL_CHARS].partition("\n")[0]
-    before, after = before[max(0, start) :], after.lstrip("$*)]\\")
+    before, after = before[start:], after.lstrip(_CLOSING_MARKS)
     if len(before) + len(after) <= MAX_TOUCHING_CHARS or not may_deny(f"{before} {after}"):
         return False
     return is_doubted(before, after) or ("answer" in before and is_bound(before))
@@ -377,6 +381,8 @@ def _is_doubted(text: str, box: _Box) -> bool:
 
 def _join_contents(text: str, boxes: list[_Box], several: int) -> str:
     """Return the content of the last box, joined with those of the boxes that stand beside it."""
+    if len(boxes) == 1 and several < 2:
+        return boxes[0].text
     contents = [boxes[-1].text]
     connectives: list[str] = []
     for before, after in zip(boxes[-2::-1], boxes[:0:-1], strict=True):
@@ -517,6 +523,8 @@ def _declared(part: str, several: int) -> Committed | None:
         if "nswer" in boxes.text and (announced_inside := _announced(boxes.text)) is not None:
             return announced_inside
         behind = part[boxes.end :]
+        if not behind.strip(_CLOSING_MARKS + " ."):
+            return _committed(boxes.text, "boxed")
         if (taken_back := retraction(behind.partition("\n\n")[0], boxes.text)) or is_withdrawn(behind):
             return _committed(taken_back, "phrase")
         is_denied_later = boxes.text in behind and is_negated_later(behind, boxes.text)

@@ -123,7 +123,7 @@ def may_deny(text: str) -> bool:
     """Tell whether a word stands in `text` with which a denial, a doubt or a condition begins."""
     return (
         not _CUES.isdisjoint(_CUE_WORD.findall(text.casefold()))
-        or any(mark in text for mark in PATTERNS["cue_marks"])
+        or any(map(text.__contains__, PATTERNS["cue_marks"]))
         or (not text.isascii() and _OTHER_SCRIPT.search(text) is not None)
     )
 

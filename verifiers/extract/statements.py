@@ -224,7 +224,7 @@ def retraction(tail: str, answer: str | None) -> str | None:
     """
     tail = tail[:MAX_RETRACTION_CHARS]
     folded = tail.casefold()
-    if not any(mark in folded for mark in stated_values.PATTERNS["retraction_marks"]):
+    if not any(map(folded.__contains__, stated_values.PATTERNS["retraction_marks"])):
         return None
     doubted = _DOUBTED.search(tail)
     if doubted is not None and answer is not None and (other := _value_of(doubted["rest"])) is not None:
@@ -326,7 +326,7 @@ def _patterns_for(text: str) -> list[re.Pattern[str]]:
     patterns = []
     if "ans" in folded or "correct" in folded:
         patterns.append(_ENGLISH)
-    if any(word in folded for word in _WORDS):
+    if any(map(folded.__contains__, _WORDS)):
         patterns.append(_FOREIGN)
     if not text.isascii() and ("答" in text or "选" in text):
         patterns.append(_CHINESE)

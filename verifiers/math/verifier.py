@@ -474,7 +474,8 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
     verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
     if verdict.reason is Reason.MISMATCH and problem and gold:
         verdict = _compare_scaled(committed.text, gold, problem, policy, verdict)
-    verdict = replace(verdict, evidence={**verdict.evidence, "form": committed.form})
+    evidence = {**verdict.evidence, "form": committed.form}
+    verdict = Verdict(verdict.score, verdict.reason, verdict.extracted, evidence)
     return replace(verdict, reason=Reason.UNREAD) if _is_misread(verdict, response, gold) else verdict
 
 
