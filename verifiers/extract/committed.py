@@ -520,16 +520,21 @@ def _declared(part: str, several: int) -> Committed | None:
         structured = structured or (_committed(_in_numbered_lines(part, several), "last_line") if several > 1 else None)
         return structured or _announced(part) or _bare(part)
     if boxes.text is not None:
-        if "nswer" in boxes.text and (announced_inside := _announced(boxes.text)) is not None:
-            return announced_inside
-        behind = part[boxes.end :]
-        if not behind.strip(_CLOSING_MARKS + " ."):
-            return _committed(boxes.text, "boxed")
-        if (taken_back := retraction(behind.partition("\n\n")[0], boxes.text)) or is_withdrawn(behind):
-            return _committed(taken_back, "phrase")
-        is_denied_later = boxes.text in behind and is_negated_later(behind, boxes.text)
-        return _after_box(part, boxes) or (None if is_denied_later else _committed(boxes.text, "boxed"))
+        return _in_boxes(part, boxes.text, boxes.end)
     return None if boxes.cut_off else _announced(part)
+
+
+def _in_boxes(part: str, answer: str, end: int) -> Committed | None:
+    """Read what the boxes of a text hold, unless what stands behind their `end` takes it back or announces another."""
+    if "nswer" in answer and (announced_inside := _announced(answer)) is not None:
+        return announced_inside
+    behind = part[end:]
+    if not behind.strip(_CLOSING_MARKS + " ."):
+        return _committed(answer, "boxed")
+    if (taken_back := retraction(behind.partition("\n\n")[0], answer)) or is_withdrawn(behind):
+        return _committed(taken_back, "phrase")
+    is_denied_later = answer in behind and is_negated_later(behind, answer)
+    return _after_box(part, end) or (None if is_denied_later else _committed(answer, "boxed"))
 
 
 def _in_json(part: str) -> Committed | None:
@@ -608,9 +613,9 @@ def _in_tag(inside: str, several: int) -> Committed | None:
     return None if is_refused(inside[:MAX_BARE_CHARS]) else _committed(narrow(inside), "answer_tag")
 
 
-def _after_box(part: str, boxes: Boxed) -> Committed | None:
+def _after_box(part: str, end: int) -> Committed | None:
     """Read an `Answer:` line or `####` after the last box; a mere mention of an answer does not count."""
-    announcement_after = _LATER_ANSWER.search(part, boxes.end)
+    announcement_after = _LATER_ANSWER.search(part, end)
     committed = _announced(part[announcement_after.start() :]) if announcement_after else None
     if committed is None or not (has_value(committed.text) or len(committed.text) == 1):
         return None

@@ -46,6 +46,9 @@ _MARKUP = r"[\s$\\(\[*_{}\"“”«»]{0,6}"
 """What may stand between a word and a formula."""
 _WORD_START = r"(?:(?<![A-Za-z])(?=[A-Za-z])|^|(?=[^\x00-\x7f]|\\|n['’]t))"
 """Where one of hundreds of alternatives may begin: they are tried at a fifth of the places of a text."""
+_BOUNDARY = re.compile(r"(?:^|(?<=[|:>]))\\b")
+"""The mark of a word's beginning before an alternative."""
+_CAPITAL = re.compile(r"(?<![\\?])[A-Z]")
 
 
 def _any_of(name: str, behind: str = "", start: str = "") -> re.Pattern[str]:
@@ -53,15 +56,21 @@ def _any_of(name: str, behind: str = "", start: str = "") -> re.Pattern[str]:
     return re.compile(rf"{start}(?:{_ANY_OF[name]}){behind}", re.IGNORECASE | re.DOTALL)
 
 
+def _folded(alternatives: str, behind: str = "") -> re.Pattern[str]:
+    """Return a pattern for texts in small letters, in which an alternative is passed over by its first letter."""
+    alternatives = _CAPITAL.sub(lambda match: match[0].lower(), _BOUNDARY.sub("", alternatives))
+    return re.compile(rf"{_WORD_START}(?:{alternatives}){behind}", re.DOTALL)
+
+
 _NEGATED = rf"(?:{_ANY_OF['negations']})(?:[\s*_]{{1,3}}(?:{_ANY_OF['light_words']}|(?!only)[a-z]{{2,15}}ly)\b){{0,7}}"
-_DENIED_BEFORE = re.compile(rf"{_WORD_START}(?:{_NEGATED}|{_ANY_OF['denied_before']}){_MARKUP}$", re.IGNORECASE)
-_NEGATED_BEFORE = re.compile(rf"{_WORD_START}{_NEGATED}{_MARKUP}$", re.IGNORECASE)
+_DENIED_BEFORE = _folded(rf"{_NEGATED}|{_ANY_OF['denied_before']}", behind=rf"{_MARKUP}$")
+_NEGATED_BEFORE = _folded(_NEGATED, behind=rf"{_MARKUP}$")
 _ASIDE_BEFORE = re.compile(r",[^,.;\d]{1,30},\s*$")
 _ASIDE_BEHIND = re.compile(r"^,[^,.;\d]{1,30},(?=\s)")
 """`not, in fact, 5`; `5, however, is wrong`."""
 _NOT_DENIED = _any_of("not_denied", behind=rf"{_MARKUP}$", start=_WORD_START)
-_DENIED_BEHIND = _any_of("denied_behind")
-_EMBEDDING = _any_of("embedding", start=_WORD_START)
+_DENIED_BEHIND = re.compile(_ANY_OF["denied_behind"].replace("|^", "|").removeprefix("^"), re.IGNORECASE | re.DOTALL)
+_EMBEDDING = _folded(_ANY_OF["embedding"])
 _PREDICATE = re.compile(
     r"\s(?:(?:is|was|has|makes|solves|satisfies|gives|implies|means|leads|only|contradicts|causes|breaks|yields|stays"
     r"|remains|belongs|lies|fails)\b|would (?:contradict|imply|violate|make|lead|give|mean|be)\b)"
@@ -74,9 +83,7 @@ _CLAUSE_BREAK = re.compile(
     r"[;:；，：、—]|,(?! ?(?:that|dass|daß|ob|że|czy|что|che|que)\b)"
     r"|\b(?:but|yet|so|hence|thus|therefore|then|pero|aber|mais|также|но)\b|所以|因此|那么|[但故]"
 )
-_NEGATION = re.compile(
-    rf"{_WORD_START}(?:(?P<verb>{_ANY_OF['negations']})|(?P<subject>{_ANY_OF['negative_subjects']}))", re.IGNORECASE
-)
+_NEGATION = _folded(rf"(?P<verb>{_ANY_OF['negations']})|(?P<subject>{_ANY_OF['negative_subjects']})")
 _SUBCLAUSE = re.compile(r"\b(?:and|because|since)\b")
 _RELATIVE = re.compile(
     r"\b(?:who|which|that|whose|whom|if|when|where|die|der|das|que|qui|che|które|który|котор\w+)\b", re.IGNORECASE
@@ -202,7 +209,9 @@ def is_conditional(sentence: str) -> bool:
 def is_attributed(lead: str) -> bool:
     """Return whether the words before a value doubt or suppose it, or say that another holds it."""
     clause = _CLAUSE_BREAK.split(lead[-MAX_GOVERNING_CHARS:])[-1]
-    if _EMBEDDING.search(clause) or _IN_OTHER_PROBLEM.match(lead) or _is_negated(clause) or _is_hypothetical(clause):
+    if _EMBEDDING.search(clause.lower()) or _IN_OTHER_PROBLEM.match(lead):
+        return True
+    if _is_negated(clause) or _is_hypothetical(clause):
         return True
     named = _ANSWER.search(clause)
     return named is not None and is_of_another(clause[: named.start()], clause[named.end() :])
@@ -215,6 +224,7 @@ def _is_negated(clause: str) -> bool:
     is 5` affirm.
     """
     *others, clause = _SUBCLAUSE.split(clause)
+    clause = clause.lower()
     if (negation := _NEGATION.search(clause)) is None:
         return False
     lead, rest = clause[: negation.start()], clause[negation.end() :]
@@ -243,7 +253,7 @@ def is_doubted(before: str, after: str) -> bool:
     """Return whether the words before and behind a value deny or doubt it, or put it into another mouth."""
     before = before[-MAX_GOVERNING_CHARS:]
     after = _ASIDE_BEHIND.sub("", after[:MAX_GOVERNING_CHARS])
-    touching = before[-MAX_TOUCHING_CHARS:]
+    touching = before[-MAX_TOUCHING_CHARS:].lower()
     is_negated = _DENIED_BEFORE.search(touching)
     if is_negated is None and (aside := _ASIDE_BEFORE.search(touching)) is not None:
         is_negated = _DENIED_BEFORE.search(f"{touching[: aside.start()]} ")
@@ -295,10 +305,8 @@ def without_struck(text: str) -> str:
 def is_negated_later(text: str, value: str) -> bool:
     """Return whether a text behind an answer denies that very value: `5 ... Hmm, 5 is wrong.`"""
     for start in _occurrences(text[:MAX_LATER_CHARS], value)[:MAX_NUMBERS] if value in text else ():
-        before, after = (
-            text[max(0, start - MAX_GOVERNING_CHARS) : start],
-            text[start + len(value) :][:MAX_GOVERNING_CHARS],
-        )
+        before = text[max(0, start - MAX_GOVERNING_CHARS) : start].lower()
+        after = text[start + len(value) :][:MAX_GOVERNING_CHARS]
         is_negated = _NEGATED_BEFORE.search(before) is not None and _NOT_DENIED.search(before) is None
         if is_negated or _DENIED_BEHIND.match(after):
             return True
@@ -327,12 +335,12 @@ def is_refused(text: str, *, letters: bool = False) -> bool:
 def denies_a_number(text: str) -> bool:
     """Return whether a number in a text is denied by the words right before it."""
     figures = islice(_FIGURES.finditer(text), MAX_NUMBERS)
-    return any(_DENIED_BEFORE.search(text[: match.start()]) for match in figures)
+    return any(_DENIED_BEFORE.search(text[: match.start()].lower()) for match in figures)
 
 
 def is_link_denied(link: str) -> bool:
     """Return whether the words that announce an answer end with a denial: `la respuesta no es`."""
-    return _DENIED_BEFORE.search(link) is not None
+    return _DENIED_BEFORE.search(link.lower()) is not None
 
 
 def _occurrences(sentence: str, value: str) -> list[int]:
