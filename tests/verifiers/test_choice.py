@@ -228,3 +228,41 @@ def test_any_text_gets_a_verdict_without_an_error(text, multiple):
 
 def test_letters_behind_a_comma_are_several_answers():
     assert judge("The answer is C, a, b", "C").score == 0.0
+
+
+CRIMSON = "Hint: answer with a letter.\nQuestion: Is Crimson the minimum?\nChoices:\n(A) yes\n(B) no"
+
+
+@pytest.mark.parametrize(
+    ("problem", "response", "letter"),
+    [
+        (CRIMSON, "Crimson is not the minimum.", "B"),
+        (CRIMSON, "Crimson isn't the minimum, as it has a value of 70.", "B"),
+        (CRIMSON, "Thus, Crimson is the minimum.", "A"),
+        ("Does the red line cross the axis?", "The red line crosses the axis.", "A"),
+        ("Do cats outnumber dogs?", "Cats do not outnumber dogs.", "B"),
+        ("Are there fewer cars than buses?", "There are fewer cars than buses.", "A"),
+        ("Is the number of cars that are left less than 5?", "The number of cars left is less than 5.", "A"),
+        (CRIMSON, "Crimson is the maximum.", ""),
+        (CRIMSON, "Red is the minimum.", ""),
+        (CRIMSON, "Is Crimson the minimum?", ""),
+        (CRIMSON, "Is Crimson the minimum", ""),
+        (CRIMSON, "It is not true that Crimson is the minimum.", ""),
+        (CRIMSON, "Crimson may be the minimum.", ""),
+        (CRIMSON, "Perhaps Crimson is the minimum.", ""),
+        (CRIMSON, "Crimson is the minimum if x > 0.", ""),
+        (CRIMSON, "Crimson is the minimum, but Red is lower.", ""),
+        (CRIMSON, "Crimson is the minimum. Crimson is not the minimum.", ""),
+        (CRIMSON, "Crimson is not not the minimum.", ""),
+        ("Is A greater than B?", "B is greater than A.", ""),
+        ("Is A greater than B?", "A is less than B.", ""),
+        ("Are there fewer cars than buses?", "There are fewer buses than cars.", ""),
+        ("Is red the top? Is blue the top?", "Blue is the top.", ""),
+    ],
+)
+def test_a_statement_in_the_words_of_the_question_says_yes_or_no(problem, response, letter):
+    info = {"options": ["yes", "no"]}
+    scores = {gold: ChoiceVerifier()(response, gold, problem=problem, info=info).score for gold in "AB"}
+    assert scores == {gold: float(gold == letter) for gold in "AB"}
+    swapped = ChoiceVerifier()(response, "A", problem=problem, info={"options": ["No", "Yes"]})
+    assert swapped.score == float(letter == "B")

@@ -62,7 +62,7 @@ def test_gold_is_found_at_the_end_by_its_value_or_its_letters(response: str, gol
 @pytest.mark.parametrize(
     ("verifier", "response", "gold", "reason"),
     [
-        ("math", "So altogether that makes seventy-two dollars.", "72", Reason.UNREAD),
+        ("math", "So altogether seventy-two dollars it is.", "72", Reason.UNREAD),
         ("math", "\\boxed{result \\to 72 dollars}", "72", Reason.UNREAD),
         ("math", "Final result → 72 km. It took 2 steps and 49 seconds.", "72", Reason.UNREAD),
         ("math", "| All eggs | 72 |", "72", Reason.UNREAD),

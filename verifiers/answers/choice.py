@@ -34,8 +34,10 @@ from truegold.verifiers.extract.chosen import (
     plain,
     texts_in,
 )
+from truegold.verifiers.extract.restated import affirms
+from truegold.verifiers.extract.stated_values import PATTERNS
 from truegold.verifiers.options import AnswerVerifier, switch_option, texts_option
-from truegold.verifiers.verdict import Reason, Verdict
+from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 MAX_ANSWER_CHARS = 2_000
 """A longer answer is not a choice. Stops text made to be slow to normalise."""
@@ -79,6 +81,7 @@ _CHOOSING = re.compile(
 _FORMULA_SIGN = re.compile(r"[\d\\^_=+*/<>°√π∞]")
 _COMMAND = re.compile(r"\\[A-Za-z]{1,30}")
 _WORD = re.compile(r"[^\W\d_]{3,}")
+_ANSWERS, _AFFIRMATIONS = (frozenset(PATTERNS[name]) for name in ("interjections", "affirmations"))
 _LIST_MARKS = str.maketrans("[]\"'", "    ")
 
 
@@ -94,6 +97,21 @@ class ChoiceVerifier(AnswerVerifier):
 
     name: str = "choice"
     version: str = "5"
+
+    def __call__(
+        self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
+    ) -> Verdict:
+        """Judge the option; where none is named, the statement that restates a question for yes or no."""
+        verdict = AnswerVerifier.__call__(self, response, gold, info=info)
+        if verdict.score != 0.0 or verdict.evidence.get("answer") or not problem or "options" not in info:
+            return verdict
+        options = [option.casefold().strip(" .") for option in info["options"]]
+        if len(options) != 2 or not _ANSWERS.issuperset(options) or len(_AFFIRMATIONS & set(options)) != 1:
+            return verdict
+        if (is_affirmed := affirms(problem, final_part(response))) is None:
+            return verdict
+        letter = "AB"[(options[0] in _AFFIRMATIONS) != is_affirmed]
+        return AnswerVerifier.__call__(self, f"\\boxed{{{letter}}}", gold, info=info)
 
     def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
         multiple = switch_option(info, "multiple", False)

@@ -65,7 +65,7 @@ def _convert_unit(form: forms.Quantity) -> str | None:
 
 def _spell_money(form: forms.Quantity) -> list[str]:
     value = form.amount.value
-    texts = [f"\\${form.bare}", f"{form.bare}\\text{{ dollars}}", f"{form.bare} dollars"]
+    texts = [f"\\${form.bare}", f"{form.bare}\\text{{ dollars}}", f"{form.bare} dollars", f"USD {form.bare}"]
     if (value * 100).denominator == 1:
         texts.append(f"\\${forms.fixed(value, 2)}")
     if value.denominator == 1 and value >= 1000:

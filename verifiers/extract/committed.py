@@ -46,7 +46,7 @@ from typing import NamedTuple
 
 from truegold.verifiers.extract.closings import without_closings, without_ornaments
 from truegold.verifiers.extract.denials import is_bound, is_denied, is_doubted, is_negated_later, is_refused, preferred
-from truegold.verifiers.extract.restated import without_explanations, without_given_numbers
+from truegold.verifiers.extract.restated import with_counts, without_explanations, without_given_numbers
 from truegold.verifiers.extract.stated_values import (
     ANY_OF,
     MARKS,
@@ -502,8 +502,11 @@ def _at_end(part: str, problem: str | None) -> Committed | None:
     if expression is None or _SHORT_SENTENCE.match(expression):
         # `This gives 8` is a short sentence.
         stated = conclusion(part)
-        if stated is None and problem and (masked := without_given_numbers(part, problem)) is not None:
+        masked = without_given_numbers(part, problem) if stated is None and problem else None
+        if masked is not None:
             stated = conclusion(masked)
+        if stated is None and expression is None and (counted := with_counts(masked or part, problem)) is not None:
+            stated = conclusion(counted)
     return _committed(stated, "conclusion") or _committed(expression, "last_line")
 
 

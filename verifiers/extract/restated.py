@@ -5,6 +5,9 @@ r"""Reads sentences that restate the problem with its answer, and cuts off those
     The ratio is 1.73. This is calculated by dividing 26 by 15.         The ratio is 1.73.
     The ratio is 26/15. This is found to be 1.73.                       as it is: the last sentence goes on
 
+    There are three objects left on the table.                          There are 3 objects left on the table.
+    "Is Crimson the minimum?"   Crimson is not the minimum.             no
+
 Not covered: numbers that the problem writes otherwise, as `two thousand` and 2,000.
 """
 
@@ -13,6 +16,7 @@ from __future__ import annotations
 import re
 
 from truegold.verifiers.extract.stated_values import ANY_OF, has_value
+from truegold.verifiers.written_numbers import PYTHON_RUN, number_in_words
 
 MAX_PROBLEM_CHARS = 20_000
 """Only so much of a problem is searched for numbers."""
@@ -21,6 +25,25 @@ MAX_TAIL_CHARS = 2_000
 MAX_EXPLANATIONS = 4
 
 _NUMERAL = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_COUNT = re.compile(
+    rf"(\b(?:{ANY_OF['counting_verbs']})\s(?:(?:{ANY_OF['counting_adverbs']})\s)?)({PYTHON_RUN})\s([a-z]+)",
+    re.IGNORECASE,
+)
+_RUN = re.compile(PYTHON_RUN, re.IGNORECASE)
+_PLANS = re.compile(ANY_OF["plan_nouns"])
+MAX_STATEMENT_CHARS = 400
+_AUXILIARIES = "is|are|was|were|does|do|did|can|has|have|had|will"
+_ASKED = re.compile(rf"(?:^|[.!?:：]\s*|\n\s*)({_AUXILIARIES})\s([^?\n]{{3,400}})\?", re.IGNORECASE)
+_ASKING = re.compile(rf"\W*(?:{_AUXILIARIES})\b", re.IGNORECASE)
+_DENIED_VERB = re.compile(rf"\b({_AUXILIARIES})(?:\snot\b|n['’]t\b)", re.IGNORECASE)
+_LEAD = re.compile(r"(?:(?:so|thus|hence|therefore|overall|in conclusion|consequently)\b[,\s]*)?", re.IGNORECASE)
+_BECAUSE = re.compile(r",?\s(?:because|since|according to|based on|given)\b|,\s(?:as|which)\b", re.IGNORECASE)
+_SECOND_THOUGHT = re.compile(
+    r"\b(?:but|however|wait|actually|although|though|if|suppose|assume|imagine|maybe|perhaps|unclear|not sure)\b",
+    re.IGNORECASE,
+)
+_IDLE = frozenset(("the", "a", "an", "this", "that", "is", "are", "does", "do", "there"))
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _EXPLANATION = re.compile(rf"(?:{ANY_OF['explanations']})(?!.*(?:=|\bto be\b|≈))", re.IGNORECASE | re.DOTALL)
 _SENTENCE_START = re.compile(r"[.!?][*_)\"']{0,3}\s+(?=[A-Z])|\n")
 
@@ -30,7 +53,52 @@ def without_given_numbers(text: str, problem: str) -> str | None:
     numerals = set(_NUMERAL.findall(problem[:MAX_PROBLEM_CHARS]))
     tail = text[-MAX_TAIL_CHARS:]
     masked = _NUMERAL.sub(lambda match: "X" if match[0] in numerals else match[0], tail)
-    return None if masked == tail or _NUMERAL.search(masked) is None else masked
+    return None if masked == tail else masked
+
+
+def with_counts(text: str, problem: str | None) -> str | None:
+    """Return the last line with the number word that counts what the problem speaks of in digits; else None."""
+    line = text[-MAX_TAIL_CHARS:].rstrip().rpartition("\n")[2]
+    if _SECOND_THOUGHT.search(line) is not None:
+        return None
+    numbers = [run for run in _RUN.findall(line) if run.casefold() != "one"]
+    if len(numbers) != 1 or (count := _COUNT.search(line)) is None or count[2] != numbers[0]:
+        return None
+    value, noun = number_in_words(count[2].casefold()), count[3].casefold()
+    is_asked = noun.rstrip("s") in problem.casefold() if problem else not _PLANS.fullmatch(noun)
+    if value is None or value.denominator != 1 or not is_asked:
+        return None
+    return f"{line[: count.start(2)]}{value}{line[count.end(2) :]}"
+
+
+def affirms(problem: str, response: str) -> bool | None:
+    """Tell whether the first or the last sentence of a response says what the problem asks, or denies it in its words.
+
+    None: it does neither, or one of them each. The order of the words counts: whose number is greater is in it.
+    """
+    questions = dict.fromkeys(_ASKED.findall(problem[-MAX_TAIL_CHARS:]))
+    if len(questions) != 1 or _SECOND_THOUGHT.search(response):
+        return None
+    ((auxiliary, asked),) = questions
+    sentences = [line for line in _SENTENCE_START.split(response[-MAX_PROBLEM_CHARS:].strip()) if line.strip()]
+    key = _words(asked, auxiliary)
+    verdicts = {_says(key, sentence, auxiliary) for sentence in (*sentences[:1], *sentences[-1:])} - {None}
+    return verdicts.pop() if len(verdicts) == 1 and "not" not in key else None
+
+
+def _says(key: list[str], sentence: str, auxiliary: str) -> bool | None:
+    if "?" in sentence or len(sentence) > MAX_STATEMENT_CHARS or _ASKING.match(sentence):
+        return None
+    sentence = _LEAD.sub("", _BECAUSE.split(sentence.strip(), maxsplit=1)[0])
+    denials = len(_DENIED_VERB.findall(sentence))
+    words = _words(_DENIED_VERB.sub(r" \1 ", sentence), auxiliary)
+    return denials == 0 if words == key and denials <= 1 else None
+
+
+def _words(text: str, auxiliary: str) -> list[str]:
+    """Return the words of a sentence without auxiliaries and articles, in the singular."""
+    idle = _IDLE | {auxiliary.casefold()}
+    return [word.rstrip("es") or word for word in _WORD.findall(text.casefold()) if word not in idle]
 
 
 def without_explanations(text: str) -> str:

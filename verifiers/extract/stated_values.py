@@ -71,9 +71,10 @@ _UNIT = re.compile(
     r"|(?:平方|立方)?[一-鿿]{1,3}(?:每[一-鿿]{1,2})?(?=$|[，。；、．\s])|[一-鿿])"
 )
 _JOINING = re.compile(r"[ ]?(?:,[ ]?)?(or|and|,|;|、|或|和|oder|ou|und|et|или|и|y|o|e)[ ]?(?:[a-zA-Z][ ]?=[ ]?)?")
-_NEXT_CLAUSE = re.compile(r"\b(?:and|or|but)\b|[,;，；或和]")
+_NEXT_CLAUSE = re.compile(r"\b(?:and|or|but)\b|,(?!\d)|[;，；或和]")
 _NEGATION = re.compile(r"\b(?:not|never|neither|cannot)\b|n't|不是|并非")
 _CONDITION = re.compile(r",?\s(?:(?:when|where|if|for|at|with)\s\$?[A-Za-z]\s?=|(?:because|since)\s)")
+_CLAUSE = re.compile(rf"[ ](?:{ANY_OF['clauses']})")
 _LABELLED = re.compile(r"^[^\d:]*[^\W\d_]:\s(?=[^:]*$)")
 """The words before the value in `all that is needed: 5`."""
 _VARIABLE = re.compile(r"(?:\$|\\\()\s*(?:[A-Za-z]|\\[a-z]{2,7})\s*(?:\$|\\\))")
@@ -112,6 +113,17 @@ def stated(sentence: str) -> str | None:
     first, last = _joined(sentence, values, len(values) - 1)
     texts = {sentence[value.start : value.end] for value in values[: first + 1]}
     return _excerpt(sentence, values[first], values[last]) if bold or len(texts) == 1 else None
+
+
+def stated_first(text: str) -> str | None:
+    """Return the value that a text opens with before a clause: `12 with a total of $40`, `2 bars are larger than 4`."""
+    first = next(_tokens(text), None)
+    if first is None or first.start or first.kind == "copula":
+        return None
+    end = _end_with_unit(text, first)
+    if _CLAUSE.match(text, end) is None or _NEXT_CLAUSE.search(text, end) or _NEGATION.search(text, end):
+        return None
+    return text[:end]
 
 
 def has_value(text: str) -> bool:

@@ -165,7 +165,9 @@ def narrow(text: str) -> str | None:
         return None
     if not stated_values.has_value(text):
         return text if stated_values.word_count(text) <= MAX_TEXT_WORDS else None
-    return (stated_values.stated(text) or text) if stated_values.is_prose(text) else text
+    if not stated_values.is_prose(text):
+        return text
+    return stated_values.stated_first(text) or stated_values.stated(text) or text
 
 
 def without_about(text: str) -> str:

@@ -7,6 +7,7 @@ I first took A, so it is B    B is correct              B: see `extract.chosen`
 A or B    B, C                                          none of them: it names several
 maybe B                                                 none: it is unsure
 
+`(b)`, and `b` where the problem lists (a), (b), ..., are the letters of a choice as well.
 A gold may be a letter with its value, `\textbf{(C) } 42`: the letter or the value alone is right, `(C) 41` is not.
 """
 
@@ -50,7 +51,25 @@ _CHOICE_AND_VALUE = re.compile(
     re.DOTALL,
 )
 _ANOTHER_LABEL = re.compile(rf"\([{_LETTERS}]\)")
+_SMALL = re.compile(rf"[\s$]*(?:{_TEXT_COMMAND})?(\()?(?:{_TEXT_COMMAND})?([a-j])(\))?[}}\s$.]*")
+MAX_SMALL_CHARS = 40
+_SMALL_LABEL = re.compile(
+    rf"((?<![A-Za-z\d_^)}}\]])(?<![=+*/^-]\s)\((?:{_TEXT_COMMAND})?|\\boxed\{{\s?(?:{_TEXT_COMMAND})?)([a-j])(\}}?\)|\s?\}})"
+)
 _GAP = re.compile(r"(?:\s|\\[ ,;:]|\\quad|[~:])+")
+
+
+def small_choice(gold: str, problem: str | None) -> str | None:
+    """Return B for a gold of `(b)`, and for one of `b` where the problem lists the choices so."""
+    if len(gold) > MAX_SMALL_CHARS or (match := _SMALL.fullmatch(gold)) is None:
+        return None
+    is_listed = problem is not None and all(label in problem for label in ("(a)", "(b)"))
+    return match[2].upper() if (match[1] and match[3]) or is_listed else None
+
+
+def with_capital_labels(response: str) -> str:
+    """Return `(B) text` for `(b) text`, and `\\boxed{B}` for `\\boxed{b}`."""
+    return _SMALL_LABEL.sub(lambda match: f"{match[1]}{match[2].upper()}{match[3]}", response)
 
 
 def choice_letter(gold_text: str) -> str | None:
@@ -94,6 +113,7 @@ def names_choice(letter: str, answer_text: str, options: tuple[str, ...], same: 
         return False
     is_several = _SEVERAL_LETTERS.search(_MARKUP.sub(" ", answer_text[:MAX_HEAD_CHARS])) is not None
     if (letter_and_text := _LETTER_AND_TEXT.fullmatch(answer_text)) is not None:
+        is_several = is_several or _ANOTHER_LABEL.search(letter_and_text.group(2)) is not None
         return not is_several and letter_and_text.group(1).upper() == letter
     if letters := letters_in(answer_text[-MAX_CHOICE_CHARS:], len(options) or LETTERS, announced=True):
         return letters == {letter}

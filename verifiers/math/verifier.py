@@ -34,7 +34,13 @@ from truegold.verifiers.extract import GUESSED, committed_answer, ends_with_valu
 from truegold.verifiers.extract.chosen import committed_choice
 from truegold.verifiers.gold import is_placeholder
 from truegold.verifiers.math import worker
-from truegold.verifiers.math.choice_letters import choice_and_value, choice_letter, names_choice
+from truegold.verifiers.math.choice_letters import (
+    choice_and_value,
+    choice_letter,
+    names_choice,
+    small_choice,
+    with_capital_labels,
+)
 from truegold.verifiers.math.comparison import compare
 from truegold.verifiers.math.comparison.single_values import MAX_PHRASE_WORDS
 from truegold.verifiers.math.policy import (
@@ -96,6 +102,11 @@ r"""\mathbf{A}\mathbf{B}, a product of matrices."""
 _INNER_CAPITAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
 _BRACED_WORD = re.compile(r"\{\s*(\w+|[+-])\s*\}(?!\s*\{)")
 _GAP = re.compile(r"\\[,;:! ]")
+_WORKED = re.compile(
+    r"([^\s\d(\\]?-?\d[\d,.]{0,40}(?:\s?\\?%)?) \((?:= ?)?"
+    r"([^()]{0,60}(?:[/*+%-]|\\[a-z])[^()]{1,60}|(?<=% \()[\d.]{1,20}|[\d.]{1,20}\\?%)\)"
+)
+"""0.68 (5,121.3 / 7,491.5): a value and how it was worked out."""
 _MAY_BE_CHOICE = re.compile(r"[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
 RESPONSES = Policy(percent="either")
 """The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""
@@ -272,6 +283,9 @@ def _compare_read(answer_text: str, gold_text: str, extracted: str, policy: Poli
     if is_long and (part := _committed_part(extracted, gold_tree, boxed)) is not None:
         return _compare_tree(gold_tree, part, gold_text, extracted, policy)[0]
     verdict, may_be_prose = _compare_tree(gold_tree, answer_text, gold_text, extracted, policy)
+    if verdict.score != 1.0 and answer_text.endswith(")") and (worked := _WORKED.fullmatch(answer_text)) is not None:
+        restated = f"{''.join(c for c in worked[2] if c.isascii())} \\approx {worked[1]}"
+        verdict = _compare_tree(gold_tree, restated, gold_text, extracted, policy)[0]
     if verdict.score == 1.0 or not may_be_prose:
         return verdict
     if (part := _committed_part(extracted, gold_tree, boxed)) is None or part == answer_text:
@@ -447,6 +461,8 @@ class MathVerifier:
             policy = _policy_for(problem, gold, policy, info)
         with StepBudget():
             verdict = _judge_response(response, gold, problem, policy)
+            if verdict.score != 1.0 and gold and (letter := small_choice(gold, problem)) is not None:
+                verdict = _judge_response(with_capital_labels(response), letter, problem, policy)
             is_gold_at_fault = verdict.score == 0.0 and gold is not None and is_sentence(gold)
         return replace(verdict, score=None, reason=Reason.GOLD_UNPARSED) if is_gold_at_fault else verdict
 
