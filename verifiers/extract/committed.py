@@ -49,6 +49,7 @@ from truegold.verifiers.extract.denials import is_bound, is_denied, is_doubted, 
 from truegold.verifiers.extract.restated import with_counts, without_explanations, without_given_numbers
 from truegold.verifiers.extract.stated_values import (
     ANY_OF,
+    CURRENCY,
     MARKS,
     MAX_PLAIN_WORDS,
     PATTERNS,
@@ -187,7 +188,7 @@ MAX_HASHES = 16
 _HASHES = re.compile(r"####(?!#)[ \t]{0,8}(\S.{0,400})")
 _SHORT_SENTENCE = re.compile(
     r"(?i:this|that|it|we|so|thus|hence|therefore|donc|also|luego|entonces)\b|[^\W\d_]+ [^\W\d_]+:"
-    r"|(?!(?:See|Use|Add|Let|Read|Note|Check|Take)\b)[A-Z][a-z]+ (?:[a-z]+s|had|got|paid|made|spent) [$€£]?\d"
+    rf"|(?!(?:See|Use|Add|Let|Read|Note|Check|Take)\b)[A-Z][a-z]+ (?:[a-z]+s|had|got|paid|made|spent) {CURRENCY}\d"
 )
 """`This gives 8`, `Tim needs $85`, `Total cost: $8`."""
 _EXPLAINED = re.compile(rf"([^\n]{{1,80}})\n\s{{0,4}}[*_#]{{0,6}}(?:{ANY_OF['explaining']})(?![^\W\d_])", re.IGNORECASE)

@@ -149,8 +149,6 @@ _REASON = re.compile(
     re.IGNORECASE,
 )
 _NO_VALUE = re.compile(f"(?:{stated_values.ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
-_PAYS = re.compile(rf"[A-Z][a-z]+(?<!ly) [a-z]+(?<!ly) (?!\d){stated_values.CURRENCY}\d")
-"""Tim needs $85: a short sentence."""
 _GRADING = re.compile(r"\b(?:score|grade|reward|rating|marks?)\b[^.]{0,20}[:=]", re.IGNORECASE)
 """Words to whoever grades the response are no answer."""
 
@@ -357,8 +355,7 @@ def last_expression(text: str) -> str | None:
         return None
     preferred = denials.preferred(line) if stated_values.may_deny(line) else line
     line = preferred if _VALUE_FIRST.match(preferred) else line
-    is_line = stated_values.is_expression(line, stated_values.MAX_PLAIN_WORDS) and _PAYS.match(line) is None
-    if denials.denies_a_number(line) or not is_line:
+    if denials.denies_a_number(line) or not stated_values.is_expression(line, stated_values.MAX_PLAIN_WORDS):
         return None
     return line.strip(stated_values.MARKS + ".。")
 
