@@ -25,12 +25,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from string import ascii_letters
 from typing import Literal, NamedTuple, TypeAlias
 
 from gmpy2 import mpq
 
 from truegold.verifiers.extract import committed_answer
-from truegold.verifiers.math.measures import BARE_UNITS, conversion
+from truegold.verifiers.math.measures import BARE_UNITS, conversion, unit_of
 from truegold.verifiers.math.policy import CACHED_READINGS, Policy, TooLarge, UnreadableAnswer, charge, remembered
 from truegold.verifiers.math.reading.grammar import chain_of
 from truegold.verifiers.math.reading.lexer import (
@@ -150,6 +151,11 @@ _LETTERS_APART = re.compile(r"[\d)}](?:\s|~|\\[,;: ]|\u2009)+\\?[A-Za-z]")
 """The blank of `5 T`, which may be a unit; `5T` is a product, unless the other side has a unit."""
 _USUAL_UNIT = re.compile(r"(?<![A-Za-z\\])(?:[mgshLlNJWVA]|[A-Za-z]{2,3})(?:\^?\W?\d\W?)?$|/")
 """The end of `5m` and `5mW`; the c of an answer of `5c` is taken for no unit on its own."""
+_MAY_HOLD_UNIT = re.compile(
+    rf"(?<![A-Za-z\\])(?:[A-Za-z]{{2}}|[{''.join(filter(unit_of, ascii_letters))}](?![A-Za-z]))|[^\x00-\x7f]"
+    r"|\\(?!(?:[dt]?frac|sqrt|left|right|cdot|times|pi|infty|cup|cap|in|ln|log|sin|cos|tan)(?![A-Za-z]))[A-Za-z]"
+)
+"""What a text without units need not have: a letter that may be one, several letters, other commands."""
 _GROUPING = re.compile(r"\d,\d{3}(?!\d)")
 
 
@@ -652,15 +658,22 @@ def _readings_in_units(gold: tuple[Node, str], answer: tuple[Node, str], policy:
     """Yield readings in which letters are units: `5 N` beside `5 kg m/s^2`, but not a gold of `5T` beside 5."""
     (gold_tree, gold_text), (answer_tree, answer_text) = gold, answer
     notation = Notation(mixed_numbers=policy.mixed == "sum", letter_units=True)
-    texts = (gold_text if policy.letters != "variables" else "", answer_text)
-    golds, answers = (list(filter(_has_unit, _try_reading(text, notation))) for text in texts)
+    answers = _in_letter_units(answer_text, answer_tree, notation)
+    may_be_gold = _has_unit(answer_tree) or policy.letters == "units" or _LETTERS_APART.search(gold_text) is not None
+    is_gold_read = policy.letters != "variables" and (may_be_gold or answers)
+    golds = _in_letter_units(gold_text, gold_tree, notation) if is_gold_read else []
     for other_answer in answers:
         is_usual = _LETTERS_APART.search(answer_text) or (_USUAL_UNIT.search(answer_text) and not symbols(other_answer))
         if _has_unit(gold_tree) or is_usual:
             yield gold_tree, other_answer
         yield from ((other_gold, other_answer) for other_gold in golds)
-    if _has_unit(answer_tree) or policy.letters == "units" or _LETTERS_APART.search(gold_text):
+    if may_be_gold:
         yield from ((other_gold, answer_tree) for other_gold in golds)
+
+
+def _in_letter_units(text: str, tree: Node, notation: Notation) -> list[Node]:
+    readings = _try_reading(text, notation) if _MAY_HOLD_UNIT.search(text) is not None else (tree,)
+    return list(filter(_has_unit, readings))
 
 
 def _are_in_two_units(first: Node, second: Node) -> bool:
