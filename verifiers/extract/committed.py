@@ -74,6 +74,8 @@ MAX_PROBLEMS = 64
 """A response may ramble through so many problems. Stops a response of a million lines `Question:`."""
 
 _THINKING = [pair.split() for pair in PATTERNS["thinking_tags"]]
+_THINKING_MARKS = ("hink", "HINK]", "<|channel|>")
+"""One of these stands in every such tag."""
 SPECIAL_END = ANY_OF["special_ends"]
 """The tokens that end a turn, of a form that no text has."""
 PLAIN_END = r"</s>|<eos>|<end_of_turn>|<eo[adt]>|<EO[ADST]>|\[(?:EO[AS]|SEP)\]"
@@ -87,7 +89,8 @@ _NEXT_PROBLEM = re.compile(
     r"|[#*]{0,6}[ \t]{0,2}(?:问题|题目|问)[ \t]{0,2}\d{0,4}[*]{0,2}[:：]"
     r"))"
 )
-_CUT_MARKS = ("<", "[EO", "[SEP]", "Question", "Problem", "Exercise", "Instruction", "User", "Human", "Q", "问", "题目")
+_CUT_MARKS = ("<|", "<｜", "</s", "<e", "<E", "[EO", "[SEP]", "Q", "Problem", "Exercise", "Instruction", "User",
+              "Human", "问", "题目")  # fmt: skip
 """One of these stands in every cut; looking for them is far quicker than looking for the cuts."""
 
 _LINE = re.compile(r"(?<=\n)[^\n]{6,600}(?=\n|$)")
@@ -220,10 +223,11 @@ MAX_PART_LINES_CHARS = 1_000
 
 def final_part(response: str) -> str:
     """Return what stands after the thinking, stripped, and no more than the last MAX_SCANNED_CHARS of it."""
-    for opening, closing in _THINKING:
-        response = response.rpartition(closing)[2]
-        if opening in response:
-            return ""
+    if any(map(response.__contains__, _THINKING_MARKS)):
+        for opening, closing in _THINKING:
+            response = response.rpartition(closing)[2]
+            if opening in response:
+                return ""
     return response[-MAX_SCANNED_CHARS:].strip()
 
 
@@ -355,6 +359,9 @@ def _openings(text: str) -> list[re.Match[str]]:
 def _read_box(text: str, opening: re.Match[str]) -> _Box | None:
     if opening[1] is None:
         return _Box(opening.start(), opening.end(), opening[2])
+    end = text.find("}", opening.end())
+    if end != -1 and "{" not in (content := text[opening.end() : end]) and "\\" not in content:
+        return _Box(opening.start(), end + 1, content.strip())
     depth = 1
     for brace in islice(_BRACE.finditer(text, opening.end()), MAX_BOX_TOKENS):
         mark = brace.group()

@@ -251,18 +251,22 @@ def is_of_another(lead: str, link: str) -> bool:
 
 def is_doubted(before: str, after: str) -> bool:
     """Return whether the words before and behind a value deny or doubt it, or put it into another mouth."""
-    before = before[-MAX_GOVERNING_CHARS:]
     after = _ASIDE_BEHIND.sub("", after[:MAX_GOVERNING_CHARS])
+    question = _QUESTION.match(after)
+    if question is not None and not _CONFIRMED.match(question["rest"]):
+        return True
+    if _DENIED_BEHIND.match(after) is not None:
+        return True
+    before = before[-MAX_GOVERNING_CHARS:]
+    return _is_denied_before(before) or is_attributed(before)
+
+
+def _is_denied_before(before: str) -> bool:
     touching = before[-MAX_TOUCHING_CHARS:].lower()
     is_negated = _DENIED_BEFORE.search(touching)
     if is_negated is None and (aside := _ASIDE_BEFORE.search(touching)) is not None:
         is_negated = _DENIED_BEFORE.search(f"{touching[: aside.start()]} ")
-    if is_negated and _NOT_DENIED.search(before) is None:
-        return True
-    question = _QUESTION.match(after)
-    if question is not None and not _CONFIRMED.match(question["rest"]):
-        return True
-    return _DENIED_BEHIND.match(after) is not None or is_attributed(before)
+    return is_negated is not None and _NOT_DENIED.search(before) is None
 
 
 def is_bound(before: str) -> bool:

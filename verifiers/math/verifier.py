@@ -25,7 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, ClassVar
 
 from gmpy2 import mpq
@@ -60,7 +60,7 @@ from truegold.verifiers.math.policy import (
 )
 from truegold.verifiers.math.reading.answers import Unread, other_readings, read_gold, read_text, simple_number
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
-from truegold.verifiers.math.reading.normal import key_of, normal_gold, normal_text, same_but_for_looks
+from truegold.verifiers.math.reading.normal import key_of, normal, normal_gold, normal_text, same_but_for_looks
 from truegold.verifiers.math.reading.typesetting import matching_brace
 from truegold.verifiers.math.tree import (
     MAX_SHOWN_CHARS,
@@ -89,6 +89,7 @@ MIN_PROSE_CHARS = 200
 MAX_PROSE_CHARS = 20_000
 """Longer answers are not searched for a box or a formula."""
 
+REMEMBERED_GOLDS = 4_096
 SHOWN_PLACEHOLDER = 60
 """The evidence shows this much of a gold that is none."""
 
@@ -194,11 +195,12 @@ def _is_too_dear(gold: str, policy: Policy) -> bool:
     return False
 
 
+@lru_cache(maxsize=REMEMBERED_GOLDS)
 def count_answers(gold: str | None) -> int:
     """Return how many answers gold, a list or a set, is, since as many boxes may be one answer; 0 for one answer."""
     if gold is None or len(gold) > MAX_PROSE_CHARS:
         return 0
-    with StepBudget():
+    with StepBudget(separate=True):
         try:
             tree = read_gold(normal_gold(gold), DEFAULT.mixed)
         except Spent:
@@ -530,11 +532,12 @@ def is_sentence(gold: str) -> bool:
     return any(isinstance(part, Text) and len(part.words) > MAX_PHRASE_WORDS for part in parts)
 
 
+@lru_cache(maxsize=REMEMBERED_GOLDS)
 def _is_choice(gold: str | None) -> bool:
     """Tell whether gold is the letter of an option, alone or before its value."""
     if gold is None or len(gold) > MIN_PROSE_CHARS or _MAY_BE_CHOICE.match(gold) is None:
         return False
-    text = normal_gold(gold)
+    text = normal(gold)
     return choice_letter(text) is not None or choice_and_value(text) is not None
 
 
