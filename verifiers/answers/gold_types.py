@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
+
+from gmpy2 import mpq
 
 from truegold.verifiers.answers.gold_words import truth_of
 from truegold.verifiers.answers.listed_options import Options, chosen_letters
@@ -88,7 +91,8 @@ def _note_quantity(measure: t.Measure) -> Note:
         return "quantity", show(measure.value)
     if str(measure.unit) == "percent":
         return "percentage", f"{show(measure.value)} %"
-    return "quantity", f"{show(t.Num(measure.value.value * measure.unit.factor))} {measure.unit}"
+    base = replace(measure.unit, factor=mpq(1)) if not measure.unit.zero else measure.unit
+    return "quantity", f"{show(t.Num(measure.value.value * measure.unit.factor))} {base}"
 
 
 def _type_of(tree: t.Node) -> str:

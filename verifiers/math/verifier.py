@@ -278,6 +278,9 @@ def _same_as_option(policy: Policy, option: str, answer_text: str) -> bool:
 
 def _compare_read(answer_text: str, gold_text: str, extracted: str, policy: Policy, boxed: bool) -> Verdict:
     """Compare trees: of the whole answer, and where that is prose, of the formula or number that it commits to."""
+    if "(B)" in answer_text and "(A)" in answer_text and "(B)" not in gold_text:
+        # Options one after another: `(A) 1 (B) 0` would be a product, and 0.
+        return Verdict(0.0, Reason.HEDGED, extracted, {"rung": "words", "gold": gold_text[:MAX_SHOWN_CHARS]})
     gold_tree = read_gold(gold_text, policy.mixed)
     if isinstance(gold_tree, Unread):
         return _compare_with_unread_gold(gold_tree, answer_text, gold_text, extracted)
