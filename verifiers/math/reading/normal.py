@@ -16,7 +16,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-from truegold.verifiers.currencies import CODES, MONEY_SIGNS, PREFIXED
+from truegold.verifiers.currencies import CODES, LONE_SIGNS, MONEY_SIGNS, PREFIXED
 from truegold.verifiers.entities import decode_entities
 from truegold.verifiers.math.policy import CACHED_READINGS, charge, remembered
 from truegold.verifiers.math.reading import notation
@@ -46,13 +46,18 @@ MONEY_MARKS = {"$": DOLLAR} | {
     sign: chr(0xE020 + index) for index, sign in enumerate(sorted(MONEY_SIGNS.keys() - {"$"}))
 }
 """A character for each sign and code of a currency before an amount: `CHF`, `R$`."""
-_MAY_HOLD_CURRENCY = re.compile(rf"R[MsPp]|[A-Z]{{3}}|[A-Z] ?{DOLLAR}|/-$")
+_AMOUNT = rf"[{DOLLAR}{LONE_SIGNS[1:]}\ue020-\ue0ff]-?\d[\d,.]{{0,40}}"
+_MAY_HOLD_CURRENCY = re.compile(rf"R[MsPp]|[A-Z]{{3}}|[A-Z] ?{DOLLAR}|/-$|S\.? dol|{_AMOUNT} ?[kKmMbBt]")
+_SHORT_SCALE = re.compile(rf"({_AMOUNT})(?:([kKmMB])| ?(mn|bn|tn))(?![A-Za-z\d^_])")
+"""$5k, £5m, $5 bn."""
+_SHORT_SCALES = {"k": "thousand", "m": "million", "mn": "million", "b": "billion", "bn": "billion", "tn": "trillion"}
 _CURRENCY = re.compile(
     rf"(?<![A-Za-z\\])(?:\\(?:text|mathrm)\s?\{{\s?)?(?:({PREFIXED}){DOLLAR}|({CODES}))(?:\s?\}})?(?:[~\s]|\\[ ,;])?"
     r"(?=[-+]?\.?\d)"
 )
 _CODE_BEHIND = re.compile(rf"(?<=[\dnd])([~\s]?)({CODES})(?![A-Za-z])")
 """5 CHF, 5 million CHF."""
+_OF_AMERICA = re.compile(r"\bU\.?S\.? (?=dollars?\b)")
 _SUPERSCRIPT = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿⁱ⁽⁾ˣ"
 _SUBSCRIPT = "₀₁₂₃₄₅₆₇₈₉₊₋ₙᵢ₍₎ₓ"
 _PLAIN_SCRIPT = "0123456789+-ni()x"
@@ -144,7 +149,8 @@ def _with_currencies_marked(text: str) -> str:
     if _MAY_HOLD_CURRENCY.search(text) is None:
         return text
     text = _CURRENCY.sub(lambda m: MONEY_MARKS[m[2] or f"{m[1].strip()}$"], text)
-    return _CODE_BEHIND.sub(r"\1\\text{ \2}", text.removesuffix("/-"))
+    text = _SHORT_SCALE.sub(lambda m: f"{m[1]} {_SHORT_SCALES[(m[2] or m[3]).lower()]}", text)
+    return _CODE_BEHIND.sub(r"\1\\text{ \2}", _OF_AMERICA.sub("", text.removesuffix("/-")))
 
 
 def _as_formula(text: str, is_ascii: bool) -> str:
