@@ -67,6 +67,9 @@ CASES = [
     ("\\frac{7}{3}", "2\\frac{1}{3}", {}, True),
     ("\\frac{7}{3}", "2\\frac{1}{3}", {"mixed": "product"}, False),
     ("\\frac{2}{3}", "2\\frac{1}{3}", {"mixed": "product"}, True),
+    ("\\sqrt{m^2+p^2}", "m\\sqrt{1+\\frac{p^2}{m^2}}", {}, False),
+    ("\\sqrt{m^2+p^2}", "m\\sqrt{1+\\frac{p^2}{m^2}}", {"signs": "positive"}, True),
+    ("\\sqrt{x^2}", "x", {"signs": "positive"}, False),
     ("B", "\\frac{1}{2}", {"options": ["$1$", "$0.5$", "$2$"]}, True),
     ("B", "2", {"options": ["$1$", "$0.5$", "$2$"]}, False),
 ]  # fmt: skip

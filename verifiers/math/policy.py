@@ -80,6 +80,10 @@ class Policy:
     capital letter. ordered: capital letters never commute."""
     mixed: Literal["sum", "product"] = "sum"
     """Whether 2\\frac13 is 7/3 or 2/3. With a blank and a slash, 2 1/3 is 7/3 in either case."""
+    signs: Literal["auto", "any", "positive"] = "auto"
+    """positive: letters below roots and in logarithms are positive, as masses and frequencies are, so that
+    \\sqrt{\\omega^2} is \\omega; coordinates, times, charges and angles may be negative. auto: where a problem is of
+    physics."""
     options: tuple[str, ...] = ()
     """Where gold is the letter of a choice, the texts of the choices: its text answers as well as its letter."""
 

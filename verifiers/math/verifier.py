@@ -73,7 +73,7 @@ from truegold.verifiers.math.tree import (
     show,
     with_log_base_ten,
 )
-from truegold.verifiers.math.vocabulary import ANY_OF, NAMED_WORDS, OPPOSITES, PLAIN_COMMANDS
+from truegold.verifiers.math.vocabulary import ANY_OF, NAMED_WORDS, OPPOSITES, PLAIN_COMMANDS, WORDS
 from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
@@ -131,6 +131,10 @@ _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 MAX_DECIMALS = 16
 _PARTS = re.compile(r"[(（](?:a|i|1)[)）].*[(（](?:b|ii|2)[)）]", re.DOTALL)
+_ROOT = re.compile(r"\\sqrt|\\l(?:n|og)|\^\{?\(?(?:-?\d/2|-?\\[dt]?frac)")
+_SMALL_LETTER = re.compile(r"\(?[a-j][).]?")
+_ROOT = re.compile(r"\\sqrt|\\l(?:n|og)|\^\{?\(?(?:-?\d/2|-?\\[dt]?frac)|\^\{?\d\}?\s*=")
+"""Below a root, in a logarithm and below a broken exponent it counts whether letters are positive."""
 _MATRICES = re.compile(r"\bmatri(?:x|ces)\b|\bcommutators?\b|\bcartesian\b|\bdo(?:es)? not commute|矩阵", re.IGNORECASE)
 _RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
 
@@ -571,9 +575,16 @@ def _policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[st
         and (_asks_for_parts(problem, gold) or _ORDER.search(_NO_ORDER.sub(" ", problem)))
     ):
         policy = replace(policy, order="ordered")
+    if policy.signs == "auto" and gold and _ROOT.search(gold) and _is_of_physics(problem):
+        policy = replace(policy, signs="positive")
     if policy.letters == "auto" and gold and (letters := _LAST_LETTERS.search(gold[:MAX_QUANTITY_CHARS])):
         policy = replace(policy, letters="variables" if _has_variable(problem, letters[1]) else "units")
     return policy
+
+
+def _is_of_physics(problem: str) -> bool:
+    """Tell whether a problem has two words of physics: `a particle of mass m`, `the frequency of the oscillator`."""
+    return len(WORDS["physics"].intersection(re.findall("[a-z]+", problem.lower()))) > 1
 
 
 def _has_variable(problem: str, letters: str) -> bool:

@@ -70,9 +70,13 @@ def conditions_agree(comparer: Comparison, gold: Node, answer: Node) -> bool:
     """Compare what both sides say of their letters; what only one side says is understood."""
     if not isinstance(gold, Family) or not isinstance(answer, Family):
         return True
-    if not gold.conditions or len(gold.conditions) != len(answer.conditions):
-        return True
-    return comparer.same(BareList(gold.conditions), BareList(answer.conditions)).same is not False
+    return all(_is_agreed(comparer, condition, answer.conditions) for condition in gold.conditions)
+
+
+def _is_agreed(comparer: Comparison, condition: Node, others: tuple[Node, ...]) -> bool:
+    """Tell whether one of the other side's conditions on the same letters may be this one, or whether it has none."""
+    rivals = [other for other in others if symbols(other) == symbols(condition)]
+    return not rivals or any(comparer.same(condition, rival).same is not False for rival in rivals)
 
 
 def without_parameters(gold: Node, answer: Node, *, rename: bool) -> tuple[Node, Node]:

@@ -26,23 +26,47 @@ def contradict(gold: tree.Node, answer: tree.Node) -> bool:
     [x, p], [p, x]                                       commutators that are turned
     \frac{dy}{dx}, y(x)                                   a function and its derivative
     """
+    if isinstance(gold, tree.Pow) != isinstance(answer, tree.Pow):
+        # |\\psi|^2, \\psi
+        return not tree.symbols(gold).isdisjoint(tree.symbols(answer))
     if isinstance(gold, tree.Group) and isinstance(answer, tree.Group):
         names, others = ([tree.show(part).rstrip(tree.HAT) for part in side.elements] for side in (gold, answer))
         return names == others[::-1] != others
-    for derivative, other in ((tree.derivative_of(gold), answer), (tree.derivative_of(answer), gold)):
-        if derivative is not None:
-            derived, variable = derivative
-            arguments = {tree.show(part) for part in other.args} if isinstance(other, tree.FunctionCall) else {variable}
-            return _name_of(other) == derived and variable in arguments
-    (stem, _, index), (other_stem, _, other_index) = _name_of(gold).partition("_"), _name_of(answer).partition("_")
+    if (derivative := tree.derivative_of(gold)) is not None:
+        return _is_other_than_derivative(derivative, answer)
+    if (derivative := tree.derivative_of(answer)) is not None:
+        return _is_other_than_derivative(derivative, gold)
+    return _are_exclusive(_name_of(gold), _name_of(answer))
+
+
+def _are_exclusive(name: str, other_name: str) -> bool:
+    """Tell whether two names are those of different probabilities, P(A|B) and P(B|A), or have exclusive indices."""
+    if name.startswith("P(") and other_name.startswith("P("):
+        return name != other_name
+    (stem, _, index), (other_stem, _, other_index) = name.partition("_"), other_name.partition("_")
     if not index or not other_index or stem.lower() != other_stem.lower():
         return False
-    kinds = [{EXCLUSIVE.get(part) for part in (word, word.lower())} - {None} for word in (index, other_index)]
-    return any(
-        kind is not None and other is not None and kind[0] == other[0] and kind[1] != other[1]
-        for kind in kinds[0]
-        for other in kinds[1]
-    )
+    kinds, other_kinds = ([EXCLUSIVE.get(part) for part in (word, word.lower())] for word in (index, other_index))
+    pairs = [(kind, other) for kind in kinds for other in other_kinds if kind is not None and other is not None]
+    return any(kind[0] == other[0] and kind[1] != other[1] for kind, other in pairs)
+
+
+def _is_other_than_derivative(derivative: tuple[str, str], other: tree.Node) -> bool:
+    r"""Tell whether a label is other than \\frac{dx}{dt}: x itself, x(t), \\frac{dy}{dt}, \\frac{d^2x}{dt^2}."""
+    derived, variable = derivative
+    if (second := tree.derivative_of(other)) is not None:
+        return variable != second[1] if derived == second[0] else {derived, second[0]} <= tree.COORDINATES
+    arguments = {tree.show(part) for part in other.args} if isinstance(other, tree.FunctionCall) else {variable}
+    return _name_of(other) == derived and variable in arguments
+
+
+def along_axis(label: tree.Node, value: tree.Node, other: tree.Node) -> tree.Node | None:
+    r"""Return mg for the value mg\hat z of F where the other label is F_z; None where it is no component of F."""
+    stem, _, axis = _name_of(other).partition("_")
+    units = {name for name in tree.symbols(value) if name.endswith(tree.HAT) or name.startswith("e_")}
+    if not axis or stem != _name_of(label) or len(units) != 1 or not units <= {f"{axis}{tree.HAT}", f"e_{axis}"}:
+        return None
+    return tree.substituted(value, dict.fromkeys(units, tree.PLUS_ONE))
 
 
 def _name_of(label: tree.Node) -> str:

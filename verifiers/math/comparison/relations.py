@@ -16,7 +16,7 @@ from gmpy2 import mpq
 
 from truegold.verifiers.math import tree
 from truegold.verifiers.math.comparison.formulas import same_formulas
-from truegold.verifiers.math.comparison.labels import contradict
+from truegold.verifiers.math.comparison.labels import along_axis, contradict
 from truegold.verifiers.math.comparison.lists import MIRRORED, TURNED, Comparison, aligned, elementwise, named_elements
 from truegold.verifiers.math.comparison.single_values import is_approximately
 from truegold.verifiers.math.identity import proportional, same_value, sign_of_ratio
@@ -69,6 +69,10 @@ def _same_two_relations(comparer: Comparison, gold: tree.Chain, answer: tree.Cha
     if gold_label == answer_label or tree.COORDINATES.isdisjoint((gold_label, answer_label)):
         answer_value = _with_argument_of_gold(gold, answer, answer_value)
     outcome = comparer.same(gold_value, answer_value)
+    if not outcome.same and isinstance(gold_value, tree.VALUES) and isinstance(answer_value, tree.VALUES):
+        (gold_name, answer_name) = gold.parts[0], answer.parts[0]
+        gold_value = along_axis(gold_name, gold_value, answer_name) or gold_value
+        outcome = comparer.same(gold_value, along_axis(answer_name, answer_value, gold_name) or answer_value)
     if not outcome.same and tree.ANY_LABEL in (gold_label, answer_label):
         statement = _same_statements(comparer, gold, answer)
         outcome = statement if statement.same else outcome

@@ -31,6 +31,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from gmpy2 import mpq
 
 from truegold.verifiers.extract import committed_answer
+from truegold.verifiers.math.exact import rational
 from truegold.verifiers.math.measures import BARE_UNITS, conversion, unit_of
 from truegold.verifiers.math.policy import CACHED_READINGS, Policy, TooLarge, UnreadableAnswer, charge, remembered
 from truegold.verifiers.math.reading.grammar import chain_of
@@ -41,6 +42,7 @@ from truegold.verifiers.math.reading.lexer import (
     Notation,
     kind_of,
     lex,
+    nesting,
     split_at,
     text_of,
     with_bold_vectors,
@@ -121,6 +123,8 @@ _MODULUS_MARKS = frozenset({"mod", "Mod", "bmod", "pmod", "modulo", "modulus"})
 _BRACKETS = frozenset({"open", "close", "brace", "unbrace"})
 MAX_ITEMS = 100
 """The longest list. Stops an answer that lists every number there is."""
+MAX_NAME = 5
+"""The name of an index, `n_{x}`, is shorter."""
 MAX_PRODUCT = 3
 """A longer run of letters among formulas is a word."""
 MAX_LABEL_TOKENS = 12
@@ -130,6 +134,14 @@ _NUMERAL = re.compile(r"\(?((?=[A-F]*\d)[0-9A-Fa-f]{1,60})\)?_\s*\{?\s*(\d{2})\s
 _PREFIXED = re.compile(r"0([bxoBXO])([0-9A-Fa-f]{1,60})", re.ASCII)
 _BASES = {"b": 2, "o": 8, "x": 16}
 _SEPARATING = frozenset({"sep", "gap", "row"})
+_STEM = re.compile(r"[_'].*")
+_SIGNED = frozenset(
+    {"x", "y", "z", "t", "s", "u", "q", "Q", "n", "theta", "phi", "psi", "chi", "alpha", "beta", "delta"}
+)
+"""Coordinates, times, charges, angles and numbers, which may be negative."""
+_SCRIPTS = frozenset("^_")
+_SYMBOL = re.compile(r"[A-Z][a-z]?(?:_[\d/]{1,5})?|[np]")
+"""An element, or the term of a state of an atom."""
 _DOTS = frozenset({"dots", "ldots", "cdots"})
 _FORMULA_KINDS = frozenset({"func", "cmd", "op", "accent"})
 _WORDED = frozenset({"word", "money"})
@@ -407,26 +419,33 @@ class _AnswerReader:
 
         That n is any integer, `0, \pm 1, \dots`, is understood.
         """
-        if len(slices) == 1:
-            return slices
-        whole = slices
-        if slices[-1][0].kind == "open" and slices[-1][-1].kind == "close":
-            slices = [*slices[:-1], *split_at(slices[-1][1:-1], ",")]
-        start = next((i for i, part in enumerate(slices) if i and [t.kind for t in part[:2]] == ["name", "rel"]), 0)
-        *values, last = [slices[start][2:], *slices[start + 1 :]]
-        name, relation = slices[start][:2] if start else (last[0], last[0])
-        is_range = relation.text == "=" and len(values) > 1 and len(last) == 1 and last[0].text in _DOTS
-        is_range = is_range and all(0 < len(value) < 3 and value[-1].kind == "num" for value in values)
-        before = {token.text for part in slices[:start] for token in part if token.kind == "name"}
-        if not is_range or name.text not in before:
-            return whole
+        if len(slices) > 1 and slices[-1][0].kind == "open" and slices[-1][-1].kind == "close":
+            inside = split_at(slices[-1][1:-1], ",")
+            shorter = self._without_range([*slices[:-1], *inside])
+            return shorter if len(shorter) < len(slices) else slices
+        while len(slices) > 1 and len(slices[-1]) == 1 and slices[-1][0].text in _DOTS:
+            start = max((i for i, part in enumerate(slices) if "=" in map(text_of, part)), default=0)
+            equals = [*map(text_of, slices[start])].index("=") if start else 0
+            name = "".join(map(text_of, slices[start][:equals]))
+            while start > 1 and slices[start - 1][0].kind == "name" and len(slices[start - 1]) < MAX_NAME:
+                # n, l = 0, 1, 2, ...
+                slices, start = [*slices[: start - 1], *slices[start:]], start - 1
+            values = [slices[start][equals + 1 :], *slices[start + 1 : -1]]
+            before = "".join(token.text for part in slices[:start] for token in part)
+            is_range = start and name in before and len(name) < MAX_NAME and len(values) > 1
+            if not is_range or any(not 0 < len(value) < 3 or value[-1].kind != "num" for value in values):
+                break
+            self._add_range(name, values[:2])
+            slices = slices[:start]
+        return slices
+
+    def _add_range(self, name: str, values: list[list[Lexeme]]) -> None:
         if not any(token.text in "±∓" for value in values for token in value):
-            first, second = map(self._read_expression, values[:2])
+            first, second = map(self._read_expression, values)
             is_even = isinstance(first, Num) and isinstance(second, Num) and second.value - first.value == 1
             self.conditions.append(
-                Chain((Sym(name.text), first), (">=",)) if is_even else Group("(", ")", (first, second))
+                Chain((Sym(name), first), (">=",)) if is_even else Group("(", ")", (Sym(name), first, second))
             )
-        return slices[:start]
 
     def _read_item(self, tokens: list[Lexeme]) -> Node:  # noqa: PLR0911, one for each form
         """Read one item: mathematics if it can be read as such, else a quantity, else what its words say."""
@@ -434,9 +453,13 @@ class _AnswerReader:
             # An idle sign, as in `\\approx 1.47 km`.
             tokens = tokens[1:]
         charge(3 * len(tokens))
+        if tokens[0].text in _SCRIPTS and (nuclide := _nuclide(tokens)) is not None:
+            return nuclide
         if self.notation.letter_units and (measure := read_letter_units(tokens, self._read_expression)) is not None:
             return measure
         has_words = not _WORDED.isdisjoint(map(kind_of, tokens))
+        if has_words and tokens[-1].kind == "unbrace":
+            tokens = _with_unit_behind(tokens)
         quantity = read_quantity(tokens, self._read_expression) if has_words and tokens[0].kind == "num" else None
         if isinstance(quantity, Measure) and not quantity.unit.is_label:
             return quantity
@@ -507,6 +530,40 @@ class _AnswerReader:
             if len(parts) > 1 and all(part[-1].kind == "num" and len(part) <= 2 for part in parts):
                 return BareList(tuple(map(self._read_expression, parts)))
         return as_measure(self._read_expression(tokens))
+
+
+def _with_unit_behind(tokens: list[Lexeme]) -> list[Lexeme]:
+    r"""Return \\frac{13.6}{n^2} eV for \\frac{13.6 eV}{n^2} at the end of an item that is one product."""
+    words = [index for index, token in enumerate(tokens) if token.kind == "word"]
+    word = words[0] if len(words) == 1 and tokens[words[0] - 1].kind == "num" else 0
+    opening, depth = word, 0
+    while opening > 0 and depth < 1:
+        opening -= 1
+        depth += nesting(tokens[opening])
+    behind = tokens[word + 1 : word + 3]
+    is_above = opening > 0 and tokens[opening - 1].text == "frac" and [t.kind for t in behind] == ["unbrace", "brace"]
+    if not is_above or unit_of(tokens[word].text) is None:
+        return tokens
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += nesting(token)
+        is_sum = token.kind == "op" and token.text in "+-±" and index and tokens[index - 1].kind != "rel"
+        if depth == 0 and (
+            is_sum or (token.kind == "unbrace" and word < index < len(tokens) - 1 and index != word + 1)
+        ):
+            return tokens
+    return [*tokens[:word], *tokens[word + 1 :], tokens[word]._replace(spaced=True)]
+
+
+def _nuclide(tokens: list[Lexeme]) -> Sym | None:
+    r"""Return ^{14}C for ^{14}_6\text{C}: the element says how many protons it has; and the term ^2P_{3/2}."""
+    scripts: dict[str, str] = {}
+    texts = [token.text for token in tokens if token.kind not in ("brace", "unbrace")]
+    while len(texts) > 2 and texts[0] in _SCRIPTS and texts[1].isdigit():
+        scripts[texts[0]] = texts[1]
+        texts = texts[2:]
+    symbol = "".join(texts)
+    return Sym(f"^{scripts['^']}{symbol}") if "^" in scripts and _SYMBOL.fullmatch(symbol) else None
 
 
 def _are_statements(tokens: list[Lexeme]) -> bool:
@@ -608,6 +665,10 @@ def other_readings(
             yield gold, tree
         for tree in _try_reading(with_bold_vectors(gold_text), USUAL):
             yield tree, answer
+    if policy.signs == "positive":
+        unsigned = {name for name in gold_facts.symbols | answer_facts.symbols if _STEM.sub("", name) not in _SIGNED}
+        unsigned -= _letters_of_sizes(gold) | _letters_of_sizes(answer)
+        yield _with_positive(gold, unsigned), _with_positive(answer, unsigned)
     marks = _may_mark_complement(gold_text) + _may_mark_complement(answer_text)
     if marks == 2 or (marks and SetOps in (type(gold), type(answer))):
         yield _with_complements(gold), _with_complements(answer)
@@ -631,6 +692,27 @@ def _with_names_spelled_out(node: Node, other_names: frozenset[str]) -> Node:
             last = Num(mpq(int(index[1]))) if index[1].isdigit() else Sym(index[1])
             values[name] = Big("sum", "k_", PLUS_ONE, last, Pow(Sym("k_"), MINUS_ONE))
     return substituted(node, values) if values and isinstance(node, (*VALUES, Chain)) else node
+
+
+def _with_positive(node: Node, names: set[str]) -> Node:
+    """Return the tree with |m| for each letter m of the names, wherever it is no label."""
+    if isinstance(node, BareList):
+        return BareList(tuple(_with_positive(part, names) for part in node.elements), node.joined)
+    if isinstance(node, Chain):
+        first, *rest = node.parts[0], *(_with_positive(part, names) for part in node.parts[1:])
+        is_power = isinstance(first, Pow) and isinstance(first.base, Sym) and first.base.name in names
+        if is_power and isinstance(first, Pow) and len(rest) == 1 and rational(first.exponent):
+            # \\omega^2 = k/m
+            return Chain((first.base, Pow(rest[0], Pow(first.exponent, MINUS_ONE))), node.operators)
+        return Chain((first, *rest), node.operators)
+    sizes: dict[str, Node] = {name: FunctionCall("abs", (Sym(name),)) for name in names}
+    return substituted(node, sizes) if isinstance(node, VALUES) else node
+
+
+def _letters_of_sizes(node: Node) -> frozenset[str]:
+    """Return the letters of |q|, which would say nothing of a positive q."""
+    sizes = [part for part in walk(node) if isinstance(part, FunctionCall) and part.name == "abs"]
+    return frozenset().union(*map(symbols, sizes))
 
 
 def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -> Iterator[Node]:

@@ -349,6 +349,9 @@ class Grammar(Cursor):
         if self.take_if("op", "^"):
             exponent = self._read_exponent(exponent)
         self.depth -= 1
+        if type(base) is Group and any(type(part) is FunctionCall for part in walk(base)):
+            # [2\\cosh x]^N
+            base = base.elements[0] if len(base.elements) == 1 else base
         return Pow(without_group(base), exponent)
 
     def _read_special_exponent(self, base: Node) -> Node | None:  # noqa: PLR0911, one for each form
@@ -368,6 +371,8 @@ class Grammar(Cursor):
         if is_transpose and isinstance(base, Sym):
             self.position = past
             return Sym(f"{base.name}^T")
+        if inner.kind == "op" and inner.text in "+-" and isinstance(base, (Sym, Const)):
+            return self._read_charge(base.name, inner.text, past)
         if inner.kind == "op" and (inner.text == "'" or (inner.text == "*" and not braced)):
             self.position = past
             return Sym(f"{base.name}{inner.text}") if isinstance(base, Sym) else base
@@ -375,6 +380,13 @@ class Grammar(Cursor):
             self.position = past
             return base
         return None
+
+    def _read_charge(self, name: str, sign: str, past: int) -> Sym | None:
+        """Read the charge of e^+ and of \\pi^-, behind which nothing stands that it would be the sign of."""
+        if self.tokens[past][0] not in _ITEM_ENDS:
+            return None
+        self.position = past
+        return Sym(f"{name}^{sign}")
 
     def _read_derivative(self, base: Sym) -> Sym | None:
         """Read the exponent of y^{(3)}, which is y''', of f^{(n)}, and the order of E_0^{(1)}."""
@@ -384,7 +396,8 @@ class Grammar(Cursor):
         self.position += 5
         is_derived = order.text in _ORDERS and base.name in _DERIVED
         primes = "'" * int(order.text) if is_derived else f"^({order.text})"
-        return Sym(f"{base.name}{primes}")
+        index = f"_{show(self.read_script())}" if "_" not in base.name and self.take_if("op", "_") else ""
+        return Sym(f"{base.name}{index}{primes}")
 
     def read_script(self) -> Node:
         """Read what stands after ^ or _: a group in braces, or one atom with its sign."""

@@ -18,6 +18,8 @@ _MARK = re.compile(rf"(?:\b[Pp]art\s+\(?({_NAMES})[):.]{{1,2}}|(?<![\w^_])\(?({_
 """`Part A:` and `(b)`; in `f(2)`, `x^(2)` and `a_(1)` the brackets hold no mark."""
 _POINTED_LINE = re.compile(rf"^({_NAMES})\.[ \t]+(?=\S)", re.MULTILINE)
 """A mark before a line: `1. 5`, `a. 5`."""
+_LINES = re.compile(r"\\begin\{(array|align|aligned|gathered|split)\*?\}(?:\{[lcr| ]*\})?(.*)\\end\{\1\*?\}", re.DOTALL)
+"""Lines whose marks number them."""
 _SEQUENCES = (tuple("123456789"), tuple("abcde"), ("i", "ii", "iii", "iv", "v"))
 
 
@@ -25,6 +27,10 @@ def with_numbered_parts(text: str) -> str:
     """Return the text with its numbered parts as a labelled list; any other text as it is."""
     if "\n" in text and text[1:2] == ".":
         text = _POINTED_LINE.sub(r"(\1) ", text)
+    if text.startswith("\\begin") and (lines := _LINES.fullmatch(text)) is not None and "\\begin" not in lines[2]:
+        inside = lines[2].replace("\\\\", " ").replace("&", " ").strip()
+        parts = with_numbered_parts(inside)
+        return text if parts == inside else parts
     if _FIRST_MARK.match(text) is None:
         return text
     unwrapped = _WRAPPED_MARK.sub(r"\1", text)

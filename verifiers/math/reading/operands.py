@@ -639,6 +639,9 @@ def _read_function_arguments(reader: Grammar) -> tuple[tree.Node, ...]:
     while reader.operand_follows() and reader.peek().kind not in ("func", "bar"):
         if reader.next_is("open") and not isinstance(factors[-1], (tree.Num, tree.Const)):
             break
+        if tree.symbols_of(factors) and reader.peek().text == "e" and reader.peek(1).text == "^":
+            # \\sin\\frac{x}{L} e^{-t}
+            break
         factors.append(reader.read_power())
     return (tree.product_of(factors),)
 

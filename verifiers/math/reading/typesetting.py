@@ -55,6 +55,11 @@ _NUMBER_MACRO = re.compile(
     r"\\(?:(si|unit)|num|SI|qty)\s*(?:\[[^\]]{0,60}\])?\{([^{}]{1,60})\}(?:\s*\{([^{}]{1,80})\})?"
 )
 """Numbers, units and quantities of the package siunitx; physics has a `\\qty` for brackets, which has one argument."""
+_BRACKET_MACRO = re.compile(r"\\(ket|bra|braket)\s*\{([^{}]{1,60}(?:\{[^{}]{0,30}\}[^{}]{0,60}){0,4})\}")
+_BRACKETS_OF_STATES = {
+    "ket": r"\left|{}\right\rangle ", "bra": r"\left\langle {}\right|", "braket": r"\left\langle {}\right\rangle ",
+}  # fmt: skip
+"""Macros of the package physics."""
 _MACROS_OF_UNITS = ("\\num", "\\SI", "\\si", "\\qty", "\\unit", "\\rm")
 _PREFIX_COMMAND = re.compile(r"\\(kilo|milli|micro|nano|pico|centi|deci|mega|giga|tera|hecto|femto)\s*\\")
 r"""The \kilo of \kilo\metre."""
@@ -150,8 +155,8 @@ def without_dress(text: str) -> str:
         text = _LOST_DEGREE.sub("", text)
     if "\\text{" in text:
         text = _EMPTY_TEXT.sub("", text)
-    if "[]" in text:
-        text = text.replace("\\sqrt[]", "\\sqrt")
+    if "{}" in text or "[]" in text or "\\ket" in text or "\\bra" in text:
+        text = _without_idle_groups(text)
     if "frac{" in text and _LOST_BACKSLASH.search(text) is not None:
         text = _LOST_BACKSLASH.sub(r"\\\1", text)
     if any(macro in text for macro in _MACROS_OF_UNITS):
@@ -173,6 +178,12 @@ def without_dress(text: str) -> str:
             position = _end_of_group(text, position)
         match = _DRESSED.search(text, position)
     return "".join((*kept, text[position:]))
+
+
+def _without_idle_groups(text: str) -> str:
+    r"""Return ^{14}C for {}^{14}C, \sqrt2 for \sqrt[]2, and the bars and brackets of \ket{0}."""
+    text = text.replace("{}^", "^").replace("{}_", "_").replace("\\sqrt[]", "\\sqrt")
+    return _BRACKET_MACRO.sub(lambda match: _BRACKETS_OF_STATES[match[1]].format(match[2]), text)
 
 
 def _without_macro(match: re.Match[str]) -> str:

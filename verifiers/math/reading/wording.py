@@ -249,10 +249,15 @@ def read_labelled(slices: list[list[Lexeme]], read_item: ReadItem) -> list[Node]
     labelled = [pair for pair in split if pair is not None]
     if len(labelled) < len(slices):
         return None
+    names = [_label_name(label) for label, _ in labelled]
     try:
-        return [Chain((Sym(_label_name(label)), read_item(value)), ("=",)) for label, value in labelled]
+        values = [read_item(value) for _, value in labelled]
     except UnreadableAnswer:
         return None
+    if all(name.startswith("part ") for name in names) and all(map(label_of, values)):
+        # (a) v = 5, (b) t = 7: their own names count.
+        return values
+    return [Chain((Sym(name), value), ("=",)) for name, value in zip(names, values, strict=True)]
 
 
 def _begins_label(token: Lexeme) -> bool:
