@@ -77,10 +77,10 @@ def affirms(problem: str, response: str) -> bool | None:
     None: it does neither, or one of them each. The order of the words counts: whose number is greater is in it.
     """
     questions = dict.fromkeys(_ASKED.findall(problem[-MAX_TAIL_CHARS:]))
-    if len(questions) != 1 or _SECOND_THOUGHT.search(response):
+    if len(questions) != 1 or len(response) > MAX_PROBLEM_CHARS or _SECOND_THOUGHT.search(response):
         return None
     ((auxiliary, asked),) = questions
-    sentences = [line for line in _SENTENCE_START.split(response[-MAX_PROBLEM_CHARS:].strip()) if line.strip()]
+    sentences = [line for line in _SENTENCE_START.split(response.strip()) if line.strip()]
     key = _words(asked, auxiliary)
     verdicts = {_says(key, sentence, auxiliary) for sentence in (*sentences[:1], *sentences[-1:])} - {None}
     return verdicts.pop() if len(verdicts) == 1 and "not" not in key else None
