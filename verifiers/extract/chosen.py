@@ -31,7 +31,8 @@ from truegold.verifiers.extract.committed import (
     final_part,
     last_line,
 )
-from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS
+from truegold.verifiers.extract.denials import is_claimed, is_counterfactual
+from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
 
 MAX_PLAIN_CHARS = 2_000
 """Only so much of a text is made plain. Stops text made to be slow to normalise."""
@@ -301,7 +302,7 @@ def _with_letters_marked(text: str, count: int) -> str:
 def _chosen_in(marked: str, mentions: Sequence[re.Pattern[str]]) -> frozenset[str]:
     if not 0 < marked.count(_X) <= MAX_MENTIONS:
         return frozenset()
-    marked = _TURNED_DOWN.sub("", _QUESTION.sub("", marked))
+    marked = _without_claims(_TURNED_DOWN.sub("", _QUESTION.sub("", marked)))
     clauses = [clause for clause in _CLAUSE_END.split(marked) if _X in clause and not _is_denied(clause)]
     for patterns in (_VERDICTS, mentions):
         choosing = [
@@ -311,6 +312,21 @@ def _chosen_in(marked: str, mentions: Sequence[re.Pattern[str]]) -> frozenset[st
             others = {letter for pair in _SECOND_THOUGHT.findall(marked) for letter in pair if letter}
             return frozenset(letter for clause in choosing for letter in _MARKED.findall(clause)) | others
     return frozenset()
+
+
+def _without_claims(marked: str) -> str:
+    """Return a text in which a letter that is asked for, supposed or in another's mouth is none."""
+    if not may_deny(marked):
+        return marked
+    if is_counterfactual(marked):
+        return ""
+
+    def unmark(match: re.Match[str]) -> str:
+        before = marked[: match.start()]
+        is_none = is_claimed(before, marked[match.end() :]) and not _NOUN_IS_DENIED.search(before)
+        return match[1].lower() if is_none else match[0]
+
+    return _MARKED.sub(unmark, marked)
 
 
 def _is_denied(clause: str) -> bool:

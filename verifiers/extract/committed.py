@@ -46,7 +46,7 @@ from typing import NamedTuple
 
 from truegold.verifiers.extract.closings import without_closings, without_ornaments
 from truegold.verifiers.extract.denials import is_bound, is_denied, is_doubted, is_negated_later, is_refused, preferred
-from truegold.verifiers.extract.restated import with_counts, without_explanations, without_given_numbers
+from truegold.verifiers.extract.restated import restatement, with_counts, without_explanations, without_given_numbers
 from truegold.verifiers.extract.stated_values import (
     ANY_OF,
     CURRENCY,
@@ -150,6 +150,8 @@ _CORRECTED = re.compile(
     re.IGNORECASE,
 )
 """Words between two boxes of which the later may replace the earlier."""
+_POSSIBLY = re.compile(r"[^.\n]{0,60}\b(?:may|might|could|maybe|perhaps|possibly)\b[^.\n]{0,30}", re.IGNORECASE)
+"""Words by which another box leaves the one before it open: `but it may be`."""
 MAX_GAP_CHARS = 200
 """Boxes further apart are not one commitment."""
 _LOST_BOX = re.compile(r"(?:\x08|(?<![A-Za-z\\])b)oxed\{")
@@ -333,13 +335,18 @@ def boxed(text: str, *, several: int) -> Boxed | None:
         return None
     closed = [_read_box(text, opening) for opening in openings]
     boxes: list[_Box] = []
+    other = ""
     for box in closed:
-        is_new = box is not None and box.text and not (boxes and box.end <= boxes[-1].end)
-        if box is not None and is_new and not _is_doubted(text, box):
+        if box is None or not box.text or (boxes and box.end <= boxes[-1].end):
+            continue
+        if not _is_doubted(text, box):
             boxes.append(box)
+            other = ""
+        elif boxes and _POSSIBLY.fullmatch(text, boxes[-1].end, box.start):
+            other = f" or {box.text}"
     if not boxes:
         return Boxed(None, 0, closed[-1] is None)
-    return Boxed(_join_contents(text, boxes, several), boxes[-1].end, closed[-1] is None)
+    return Boxed(_join_contents(text, boxes, several) + other, boxes[-1].end, closed[-1] is None)
 
 
 def _openings(text: str) -> list[re.Match[str]]:
@@ -378,6 +385,8 @@ def _read_box(text: str, opening: re.Match[str]) -> _Box | None:
 
 def _is_doubted(text: str, box: _Box) -> bool:
     """Tell whether the words of its sentence deny a box or doubt it."""
+    if text.startswith("~~", box.end) and text.endswith("~~", 0, box.start):
+        return True
     before = text[max(0, box.start - MAX_DENIAL_CHARS) : box.start]
     start = max(map(before.rfind, _SENTENCE_ENDS)) + 1
     after = text[box.end : box.end + MAX_DENIAL_CHARS].partition("\n")[0]
@@ -510,6 +519,8 @@ def _at_end(part: str, problem: str | None) -> Committed | None:
     if expression is None or _SHORT_SENTENCE.match(expression):
         # `This gives 8` is a short sentence.
         stated = conclusion(part)
+        if stated is None and problem:
+            stated = restatement(part, problem)
         masked = without_given_numbers(part, problem) if stated is None and problem else None
         if masked is not None:
             stated = conclusion(masked)
@@ -542,7 +553,7 @@ def _in_boxes(part: str, answer: str, end: int) -> Committed | None:
     behind = part[end:]
     if not behind.strip(_CLOSING_MARKS + " ."):
         return _committed(answer, "boxed")
-    if (taken_back := retraction(behind.partition("\n\n")[0], answer)) or is_withdrawn(behind):
+    if (taken_back := retraction(behind.partition("\n\n")[0], answer)) or is_withdrawn(behind, answer):
         return _committed(taken_back, "phrase")
     is_denied_later = answer in behind and is_negated_later(behind, answer)
     return _after_box(part, end) or (None if is_denied_later else _committed(answer, "boxed"))
@@ -605,6 +616,8 @@ def in_table(text: str) -> str | None:
     if len(last) == 2 and _IS_ANSWER.fullmatch(last[0]):
         return narrow(last[1])
     named = [cell for name, cell in zip(head, last, strict=False) if _IS_ANSWER.fullmatch(name)]
+    if any(is_doubted("", f" is {cell}") for cell in last):
+        return None
     return narrow(named[0]) if len(rows) == 2 and len(named) == 1 else None
 
 
@@ -642,8 +655,10 @@ def _announced(part: str) -> Committed | None:
             return _committed(taken_back, "phrase")
         is_meant = narrowed is not None and not is_denied(sentence, narrowed, first=True)
         if is_meant and (committed := _committed(narrowed, "phrase")):
-            behind = part[part.rfind(answer) + len(answer) :]
-            return None if committed.text in behind and is_negated_later(behind, committed.text) else committed
+            start = part.rfind(answer)
+            behind = part[start + max(answer.find(committed.text), 0) + len(committed.text) :]
+            is_negated = committed.text in behind and is_negated_later(behind, committed.text)
+            return None if is_negated or is_withdrawn(behind, committed.text) else committed
     a_line = after_a(last_line(part))
     return _committed(narrow(a_line), "a_line") if a_line else None
 
@@ -663,7 +678,7 @@ def _committed(answer: str | None, form: str) -> Committed | None:
         not _PLAIN_NUMBER.fullmatch(text) and may_deny(text) and is_refused(text, letters=len(text) <= MAX_OPTION_CHARS)
     ):
         return None
-    return Committed(text, form)
+    return Committed(preferred(text) if "not " in text else text, form)
 
 
 def _unwrapped(text: str) -> str:

@@ -75,6 +75,14 @@ _PREDICATE = re.compile(
     r"\s(?:(?:is|was|has|makes|solves|satisfies|gives|implies|means|leads|only|contradicts|causes|breaks|yields|stays"
     r"|remains|belongs|lies|fails)\b|would (?:contradict|imply|violate|make|lead|give|mean|be)\b)"
 )
+_FRAMES = [
+    (frozenset(cues.split()), re.compile(pattern, re.IGNORECASE))
+    for cues, _, pattern in (frame.partition(" :: ") for frame in PATTERNS["frames"])
+]
+_FRAME_WORD = re.compile(r"[^\W\d_]+")
+_ANY = frozenset("*")
+_VALUE_MARK = "§"
+_FRAME_MARKUP, _CLOSING_MARKUP = re.compile(r"[$\\(*_{]{1,6}$"), re.compile(r"^[$\\)*_}]{1,6}")
 _AFFIRMING = _any_of("affirming")
 _BOUND = _any_of("bound", behind=rf"{_MARKUP}$", start=_WORD_START)
 _PART = _any_of("part", behind=rf"{_MARKUP}$", start=_WORD_START)
@@ -126,12 +134,17 @@ _CONTRAST = re.compile(
     re.IGNORECASE,
 )
 _TURNED_DOWN = re.compile(
-    r"\s?,?\s(?:(?:and|but|et|und|en|e|y|a|и|а|ve|và|dan) )?(?:not|no|non|nicht|niet|nie|не|não|bukan|không phải|و?ليس"
-    r"|rather than|instead of|plutôt que|statt)\s(?=[$\\(*]{0,4}[-\d√])|[，,]?(?:而(?:不是|非)|(?<=[，,])不是)"
+    r"\s?[,(]?\s?(?<=[\s(])(?:(?:and|but|et|und|en|e|y|a|и|а|ve|và|dan) )?"
+    r"(?:not|no|non|nicht|niet|nie|не|não|bukan|không phải|و?ليس"
+    r"|rather than|instead of|plutôt que|statt)\s{1,4}(?=[$\\(*]{0,4}[-\d√])|[，,]?(?:而(?:不是|非)|(?<=[，,])不是)"
     r"(?=\s?[-\d$\\])"
 )
 _FRACTION = r"\\[dt]?(?:frac|sqrt|binom)\{[^{}]{0,40}\}(?:\{[^{}]{0,40}\})?"
 _FIGURES = re.compile(rf"{_FRACTION}|(?<![\d.,])[-−]?\d[\d.,/]{{0,40}}")
+_ITEM_BREAK = re.compile(r"[,;]\s(?:(?:and|but|only|so|while)\s)*")
+_DENIES_ITEM = re.compile(rf"(?:{_ANY_OF['negations']}|\bfail(?:s|ed)?\b)", re.IGNORECASE)
+WORDS_BEFORE = re.compile(r"(?:[a-z]{1,20} ){1,6}(?=[-−$\d])")
+"""`stored in cell 5` is not a value of three words."""
 _OPTION = re.compile(r"(?<![A-Za-z\\'’])[A-Z](?![A-Za-z'’])")
 """A letter that names an option."""
 _UP_TO_FIGURES = re.compile(r".*(?:\d[%)\]]{0,2}|[$}])", re.DOTALL)
@@ -172,8 +185,19 @@ def contrasted(sentence: str) -> str | None:
     return (match["instead"] or match["behind"]).strip() if match is not None else None
 
 
+def affirmed_last(sentence: str) -> str:
+    """Return the last clause of a sentence that affirms one value and denies those before: `4 fails, 5 works`."""
+    *others, last = _ITEM_BREAK.split(sentence)
+    value = _FIGURES.match(last)
+    if not others or value is None or _AFFIRMING.match(last, value.end()) is None:
+        return sentence
+    return last if all(map(_DENIES_ITEM.search, others)) else sentence
+
+
 def preferred(sentence: str) -> str:
     """Return a sentence without the value that it turns down: `15 rather than 14` -> `15`."""
+    if "\\text" in sentence:
+        sentence = _TEXT_COMMAND.sub(r" \1 ", sentence)
     match = _TURNED_DOWN.search(sentence)
     return sentence[: match.start()] if match is not None and has_value(sentence[: match.start()]) else sentence
 
@@ -188,6 +212,16 @@ def is_withheld(sentence: str) -> bool:
 def _gives_value(rest: str) -> bool:
     clause = _VALUE_BEHIND.search(rest)
     return clause is not None and has_value(rest[clause.end() :])
+
+
+def is_resigned(text: str) -> bool:
+    """Return whether a text gives up."""
+    return any(not text[match.end() :].strip(" .!)") for match in _RESIGNED.finditer(text))
+
+
+def is_counterfactual(sentence: str) -> bool:
+    """Return whether a sentence says what would be if something else were."""
+    return _COUNTERFACTUAL.search(sentence) is not None
 
 
 def is_conditional(sentence: str) -> bool:
@@ -206,9 +240,11 @@ def is_conditional(sentence: str) -> bool:
     return len(values) > 1
 
 
-def is_attributed(lead: str) -> bool:
+def is_attributed(lead: str, *, framed: bool = True) -> bool:
     """Return whether the words before a value doubt or suppose it, or say that another holds it."""
     clause = _CLAUSE_BREAK.split(lead[-MAX_GOVERNING_CHARS:])[-1]
+    if framed and _is_framed(lead[-MAX_GOVERNING_CHARS:], " _"):
+        return True
     if _EMBEDDING.search(clause.lower()) or _IN_OTHER_PROBLEM.match(lead):
         return True
     if _is_negated(clause) or _is_hypothetical(clause):
@@ -249,16 +285,22 @@ def is_of_another(lead: str, link: str) -> bool:
     return _OTHER_ANSWERS.search(lead) is not None or _OTHER_PROBLEMS.search(link) is not None
 
 
+def _is_framed(before: str, after: str) -> bool:
+    """Return whether a sentence does something else with a value than answer with it: `the proof took 5 steps`."""
+    framed = f"{_FRAME_MARKUP.sub('', before)}{_VALUE_MARK}{_CLOSING_MARKUP.sub('', after)}"
+    words = frozenset(_FRAME_WORD.findall(framed.casefold()))
+    if not (before.isascii() and after.isascii()):
+        words |= _ANY
+    return any(not cues.isdisjoint(words) and pattern.search(framed) for cues, pattern in _FRAMES)
+
+
 def is_doubted(before: str, after: str) -> bool:
     """Return whether the words before and behind a value deny or doubt it, or put it into another mouth."""
     after = _ASIDE_BEHIND.sub("", after[:MAX_GOVERNING_CHARS])
-    question = _QUESTION.match(after)
-    if question is not None and not _CONFIRMED.match(question["rest"]):
-        return True
-    if _DENIED_BEHIND.match(after) is not None:
-        return True
     before = before[-MAX_GOVERNING_CHARS:]
-    return _is_denied_before(before) or is_attributed(before)
+    if not may_deny(f"{before} {after}", framed=False):
+        return is_claimed(before, after)
+    return _DENIED_BEHIND.match(after) is not None or _is_denied_before(before) or is_claimed(before, after)
 
 
 def _is_denied_before(before: str) -> bool:
@@ -267,6 +309,16 @@ def _is_denied_before(before: str) -> bool:
     if is_negated is None and (aside := _ASIDE_BEFORE.search(touching)) is not None:
         is_negated = _DENIED_BEFORE.search(f"{touching[: aside.start()]} ")
     return is_negated is not None and _NOT_DENIED.search(before) is None
+
+
+def is_claimed(before: str, after: str) -> bool:
+    """Return whether the words around a value ask for it, or its sentence does something else than answer with it."""
+    question = _QUESTION.match(after)
+    if question is not None and not _CONFIRMED.match(question["rest"]):
+        return True
+    if _is_framed(before, after):
+        return True
+    return may_deny(f"{before} {after}", framed=False) and is_attributed(before, framed=False)
 
 
 def is_bound(before: str) -> bool:
@@ -289,7 +341,7 @@ def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
 
     first: whether its first occurrence counts, as behind an announcement, or its last one.
     """
-    if not may_deny(sentence):
+    if not may_deny(sentence) and "answer " not in sentence and not sentence.endswith('"'):
         return False
     # Words behind the figures may have been taken for a unit: `4 does`.
     figures = _UP_TO_FIGURES.match(value)
@@ -297,6 +349,8 @@ def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
     if not (starts := _occurrences(sentence, value)):
         return False
     start = starts[0] if first else starts[-1]
+    if (words := WORDS_BEFORE.match(value)) is not None:
+        start, value = start + words.end(), value[words.end() :]
     before = sentence[:start]
     return is_bound(before) or is_doubted(before, sentence[start + len(value) :])
 

@@ -45,6 +45,13 @@ _SECOND_THOUGHT = re.compile(
 _IDLE = frozenset(("the", "a", "an", "this", "that", "is", "are", "does", "do", "there"))
 _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _EXPLANATION = re.compile(rf"(?:{ANY_OF['explanations']})(?!.*(?:=|\bto be\b|≈))", re.IGNORECASE | re.DOTALL)
+_LAST_SENTENCE = re.compile(r"(?:^|(?<=[.!?]\s)|(?<=\n))(?:[^.!?\n]|[.](?=\d)){1,300}[.!?*]{0,3}$")
+_QUESTION = re.compile(r"[^.?!\n]{1,400}\?")
+_WORD = re.compile(r"[^\W\d_]+(?:'t)?")
+_STEM_CHARS = 4
+_IDLE = frozenset(
+    "the a an is are was were there he she it they so thus hence therefore of in to we get have has be".split()
+)
 _SENTENCE_START = re.compile(r"[.!?][*_)\"']{0,3}\s+(?=[A-Z])|\n")
 
 
@@ -99,6 +106,22 @@ def _words(text: str, auxiliary: str) -> list[str]:
     """Return the words of a sentence without auxiliaries and articles, in the singular."""
     idle = _IDLE | {auxiliary.casefold()}
     return [word.rstrip("es") or word for word in _WORD.findall(text.casefold()) if word not in idle]
+
+
+def restatement(text: str, problem: str) -> str | None:
+    """Return the value of a last sentence that says nothing but what the problem asks, with one number in it.
+
+    "How many of them can't he buy?"      He can't buy 5 of them.      5
+    """
+    sentence = _LAST_SENTENCE.search(text[-MAX_TAIL_CHARS:].rstrip())
+    question = _QUESTION.findall(problem[-MAX_PROBLEM_CHARS:])
+    if sentence is None or not question or len(numerals := _NUMERAL.findall(sentence[0])) != 1:
+        return None
+    asked = set(_WORD.findall(question[-1].casefold().replace("’", "'")))
+    stems = {word[:_STEM_CHARS] for word in asked if len(word) >= _STEM_CHARS}
+    words = set(_WORD.findall(sentence[0].casefold().replace("’", "'"))) - asked - _IDLE
+    is_same = all(len(word) >= _STEM_CHARS and word[:_STEM_CHARS] in stems for word in words)
+    return numerals[0] if is_same and "?" not in sentence[0] else None
 
 
 def without_explanations(text: str) -> str:

@@ -53,7 +53,7 @@ CURRENCY = rf"(?:(?:(?<![A-Za-z])(?:{PREFIXED}))?\\?[{LONE_SIGNS}￥][ ]?|(?<![A
 """The sign or the code before an amount."""
 _TERM = rf"(?:[-+−±](?=[\d√π.$(])[ ]?)?{CURRENCY}{_ATOM}(?:[ ]?(?:[-+−*/^×÷·]|(?<=\d):(?=\d))[ ]?{_ATOM}){{0,20}}"
 _BRACKET = r"[(\[{][^()\[\]{}\n]{0,30}\d[^()\[\]{}\n]{0,60}[)\]}]"
-_RELATION = rf"(?<![^\W\d_])[A-Za-z][ ]?(?:[<>]=?|[≤≥≠∈])[ ]?(?:{_TERM}|{_BRACKET})"
+_RELATION = rf"(?<![^\W\d_])[A-Za-z][ ]?(?:[<>]=?|[≤≥≠∈]|\\(?:neq?|[gl]eq?|[gl]t)(?![a-z]))[ ]?(?:{_TERM}|{_BRACKET})"
 _LATEX = r"[^\s，。,]{0,40}\\(?:[A-Za-z]{2,20})[^\s，。]{0,200}"
 _COPULA = ANY_OF["copulas"]
 _TOKEN = re.compile(
@@ -63,7 +63,7 @@ _TOKEN = re.compile(
 _UNIT = re.compile(
     r"[ ]per[ ][a-zA-Z]{1,15}(?![\w(])"
     r"|[ ]?(?!(?:per|in|on|at|for|of|to|and|or|more|less|fewer|left|total|when|after|before|by|from|with|the|an?|times"
-    r"|than|can|could|will|would|may|might|must|should|does|do|did|has|have|had|was|were|too|only|also|without|not|no"
+    r"|it|than|can|could|will|would|may|might|must|should|does|do|did|has|have|had|was|were|too|only|also|without|not|no"
     r"|because|since|but|whose|unless"
     r"|as|so|if|which|that|is|are|every|each|extra|additional|away|apart|long)\b)(?:(?:square|cubic|sq\.?|cu\.?)[ ])?"
     r"(?:[a-zA-Zµμ°Ω%][a-zA-Z²³]{0,20}(?:\^\{?[23]\}?)?(?:[ ](?:squared|cubed))?"
@@ -75,6 +75,8 @@ _NEXT_CLAUSE = re.compile(r"\b(?:and|or|but)\b|,(?!\d)|[;，；或和]")
 _NEGATION = re.compile(r"\b(?:not|never|neither|cannot)\b|n't|不是|并非")
 _CONDITION = re.compile(r",?\s(?:(?:when|where|if|for|at|with)\s\$?[A-Za-z]\s?=|(?:because|since)\s)")
 _CLAUSE = re.compile(rf"[ ](?:{ANY_OF['clauses']})")
+_FOR_CASE = re.compile(rf"\W*(?:For|With|At|When|Setting|Taking|Using)\s\$?[A-Za-z]\s?=\s?{_NUMERAL}\$?,?\s")
+"""For n = 5 the formula gives 12."""
 _LABELLED = re.compile(r"^[^\d:]*[^\W\d_]:\s(?=[^:]*$)")
 """The words before the value in `all that is needed: 5`."""
 _VARIABLE = re.compile(r"(?:\$|\\\()\s*(?:[A-Za-z]|\\[a-z]{2,7})\s*(?:\$|\\\))")
@@ -88,6 +90,7 @@ _PROSE = re.compile(ANY_OF["prose_words"], re.IGNORECASE)
 _HAS_VALUE = re.compile(r"\d|\$|\\[A-Za-z(\[]")
 
 _CUES = frozenset(PATTERNS["cue_words"])
+_FRAMED_CUES = _CUES.union(PATTERNS["frame_words"])
 _CUE_WORD = re.compile(r"[^\W\d_]+")
 _OTHER_SCRIPT = re.compile(r"[^\W\d_a-zA-Z]")
 
@@ -102,6 +105,8 @@ def stated(sentence: str) -> str | None:
     """Return the value that a sentence states, or the values joined by `or` or `and`; None where that is left open."""
     if (condition := _CONDITION.search(sentence)) and has_value(sentence[: condition.start()]):
         sentence = sentence[: condition.start()]
+    if (case := _FOR_CASE.match(sentence)) and has_value(sentence[case.end() :]):
+        sentence = sentence[case.end() :]
     tokens = list(_tokens(sentence))
     bold = [token for token in tokens if token.kind == "bold"]
     values = bold or [token for token in tokens if token.kind != "copula"]
@@ -131,10 +136,13 @@ def has_value(text: str) -> bool:
     return bool(_HAS_VALUE.search(text))
 
 
-def may_deny(text: str) -> bool:
-    """Tell whether a word stands in `text` with which a denial, a doubt or a condition begins."""
+def may_deny(text: str, *, framed: bool = True) -> bool:
+    """Tell whether a word stands in `text` with which a denial, a doubt or a condition begins.
+
+    framed: also a word of sentences that do something else with a value than answer with it.
+    """
     return (
-        not _CUES.isdisjoint(_CUE_WORD.findall(text.casefold()))
+        not (_FRAMED_CUES if framed else _CUES).isdisjoint(_CUE_WORD.findall(text.casefold()))
         or any(map(text.__contains__, PATTERNS["cue_marks"]))
         or (not text.isascii() and _OTHER_SCRIPT.search(text) is not None)
     )

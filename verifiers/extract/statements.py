@@ -90,6 +90,20 @@ _WITHDRAWN = re.compile(
     r"[\s$.。\\)\]!,;]{0,12}(?:(?:no|wait|hmm+|oops|actually),? )?(?:" + stated_values.ANY_OF["withdrawn"] + ")",
     re.IGNORECASE,
 )
+_EITHER_IN_JAPANESE = re.compile(r"(?<=\d)か(?=\d)")
+_WORDS_AROUND = re.compile(r"[^\W\d_]{2,}\s[^\W\d_]+|[一-鿿]")
+_ENDING = " \t\r\n$.。\\)]}*_!"
+MAX_SCANNED_TAIL = 2_000
+"""Only so much behind an answer is searched for a second thought."""
+_RECONSIDERED = re.compile(
+    r"[^\w(]{0,12}\(?(?:wait|hmm+|oops|oh no|hold on|but wait|corrected|等等|等一下|不对)\b", re.IGNORECASE
+)
+_GONE_ON = re.compile(rf"[.!?\s$)*\\\]]{{1,8}}(?:{stated_values.ANY_OF['gone_on']})", re.IGNORECASE)
+_CONFIRMED_LATER = re.compile(
+    r"\b(?:yes|correct|right|indeed|confirm\w*|holds?|checks?|same|fine|okay|ok|good|valid|consistent|verified|matches)\b"
+    r"|正确|没错|一致|成立",
+    re.IGNORECASE,
+)
 _PLAIN_WORD = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}")
 """A word outside of commands: `12 than 11` is no value."""
 _WEAK_AGAIN = re.compile(
@@ -143,9 +157,15 @@ _NOT_PROSE = re.compile(stated_values.ANY_OF["not_prose"])
 _UNFINISHED = re.compile(f"(?:{stated_values.ANY_OF['unfinished']})$")
 _PLAN = re.compile(f"(?:now,? |next,? |first,? |so,? )?(?:{stated_values.ANY_OF['plans']})", re.IGNORECASE)
 _CONCLUDING_CLAUSE = re.compile(f".*(?:{stated_values.ANY_OF['concluding_clauses']})(.+)$", re.DOTALL)
+_WE_GET = re.compile(
+    r"(?!.{0,120}\b(?:if|assum\w+|suppos\w+|when|for|try\w*|test\w*|plug\w*|substitut\w*|tak\w+|with|say|case|let|were|had)\b)"
+    r"[^,;]{3,120},\s(?:we|I|you) (?:get|obtain|have|find|are left with)\s(.+)$",
+    re.IGNORECASE,
+)
+"""Rejecting -3, we get 5: what is derived, and not what it is derived from."""
 _REASON = re.compile(
     r",?\s(?:since|because|(?:although|though|even though|whereas)(?! (?:it|this|that)(?:['’]s| is)))\s"
-    r"|,\sas\s|，?因[为為]",
+    r"|,\s(?:as\s|(?=(?:attained|achieved|reached|occurring)\b))|，?因[为為]",
     re.IGNORECASE,
 )
 _NO_VALUE = re.compile(f"(?:{stated_values.ANY_OF['no_value']})[.。]?$", re.IGNORECASE)
@@ -159,6 +179,8 @@ def narrow(text: str) -> str | None:
     text = bracketed[1] if bracketed else text
     text = _without_strays(_POSTPOSED.sub("", _until_cut(text.strip(stated_values.MARKS))).strip(stated_values.MARKS))
     text = without_about(text)
+    if "か" in text:
+        text = _EITHER_IN_JAPANESE.sub(" or ", text)
     if not text or text.startswith(_DENIED_AT_ONCE) or text.endswith((":", "：")) or "\\boxed" in text:
         return None
     if not stated_values.has_value(text):
@@ -246,9 +268,20 @@ def retraction(tail: str, answer: str | None) -> str | None:
     return f"{answer} or {value}" if is_doubt and answer else value
 
 
-def is_withdrawn(tail: str) -> bool:
-    """Return whether the text behind an answer begins by taking it back, in the same paragraph or in the next."""
-    return _WITHDRAWN.match(tail[:MAX_RETRACTION_CHARS]) is not None
+def is_withdrawn(tail: str, answer: str) -> bool:
+    """Return whether the text behind an answer takes it back at once, or thinks anew and comes to none, or gives up."""
+    if not tail.strip(_ENDING):
+        return False
+    if _WITHDRAWN.match(tail[:MAX_RETRACTION_CHARS]) is not None:
+        return True
+    tail = tail[:MAX_SCANNED_TAIL]
+    if answer in tail:
+        return False
+    if _GONE_ON.match(tail) is not None:
+        return True
+    if _RECONSIDERED.match(tail) is not None and _CONFIRMED_LATER.search(tail) is None:
+        return True
+    return not stated_values.has_value(tail) and denials.is_resigned(tail)
 
 
 def _is_all(remainder: str, later: str) -> bool:
@@ -298,9 +331,12 @@ def announced(text: str) -> Iterator[Announcement]:
 
 def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcement]:
     """Yield what a line announces, unless it denies that, makes a condition of it, or puts it into another mouth."""
+    if _is_quoted(line, match.start(), match.end()):
+        return
     before, statement = sentence_around(line, match.start())
     rest = line[len(before) + len(statement) + line.find(before + statement) :] if before + statement else ""
-    if not stated_values.may_deny(before + statement + rest[:MAX_CONFIRMING_CHARS]):
+    has_words = denials.WORDS_BEFORE.match(answer) is not None
+    if not has_words and not stated_values.may_deny(before + statement + rest[:MAX_CONFIRMING_CHARS]):
         yield answer, ""
     elif (other := denials.contrasted(statement)) is not None:
         yield other, ""
@@ -312,6 +348,18 @@ def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcem
         or denials.is_of_another(before, match[0])
     ):
         yield answer, statement + rest[:MAX_CONFIRMING_CHARS] if statement.endswith(("?", "？")) else statement
+
+
+def _is_quoted(line: str, start: int, end: int) -> bool:
+    """Return whether an announcement stands in quotation marks and its line goes on around them."""
+    for opening, closing in (('"', '"'), ("“", "”"), ("«", "»"), ("「", "」")):
+        first = line.rfind(opening, 0, start)
+        if first == -1 or line.rfind(closing, first + 1, start) != -1 or (last := line.find(closing, end)) == -1:
+            continue
+        is_open = opening != closing or line.count(opening, 0, start) % 2 == 1
+        if is_open and (_WORDS_AROUND.search(line[:first]) or _WORDS_AROUND.search(line[last:])):
+            return True
+    return False
 
 
 def after_a(line: str) -> str | None:
@@ -371,6 +419,9 @@ def conclusion(text: str) -> str | None:
         return none[0]
     if (concluding := _CONCLUDING_CLAUSE.match(sentence)) and stated_values.has_value(concluding[1]):
         sentence = concluding[1]
+    if (solved := _WE_GET.match(sentence)) and stated_values.has_value(solved[1]):
+        sentence = solved[1]
+    sentence = denials.affirmed_last(sentence)
     if denials.is_withheld(sentence) or denials.is_conditional(sentence):
         return None
     return _stated_for_good(denials.contrasted(sentence) or denials.preferred(sentence))
