@@ -47,9 +47,9 @@ _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 _EXPLANATION = re.compile(rf"(?:{ANY_OF['explanations']})(?!.*(?:=|\bto be\b|≈))", re.IGNORECASE | re.DOTALL)
 _LAST_SENTENCE = re.compile(r"(?:^|(?<=[.!?]\s)|(?<=\n))(?:[^.!?\n]|[.](?=\d)){1,300}[.!?*]{0,3}$")
 _QUESTION = re.compile(r"[^.?!\n]{1,400}\?")
-_WORD = re.compile(r"[^\W\d_]+(?:'t)?")
+_LETTERS = re.compile(r"[^\W\d_]+(?:'t)?")
 _STEM_CHARS = 4
-_IDLE = frozenset(
+_IDLE_IN_ANSWERS = frozenset(
     "the a an is are was were there he she it they so thus hence therefore of in to we get have has be".split()
 )
 _SENTENCE_START = re.compile(r"[.!?][*_)\"']{0,3}\s+(?=[A-Z])|\n")
@@ -117,9 +117,9 @@ def restatement(text: str, problem: str) -> str | None:
     question = _QUESTION.findall(problem[-MAX_PROBLEM_CHARS:])
     if sentence is None or not question or len(numerals := _NUMERAL.findall(sentence[0])) != 1:
         return None
-    asked = set(_WORD.findall(question[-1].casefold().replace("’", "'")))
+    asked = set(_LETTERS.findall(question[-1].casefold().replace("’", "'")))
     stems = {word[:_STEM_CHARS] for word in asked if len(word) >= _STEM_CHARS}
-    words = set(_WORD.findall(sentence[0].casefold().replace("’", "'"))) - asked - _IDLE
+    words = set(_LETTERS.findall(sentence[0].casefold().replace("’", "'"))) - asked - _IDLE_IN_ANSWERS
     is_same = all(len(word) >= _STEM_CHARS and word[:_STEM_CHARS] in stems for word in words)
     return numerals[0] if is_same and "?" not in sentence[0] else None
 
