@@ -26,7 +26,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from gmpy2 import mpq
 
@@ -89,7 +89,7 @@ MIN_PROSE_CHARS = 200
 MAX_PROSE_CHARS = 20_000
 """Longer answers are not searched for a box or a formula."""
 
-REMEMBERED_GOLDS = 4_096
+REMEMBERED_GOLDS, REMEMBERED_PROBLEMS = 4_096, 1_024
 SHOWN_PLACEHOLDER = 60
 """The evidence shows this much of a gold that is none."""
 
@@ -561,19 +561,36 @@ def _is_misread(verdict: Verdict, response: str, gold: str | None) -> bool:
     return verdict.evidence.get("rung") == "words" and names_gold(verdict.extracted or "", gold)
 
 
+class _Topics(NamedTuple):
+    """What a problem speaks of."""
+
+    percent: bool
+    ratio: bool
+    matrices: bool
+    order: bool
+
+
+@lru_cache(maxsize=REMEMBERED_PROBLEMS)
+def _topics(problem: str) -> _Topics:
+    """Return the topics of a problem, which are remembered: problems repeat, once for each completion of a group."""
+    return _Topics(
+        percent=_PERCENT.search(problem) is not None,
+        ratio=_RATIO.search(problem) is not None,
+        matrices=_MATRICES.search(problem) is not None,
+        order=_ORDER.search(_NO_ORDER.sub(" ", problem)) is not None,
+    )
+
+
 def _policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[str, Any]) -> Policy:
     """Return the policy with what the problem says of percentages, ratios and orders, where the row says nothing."""
-    if policy.percent == "either" and "percent" not in info and not _PERCENT.search(problem):
+    topics = _topics(problem)
+    if policy.percent == "either" and "percent" not in info and not topics.percent:
         policy = replace(policy, percent="value")
-    if policy.colon == "auto" and _RATIO.search(problem):
+    if policy.colon == "auto" and topics.ratio:
         policy = replace(policy, colon="ratio")
-    if policy.factors == "auto" and _MATRICES.search(problem):
+    if policy.factors == "auto" and topics.matrices:
         policy = replace(policy, factors="ordered")
-    if (
-        policy.order == "auto"
-        and gold
-        and (_asks_for_parts(problem, gold) or _ORDER.search(_NO_ORDER.sub(" ", problem)))
-    ):
+    if policy.order == "auto" and gold and (_asks_for_parts(problem, gold) or topics.order):
         policy = replace(policy, order="ordered")
     if policy.signs == "auto" and gold and _ROOT.search(gold) and _is_of_physics(problem):
         policy = replace(policy, signs="positive")
