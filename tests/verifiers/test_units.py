@@ -166,6 +166,14 @@ def test_there_are_pairs_enough() -> None:
         ("How far does a box of 3 kg slide?", "5m", "5", True),
         ("The radius is r and the period T. How far?", "2T", "2", False),
         ("How hot is it?", "300 K", "300", True),
+        ("Find the voltage in V.", "49.3 V", "49.3", True),
+        ("Find the power (in W) of each lamp.", "17.2 W", "17.2\\text{ W}", True),
+        ("Find the power in W.", "17.2 W", "0.0172 kW", True),
+        ("Find the power in W.", "17.2 W", "17.2 J", False),
+        ("The voltage V across it is constant. Find it.", "49.3 V", "49.3\\text{ V}", True),
+        ("The voltage V across it is constant. Find it.", "49.3 V", "49.3", False),
+        ("Find x in T and R.", "5 T", "5", False),
+        ("Solve for x in T.", "5T", "5", False),
     ],
 )
 def test_letters_are_units_where_the_problem_has_no_such_variable(

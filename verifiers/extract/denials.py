@@ -71,6 +71,8 @@ _ASIDE_BEHIND = re.compile(r"^,[^,.;\d]{1,30},(?=\s)")
 _NOT_DENIED = _any_of("not_denied", behind=rf"{_MARKUP}$", start=_WORD_START)
 _DENIED_BEHIND = re.compile(_ANY_OF["denied_behind"].replace("|^", "|").removeprefix("^"), re.IGNORECASE | re.DOTALL)
 _EMBEDDING = _folded(_ANY_OF["embedding"])
+_OPENING = re.compile(r"^(?:\W{0,12}(?:\\[a-zA-Z]{1,12}\s?\{|<[a-z]{1,12}>)){1,4}")
+"""`\\boxed{\\text{` and `<answer>`, which open no clause."""
 _PREDICATE = re.compile(
     r"\s(?:(?:is|was|has|makes|solves|satisfies|gives|implies|means|leads|only|contradicts|causes|breaks|yields|stays"
     r"|remains|belongs|lies|fails)\b|would (?:contradict|imply|violate|make|lead|give|mean|be)\b)"
@@ -242,6 +244,7 @@ def is_conditional(sentence: str) -> bool:
 
 def is_attributed(lead: str, *, framed: bool = True) -> bool:
     """Return whether the words before a value doubt or suppose it, or say that another holds it."""
+    lead = _OPENING.sub("", lead)
     clause = _CLAUSE_BREAK.split(lead[-MAX_GOVERNING_CHARS:])[-1]
     if framed and _is_framed(lead[-MAX_GOVERNING_CHARS:], " _"):
         return True

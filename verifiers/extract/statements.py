@@ -261,6 +261,10 @@ def retraction(tail: str, answer: str | None) -> str | None:
         is_strong = match["strong"] or _IS_STRONG.search(rest) is not None
         return "" if is_strong else None
     remainder = follows.partition(value)[2]
+    if denials.is_negated_later(follows, value):
+        # `Hmm, 5 is wrong.` names no other answer, `Hmm, 5 is wrong. It is 7.` does.
+        other = _value_of(remainder)
+        return other if other is not None and not denials.is_negated_later(remainder, other) else ""
     later = retraction(remainder, value) if remainder else None
     if later is not None and _is_all(remainder, later):
         return later

@@ -115,6 +115,8 @@ MAX_QUANTITY_CHARS = 40
 """Longer golds are no number with a letter."""
 _LAST_LETTERS = re.compile(r"^[^A-Za-z]*\d[^A-Za-z]*?([A-Za-z]{1,3})$")
 """The T of a gold of `5T`."""
+_IN_UNITS = re.compile(r"\b(?:in|units? of)\s(?:[A-Za-z]{1,3})(?=[\s.,;:?!)\]]*(?:$|[.,;:?!)\]]\s|\(|to |with ))")
+"""The V of `Find the voltage in V.`, which is a unit in a gold of `5 V`."""
 _FORMULA = re.compile(r"\$[^$]{1,400}\$|\\\(.{1,400}?\\\)", re.DOTALL)
 # What a problem speaks of, which sets the policy where the row leaves it open.
 _PERCENT = re.compile(ANY_OF["percentages"], re.IGNORECASE)
@@ -595,7 +597,12 @@ def _policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[st
     if policy.signs == "auto" and gold and _ROOT.search(gold) and _is_of_physics(problem):
         policy = replace(policy, signs="positive")
     if policy.letters == "auto" and gold and (letters := _LAST_LETTERS.search(gold[:MAX_QUANTITY_CHARS])):
-        policy = replace(policy, letters="variables" if _has_variable(problem, letters[1]) else "units")
+        is_glued = gold[letters.start(1) - 1].isdigit()
+        if not _has_variable(problem if is_glued else _IN_UNITS.sub(" ", problem), letters[1]):
+            policy = replace(policy, letters="units")
+        elif policy.units == "convert":
+            # `5` does not answer `5 V` beside the letter V, `5 volts` does.
+            policy = replace(policy, units="strict")
     return policy
 
 

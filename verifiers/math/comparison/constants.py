@@ -44,6 +44,8 @@ def same_but_constants(gold: tree.Node, answer: tree.Node, *, optional: bool = F
         return _same_antiderivatives(gold_value, name, answer_value, optional)
     gold_value, answer_value = _with_bare_constants(gold_value), _with_bare_constants(answer_value)
     if (name := added_constant(gold_value)) is not None:
+        if not UNMISTAKABLE.fullmatch(name) and not _may_be_integral(tree.substituted(gold_value, {name: tree.ZERO})):
+            return False  # x^2+bx-c, whose sign counts
         return _same_antiderivatives(gold_value, name, answer_value, optional)
     return _same_combinations(gold_value, answer_value)
 
