@@ -176,6 +176,10 @@ _CONNECTIVES = {
 }
 _GAP_PART = re.compile(r"[或和与及]者?|[^\W\d_或和与及]+(?:/or)?|[,;，、；/|]")
 _SENTENCE_END = re.compile(r"[.?!:](?=\s)|[。！？：=≈→]|\\(?:approx|[Rr]ightarrow|implies|to|therefore)(?![A-Za-z])|\n")
+_OR_VALUE = re.compile(
+    r"[$*)\] ]{0,4}\bor (?:maybe |perhaps )?\$?(-?(?:\d[\d.,/]{0,40}|\\frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}))(?<![.,])\$?\.?\s{0,3}(?:\n|$)"
+)
+r"""`\boxed{6} or 13.`: the box is one of two values."""
 _CONSEQUENCE = frozenset(PATTERNS["consequence_words"])
 MAX_BARE_CHARS = 200
 """A whole response of at most this length may itself be the answer. Stops prose being taken for an expression."""
@@ -556,7 +560,8 @@ def _in_boxes(part: str, answer: str, end: int) -> Committed | None:
     if (taken_back := retraction(behind.partition("\n\n")[0], answer)) or is_withdrawn(behind, answer):
         return _committed(taken_back, "phrase")
     is_denied_later = answer in behind and is_negated_later(behind, answer)
-    return _after_box(part, end) or (None if is_denied_later else _committed(answer, "boxed"))
+    both = f"{answer} or {other[1]}" if (other := _OR_VALUE.match(behind)) else answer
+    return _after_box(part, end) or (None if is_denied_later else _committed(both, "boxed"))
 
 
 def _in_json(part: str) -> Committed | None:

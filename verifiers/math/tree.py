@@ -410,8 +410,10 @@ def labelled(node: Node) -> tuple[str | None, Node | None]:
     if not isinstance(node, Chain):
         return None, node
     if node.operators == ("to",) and isinstance(node.parts[0], (Sym, Ratio)):
-        # x \\mapsto x + 1 is a function whose name nobody needs.
-        return ANY_LABEL, node.parts[1]
+        # x \\mapsto x + 1 is a function whose name nobody needs, and p \\to q a statement about both.
+        letters = symbols(node.parts[1])
+        is_statement = bool(letters) and letters.isdisjoint(symbols(node.parts[0]))
+        return (None, None) if is_statement else (ANY_LABEL, node.parts[1])
     if node.operators[0] != "=" or not ARROWS.isdisjoint(node.operators):
         return None, None
     first, rest = node.parts[0], node.parts[1:]
@@ -525,6 +527,8 @@ def _is_part_of_segments(part: Node) -> bool:
     """Tell whether the node may be part of NO/BO or A:B: a capital letter, or -1 in the exponent of a divisor."""
     if isinstance(part, Num):
         return bool(part.value == -1)
+    if isinstance(part, Mul) and any(isinstance(factor, Num) for factor in part.factors):
+        return False  # -AB = 5 says that AB is -5.
     return isinstance(part, (Mul, Pow, Ratio)) or (isinstance(part, Sym) and part.name[0].isupper())
 
 

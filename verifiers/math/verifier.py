@@ -98,6 +98,8 @@ _NO_GOLD: Any = object()
 
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{2,20}(?![A-Za-z])|(?<=\\)m(?:ax|in)\b")
+_X_OF_Y = re.compile(r"\b([A-Za-z]{1,20}) of ([A-Za-z]{1,20})(?![A-Za-z])")
+"""`north of east`, which is not `east of north`."""
 _BOLD_PRODUCT = re.compile(r"\\(?:math)?bf\s*\{?\s*[A-Z]\s*\}?\s*\\(?:math)?bf\s*\{?\s*[A-Z]\b")
 r"""\mathbf{A}\mathbf{B}, a product of matrices."""
 _INNER_CAPITAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
@@ -387,6 +389,9 @@ def _differ_in_meaning(gold_text: str, answer_text: str, are_words: bool) -> boo
     gold_words, answer_words = _WORD.findall(gold_text), _WORD.findall(answer_text)
     if gold_words == answer_words:
         return False
+    turned = {(second.lower(), first.lower()) for first, second in _X_OF_Y.findall(gold_text)}
+    if any((first.lower(), second.lower()) in turned for first, second in _X_OF_Y.findall(answer_text)):
+        return True
     gold_sides = {OPPOSITES[word.lower()] for word in gold_words if word.lower() in OPPOSITES}
     answer_sides = {OPPOSITES[word.lower()] for word in answer_words if word.lower() in OPPOSITES}
     if any((axis, -side) in answer_sides and (axis, side) not in answer_sides for axis, side in gold_sides):

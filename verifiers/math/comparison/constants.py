@@ -26,6 +26,9 @@ ARBITRARY = re.compile(r"[CKABDck](?:_\d)?")
 """C, C_1, A, k."""
 UNMISTAKABLE = re.compile(r"[CK](?:_\d)?|c_\d")
 """What arbitrary constants are called on at least one side; A and B may be given by the problem."""
+_MULTIPLIED = re.compile(r"[ABCDK](?:_\d)?|[ck]_\d")
+"""Small letters without a number are given where they multiply."""
+_LATER = re.compile(r"[A-Za-z]_[2-9]")
 _ADDED = re.compile(r"[CcKk](?:_\d)?")
 _NUMBERED = re.compile(r"[CcK]_\d")
 _VARIABLES = frozenset({"x", "y", "z", "t", "u", "v", "w", "s", "r", "theta", "phi", "n"})
@@ -33,6 +36,56 @@ _VARIABLES = frozenset({"x", "y", "z", "t", "u", "v", "w", "s", "r", "theta", "p
 MAX_CONSTANTS = 3
 _HALF = mpq(1, 2)
 _LITTLE = mpq(1, 1 << 150)
+
+
+def arbitrary_names(names: frozenset[str]) -> set[str]:
+    """Return the names that arbitrary constants may have: C and C_2 beside C_1, but not the C_2 of C_2v alone."""
+    return {
+        name
+        for name in names
+        if ARBITRARY.fullmatch(name)
+        and (not _LATER.fullmatch(name) or not names.isdisjoint((name[:2] + "1", name[:2] + "0")))
+    }
+
+
+def may_be_arbitrary(node: tree.Node, names: frozenset[str], other_names: frozenset[str]) -> bool:
+    r"""Tell whether letters of a node are constants that the other side may call otherwise: the C of Ce^{2x}.
+
+    RC, \\frac12Cv^2, kx, Q/C    are given: other letters beside them, numbers before them, a small letter, a divisor
+    Ce^{-kt}                     a function shows a solution, so that k may be given
+    """
+    if isinstance(node, (tree.BareList, tree.Group)):
+        return all(
+            may_be_arbitrary(element, names & tree.symbols(element), other_names)
+            for element in node.elements
+            if not names.isdisjoint(tree.symbols(element))
+        )
+    value = _value(node)
+    if value is None and isinstance(node, tree.Chain) and node.operators == ("=",):
+        value = tree.Add(node.parts)
+    if value is None or not all(_MULTIPLIED.fullmatch(name) for name in names):
+        return False
+    others = tree.symbols(value) - arbitrary_names(tree.symbols(value))
+    are_plain = all(map(UNMISTAKABLE.fullmatch, names))
+    if not all(_is_multiple_of(value, name) for name in names):
+        return bool(others) and others <= _VARIABLES and are_plain and all(map(UNMISTAKABLE.fullmatch, other_names))
+    if others <= _VARIABLES:
+        return bool(others)
+    return are_plain and any(
+        isinstance(part, tree.FunctionCall) or (isinstance(part, tree.Pow) and bool(tree.symbols(part.exponent)))
+        for part in tree.walk(value)
+    )
+
+
+def _is_multiple_of(node: tree.Node, name: str) -> bool:
+    """Tell whether a letter stands in a node, or in terms of it, as a factor without a number."""
+    if isinstance(node, tree.Sym):
+        return node.name == name
+    parts = node.terms if isinstance(node, tree.Add) else node.factors if isinstance(node, tree.Mul) else ()
+    holding = [part for part in parts if name in tree.symbols(part)]
+    if isinstance(node, tree.Mul) and any(rational(part) not in (None, 1, -1) for part in parts):
+        return False
+    return len(holding) == 1 and _is_multiple_of(holding[0], name)
 
 
 def same_but_constants(gold: tree.Node, answer: tree.Node, *, optional: bool = False) -> bool:
@@ -154,6 +207,8 @@ def _same_combinations(gold: tree.Node, answer: tree.Node) -> bool:
     if not is_family or len(others & _VARIABLES) != 1 or not others <= tree.symbols(answer):
         return False
     if count == 1:
+        if not may_be_arbitrary(gold, frozenset(gold_names), frozenset(answer_names)):
+            return False
         return same_value(gold, tree.renamed(answer, {answer_names[0]: gold_names[0]})).same is True
     are_numbered = all(map(_NUMBERED.fullmatch, gold_names)) or all(map(_NUMBERED.fullmatch, answer_names))
     if not are_numbered or not any(isinstance(part, (tree.Pow, tree.FunctionCall)) for part in tree.walk(gold)):

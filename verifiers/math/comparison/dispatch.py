@@ -12,7 +12,7 @@ gold says its value twice, as in `\sqrt3/3 \approx 0.577`, the exact form counts
 from __future__ import annotations
 
 from truegold.verifiers.math.comparison.arrays import as_array_beside, worked_out
-from truegold.verifiers.math.comparison.constants import ARBITRARY, same_but_constants
+from truegold.verifiers.math.comparison.constants import arbitrary_names, same_but_constants
 from truegold.verifiers.math.comparison.free_letters import (
     conditions_agree,
     renamings,
@@ -120,7 +120,7 @@ def _same_families(whole_gold: Node, whole_answer: Node, gold: Node, answer: Nod
             return SAME_STRUCTURE
         if same_growth(gold, answer) or same_lines(gold, answer):
             return SAME_STRUCTURE
-    may_be_open = any(map(ARBITRARY.fullmatch, letters))
+    may_be_open = bool(arbitrary_names(letters))
     is_same = may_be_open and same_but_constants(gold, answer, optional=policy.constant == "optional")
     return Sameness(True, "sampled") if is_same else None
 

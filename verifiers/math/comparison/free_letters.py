@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 
-from truegold.verifiers.math.comparison.constants import ARBITRARY, UNMISTAKABLE
+from truegold.verifiers.math.comparison.constants import UNMISTAKABLE, arbitrary_names, may_be_arbitrary
 from truegold.verifiers.math.comparison.lines import LINE_LETTERS
 from truegold.verifiers.math.comparison.lists import Comparison
 from truegold.verifiers.math.comparison.progressions import INTEGER_LETTERS
@@ -120,10 +120,9 @@ def _labels(node: Node) -> set[str]:
 
 def _may_be_renamed(gold: Node, answer: Node, letters: frozenset[str]) -> bool:
     """Tell whether the letters are arbitrary constants, integers, parameters of a line, or of a family of functions."""
-    if all(ARBITRARY.fullmatch(letter) for letter in letters):
-        has_variable = bool(symbols(gold) & symbols(answer))
+    if letters <= arbitrary_names(symbols(gold)) | arbitrary_names(symbols(answer)):
         sides = (letters & symbols(gold), letters & symbols(answer))
-        if has_variable and any(all(map(UNMISTAKABLE.fullmatch, side)) for side in sides):
+        if any(all(map(UNMISTAKABLE.fullmatch, side)) for side in sides) and may_be_arbitrary(gold, *sides):
             return True
     if letters <= INTEGER_LETTERS and _has_pi(gold) and _has_pi(answer):
         return True

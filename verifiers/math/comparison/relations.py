@@ -148,11 +148,22 @@ def _names_value(answer: tree.Chain) -> bool:
     """Tell whether what stands left of the first `=` only names a value: `xy`, `m + n`, `[ABC]`, `2x`.
 
     x + 5 = 5, x^2 - 5x + 6 = 0    not solved: a number is added on the left, or 0 stands on the right
+    -x = 5                         says that x is -5
     """
     label, value = answer.parts[0], answer.parts[1]
     if set(answer.operators) != {"="} or not tree.symbols(label) or tree.symbols_of(answer.parts[1:]):
         return False
+    if any(isinstance(part, tree.Num) and part.value < 0 for part in _factors(label)):
+        return False
     return not (isinstance(label, tree.Add) and (value == tree.ZERO or not all(map(tree.symbols, label.terms))))
+
+
+def _factors(node: tree.Node) -> tuple[tree.Node, ...]:
+    """Return the factors of a product, of its first factor too: -1, A and B of -AB."""
+    if not isinstance(node, tree.Mul):
+        return (node,)
+    first, *rest = node.factors
+    return (*_factors(first), *rest)
 
 
 def same_throughout(comparer: Comparison, gold: tree.Node, answer: tree.Chain) -> Sameness:

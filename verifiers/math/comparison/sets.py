@@ -377,7 +377,7 @@ def _pieces_of_builder(node: tree.SetOf) -> list[Piece]:
     pieces = _pieces(node.condition)
     if isinstance(node.element, tree.Chain) and node.element.operators == ("in",):
         pieces = common(_pieces(node.element.parts[1]), pieces)
-    elif not isinstance(node.element, tree.Sym):
+    elif not isinstance(node.element, tree.Sym) or node.element.name not in tree.symbols(node.condition):
         raise NoSet
     return pieces
 

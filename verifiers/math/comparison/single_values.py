@@ -443,8 +443,9 @@ def same_ratios(gold: Node, answer: Node, policy: Policy) -> Sameness:
             return outcome
         return OPEN if _same_proportions(gold, answer).same else outcome
     outcome = _same_proportions(gold, answer)
-    is_misspelled_time = policy.colon == "auto" and (_is_misspelled(gold, answer) or _is_misspelled(answer, gold))
-    return OPEN if outcome.same and is_misspelled_time else outcome
+    if outcome.same and policy.colon != "ratio" and (_is_misspelled(gold, answer) or _is_misspelled(answer, gold)):
+        return OPEN if policy.colon == "auto" else OTHER_STRUCTURE
+    return outcome
 
 
 def _is_misspelled(clock: Node, other: Node) -> bool:
@@ -459,6 +460,9 @@ def _same_proportions(gold: Node, answer: Node) -> Sameness:
     gold_parts, answer_parts = _ratio_parts(gold), _ratio_parts(answer)
     if gold_parts is None or answer_parts is None or len(gold_parts) != len(answer_parts):
         return OTHER_STRUCTURE
+    if any(rational(part) == 0 for part in (*gold_parts, *answer_parts)):
+        # 12:0 is neither 5:0 nor -12:0.
+        return Sameness(list(map(rational, gold_parts)) == list(map(rational, answer_parts)), "exact")
     outcome = Sameness(True, "exact")
     for gold_part, answer_part in zip(gold_parts[1:], answer_parts[1:], strict=True):
         outcome = same_value(Mul((gold_parts[0], answer_part)), Mul((gold_part, answer_parts[0])))

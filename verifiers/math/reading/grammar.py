@@ -362,6 +362,8 @@ class Grammar(Cursor):
             is_order = base.name in _DERIVED or "_" in base.name or base.name[0].isupper() or len(base.name) > 1
             return self._read_derivative(base) if is_order else None
         is_transpose = inner.text == "T" and isinstance(base, Sym) and len(base.name) == 1 and base.name.isupper()
+        if braced and inner.text == "'" and isinstance(base, Sym):
+            return self._read_primes_in_braces(base)
         if (braced and self.peek(2).kind != "unbrace") or not (inner.kind in ("op", "word") or is_transpose):
             return None
         past = self.position + (3 if braced else 1)
@@ -373,9 +375,9 @@ class Grammar(Cursor):
             return Sym(f"{base.name}^T")
         if inner.kind == "op" and inner.text in "+-" and isinstance(base, (Sym, Const)):
             return self._read_charge(base.name, inner.text, past)
-        if inner.kind == "op" and (inner.text == "'" or (inner.text == "*" and not braced)):
+        if inner.kind == "op" and (inner.text == "'" or (inner.text == "*" and not braced)) and isinstance(base, Sym):
             self.position = past
-            return Sym(f"{base.name}{inner.text}") if isinstance(base, Sym) else base
+            return Sym(f"{base.name}{inner.text}")
         if inner.kind == "word" and inner.text in _ORDINALS and braced:
             self.position = past
             return base
@@ -387,6 +389,16 @@ class Grammar(Cursor):
             return None
         self.position = past
         return Sym(f"{name}^{sign}")
+
+    def _read_primes_in_braces(self, base: Sym) -> Sym | None:
+        r"""Read the exponent of y^{\prime\prime}."""
+        count = 1
+        while self.peek(1 + count).text == "'":
+            count += 1
+        if self.peek(1 + count).kind != "unbrace":
+            return None
+        self.position += count + 2
+        return Sym(base.name + "'" * count)
 
     def _read_derivative(self, base: Sym) -> Sym | None:
         """Read the exponent of y^{(3)}, which is y''', of f^{(n)}, and the order of E_0^{(1)}."""

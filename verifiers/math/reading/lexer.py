@@ -288,7 +288,11 @@ def _is_word(run: str, lower: str) -> bool:
         return True  # A name, as Ben and Tom are.
     if run.isupper() and len(run) <= MAX_VARIABLES_IN_A_RUN:
         return run in _CURRENCIES
-    return lower in _WORDS or run in BARE_UNITS or (not run[0].islower() and lower in BARE_UNITS)
+    return (
+        lower in _WORDS
+        or run in BARE_UNITS
+        or (not run[0].islower() and lower in BARE_UNITS and (len(run) > 2 or unit_of(run) is None))
+    )
 
 
 def _add_parts(run: str, spaced: bool, tokens: list[Lexeme]) -> bool:

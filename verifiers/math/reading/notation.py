@@ -96,7 +96,7 @@ MAY_HOLD_COUNTS = re.compile(r"_|choose|ase|BASE|binary|decimal|octal")
 """One of these stands in every text that `with_usual_counts` rewrites."""
 _INDEX = r"(?:\{\s*(\w{1,8})\s*\}|(\w))"
 _COUNT_LETTER = r"(?:\\(?:mathrm|text|rm|mathbf)\s*)?\{?\s*([CP])\s*\}?"
-_PRESCRIPT = re.compile(rf"(?:\{{\s*\}}|\\,)?\s*[_^]\s*{_INDEX}\s*{_COUNT_LETTER}\s*_\s*{_INDEX}")
+_PRESCRIPT = re.compile(rf"(?:\{{\s*\}}|\\,|(?<![\w)}}\s]))\s*[_^]\s*{_INDEX}\s*{_COUNT_LETTER}\s*_\s*{_INDEX}")
 """{}_{12}C_5 and ^{12}C_5."""
 _SWAPPED = re.compile(r"(?<![A-Za-z\\])([CAP])\s*\^\s*(?:\{\s*(\d{1,4})\s*\}|(\d))\s*_\s*(?:\{\s*(\d{1,4})\s*\}|(\d))")
 """C^3_{12}, which the lexer knows as C_{12}^{3}."""

@@ -317,7 +317,7 @@ class _UnitReader:
                 prefix = 1
                 continue
             self.position += 1
-        return unit
+        return None if self.tokens and self.tokens[-1].text == "/" else unit
 
     def _read_factor(self, power: int, follows_unit: bool) -> Unit | None:
         """Read one unit or a product in brackets, with its exponent."""

@@ -67,6 +67,7 @@ _LABEL_FUNCTIONS = frozenset({"max", "min"})
 _WORDLIKE = frozenset({"word", "name", "func", "const", "num"})
 """Kinds of tokens that words may consist of: `AB` is two names, `max` a function, `team 2` ends with a number."""
 _BEFORE_LABEL = ("of", "for")
+_DENIALS = frozenset({"not", "never", "neither", "nor"})
 _IDLE_IN_LABELS = frozenset({"the", "of", "value", "values", "a", "an"})
 
 _NOTHING = re.compile(
@@ -305,8 +306,11 @@ def _label_end(tokens: list[Lexeme]) -> _LabelEnd | None:
     x-coordinate: 3           a hyphen belongs to the label
     x = 3                     None: an equation of a letter needs no label
     3 apples; a + b: 3        None
+    not Maximum: 3            None
     """
     index, words, has_word = 0, 0, False
+    if tokens[0].text.lower() in _DENIALS:
+        return None
     while index < len(tokens) and index < MAX_LABEL_TOKENS:
         token = tokens[index]
         is_verb = token.text.lower() in WORDS["label_verbs"] and token.kind in ("word", "rel", "name")
