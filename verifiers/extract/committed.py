@@ -177,7 +177,8 @@ _CONNECTIVES = {
 _GAP_PART = re.compile(r"[或和与及]者?|[^\W\d_或和与及]+(?:/or)?|[,;，、；/|]")
 _SENTENCE_END = re.compile(r"[.?!:](?=\s)|[。！？：=≈→]|\\(?:approx|[Rr]ightarrow|implies|to|therefore)(?![A-Za-z])|\n")
 _OR_VALUE = re.compile(
-    r"[$*)\] ]{0,4}\bor (?:maybe |perhaps )?\$?(-?(?:\d[\d.,/]{0,40}|\\frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}))(?<![.,])\$?\.?\s{0,3}(?:\n|$)"
+    r"[$*)\] ]{0,4}\bor (?:maybe |perhaps )?"
+    r"\$?(-?(?:\d[\d.,/]{0,40}|\\frac\{[^{}]{1,40}\}\{[^{}]{1,40}\}))(?<![.,])\$?\.?\s{0,3}(?:\n|$)"
 )
 r"""`\boxed{6} or 13.`: the box is one of two values."""
 _CONSEQUENCE = frozenset(PATTERNS["consequence_words"])
