@@ -47,6 +47,7 @@ from truegold.verifiers.math.policy import (
     DEFAULT,
     MAX_GOLD_STEPS,
     MAX_STEPS,
+    OPEN,
     OTHER_NUMBER,
     OTHER_STRUCTURE,
     SAME_NUMBER,
@@ -73,7 +74,7 @@ from truegold.verifiers.math.tree import (
     show,
     with_log_base_ten,
 )
-from truegold.verifiers.math.vocabulary import ANY_OF, NAMED_WORDS, OPPOSITES, PLAIN_COMMANDS, WORDS
+from truegold.verifiers.math.vocabulary import ANY_OF, LABELS, NAMED_WORDS, OPPOSITES, PLAIN_COMMANDS, STOP_WORDS, WORDS
 from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
@@ -96,6 +97,11 @@ SHOWN_PLACEHOLDER = 60
 _NO_GOLD: Any = object()
 """The default of `gold`, which may be None: a row without gold gets a verdict that says so."""
 
+_WORD_LABEL = re.compile(
+    r"(?:\\(?:text|mathrm)\s?\{)?\s?((?=[A-Za-z ]{0,40}[a-z])[A-Za-z][A-Za-z ]{1,40}?)\s?\}?\s?[:=][^:=,;]+"
+)
+r"""Tom: 4, \text{pH} = 3; no list, which names several values."""
+_IDLE_LABELS = frozenset({"answer", "result", "value", "ans", "total", "final"})
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _WORD = re.compile(r"(?<![A-Za-z\\])[A-Za-z]{2,20}(?![A-Za-z])|(?<=\\)m(?:ax|in)\b")
 _X_OF_Y = re.compile(r"\b([A-Za-z]{1,20}) of ([A-Za-z]{1,20})(?![A-Za-z])")
@@ -103,6 +109,11 @@ _X_OF_Y = re.compile(r"\b([A-Za-z]{1,20}) of ([A-Za-z]{1,20})(?![A-Za-z])")
 _BOLD_PRODUCT = re.compile(r"\\(?:math)?bf\s*\{?\s*[A-Z]\s*\}?\s*\\(?:math)?bf\s*\{?\s*[A-Z]\b")
 r"""\mathbf{A}\mathbf{B}, a product of matrices."""
 _INNER_CAPITAL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
+_TEXT_COMMAND = re.compile(r"\\(?:text|mathrm)\s*\{([^{}]{0,200}(?:\{[^{}]{0,20}\}[^{}]{0,200}){0,8})\}")
+r"""\mathrm{Ca(OH)_2}, which \text{Ca(OH)}_2 is too."""
+_COUNT_OF_ATOMS = re.compile(r"(?:(?<=[A-Z)\]])|(?<=[A-Z][a-z]))_(\d{1,3})")
+_CHARGE = re.compile(r"(?<=[A-Za-z)\d])\^([+-])$")
+"""The marks that Ca(OH)2 and Na+ leave out."""
 _BRACED_WORD = re.compile(r"\{\s*(\w+|[+-])\s*\}(?!\s*\{)")
 _GAP = re.compile(r"\\[,;:! ]")
 _WORKED = re.compile(
@@ -319,10 +330,12 @@ def _loose_key(text: str) -> str:
 
     All that may bear a meaning stays: case (Co is no CO), marks of numbers, primes.
     """
+    text = _TEXT_COMMAND.sub(r"\1", text) if "{" in text else text
     text = _COMMAND.sub(lambda match: f"{PLAIN_COMMANDS.get(match[0], match[0])} ", text[:MAX_CHARS])
     text = _BRACED_WORD.sub(r"\1", _GAP.sub("", text)).replace(": ", "=").replace(";", ",").strip()
     if text.startswith("{") and matching_brace(text, 0) == len(text) - 1:
         text = text[1:-1]
+    text = _CHARGE.sub(r"\1", _COUNT_OF_ATOMS.sub(r"\1", text.removeprefix("{}")))
     return "".join(c for c in text if not c.isspace() and c not in "\\$~")
 
 
@@ -373,6 +386,8 @@ def _climb(gold_tree: Node, answer_tree: Node, texts: tuple[str, str], extracted
                     break
         if outcome.same and _differ_in_meaning(*texts, outcome.rung == "words"):
             outcome = OTHER_STRUCTURE
+        elif outcome.same and _names_other(*texts):
+            outcome = OPEN
     except TooLarge as error:
         evidence = {"rung": "numeric", "error": str(error), "gold": shown[0], "answer": shown[1]}
         return Verdict(0.0, Reason.LIMIT, extracted, evidence)
@@ -398,6 +413,17 @@ def _differ_in_meaning(gold_text: str, answer_text: str, are_words: bool) -> boo
         return True
     spelled = {word.lower(): word for word in answer_words}
     return are_words and any(_is_other_symbol(word, spelled.get(word.lower(), word)) for word in gold_words)
+
+
+def _names_other(gold_text: str, answer_text: str) -> bool:
+    """Tell whether both sides name their only value in words, and otherwise: pH = 3 and pOH = 3, Tom: 4 and Bob: 4."""
+    names: list[set[str]] = []
+    for text in (gold_text, answer_text):
+        if (match := _WORD_LABEL.fullmatch(text)) is None:
+            return False
+        words = [LABELS.get(word, word) for word in match[1].lower().split() if word not in STOP_WORDS]
+        names.append(set(words) - _IDLE_LABELS)
+    return all(names) and names[0].isdisjoint(names[1])
 
 
 def _is_other_symbol(word: str, other: str) -> bool:

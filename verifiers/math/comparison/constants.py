@@ -68,20 +68,31 @@ def may_be_arbitrary(node: tree.Node, names: frozenset[str], other_names: frozen
     others = tree.symbols(value) - arbitrary_names(tree.symbols(value))
     are_plain = all(map(UNMISTAKABLE.fullmatch, names))
     if not all(_is_multiple_of(value, name) for name in names):
-        return bool(others) and others <= _VARIABLES and are_plain and all(map(UNMISTAKABLE.fullmatch, other_names))
+        are_added = all(_count(value, name) == 1 and _is_added(value, name) for name in names)
+        is_plain = are_plain and all(map(UNMISTAKABLE.fullmatch, other_names))
+        return bool(others) and others <= _VARIABLES and are_added and is_plain
     if others <= _VARIABLES:
         return bool(others)
     return are_plain and any(
-        isinstance(part, tree.FunctionCall) or (isinstance(part, tree.Pow) and bool(tree.symbols(part.exponent)))
+        not tree.symbols(part if isinstance(part, tree.FunctionCall) else part.exponent).isdisjoint(_VARIABLES)
         for part in tree.walk(value)
+        if isinstance(part, (tree.FunctionCall, tree.Pow))
     )
+
+
+def _is_added(node: tree.Node, name: str) -> bool:
+    """Tell whether a letter is a term of a sum, as in \\tan(x + C)."""
+    sums = (part for part in tree.walk(node) if isinstance(part, tree.Add))
+    return any(isinstance(term, tree.Sym) and term.name == name for part in sums for term in part.terms)
 
 
 def _is_multiple_of(node: tree.Node, name: str) -> bool:
     """Tell whether a letter stands in a node, or in terms of it, as a factor without a number."""
     if isinstance(node, tree.Sym):
         return node.name == name
-    parts = node.terms if isinstance(node, tree.Add) else node.factors if isinstance(node, tree.Mul) else ()
+    if not isinstance(node, (tree.Add, tree.Mul)):
+        return False
+    parts = node.terms if isinstance(node, tree.Add) else node.factors
     holding = [part for part in parts if name in tree.symbols(part)]
     if isinstance(node, tree.Mul) and any(rational(part) not in (None, 1, -1) for part in parts):
         return False

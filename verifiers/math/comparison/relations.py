@@ -242,6 +242,8 @@ def _solves(solved: tree.Chain, difference: tree.Node) -> bool:
     if label not in tree.symbols(difference):
         return False
     is_solved = same_value(tree.substituted(difference, {label: value}), tree.ZERO).same is True
+    # y = y holds for every y, and so solves nothing.
+    is_solved = is_solved and not same_value(difference, tree.ZERO).same
     return is_solved and all(_is_straight(difference, label, start, step) for start, step in ((0, 1), (-7, 7)))
 
 

@@ -40,6 +40,7 @@ from truegold.verifiers.math.measures import (
     conversion,
     label_unit,
     may_count_the_same,
+    unit_of,
 )
 from truegold.verifiers.math.policy import OPEN, OTHER_STRUCTURE, SAME_STRUCTURE, Policy, Sameness
 from truegold.verifiers.math.tree import (
@@ -85,6 +86,8 @@ MONEY_TOLERANCE = 0.0005
 CENTS = 2
 """Amounts of money that are final have so many decimals, or none."""
 
+_SCALES_AND_LETTERS = frozenset((unit_of(f"°{letter}"), unit_of(letter)) for letter in "CF")
+"""For 20 °C one may write 20 C, which alone would be an electric charge."""
 OTHER_VALUE = Sameness(False, "exact")
 _PRODUCTS = frozenset({Mul, Add, Pow})
 OTHER_UNIT = Sameness(False, "units")
@@ -250,7 +253,8 @@ def _same_share(gold: Node, answer: Node, answer_unit: Unit, policy: Policy) -> 
 def _same_converted(gold: Node, gold_unit: Unit, answer: Node, answer_unit: Unit, policy: Policy) -> Sameness:
     """Compare values of two units. Raises TooLarge."""
     has_scale = bool(gold_unit.zero or answer_unit.zero)
-    if has_scale and DEGREE in (gold_unit, answer_unit) and policy.units != "strict":
+    is_named = DEGREE in (gold_unit, answer_unit) or (gold_unit, answer_unit) in _SCALES_AND_LETTERS
+    if has_scale and is_named and policy.units != "strict":
         # The scale of `20 degrees` is understood, as a unit is.
         return same_values(gold, answer, policy)
     if (ratio := conversion(gold_unit, answer_unit)) is None:

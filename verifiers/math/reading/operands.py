@@ -31,7 +31,7 @@ _BOUNDING = frozenset({"<", ">", "<=", ">="})
 _GIVING = frozenset({"=", "~", "sim", "cong", "propto"})
 _IF = frozenset({"if", "when", "for", "where"})
 _OTHERWISE = frozenset({"otherwise", "else", "elsewhere"})
-_LEAST_ARGUMENT = 3
+_LEAST_ARGUMENT = _LEAST_TOTAL = 3
 _OF_VACUUM = frozenset({"epsilon", "mu"})
 """The o below these is the zero of \\epsilon_0."""
 _COUNTS = {"C_": "binom", "A_": "perm", "P_": "perm"}
@@ -130,7 +130,7 @@ def read_name(reader: Grammar, token: Lexeme) -> tree.Node:
         start = reader.position
         reader.take()
         chosen = reader.read_script()
-        if isinstance(chosen, tree.Num):
+        if isinstance(chosen, tree.Num) and _may_count(reader, int(name[2:]), chosen.value):
             return tree.FunctionCall(_COUNTS[name[:2]], (tree.Num(mpq(int(name[2:]))), chosen))
         reader.position = start
     if name in NAMED_FUNCTIONS and _applies_to_number(reader, name):
@@ -142,6 +142,14 @@ def read_name(reader: Grammar, token: Lexeme) -> tree.Node:
         reader.take()
         return tree.FunctionCall(name, read_arguments(reader, ")"), applied=True)
     return tree.Sym(name)
+
+
+def _may_count(reader: Grammar, total: int, chosen: mpq) -> bool:
+    """Tell whether C_5^2 is a count: C_1^3 and C_2^{-1} are powers, and so is C_2^2 beside other letters."""
+    if not 0 <= chosen <= total or chosen.denominator != 1:
+        return False
+    names = {token.text for token in reader.tokens if token.kind == "name"}
+    return total >= _LEAST_TOTAL or names <= {"C", "A", "P"}
 
 
 def _read_given(reader: Grammar) -> str | None:

@@ -60,13 +60,17 @@ _BRACKETS_OF_STATES = {
     "ket": r"\left|{}\right\rangle ", "bra": r"\left\langle {}\right|", "braket": r"\left\langle {}\right\rangle ",
 }  # fmt: skip
 """Macros of the package physics."""
-_MACROS_OF_UNITS = ("\\num", "\\SI", "\\si", "\\qty", "\\unit", "\\rm")
+_MACROS_OF_UNITS = ("\\num", "\\SI", "\\si", "\\qty", "\\unit", "\\rm", "\\ce")
 _PREFIX_COMMAND = re.compile(r"\\(kilo|milli|micro|nano|pico|centi|deci|mega|giga|tera|hecto|femto)\s*\\")
 r"""The \kilo of \kilo\metre."""
 _UNIT_COMMAND = re.compile(r"\\(?!(?:Omega|mu|AA)(?![a-z]))")
 r"""The backslash of \metre; \Omega stays a command."""
 _ROMAN = re.compile(r"\{\s*\\rm(?![A-Za-z])\s*|\\rm\s*\{")
 r"""{\rm m} and \rm{m}."""
+_CHEMISTRY = re.compile(r"\\ce\s*\{((?:[^{}]|\{[^{}]{0,20}\}){1,200})\}")
+r"""\ce{2H2 + O2 -> 2H2O} of the package mhchem."""
+_COUNT_OF_ATOMS = re.compile(r"(?<=[A-Za-z)\]])(\d{1,3})")
+_CHARGE = re.compile(r"\^(\d?[+-])")
 _LONE_BAR = re.compile(r"\\left\s*\|\s*\\right\s*\.|\\left\s*\.\s*\\right\s*\|")
 _ESCAPED = re.compile(r"\\u(00[A-Fa-f][0-9A-Fa-f]|2[0-9A-Fa-f]{3}|0[34][0-9A-Fa-f]{2})")
 _ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{?\s*)?(?:st|nd|rd|th)\b\s*\}{0,2}")
@@ -147,6 +151,12 @@ def _by_first_letter(names: Iterable[str]) -> str:
 _DRESSED = re.compile(rf"\\({_by_first_letter(_HIDDEN | HIDDEN_ARGUMENTS.keys() | _SHAPES)})(?![A-Za-z])\*?\s*")
 
 
+def _without_chemistry(match: re.Match[str]) -> str:
+    """Return the formula as it is set without the package: counts as subscripts, charges as exponents."""
+    formula = _CHARGE.sub(r"^{\1}", _COUNT_OF_ATOMS.sub(r"_{\1}", match[1]))
+    return formula.replace("<=>", r"\rightleftharpoons ").replace("->", r"\to ")
+
+
 def without_dress(text: str) -> str:
     """Return the text without commands that only say how it looks."""
     if "^" in text and ("th" in text or "nd" in text or "st" in text or "rd" in text):
@@ -161,6 +171,7 @@ def without_dress(text: str) -> str:
         text = _LOST_BACKSLASH.sub(r"\\\1", text)
     if any(macro in text for macro in _MACROS_OF_UNITS):
         text = _NUMBER_MACRO.sub(_without_macro, _ROMAN.sub(r"\\mathrm{", text))
+        text = _CHEMISTRY.sub(_without_chemistry, text)
     if "right" in text:
         text = _LONE_BAR.sub(r"\\mid ", text)
     if (match := _DRESSED.search(text)) is None:
