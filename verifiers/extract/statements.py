@@ -262,18 +262,14 @@ def retraction(tail: str, answer: str | None) -> str | None:
         return "" if is_strong else None
     remainder = follows.partition(value)[2]
     if denials.is_negated_later(follows, value):
-        value, remainder = _instead(remainder), ""
+        # `Hmm, 5 is wrong.` names no other answer, `Hmm, 5 is wrong. It is 7.` does.
+        other = _value_of(remainder)
+        return other if other is not None and not denials.is_negated_later(remainder, other) else ""
     later = retraction(remainder, value) if remainder else None
     if later is not None and _is_all(remainder, later):
         return later
     is_doubt = _DOUBT.search(rest[: len(rest) - len(follows)]) is not None
-    return f"{answer} or {value}" if is_doubt and answer and value else value
-
-
-def _instead(rest: str) -> str:
-    """Return the 7 of `5 is wrong. It is 7.`; an empty text for `5 is wrong.`"""
-    value = _value_of(rest)
-    return value if value is not None and not denials.is_negated_later(rest, value) else ""
+    return f"{answer} or {value}" if is_doubt and answer else value
 
 
 def is_withdrawn(tail: str, answer: str) -> bool:
