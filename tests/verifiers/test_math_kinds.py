@@ -26,6 +26,7 @@ MIN_ACCEPTED = 0.9
 """The share of right answers that were only counted, and have to be accepted."""
 
 KNOWN_GAPS = {
+    ("\\text{Na}^+", "Na+"),
     ("10000", "1,0000"),
     ("3k+1", "3n+1"),
     ("\\text{base } 7", "7"),

@@ -227,10 +227,10 @@ def test_trl_is_told_where_its_set_has_no_gold() -> None:
 
 def test_a_trainer_s_log_says_which_form_is_not_read(caplog: pytest.LogCaptureFixture) -> None:
     scorer = Scorer()
-    questions = [Item(f"| Total | {number} eggs |", str(number)) for number in range(100, 150)]
+    questions = [Item(f"<total eggs={number}/>", str(number)) for number in range(100, 150)]
     assert {verdict.reason for verdict in scorer.judge(questions)} == {Reason.UNREAD}
     (line,) = [record.getMessage() for record in caplog.records if "not read" in record.getMessage()]
-    assert "50 of 50 responses" in line and "| Total | " in line
+    assert "50 of 50 responses" in line and "<total eggs=" in line
 
 
 def test_what_a_response_could_have_avoided_is_0_where_a_policy_learns(caplog: pytest.LogCaptureFixture) -> None:

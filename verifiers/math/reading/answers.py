@@ -750,8 +750,6 @@ def _readings_in_units(gold: tuple[Node, str], answer: tuple[Node, str], policy:
             yield gold_tree, other_answer
         yield from ((other_gold, other_answer) for other_gold in golds)
     if may_be_gold:
-        yield from ((other_gold, answer_tree) for other_gold in golds)
-    if _has_unit(answer_tree) or policy.letters == "units" or _LETTERS_APART.search(gold_text):
         # `(9+a) t` is a product.
         yield from ((other, answer_tree) for other in golds if _has_unit(answer_tree) or not symbols(other))
 
