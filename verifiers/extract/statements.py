@@ -262,14 +262,22 @@ def retraction(tail: str, answer: str | None) -> str | None:
         return "" if is_strong else None
     remainder = follows.partition(value)[2]
     if denials.is_negated_later(follows, value):
-        # `Hmm, 5 is wrong.` names no other answer, `Hmm, 5 is wrong. It is 7.` does.
-        other = _value_of(remainder)
-        return other if other is not None and not denials.is_negated_later(remainder, other) else ""
-    later = retraction(remainder, value) if remainder else None
-    if later is not None and _is_all(remainder, later):
-        return later
+        return _instead_of_denied(value, remainder, answer)
     is_doubt = _DOUBT.search(rest[: len(rest) - len(follows)]) is not None
-    return f"{answer} or {value}" if is_doubt and answer else value
+    return _unless_taken_back(value, remainder, f"{answer} or {value}" if is_doubt and answer else value)
+
+
+def _unless_taken_back(value: str, remainder: str, replaced: str) -> str:
+    later = retraction(remainder, value) if remainder else None
+    return later if later is not None and _is_all(remainder, later) else replaced
+
+
+def _instead_of_denied(value: str, rest: str, answer: str | None) -> str | None:
+    """Return the 7 of `Hmm, 5 is wrong. It is 7.`; an empty text without another; None where 5 was not the answer."""
+    if answer is not None and value not in answer:
+        return None
+    other = _value_of(rest)
+    return other if other is not None and not denials.is_negated_later(rest, other) else ""
 
 
 def is_withdrawn(tail: str, answer: str) -> bool:
