@@ -152,6 +152,8 @@ _CORRECTED = re.compile(
 """Words between two boxes of which the later may replace the earlier."""
 _POSSIBLY = re.compile(r"[^.\n]{0,60}\b(?:may|might|could|maybe|perhaps|possibly)\b[^.\n]{0,30}", re.IGNORECASE)
 """Words by which another box leaves the one before it open: `but it may be`."""
+_NAMED_LETTER = re.compile(r"\b(choice|option|answer)_([A-Z])(?![A-Za-z0-9_])", re.IGNORECASE)
+"""Choice_A, which is Choice A."""
 MAX_GAP_CHARS = 200
 """Boxes further apart are not one commitment."""
 _LOST_BOX = re.compile(r"(?:\x08|(?<![A-Za-z\\])b)oxed\{")
@@ -496,7 +498,10 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
 
 def answering_parts(response: str) -> list[str]:
     """Return the pieces of a response that may hold its answer, each for a problem of its own."""
-    return split_problems(with_plain_marks(with_plain_boxes(final_part(response))))
+    text = with_plain_marks(with_plain_boxes(final_part(response)))
+    if any(mark in text for mark in ("hoice_", "ption_", "nswer_")):
+        text = _NAMED_LETTER.sub(r"\1 \2", text)
+    return split_problems(text)
 
 
 def _unannounced(part: str, several: int, problem: str | None) -> Committed | None:

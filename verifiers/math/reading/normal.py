@@ -104,6 +104,10 @@ _CHARS_A_STEP = 10
 """How many characters are brought into normal form in one step."""
 
 
+_LAYOUT = re.compile(r"\\(?:noindent|newline)(?![A-Za-z])|(?<![\\&])(?:\\\\\s*)+(?:\\noindent\s*)?$")
+r"""What sets a page and says nothing: \noindent, line breaks at the end."""
+
+
 def normal_text(text: str) -> str:
     """Return the normal text of an answer, whose price is charged."""
     charge(len(text) // _CHARS_A_STEP)
@@ -187,6 +191,8 @@ def _as_formula(text: str, is_ascii: bool) -> str:
 
 def _unwrapped(text: str) -> str:
     """Return `text` without formula delimiters, boxes around everything, emphasis and final punctuation."""
+    if "noindent" in text or "newline" in text or text.endswith("\\\\"):
+        text = _LAYOUT.sub(" ", text).strip()
     text = _strip(text)
     if text.startswith("**") and text.endswith("**") and len(text) > 4:
         text = _strip(text[2:-2])
