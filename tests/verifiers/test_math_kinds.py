@@ -21,8 +21,9 @@ HERE = Path(__file__).parent
 SCORES = {"=": (1.0,), "!": (0.0, None), "?": (None,)}
 LOOKED_AT_WHOLE = frozenset(
     {
-        "forms_of_golds", "spellings", "labels of physics", "approximate labels", "marks of names", "spellings of letters",
-        "conditions behind a value", "several equations", "positive letters", "quantum notation",
+        "forms_of_golds", "spellings", "labels of physics", "approximate labels", "marks of names",
+        "spellings of letters", "conditions behind a value", "several equations",
+        "positive letters", "quantum notation",
         "values with their conditions", "square brackets", "components and densities", "answers of exams",
         "attacks on formulas", "layout_of_pages", "said_twice",
     }
