@@ -1,4 +1,4 @@
-"""Where completions come from, and how a problem is put to the model."""
+"""Settings of the engines that completions come from, and of how a problem is put to the model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where completions come from: one interface, four engines.
+"""Engines that completions come from: one interface, four of them.
 
 Token ids go in and token ids come out; of an engine of the type `chat`, which gives text alone, they are its bytes.
 """

@@ -2,7 +2,7 @@
 
 `5 cm`, `5 centimetres` and `50 mm` are the same length; `5 cm` and `5 m` are not, nor `5 cm` and `5 cm^2`. All units
 are products of base units: `N m` is `J`, and `W/(m K)` is `W/(m °C)`; alone, `20 °C` is `293.15 K`. A noun that is no
-unit (`5 apples`) is a label. It says what is counted, or it is a unit that nobody knows here: `5 apples` answers a gold
+unit (`5 apples`) is a label. It says what is counted, or it is a unit that the table lacks: `5 apples` answers a gold
 of 5, and nothing is concluded of `5 apples` and `5 pears`. Not covered: currencies and decibels are not converted, nor
 months and years into days.
 """

@@ -1,7 +1,9 @@
 """Holds what every part of a comparison goes by: the policy, the budget, what is found out, and what is refused.
 
 A policy says what counts as the same answer where mathematics alone does not: one option for each such question.
-A row sets them in its `verifier_args`, as in {"units": "strict"}; `equivalent` takes them as keywords.
+A row sets them in its `verifier_args`, as in {"units": "strict"}; `equivalent` takes them as keywords. What a row
+leaves open, its problem may say (`policy_for`): that it asks for a percentage, a ratio, an order, or the parts (a) and
+(b).
 
 A verdict has one budget, and all of its work is charged before it is done. A sum of sums, a list of powers, an
 environment in an environment: each part may be cheap, and what they multiply to may not be. So terms, digits, nodes,
@@ -15,13 +17,33 @@ those before it. Outside of a verdict nothing is limited.
 from __future__ import annotations
 
 import difflib
+import re
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache, wraps
 from typing import Any, Literal, NamedTuple, Self, TypeVar, get_args, get_origin, get_type_hints
 
+from truegold.verifiers.math.vocabulary import ANY_OF, WORDS
 from truegold.verifiers.sandbox.errors import ConfigError
+
+REMEMBERED_PROBLEMS = 1_024
+MAX_QUANTITY_CHARS = 40
+"""Longer golds are no number with a letter."""
+_LAST_LETTERS = re.compile(r"^[^A-Za-z]*\d[^A-Za-z]*?([A-Za-z]{1,3})$")
+"""The T of a gold of `5T`."""
+_IN_UNITS = re.compile(r"\b(?:in|units? of)\s(?:[A-Za-z]{1,3})(?=[\s.,;:?!)\]]*(?:$|[.,;:?!)\]]\s|\(|to |with ))")
+"""The V of `Find the voltage in V.`, which is a unit in a gold of `5 V`."""
+_FORMULA = re.compile(r"\$[^$]{1,400}\$|\\\(.{1,400}?\\\)", re.DOTALL)
+# What a problem speaks of, which sets the policy where the row leaves it open.
+_PERCENT = re.compile(ANY_OF["percentages"], re.IGNORECASE)
+_ORDER = re.compile(ANY_OF["orders"], re.IGNORECASE)
+_NO_ORDER = re.compile(ANY_OF["no_orders"], re.IGNORECASE)
+_PARTS = re.compile(r"[(（](?:a|i|1)[)）].*[(（](?:b|ii|2)[)）]", re.DOTALL)
+_ROOT = re.compile(r"\\sqrt|\\l(?:n|og)|\^\{?\(?(?:-?\d/2|-?\\[dt]?frac)|\^\{?\d\}?\s*=")
+"""Below a root, in a logarithm and below a broken exponent it counts whether letters are positive."""
+_MATRICES = re.compile(r"\bmatri(?:x|ces)\b|\bcommutators?\b|\bcartesian\b|\bdo(?:es)? not commute|矩阵", re.IGNORECASE)
+_RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
 
 MAX_STEPS = 25_000
 """What a verdict may cost: six times as much as the dearest of ten thousand labelled rows. Stops nested sums."""
@@ -255,3 +277,62 @@ class TooLarge(Exception):
 
 class UnreadableAnswer(Exception):
     """The text is no answer that the reader knows."""
+
+
+class _Topics(NamedTuple):
+    """What a problem speaks of."""
+
+    percent: bool
+    ratio: bool
+    matrices: bool
+    order: bool
+
+
+@lru_cache(maxsize=REMEMBERED_PROBLEMS)
+def _topics(problem: str) -> _Topics:
+    """Return the topics of a problem, which are remembered: problems repeat, once for each completion of a group."""
+    return _Topics(
+        percent=_PERCENT.search(problem) is not None,
+        ratio=_RATIO.search(problem) is not None,
+        matrices=_MATRICES.search(problem) is not None,
+        order=_ORDER.search(_NO_ORDER.sub(" ", problem)) is not None,
+    )
+
+
+def policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[str, Any]) -> Policy:
+    """Return the policy with what the problem says of percentages, ratios and orders, where the row says nothing."""
+    topics = _topics(problem)
+    if policy.percent == "either" and "percent" not in info and not topics.percent:
+        policy = replace(policy, percent="value")
+    if policy.colon == "auto" and topics.ratio:
+        policy = replace(policy, colon="ratio")
+    if policy.factors == "auto" and topics.matrices:
+        policy = replace(policy, factors="ordered")
+    if policy.order == "auto" and gold and (_asks_for_parts(problem, gold) or topics.order):
+        policy = replace(policy, order="ordered")
+    if policy.signs == "auto" and gold and _ROOT.search(gold) and _is_of_physics(problem):
+        policy = replace(policy, signs="positive")
+    if policy.letters == "auto" and gold and (letters := _LAST_LETTERS.search(gold[:MAX_QUANTITY_CHARS])):
+        is_glued = gold[letters.start(1) - 1].isdigit()
+        if not _has_variable(problem if is_glued else _IN_UNITS.sub(" ", problem), letters[1]):
+            policy = replace(policy, letters="units")
+        elif policy.units == "convert":
+            # `5` does not answer `5 V` beside the letter V, `5 volts` does.
+            policy = replace(policy, units="strict")
+    return policy
+
+
+def _is_of_physics(problem: str) -> bool:
+    """Tell whether a problem has two words of physics: `a particle of mass m`, `the frequency of the oscillator`."""
+    return len(WORDS["physics"].intersection(re.findall("[a-z]+", problem.lower()))) > 1
+
+
+def _has_variable(problem: str, letters: str) -> bool:
+    """Tell whether a letter, behind no number, stands in the problem's formulas; where there are none, in its text."""
+    text = "".join(_FORMULA.findall(problem)) if "$" in problem or "\\(" in problem else problem
+    return any(re.search(rf"(?<![A-Za-z\\\d])(?<!\d\s){letter}(?![A-Za-z])", text) for letter in letters)
+
+
+def _asks_for_parts(problem: str, gold: str) -> bool:
+    """Tell whether gold, `5; 7`, answers the parts (a) and (b) of the problem, so that their order counts."""
+    return ";" in gold and _PARTS.search(problem) is not None

@@ -410,7 +410,7 @@ def labelled(node: Node) -> tuple[str | None, Node | None]:
     if not isinstance(node, Chain):
         return None, node
     if node.operators == ("to",) and isinstance(node.parts[0], (Sym, Ratio)):
-        # x \\mapsto x + 1 is a function whose name nobody needs, and p \\to q a statement about both.
+        # x \\mapsto x + 1 is a function whose name does not count, and p \\to q a statement about both.
         letters = symbols(node.parts[1])
         is_statement = bool(letters) and letters.isdisjoint(symbols(node.parts[0]))
         return (None, None) if is_statement else (ANY_LABEL, node.parts[1])
@@ -519,8 +519,9 @@ def _is_difference(node: Mul) -> bool:
 
 def _is_commutator(node: Node) -> bool:
     r"""Tell whether brackets are [\hat x, \hat p]."""
-    is_pair = isinstance(node, Group) and (node.opening, node.closing) == ("[", "]") and len(node.elements) == 2
-    return is_pair and all(isinstance(part, Sym) for part in node.elements)  # type: ignore[attr-defined]
+    if not isinstance(node, Group) or (node.opening, node.closing) != ("[", "]"):
+        return False
+    return len(node.elements) == 2 and all(isinstance(part, Sym) for part in node.elements)
 
 
 def _is_part_of_segments(part: Node) -> bool:

@@ -26,7 +26,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache, partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 from gmpy2 import mpq
 
@@ -57,6 +57,7 @@ from truegold.verifiers.math.policy import (
     StepBudget,
     TooLarge,
     parse_policy,
+    policy_for,
     seconds_left,
 )
 from truegold.verifiers.math.reading.answers import Unread, other_readings, read_gold, read_text, simple_number
@@ -74,7 +75,7 @@ from truegold.verifiers.math.tree import (
     show,
     with_log_base_ten,
 )
-from truegold.verifiers.math.vocabulary import ANY_OF, LABELS, NAMED_WORDS, OPPOSITES, PLAIN_COMMANDS, STOP_WORDS, WORDS
+from truegold.verifiers.math.vocabulary import LABELS, NAMED_WORDS, OPPOSITES, PLAIN_COMMANDS, STOP_WORDS
 from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
@@ -90,7 +91,7 @@ MIN_PROSE_CHARS = 200
 MAX_PROSE_CHARS = 20_000
 """Longer answers are not searched for a box or a formula."""
 
-REMEMBERED_GOLDS, REMEMBERED_PROBLEMS = 4_096, 1_024
+REMEMBERED_GOLDS = 4_096
 SHOWN_PLACEHOLDER = 60
 """The evidence shows this much of a gold that is none."""
 
@@ -124,17 +125,6 @@ _WORKED = re.compile(
 _MAY_BE_CHOICE = re.compile(r"[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
 RESPONSES = Policy(percent="either")
 """The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""
-MAX_QUANTITY_CHARS = 40
-"""Longer golds are no number with a letter."""
-_LAST_LETTERS = re.compile(r"^[^A-Za-z]*\d[^A-Za-z]*?([A-Za-z]{1,3})$")
-"""The T of a gold of `5T`."""
-_IN_UNITS = re.compile(r"\b(?:in|units? of)\s(?:[A-Za-z]{1,3})(?=[\s.,;:?!)\]]*(?:$|[.,;:?!)\]]\s|\(|to |with ))")
-"""The V of `Find the voltage in V.`, which is a unit in a gold of `5 V`."""
-_FORMULA = re.compile(r"\$[^$]{1,400}\$|\\\(.{1,400}?\\\)", re.DOTALL)
-# What a problem speaks of, which sets the policy where the row leaves it open.
-_PERCENT = re.compile(ANY_OF["percentages"], re.IGNORECASE)
-_ORDER = re.compile(ANY_OF["orders"], re.IGNORECASE)
-_NO_ORDER = re.compile(ANY_OF["no_orders"], re.IGNORECASE)
 _SCALE = re.compile(
     r"\b(?:in|of)\s+(?:the\s+)?(?:nearest\s+)?(?:(?:US\s?D|USD|US\$|dollars?|euros?|EUR|GBP|RMB|INR|JPY|[$€£¥₹])\s*(?:in\s+)?)?"
     r"\(?(thousand|million|billion|trillion)s\b|[(（]\s*(?:\$|USD|US\$)?\s*(thousand|million|billion|trillion)s?\s*[)）]"
@@ -145,12 +135,6 @@ _SCALE = re.compile(
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 MAX_DECIMALS = 16
-_PARTS = re.compile(r"[(（](?:a|i|1)[)）].*[(（](?:b|ii|2)[)）]", re.DOTALL)
-_SMALL_LETTER = re.compile(r"\(?[a-j][).]?")
-_ROOT = re.compile(r"\\sqrt|\\l(?:n|og)|\^\{?\(?(?:-?\d/2|-?\\[dt]?frac)|\^\{?\d\}?\s*=")
-"""Below a root, in a logarithm and below a broken exponent it counts whether letters are positive."""
-_MATRICES = re.compile(r"\bmatri(?:x|ces)\b|\bcommutators?\b|\bcartesian\b|\bdo(?:es)? not commute|矩阵", re.IGNORECASE)
-_RATIO = re.compile(r"\bratios?\b|\bproportions?\b|\bodds\b|\bscale\b|比", re.IGNORECASE)
 
 
 def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:
@@ -499,7 +483,7 @@ class MathVerifier:
         except ConfigError as error:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
         if problem:
-            policy = _policy_for(problem, gold, policy, info)
+            policy = policy_for(problem, gold, policy, info)
         with StepBudget():
             verdict = _judge_response(response, gold, problem, policy)
             if verdict.score != 1.0 and gold and (letter := small_choice(gold, problem)) is not None:
@@ -591,62 +575,3 @@ def _is_misread(verdict: Verdict, response: str, gold: str | None) -> bool:
         if names_gold(line, gold):
             return True
     return verdict.evidence.get("rung") == "words" and names_gold(verdict.extracted or "", gold)
-
-
-class _Topics(NamedTuple):
-    """What a problem speaks of."""
-
-    percent: bool
-    ratio: bool
-    matrices: bool
-    order: bool
-
-
-@lru_cache(maxsize=REMEMBERED_PROBLEMS)
-def _topics(problem: str) -> _Topics:
-    """Return the topics of a problem, which are remembered: problems repeat, once for each completion of a group."""
-    return _Topics(
-        percent=_PERCENT.search(problem) is not None,
-        ratio=_RATIO.search(problem) is not None,
-        matrices=_MATRICES.search(problem) is not None,
-        order=_ORDER.search(_NO_ORDER.sub(" ", problem)) is not None,
-    )
-
-
-def _policy_for(problem: str, gold: str | None, policy: Policy, info: Mapping[str, Any]) -> Policy:
-    """Return the policy with what the problem says of percentages, ratios and orders, where the row says nothing."""
-    topics = _topics(problem)
-    if policy.percent == "either" and "percent" not in info and not topics.percent:
-        policy = replace(policy, percent="value")
-    if policy.colon == "auto" and topics.ratio:
-        policy = replace(policy, colon="ratio")
-    if policy.factors == "auto" and topics.matrices:
-        policy = replace(policy, factors="ordered")
-    if policy.order == "auto" and gold and (_asks_for_parts(problem, gold) or topics.order):
-        policy = replace(policy, order="ordered")
-    if policy.signs == "auto" and gold and _ROOT.search(gold) and _is_of_physics(problem):
-        policy = replace(policy, signs="positive")
-    if policy.letters == "auto" and gold and (letters := _LAST_LETTERS.search(gold[:MAX_QUANTITY_CHARS])):
-        is_glued = gold[letters.start(1) - 1].isdigit()
-        if not _has_variable(problem if is_glued else _IN_UNITS.sub(" ", problem), letters[1]):
-            policy = replace(policy, letters="units")
-        elif policy.units == "convert":
-            # `5` does not answer `5 V` beside the letter V, `5 volts` does.
-            policy = replace(policy, units="strict")
-    return policy
-
-
-def _is_of_physics(problem: str) -> bool:
-    """Tell whether a problem has two words of physics: `a particle of mass m`, `the frequency of the oscillator`."""
-    return len(WORDS["physics"].intersection(re.findall("[a-z]+", problem.lower()))) > 1
-
-
-def _has_variable(problem: str, letters: str) -> bool:
-    """Tell whether a letter, behind no number, stands in the problem's formulas; where there are none, in its text."""
-    text = "".join(_FORMULA.findall(problem)) if "$" in problem or "\\(" in problem else problem
-    return any(re.search(rf"(?<![A-Za-z\\\d])(?<!\d\s){letter}(?![A-Za-z])", text) for letter in letters)
-
-
-def _asks_for_parts(problem: str, gold: str) -> bool:
-    """Tell whether gold, `5; 7`, answers the parts (a) and (b) of the problem, so that their order counts."""
-    return ";" in gold and _PARTS.search(problem) is not None

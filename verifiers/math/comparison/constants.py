@@ -13,6 +13,7 @@ not solved for the unknown, and constants in denominators.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from gmpy2 import mpq
 
@@ -164,7 +165,7 @@ def _with_bare_constants(node: tree.Node) -> tree.Node:
     """Return C for 2C, -C and \\ln C in sums, C + \\ln u for \\ln(Cu), and Ce^u for e^{u+C}."""
     for name in filter(ARBITRARY.fullmatch, tree.symbols(node)):
         if _count(node, name) == 1:
-            node = tree.mapped(node, lambda part, name=name: _with_bare_constant(part, tree.Sym(name)))  # type: ignore[misc]
+            node = tree.mapped(node, partial(_with_bare_constant, constant=tree.Sym(name)))
     return node
 
 

@@ -80,10 +80,10 @@ def aligned(gold_elements: list[tree.Node], answer_elements: list[tree.Node]) ->
 def _by_size(elements: list[tree.Node]) -> list[tree.Node] | None:
     """Return two values with the larger one first; None for others."""
     parts = [element.value if isinstance(element, tree.Measure) else element for element in elements]
-    sizes = [real_value(part) if isinstance(part, tree.VALUES) else None for part in parts]
-    if len(sizes) != len(_EXTREMES) or None in sizes:
+    known = [size for part in parts if isinstance(part, tree.VALUES) and (size := real_value(part)) is not None]
+    if not len(known) == len(elements) == len(_EXTREMES):
         return None
-    return elements if sizes[0] > sizes[1] else elements[::-1]  # type: ignore[operator]
+    return elements if known[0] > known[1] else elements[::-1]
 
 
 def labels_of(elements: list[tree.Node]) -> list[str | None]:

@@ -32,7 +32,7 @@ from gmpy2 import mpq
 
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math.exact import rational
-from truegold.verifiers.math.measures import BARE_UNITS, conversion, unit_of
+from truegold.verifiers.math.measures import BARE_UNITS, unit_of
 from truegold.verifiers.math.policy import CACHED_READINGS, Policy, TooLarge, UnreadableAnswer, charge, remembered
 from truegold.verifiers.math.reading.grammar import chain_of
 from truegold.verifiers.math.reading.lexer import (
@@ -757,12 +757,6 @@ def _readings_in_units(gold: tuple[Node, str], answer: tuple[Node, str], policy:
 def _in_letter_units(text: str, tree: Node, notation: Notation) -> list[Node]:
     readings = _try_reading(text, notation) if _MAY_HOLD_UNIT.search(text) is not None else (tree,)
     return list(filter(_has_unit, readings))
-
-
-def _are_in_two_units(first: Node, second: Node) -> bool:
-    if not (isinstance(first, Measure) and isinstance(second, Measure)) or first.unit == second.unit:
-        return False
-    return conversion(first.unit, second.unit) is not None
 
 
 def _has_unit(node: Node) -> bool:
