@@ -37,6 +37,8 @@ PARTS = {"half": 2, "halves": 2, "quarter": 4, "quarters": 4, **{f"{word}s": val
 MULTIPLES = {word: int(value) for value, words in _WORDS["multiples"].items() for word in words.split()}
 LAST_OF_ORDINAL = {"first": 1, "second": 2}
 """These end an ordinal after a ten, as in "twenty-first"; alone they are left as words."""
+_ROMAN = re.compile(r"(?=[MDCLXVI]{2})M{0,3}(CM|CD|D?C{0,3})(XC|XL|L?X{0,3})(IX|IV|V?I{0,3})")
+_ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 COMMON_PERCENTAGES = {Fraction(25): Fraction(1, 4), Fraction(50): Fraction(1, 2), Fraction(75): Fraction(3, 4)}
 """Percentages that rewordings often write as a fraction."""
 CHINESE_DIGITS: dict[str, int] = _WORDS["chinese_digits"]
@@ -61,6 +63,15 @@ _SCIENTIFIC = re.compile(
     rf"({DECIMAL})(?:[eE]([+-]?\d+)|\s{{0,3}}(?:\\times|\\cdot|\*|x)\s{{0,3}}10\s{{0,3}}\^\s{{0,3}}\{{?([+-]?\d+)\}}?)"
 )
 _DECIMAL = re.compile(DECIMAL)
+
+
+def roman_number(text: str) -> int | None:
+    """Return 14 for XIV and xiv; None for other texts, and for one letter."""
+    text = text.upper() if text.islower() else text
+    if _ROMAN.fullmatch(text) is None:
+        return None
+    values = [_ROMAN_DIGITS[letter] for letter in text]
+    return sum(-a if a < b else a for a, b in zip(values, [*values[1:], 0], strict=True))
 
 
 def _any_of(words: object) -> str:

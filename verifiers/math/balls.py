@@ -261,7 +261,8 @@ class Arithmetic:
         if exponent_of(a.midpoint) > MAX_REDUCED_BITS:
             raise TooLarge("a whole part of astronomical size")
         nearest = self.context.rint(a.midpoint)
-        if a.error_exponent >= 0 or abs(a.midpoint - nearest) <= 2.0 ** max(a.error_exponent + 1, -1000):
+        may_be_next = a.error_exponent >= 0 or abs(a.midpoint - nearest) <= 2.0 ** max(a.error_exponent + 1, -1000)
+        if may_be_next and a.error_exponent != EXACT:
             raise Undefined
         return self.from_rational(mpq(gmpy2.mpz(getattr(self.context, name)(a.midpoint))))
 

@@ -309,7 +309,10 @@ _NO_KINDS = _Kinds(frozenset(), frozenset(), frozenset(), False)
 
 
 def _points(names: frozenset[str], kinds: _Kinds) -> Iterator[Point]:
-    """Yield one point of each region; the names that have to be whole are 2 to 7 in all of them."""
+    """Yield one point of each region; the names that have to be whole are 2 to 7 in all of them.
+
+    Beside whole parts every second point is whole: \\lceil x \\rceil is \\lfloor x \\rfloor + 1 at all others.
+    """
     for salt, (low, high) in enumerate(_WIDE_REGIONS if kinds.has_steps else _REGIONS):
         charge(_COORDINATE_STEPS * (1 + len(names)))
         point: Point = {}
@@ -320,7 +323,9 @@ def _points(names: frozenset[str], kinds: _Kinds) -> Iterator[Point]:
             elif name in kinds.complex:
                 point[name] = complex(low + (high - low) * t, unit_interval(name, -1 - salt))
             else:
+                is_whole = kinds.has_steps and salt % 2
                 coordinate = mpq(mpz((low + (high - low) * t) * 2**20), 2**20)
+                coordinate = mpq(int(coordinate)) if is_whole else coordinate
                 point[name] = abs(coordinate) if name in kinds.positive else coordinate
         yield point
 

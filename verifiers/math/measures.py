@@ -189,6 +189,7 @@ for _degree, _zero, _names in _TABLES["scales"].values():
     _EXACT |= dict.fromkeys(_names.split(), Unit(mpq(Fraction(_degree)), (("K", 1),), zero=mpq(Fraction(_zero))))
 
 DEGREE, PERCENT, INCH, POUND, STERLING = (_EXACT[name] for name in ("degree", "percent", "inch", "pound", "£"))
+TIME = _EXACT["min"].dimension
 BARE_UNITS = frozenset(_TABLES["bare"]["runs"].split())
 """Runs of letters that are a unit in a formula too."""
 PHRASES = frozenset(name for name in (*_EXACT, *_METRIC_WORDS) if "_" in name)

@@ -410,9 +410,10 @@ def labelled(node: Node) -> tuple[str | None, Node | None]:
     if not isinstance(node, Chain):
         return None, node
     if node.operators == ("to",) and isinstance(node.parts[0], (Sym, Ratio)):
-        # x \\mapsto x + 1 is a function whose name does not count, and p \\to q a statement about both.
+        # x \\mapsto x + 1 is a function whose name does not count, p \\to q a statement about both, x \\to 0 a limit.
         letters = symbols(node.parts[1])
-        is_statement = bool(letters) and letters.isdisjoint(symbols(node.parts[0]))
+        is_limit = facts(node.parts[1]).has_infinity or show(node.parts[1]) == "0"
+        is_statement = is_limit or (bool(letters) and letters.isdisjoint(symbols(node.parts[0])))
         return (None, None) if is_statement else (ANY_LABEL, node.parts[1])
     if node.operators[0] != "=" or not ARROWS.isdisjoint(node.operators):
         return None, None

@@ -61,6 +61,7 @@ from truegold.verifiers.math.policy import (
     seconds_left,
 )
 from truegold.verifiers.math.reading.answers import Unread, other_readings, read_gold, read_text, simple_number
+from truegold.verifiers.math.reading.chemistry import same_chemistry
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of, normal, normal_gold, normal_text, same_but_for_looks
 from truegold.verifiers.math.reading.typesetting import matching_brace
@@ -79,6 +80,7 @@ from truegold.verifiers.math.vocabulary import LABELS, NAMED_WORDS, OPPOSITES, P
 from truegold.verifiers.options import BadOption
 from truegold.verifiers.sandbox.errors import ConfigError, TruegoldError
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
+from truegold.verifiers.written_numbers import roman_number
 
 _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|probably|either|(?:not|un) ?sure|alternatively|guess)\b", re.I)
 """Words near the end of an answer after which no number in it is taken for the answer."""
@@ -135,6 +137,7 @@ _SCALE = re.compile(
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 MAX_DECIMALS = 16
+_MAY_BE_ROMAN = frozenset("IVXLCDMivxlcdm")
 
 
 def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:
@@ -223,7 +226,17 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
         return Verdict(None, Reason.GOLD_UNPARSED, extracted, {"rung": "text", "gold": gold[:MAX_SHOWN_CHARS]})
     if same_but_for_looks(gold_text, answer_text):
         return _same_text(extracted, answer_text)
-    return _compare_with_choice(gold_text, answer_text, extracted, policy)
+    return _compare_names(gold_text, answer_text, extracted, policy)
+
+
+def _same_roman(gold_text: str, answer_text: str) -> bool | None:
+    """Compare XIV with 14, xiv and XVI; None where neither is such a numeral, and for the segments CD and DC."""
+    gold, answer = roman_number(gold_text), roman_number(answer_text)
+    if gold is not None and answer is not None:
+        are_letters = not set(gold_text.upper()) <= {"I", "V", "X"}
+        return True if gold == answer and gold_text.isupper() else None if are_letters else gold == answer
+    number = simple_number(answer_text if answer is None else gold_text) if gold or answer else None
+    return True if number is not None and number.value == (gold or answer) else None
 
 
 def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
@@ -237,8 +250,13 @@ def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
     return OTHER_NUMBER if gold.decimals is None and answer.decimals is None else None
 
 
-def _compare_with_choice(gold_text: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
-    """Compare with a letter, or with a letter and its value; None for a gold that is no choice."""
+def _compare_names(gold_text: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
+    """Compare names: of chemistry, Roman numerals, a letter, or a letter and its value; None for other golds."""
+    is_same = same_chemistry(gold_text, answer_text)
+    if is_same is None and not _MAY_BE_ROMAN.isdisjoint(gold_text[-1:] + answer_text[-1:]):
+        is_same = _same_roman(gold_text, answer_text)
+    if is_same is not None:
+        return _verdict_of(Sameness(is_same, "words"), extracted, gold_text, answer_text)
     if (letter := choice_letter(gold_text)) is not None:
         return _compare_with_letter(letter, answer_text, extracted, policy)
     choice = choice_and_value(gold_text)

@@ -73,6 +73,12 @@ STOP_WORDS = WORDS["stop"]
 """Words that do not count when two phrases are compared."""
 FORMULAS = {name: formula for formula, names in _TABLES["formulas"].items() for name in names}
 """From the name of a substance to its formula."""
+ELEMENTS = {symbol: protons for protons, symbol in enumerate(_TABLES["words"]["elements"].split(), 1)}
+"""From the symbol of an element to the number of its protons."""
+ELEMENT_NAMES = dict(zip(_TABLES["words"]["element_names"].split(), ELEMENTS, strict=True)) | {
+    "aluminum": "Al", "cesium": "Cs", "sulphur": "S",
+}  # fmt: skip
+"""From the name of an element to its symbol."""
 NAMED_WORDS = spellings(_TABLES["values"])
 """From words that are a value to its name."""
 SIGNS = {sign: text for text, signs in _TABLES["signs"].items() for sign in signs} | {

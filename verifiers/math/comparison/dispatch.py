@@ -48,6 +48,7 @@ from truegold.verifiers.math.identity import same_growth
 from truegold.verifiers.math.policy import OTHER_STRUCTURE, SAME_NUMBER, SAME_STRUCTURE, Policy, Sameness, charge
 from truegold.verifiers.math.tree import (
     VALUE_TYPES,
+    VALUES,
     Add,
     BareList,
     BaseN,
@@ -287,9 +288,9 @@ def _with_vector_worked_out(node: Chain) -> Chain:
 
 
 def _without_idle_brackets(node: Group) -> Node:
-    """Return 11 for [11], and the list x=1, y=2 for [x=1, y=2]; [x] is a function of x."""
+    """Return 11 for [11], and the list x=1, y=2 for [x=1, y=2]; [n/2] may be the whole part of n/2."""
     lone = node.elements[0] if len(node.elements) == 1 and (node.opening, node.closing) == ("[", "]") else None
-    if lone is not None and not (isinstance(lone, Sym) and lone.name.islower()):
+    if lone is not None and not (isinstance(lone, VALUES) and symbols(lone)):
         return lone
     is_list_of_labels = len(node.elements) > 1 and all(map(label_of, node.elements))
     return BareList(node.elements) if is_list_of_labels else node

@@ -152,6 +152,12 @@ def same_lists(comparer: Comparison, gold: tree.Node, answer: tree.Node) -> Same
         return None
     if len(gold_elements) != len(answer_elements):
         gold_elements, answer_elements = _choices(gold) or gold_elements, _choices(answer) or answer_elements
+    if len(gold_elements) == len(answer_elements) == 1 and _is_set(gold) != _is_set(answer):
+        outcome = comparer.same(gold_elements[0], answer_elements[0])
+        # \\{x\\} may be what x has behind the point; a set of one number is the number.
+        is_open = outcome.same and _is_letter(gold_elements[0]) and not isinstance(gold, tree.Chain)
+        if is_open and not isinstance(answer, tree.Chain):
+            return OPEN if _is_set(gold) else OTHER_STRUCTURE
     if all(len(part) > _SHOWN_TERMS and tree.is_dots(part[-1]) for part in (gold_elements, answer_elements)):
         return _same_beginnings(comparer, gold_elements[:-1], answer_elements[:-1])
     is_set_and_tuple = (_is_set(gold) and _is_tuple(answer)) or (_is_tuple(gold) and _is_set(answer))
@@ -183,6 +189,10 @@ def says_other_connective(gold: tree.Node, answer: tree.Node) -> bool:
     labels = labels_of(list(gold.elements))
     unlabelled = [element for element, label in zip(gold.elements, labels, strict=True) if label is None]
     return len({*labels} - {None}) > 1 or not all(map(_is_constant, unlabelled))
+
+
+def _is_letter(node: tree.Node) -> bool:
+    return isinstance(node, tree.VALUES) and bool(tree.symbols(node))
 
 
 def _is_constant(node: tree.Node) -> bool:

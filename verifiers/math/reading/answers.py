@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from itertools import starmap
 from string import ascii_letters
 from typing import Literal, NamedTuple, TypeAlias
 
@@ -32,8 +33,9 @@ from gmpy2 import mpq
 
 from truegold.verifiers.extract import committed_answer
 from truegold.verifiers.math.exact import rational
-from truegold.verifiers.math.measures import BARE_UNITS, unit_of
+from truegold.verifiers.math.measures import BARE_UNITS, TIME, unit_of
 from truegold.verifiers.math.policy import CACHED_READINGS, Policy, TooLarge, UnreadableAnswer, charge, remembered
+from truegold.verifiers.math.reading.chemistry import has_protons
 from truegold.verifiers.math.reading.grammar import chain_of
 from truegold.verifiers.math.reading.lexer import (
     NESTING,
@@ -89,6 +91,7 @@ from truegold.verifiers.math.tree import (
     Family,
     FunctionCall,
     Group,
+    Matrix,
     Measure,
     Mul,
     Node,
@@ -99,6 +102,7 @@ from truegold.verifiers.math.tree import (
     SetOps,
     Sign,
     Sym,
+    TimeOfDay,
     as_measure,
     facts,
     label_of,
@@ -158,6 +162,13 @@ _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,3}(?: \d{3}){1,3}|\d{1,9}),(\d{1,9})(
 _SLASH_NEIGHBOUR = re.compile(r"/\s*\(?[\dA-Za-z\\]")
 _SCIENTIFIC = re.compile(r"(\d)e([+-])")
 _REPEATING_BLOCK = re.compile(r"(-?\d{0,20}\.\d{0,20})\((\d{1,20})\)")
+_AXIS = "([xyzrnts]|theta|phi|rho)"
+_UNIT_VECTOR = re.compile(rf"e[{HAT}{VECTOR_MARK}]?_{_AXIS}|{_AXIS}{HAT}")
+_MARKED_LETTER = re.compile(r"\\(?:w?i?d?e?hat|vec|mathbf|boldsymbol|bm|bf)(?![A-Za-z])")
+_OF_AXES = {"x": "i", "y": "j", "z": "k"}
+_LOST_CARET = re.compile(r"(?<![\d.])([1-9](?:\.\d{1,20})?\s?(?:\\times|\\cdot|[x*])\s?10)\s?-\s?(\d{1,2})(?!\d)")
+"""1.6 x 10-19, of which a copy lost the exponent."""
+_MINUTES_AND_SECONDS = re.compile(r"(\d{1,4})'\s?(?:(\d{1,2}(?:\.\d{1,6})?)'')?")
 _HARMONIC = re.compile(r"H_(\d{1,3}|[nmkN])")
 _LETTERS_APART = re.compile(r"[\d)}](?:\s|~|\\[,;: ]|\u2009)+\\?[A-Za-z]")
 """The blank of `5 T`, which may be a unit; `5T` is a product, unless the other side has a unit."""
@@ -556,14 +567,20 @@ def _with_unit_behind(tokens: list[Lexeme]) -> list[Lexeme]:
 
 
 def _nuclide(tokens: list[Lexeme]) -> Sym | None:
-    r"""Return ^{14}C for ^{14}_6\text{C}: the element says how many protons it has; and the term ^2P_{3/2}."""
+    r"""Return ^{14}C for ^{14}_6\text{C}: the element says how many protons it has; and the term ^2P_{3/2}.
+
+    Another number of protons, as in ^{14}_7C, stays: there is no such nuclide.
+    """
     scripts: dict[str, str] = {}
     texts = [token.text for token in tokens if token.kind not in ("brace", "unbrace")]
     while len(texts) > 2 and texts[0] in _SCRIPTS and texts[1].isdigit():
         scripts[texts[0]] = texts[1]
         texts = texts[2:]
     symbol = "".join(texts)
-    return Sym(f"^{scripts['^']}{symbol}") if "^" in scripts and _SYMBOL.fullmatch(symbol) else None
+    if "^" not in scripts or _SYMBOL.fullmatch(symbol) is None:
+        return None
+    protons = "" if has_protons(symbol, scripts.get("_")) else f"_{scripts.get('_', '')}"
+    return Sym(f"^{scripts['^']}{protons}{symbol}")
 
 
 def _are_statements(tokens: list[Lexeme]) -> bool:
@@ -659,12 +676,7 @@ def other_readings(
     named = _with_names_spelled_out(gold, answer_facts.symbols), _with_names_spelled_out(answer, gold_facts.symbols)
     if named != (gold, answer):
         yield named
-    if any(VECTOR_MARK in name for name in gold_facts.symbols | answer_facts.symbols):
-        yield _with_points(gold), _with_points(answer)
-        for tree in _try_reading(with_bold_vectors(answer_text), USUAL):
-            yield gold, tree
-        for tree in _try_reading(with_bold_vectors(gold_text), USUAL):
-            yield tree, answer
+    yield from _readings_of_marks((gold, gold_text), (answer, answer_text))
     if policy.signs == "positive":
         unsigned = {name for name in gold_facts.symbols | answer_facts.symbols if _STEM.sub("", name) not in _SIGNED}
         unsigned -= _letters_of_sizes(gold) | _letters_of_sizes(answer)
@@ -677,6 +689,22 @@ def other_readings(
         yield _with_products(gold), _with_products(answer)
 
 
+def _readings_of_marks(gold: tuple[Node, str], answer: tuple[Node, str]) -> Iterator[tuple[Node, Node]]:
+    """Yield readings of brackets as whole parts, and of letters with marks as vectors."""
+    (gold_tree, gold_text), (answer_tree, answer_text) = gold, answer
+    if "floor" in gold_text + answer_text and ("[" in gold_text or "[" in answer_text):
+        yield mapped(gold_tree, _as_whole_part), mapped(answer_tree, _as_whole_part)
+    names = symbols(gold_tree) | symbols(answer_tree)
+    if any(map(_UNIT_VECTOR.fullmatch, names)) and all(starmap(_may_be_vector, (gold, answer))):
+        yield mapped(gold_tree, _as_unit_vector), mapped(answer_tree, _as_unit_vector)
+    if any(VECTOR_MARK in name for name in names):
+        yield _with_points(gold_tree), _with_points(answer_tree)
+        for tree in _try_reading(with_bold_vectors(answer_text), USUAL):
+            yield gold_tree, tree
+        for tree in _try_reading(with_bold_vectors(gold_text), USUAL):
+            yield tree, answer_tree
+
+
 def _with_names_spelled_out(node: Node, other_names: frozenset[str]) -> Node:
     r"""Return h/2\pi for \hbar, l for \ell, 1 + 1/2 + ... + 1/n for H_n, where the other side has no such letter."""
     names = symbols(node)
@@ -686,8 +714,6 @@ def _with_names_spelled_out(node: Node, other_names: frozenset[str]) -> Node:
     if "ell" in names and "l" in other_names and "l" not in names and "ell" not in other_names:
         values["ell"] = Sym("l")
     for name in names:
-        if name.startswith("e_") and f"{name[2:]}{HAT}" in other_names:
-            values[name] = Sym(f"{name[2:]}{HAT}")
         if (index := _HARMONIC.fullmatch(name)) is not None and not any(map(_HARMONIC.match, other_names)):
             last = Num(mpq(int(index[1]))) if index[1].isdigit() else Sym(index[1])
             values[name] = Big("sum", "k_", PLUS_ONE, last, Pow(Sym("k_"), MINUS_ONE))
@@ -724,6 +750,13 @@ def _other_trees(text: str, tree: Node, other_side: Node, mixed_numbers: bool) -
         sign, whole, decimals = match.groups()
         with_point = f"{sign}{whole.replace(' ', '')}.{decimals}{text[match.end() :]}"
         yield from _try_reading(with_point, Notation(mixed_numbers=mixed_numbers))
+    if isinstance(other_side, TimeOfDay) and (clock := read_clock_text(text)) is not None:
+        yield clock
+    is_span = isinstance(other_side, Measure) and other_side.unit.dimension == TIME
+    if is_span and (span := _MINUTES_AND_SECONDS.fullmatch(text)) is not None:
+        yield from _try_reading(f"{span[1]} minutes {span[2] or 0} seconds", Notation())
+    if "10" in text and "-" in text and (lost := _LOST_CARET.sub(r"\1^{-\2}", text)) != text:
+        yield from _try_reading(lost, Notation(mixed_numbers=mixed_numbers, letter_units=_has_unit(other_side)))
     may_count = "C" in text or "P" in text or "B(" in text or "B}" in text
     if may_count and isinstance(other_side, VALUES) and (counted := with_calls_as_counts(text)) != text:
         yield from _try_reading(counted, Notation(mixed_numbers=mixed_numbers))
@@ -797,6 +830,34 @@ def _with_points(node: Node) -> Node:
         return Add((Sym(f"{ends[2]}{VECTOR_MARK}"), Mul((MINUS_ONE, Sym(f"{ends[1]}{VECTOR_MARK}")))))
 
     return mapped(node, as_difference) if may_have_parts(node) else as_difference(node)
+
+
+def _as_whole_part(part: Node) -> Node:
+    """Return the whole part of n/2 for [n/2]."""
+    is_lone = isinstance(part, Group) and (part.opening, part.closing, len(part.elements)) == ("[", "]", 1)
+    return FunctionCall("floor", part.elements) if is_lone and isinstance(part, Group) else part
+
+
+def _may_be_vector(node: Node, text: str) -> bool:
+    r"""Tell whether a side is a tuple or a sum with marked letters: no k of `-gk`, no operators \\hat x \\hat p."""
+    if isinstance(node, (Group, Matrix)):
+        return True
+    products = [part.factors for part in walk(node) if isinstance(part, Mul)]
+    marked = [[factor for factor in factors if _is_marked(factor)] for factors in products]
+    return _MARKED_LETTER.search(text) is not None and all(len(letters) < 2 for letters in marked)
+
+
+def _is_marked(node: Node) -> bool:
+    return isinstance(node, Sym) and (HAT in node.name or _UNIT_VECTOR.fullmatch(node.name) is not None)
+
+
+def _as_unit_vector(part: Node) -> Node:
+    r"""Return i, j, k for \hat x, \mathbf{e}_y, \hat{e}_z, and \hat r for \mathbf{e}_r."""
+    if not isinstance(part, Sym) or (match := _UNIT_VECTOR.fullmatch(part.name)) is None:
+        return part
+    axis = match[1] or match[2]
+    name = _OF_AXES.get(axis, f"{axis}{HAT}")
+    return Const(name) if name == "i" else Sym(name)
 
 
 def _with_products(node: Node) -> Node:

@@ -113,7 +113,15 @@ _TOKEN = re.compile(
 )
 _CROSS = re.compile(r"(\)|matrix\})\s*\\times\s*((?:\\left\s*)?(?:\(|\\begin))")
 r"""The \times of (1,2,3)\times(4,5,6)."""
-_TIMES_TEN = re.compile(r"(?<=[\d.])\s*x\s*(?=10\s*\^)")
+_TIMES_TEN = re.compile(r"(?<=[\d.])\s*[xX]\s*(?=10\s*\^)")
+_NABLA = re.compile(r"\\nabla\s*(?:\^\s*\{?\s*(2)\s*\}?|\\(cdot|times)(?![A-Za-z]))?")
+_NABLAS = {"2": "laplacian", "cdot": "divergence", "times": "curl", None: "gradient"}
+_PART = r"\{?((?:[^{}/+-]|\{[^{}]{1,20}\}){1,40})\}"
+_PARTIAL = re.compile(
+    rf"\\[dt]?frac\s*\{{\s*\\partial(\^\d)?{_PART}\s*\{{\s*\\partial{_PART}"
+    r"|\\partial\s*()(\\?[A-Za-z]+)\s*/\s*\\partial\s*(\\?[A-Za-z]+)"
+)
+r"""\frac{\partial^2 u}{\partial x^2} and \partial u/\partial x."""
 _ENVIRONMENT = re.compile(r"\s*\{\s*([A-Za-z]{1,20}\*?)\s*\}")
 _CONNECTING = frozenset({"sep", "gap", "rel", "op", "row", "cell", "logic"})
 _NO_OPERAND = frozenset({"start", "rel", "sep", "gap", "row", "cell", "logic"})
@@ -336,8 +344,12 @@ def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:
     """Return the tokens of a normal text. Raises TooLarge, and UnreadableAnswer for a strange character."""
     if len(text) > MAX_CHARS:
         raise TooLarge(f"{len(text)} characters, the limit is {MAX_CHARS}")
-    if "x" in text:
+    if "x" in text or "X" in text:
         text = _TIMES_TEN.sub("*", text)
+    if "\\nabla" in text:
+        text = _NABLA.sub(lambda m: rf"\{_NABLAS[m[1] or m[2]]} ", text)
+    if "\\partial" in text:
+        text = _PARTIAL.sub(lambda m: rf"\partialof{{{m[2] or m[5]}}}{{{m[3] or m[6]}}}{{{(m[1] or '^1')[1]}}}", text)
     if "\\times" in text and ("\\vec" in text or "\\overr" in text or "\\b" in text or "bf" in text):
         text = with_bold_vectors(text).replace("\\times", "\\crossproduct")
     elif "\\times" in text:

@@ -32,6 +32,7 @@ from truegold.verifiers.math.reading.typesetting import (
     with_matrix_environments,
     without_dress,
 )
+from truegold.verifiers.math.tree import HAT
 from truegold.verifiers.math.vocabulary import COMMANDS, DAMAGED, HTML, SIGNS
 
 MAX_BOXES = 4
@@ -67,6 +68,10 @@ _SUPERSCRIPTS = re.compile(f"[{_SUPERSCRIPT}]+")
 _SUBSCRIPTS = re.compile(f"[{_SUBSCRIPT}]+")
 _SIGN_COMMANDS = str.maketrans(SIGNS)
 _VULGAR_FRACTION = re.compile("[½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒]")
+_MARKED_LETTER = re.compile("(?<![^\\W\\d_])(?:[A-Za-zα-ω][\u0302\u20d7]|[ĉĝĥîĵŝŵŷẑ])(?![^\\W\\d_])")
+"""A lone letter with a hat or an arrow, rather than one of a word."""
+_GREEK_WITH_INDEX = re.compile(r"(?<=[α-ορ-ωΑ-Ω])(\d{1,2})(?![\d.,])")
+"""The index of ε0 and ω12; of 2π3 it is no index."""
 _CIRCLED_NUMBERS = re.compile("[①-⑳][①-⑳,、 ]*")
 """①③, ①、③."""
 _CHINESE_CONNECTIVE = re.compile("或者|或|以及|和|与|與|及|且")
@@ -252,6 +257,7 @@ def _strip(text: str) -> str:
 
 
 def _in_ascii(text: str) -> str:
+    text = _MARKED_LETTER.sub(_with_accent_command, _GREEK_WITH_INDEX.sub(r"_{\1}", text))
     text = _SUPERSCRIPTS.sub(lambda m: "^{" + m.group().translate(_FROM_SUPERSCRIPT) + "}", text)
     text = _SUBSCRIPTS.sub(lambda m: "_{" + m.group().translate(_FROM_SUBSCRIPT) + "}", text)
     text = _VULGAR_FRACTION.sub(_as_fraction, text)
@@ -261,6 +267,11 @@ def _in_ascii(text: str) -> str:
     text = text.translate(_SIGN_COMMANDS)
     text = _CHINESE_CONNECTIVE.sub(lambda m: r"\text{ or }" if m.group().startswith("或") else r"\text{ and }", text)
     return "".join(str(unicodedata.decimal(c)) if not c.isascii() and c.isdecimal() else c for c in text)
+
+
+def _with_accent_command(match: re.Match[str]) -> str:
+    marked = unicodedata.normalize("NFD", match[0])
+    return rf"\{'hat' if HAT in marked else 'vec'}{{{marked[0]}}}"
 
 
 def _as_fraction(match: re.Match[str]) -> str:

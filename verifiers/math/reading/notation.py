@@ -60,7 +60,7 @@ _APPROXIMATION = re.compile(
 _OTHER_FORM = re.compile(r"(?<=[\w%})])\s*\(\s*(?:or|i\.?e\.?,?|equivalently,?|that is,?|=)\s+([^()]{1,60})\)$")
 """The same value in another form: `0.144 (or 14.4%)`."""
 
-MAY_HOLD_SIGNS = re.compile(r"[U|'\"\\]|inf|oo|deg|per cent|/-|sq\.|cu\.")
+MAY_HOLD_SIGNS = re.compile(r"[U|'\"\\]|divi|multiple|inf|oo|deg|per cent|/-|sq\.|cu\.")
 """One of these stands in every text that `with_usual_signs` rewrites."""
 _UNION = re.compile(r"(?<=[)\]}])\s*(?:U|\\text\s*\{\s*U\s*\})\s*(?=[(\[{\]]|\\left|\\\{)")
 """The U of (-oo, 1) U (2, oo)."""
@@ -74,6 +74,11 @@ _UNEQUAL = re.compile(
 r"""x \ne 1, x \ne 2 and x \ne 1, 2."""
 _BARE_SET = re.compile(r"([a-z])\s*(?:\||\\mid(?![A-Za-z]))\s*([^|]+)")
 """x | 1 < x < 4, where a relation stands behind the bar; else the bar divides: 3 | 6."""
+_DIVISIBLE = re.compile(
+    r"(?:(\d{1,9})\s*(?:\||\\mid(?![A-Za-z])|divides|\\text\s*\{\s*divides\s*\})\s*([a-z])"
+    r"|([a-z]) is (?:divisible by|a multiple of) (\d{1,9}))"
+)
+r"""3 \mid n, 3 divides n, n is divisible by 3."""
 _RELATION = re.compile(r"[<>=]|\\(?:le|ge|ne|in)q?(?![A-Za-z])")
 _BOLD_SET = re.compile(r"(\\in\s*)\\(?:mathbf|boldsymbol|mathrm|bf)\s*\{\s*([RZNQC])\s*\}")
 r"""x \in \mathbf{R}."""
@@ -160,18 +165,26 @@ def _with_period_marked(match: re.Match[str]) -> str:
     return rf"{head}\overline{{{block}}}" if block.startswith(tail) and len(set(block)) > 1 else match[0]
 
 
+def _with_usual_statements(text: str) -> str:
+    """Return a whole text that excludes two values, divides, or names the elements of a set, in the usual notation."""
+    if "\\ne" in text and (unequal := _UNEQUAL.fullmatch(text)) is not None:
+        return rf"\mathbb{{R}} \setminus \{{{unequal[2]}, {unequal[3]}\}}"
+    if (divisible := _DIVISIBLE.fullmatch(text)) is not None:
+        return rf"{divisible[2] or divisible[3]} \equiv 0 \pmod{{{divisible[1] or divisible[4]}}}"
+    if ("|" in text or "\\mid" in text) and (bare := _BARE_SET.fullmatch(text)) is not None:
+        is_condition = re.search(rf"(?<![A-Za-z\\]){bare[1]}(?![A-Za-z])", bare[2]) and _RELATION.search(bare[2])
+        return rf"\{{{bare[1]} \mid {bare[2]}\}}" if is_condition else text
+    return text
+
+
 def with_usual_signs(text: str) -> str:
     """Return the text with sets, signs and units in the notation that the lexer knows."""
+    text = _with_usual_statements(text)
     if "U" in text and (")" in text or "]" in text or "}" in text):
         text = _UNION.sub(r" \\cup ", text)
     may_be_unbounded = ("inf" in text or "oo" in text) and ("nd" in text or "or" in text)
     if may_be_unbounded and (")" in text or "]" in text) and _UNBOUNDED.search(text):
         text = _UNION_IN_WORDS.sub(r" \\cup ", text)
-    if "\\ne" in text and (unequal := _UNEQUAL.fullmatch(text)) is not None:
-        return rf"\mathbb{{R}} \setminus \{{{unequal[2]}, {unequal[3]}\}}"
-    if ("|" in text or "\\mid" in text) and (bare := _BARE_SET.fullmatch(text)) is not None:
-        is_condition = re.search(rf"(?<![A-Za-z\\]){bare[1]}(?![A-Za-z])", bare[2]) and _RELATION.search(bare[2])
-        return rf"\{{{bare[1]} \mid {bare[2]}\}}" if is_condition else text
     if "'" in text and _APOSTROPHES.fullmatch(text) is not None:
         return text.replace("'", "")
     if "deg" in text or "per cent" in text:

@@ -45,6 +45,8 @@ _COMPLEX = frozenset("zw")
 """A bar over these is a conjugate, where none stands over other letters."""
 _OF_UNITS = frozenset({tree.HAT, tree.VECTOR_MARK})
 _MAX_KET_TOKENS = 24
+_OF_FIELDS = {"gradient": "∇", "divergence": "∇·", "curl": "∇×", "laplacian": "∇²"}
+"""Operators on fields: the outcome is a name, since none of them commutes with a factor."""
 _CORNERS = 3
 """An angle and a triangle have so many points."""
 _ARITIES = {
@@ -376,6 +378,19 @@ def read_command(reader: Grammar, name: str) -> tree.Node:
     return _read_symbol(reader, name)
 
 
+def _read_operator(reader: Grammar, name: str) -> tree.Sym:
+    """Read the operand of a nabla, or those of a partial derivative."""
+    if name in _OF_FIELDS:
+        return tree.Sym(f"{_OF_FIELDS[name]}{_opaque(reader.read_atom())}")
+    derived, variable, order = (_opaque(read_argument(reader)) for _ in range(3))
+    return tree.Sym(f"∂{order}{derived}/∂{variable}")
+
+
+def _opaque(node: tree.Node) -> str:
+    """Return the name of what an operator is applied to, whether or not it is marked as a vector."""
+    return tree.show(node).replace(tree.VECTOR_MARK, "")
+
+
 def _derivative(above: tree.Node, below: tree.Node) -> tree.Node | None:
     r"""Return y' for \frac{dy}{dx}, and y'' for \frac{d^2y}{dx^2}."""
     orders = [(tree.show(above)[2:], "'"), (tree.show(above)[6:], "''")]
@@ -389,6 +404,8 @@ def _derivative(above: tree.Node, below: tree.Node) -> tree.Node | None:
 def _read_symbol(reader: Grammar, name: str) -> tree.Node:
     if name == "mathbb":
         return _read_number_set(reader)
+    if name in _OF_FIELDS or name == "partialof":
+        return _read_operator(reader, name)
     if name in ("cdots", "ldots", "dots"):
         return tree.Sym(tree.DOTS)
     if name in ("emptyset", "varnothing"):

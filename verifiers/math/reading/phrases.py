@@ -34,6 +34,8 @@ MAY_HOLD_PHRASE = re.compile(ANY_OF["phrase_marks"], re.IGNORECASE)
 _WRAPPED = re.compile(TEXT_COMMAND)
 _HOURS_AND_MINUTES = re.compile(r"(\d+) ?(?:h|hrs?) ?(\d+) ?(?:m|mins?)(?: ?(\d+) ?(?:s|secs?))?", re.IGNORECASE)
 """3h20min, 3 hrs 20 mins, 1h 2m 3s."""
+_MINUTES_AND_SECONDS = re.compile(r"(\d+) ?(?:m|mins?) ?(\d+(?:\.\d+)?) ?(?:s|secs?)", re.IGNORECASE)
+"""5 min 30 s."""
 _TWO_MEASURES = re.compile(rf"({NUMERAL}) ?([a-z]{{1,10}}) and ({NUMERAL}) ?([a-z]{{1,10}})", re.IGNORECASE)
 """3 hours and 20 minutes."""
 _ADDITIVE_DIMENSIONS = frozenset({"s", "dollar", "sterling", "month", "kg", "degree"})
@@ -70,13 +72,15 @@ _EITHER = re.compile(r"\beither (?=\S{1,20} or \S{1,20}$)", re.IGNORECASE)
 """The `either` of either 2 or -5."""
 
 
-def with_usual_phrases(text: str) -> str:  # noqa: PLR0911, one for each form
+def with_usual_phrases(text: str) -> str:  # noqa: PLR0911, PLR0912, one for each form
     """Return a whole answer in words as a formula or a quantity; any other text as it is."""
     if len(text) > MAX_PHRASE_CHARS:
         return text
     phrase = " ".join(_WRAPPED.sub(r" \1 ", text).replace("~", " ").split())
     if (timed := _HOURS_AND_MINUTES.fullmatch(phrase)) is not None:
         return f"{timed[1]} hours {timed[2]} minutes" + (f" {timed[3]} seconds" if timed[3] else "")
+    if (timed := _MINUTES_AND_SECONDS.fullmatch(phrase)) is not None:
+        return f"{timed[1]} minutes {timed[2]} seconds"
     if (measures := _TWO_MEASURES.fullmatch(phrase)) is not None and _add_up(measures[2], measures[4]):
         return f"{measures[1]} {measures[2]} {measures[3]} {measures[4]}"
     if (multiple := _MULTIPLE.fullmatch(phrase)) is not None:

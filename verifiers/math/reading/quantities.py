@@ -39,6 +39,7 @@ from truegold.verifiers.math.measures import (
     PHRASES,
     POWERS_BEFORE,
     POWERS_BEHIND,
+    TIME,
     Unit,
     label_unit,
     multiply_units,
@@ -51,7 +52,7 @@ from truegold.verifiers.math.policy import UnreadableAnswer
 from truegold.verifiers.math.reading.lexer import Lexeme, kind_of, text_of
 from truegold.verifiers.math.tree import VALUES, Chain, Day, Measure, Node, Num, Sym, TimeOfDay, as_measure, scaled
 from truegold.verifiers.math.vocabulary import HALVES_OF_CLOCK, HALVES_OF_DAY, MONTHS, WEEKDAYS, WORDS
-from truegold.verifiers.written_numbers import BELOW_HUNDRED, chinese_integer, number_in_words
+from truegold.verifiers.written_numbers import BELOW_HUNDRED, ORDINALS, chinese_integer, number_in_words
 
 _MONTH_NUMBERS = {name: i for i, name in enumerate(MONTHS, 1)} | {name[:3]: i for i, name in enumerate(MONTHS, 1)}
 _MONTH_NUMBERS["sept"] = 9
@@ -113,6 +114,7 @@ MAX_SYMBOLS_LETTERS = 6
 MAX_UNIT_TOKENS = 60
 """A longer unit is none. Stops pages of letters, each of which would be tried as its beginning."""
 MAX_PHRASE_TOKENS = 5
+_SECONDS_OF_HOUR = 3600
 _OPENING_KINDS = frozenset({"open", "brace"})
 _CLOSING_KINDS = frozenset({"close", "unbrace"})
 _PARTS_OF_UNITS = frozenset({"name", "word", *_OPENING_KINDS, *_CLOSING_KINDS})
@@ -455,7 +457,9 @@ def _start_of_letters(tokens: list[Lexeme], end: int) -> int:
 
 
 def _read_count_in_words(tokens: list[Lexeme]) -> Node | None:
-    """Read `twenty-one`, and `five apples`."""
+    """Read `twenty-one`, `third`, and `five apples`."""
+    if len(tokens) == 1 and (position := ORDINALS.get(tokens[0].text.lower())) is not None:
+        return Num(mpq(position))
     end = next((i for i, t in enumerate(tokens) if t.text.lower() not in BELOW_HUNDRED and t.text != "-"), len(tokens))
     if (count := _read_number_in_words(tokens)) is not None:
         return Num(mpq(count))
@@ -551,6 +555,9 @@ def _added(value: Node, unit: Unit, rest: Node | None) -> Measure | None:
     """Return 5 feet 6 inches in feet."""
     if not (isinstance(value, Num) and isinstance(rest, Measure) and isinstance(rest.value, Num)):
         return None
+    if unit == DEGREE and rest.unit.dimension == TIME:
+        # 5 degrees 30 minutes
+        return Measure(Num(value.value + rest.value.value * rest.unit.factor / _SECONDS_OF_HOUR), DEGREE)
     if rest.unit.dimension != unit.dimension or unit.is_label:
         return None
     return Measure(Num(value.value + rest.value.value * rest.unit.factor / unit.factor), unit)

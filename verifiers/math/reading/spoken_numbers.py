@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 
+from truegold.verifiers.math.measures import unit_of
 from truegold.verifiers.math.reading.phrases import MAX_PHRASE_CHARS, NUMERAL, TEXT_COMMAND
 from truegold.verifiers.math.vocabulary import BOUNDS
 from truegold.verifiers.written_numbers import BELOW_HUNDRED, ORDINALS, PARTS, TENS, number_in_words
@@ -38,8 +39,10 @@ _RATIO = re.compile(
 """3 to 2, the ratio is 3 to 2, 1 to 2 to 3."""
 _SHARE = re.compile(rf"({_COUNT}) (?:out of|in|of) (?:every )?({_COUNT})(?: [a-z]{{1,20}})?", re.IGNORECASE)
 """7 out of 12, 1 in every 6 people. (5 of 8 and five of eight, without `out`, match too and are left alone.)"""
-_FRACTION = re.compile(rf"(?:(?:({_COUNT}) and )?(an?|{_COUNT})[- ])({_PART})(?: of [a-z ]{{1,30}})?", re.IGNORECASE)
-"""three fourths, one-half of the cake, two and a half."""
+_FRACTION = re.compile(
+    rf"(?:(?:({_COUNT}) and )?(an?|{_COUNT})[- ])({_PART})(?: of [a-z ]{{1,30}}| ([a-z]{{1,12}}))?", re.IGNORECASE
+)
+"""three fourths, one-half of the cake, two and a half, two and a half hours."""
 _DIGIT_WORD = "|".join(word for word, value in BELOW_HUNDRED.items() if value < 10)
 _DECIMAL = re.compile(rf"({_COUNT}) point ((?:(?:{_DIGIT_WORD})\s?){{1,9}})", re.IGNORECASE)
 """two point five, zero point zero three."""
@@ -74,7 +77,7 @@ def with_spoken_numbers(text: str) -> str:  # noqa: PLR0911, one for each form
     if share is not None and not (re.search(r"\d of \d", phrase) or (" of " in phrase and "out of" not in phrase)):
         return rf"\frac{{{_in_digits(share[1])}}}{{{_in_digits(share[2])}}}"
     if (fraction := _FRACTION.fullmatch(phrase)) is not None:
-        return _fraction(fraction)
+        return _fraction(fraction) if fraction[4] is None or unit_of(fraction[4]) is not None else text
     if (negative := _NEGATIVE.fullmatch(phrase)) is not None:
         return f"-{_in_digits(negative[1])}"
     if (signed := _SIGNED_REALS.fullmatch(phrase)) is not None:
@@ -93,7 +96,8 @@ def _fraction(match: re.Match[str]) -> str:
     below = _DIVISORS[match[3].lower()]
     above = "1" if match[2].lower() in ("a", "an") else _in_digits(match[2])
     whole = _in_digits(match[1]) if match[1] else ""
-    return rf"{whole}\frac{{{above}}}{{{below}}}"
+    unit = rf"\text{{ {match[4]}}}" if match[4] else ""
+    return rf"{whole}\frac{{{above}}}{{{below}}}{unit}"
 
 
 def _in_digits(count: str) -> str:

@@ -1,0 +1,155 @@
+r"""Reads what chemistry writes: formulas, ions, nuclides, shells of electrons, charges and equations of reactions.
+
+    H_2O    H2O    \mathrm{H_2O}                    one formula
+    \text{Ca}^{2+}    Ca2+    Ca^2+                 one ion; SO42- may be read in two ways
+    ^{14}_6C    C-14    carbon-14                   one nuclide: the element says how many protons it has
+    [Ar] 3d^5 4s^1    [Ar]4s1 3d5                   one configuration, in any order of shells
+    +2    2+    +II                                 one charge
+    2H_2 + O_2 \to 2H_2O    O2 + 2H2 -> 2H2O        one reaction: a side may list its substances in any order
+
+Letters of mathematics have no such marks, so texts that are none of these are left to the reader of formulas. Not
+covered: formulas of structure, and reactions times a number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple, TypeAlias
+
+from truegold.verifiers.math.vocabulary import ELEMENT_NAMES, ELEMENTS
+
+MAX_FORMULA_CHARS = 80
+MAX_REACTION_CHARS = 400
+REMEMBERED_KEYS = 2_048
+
+Key: TypeAlias = tuple[object, ...]
+"""What two spellings of one substance share."""
+
+
+class Reaction(NamedTuple):
+    """What an equation of substances says."""
+
+    arrow: str
+    sides: tuple[tuple[frozenset[Key], ...], ...]
+    """What stands before the arrow, and behind it; each substance may be read in several ways."""
+
+
+_MAY_BE = re.compile(r"[A-Z]|\d[spdf]|[a-z]{3}|[+-]$|[+-]\d$|[+-]\}?$|^e")
+_COMMAND = re.compile(r"\\(?:text|mathrm|mathbf|textrm|rm)(?![A-Za-z])\s*")
+_BLANK = re.compile(r"[\s~]|\\[,;:! ]")
+_STATE = re.compile(r"_?\{?\((g|l|s|aq)\)\}?$|\\(?:up|down)arrow\s*$")
+"""Gas, liquid, solid, or dissolved in water."""
+_BODY = r"(?:[A-Z][a-z]?(?:_?\d+)?|[()\[\]](?:_?\d+)?)+"
+_FORMULA = re.compile(rf"(\d+(?:/\d+|\.\d+)?)?({_BODY}(?:(?:\\cdot|[*.])\d*{_BODY})?|e)(?:(\^?)(\d?)([+-])|\^\+(\d))?")
+_SYMBOL = re.compile(r"[A-Z][a-z]?")
+_LAST_DIGIT = re.compile(r"(?<![_\d])\d+$")
+_FRACTION = re.compile(r"^\\[dt]?frac\{(\d)\}\{(\d)\}")
+_NUCLIDE = re.compile(r"(?:\^(\d{1,3})(?:_(\d{1,3}))?|_(\d{1,3})\^(\d{1,3}))([A-Z][a-z]?)")
+_NAMED_NUCLIDE = re.compile(r"([A-Za-z]{1,13})-(\d{1,3})")
+_SHELL = r"\d(?:s\^?[12]|p\^?[1-6]|d\^?(?:10|[1-9])|f\^?(?:1[0-4]|[1-9]))"
+_SHELLS = re.compile(rf"(?:\[([A-Z][a-z])\])?((?:{_SHELL})+)")
+_CHARGE = re.compile(r"\^?(?:(\d)([+-])|([+-])(\d|I{2,3}|IV|VI{1,2}))")
+_ROMAN = {numeral: str(value) for value, numeral in enumerate(("I", "II", "III", "IV", "V", "VI", "VII"), 1)}
+_ARROW = re.compile(
+    r"\\(?:(?:to|(?:long)?rightarrow|rightleftharpoons)(?![A-Za-z])|xrightarrow(?:\[[^\]]*\])?\{[^{}]*\})|<?--?>|<=>"
+    r"|(?<![<>=!])=(?![>=])"
+)
+_PLUS = re.compile(r"\s\+\s|(?<![\^\s{])\s?\+(?=[\dA-Z(\\])")
+
+
+def same_chemistry(gold: str, answer: str) -> bool | None:
+    """Compare two normal texts; None where one is no chemistry, or where another reading may show them to be one."""
+    gold_reaction, answer_reaction = reaction(gold), reaction(answer)
+    if gold_reaction is not None and answer_reaction is not None:
+        pairs = zip(gold_reaction.sides, answer_reaction.sides, strict=True)
+        is_same = all(_same_substances(list(side), list(other)) for side, other in pairs)
+        # `I_1 = I_2 + I_3` may be turned, as a reaction may not.
+        return is_same or (None if "=" in (gold_reaction.arrow, answer_reaction.arrow) else False)
+    if (golds := substances(gold)) and (answers := substances(answer)):
+        return _same_substance(golds, answers) or None
+    return None
+
+
+def _same_substances(golds: list[frozenset[Key]], answers: list[frozenset[Key]]) -> bool:
+    """Compare two sides in any order; each substance of gold takes one of the answer's away."""
+    if len(golds) != len(answers):
+        return False
+    for gold in golds:
+        if (match := next((answer for answer in answers if _same_substance(gold, answer)), None)) is None:
+            return False
+        answers.remove(match)
+    return True
+
+
+def _same_substance(golds: frozenset[Key], answers: frozenset[Key]) -> bool:
+    """Tell whether two substances are one; that only one of them has its state makes no difference."""
+    return any(
+        gold[:-1] == answer[:-1] and (gold[-1] == answer[-1] or None in (gold[-1], answer[-1]))
+        for gold in golds
+        for answer in answers
+    )
+
+
+@lru_cache(maxsize=REMEMBERED_KEYS)
+def reaction(text: str) -> Reaction | None:
+    """Return the reaction that a normal text is; None where a side is no list of substances."""
+    if "+" not in text or len(text) > MAX_REACTION_CHARS or len(arrows := _ARROW.findall(text)) != 1:
+        return None
+    sides = tuple(tuple(map(substances, _PLUS.split(side))) for side in _ARROW.split(text))
+    return Reaction(arrows[0], sides) if all(all(side) for side in sides) else None
+
+
+@lru_cache(maxsize=REMEMBERED_KEYS)
+def substances(text: str) -> frozenset[Key]:
+    """Return what a normal text may be, each with its state at the end; nothing for other texts."""
+    if len(text) > MAX_FORMULA_CHARS or _MAY_BE.search(text) is None:
+        return frozenset()
+    return frozenset(_readings(text))
+
+
+def _readings(text: str) -> Iterator[Key]:
+    text = _COMMAND.sub("", _FRACTION.sub(r"\1/\2", text.strip()))
+    state = _STATE.search(text)
+    text = _BLANK.sub("", text[: state.start()] if state else text).replace("{", "").replace("}", "")
+    stated = state[1] if state else None
+    if (match := _FORMULA.fullmatch(text)) is not None:
+        count, body, mark, digit, sign, behind = match.groups()
+        body, plain = body.replace("_", "").replace("\\cdot", "*"), _LAST_DIGIT.search(body)
+        if body == "e" or all(map(_is_symbol, _SYMBOL.findall(body))):
+            charge_of_ion = f"{digit or 1}{sign}" if sign else f"{behind}+"
+            yield ("formula", count or "1", body, charge_of_ion if sign or behind else "", stated)
+            if sign and not mark and plain is not None:
+                # Of Ca2+, and of SO42-, the last digit may be that of the charge.
+                yield ("formula", count or "1", body[:-1], f"{body[-1]}{sign}", stated)
+    if (charge := _CHARGE.fullmatch(text)) is not None:
+        digit, sign = charge[1] or charge[4], charge[2] or charge[3]
+        yield ("charge", f"{_ROMAN.get(digit, digit)}{sign}", stated)
+    if (shells := _SHELLS.fullmatch(text)) is not None and (shells[1] or len(re.findall(_SHELL, text)) > 1):
+        parts = re.findall(_SHELL, shells[2].replace("^", ""))
+        yield ("shells", shells[1], frozenset(re.findall(_SHELL, "".join(parts))), stated)
+    if (nuclide := _nuclide(text)) is not None:
+        yield (*nuclide, stated)
+    if text.lower() in ELEMENT_NAMES:
+        yield ("formula", "1", ELEMENT_NAMES[text.lower()], "", stated)
+
+
+def _is_symbol(symbol: str) -> bool:
+    """Tell whether letters are an element, or one letter of a scheme such as A + B -> C."""
+    return symbol in ELEMENTS or len(symbol) == 1
+
+
+def _nuclide(text: str) -> Key | None:
+    if (named := _NAMED_NUCLIDE.fullmatch(text)) is not None:
+        element = named[1] if named[1] in ELEMENTS else ELEMENT_NAMES.get(named[1].lower())
+        return None if element is None else ("nuclide", element, named[2])
+    if (match := _NUCLIDE.fullmatch(text)) is None:
+        return None
+    protons = match[2] or match[3]
+    return ("nuclide", match[5], match[1] or match[4]) if has_protons(match[5], protons) else None
+
+
+def has_protons(symbol: str, protons: str | None) -> bool:
+    """Tell whether an element has so many protons, where their number is written."""
+    return symbol in ELEMENTS and protons in (None, str(ELEMENTS[symbol]))
