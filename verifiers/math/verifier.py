@@ -61,7 +61,7 @@ from truegold.verifiers.math.policy import (
     seconds_left,
 )
 from truegold.verifiers.math.reading.answers import Unread, other_readings, read_gold, read_text, simple_number
-from truegold.verifiers.math.reading.chemistry import same_chemistry
+from truegold.verifiers.math.reading.chemistry import MAY_BE_CHEMISTRY, same_chemistry
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of, normal, normal_gold, normal_text, same_but_for_looks
 from truegold.verifiers.math.reading.typesetting import matching_brace
@@ -232,11 +232,14 @@ def _compare_unread(answer_text: str, gold_text: str, extracted: str, gold: str,
 def _same_roman(gold_text: str, answer_text: str) -> bool | None:
     """Compare XIV with 14, xiv and XVI; None where neither is such a numeral, and for the segments CD and DC."""
     gold, answer = roman_number(gold_text), roman_number(answer_text)
-    if gold is not None and answer is not None:
-        are_letters = not set(gold_text.upper()) <= {"I", "V", "X"}
-        return True if gold == answer and gold_text.isupper() else None if are_letters else gold == answer
-    number = simple_number(answer_text if answer is None else gold_text) if gold or answer else None
-    return True if number is not None and number.value == (gold or answer) else None
+    if gold is None and answer is None:
+        return None
+    if gold is None or answer is None:
+        digits = simple_number(gold_text if gold is None else answer_text)
+        return True if digits is not None and digits.value == (gold or answer) else None
+    if gold == answer and gold_text.isupper():
+        return True
+    return gold == answer if set(gold_text.upper()) <= {"I", "V", "X"} else None
 
 
 def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
@@ -252,7 +255,7 @@ def _compare_simple(gold_text: str, answer_text: str) -> Sameness | None:
 
 def _compare_names(gold_text: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
     """Compare names: of chemistry, Roman numerals, a letter, or a letter and its value; None for other golds."""
-    is_same = same_chemistry(gold_text, answer_text)
+    is_same = same_chemistry(gold_text, answer_text) if MAY_BE_CHEMISTRY.search(gold_text) is not None else None
     if is_same is None and not _MAY_BE_ROMAN.isdisjoint(gold_text[-1:] + answer_text[-1:]):
         is_same = _same_roman(gold_text, answer_text)
     if is_same is not None:

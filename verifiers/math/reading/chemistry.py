@@ -36,7 +36,8 @@ class Reaction(NamedTuple):
     """What stands before the arrow, and behind it; each substance may be read in several ways."""
 
 
-_MAY_BE = re.compile(r"[A-Z]|\d[spdf]|[a-z]{3}|[+-]$|[+-]\d$|[+-]\}?$|^e")
+MAY_BE_CHEMISTRY = re.compile(r"[A-Z]|\d[spdf]|[a-z]{3}|[+-]\d?\}?$|^e")
+"""One of these stands in every text that is chemistry."""
 _COMMAND = re.compile(r"\\(?:text|mathrm|mathbf|textrm|rm)(?![A-Za-z])\s*")
 _BLANK = re.compile(r"[\s~]|\\[,;:! ]")
 _STATE = re.compile(r"_?\{?\((g|l|s|aq)\)\}?$|\\(?:up|down)arrow\s*$")
@@ -104,7 +105,7 @@ def reaction(text: str) -> Reaction | None:
 @lru_cache(maxsize=REMEMBERED_KEYS)
 def substances(text: str) -> frozenset[Key]:
     """Return what a normal text may be, each with its state at the end; nothing for other texts."""
-    if len(text) > MAX_FORMULA_CHARS or _MAY_BE.search(text) is None:
+    if len(text) > MAX_FORMULA_CHARS:
         return frozenset()
     return frozenset(_readings(text))
 
