@@ -66,7 +66,7 @@ class CodeVerifier:
     hash_seed: int = 0
     """PYTHONHASHSEED of the programs."""
     name: str = "code"
-    version: str = "9"
+    version: str = "10"
 
     judges_solutions = True
     options = ("reward", "stop", "tests", *reading.SUITE_OPTIONS)

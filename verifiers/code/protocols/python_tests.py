@@ -38,6 +38,7 @@ from truegold.verifiers.code.checks.terms import Lowered, Raised, Work
 from truegold.verifiers.code.drivers import Signature
 from truegold.verifiers.code.outcomes import CannotJudge, CaseResult, Failure, Judged, failed_case, passed_case
 from truegold.verifiers.code.protocols.isolation import compares_objects, needs_one_process
+from truegold.verifiers.code.suite.imports import imports_for
 from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Codecs, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of, shown_value, to_nodes, to_values
 from truegold.verifiers.sandbox.execution import Execution, Job
@@ -93,15 +94,17 @@ class TestedProgram:
     """Imports, classes and helpers that the problem provides; they are run before it in its namespace."""
     local: Local
     limits: Limits
+    imports: str = ""
+    """Imports of the test code, as the program sees them where it is one file with its tests."""
 
     def fields(self) -> dict[str, str]:
         """Return what a job's request says of it."""
-        return {"program": self.program, "prelude": self.prelude}
+        return {"program": self.program, "prelude": f"{self.imports}{self.prelude}"}
 
     @property
     def warm(self) -> tuple[str, ...]:
         """The packages that it imports and that the zygote may import for all jobs."""
-        return warm_modules(f"{self.prelude}\n{self.program}")
+        return warm_modules(f"{self.imports}{self.prelude}\n{self.program}")
 
 
 class ExpectedResults:
@@ -323,6 +326,7 @@ def _count_parts(line: bytes) -> int:
 
 def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> Judged:
     """Run test code against the program."""
+    source = replace(source, imports=imports_for(source.program, tests.code))
     if isinstance(tests, Asserts) and (tests.codecs or not compares_objects(tests.code)):
         lowered = lower(tests.code, tests.entry_point, tests.prelude, tests.stub)
         if isinstance(lowered, Lowered):
@@ -404,7 +408,7 @@ def _run_in_two_processes(tests: Asserts | UnitTest, source: TestedProgram, run_
 
 def _run_in_one_process(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> Judged:
     nonce = os.urandom(NONCE_BYTES).hex()
-    request = {**_tests_request(tests, source, run_all), "program": source.program, "nonce": nonce}
+    request = {**_tests_request(tests, source, run_all), **source.fields(), "nonce": nonce}
     warm = tuple(sorted({*source.warm, *warm_modules(tests.code)}))
     execution = source.local.sandbox().run(Job("one_process", to_json(request), source.limits, warm=warm))
     messages = list(_messages(execution))
