@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from copy import copy
 from functools import lru_cache
 from importlib.util import find_spec
 
@@ -67,9 +68,8 @@ def _named_imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
     for node in reversed(list(nodes_in_scope(tree.body))):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
-                part = ast.Import([alias])
-                if isinstance(node, ast.ImportFrom):
-                    part = ast.ImportFrom(node.module, [alias], node.level)
+                part = copy(node)
+                part.names = [alias]
                 roots = {module.partition(".")[0] for module in _imported_modules(part)}
                 if roots and not any(root in _ALWAYS_THERE or is_solution_module(root) for root in roots):
                     yield next(bound_by(part)), ast.unparse(part)
