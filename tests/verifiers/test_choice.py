@@ -82,7 +82,10 @@ def test_no_commitment_earns_nothing(response):
         (None, {}, Reason.GOLD_MISSING),
         (" ", {}, Reason.GOLD_MISSING),
         ("42", {}, Reason.GOLD_UNPARSED),
-        ("A, B", {}, Reason.GOLD_UNPARSED),
+        ("A or B", {}, Reason.GOLD_UNPARSED),
+        ("8.5", {"options": ["7", "8", "9"]}, Reason.GOLD_UNPARSED),
+        ("BAD", {}, Reason.GOLD_UNPARSED),
+        ("A, E", {"options": ["7", "8", "9"]}, Reason.GOLD_UNPARSED),
         ("A", {"options": "red"}, Reason.VERIFIER_ERROR),
     ],
 )

@@ -124,9 +124,12 @@ def test_response(row):
     assert (verdict.score == 1.0) == row["expected"], verdict
 
 
-@pytest.mark.parametrize("verifier", ["choice", "math"])
-@pytest.mark.parametrize("row", CHOICES, ids=lambda row: row["response"][:40])
+@pytest.mark.parametrize(
+    ("row", "verifier"),
+    [(row, verifier) for row in CHOICES for verifier in row.get("verifiers", ["choice", "math"])],
+    ids=lambda value: value if isinstance(value, str) else value["response"][:40],
+)
 def test_chosen_option(row, verifier):
     options = {"options": row["options"]} if row["options"] else {}
-    verdict = resolve(verifier)(row["response"], row["gold"], info=options)
+    verdict = resolve(verifier)(row["response"], row["gold"], problem=row.get("problem"), info=options)
     assert (verdict.score == 1.0) == row["expected"], verdict

@@ -36,7 +36,7 @@ from truegold.verifiers.extract.chosen import (
 )
 from truegold.verifiers.extract.restated import affirms
 from truegold.verifiers.extract.stated_values import PATTERNS
-from truegold.verifiers.options import AnswerVerifier, switch_option, texts_option
+from truegold.verifiers.options import AnswerVerifier, BadOption, bad_option_verdict, switch_option, texts_option
 from truegold.verifiers.verdict import NO_INFO, Reason, Verdict
 
 MAX_ANSWER_CHARS = 2_000
@@ -71,6 +71,13 @@ _LETTER_BESIDE = re.compile(r"(?:^|[,;/]|\b(?:or|and))\s{0,3}\(?([A-Za-z])\)?\s{
 _EITHER_BEFORE = re.compile(r"^(?:or|and|maybe|或)\s")
 _EITHER = re.compile(r"\bor\b|/|或")
 _A_LETTER = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])")
+_SET_JOIN = re.compile(r"[\s,;/&+、，；()\[\]{}]+|\b(?:and|und|et)\b|[和及与과와とや]|그리고")
+"""What stands between the letters of a set."""
+_AROUND_SET = re.compile(r"^both\s|\s?(?:only|alone|번|です|입니다)$", re.IGNORECASE)
+_NUMBERED = re.compile(r"(\d{1,2})[.번番]?")
+_CIRCLED = {0x2460 + index: f" {index + 1} " for index in range(20)}
+_SCRIPTS = {"ㄱㄴㄷㄹㅁㅂㅅ": r"[ㄱ-ㅎ]", "アイウエオカキク": r"[ァ-ヶー]"}
+"""Letters of options in other scripts, and what is no neighbour of such a letter."""
 
 _CHOOSING = re.compile(
     r"\b(?:option|choice|alternative|statement)\b|\b(?:first|second|third|fourth|fifth|last)\s(?:one|of)\b|选项|第[一二三四五]"
@@ -102,7 +109,10 @@ class ChoiceVerifier(AnswerVerifier):
         self, response: str, gold: str | None, *, problem: str | None = None, info: Mapping[str, Any] = NO_INFO
     ) -> Verdict:
         """Judge the option; where none is named, the statement that restates a question for yes or no."""
-        verdict = AnswerVerifier.__call__(self, response, gold, info=info)
+        try:
+            verdict = self._judge(response, gold, info, problem)
+        except BadOption as error:
+            return bad_option_verdict(error)
         if verdict.score != 0.0 or verdict.evidence.get("answer") or not problem or "options" not in info:
             return verdict
         options = [option.casefold().strip(" .") for option in info["options"]]
@@ -113,20 +123,27 @@ class ChoiceVerifier(AnswerVerifier):
         letter = "AB"[(options[0] in _AFFIRMATIONS) != is_affirmed]
         return AnswerVerifier.__call__(self, f"\\boxed{{{letter}}}", gold, info=info)
 
-    def _judge(self, response: str, gold: str | None, info: Mapping[str, Any]) -> Verdict:
+    def _judge(self, response: str, gold: str | None, info: Mapping[str, Any], problem: str | None = None) -> Verdict:
         multiple = switch_option(info, "multiple", False)
         options = _without_labels(texts_option(info, "options", (), MAX_OPTIONS, MAX_OPTION_CHARS))
         if gold is None or not gold.strip():
             return Verdict(None, Reason.GOLD_MISSING)
-        gold_reading = _read(gold, options, multiple)
-        is_known = not options or all(ord(letter) - ord("A") < len(options) for letter in gold_reading.letters)
-        if gold_reading.hedged or not gold_reading.letters or not is_known:
-            return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_ANSWER_CHARS]})
-        committed = committed_choice(response, options, several=multiple)
-        answer = _read(committed.text, options, multiple) if committed is not None else None
+        gold_reading = _read_gold(gold, options, multiple)
+        if gold_reading is None:
+            count = f"gold is none of {len(options)} options" if options else "gold is no letter of an option"
+            return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_ANSWER_CHARS], "error": count})
+        response = response if gold.isascii() else _in_latin(response, gold)
+        multiple = multiple or len(gold_reading.letters) > 1
+        if gold_reading.is_numbered:
+            response = response.translate(_CIRCLED)
+        committed = committed_choice(response, options, several=multiple, problem=problem)
+        answer = _read(committed.text, options, multiple, gold_reading) if committed is not None else None
         is_announced = committed is not None and committed.form not in UNANNOUNCED
         if is_announced and answer is not None and not answer.letters and (choice := chosen(response, options)):
             committed, answer = choice, _read(choice.text, options, multiple)
+        if committed is None and multiple and (named := last_line(final_part(response))):
+            answer = _read_set(named, options, numbered=gold_reading.is_numbered)
+            committed = Committed(named, "last_line") if answer is not None else None
         if committed is None or answer is None:
             is_unread = _mentions_option(last_line(final_part(response)), gold_reading, options)
             return Verdict(0.0, Reason.UNREAD if is_unread else Reason.NO_ANSWER)
@@ -145,6 +162,8 @@ class _Reading:
     letters: frozenset[str]
     hedged: bool = False
     """Whether it leaves open which of them it means."""
+    is_numbered: bool = False
+    """Whether they stand there as numbers: `1, 3`, `①③`."""
 
     def __str__(self) -> str:
         return "".join(sorted(self.letters))
@@ -172,8 +191,54 @@ def _mentions_option(text: str, gold: _Reading, options: Sequence[str]) -> bool:
     return any(len(option) > 1 and option in key for option in map(_key, options))
 
 
-def _read(text: str, options: Sequence[str], multiple: bool) -> _Reading:
-    """Return the letters that `text` names, as letters or by the texts of options."""
+def _in_latin(text: str, gold: str) -> str:
+    """Return a text with A, B, C for ㄱ, ㄴ, ㄷ and ア, イ, ウ, where gold is of these."""
+    letters = next((letters for letters in _SCRIPTS if any(map(gold.__contains__, letters))), None)
+    if letters is None:
+        return text
+    pattern = rf"(?<!{_SCRIPTS[letters]})[{letters}](?!{_SCRIPTS[letters]})"
+    return re.sub(pattern, lambda match: f" {chr(ord('A') + letters.index(match[0]))} ", text)
+
+
+def _read_gold(gold: str, options: Sequence[str], multiple: bool) -> _Reading | None:
+    """Return the letters that gold is; None where it is none of the options."""
+    latin = _in_latin(gold, gold)
+    reading = _read(latin, options, multiple)
+    if not _options_named_by(latin, options):
+        reading = _read_set(latin, options, numbered=True, is_gold=True) or reading
+    count = len(options) or MAX_OPTIONS
+    is_known = reading.letters and all(ord(letter) - ord("A") < count for letter in reading.letters)
+    return reading if is_known and not reading.hedged else None
+
+
+def _read_set(text: str, options: Sequence[str], *, numbered: bool, is_gold: bool = False) -> _Reading | None:
+    """Return the letters of `A, C and E`, `ACE`, `["a", "c"]`, or of several options' texts; None of any other text.
+
+    numbered: `1, 3` and `①③` are letters too. The letters of a gold `ACE` are capitals in their order, as those of a
+    word rarely are, and a gold of one number is `②`.
+    """
+    if "/" in text and not is_gold:
+        return None
+    numbers = text.translate(_CIRCLED)
+    words = _AROUND_SET.sub("", " ".join(plain(numbers if numbered else text).translate(_LIST_MARKS).split()))
+    parts = [part.strip(".:") for part in _SET_JOIN.split(words) if part.strip(".:")]
+    if len(parts) == 1 and _COMPACT.fullmatch(parts[0] if is_gold else parts[0].upper()):
+        parts = list(parts[0])
+        if is_gold and parts != sorted(parts):
+            return None
+    is_numbered = numbered and all(map(_NUMBERED.fullmatch, parts))
+    if is_numbered:
+        parts = [chr(ord("A") - 1 + min(int(part.rstrip(".번番")), MAX_OPTIONS + 1)) for part in parts]
+    elif not all(len(part) == 1 and part.isascii() and part.isalpha() for part in parts):
+        named = [_options_named_by(part, options) for part in _SET_JOIN.split(words) if part]
+        parts = [letter for letters in named for letter in letters] if all(len(n) == 1 for n in named) else []
+    letters = frozenset(part.upper() for part in parts)
+    is_set = len(letters) > 1 or (is_numbered and (numbers != text or not is_gold))
+    return _Reading(letters, is_numbered=is_numbered) if is_set and len(letters) == len(parts) else None
+
+
+def _read(text: str, options: Sequence[str], multiple: bool, gold: _Reading | None = None) -> _Reading:
+    """Return the letters that `text` names, as letters or by the texts of options, and as numbers where gold does."""
     plain_text = plain(text)
     bare = _LONE_LETTER.fullmatch(plain_text)
     is_label = bare is not None and ord(bare[1].upper()) - ord("A") < (len(options) or MAX_OPTIONS)
@@ -181,10 +246,10 @@ def _read(text: str, options: Sequence[str], multiple: bool) -> _Reading:
         return _Reading(frozenset(same), hedged=len(same) > 1)
     if (label := _LABEL.match(plain_text)) and label.end() < len(plain_text):
         plain_text = plain_text[label.end() :]
-    if multiple:
+    if multiple or (gold is not None and gold.is_numbered):
+        if several := _read_set(plain_text, options, numbered=gold is not None and gold.is_numbered):
+            return several
         plain_text = " ".join(plain_text.translate(_LIST_MARKS).split())
-        if _COMPACT.fullmatch(plain_text) and len(set(plain_text)) == len(plain_text):
-            return _Reading(frozenset(plain_text))
     if _SEVERAL.fullmatch(plain_text):
         letters = frozenset(_A_LETTER.findall(plain_text))
         return _Reading(letters, hedged=len(letters) > 1 and (not multiple or bool(_EITHER.search(plain_text))))

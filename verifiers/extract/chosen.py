@@ -20,7 +20,8 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import takewhile
 
 from truegold.verifiers.extract.closings import without_closings
 from truegold.verifiers.extract.committed import (
@@ -32,6 +33,7 @@ from truegold.verifiers.extract.committed import (
     last_line,
 )
 from truegold.verifiers.extract.denials import is_claimed, is_counterfactual
+from truegold.verifiers.extract.judged import MAX_JUDGED_CHARS, asks_for_wrong, judged_letters, with_turned_verdicts
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
 
 MAX_PLAIN_CHARS = 2_000
@@ -69,6 +71,16 @@ _LETTER = re.compile(
     r"(?![A-Za-zÀ-ɏЀ-ӿ0-9_'’^+<>|]|\s?[=*·×]\s?\w|\s?=|-\w|[/:]\d)"
 )
 """B, (B), [B]; neither the article A nor the letter of `x = A`, `A + 1` and `vitamin-C`."""
+_SMALL = re.compile(
+    r"^(\W{0,4})([a-j])(?=[).:、](?:\s|[^\x00-\u024f])|[)\]]?[\s*_.。]{0,3}$|\s\([^()]{2,80}\)\W*$|\s(?:[^\x00-\u024f]|[-–—]\s[^\W\d_]{2}))"
+    r"|(?<![^\W_])([(\[]?(?<![^\W_][(\[]))([a-j])(?=[)\]]?\s(?:is|was|must be|seems)\s(?:the\s)?(?:only\s|best\s)?"
+    r"(?:correct|right|true|best|answer|wrong|incorrect|false)\b)"
+    r"|((?:\b(?:options?|choices?|statements?)\s|选项|選択肢)[(\[]?)([a-j])(?![\w'’])",
+    re.IGNORECASE,
+)
+"""c. text, c (text), (c), `c is correct`, `option c`; not the article of `a reason is`."""
+_SMALL_BESIDE_KANA = re.compile(r"(?<![A-Za-z0-9=+*/^_\\])()([a-j])(?![A-Za-z0-9=+*/^_])")
+_KANA = re.compile(r"[ぁ-ヶ]")
 _OPTION_WORDS = f"{ANY_OF['option_words']}|{ANY_OF['answer_words']}"
 _CLAUSE_END = re.compile(
     rf"[,，](?!\s?{_X})|{ANY_OF['clause_ends']}|[.;；。!?]"
@@ -83,8 +95,8 @@ _VERDICTS = tuple(
         rf"{_OPTION}\W{{0,3}}(?:{_OPTION_WORDS})?\s?(?:{ANY_OF['verdicts']})",
         rf"(?:{ANY_OF['choosing_words']})[^\w{_X}]{{0,3}}(?:(?:is|be|for|with|to|that|it['’]s)\s){{0,2}}{_DETERMINER}{_WORD}{_X}",
         rf"(?:{ANY_OF['letter_copulas']})[^\w{_X}]{{0,4}}(?:\w{{2,12}}ly\s)?{_DETERMINER}{_WORD}"
-        rf"{_X}.(?:{_IN_BRACKETS}|\s?(?:{ANY_OF['postposed_words']}|项|项?正确|번)?[^\w{_X}]*$|\s[(:–—]|:|\s-\s(?=[^\W\d_]{{2}}|\d\S*\s))",
-        rf"^\W*{_WORD}{_X}.{_IN_BRACKETS}?(?:{ANY_OF['postposed_words']}|项)?\W*$",
+        rf"{_X}.(?:{_IN_BRACKETS}|\s?(?:{ANY_OF['postposed_words']}|选?项|项?正确|번)?[^\w{_X}]*$|\s[(:–—]|:|\s-\s(?=[^\W\d_]{{2}}|\d\S*\s))",
+        rf"^\W*{_WORD}{_X}.{_IN_BRACKETS}?\s?(?:{ANY_OF['postposed_words']}|项)?\W*$",
         rf"[,:–—-]\s*{_WORD}{_X}.{_IN_BRACKETS}?\W*$",
     )
 )
@@ -103,20 +115,20 @@ _SECOND_THOUGHT = re.compile(
     rf"{_DETERMINER}{_WORD}{_X}(.)|[或/]\s?{_X}(.)",
     re.IGNORECASE,
 )
-_UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|could|might|may)\b|可能", re.IGNORECASE)
+_UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|could|might|may)\b|可能(?!性[がは](?:最も)?高)", re.IGNORECASE)
 _NEGATION = ANY_OF["option_denials"]
 _DENIED_BEFORE = re.compile(_NEGATION, re.IGNORECASE)
 _DENIED_BEHIND = re.compile(
     rf"{_OPTION}[\s,]*(?:(?:{_OPTION_WORDS}|\w{{2,12}}ly)\s?){{0,3}}(?:(?:{ANY_OF['auxiliaries']})\b.*?(?:{_NEGATION})"
     r"|\w{2,6}n['’]t\b"
-    r"|(?:cannot|can not|may not|fails)\s(?:be (?:right|correct|the|true|valid)|to|hold|work|satisf|fit)"
-    r"|(?:是|为)?(?:不|错|有误|被?排除))",
+    r"|(?:cannot|can not|may not|fails)\s(?:(?:both |all )?be (?:right|correct|the|true|valid)|to|hold|work|satisf|fit)"
+    r"|(?:是|为|[はがも는은이가]\s?)?(?:不|错|誤|間違|有误|被?排除|틀)|[はがも].{0,12}(?:ない|ません)|[는은이가].{0,12}아니)",
     re.IGNORECASE,
 )
 _NOUN_IS_DENIED = re.compile(
     r"^\W*(?:(?:so|thus|hence|therefore)\W+)?(?:the|which|only)\b"
     r"(?!.*\b(?:that (?:the|it)|say|said|think|believe|claim)\b)"
-    rf".*\b(?:is|are|was)[\s:]*{_DETERMINER}{_WORD}[^\w]*$|(?:不|错误|有误)[^,。]{{0,20}}的(?:一项|选项)?(?:是|为|有):?\W*$",
+    rf".*\b(?:is|are|was)[\s:]*{_DETERMINER}{_WORD}[^\w]*$|(?:不|错误|有误)[^,。]{{0,20}}的(?![^,。]{{0,8}}(?:答案|原因|理由|地方))[^,。是为有]{{0,8}}(?:是|为|有):?\W*(?:选项)?\W*$",
     re.IGNORECASE,
 )
 """the incorrect statement is; 不正确的一项是: a question for the wrong option is answered with a denial."""
@@ -134,13 +146,34 @@ _BESIDE = re.compile(rf"{_X}.{_IN_BRACKETS}?\W{{0,4}}(.{{1,200}}?)\W*$")
 _ORDINALS = (*("first", "second", "third", "fourth", "fifth", "sixth"), *"一二三四五六")
 _NTH = re.compile(
     r"\b(first|second|third|fourth|fifth|sixth|last)\s(?:option|choice|answer)\b|第([一二三四五六])(?:个?选项|项)"
-    r"|\b(?:option|choice)\s(?:number\s|no\.?\s?)?#?([1-6]|one|two|three|four|five|six)\b(?![.,]\d)",
+    r"|\b(?:option|choice)\s(?:number\s|no\.?\s?)?#?([1-6]|one|two|three|four|five|six)\b(?![.,]\d)"
+    r"|(?<![\d.,])([1-6])\s?[번番](?!째)",
     re.IGNORECASE,
 )
 _SEVERAL_ORDINALS = re.compile(
     rf"\b(?:{'|'.join(_ORDINALS[:6])})\s(?:or|and)\s(?:the\s)?(?:{'|'.join(_ORDINALS[:6])})\b", re.IGNORECASE
 )
 _NUMBERS = ("one", "two", "three", "four", "five", "six")
+_ITEM = r"[(\[]?(?<![A-Za-z0-9])(?:[A-J]|[a-j](?=\W))(?![A-Za-z0-9'’])[)\]]?(?:选?项)?"
+_LIST = re.compile(
+    rf"(?:\b(?:both|options?|choices?|statements?)\s)*{_ITEM}(?:\s?(?:(?:[,;、&+]|(?:,\s?)?\b(?:and|und|et|y)\b|[和及与과와と])\s?|(?=\()){_ITEM})+(?:\s(?:only|alone)\b)?(?P<plural>\s(?:are|were)\b(?:\s(?:both|all)\b)?)?"
+    r"|(?<![A-Za-z0-9])[A-J]{2,10}(?=[^\x00-\u024f])",
+    re.IGNORECASE,
+)
+"""Letters beside each other: A, C and E; (A)(C); ACE正确."""
+_LETTER_OF_LIST = re.compile(r"(?<![A-Z])[A-J](?![A-Z])")
+MAX_LIST_LETTERS, MAX_LISTS = 26, 16
+_EITHER = re.compile(
+    r"\b(?:or|oder|ou|either|one of|maybe|perhaps|possibly)\b|[或/]|また?は|もしくは|あるいは|또는|혹은"
+)
+_ANNOUNCES_BELOW = re.compile(r"(?::|\banswers?|答案)$", re.IGNORECASE)
+_OTHERS_LISTED = re.compile(
+    r"(?:^|(?<=[\n。.;；]))[^\n。.;；]{0,20}(?:\bothers?\b|\bremaining\b|\brest\b|其他|其它|其余)[^\n。.:：]{0,60}[:：]"
+    r"(?=\s{0,8}[(（]?[A-J][)）.．、:：])",
+    re.IGNORECASE,
+)
+"""The other statements are right: A. Wool is protein. B. ..."""
+_OTHERS = re.compile(r"\b(?:others?|rest|remaining|remainder)\b|其他|其它|其余|他の|나머지", re.IGNORECASE)
 _INTERJECTIONS = frozenset(ANY_OF["interjections"].split("|"))
 _COMPARED = re.compile(rf"\b(?:than|unlike|like|except|besides)\s(?:the\s)?{_X}", re.IGNORECASE)
 
@@ -172,18 +205,93 @@ def letters_in(text: str, count: int = LETTERS, *, announced: bool = False) -> f
     return _chosen_in(f": {marked}" if announced else marked, _ANNOUNCED_MENTIONS if announced else _MENTIONS)
 
 
-def committed_choice(response: str, options: Sequence[str] = (), *, several: bool = False) -> Committed | None:
-    """Return what a response commits to where gold is an option: an announced answer, or the option that it chooses."""
+def committed_choice(
+    response: str, options: Sequence[str] = (), *, several: bool = False, problem: str | None = None
+) -> Committed | None:
+    """Return what a response commits to where gold is an option: an announced answer, or the option that it chooses.
+
+    several: gold is several options. A `problem` that asks for the wrong option is answered by what is called wrong.
+    """
     committed = committed_answer(response, several=several)
+    if several and committed is not None and committed.form == "boxed":
+        # Boxes with `or` between them are alternatives, not the parts of an answer.
+        joined = committed_answer(response)
+        committed = joined if joined is not None and _EITHER.search(joined.text) else committed
     if committed is not None and committed.form not in UNANNOUNCED:
-        other = _instead(response, committed.text)
+        other = _instead(response, committed.text) or _labelled_below(response, committed.text)
         return Committed(", ".join(sorted(other)), committed.form) if other else committed
-    if (choice := chosen(response, options)) is not None:
+    is_wrong_asked = problem is not None and asks_for_wrong(problem)
+    turned = _without_others(with_turned_verdicts(response) if is_wrong_asked else response)
+    if (letters := judged_letters(final_part(response), problem, several=several)) is not None:
+        return Committed(", ".join(sorted(letters)), "option") if letters else None
+    if several and (choice := _chosen_set(turned)) is not None:
         return choice
+    if (choice := chosen(turned, options)) is not None:
+        is_open = several and _EITHER.search(last_line(turned))
+        return Committed(choice.text.replace(", ", " or "), choice.form) if is_open else choice
     # What was taken for an answer holds a letter in prose, or is the last line of a list of all options.
     if committed is None or len(letters_in(committed.text, announced=True)) == 1:
         return None
     return None if _LABELLED.match(_with_letters_marked(plain(committed.text), LETTERS)) else committed
+
+
+def _without_others(text: str) -> str:
+    """Return a text without a list of all other options at its end."""
+    *_, last = (None, *_OTHERS_LISTED.finditer(text, max(0, len(text) - MAX_JUDGED_CHARS)))
+    if last is None or not _LABELLED.match(_with_letters_marked(_plain_lines(text[last.end() :])[-1], LETTERS)):
+        return text
+    return text[: last.start()]
+
+
+def _labelled_below(response: str, text: str) -> frozenset[str]:
+    """Return the letters of several lines that an announcement has below it: `The answer is:`, `A) 2`, `B) 3`."""
+    lines, label = _plain_lines(final_part(response)), plain(text).lstrip("-•> ")
+    for above, start in zip(reversed(lines[:-1]), range(len(lines) - 1, 0, -1), strict=True):
+        if lines[start].startswith(label) and _ANNOUNCES_BELOW.search(above):
+            letters = _labels_of(lines[start:])
+            return frozenset(letters) if len(letters) > 1 else frozenset()
+    return frozenset()
+
+
+def _plain_lines(text: str) -> list[str]:
+    return [plain(line[:MAX_LINE_CHARS]).lstrip("-•> ") for line in text.splitlines()[-MAX_LINES:] if line.strip()]
+
+
+def _labels_of(lines: Iterable[str]) -> list[str]:
+    """Return the letters that label the first lines, without those of lines that deny their option."""
+    marked = (_with_letters_marked(line, LETTERS) for line in lines)
+    labelled = takewhile(_LABELLED.match, marked)
+    return [line[line.index(_X) + 1] for line in labelled if not _is_denied(line)]
+
+
+def _chosen_set(response: str) -> Committed | None:
+    """Return the letters of a list that the last line chooses as it would one option: `A and C are right, B is not`."""
+    for part in answering_parts(response):
+        if boxed(part, several=0) is not None:
+            continue
+        lines = _plain_lines(part)
+        if len(letters := _labels_of(lines)) == len(lines) > 1:
+            return Committed(", ".join(letters), "option")
+        line, lists = _with_lists_named(plain(last_line(without_closings(part))))
+        if lists and (names := _chosen_in(_with_letters_marked(line, MAX_LIST_LETTERS), _MENTIONS)):
+            letters = sorted({letter for name in names for letter in lists.get(name, [name])})
+            return Committed((" or " if _EITHER.search(line) else ", ").join(letters), "option")
+    return None
+
+
+def _with_lists_named(line: str) -> tuple[str, dict[str, list[str]]]:
+    """Return a line with (Z), (Y), ... for its lists of letters, and the letters of each."""
+    lists: dict[str, list[str]] = {}
+
+    def name(match: re.Match[str]) -> str:
+        if len(lists) >= MAX_LISTS:
+            return match[0]
+        letter = chr(ord("Z") - len(lists))
+        letters = match[0].removesuffix(match["plural"] or "")
+        lists[letter] = _LETTER_OF_LIST.findall(letters.upper()) or list(letters)
+        return f"({letter}) is" if match["plural"] else f"({letter})"
+
+    return _LIST.sub(name, line), lists
 
 
 def _instead(response: str, text: str) -> frozenset[str]:
@@ -211,6 +319,8 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
         return frozenset()
     marked, first = _with_letters_marked(line, count), plain(text.strip().partition("\n")[0][:MAX_LINE_CHARS])
     is_label, is_list = _LABELLED.match(marked), _restates(text, count)
+    if is_label and is_list and (letters := _announced_by_colon(text, is_label[1], count)):
+        return letters
     taken_back = _TAKEN_BACK.search(marked)
     has_first = taken_back is not None and _X in marked[: taken_back.start()]
     letters = _chosen_in(taken_back["rest"], _MENTIONS) if taken_back is not None and has_first else frozenset()
@@ -221,7 +331,17 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
     if letters:
         beside = _BESIDE.search(marked)
         return letters | (_same_text(beside[1], options) if beside is not None else frozenset())
+    if is_label and is_list:
+        return _answered_first(first, "", options, is_list)
     return place_of(line, options) or texts_in(line, options) or _answered_first(first, line, options, is_list)
+
+
+def _announced_by_colon(text: str, letter: str, count: int) -> frozenset[str]:
+    """Return the letter of a last line where the line above it announces that: `The false statement is:`, `C. Wool`."""
+    above = (_plain_lines(text)[-2:-1] or [""])[0]
+    if not above.endswith(":") or _OTHERS.search(above):
+        return frozenset()
+    return _chosen_in(f"{_with_letters_marked(above, count)} {_X}{letter}", ())
 
 
 def _same_text(text: str, options: Sequence[str]) -> frozenset[str]:
@@ -250,7 +370,7 @@ def _answered_first(first: str, last: str, options: Sequence[str], is_list: bool
 def _restates(text: str, count: int) -> bool:
     """Return whether lines of a text are labelled with different letters, as the options of the problem are."""
     lines = text.split("\n")[-MAX_LINES:]
-    labels = (_LABELLED.match(_with_letters_marked(line[:40].strip("*_#> \t-"), count)) for line in lines)
+    labels = (_LABELLED.match(_with_letters_marked(plain(line[:40].strip("*_#> \t-")), count)) for line in lines)
     return len({label[1] for label in labels if label}) > 1
 
 
@@ -258,7 +378,7 @@ def place_of(line: str, options: Sequence[str]) -> frozenset[str]:
     """Return the letter of the option that a line names by its place: `the third option`, `Option #3 fits`."""
 
     def letter(match: re.Match[str]) -> str:
-        word = (match[1] or match[2] or match[3]).casefold()
+        word = next(filter(None, match.groups())).casefold()
         if word == "last":
             return chr(ord("A") + len(options) - 1) if options else ""
         if word.isdigit() and word in options:
@@ -289,6 +409,12 @@ def texts_in(line: str, options: Sequence[str]) -> frozenset[str]:
     return letters if len(letters) == 1 and not _COMPARED.search(folded) else frozenset()
 
 
+def _with_capital_letters(text: str) -> str:
+    """Return a line with a capital for a small letter that names an option."""
+    pattern = _SMALL_BESIDE_KANA if _KANA.search(text) else _SMALL
+    return pattern.sub(lambda match: match[0][:-1] + match[0][-1].upper(), text)
+
+
 def _with_letters_marked(text: str, count: int) -> str:
     def mark(match: re.Match[str]) -> str:
         letter = match[1] or match[2] or match[3] or match[4]
@@ -296,7 +422,7 @@ def _with_letters_marked(text: str, count: int) -> str:
             return match[0]
         return _X + letter + (_IN_BRACKETS if match[1] else "")
 
-    return _LETTER.sub(mark, text)
+    return _LETTER.sub(mark, _with_capital_letters(text))
 
 
 def _chosen_in(marked: str, mentions: Sequence[re.Pattern[str]]) -> frozenset[str]:

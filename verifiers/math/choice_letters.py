@@ -37,6 +37,7 @@ _LABEL = re.compile(r"(?:the\s+)?(?:correct\s+)?(?:option|choice|answer)\s*(?:is
 """The `option` of option B, the `the correct answer is` of the correct answer is B."""
 _MARKUP = re.compile(r"\\[A-Za-z]+|[{}$]")
 """\\text, {, $."""
+_PROSE = re.compile(r"(?<![\\A-Za-z])[A-Za-z]{3,}[\s}]*$")
 _SEVERAL_LETTERS = re.compile(
     r"(?:\b(?:or|and|maybe|perhaps|not)\b|[,/&=])\W*\b[A-J]\b(?!\w|')|\b[A-J]\b\W*(?:\b(?:or|and)\b|[/&=])\W*\b[A-J]\b"
 )
@@ -106,18 +107,28 @@ def names_choice(letter: str, answer_text: str, options: tuple[str, ...], same: 
     lone_letter = _LONE_LETTER.fullmatch(answer_text)
     if lone_letter is not None and lone_letter.group(1).upper() == letter:
         return True
+    letter_and_text = _LETTER_AND_TEXT.fullmatch(answer_text)
+    if options and letter_and_text is not None:
+        by_text = _letter_of_text(_without_markup(letter_and_text[2]), options, same)
+        if by_text not in (None, letter_and_text[1].upper()):
+            return False
     # A letter may be the text of an option as well: `c` is that of B where the options are variables.
     if options and (by_text := _letter_of_text(answer_text, options, same)) is not None:
         return by_text == letter
     if lone_letter is not None:
         return False
     is_several = _SEVERAL_LETTERS.search(_MARKUP.sub(" ", answer_text[:MAX_HEAD_CHARS])) is not None
-    if (letter_and_text := _LETTER_AND_TEXT.fullmatch(answer_text)) is not None:
+    if letter_and_text is not None:
         is_several = is_several or _ANOTHER_LABEL.search(letter_and_text.group(2)) is not None
         return not is_several and letter_and_text.group(1).upper() == letter
     if letters := letters_in(answer_text[-MAX_CHOICE_CHARS:], len(options) or LETTERS, announced=True):
         return letters == {letter}
     return False if options or is_several else None
+
+
+def _without_markup(text: str) -> str:
+    """Return `orchestra` for the rest of `\\text{(C) orchestra}` and of `(C) \\text{orchestra}`."""
+    return " ".join(_MARKUP.sub(" ", text).split()) if _PROSE.search(text) else text
 
 
 def _letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) -> str | None:

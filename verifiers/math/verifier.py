@@ -526,7 +526,7 @@ class MathVerifier:
 
 def _judge_response(response: str, gold: str | None, problem: str | None, policy: Policy) -> Verdict:
     if _is_choice(gold):
-        committed = committed_choice(response, policy.options)
+        committed = committed_choice(response, policy.options, problem=problem)
     else:
         committed = committed_answer(response, several=count_answers(gold), problem=problem)
     if committed is None:

@@ -1,0 +1,116 @@
+"""Options that a response judges one by one, and what a problem asks for: the right option or the wrong one.
+
+    A. Wool is protein, so A is true. B. ... so B is true. C. ... false.     C, where it asks for the false one
+    A错误；B正确；C错误；D错误。                                               B: one of at least three that differs
+    A. True.  B. False.  C. True.  D. False.                                 none, unless gold has several letters
+    Only C is wrong.                                                         C, where the problem asks for the wrong one
+
+A verdict stands first or last in what is said of an option; one that contradicts another says nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MAX_JUDGED_CHARS = 8_000
+"""Only so much of the end of a text is searched for verdicts."""
+MIN_JUDGED, MIN_ALIKE = 2, 3
+"""So many options must be judged, and so many where the problem is not known."""
+
+_WRONG = (
+    r"(?:not|n['’]t|never) (?:correct|true|right|valid|accurate)|incorrect|false|wrong|untrue|invalid|inaccurate"
+    r"|不正确|不对|不成立|不符合?|有误|错误?|誤り|正しくない|틀린|옳지 않"
+)
+_RIGHT = r"correct|true|right|valid|accurate|正确|成立|对|正しい|옳은"
+_IS_WRONG = re.compile(_WRONG, re.IGNORECASE)
+_NAMED = r"(?:(?:options?|statements?|choices?|选项|選択肢)\s?)?[(\[]?(?P<letter>[A-J])[)\]]?"
+_LABEL = re.compile(
+    rf"(?:^|(?<=[\n。；;.]))[ \t#>*•-]*{_NAMED}"
+    r"(?=[.):、,]|\s?选?项|\s(?:is|was)\b|\s[-–—]\s|的|[正错不])",
+    re.IGNORECASE,
+)
+_VERDICT = rf"(?P<verdict>{_WRONG}|{_RIGHT})"
+_NOUN = r"(?:the |an? |only |statements?|one|选?项|的|说法|叙述|描述|表述|结论|是|为|均|都|\s)*"
+_FIRST = re.compile(
+    rf"[\W_]*(?:(?:this|it|that)\s)?(?:is|was|that['’]s|it['’]s)?\s?{_NOUN}{_VERDICT}"
+    r"(?:的|です)?\s?(?=[\W_]*$|[,.:;，。：；]|\s(?:because|since|as|for|statement|因)\b)",
+    re.IGNORECASE,
+)
+_LAST = re.compile(
+    rf"(?:(?<=[,.:;，。：；\s])|^|[故则即])[\W_]*(?:so|thus|hence|therefore|is|was|are|故|所以|因此|{_NAMED}|\s)*"
+    rf"(?:is|are)?\s?{_NOUN}{_VERDICT}(?:的|です)?[\W_]*$",
+    re.IGNORECASE,
+)
+_PREDICATE = re.compile(
+    rf"(?P<subject>(?<![A-Za-z0-9])[A-J](?![A-Za-z0-9])[)\]]?(?:选?项)?)(?P<link>\s(?:is|are|was)\s|\s)?{_NOUN}{_VERDICT}"
+    r"(?! (?:answer|choice|option))",
+    re.IGNORECASE,
+)
+_ASKS = re.compile(
+    r"\b(?:which|what|select|choose|identify|pick|find|statements?)\b|下列|以下|哪|的是|ものを|どれ|것", re.IGNORECASE
+)
+_ASKS_WRONG = re.compile(
+    r"\b(?:not|except|incorrect|incorrectly|false|wrong|untrue|inaccurate)\b|n['’]t\b"
+    r"|错误|有误|不[^，。\s]{1,10}的|誤|不適切|正しくない|옳지 않|틀린",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"[^.?!。？！\n]+")
+
+
+def asks_for_wrong(problem: str) -> bool:
+    """Return whether a problem asks for the option that is wrong: `which is NOT correct`, 错误的是."""
+    asking = [sentence for sentence in _SENTENCE.findall(problem) if _ASKS.search(sentence)]
+    return any(map(_ASKS_WRONG.search, asking))
+
+
+def with_turned_verdicts(text: str) -> str:
+    """Return an answer to a question for the wrong option in which `C is wrong` is a verdict for C.
+
+    `C is correct` alone is one for C as well; beside an option that is wrong it is one against C.
+    """
+    start = max(0, len(text) - MAX_JUDGED_CHARS)
+    if _IS_WRONG.search(text, start) is None:
+        return text
+
+    def turned(match: re.Match[str]) -> str:
+        words = ("wrong", "correct") if match["verdict"].isascii() else ("错误", "正确")
+        verdict = words[_IS_WRONG.fullmatch(match["verdict"]) is not None]
+        return f"{match['subject']}{' is ' if match['link'] else ''}{verdict}"
+
+    lines = text[start:].split("\n")
+    return text[:start] + "\n".join(_PREDICATE.sub(turned, line) if _IS_WRONG.search(line) else line for line in lines)
+
+
+def judged(text: str) -> tuple[dict[str, bool], bool]:
+    """Return which options a text calls right or wrong, and whether nothing follows the last of them."""
+    folded = unicodedata.normalize("NFKC", text[-MAX_JUDGED_CHARS:]).replace("*", "").strip()
+    if _IS_WRONG.search(folded) is None:
+        return {}, False
+    if not (labels := list(_LABEL.finditer(folded))):
+        return {}, False
+    end = folded.find("\n", labels[-1].end())
+    ends = [*(label.start() for label in labels[1:]), end if end != -1 else len(folded)]
+    verdicts: dict[str, bool] = {}
+    for label, end in zip(labels, ends, strict=True):
+        remark = folded[label.end() : end].lstrip(").:、, \t").strip()
+        first, last = _FIRST.match(remark), _LAST.search(remark)
+        named = {_IS_WRONG.fullmatch(match["verdict"]) is None for match in (first, last) if match is not None}
+        is_of_other = last is not None and last["letter"] not in (None, label["letter"])
+        is_judged = len(named) == 1 and not is_of_other
+        if is_judged:
+            verdicts[label["letter"].upper()] = named.pop()
+    return verdicts, is_judged and not folded[end:].strip()
+
+
+def judged_letters(text: str, problem: str | None, *, several: bool) -> frozenset[str] | None:
+    """Return the letters that verdicts on all options leave; none where they leave several, None without verdicts."""
+    verdicts, is_last = judged(text)
+    if not is_last or len(verdicts) < (MIN_ALIKE if problem is None else MIN_JUDGED):
+        return None
+    if problem is not None:
+        is_right = not asks_for_wrong(problem)
+    else:
+        is_right = sum(verdicts.values()) == 1
+    letters = frozenset(letter for letter, verdict in verdicts.items() if verdict == is_right)
+    return letters if len(letters) == 1 or (several and problem is not None) else frozenset()
