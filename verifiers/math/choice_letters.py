@@ -108,13 +108,13 @@ def names_choice(letter: str, answer_text: str, options: tuple[str, ...], same: 
     if lone_letter is not None and lone_letter.group(1).upper() == letter:
         return True
     letter_and_text = _LETTER_AND_TEXT.fullmatch(answer_text)
-    if options and letter_and_text is not None:
-        by_text = _letter_of_text(_without_markup(letter_and_text[2]), options, same)
-        if by_text not in (None, letter_and_text[1].upper()):
-            return False
+    beside = (
+        _letter_of_text(_without_markup(letter_and_text[2]), options, same) if letter_and_text and options else None
+    )
+    is_contradicted = letter_and_text is not None and beside not in (None, letter_and_text[1].upper())
     # A letter may be the text of an option as well: `c` is that of B where the options are variables.
-    if options and (by_text := _letter_of_text(answer_text, options, same)) is not None:
-        return by_text == letter
+    if options and (is_contradicted or (by_text := _letter_of_text(answer_text, options, same)) is not None):
+        return not is_contradicted and by_text == letter
     if lone_letter is not None:
         return False
     is_several = _SEVERAL_LETTERS.search(_MARKUP.sub(" ", answer_text[:MAX_HEAD_CHARS])) is not None
