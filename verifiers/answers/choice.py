@@ -74,6 +74,7 @@ _A_LETTER = re.compile(r"(?<![A-Za-z])[A-Z](?![A-Za-z])")
 _SET_JOIN = re.compile(r"[\s,;/&+、，；()\[\]{}]+|\b(?:and|und|et)\b|[和及与과와とや]|그리고")
 """What stands between the letters of a set."""
 _AROUND_SET = re.compile(r"^both\s|\s?(?:only|alone|번|です|입니다)$", re.IGNORECASE)
+_BETWEEN_LABELLED = re.compile(r"[\s,;、，；]+(?:(?:and|und|et|[和与])\s{0,3})?(?=\(?[A-Z][).:]\s?\w)")
 _NUMBERED = re.compile(r"(\d{1,2})[.번番]?")
 _CIRCLED = {0x2460 + index: f" {index + 1} " for index in range(20)}
 _SCRIPTS = {"ㄱㄴㄷㄹㅁㅂㅅ": r"[ㄱ-ㅎ]", "アイウエオカキク": r"[ァ-ヶー]"}
@@ -141,9 +142,8 @@ class ChoiceVerifier(AnswerVerifier):
         is_announced = committed is not None and committed.form not in UNANNOUNCED
         if is_announced and answer is not None and not answer.letters and (choice := chosen(response, options)):
             committed, answer = choice, _read(choice.text, options, multiple)
-        if committed is None and multiple and (named := last_line(final_part(response))):
-            answer = _read_set(named, options, numbered=gold_reading.is_numbered)
-            committed = Committed(named, "last_line") if answer is not None else None
+        if committed is None and multiple:
+            committed, answer = _bare_set(final_part(response), options, gold_reading)
         if committed is None or answer is None:
             is_unread = _mentions_option(last_line(final_part(response)), gold_reading, options)
             return Verdict(0.0, Reason.UNREAD if is_unread else Reason.NO_ANSWER)
@@ -219,6 +219,8 @@ def _read_set(text: str, options: Sequence[str], *, numbered: bool, is_gold: boo
     """
     if "/" in text and not is_gold:
         return None
+    if (labelled := _read_labelled(plain(text), options)) is not None:
+        return labelled
     numbers = text.translate(_CIRCLED)
     words = _AROUND_SET.sub("", " ".join(plain(numbers if numbered else text).translate(_LIST_MARKS).split()))
     parts = [part.strip(".:") for part in _SET_JOIN.split(words) if part.strip(".:")]
@@ -235,6 +237,25 @@ def _read_set(text: str, options: Sequence[str], *, numbered: bool, is_gold: boo
     letters = frozenset(part.upper() for part in parts)
     is_set = len(letters) > 1 or (is_numbered and (numbers != text or not is_gold))
     return _Reading(letters, is_numbered=is_numbered) if is_set and len(letters) == len(parts) else None
+
+
+def _bare_set(text: str, options: Sequence[str], gold: _Reading) -> tuple[Committed | None, _Reading | None]:
+    """Read a last or a first line that is nothing but a set."""
+    for line, form in ((last_line(text), "last_line"), (text.partition("\n")[0].strip("*_# "), "first_line")):
+        if (several := _read_set(line, options, numbered=gold.is_numbered)) is not None:
+            return Committed(line, form), several
+    return None, None
+
+
+def _read_labelled(text: str, options: Sequence[str]) -> _Reading | None:
+    """Return the letters of `A) two and C) four`; a text that is another option's contradicts its letter."""
+    labelled = [_LETTER_AND_TEXT.fullmatch(part) for part in _BETWEEN_LABELLED.split(text)]
+    named = [(match[1] or match[2] or match[3], match[4].strip(_AROUND_TEXT)) for match in labelled if match]
+    if len(named) < max(2, len(labelled)):
+        return None
+    readings = [_with_contradiction(letter.upper(), [words], options) for letter, words in named]
+    letters = frozenset(letter for reading in readings for letter in reading.letters)
+    return _Reading(letters, hedged=any(reading.hedged for reading in readings))
 
 
 def _read(text: str, options: Sequence[str], multiple: bool, gold: _Reading | None = None) -> _Reading:

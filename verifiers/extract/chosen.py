@@ -128,6 +128,7 @@ _DENIED_BEHIND = re.compile(
 _NOUN_IS_DENIED = re.compile(
     r"^\W*(?:(?:so|thus|hence|therefore)\W+)?(?:the|which|only)\b"
     r"(?!.*\b(?:that (?:the|it)|say|said|think|believe|claim)\b)"
+    r"(?!.*\b(?:wrong|incorrect|false) (?:answer|choice|option)s?\b)"
     rf".*\b(?:is|are|was)[\s:]*{_DETERMINER}{_WORD}[^\w]*$|(?:不|错误|有误)[^,。]{{0,20}}的(?![^,。]{{0,8}}(?:答案|原因|理由|地方))[^,。是为有]{{0,8}}(?:是|为|有):?\W*(?:选项)?\W*$",
     re.IGNORECASE,
 )

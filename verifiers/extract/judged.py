@@ -31,7 +31,9 @@ _LABEL = re.compile(
     re.IGNORECASE,
 )
 _VERDICT = rf"(?P<verdict>{_WRONG}|{_RIGHT})"
-_NOUN = r"(?:the |an? |only |statements?|one|选?项|的|说法|叙述|描述|表述|结论|是|为|均|都|\s)*"
+_FITS = re.compile(r"(不)?符合(?:题意|要求)")
+"""What says whether an option is the answer, be it right or wrong in itself."""
+_NOUN = r"(?:[该此这本]|the |an? |only |statements?|one|选?项|的|说法|叙述|描述|表述|结论|是|为|均|都|\s)*"
 _FIRST = re.compile(
     rf"[\W_]*(?:(?:this|it|that)\s)?(?:is|was|that['’]s|it['’]s)?\s?{_NOUN}{_VERDICT}"
     r"(?:的|です)?\s?(?=[\W_]*$|[,.:;，。：；]|\s(?:because|since|as|for|statement|因)\b)",
@@ -47,21 +49,20 @@ _PREDICATE = re.compile(
     r"(?! (?:answer|choice|option))",
     re.IGNORECASE,
 )
-_ASKS = re.compile(
-    r"\b(?:which|what|select|choose|identify|pick|find|statements?)\b|下列|以下|哪|的是|ものを|どれ|것", re.IGNORECASE
-)
+_NO_CLAUSE = r"(?:(?!\b(?:if|when|that|who|where|because|since|reason|why)\b)[^,;:.?!\n]){0,80}?"
 _ASKS_WRONG = re.compile(
-    r"\b(?:not|except|incorrect|incorrectly|false|wrong|untrue|inaccurate)\b|n['’]t\b"
-    r"|错误|有误|不[^，。\s]{1,10}的|誤|不適切|正しくない|옳지 않|틀린",
-    re.IGNORECASE,
+    rf"\b(?i:which|what)\b{_NO_CLAUSE}\b(?:(?i:not|cannot|incorrect|incorrectly|false|wrong|untrue|inaccurate|least)\b|\w+n['’]t\b)"
+    r"|\b(?i:select|choose|identify|pick|find|mark)\s(?i:the|an?)\s(?:\w+\s)?(?i:incorrect|false|wrong|untrue|inaccurate)\b"
+    rf"|\b(?i:which|all|each|every)\b{_NO_CLAUSE}\b(?i:except)\b|\bEXCEPT\b|\b[Ww]hich\b[^?\n]{{0,200}}\bNOT\b"
+    r"|(?:错误|有误|不(?:正确|(?!正确)[^的，。\s]{1,12}))的(?:是|有|为|(?:一|选)项|一组|[^，。的]{0,6}[是为有])"
+    r"|(?:誤|不適切|正しくな|適切でな)[^。？\n]{0,12}(?:もの|選|どれ)"
+    r"|(?:옳지 않|틀린|아닌|적절하지 않)[^.?\n]{0,12}것"
 )
-_SENTENCE = re.compile(r"[^.?!。？！\n]+")
 
 
 def asks_for_wrong(problem: str) -> bool:
     """Return whether a problem asks for the option that is wrong: `which is NOT correct`, 错误的是."""
-    asking = [sentence for sentence in _SENTENCE.findall(problem) if _ASKS.search(sentence)]
-    return any(map(_ASKS_WRONG.search, asking))
+    return _ASKS_WRONG.search(problem[-MAX_JUDGED_CHARS:]) is not None
 
 
 def with_turned_verdicts(text: str) -> str:
@@ -95,6 +96,9 @@ def judged(text: str) -> tuple[dict[str, bool], bool]:
     for label, end in zip(labels, ends, strict=True):
         remark = folded[label.end() : end].lstrip(").:、, \t").strip()
         first, last = _FIRST.match(remark), _LAST.search(remark)
+        if fits := _FITS.search(remark):
+            verdicts[label["letter"].upper()], is_judged = fits[1] is None, True
+            continue
         named = {_IS_WRONG.fullmatch(match["verdict"]) is None for match in (first, last) if match is not None}
         is_of_other = last is not None and last["letter"] not in (None, label["letter"])
         is_judged = len(named) == 1 and not is_of_other
@@ -108,9 +112,7 @@ def judged_letters(text: str, problem: str | None, *, several: bool) -> frozense
     verdicts, is_last = judged(text)
     if not is_last or len(verdicts) < (MIN_ALIKE if problem is None else MIN_JUDGED):
         return None
-    if problem is not None:
-        is_right = not asks_for_wrong(problem)
-    else:
-        is_right = sum(verdicts.values()) == 1
+    is_right = sum(verdicts.values()) == 1 if problem is None else not asks_for_wrong(problem)
+    is_right = is_right or _FITS.search(text) is not None
     letters = frozenset(letter for letter, verdict in verdicts.items() if verdict == is_right)
     return letters if len(letters) == 1 or (several and problem is not None) else frozenset()
