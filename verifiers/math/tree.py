@@ -14,6 +14,7 @@ Nobody changes a node once it is built, and nodes compare by identity, so that t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -31,12 +32,11 @@ CACHED_FACTS = 1_024
 COORDINATES = frozenset({"x", "y", "z"})
 """Labels that make a value the equation of a line: x=5 is not y=5."""
 LETTER_CONSTANTS = frozenset({"e", "i"})
-_DIFFERENTIALS = frozenset({"d", "partial"})
 """Constants that may as well be variables."""
 NATURALS_ONLY = "naturals"
 """Stands among the parameters of a family whose letters are not any integers."""
-BAR, HAT, VECTOR_MARK = "\u0304", "\u0302", "\u20d7"
-"""Behind the letter of a name: a bar, a hat, an arrow over it."""
+BAR, DOT, HAT, VECTOR_MARK = "\u0304", "\u0307", "\u0302", "\u20d7"
+"""Behind the letter of a name: a bar, a dot, a hat, an arrow over it."""
 ARROWS = frozenset({"=>", "to", "<=>"})
 """Relations between statements."""
 DOTS = "…"
@@ -44,6 +44,7 @@ DOTS = "…"
 ANY_LABEL = "?"
 """What `labelled` returns for a label that is no name."""
 MAX_SHOWN_CHARS = 200
+_DERIVATIVE = re.compile(r"[d∂](?:\d|\^\(\d\))?(.+)/[d∂](.+)")
 
 
 class Node:
@@ -500,17 +501,9 @@ def _is_label(node: Node) -> bool:  # noqa: PLR0911, one for each kind of label
 
 def derivative_of(node: Node) -> tuple[str, str] | None:
     r"""Return what is derived and by what: N and t for \frac{dN}{dt}; None for any other node."""
-    if not isinstance(node, Mul) or len(node.factors) != 2 or not isinstance(node.factors[1], Pow):
-        return None
-    above, below = node.factors[0], node.factors[1].base
-    if not isinstance(above, Mul) or not isinstance(below, Mul) or show(node.factors[1].exponent) != "-1":
-        return None
-    (mark, *names), (divisor, *variables) = above.factors, below.factors
-    mark = mark.base if isinstance(mark, Pow) else mark
-    marks = {part.name if isinstance(part, Sym) else "" for part in (mark, divisor)}
-    if len(marks) > 1 or not marks <= _DIFFERENTIALS or len(names) != 1 or not isinstance(names[0], Sym):
-        return None
-    return names[0].name, "".join(map(show, variables))
+    if isinstance(node, Sym) and "/" in node.name and (match := _DERIVATIVE.fullmatch(node.name)) is not None:
+        return match[1], match[2]
+    return None
 
 
 def _is_difference(node: Mul) -> bool:

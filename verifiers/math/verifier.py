@@ -64,6 +64,7 @@ from truegold.verifiers.math.reading.answers import Unread, other_readings, read
 from truegold.verifiers.math.reading.chemistry import MAY_BE_CHEMISTRY, same_chemistry
 from truegold.verifiers.math.reading.lexer import MAX_CHARS
 from truegold.verifiers.math.reading.normal import key_of, normal, normal_gold, normal_text, same_but_for_looks
+from truegold.verifiers.math.reading.qualifiers import MAY_BE_DIRECTED, Qualified, qualified
 from truegold.verifiers.math.reading.typesetting import matching_brace
 from truegold.verifiers.math.tree import (
     MAX_SHOWN_CHARS,
@@ -137,6 +138,8 @@ _SCALE = re.compile(
 _SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,
            "万": 10**4, "百万": 10**6, "千万": 10**7, "亿": 10**8}  # fmt: skip
 MAX_DECIMALS = 16
+_ASKS_DIRECTION = re.compile(r"\b(?:direction|which way|vectors?|velocity|displacement)\b", re.IGNORECASE)
+_MAY_BE_QUALIFIED = re.compile(rf"{MAY_BE_DIRECTED.pattern}|\d.*[A-Za-z}}] .*[A-Za-z]{{2}}", re.IGNORECASE)
 _MAY_BE_ROMAN = frozenset("IVXLCDMivxlcdm")
 
 
@@ -262,8 +265,38 @@ def _compare_names(gold_text: str, answer_text: str, extracted: str, policy: Pol
         return _verdict_of(Sameness(is_same, "words"), extracted, gold_text, answer_text)
     if (letter := choice_letter(gold_text)) is not None:
         return _compare_with_letter(letter, answer_text, extracted, policy)
+    may_be_qualified = len(gold_text) < MIN_PROSE_CHARS and _MAY_BE_QUALIFIED.search(gold_text) is not None
+    if may_be_qualified and (named := qualified(gold_text)) is not None:
+        return _compare_with_qualified(named, answer_text, extracted, policy)
     choice = choice_and_value(gold_text)
     return None if choice is None else _compare_with_letter_and_value(*choice, answer_text, extracted, policy)
+
+
+def _compare_with_qualified(gold: Qualified, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
+    """Compare with `10 N to the left` and `146 g HCl`; an answer may leave out what is named with the quantity."""
+    answer = qualified(answer_text) or Qualified(answer_text, "", frozenset())
+    has_other = (gold.direction and answer.direction not in ("", gold.direction)) or (
+        gold.substance and answer.substance and gold.substance.isdisjoint(answer.substance)
+    )
+    # A change of 20 % up is no change of 20 %.
+    is_unclear = gold.direction and not answer.direction and MAY_BE_DIRECTED.search(answer_text) is not None
+    lacks_sign = gold.direction and not answer.direction and "%" in gold.quantity
+    if has_other or is_unclear or lacks_sign or (gold.quantity and not answer.quantity):
+        return _verdict_of(Sameness(False, "words"), extracted, str(gold.direction), answer_text[:MAX_SHOWN_CHARS])
+    if not gold.quantity:
+        return None if answer.quantity else _same_text(extracted, answer_text)
+    unread = _compare_unread(answer.quantity, gold.quantity, extracted, gold.quantity, policy)
+    return (
+        unread if unread is not None else _compare_read(answer.quantity, gold.quantity, extracted, policy, boxed=True)
+    )
+
+
+def _lacks_direction(gold: str, answer: str, problem: str) -> bool:
+    """Tell whether gold names a direction that the problem asks for and the answer leaves out."""
+    if MAY_BE_DIRECTED.search(gold) is None or _ASKS_DIRECTION.search(problem) is None:
+        return False
+    named, answered = qualified(normal_gold(gold)), qualified(normal_text(answer))
+    return named is not None and bool(named.direction) and (answered is None or not answered.direction)
 
 
 def _compare_with_letter(letter: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
@@ -284,8 +317,13 @@ def _compare_with_letter_and_value(
         return _verdict_of(Sameness(False, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
     if verdict is not None and answer_value == answer_text:
         return verdict
-    unread = _compare_unread(answer_value, value, extracted, value, policy)
-    return unread if unread is not None else _compare_read(answer_value, value, extracted, policy, boxed=True)
+    return _compare_parts(answer_value, value, extracted, policy)
+
+
+def _compare_parts(answer: str, gold: str, extracted: str, policy: Policy) -> Verdict:
+    """Compare what is left of two normal texts."""
+    unread = _compare_unread(answer, gold, extracted, gold, policy)
+    return unread if unread is not None else _compare_read(answer, gold, extracted, policy, boxed=True)
 
 
 def _same_as_option(policy: Policy, option: str, answer_text: str) -> bool:
@@ -534,7 +572,9 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
         is_unread = ends_with_value(response, problem) or names_gold(response, gold, problem)
         return replace(verdict, reason=Reason.UNREAD) if verdict.score == 0.0 and is_unread else verdict
     verdict = compare_texts(committed.text, gold, policy, boxed=committed.form == "boxed")
-    if verdict.reason is Reason.MISMATCH and problem and gold:
+    if verdict.score == 1.0 and problem and gold and _lacks_direction(gold, committed.text, problem):
+        verdict = replace(verdict, score=0.0, reason=Reason.MISMATCH)
+    elif verdict.reason is Reason.MISMATCH and problem and gold:
         verdict = _compare_scaled(committed.text, gold, problem, policy, verdict)
     evidence = {**verdict.evidence, "form": committed.form}
     verdict = Verdict(verdict.score, verdict.reason, verdict.extracted, evidence)
@@ -569,7 +609,9 @@ def is_sentence(gold: str) -> bool:
     if gold.count(" ") < MAX_PHRASE_WORDS or len(gold) > MAX_PROSE_CHARS:
         return False
     try:
-        tree = read_gold(normal_gold(gold), DEFAULT.mixed)
+        if qualified(text := normal_gold(gold)) is not None:
+            return False
+        tree = read_gold(text, DEFAULT.mixed)
     except Spent:
         return False
     parts = tree.elements if isinstance(tree, BareList) else (tree,)

@@ -71,8 +71,8 @@ COMMAND_TOKENS: dict[str, tuple[str, str]] = {
 
 STOP_WORDS = WORDS["stop"]
 """Words that do not count when two phrases are compared."""
-FORMULAS = {name: formula for formula, names in _TABLES["formulas"].items() for name in names}
-"""From the name of a substance to its formula."""
+FORMULAS = {name.replace(" ", ""): formula for formula, names in _TABLES["formulas"].items() for name in names}
+"""From the name of a substance, without blanks, to its formula."""
 ELEMENTS = {symbol: protons for protons, symbol in enumerate(_TABLES["words"]["elements"].split(), 1)}
 """From the symbol of an element to the number of its protons."""
 ELEMENT_NAMES = dict(zip(_TABLES["words"]["element_names"].split(), ELEMENTS, strict=True)) | {
@@ -101,6 +101,10 @@ EXCLUSIVE = {
     for index in indices.split()
 }
 """From an index to the group of those that exclude each other, and which of them it is."""
+DIRECTIONS = spellings(_TABLES["directions"])
+"""From words to the direction that they name."""
+BEARINGS: dict[str, int] = {word: int(angle) for word, angle in spellings(_TABLES["bearings"]).items()}
+"""From words to degrees from the east, against the clock."""
 OPPOSITES = {
     word: (axis, side)
     for axis, pair in enumerate(_TABLES["opposites"]["pairs"])

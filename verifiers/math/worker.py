@@ -19,7 +19,7 @@ from typing import Any
 
 from truegold.verifiers.math.balls import MAX_SUM_TERMS
 from truegold.verifiers.math.exact import rational
-from truegold.verifiers.math.tree import VALUES, Add, Big, Const, FunctionCall, Mul, Node, Num, Pow, Sym, walk
+from truegold.verifiers.math.tree import VALUES, Add, Big, Const, FunctionCall, Mul, Node, Num, Pow, Sym, symbols, walk
 from truegold.verifiers.sandbox.child_process import ChildDied, ChildProcess, DeadlinePassed, describe_start
 from truegold.verifiers.sandbox.errors import SetupError
 from truegold.verifiers.verdict import Reason
@@ -130,7 +130,12 @@ class SympyReply:
 def might_know(gold: Node, answer: Node) -> bool:
     """Tell whether gold holds something that only sympy can work out, and neither side something that it cannot."""
     only_values = all(isinstance(part, VALUES) for tree in (gold, answer) for part in walk(tree))
-    return only_values and is_unfinished(gold)
+    return only_values and is_unfinished(gold) and not any(map(_has_terms, (*walk(gold), *walk(answer))))
+
+
+def _has_terms(node: Node) -> bool:
+    """Tell whether a sum is one of a_n, which would be a constant without its index."""
+    return isinstance(node, Big) and any("_" in name and node.variable in name for name in symbols(node.body))
 
 
 def is_unfinished(node: Node) -> bool:

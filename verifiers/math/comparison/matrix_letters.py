@@ -63,7 +63,7 @@ def same_in_matrices(gold: Node, answer: Node, *, all_capitals: bool) -> bool | 
     matrices can do here has to be spelled alike.
     """
     names = {name.removesuffix(TRANSPOSED) for name in symbols(gold) | symbols(answer)}
-    matrices = {name for name in names if HAT in name or name[0] in "|⟨"}
+    matrices = {name for name in names if HAT in name or name[0] in "|⟨" or "†" in name or f"{name}†" in names}
     capitals = {name for name in names if name[0].isupper() and (len(_stem(name)) == 1 or _stem(name) in GREEK)}
     if all_capitals or _show_matrices(gold, answer):
         matrices |= capitals

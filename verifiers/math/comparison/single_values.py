@@ -68,7 +68,7 @@ from truegold.verifiers.math.tree import (
     substituted,
     symbols,
 )
-from truegold.verifiers.math.vocabulary import FORMULAS, NAMED_WORDS, STOP_WORDS
+from truegold.verifiers.math.vocabulary import NAMED_WORDS, STOP_WORDS
 
 MAX_APPROXIMATION = 5
 """An approximation is off by less than one part in so many."""
@@ -504,8 +504,6 @@ def same_numerals(gold: Node, answer: Node, policy: Policy) -> Sameness:
 def same_texts(gold: Node, answer: Node) -> Sameness:
     """Compare two sides of which at least one is words; nothing is concluded where gold is a sentence."""
     gold_words, answer_words = _words(gold), _words(answer)
-    if (formula := _formula(gold)) is not None and formula == _formula(answer):
-        return Sameness(True, "words")
     if gold_words is not None and answer_words is not None:
         same = gold_words == answer_words or "".join(gold_words) == "".join(answer_words)
         same = same or list(map(_singular, gold_words)) == list(map(_singular, answer_words))
@@ -538,17 +536,6 @@ def _say_the_same(gold: Node, answer: Node, gold_words: set[str], answer_words: 
     (verb, *others) = gold.words
     subject = {word for word in answer.words[:-1] if word not in STOP_WORDS}
     return not others and verb in _VERBS and answer.words[-1] == verb and subject <= _SUBJECTS
-
-
-def _formula(node: Node) -> str | None:
-    """Return the formula of a substance, for `water` as for H_2O."""
-    if isinstance(node, Text):
-        return FORMULAS.get(" ".join(node.words)) or FORMULAS.get("".join(node.words))
-    letters = node.factors if isinstance(node, Mul) else (node,)
-    if not all(isinstance(letter, Sym) for letter in letters):
-        return None
-    written = "".join(letter.name.replace("_", "") for letter in letters if isinstance(letter, Sym))
-    return written if written in FORMULAS.values() else None
 
 
 def _singular(word: str) -> str:

@@ -77,6 +77,7 @@ from truegold.verifiers.math.reading.wording import (
 from truegold.verifiers.math.tree import (
     ARROWS,
     BAR,
+    DOT,
     HAT,
     MINUS_ONE,
     PLUS_ONE,
@@ -104,6 +105,7 @@ from truegold.verifiers.math.tree import (
     Sym,
     TimeOfDay,
     as_measure,
+    derivative_of,
     facts,
     label_of,
     mapped,
@@ -169,6 +171,7 @@ _OF_AXES = {"x": "i", "y": "j", "z": "k"}
 _LOST_CARET = re.compile(r"(?<![\d.])([1-9](?:\.\d{1,20})?\s?(?:\\times|\\cdot|[x*])\s?10)\s?-\s?(\d{1,2})(?!\d)")
 """1.6 x 10-19, of which a copy lost the exponent."""
 _MINUTES_AND_SECONDS = re.compile(r"(\d{1,4})'\s?(?:(\d{1,2}(?:\.\d{1,6})?)'')?")
+_DOTS_OF_TIME = {"t": DOT, "t^(2)": "\u0308"}
 _HARMONIC = re.compile(r"H_(\d{1,3}|[nmkN])")
 _LETTERS_APART = re.compile(r"[\d)}](?:\s|~|\\[,;: ]|\u2009)+\\?[A-Za-z]")
 """The blank of `5 T`, which may be a unit; `5T` is a product, unless the other side has a unit."""
@@ -466,7 +469,7 @@ class _AnswerReader:
         charge(3 * len(tokens))
         if tokens[0].text in _SCRIPTS and (nuclide := _nuclide(tokens)) is not None:
             return nuclide
-        if self.notation.letter_units and (measure := read_letter_units(tokens, self._read_expression)) is not None:
+        if self.notation.letter_units and (measure := self._read_letter_units(tokens)) is not None:
             return measure
         has_words = not _WORDED.isdisjoint(map(kind_of, tokens))
         if has_words and tokens[-1].kind == "unbrace":
@@ -497,6 +500,14 @@ class _AnswerReader:
         equation = self._read_labelled_quantity(tokens)
         return equation if equation is not None else self._read_wording(tokens)
 
+    def _read_letter_units(self, tokens: list[Lexeme]) -> Node | None:
+        """Read `5 N` and `F = 5 N`."""
+        if (measure := read_letter_units(tokens, self._read_expression)) is not None:
+            return measure
+        is_equation = any(token[:2] == ("rel", "=") for token in tokens)
+        labelled = self._read_labelled_quantity(tokens) if is_equation else None
+        return labelled if isinstance(labelled, Chain) and isinstance(labelled.parts[1], Measure) else None
+
     def _read_labelled_quantity(self, tokens: list[Lexeme]) -> Node | None:
         r"""Read `v_0 = 20 m/s`, `v_0 \approx 20 m/s`, and `60 mph ~ 26.8 m/s`."""
         equals = next((i for i, token in enumerate(tokens) if token.kind == "rel"), 0)
@@ -510,7 +521,10 @@ class _AnswerReader:
             label = read_quantity(tokens[:equals], self._read_expression) if tokens[0].kind == "num" else None
         if label is None:
             return None
-        quantity = read_quantity(tokens[equals + 1 :], self._read_expression) if equals + 1 < len(tokens) else None
+        behind = tokens[equals + 1 :]
+        quantity = read_quantity(behind, self._read_expression) if behind else None
+        if quantity is None and self.notation.letter_units and len(behind) > 1:
+            quantity = read_letter_units(behind, self._read_expression)
         return chain_of([label, quantity], [tokens[equals].text]) if quantity is not None else None
 
     def _read_expression(self, tokens: list[Lexeme]) -> Node:
@@ -714,6 +728,9 @@ def _with_names_spelled_out(node: Node, other_names: frozenset[str]) -> Node:
     if "ell" in names and "l" in other_names and "l" not in names and "ell" not in other_names:
         values["ell"] = Sym("l")
     for name in names:
+        pair = derivative_of(Sym(name)) if "/d" in name else None
+        if pair is not None and (dotted := f"{pair[0]}{_DOTS_OF_TIME.get(pair[1])}") in other_names:
+            values[name] = Sym(dotted)
         if (index := _HARMONIC.fullmatch(name)) is not None and not any(map(_HARMONIC.match, other_names)):
             last = Num(mpq(int(index[1]))) if index[1].isdigit() else Sym(index[1])
             values[name] = Big("sum", "k_", PLUS_ONE, last, Pow(Sym("k_"), MINUS_ONE))

@@ -3,7 +3,7 @@ r"""Reads what chemistry writes: formulas, ions, nuclides, shells of electrons, 
     H_2O    H2O    \mathrm{H_2O}                    one formula
     \text{Ca}^{2+}    Ca2+    Ca^2+                 one ion; SO42- may be read in two ways
     ^{14}_6C    C-14    carbon-14                   one nuclide: the element says how many protons it has
-    [Ar] 3d^5 4s^1    [Ar]4s1 3d5                   one configuration, in any order of shells
+    [Ar] 3d^5 4s^1    [Ar]4s1 3d5                   one configuration, in any order of shells; also sp^3, sp3
     +2    2+    +II                                 one charge
     2H_2 + O_2 \to 2H_2O    O2 + 2H2 -> 2H2O        one reaction: a side may list its substances in any order
 
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from truegold.verifiers.math.vocabulary import ELEMENT_NAMES, ELEMENTS
+from truegold.verifiers.math.vocabulary import ELEMENT_NAMES, ELEMENTS, FORMULAS
 
 MAX_FORMULA_CHARS = 80
 MAX_REACTION_CHARS = 400
@@ -36,7 +36,7 @@ class Reaction(NamedTuple):
     """What stands before the arrow, and behind it; each substance may be read in several ways."""
 
 
-MAY_BE_CHEMISTRY = re.compile(r"[A-Z]|\d[spdf]|[a-z]{3}|[+-]\d?\}?$|^e")
+MAY_BE_CHEMISTRY = re.compile(r"[A-Z]|\d[spdf]|sp|[a-z]{3}|[+-]\d?\}?$|^e")
 """One of these stands in every text that is chemistry."""
 _COMMAND = re.compile(r"\\(?:text|mathrm|mathbf|textrm|rm)(?![A-Za-z])\s*")
 _BLANK = re.compile(r"[\s~]|\\[,;:! ]")
@@ -51,6 +51,7 @@ _NUCLIDE = re.compile(r"(?:\^(\d{1,3})(?:_(\d{1,3}))?|_(\d{1,3})\^(\d{1,3}))([A-
 _NAMED_NUCLIDE = re.compile(r"([A-Za-z]{1,13})-(\d{1,3})")
 _SHELL = r"\d(?:s\^?[12]|p\^?[1-6]|d\^?(?:10|[1-9])|f\^?(?:1[0-4]|[1-9]))"
 _SHELLS = re.compile(rf"(?:\[([A-Z][a-z])\])?((?:{_SHELL})+)")
+_HYBRIDS = frozenset({"sp", "sp2", "sp3", "sp3d", "sp3d2", "dsp2", "dsp3", "d2sp3"})
 _CHARGE = re.compile(r"\^?(?:(\d)([+-])|([+-])(\d|I{2,3}|IV|VI{1,2}))")
 _ROMAN = {numeral: str(value) for value, numeral in enumerate(("I", "II", "III", "IV", "V", "VI", "VII"), 1)}
 _ARROW = re.compile(
@@ -118,7 +119,8 @@ def _readings(text: str) -> Iterator[Key]:
     if (match := _FORMULA.fullmatch(text)) is not None:
         count, body, mark, digit, sign, behind = match.groups()
         body, plain = body.replace("_", "").replace("\\cdot", "*"), _LAST_DIGIT.search(body)
-        if body == "e" or all(map(_is_symbol, _SYMBOL.findall(body))):
+        is_closed = body.count("(") == body.count(")") and body.count("[") == body.count("]")
+        if body == "e" or (is_closed and all(map(_is_symbol, _SYMBOL.findall(body)))):
             charge_of_ion = f"{digit or 1}{sign}" if sign else f"{behind}+"
             yield ("formula", count or "1", body, charge_of_ion if sign or behind else "", stated)
             if sign and not mark and plain is not None:
@@ -130,10 +132,13 @@ def _readings(text: str) -> Iterator[Key]:
     if (shells := _SHELLS.fullmatch(text)) is not None and (shells[1] or len(re.findall(_SHELL, text)) > 1):
         parts = re.findall(_SHELL, shells[2].replace("^", ""))
         yield ("shells", shells[1], frozenset(re.findall(_SHELL, "".join(parts))), stated)
+    if (hybrid := text.replace("^", "")) in _HYBRIDS:
+        yield ("hybrid", hybrid, stated)
     if (nuclide := _nuclide(text)) is not None:
         yield (*nuclide, stated)
-    if text.lower() in ELEMENT_NAMES:
-        yield ("formula", "1", ELEMENT_NAMES[text.lower()], "", stated)
+    for formula in (ELEMENT_NAMES.get(text.lower()), FORMULAS.get(text.lower())):
+        if formula is not None:
+            yield ("formula", "1", formula, "", stated)
 
 
 def _is_symbol(symbol: str) -> bool:

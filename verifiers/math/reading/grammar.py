@@ -370,6 +370,9 @@ class Grammar(Cursor):
         if inner.kind == "op" and inner.text == "∘":
             self.position = past
             return FunctionCall("degree", (base,))
+        if inner.text == "†" and isinstance(base, Sym):
+            self.position = past
+            return Sym(f"{base.name}†")
         if is_transpose and isinstance(base, Sym):
             self.position = past
             return Sym(f"{base.name}^T")

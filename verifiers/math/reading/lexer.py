@@ -117,10 +117,12 @@ _TIMES_TEN = re.compile(r"(?<=[\d.])\s*[xX]\s*(?=10\s*\^)")
 _NABLA = re.compile(r"\\nabla\s*(?:\^\s*\{?\s*(2)\s*\}?|\\(cdot|times)(?![A-Za-z]))?")
 _NABLAS = {"2": "laplacian", "cdot": "divergence", "times": "curl", None: "gradient"}
 _PART = r"\{?((?:[^{}/+-]|\{[^{}]{1,20}\}){1,40})\}"
+_ORDER = r"\s*(?:\^\s*\{?(\d)\}?)?"
 _PARTIAL = re.compile(
-    rf"\\[dt]?frac\s*\{{\s*\\partial(\^\d)?{_PART}\s*\{{\s*\\partial{_PART}"
-    r"|\\partial\s*()(\\?[A-Za-z]+)\s*/\s*\\partial\s*(\\?[A-Za-z]+)"
+    rf"\\[dt]?frac\s*\{{\s*\\partial{_ORDER}{_PART}\s*\{{\s*\\partial{_PART}"
+    rf"|\\partial\s*{_ORDER}\s*(\\?[A-Za-z]+)\s*/\s*\\partial\s*(\\?[A-Za-z]+(?:\^\{{?\d\}}?)?)"
 )
+_SLASHED_DERIVATIVE = re.compile(r"(?<![A-Za-z\\])d([A-Za-z])/d([a-z])(?![A-Za-z])")
 r"""\frac{\partial^2 u}{\partial x^2} and \partial u/\partial x."""
 _ENVIRONMENT = re.compile(r"\s*\{\s*([A-Za-z]{1,20}\*?)\s*\}")
 _CONNECTING = frozenset({"sep", "gap", "rel", "op", "row", "cell", "logic"})
@@ -349,7 +351,9 @@ def lex(text: str, *, group_digits: bool = True) -> list[Lexeme]:
     if "\\nabla" in text:
         text = _NABLA.sub(lambda m: rf"\{_NABLAS[m[1] or m[2]]} ", text)
     if "\\partial" in text:
-        text = _PARTIAL.sub(lambda m: rf"\partialof{{{m[2] or m[5]}}}{{{m[3] or m[6]}}}{{{(m[1] or '^1')[1]}}}", text)
+        text = _PARTIAL.sub(lambda m: rf"\partialof{{{m[2] or m[5]}}}{{{m[3] or m[6]}}}{{{m[1] or m[4] or 1}}}", text)
+    if "/d" in text:
+        text = _SLASHED_DERIVATIVE.sub(r"\\frac{d \1}{d \2}", text)
     if "\\times" in text and ("\\vec" in text or "\\overr" in text or "\\b" in text or "bf" in text):
         text = with_bold_vectors(text).replace("\\times", "\\crossproduct")
     elif "\\times" in text:

@@ -82,6 +82,8 @@ r"""3 \mid n, 3 divides n, n is divisible by 3."""
 _RELATION = re.compile(r"[<>=]|\\(?:le|ge|ne|in)q?(?![A-Za-z])")
 _BOLD_SET = re.compile(r"(\\in\s*)\\(?:mathbf|boldsymbol|mathrm|bf)\s*\{\s*([RZNQC])\s*\}")
 r"""x \in \mathbf{R}."""
+_QUOTIENT = re.compile(r"\\mathbb\s*\{?Z\}?\s*/\s*(\d{1,6}|[a-z])\s*\\mathbb\s*\{?Z\}?")
+r"""\mathbb{Z}/2\mathbb{Z}, which is \mathbb{Z}_2."""
 _APOSTROPHES = re.compile(r"[+-]?\d{1,3}(?:'\d{3})+(?:\.\d+)?", re.ASCII)
 """1'234'567."""
 _INCH_MARK = re.compile(r"(\d)\s*\"$")
@@ -196,6 +198,8 @@ def with_usual_signs(text: str) -> str:
         text = _UPRIGHT_CONSTANT.sub(r"\1", text)
     if "/-" in text:
         text = text.replace("+/-", r" \pm ")
+    if "mathbb" in text and "/" in text:
+        text = _QUOTIENT.sub(r"\\mathbb{Z}_{\1}", text)
     if "\\in" in text:
         text = _BOLD_SET.sub(r"\1\\mathbb{\2}", text)
     if "sq." in text or "cu." in text:

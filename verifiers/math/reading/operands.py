@@ -368,7 +368,7 @@ def read_command(reader: Grammar, name: str) -> tree.Node:
     """Read what stands behind a command. Raises UnreadableAnswer for a command that is in no answer."""
     if name == "frac":
         above, below = without_group(read_argument(reader)), without_group(read_argument(reader))
-        return _derivative(above, below) or tree.Mul((above, tree.Pow(below, tree.MINUS_ONE)))
+        return _derivative(reader, above, below) or tree.Mul((above, tree.Pow(below, tree.MINUS_ONE)))
     if name == "sqrt":
         return _read_root(reader)
     if name == "usqrt":
@@ -391,14 +391,21 @@ def _opaque(node: tree.Node) -> str:
     return tree.show(node).replace(tree.VECTOR_MARK, "")
 
 
-def _derivative(above: tree.Node, below: tree.Node) -> tree.Node | None:
-    r"""Return y' for \frac{dy}{dx}, and y'' for \frac{d^2y}{dx^2}."""
-    orders = [(tree.show(above)[2:], "'"), (tree.show(above)[6:], "''")]
-    for (name, primes), divisor in zip(orders, ("d*x", "d*x^(2)"), strict=True):
-        head = "d*" if primes == "'" else "d^(2)*"
-        if tree.show(below) == divisor and tree.show(above) == f"{head}{name}" and name.isalpha() and len(name) == 1:
-            return tree.Sym(f"{name}{primes}")
-    return None
+def _derivative(reader: Grammar, above: tree.Node, below: tree.Node) -> tree.Sym | None:
+    r"""Return y' for \frac{dy}{dx}, y'' for \frac{d^2}{dx^2}y, and a name for \frac{dN}{dt}, which is not N/t."""
+    sides = (side.factors if isinstance(side, tree.Mul) else (side,) for side in (above, below))
+    (mark, *derived), (divisor, *variables) = sides
+    order = tree.show(mark).removeprefix("d")
+    if tree.show(divisor) != "d" or not variables or len(derived) > 1 or (order and tree.show(mark)[:3] != "d^("):
+        return None
+    if not derived and reader.operand_follows():
+        derived = [reader.read_atom()]
+    elif not derived or not isinstance(derived[0], (tree.Sym, tree.FunctionCall)):
+        return None
+    name, variable = _opaque(derived[0]), "".join(map(tree.show, variables))
+    primes = {("", "x"): "'", ("^(2)", "x^(2)"): "''"}.get((order, variable))
+    is_letter = len(name) == 1 and name.isalpha()
+    return tree.Sym(f"{name}{primes}" if primes and is_letter else f"d{order}{name}/d{variable}")
 
 
 def _read_symbol(reader: Grammar, name: str) -> tree.Node:

@@ -1,0 +1,101 @@
+r"""Splits a quantity from what is named with it: where it points, and what it is a quantity of.
+
+    10 N to the left    10 \text{ N, leftward}    left      the direction left; of the last, no quantity
+    5 m/s, 30° north of east    60° east of north           one direction, as an angle from the east
+    146 g HCl    146 g of hydrochloric acid                 one substance (`chemistry`)
+
+Not covered: directions by unit vectors, which are values, and sentences around them.
+"""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from functools import lru_cache
+from typing import NamedTuple
+
+from truegold.verifiers.math.measures import unit_of
+from truegold.verifiers.math.reading.chemistry import Key, substances
+from truegold.verifiers.math.reading.typesetting import with_balanced_braces
+from truegold.verifiers.math.vocabulary import ANY_OF, BEARINGS, DIRECTIONS
+
+MAX_CHARS = 120
+"""Longer texts are sentences."""
+REMEMBERED_TEXTS = 2_048
+_QUARTER, _TURN = 90, 360
+_MIN_NAME = 2
+"""A letter behind a quantity is a unit or a variable."""
+
+MAY_BE_DIRECTED = re.compile(ANY_OF["direction_marks"], re.IGNORECASE)
+"""One of these stands in every text with a direction."""
+_SIDE = "|".join(sorted((*DIRECTIONS, *BEARINGS), key=len, reverse=True))
+_BEARING = "|".join(BEARINGS)
+_LINK = r"(?:(?:to(?:wards?)?|in|directed|pointing|vertically|horizontally|due|at|and|an?|angle|of|the)\s+)*"
+_DEGREES = r"(\d{1,3}(?:\.\d{1,6})?)\s*(?:\^\s*\{?\s*\\circ\s*\}?|degrees?|deg)\s*"
+_DIRECTION = re.compile(
+    rf"(?:^|(?<=[\s{{,;(~]))[,;(]?\s*{_LINK}(?:{_DEGREES})?(?:({_BEARING}) of (?:due )?({_BEARING})"
+    rf"|(above|below) the (?:horizontal|(?:positive )?x-axis)|({_SIDE}))(?: direction)?\)?$",
+    re.IGNORECASE,
+)
+_FIRST = re.compile(rf"({_SIDE})(?:\s*[,:]\s*|\s+(?=[\d\\]))", re.IGNORECASE)
+_OPENED = re.compile(r"(?:[\s,;~(]|\\[a-z]{1,7}\s*\{\s*$|\\[,;: ]|\band$)+$")
+"""What is left before a direction that was cut off."""
+_SUBSTANCE = re.compile(r"(-?\d\S*(?:\s[^,;=&]*?[A-Za-z}]|\s*\\\w+\{\s*[A-Za-z/]+|\s?[A-Za-z]+))\s+(of\s+)?(\S{2,20})")
+
+
+_LAST_WORD = re.compile(r"([a-z]{4,})\s*$")
+
+
+class Qualified(NamedTuple):
+    """A quantity with what is named with it."""
+
+    quantity: str
+    """A normal text, which is empty where only the direction is given."""
+    direction: Fraction | str
+    """An angle from the east, or a word; the empty word where there is none."""
+    substance: frozenset[Key]
+
+
+@lru_cache(maxsize=REMEMBERED_TEXTS)
+def qualified(text: str) -> Qualified | None:
+    """Split a normal text; None where nothing is named with a quantity."""
+    if len(text) > MAX_CHARS:
+        return None
+    bare = text.rstrip(" }.")
+    if (match := _DIRECTION.search(bare)) is not None and (direction := _direction(match)) is not None:
+        quantity = _OPENED.sub("", bare[: match.start()])
+        return _directed(quantity, direction)
+    if (first := _FIRST.match(text)) is not None:
+        return _directed(text[first.end() :], _word(first[1]))
+    if (match := _SUBSTANCE.fullmatch(bare)) is None or unit_of(match[3]) is not None or " and " in bare:
+        return None
+    named = frozenset(key for key in substances(match[3]) if key[0] == "formula")
+    if match[2] is not None and not named:
+        named = frozenset({("name", match[3].lower().rstrip("s"))})
+    return Qualified(with_balanced_braces(match[1]), "", named) if named else None
+
+
+def _directed(quantity: str, direction: Fraction | str) -> Qualified | None:
+    """Return a quantity with its direction; None for `10 N opposite to the left` and for several, as `2 left, 3 up`."""
+    is_value = any(map(str.isdigit, quantity)) and MAY_BE_DIRECTED.search(quantity) is None
+    is_value &= (word := _LAST_WORD.search(quantity)) is None or unit_of(word[1]) is not None
+    return Qualified(with_balanced_braces(quantity), direction, frozenset()) if is_value or not quantity else None
+
+
+def _direction(match: re.Match[str]) -> Fraction | str | None:
+    """Return the direction of a match; None where an angle stands before a word that has no angles."""
+    degrees, side, base, slope, word = match.groups()
+    if slope is not None:
+        return f"{degrees or 0} {slope.lower()}"
+    if side is None:
+        return _word(word) if degrees is None else None
+    start, towards = BEARINGS[base.lower()], BEARINGS[side.lower()]
+    turn = (towards - start) % _TURN
+    if degrees is None or turn not in (_QUARTER, _TURN - _QUARTER):
+        return None
+    return (start + (Fraction(degrees) if turn == _QUARTER else -Fraction(degrees))) % _TURN
+
+
+def _word(word: str) -> Fraction | str:
+    plain = " ".join(word.lower().split())
+    return Fraction(BEARINGS[plain]) if plain in BEARINGS else DIRECTIONS[plain]
