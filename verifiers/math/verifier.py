@@ -274,13 +274,14 @@ def _compare_names(gold_text: str, answer_text: str, extracted: str, policy: Pol
 
 def _compare_with_qualified(gold: Qualified, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
     """Compare with `10 N to the left` and `146 g HCl`; an answer may leave out what is named with the quantity."""
-    answer = qualified(answer_text) or Qualified(answer_text, "", frozenset())
-    has_other = (gold.direction and answer.direction not in ("", gold.direction)) or (
+    answer = qualified(answer_text) or Qualified(answer_text, None, frozenset())
+    has_other = (gold.direction is not None and answer.direction not in (None, gold.direction)) or (
         gold.substance and answer.substance and gold.substance.isdisjoint(answer.substance)
     )
     # A change of 20 % up is no change of 20 %.
-    is_unclear = gold.direction and not answer.direction and MAY_BE_DIRECTED.search(answer_text) is not None
-    lacks_sign = gold.direction and not answer.direction and "%" in gold.quantity
+    is_left_out = gold.direction is not None and answer.direction is None
+    is_unclear = is_left_out and MAY_BE_DIRECTED.search(answer_text) is not None
+    lacks_sign = is_left_out and "%" in gold.quantity
     if has_other or is_unclear or lacks_sign or (gold.quantity and not answer.quantity):
         return _verdict_of(Sameness(False, "words"), extracted, str(gold.direction), answer_text[:MAX_SHOWN_CHARS])
     if not gold.quantity:
@@ -296,7 +297,8 @@ def _lacks_direction(gold: str, answer: str, problem: str) -> bool:
     if MAY_BE_DIRECTED.search(gold) is None or _ASKS_DIRECTION.search(problem) is None:
         return False
     named, answered = qualified(normal_gold(gold)), qualified(normal_text(answer))
-    return named is not None and bool(named.direction) and (answered is None or not answered.direction)
+    is_named = named is not None and named.direction is not None
+    return is_named and (answered is None or answered.direction is None)
 
 
 def _compare_with_letter(letter: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:

@@ -51,8 +51,8 @@ class Qualified(NamedTuple):
 
     quantity: str
     """A normal text, which is empty where only the direction is given."""
-    direction: Fraction | str
-    """An angle from the east, or a word; the empty word where there is none."""
+    direction: Fraction | str | None
+    """An angle from the east, which is 0 for the east itself, or a word; None where there is none."""
     substance: frozenset[Key]
 
 
@@ -72,7 +72,7 @@ def qualified(text: str) -> Qualified | None:
     named = frozenset(key for key in substances(match[3]) if key[0] == "formula")
     if match[2] is not None and not named:
         named = frozenset({("name", match[3].lower().rstrip("s"))})
-    return Qualified(with_balanced_braces(match[1]), "", named) if named else None
+    return Qualified(with_balanced_braces(match[1]), None, named) if named else None
 
 
 def _directed(quantity: str, direction: Fraction | str) -> Qualified | None:
