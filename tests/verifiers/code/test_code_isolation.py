@@ -34,19 +34,6 @@ TOGETHER = {
     "assert 'f' in globals()": "names of the process",
     "class Mine(Base): pass": "derives a class from Base",
     "from solution import Base\nclass Mine(Base): pass": "derives a class from Base",
-    "assert Vector(1, 2) == Vector(1, 2)": "objects of Vector",
-    "assert Vector(1) + Vector(2) == w": "objects of Vector",
-    "assert 2 * Vector(1) != x": "objects of Vector",
-    "v = Vector(1)\nassert v == w": "objects of Vector",
-    "class T:\n  def setUp(self): self.v = Vector(1)\n  def test(self): self.assertEqual(self.v, w)": "of Vector",
-    "v = Stack()\nassert not v": "objects of Stack",
-    "v = Stack()\nT.assertFalse(v)": "objects of Stack",
-    "v = Vector(1)\nassert -v": "objects of Vector",
-    "v = Vector(1)\nassert hash(v)": "objects of Vector",
-    "assert sorted([Card(1), Card(2)])[0].n == 1": "objects of Card",
-    "v = Card(1)\nassert len({v, v}) == 1": "objects of Card",
-    "from solution import Vector\nassert Vector(1) == Vector(1)": "objects of Vector",
-    "import solution\nassert solution.Vector(1) == solution.Vector(1)": "objects of Vector",
 }
 
 
@@ -75,6 +62,8 @@ APART = [
     "s = Stack()\ns.push(1)\nassert s.pop() == 1 and 1 not in s and len(s) == 0 and s is not None",
     "v = Vector(1)\nassert v.x == 1 and v.add(2).x == 3",
     "with Timer() as t: pass",
+    "assert Vector(1) + Vector(2) == w and not Stack()",
+    "v = Card(1)\nassert sorted([v, Card(2)])[0].n == 1 and len({v, v}) == 1",
     "assert x.replace('a', 'b') == y.walk()",
     "from . import thing",
     "this is no python",

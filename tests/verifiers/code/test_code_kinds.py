@@ -68,7 +68,170 @@ IMPORTS = {
     "in one process": Kind(f"import gc, re\n{CHECK}", (DIGITS,), (), "digits"),
 }
 
-KINDS = {f"imports: {name}": kind for name, kind in IMPORTS.items()}
+P = """
+from dataclasses import dataclass
+@dataclass(order=True)
+class P:
+    x: int
+    def __add__(self, other): return P(self.x + other.x)
+"""
+ALWAYS = """
+class Yes:
+    def __init__(self, *args): self.x = 0
+    def __eq__(self, other): return True
+    def __ne__(self, other): return False
+    def __lt__(self, other): return True
+    def __le__(self, other): return True
+    def __gt__(self, other): return True
+    def __ge__(self, other): return True
+    def __hash__(self): return 0
+    def __bool__(self): return True
+    def __contains__(self, other): return True
+    def __sub__(self, other): return self
+    def __rsub__(self, other): return self
+    def __abs__(self): return 0.0
+    def __round__(self, n=0): return self
+    def __call__(self, *args): return self
+    def __getitem__(self, key): return self
+"""
+MAKE = f"{P}\ndef add(a, b): return P(a + b)\ndef both(a, b): return [P(b), P(a)]\n"
+OFF = MAKE.replace("P(a + b)", "P(a - b)").replace("P(b), P(a)", "P(b), P(b)")
+EVERY = f"{ALWAYS}\ndef add(a, b): return Yes()\ndef both(a, b): return [Yes(), Yes()]\n"
+OWN = f"{EVERY}\n{P}"
+"""Its functions return objects that are equal to everything; the class that the tests name is an honest one."""
+
+VECTOR = """
+class Vector:
+    def __init__(self, x, y=0): self.x, self.y = x, y
+    def __eq__(self, o): return isinstance(o, Vector) and (self.x, self.y) == (o.x, o.y)
+    def __hash__(self): return hash((self.x, self.y))
+    def __add__(self, o): return Vector(self.x + o.x, self.y + o.y)
+    def __iadd__(self, o): self.x += o.x; self.y += o.y; return self
+    def __mul__(self, k): return Vector(self.x * k, self.y * k) if isinstance(k, int) else self.x * k.x + self.y * k.y
+    __rmul__ = __mul__
+    def __neg__(self): return self * -1
+    def __abs__(self): return (self.x ** 2 + self.y ** 2) ** 0.5
+    def __bool__(self): return bool(self.x or self.y)
+    def __lt__(self, o): return abs(self) < abs(o)
+    def norm(self): return abs(self)
+    def __iter__(self): return iter((self.x, self.y))
+    def __getitem__(self, i): return (self.x, self.y)[i]
+"""
+NO_NORM = f"{ALWAYS}\n{VECTOR}".replace("return abs(self)", "return Yes()")
+LAZY = VECTOR.replace("return isinstance(o, Vector) and (self.x, self.y) == (o.x, o.y)", "return True").replace(
+    "o.x, self", "o.y, self"
+)
+OBJECTS = {
+    "a function's result": Kind("assert add(1, 2) == P(3)", (MAKE,), (OFF, EVERY, OWN)),
+    "of a check": Kind("def check(candidate):\n    assert candidate(1, 2) == P(3)", (MAKE,), (OFF, OWN), "add"),
+    "on the left": Kind("assert P(3) == add(1, 2)\nassert P(3) != P(4)", (MAKE,), (OFF, EVERY)),
+    "in a list": Kind("assert both(1, 2) == [P(2), P(1)]", (MAKE,), (OFF, OWN)),
+    "in a dictionary": Kind("assert {'a': add(1, 2)} == {'a': P(3)}", (MAKE,), (OFF, OWN)),
+    "sorted": Kind(
+        "assert [p.x for p in sorted(both(1, 2))] == [1, 2]\nassert min(both(1, 2)).x == 1", (MAKE,), (OFF,)
+    ),
+    "sorted in place": Kind("l = [P(3), P(1)]\nl.sort()\nassert [p.x for p in l] == [1, 3]", (MAKE,)),
+    "sorted and named": Kind("assert sorted(both(1, 2)) == [P(1), P(2)]", (MAKE,), (OFF, OWN)),
+    "the largest": Kind("assert max([P(1), P(5), P(2)]) == P(5)", (MAKE,), ()),
+    "contained": Kind("assert P(1) in both(1, 2)\nassert P(7) not in both(1, 2)", (MAKE,), (OFF, OWN)),
+    "operators": Kind(
+        "assert P(1) + P(2) == P(3)\nassert P(1) < P(2) <= P(2)", (MAKE,), (OFF.replace("self.x + ", ""),)
+    ),
+    "reductions": Kind("from functools import reduce\nassert sum([P(1), P(2)], P(0)) == P(3)", (MAKE,)),
+    "by assertEqual": Kind(
+        "import unittest\nclass T(unittest.TestCase):\n    def test_add(self):\n"
+        "        self.assertEqual(add(1, 2), P(3))\n"
+        "        self.assertNotEqual(add(1, 2), P(4))\n        self.assertLess(P(1), P(2))\n"
+        "        self.assertCountEqual(both(1, 2), [P(1), P(2)])\n",
+        (MAKE,),
+        (OFF, EVERY, OWN),
+    ),
+    "a vector": Kind(
+        "v = Vector(1, 2)\nassert v + Vector(1, 1) == Vector(2, 3)\nassert 2 * v == v * 2 == Vector(2, 4)\n"
+        "assert v * v == 5\n"
+        "assert -v == Vector(-1, -2)\nassert abs(Vector(3, 4)) == 5\nassert abs(v.norm() - 5 ** 0.5) < 1e-9\n"
+        "assert len({v, Vector(1, 2)}) == 1\nassert not Vector(0)\nassert v and list(v) == [1, 2] and v[0] == 1\n"
+        "assert {v: 1}[Vector(1, 2)] == 1\nassert sorted([Vector(9), v])[0] is v\nassert v != Vector(0)\n"
+        "w = v\nw += Vector(1)\nassert v is w and v.x == 2",
+        (VECTOR,),
+        (NO_NORM, LAZY),
+    ),
+    "what a method returns": Kind("v = Vector(3, 4)\nassert abs(v.norm() - 5) < 1e-9", (VECTOR,), (NO_NORM,)),
+    "the named class itself lies": Kind(
+        "v = Vector(3, 4)\nassert abs(v.norm() - 5) < 1e-9",
+        (),
+        (
+            "class Vector:\n    def __init__(self, *a): pass\n    def norm(self): return self\n"
+            "    def __sub__(self, o): return self\n    def __abs__(self): return 0.0",
+            "class Vector:\n    def __init__(self, *a): pass\n    def norm(self): return Vector(1)\n"
+            "    def __sub__(self, o): return 0.0",
+        ),
+    ),
+    "plain values decide by themselves": Kind(
+        "assert add(1, 2) == 3 or add(1, 2) in (3, 4)", ("def add(a, b): return a + b",), (EVERY, MAKE)
+    ),
+    "order of results": Kind("assert add(1, 2) < add(5, 7)", ("def add(a, b): return a + b",), (EVERY,)),
+    "equal results": Kind("assert add(1, 2) == add(2, 1) != add(0, 0)", ("def add(a, b): return a + b",), (EVERY,)),
+    "named tuples": Kind(
+        "assert p(1, 2) == Q(1, 2) == (1, 2)\nassert Q(1, 2).a == 1 and p(1, 2)._replace(b=3).b == 3",
+        (
+            "from collections import namedtuple\nQ = namedtuple('Q', 'a b')\ndef p(a, b): return Q(a, b)",
+            "from typing import NamedTuple\nclass Q(NamedTuple):\n    a: int\n    b: int\ndef p(a, b): return Q(a, b)",
+        ),
+        ("from collections import namedtuple\nQ = namedtuple('Q', 'a b')\ndef p(a, b): return Q(b, a)",),
+    ),
+    "enums": Kind(
+        "assert turn(D.N) is D.E and turn(D.E) == D.N and D.N.value == 1 and D['N'] is D.N and D(2) == D.E\n"
+        "assert [d.name for d in D] == ['N', 'E'] and len(D) == 2 and D.N in D and {D.N: 1}[D.N] == 1",
+        ("import enum\nclass D(enum.Enum):\n    N = 1\n    E = 2\ndef turn(d): return D.E if d is D.N else D.N",),
+        ("import enum\nclass D(enum.Enum):\n    N = 1\n    E = 2\ndef turn(d): return d",),
+    ),
+    "integer enums": Kind(
+        "assert turn(D.N) is D.E and turn(1) == 2 and D.N == 1 and D.N < D.E and sorted(D) == [1, 2]",
+        ("import enum\nclass D(enum.IntEnum):\n    N = 1\n    E = 2\ndef turn(d): return D.E if d == 1 else D.N",),
+        ("import enum\nclass D(enum.IntEnum):\n    N = 1\n    E = 2\ndef turn(d): return d",),
+    ),
+    "frozen": Kind(
+        "import dataclasses, pytest\np = P(1)\nwith pytest.raises(dataclasses.FrozenInstanceError):\n    p.x = 2\n"
+        "assert hash(p) == hash(P(1)) and {p} == {P(1)}",
+        ("from dataclasses import dataclass\n@dataclass(frozen=True)\nclass P:\n    x: int",),
+        ("from dataclasses import dataclass\n@dataclass(unsafe_hash=True)\nclass P:\n    x: int",),
+    ),
+    "total ordering": Kind(
+        "assert V('1.2') < V('1.10') and V('2') >= V('1.9') and max(V('1'), V('3')) == V('3')\n"
+        "assert str(max(map(V, ['1.2', '1.10']))) == '1.10'",
+        (
+            "import functools\n@functools.total_ordering\nclass V:\n"
+            "    def __init__(self, s): self.s, self.k = s, [*map(int, s.split('.'))]\n"
+            "    def __eq__(self, o): return self.k == o.k\n    def __lt__(self, o): return self.k < o.k\n"
+            "    def __str__(self): return self.s",
+        ),
+        ("class V(str): pass",),
+    ),
+    "shown": Kind(
+        "assert repr(P(3)) == 'P(x=3)' and str(add(1, 2)) == 'P(x=3)' and f'{add(1, 2)}' == 'P(x=3)'", (MAKE,), (OFF,)
+    ),
+    "a class of a list": Kind(
+        "s = S([1, 2])\ns.append(3)\nassert s == [1, 2, 3] and s.total() == 6 and len(s) == 3 and s[0] == 1\n"
+        "assert isinstance(s, list)",
+        ("class S(list):\n    def total(self): return sum(self)",),
+        (
+            "class S(list):\n    def total(self): return 6\n    def append(self, x): pass",
+            "class S(list):\n    def total(self): return 6\n    def append(self, x): pass\n"
+            "    def __eq__(self, o): return True\n    def __len__(self): return 3",
+        ),
+    ),
+    "a class of a dictionary": Kind(
+        "d = D()\nd['A'] = 1\nassert d['a'] == 1 and 'a' in d and dict(d) == {'a': 1} and d == {'a': 1}",
+        ("class D(dict):\n    def __setitem__(self, k, v): super().__setitem__(k.lower(), v)",),
+        ("class D(dict): pass",),
+    ),
+}
+KINDS = {
+    f"{group}: {name}": kind
+    for group, kinds in (("imports", IMPORTS), ("objects", OBJECTS))
+    for name, kind in kinds.items()
+}
 RIGHT = {f"{name}, {i}": (kind, program) for name, kind in KINDS.items() for i, program in enumerate(kind.right)}
 WRONG = {f"{name}, {i}": (kind, program) for name, kind in KINDS.items() for i, program in enumerate(kind.wrong)}
 

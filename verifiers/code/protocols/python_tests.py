@@ -13,7 +13,7 @@ ten million lists, which is seconds and gigabytes once read (`lines`).
 Test code is run in one of these ways, in order of preference:
 
 1. Assertions that are calls and comparisons become data: one process makes the calls, comparisons happen here
-   (`checks/lowering.py`), save where objects of the solution's classes are compared with each other.
+   (`checks/lowering.py`). Where a call returned an object, the second way compares it.
 2. Other test code runs in a sandboxed process of its own, which calls the solution's process by message
    (`inside/test_session/`).
 3. Test code that has to share the solution's process (it patches the solution's modules, reads its output, passes
@@ -37,7 +37,7 @@ from truegold.verifiers.code.checks.lowering import CACHED_SUITES, lower
 from truegold.verifiers.code.checks.terms import Lowered, Raised, Work
 from truegold.verifiers.code.drivers import Signature
 from truegold.verifiers.code.outcomes import CannotJudge, CaseResult, Failure, Judged, failed_case, passed_case
-from truegold.verifiers.code.protocols.isolation import compares_objects, needs_one_process
+from truegold.verifiers.code.protocols.isolation import needs_one_process
 from truegold.verifiers.code.suite.imports import imports_for
 from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Codecs, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of, shown_value, to_nodes, to_values
@@ -75,6 +75,7 @@ NONCE_BYTES = 16
 SEED_BYTES = 8
 
 _LINE = re.compile(rb"[^\n]+")
+_OPAQUE = b'"opaque"'
 _LOADED = b'{"loaded":true}\n'
 _LIMITS = (Reason.TIMEOUT, Reason.LIMIT)
 _WITH_NUMPY = frozenset({"numpy", "pandas", "scipy"})
@@ -131,6 +132,8 @@ class CallOutcomes:
     failure: Failure | None
     """Why the process ended early, if it did."""
     load_error: str | None = None
+    has_objects: bool = False
+    """Whether something came that is no data, which only Python can compare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +238,9 @@ def _run_calls(
     payload = to_json(source.fields())[:-1] + b"," + request[1:]
     result_bytes = expected.max_bytes if expected else 0
     job = Job("calls", payload, source.limits, warm=source.warm, result_bytes=result_bytes)
-    return read_results(source.local.sandbox().run(job), call_count, codecs, source.limits, expected)
+    execution = source.local.sandbox().run(job)
+    returned = read_results(execution, call_count, codecs, source.limits, expected)
+    return replace(returned, has_objects=_OPAQUE in execution.result)
 
 
 def read_results(
@@ -327,7 +332,7 @@ def _count_parts(line: bytes) -> int:
 def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> Judged:
     """Run test code against the program."""
     source = replace(source, imports=imports_for(source.program, tests.code))
-    if isinstance(tests, Asserts) and (tests.codecs or not compares_objects(tests.code)):
+    if isinstance(tests, Asserts):
         lowered = lower(tests.code, tests.entry_point, tests.prelude, tests.stub)
         if isinstance(lowered, Lowered):
             try:
@@ -348,6 +353,8 @@ def _judge_lowered(lowered: Lowered, source: TestedProgram, codecs: Codecs, run_
     """Make the calls of assertions and check what they returned. Raises `_NeedsRunning`."""
     request = _lowered_request(lowered) if not codecs else _calls_request(_calls_of(lowered), codecs)
     returned = _run_calls(source, request, len(lowered.calls), codecs)
+    if returned.has_objects:
+        raise _NeedsRunning
     case_results: list[CaseResult] = []
     work = Work()
     for check in lowered.checks:

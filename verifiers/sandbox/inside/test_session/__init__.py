@@ -3,6 +3,7 @@
     tests            role `tests`: runs test code, whose names stand for what the solution has
     session            sends its requests to the other process, one after the other
     remote_objects     what test code holds in place of the solution's functions and objects, and how they travel
+    operators            `==`, `<`, `+` on them
 
     serve            role `serve`: loads the solution, answers requests, and knows its objects by numbers
 

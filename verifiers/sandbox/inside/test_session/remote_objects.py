@@ -4,11 +4,10 @@
     stack = Stack()      an object whose class has the name, the bases and the methods of the solution's class
     stack.push(3)        a call there; so are attributes, len(), iteration, indexing, `in`, str() and `with`
 
-The solution is not asked for anything that compares, orders, computes or hashes: two remote objects are equal where
-they are the same object, and each is true. What an `__eq__` of the solution says about a value is no evidence. For the
-same reason an object that a function returned is not asked whether it contains something, or starts with it: where the
-test code expects a list or a text, such an object would say yes to everything. Objects that the test code itself made
-of a class, `Trie()`, are asked: tests of classes consist of that.
+What an `__eq__` of the solution says about a plain value is no evidence (`operators.py`). For the same reason an object
+that a function returned is not asked whether it contains something, or starts with it: where the test code expects a
+list or a text, such an object would say yes to everything. Objects that the test code itself made of a class, `Trie()`,
+are asked: tests of classes consist of that.
 
 Values go to the solution as data; functions and iterators of the test code go as numbers. What has no form, such as an
 object of a class that the test code defines, cannot be passed between processes. The test code then needs the solution
@@ -33,6 +32,7 @@ from ..wire.decoding import Decoder
 from ..wire.encoding import DICT_VIEWS, MAX_DEPTH, Encoder
 from ..wire.foreign_values import Json, Undecodable, Value
 from . import shared_objects
+from .operators import OPERATOR_METHODS, Operators
 from .shared_objects import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS
 
 SEARCH_METHODS = frozenset("startswith endswith issubset issuperset isdisjoint find rfind index rindex count".split())
@@ -73,6 +73,7 @@ class _Session(Protocol):
     codecs: dict[str, Sequence[str]]
     find_class: Callable[[str], type]
     uses_numpy: bool
+    operators: Operators
 
     def call(self, request: list[Json], shown: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value: ...
     def call_special(self, handle: int, name: str, *args: Value) -> Value: ...
@@ -149,6 +150,8 @@ class RemoteObject:
 
     _truegold_handle: int
     _truegold_session: _Session
+    _truegold_base: type | None = None
+    """The built-in type that the class derives from."""
 
     def __getattr__(self, name: str) -> Value:
         _refuse_protocol(name)
@@ -158,9 +161,6 @@ class RemoteObject:
     def __setattr__(self, name: str, value: Value) -> None:
         self._truegold_session.set_attribute(self._truegold_handle, name, value)
 
-    def __bool__(self) -> bool:
-        return True
-
     def __copy__(self) -> Value:
         return self._truegold_session.call_special(self._truegold_handle, "__copy__")
 
@@ -169,6 +169,10 @@ class RemoteObject:
 
     def __reduce_ex__(self, protocol: Value) -> Value:
         raise TypeError("an object of the solution cannot be pickled")
+
+
+for _name, _operator_method in OPERATOR_METHODS.items():
+    setattr(RemoteObject, _name, _operator_method)
 
 
 class RemoteFunction:
@@ -364,7 +368,8 @@ class RemoteValues:
             self._classes[handle] = type(about["name"], (*first, *error_bases), namespace)
         else:
             remote_bases = tuple(base for base in bases if issubclass(base, RemoteObject))
-            self._classes[handle] = _remote_class(self.session, handle, about, remote_bases)
+            data_base = next((base for base in bases if BUILTIN_TYPES.get(base.__name__) is base), None)
+            self._classes[handle] = _remote_class(self.session, handle, about, remote_bases, data_base)
         return self._classes[handle]
 
     def tuple_class(self, name: str, fields: tuple[str, ...]) -> type:
@@ -378,14 +383,19 @@ class RemoteValues:
                 for index, field in enumerate(fields)
                 if field not in SEARCH_METHODS
             }
-            as_dict = {"_asdict": lambda self: dict(zip(fields, self, strict=True))}
+            as_dict: dict[str, Callable[..., Value]] = {
+                "_asdict": lambda self: dict(zip(fields, self, strict=True)),
+                "_replace": lambda self, **new: tuple.__new__(type(self), (self._asdict() | new).values()),
+            }
             self._tuple_classes[key] = type(
                 name, (tuple,), {**namespace, "__slots__": (), "_fields": fields, **as_dict}
             )
         return self._tuple_classes[key]
 
 
-def _remote_class(session: _Session, handle: int, about: dict[str, Json], bases: tuple[type, ...]) -> RemoteType:
+def _remote_class(
+    session: _Session, handle: int, about: dict[str, Json], bases: tuple[type, ...], data_base: type | None
+) -> RemoteType:
     coroutines = set(about["async"])
     namespace: dict[str, Value] = {"__slots__": (), "__module__": "solution"}
     namespace |= {"_truegold_class_session": session, CLASS_HANDLE: handle}
@@ -393,8 +403,11 @@ def _remote_class(session: _Session, handle: int, about: dict[str, Json], bases:
         namespace[name] = _method(session, handle, name, name in coroutines)
     for name in about["special"]:
         namespace[name] = _SPECIAL_METHODS[name]
-    if about["name"] in _BUILTIN_LOOKS:
-        namespace["__class__"] = property(lambda self: _BUILTIN_LOOKS[about["name"]])
+    looks = _BUILTIN_LOOKS.get(about["name"], data_base)
+    if looks is not None:
+        namespace["__class__"] = property(lambda self: looks)
+    if data_base is not None:
+        namespace["_truegold_base"] = data_base
     return RemoteType(about["name"], bases or (RemoteObject,), namespace, described=True)
 
 

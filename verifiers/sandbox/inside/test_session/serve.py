@@ -4,6 +4,7 @@
     ["call", 0, args, names, true]       ["changed", contents, 3] as well
     ["method", 2, "push", args, names]   the same
     ["attribute", 2, "size"]  ["set", 2, "size", 5]  ["special", 2, "__len__", args]
+    ["operate", "add", args]  ["data", 2]
     ["take", changes]  ["changes"]                     ["changes", changes]: of lent containers (`Lender`)
     ["name", "helper"]  ["entry", "Solution().twoSum"]  ["public"]
 
@@ -29,6 +30,7 @@ from __future__ import annotations
 
 import builtins
 import copy
+import enum
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -41,6 +43,7 @@ from ..wire.encoding import DICT_VIEWS, MAX_DEPTH, Encoder
 from ..wire.foreign_values import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Value
 from ..wire.json_lines import PartnerGone, PartnerLine, from_json
 from . import shared_objects
+from .operators import OPERATORS
 from .shared_objects import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS, Lender, make_view, numpy_if_installed
 
 
@@ -97,6 +100,15 @@ class _Server:
         if method is None:
             raise TypeError(f"{type(target).__name__!r} object has no {name}")
         return ["ok", self._handles.encode(method(target, *values))]
+
+    def operate(self, name: str, args: Json) -> Json:
+        """Apply an operator."""
+        return ["ok", self._handles.encode(OPERATORS[name](*self._handles.decode(args)))]
+
+    def data(self, handle: int) -> Json:
+        """Send the data of an object whose class derives from a built-in type."""
+        encoder = _Encoder(self._handles, None)
+        return ["ok", Encoder.encode_uncommon(encoder, self._handles[handle], 0)]
 
     def attribute(self, handle: int, name: str) -> Json:
         value = getattr(self._handles[handle], name)
@@ -180,7 +192,8 @@ class _Server:
 _COPIES: Mapping[str, Callable[[Value], Value]] = {"__copy__": copy.copy, "__deepcopy__": copy.deepcopy}
 
 _REQUESTS: Mapping[str, Callable[..., Json]] = {
-    name: getattr(_Server, name) for name in "call method special attribute set take changes name entry public".split()
+    name: getattr(_Server, name)
+    for name in "call method special operate data attribute set take changes name entry public".split()
 }
 
 
@@ -293,7 +306,7 @@ class _Encoder(Encoder):
         self._handles = handles
 
     def encode_uncommon(self, value: object, depth: int) -> Json:
-        if self._handles.knows(value):
+        if self._handles.knows(value) or isinstance(value, enum.Enum):
             return self._handles.refer(value)
         return super().encode_uncommon(value, depth)
 

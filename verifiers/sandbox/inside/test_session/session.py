@@ -37,7 +37,8 @@ from ..test_code.library_functions import LIBRARY_OF
 from ..test_code.test_run import SHOWN_CHARS, SolutionWatch
 from ..wire.foreign_values import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Undecodable, Value
 from ..wire.json_lines import PartnerGone, PartnerLine
-from .remote_objects import CannotIsolate, RemoteFunction, RemoteObject, RemoteType, RemoteValues
+from .operators import Operators
+from .remote_objects import CLASS_HANDLE, CannotIsolate, RemoteFunction, RemoteObject, RemoteType, RemoteValues
 from .shared_objects import EXCEPTIONS, Borrower, restore
 
 MAX_SPECIAL_CALLS = 100_000
@@ -91,6 +92,9 @@ class Session(SolutionWatch):
         """The handles of classes that the test code asked for by a name in capitals, and that name."""
         self._made_objects: dict[int, str] = {}
         """The handles of objects that the test code made of such a class, and its name."""
+        self._returned: set[int] = set()
+        """The handles of objects that came as answers, and not where the test code made them."""
+        self.operators = Operators(self, RemoteObject)
         self._function_holders = {"Solution"}
         """Classes that only hold functions."""
 
@@ -141,6 +145,7 @@ class Session(SolutionWatch):
         result = self._ask(request, objects, keep=keep)
         if type(type(result)) is RemoteType and request[0] == "call" and request[1] in self._asked_classes:
             self._made_objects[result._truegold_handle] = self._asked_classes[request[1]]
+            self._returned.discard(result._truegold_handle)
         self._last_call = (shown, args, kwargs, result)
         return result
 
@@ -171,12 +176,37 @@ class Session(SolutionWatch):
         """Return whether the test code made this object itself, of a class that it calls by a name in capitals."""
         return handle in self._made_objects
 
+    def came_back(self, handle: int) -> bool:
+        """Return whether something else than a class or an operator has returned this object."""
+        return handle in self._returned
+
+    def is_named(self, kind: type) -> bool:
+        """Return whether the test code has named this class or one that it derives from."""
+        return any(vars(above).get(CLASS_HANDLE) in self._asked_classes for above in kind.__mro__)
+
+    def note_made(self, handle: int, of: int) -> None:
+        """Take note that an operator made this object of one that the test code had made."""
+        self._made_objects.setdefault(handle, self._made_objects[of])
+        self._returned.discard(handle)
+
+    def ask_operator(self, name: str, operands: tuple[Value, ...]) -> Value:
+        """Return what an operator of the solution's says of operands."""
+        return self._ask(["operate", name, self._send_args(operands)[0]])
+
+    def data_of(self, handle: int) -> Value:
+        """Return the built-in data that an object of a derived class holds."""
+        data = self._ask(["data", handle])
+        if isinstance(data, RemoteObject):
+            self._break_off(Undecodable("it has no data for an object of a built-in type"))
+        return data
+
     def note_return(self, handle: int) -> None:
         """Take note that a call returned this object.
 
         An object of a class that only holds functions, whose results are data, is the solution's word from then on,
         even if the test code made it. Methods of other classes may return their object, so that calls can be chained.
         """
+        self._returned.add(handle)
         if self._made_objects.get(handle) in self._function_holders:
             del self._made_objects[handle]
 

@@ -70,8 +70,7 @@ SPECIAL_METHODS = tuple(
     "__len__ __iter__ __next__ __reversed__ __contains__ __getitem__ __setitem__ __delitem__ __call__ __enter__"
     " __exit__ __str__ __repr__ __format__ __int__ __float__".split()
 )
-"""Methods of the language that are passed on to the solution's objects. None of them compares, computes, hashes or
-tells truth, because what such a method of the solution says about a value is no evidence."""
+"""Methods of the language that are passed on to the solution's objects; for those of operators see `operators.py`."""
 
 
 def local_name(value: Value) -> list[str] | None:

@@ -1,0 +1,181 @@
+"""Operators on objects of the solution: what test code may ask its classes, and what they may answer.
+
+    add(1, 2) == P(3)            asked: both sides are of a class that the test code names
+    P(3) == 3                    not asked: a plain value is equal to data alone
+    S([1, 2]) == [1, 2]          where a class derives from a list, the list in it is compared
+    add(1, 2) == add(2, 1)       not asked, where nothing in the test code names their class
+    sorted(make())               asked: the order alone is no evidence
+    make(1) < make(2)            not asked: here the answer is the verdict
+
+A class that the test code names is what it tests, with its operators. One whose objects are equal to a word that nobody
+has ever given them is taken at its word no more.
+
+An object that a call returned may have been expected to be a number. The test code then shows it the number that was:
+
+    abs(v.norm() - 5) < 1e-9     v.norm() returns an object whose `-` is always 0.0
+
+So what comes of such an object and plain data has to be an object again; of objects that the test code made it may be
+data.
+"""
+
+from __future__ import annotations
+
+import operator
+import sys
+from collections.abc import Callable, Mapping
+from opcode import opmap
+from typing import Protocol
+
+from ..wire.foreign_values import Value
+
+EQUALITY = ("eq", "ne")
+ORDER = ("lt", "le", "gt", "ge")
+_ARITHMETIC = "add sub mul truediv floordiv mod pow matmul lshift rshift and_ or_ xor".split()
+_IN_PLACE = ["i" + name.rstrip("_") for name in _ARITHMETIC]
+_UNARY = "neg pos invert abs round index".split()
+
+OPERATORS: Mapping[str, Callable[..., Value]] = {
+    **{
+        name: getattr(operator, name)
+        for name in (*EQUALITY, *ORDER, *_ARITHMETIC, *_IN_PLACE, *_UNARY)
+        if name != "round"
+    },
+    **{"round": round, "divmod": divmod, "hash": hash, "bool": bool},
+}
+"""What the solution's process does for the test code, by name."""
+
+_UNLIKELY = "a word that no object has been given"
+_COMPARISON = opmap["COMPARE_OP"]
+
+
+class Remote(Protocol):
+    """What operators need of an object of the solution."""
+
+    _truegold_handle: int
+    _truegold_base: type | None
+
+
+class Asking(Protocol):
+    """What operators need of the session."""
+
+    def ask_operator(self, name: str, operands: tuple[Value, ...]) -> Value: ...
+    def data_of(self, handle: int) -> Value: ...
+    def is_named(self, kind: type) -> bool: ...
+    def made_by_tests(self, handle: int) -> bool: ...
+    def came_back(self, handle: int) -> bool: ...
+    def note_made(self, handle: int, of: int) -> None: ...
+
+
+class Operators:
+    """Applies operators to objects of the solution. remote_class: the class of what stands for them."""
+
+    def __init__(self, session: Asking, remote_class: type) -> None:
+        self._session = session
+        self._remote_class = remote_class
+        self._marked: set[int] = set()
+        """The handles of objects that came of a returned object and plain data."""
+        self._honest: dict[type, bool] = {}
+
+    def compare(self, name: str, left: Value, right: Value, by_tests: bool) -> Value:
+        """Return the answer of a comparison, NotImplemented where nobody is asked.
+
+        by_tests: whether Python code has written the comparison, and not a function such as `sorted`.
+        """
+        kinds = type(left), type(right)
+        if not self._is_remote(right) or not (issubclass(*kinds) or issubclass(*kinds[::-1])):
+            return self._compare_data(name, left, right)
+        if not self._session.is_named(kinds[0]) and (name in EQUALITY or by_tests):
+            return self._compare_data(name, left, right)
+        holds = self._holds(name, left, right)
+        if name in EQUALITY and holds is (name == "eq") and not (self._is_honest(left) and self._is_honest(right)):
+            return name == "ne"
+        return holds
+
+    def hash(self, remote: Value) -> int:
+        """Return the hash of an object."""
+        if remote._truegold_base is not None:
+            return hash(self._plain(remote))
+        answer = self._session.ask_operator("hash", (remote,))
+        return answer if type(answer) is int else 0
+
+    def truth(self, remote: Value) -> bool:
+        """Return the truth of an object that the test code made; one that was returned is true."""
+        if not self._session.made_by_tests(remote._truegold_handle):
+            return True
+        return self._session.ask_operator("bool", (remote,)) is True
+
+    def compute(self, name: str, *operands: Value) -> Value:
+        """Return what comes of arithmetic."""
+        remotes = [each for each in operands if self._is_remote(each)]
+        handles = [each._truegold_handle for each in remotes]
+        made = all(self._session.made_by_tests(each) and not self._session.came_back(each) for each in handles)
+        if not all(self._session.is_named(type(each)) for each in remotes):
+            if any(each._truegold_base is None for each in remotes):
+                return NotImplemented
+            return OPERATORS[name](*map(self._plain, operands))
+        answer = self._session.ask_operator(name, operands)
+        marked = not made and (len(remotes) < len(operands) or not self._marked.isdisjoint(handles))
+        if self._is_remote(answer):
+            if made:
+                self._session.note_made(answer._truegold_handle, handles[0])
+            elif marked:
+                self._marked.add(answer._truegold_handle)
+        elif marked:
+            raise TypeError("an object that a call returned makes no data of what it is compared with")
+        return answer
+
+    def _compare_data(self, name: str, left: Value, right: Value) -> Value:
+        if left._truegold_base is None or (self._is_remote(right) and right._truegold_base is None):
+            return NotImplemented
+        return OPERATORS[name](self._plain(left), self._plain(right))
+
+    def _plain(self, value: Value) -> Value:
+        return self._session.data_of(value._truegold_handle) if self._is_remote(value) else value
+
+    def _is_remote(self, value: Value) -> bool:
+        return issubclass(type(value), self._remote_class)
+
+    def _holds(self, name: str, *operands: Value) -> bool:
+        answer = self._session.ask_operator(name, operands)
+        return not self._is_remote(answer) and bool(answer)
+
+    def _is_honest(self, remote: Value) -> bool:
+        """Return whether an object is not equal to everything."""
+        kind = type(remote)
+        if kind not in self._honest:
+            try:
+                self._honest[kind] = not self._holds("eq", remote, _UNLIKELY)
+            except Exception:
+                self._honest[kind] = True
+        return self._honest[kind]
+
+
+def _comparison(name: str) -> Callable[[Value, Value], Value]:
+    def method(self: Value, other: Value) -> Value:
+        frame = sys._getframe(1)
+        by_tests = name in ORDER and frame.f_code.co_code[frame.f_lasti] == _COMPARISON
+        return self._truegold_session.operators.compare(name, self, other, by_tests)
+
+    return method
+
+
+def _computation(name: str, reflected: bool = False) -> Callable[..., Value]:
+    def method(self: Value, *others: Value) -> Value:
+        operands = (*others, self) if reflected else (self, *others)
+        return self._truegold_session.operators.compute(name, *operands)
+
+    return method
+
+
+def _dunder(name: str, prefix: str = "") -> str:
+    return f"__{prefix}{name.rstrip('_')}__"
+
+
+OPERATOR_METHODS: Mapping[str, Callable[..., Value]] = {
+    **{_dunder(name): _comparison(name) for name in (*EQUALITY, *ORDER)},
+    **{_dunder(name): _computation(name) for name in (*_ARITHMETIC, *_IN_PLACE, *_UNARY, "divmod")},
+    **{_dunder(name, "r"): _computation(name, reflected=True) for name in (*_ARITHMETIC, "divmod")},
+    "__hash__": lambda self: self._truegold_session.operators.hash(self),
+    "__bool__": lambda self: self._truegold_session.operators.truth(self),
+}
+"""The methods of the language by which an object of the solution is an operand."""
