@@ -331,7 +331,8 @@ def _count_parts(line: bytes) -> int:
 
 def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> Judged:
     """Run test code against the program."""
-    source = replace(source, imports=imports_for(source.program, tests.code))
+    if "import" in tests.code:
+        source = replace(source, imports=imports_for(source.program, tests.code))
     if isinstance(tests, Asserts):
         lowered = lower(tests.code, tests.entry_point, tests.prelude, tests.stub)
         if isinstance(lowered, Lowered):

@@ -14,8 +14,7 @@ An object that a call returned may have been expected to be a number. The test c
 
     abs(v.norm() - 5) < 1e-9     v.norm() returns an object whose `-` is always 0.0
 
-So what comes of such an object and plain data has to be an object again; of objects that the test code made it may be
-data.
+Such an object and plain data make an object again, or the test fails. Objects that the test code made may make data.
 """
 
 from __future__ import annotations
@@ -48,14 +47,7 @@ _UNLIKELY = "a word that no object has been given"
 _COMPARISON = opmap["COMPARE_OP"]
 
 
-class Remote(Protocol):
-    """What operators need of an object of the solution."""
-
-    _truegold_handle: int
-    _truegold_base: type | None
-
-
-class Asking(Protocol):
+class _Asking(Protocol):
     """What operators need of the session."""
 
     def ask_operator(self, name: str, operands: tuple[Value, ...]) -> Value: ...
@@ -63,13 +55,13 @@ class Asking(Protocol):
     def is_named(self, kind: type) -> bool: ...
     def made_by_tests(self, handle: int) -> bool: ...
     def came_back(self, handle: int) -> bool: ...
-    def note_made(self, handle: int, of: int) -> None: ...
+    def note_made(self, handle: int, operand: int) -> None: ...
 
 
 class Operators:
     """Applies operators to objects of the solution. remote_class: the class of what stands for them."""
 
-    def __init__(self, session: Asking, remote_class: type) -> None:
+    def __init__(self, session: _Asking, remote_class: type) -> None:
         self._session = session
         self._remote_class = remote_class
         self._marked: set[int] = set()
@@ -105,7 +97,7 @@ class Operators:
         return self._session.ask_operator("bool", (remote,)) is True
 
     def compute(self, name: str, *operands: Value) -> Value:
-        """Return what comes of arithmetic."""
+        """Return the result of arithmetic."""
         remotes = [each for each in operands if self._is_remote(each)]
         handles = [each._truegold_handle for each in remotes]
         made = all(self._session.made_by_tests(each) and not self._session.came_back(each) for each in handles)

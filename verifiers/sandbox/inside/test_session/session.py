@@ -184,9 +184,9 @@ class Session(SolutionWatch):
         """Return whether the test code has named this class or one that it derives from."""
         return any(vars(above).get(CLASS_HANDLE) in self._asked_classes for above in kind.__mro__)
 
-    def note_made(self, handle: int, of: int) -> None:
+    def note_made(self, handle: int, operand: int) -> None:
         """Take note that an operator made this object of one that the test code had made."""
-        self._made_objects.setdefault(handle, self._made_objects[of])
+        self._made_objects.setdefault(handle, self._made_objects[operand])
         self._returned.discard(handle)
 
     def ask_operator(self, name: str, operands: tuple[Value, ...]) -> Value:
