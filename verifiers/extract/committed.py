@@ -44,6 +44,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import NamedTuple
 
+from truegold.verifiers.extract.clauses import disowns
 from truegold.verifiers.extract.closings import without_closings, without_ornaments
 from truegold.verifiers.extract.denials import is_bound, is_denied, is_doubted, is_negated_later, is_refused, preferred
 from truegold.verifiers.extract.restated import restatement, with_counts, without_explanations, without_given_numbers
@@ -56,6 +57,7 @@ from truegold.verifiers.extract.stated_values import (
     has_value,
     is_expression,
     may_deny,
+    only_announces,
 )
 from truegold.verifiers.extract.statements import (
     after_a,
@@ -398,8 +400,10 @@ def _is_doubted(text: str, box: _Box) -> bool:
     start = max(map(before.rfind, _SENTENCE_ENDS)) + 1
     after = text[box.end : box.end + MAX_DENIAL_CHARS].partition("\n")[0]
     before, after = before[start:], after.lstrip(_CLOSING_MARKS)
-    if len(before) + len(after) <= MAX_TOUCHING_CHARS or not may_deny(f"{before} {after}"):
+    if len(before) + len(after) <= MAX_TOUCHING_CHARS:
         return False
+    if not may_deny(f"{before} {after}"):
+        return disowns(before, after)
     return is_doubted(before, after) or ("answer" in before and is_bound(before))
 
 
@@ -686,7 +690,9 @@ def _committed(answer: str | None, form: str) -> Committed | None:
     if text and (text[0] in _WRAPS or not text[-1].isascii()):
         text = _unwrapped(text)
     if not text or (
-        not _PLAIN_NUMBER.fullmatch(text) and may_deny(text) and is_refused(text, letters=len(text) <= MAX_OPTION_CHARS)
+        not _PLAIN_NUMBER.fullmatch(text)
+        and not only_announces(text)
+        and is_refused(text, letters=len(text) <= MAX_OPTION_CHARS)
     ):
         return None
     return Committed(preferred(text) if "not " in text else text, form)

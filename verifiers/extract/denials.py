@@ -27,8 +27,9 @@ import tomllib
 from importlib.resources import files
 from itertools import islice
 
+from truegold.verifiers.extract import clauses
 from truegold.verifiers.extract.stated_values import ANY_OF as SPEECH
-from truegold.verifiers.extract.stated_values import has_value, may_deny
+from truegold.verifiers.extract.stated_values import has_value, may_deny, only_announces
 
 PATTERNS: dict[str, list[str]] = tomllib.loads(files(__package__).joinpath("denials.toml").read_text(encoding="utf-8"))
 """Alternatives of patterns, by what they tell."""
@@ -299,6 +300,8 @@ def _is_framed(before: str, after: str) -> bool:
 
 def is_doubted(before: str, after: str) -> bool:
     """Return whether the words before and behind a value deny or doubt it, or put it into another mouth."""
+    if clauses.disowns(before, after):
+        return True
     after = _ASIDE_BEHIND.sub("", after[:MAX_GOVERNING_CHARS])
     before = before[-MAX_GOVERNING_CHARS:]
     if not may_deny(f"{before} {after}", framed=False):
@@ -344,18 +347,20 @@ def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
 
     first: whether its first occurrence counts, as behind an announcement, or its last one.
     """
-    if not may_deny(sentence) and "answer " not in sentence and not sentence.endswith('"'):
-        return False
     # Words behind the figures may have been taken for a unit: `4 does`.
     figures = _UP_TO_FIGURES.match(value)
     value = figures[0] if figures else value
-    if not (starts := _occurrences(sentence, value)):
+    if not (starts := occurrences(sentence, value)):
         return False
     start = starts[0] if first else starts[-1]
     if (words := WORDS_BEFORE.match(value)) is not None:
         start, value = start + words.end(), value[words.end() :]
-    before = sentence[:start]
-    return is_bound(before) or is_doubted(before, sentence[start + len(value) :])
+    before, after = sentence[:start], sentence[start + len(value) :]
+    if clauses.restates(value, after):
+        return True
+    if not may_deny(sentence) and "answer " not in sentence and not sentence.endswith('"'):
+        return clauses.disowns(before, after)
+    return is_bound(before) or is_doubted(before, after)
 
 
 def without_struck(text: str) -> str:
@@ -365,7 +370,7 @@ def without_struck(text: str) -> str:
 
 def is_negated_later(text: str, value: str) -> bool:
     """Return whether a text behind an answer denies that very value: `5 ... Hmm, 5 is wrong.`"""
-    for start in _occurrences(text[:MAX_LATER_CHARS], value)[:MAX_NUMBERS] if value in text else ():
+    for start in occurrences(text[:MAX_LATER_CHARS], value)[:MAX_NUMBERS] if value in text else ():
         before = text[max(0, start - MAX_GOVERNING_CHARS) : start].lower()
         after = text[start + len(value) :][:MAX_GOVERNING_CHARS]
         is_negated = _NEGATED_BEFORE.search(before) is not None and _NOT_DENIED.search(before) is None
@@ -379,7 +384,7 @@ def is_refused(text: str, *, letters: bool = False) -> bool:
 
     letters: whether a letter that names an option is a value.
     """
-    if not may_deny(text):
+    if only_announces(text):
         return False
     whole = _TEXT_COMMAND.sub(r" \1 ", text)
     text = _TEXT_COMMAND.sub(r" \1 ", without_struck(text))
@@ -390,7 +395,12 @@ def is_refused(text: str, *, letters: bool = False) -> bool:
         return text != whole and (letters or has_value(whole))
     first, last = figures[0], figures[-1]
     value = first if _CUE.search(text, first.end(), last.start()) else last
-    return is_doubted(text[: first.start()], text[value.end() :])
+    after = text[value.start() + len(value[0].rstrip(".,")) :]
+    return (
+        clauses.restates(value[0], after)
+        or clauses.takes_back(after, is_letter=value[0].isalpha())
+        or is_doubted(text[: first.start()], after)
+    )
 
 
 def denies_a_number(text: str) -> bool:
@@ -404,7 +414,7 @@ def is_link_denied(link: str) -> bool:
     return _DENIED_BEFORE.search(link.lower()) is not None
 
 
-def _occurrences(sentence: str, value: str) -> list[int]:
+def occurrences(sentence: str, value: str) -> list[int]:
     """Return where a value stands that is no part of a longer number."""
     pattern = re.escape(value)
     if value[:1].isdigit():

@@ -91,6 +91,7 @@ _HAS_VALUE = re.compile(r"\d|\$|\\[A-Za-z(\[]")
 
 _CUES = frozenset(PATTERNS["cue_words"])
 _FRAMED_CUES = _CUES.union(PATTERNS["frame_words"])
+_PLAIN = frozenset(PATTERNS["plain_words"])
 _CUE_WORD = re.compile(r"[^\W\d_]+")
 _OTHER_SCRIPT = re.compile(r"[^\W\d_a-zA-Z]")
 
@@ -146,6 +147,16 @@ def may_deny(text: str, *, framed: bool = True) -> bool:
         or any(map(text.__contains__, PATTERNS["cue_marks"]))
         or (not text.isascii() and _OTHER_SCRIPT.search(text) is not None)
     )
+
+
+def is_plain(text: str) -> bool:
+    """Tell whether the words of a text can do nothing to a value but announce it: `So the final answer is`."""
+    return _PLAIN.issuperset(_CUE_WORD.findall(text.casefold()))
+
+
+def only_announces(text: str) -> bool:
+    """Tell whether nothing in a text can deny a value or say anything else of it."""
+    return is_plain(text) and not may_deny(text)
 
 
 def is_prose(text: str) -> bool:

@@ -57,7 +57,7 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from truegold.verifiers.extract import denials, stated_values
+from truegold.verifiers.extract import clauses, denials, stated_values
 
 MAX_TEXT_WORDS = 5
 """The longest answer in words. Stops sentences about the answer from being taken for it."""
@@ -142,6 +142,7 @@ _FOREIGN = re.compile(
     r"(?=[ ](?:[\d$\\]|[A-H]\b))|답은|คำตอบ(?:ที่ถูกต้อง)?คือ",
     re.IGNORECASE,
 )
+_FIRST_WORD = re.compile(r"^\W*[^\s,;(（，。]*")
 _LAST_LINE_A = re.compile(r"\**A\**[ \t]{0,3}[:：]\**[ \t]{0,3}(\S.*)")
 _HEADINGS = frozenset({"answer", "final answer", "最终答案", "答案"})
 _EMPHASIS = "*_` \t"
@@ -164,7 +165,8 @@ _WE_GET = re.compile(
 )
 """Rejecting -3, we get 5: what is derived, and not what it is derived from."""
 _REASON = re.compile(
-    r",?\s(?:since|because|(?:although|though|even though|whereas)(?! (?:it|this|that)(?:['’]s| is)))\s"
+    r",?\s(?:since|because"
+    r"|(?:although|though|even though|whereas)(?! (?:it|this|that)(?:['’]s| is| could| might| may)))\s"
     r"|,\s(?:as\s|(?=(?:attained|achieved|reached|occurring)\b))|，?因[为為]",
     re.IGNORECASE,
 )
@@ -287,9 +289,10 @@ def is_withdrawn(tail: str, answer: str) -> bool:
     if _WITHDRAWN.match(tail[:MAX_RETRACTION_CHARS]) is not None:
         return True
     tail = tail[:MAX_SCANNED_TAIL]
-    if answer in tail:
+    if denials.occurrences(tail, answer):
         return False
-    if _GONE_ON.match(tail) is not None:
+    is_letter = len(answer) == 1 and answer.isalpha()
+    if clauses.takes_back(tail, is_letter=is_letter) or _GONE_ON.match(tail) is not None:
         return True
     if _RECONSIDERED.match(tail) is not None and _CONFIRMED_LATER.search(tail) is None:
         return True
@@ -347,17 +350,23 @@ def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcem
         return
     before, statement = sentence_around(line, match.start())
     rest = line[len(before) + len(statement) + line.find(before + statement) :] if before + statement else ""
-    has_words = denials.WORDS_BEFORE.match(answer) is not None
-    if not has_words and not stated_values.may_deny(before + statement + rest[:MAX_CONFIRMING_CHARS]):
+    whole = before + statement
+    behind = _FIRST_WORD.sub("", answer)
+    may_deny = stated_values.may_deny(whole + rest[:MAX_CONFIRMING_CHARS])
+    if not may_deny and stated_values.is_plain(whole):
         yield answer, ""
+    elif not may_deny and denials.WORDS_BEFORE.match(answer) is None:
+        if not clauses.disowns(before + match[0], behind):
+            yield answer, statement
     elif (other := denials.contrasted(statement)) is not None:
         yield other, ""
     elif not (
-        denials.is_conditional(before + statement)
+        denials.is_conditional(whole)
         or _OTHERWISE.match(rest)
         or denials.is_link_denied(match[0])
         or denials.is_attributed(before + match[0])
         or denials.is_of_another(before, match[0])
+        or clauses.disowns(before + match[0], behind)
     ):
         yield answer, statement + rest[:MAX_CONFIRMING_CHARS] if statement.endswith(("?", "？")) else statement
 

@@ -1,0 +1,164 @@
+r"""Reads the clause that a value stands in: who says it, of which answer, of which time and world, and whether.
+
+    We conclude that | the answer is 5.         Nobody doubts that | it is 5.           asserted: two turns affirm
+    I deny that | the answer is 5.              The rumour that | it is 5               one turn, or none that asserts
+    Whether the answer is 5 is open.            That it is 5 was never shown.           something is said of the clause
+    Bob's | answer is 5.    My first | answer was 5.    In his opinion | the answer is 5.    another answer
+    Last year | the answer was 5.               Without the rule | the answer would be 5.    another time or world
+    The condition | forbids | 5.                The answer | skips | 5.                 left out by the reasoning
+    Tom | skips | 5 stones.                     We | exclude | 5 students.              a story, and a count
+    5 | flunks the test.    5 | is too few.     5 apples | too few                      it does not stand the test
+    答案从来不是5。    没有证据表明答案是5。    课本的答案是5。                            the same in Chinese
+
+A clause with a subordinate one asserts it where it has a word that does (`conclude`, `fact`) and no turn, or two: so a
+word that is not known asserts nothing. Behind an answer, a sentence takes it back that calls it wrong, withdraws it, or
+only says no (`takes_back`):
+
+    \boxed{5}. On reflection, this is wrong.    \boxed{5}. I take it back.     Answer: 5. Nope.    Answer: 5 (kidding)
+    \boxed{5}. The other root is wrong.         \boxed{5}. This is not a coincidence.              nothing is taken back
+
+Not covered: languages but English and Chinese, for which `denials` has lists; irony.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.resources import files
+from typing import Final
+
+from truegold.verifiers.extract.stated_values import is_plain
+from truegold.verifiers.written_numbers import plain_number
+
+MAX_CLAUSE_CHARS = 200
+"""So much before and behind a value is read."""
+MAX_TAIL_CHARS = 400
+"""So much behind an answer is searched for a sentence that takes it back."""
+MAX_TAIL_SENTENCES = 4
+
+_TABLE: Final = tomllib.loads(files(__package__).joinpath("clauses.toml").read_text(encoding="utf-8"))
+_CLASSES = {name: f"(?:{'|'.join(words)})" for name, words in _TABLE.items() if isinstance(words, list)}
+_NAMED_CLASS = re.compile(r"(?<!\?P)<(\w+)>")
+
+
+def _patterns(section: str) -> dict[str, re.Pattern[str]]:
+    """Return the patterns of a section of the table, with the words of the classes that they name."""
+    filled = {
+        name: _NAMED_CLASS.sub(lambda match: _CLASSES.get(match[1], match[0]), pattern)
+        for name, pattern in _TABLE[section].items()
+    }
+    return {name: re.compile(pattern, re.IGNORECASE) for name, pattern in filled.items()}
+
+
+_CLAUSE, _BEHIND, _BACK, _CHINESE = map(_patterns, ("patterns", "behind", "back", "chinese"))
+_BREAK = re.compile(
+    r"[.;:—]\s|[;:—]|\b(?:but(?! for\b)|yet|so|hence|thus|therefore|(?<!back )then|consequently)\b", re.IGNORECASE
+)
+_DENIED_BEHIND = re.compile("|".join(pattern.pattern for pattern in _BEHIND.values()), re.IGNORECASE)
+_SOURCE = re.compile(rf"\b(?i:according to|per|says) {_CLASSES['sources']}")
+_INSERTED = re.compile(r",[^,]{1,40},")
+_ASIDE_MARKS = frozenset("(（[—–")
+_NEW_SENTENCE = re.compile(r"[\s$)*\]}\\]*?(?:[.!?…;,—–(（\[，。！\n]|-\s)")
+_SENTENCES = re.compile(r"(?<=[.!?…])\s+|\n+|\s?[\[(（—–]\s?|[)）\]]")
+
+
+def disowns(before: str, after: str) -> bool:
+    """Return whether the clause around a value asserts it of nothing, or of another answer, or leaves it out."""
+    before, after = before[-MAX_CLAUSE_CHARS:], after[:MAX_CLAUSE_CHARS]
+    if after.strip(" .$*)\\]}!") and _is_denied_behind(after):
+        return True
+    if is_plain(before):
+        return False
+    if not before.isascii() and ("答案" in before or "若" in before or "假" in before):
+        return _is_denied_in_chinese(before)
+    clause = _BREAK.split(before)[-1]
+    return (
+        _leaves_out(clause, after)
+        or _SOURCE.search(before) is not None
+        or _CLAUSE["opined"].search(before) is not None
+        or _is_subordinate_denied(clause, after)
+    )
+
+
+def restates(value: str, after: str) -> bool:
+    """Return whether the words behind a number put another one in its place: `5 (that is, 6)`."""
+    match = _CLAUSE["restated"].match(after)
+    return match is not None and plain_number(match["other"].strip("$")) != plain_number(value.strip("$ "))
+
+
+def _is_denied_behind(after: str) -> bool:
+    if _DENIED_BEHIND.match(after) is not None:
+        return True
+    return after.lstrip(" $*")[:1] in _ASIDE_MARKS and takes_back(after)
+
+
+def _leaves_out(clause: str, after: str) -> bool:
+    """Return whether the reasoning leaves a bare number out, or another answers with it: `we can discard 5`."""
+    if _CLAUSE["parted"].search(clause) and _CLAUSE["parted_end"].match(after):
+        return True
+    if _CLAUSE["bare_end"].match(after) is None:
+        return False
+    return any(_CLAUSE[name].search(clause) for name in ("save", "does_not", "excludes", "answered"))
+
+
+def _is_subordinate_denied(clause: str, after: str) -> bool:
+    if (clausal := _CLAUSE["clausal"].match(clause)) and _CLAUSE["named"].match(clause[clausal.start("how") :]):
+        return clausal["how"].lower() != "that" or _CLAUSE["upheld"].match(after) is None
+    if (named := _CLAUSE["named"].search(clause)) is not None:
+        if _CLAUSE["formerly"].match(after) or _CLAUSE["meanwhile"].search(named[0]):
+            return True
+        if named["that"] and _CLAUSE["spoken_of"].match(after):
+            return _CLAUSE["upheld"].match(after) is None
+        return _is_of_another(clause, named) or _is_unasserted(clause[: named.start()], named["that"] is not None)
+    that_it = _CLAUSE["that_it"].search(clause)
+    return that_it is not None and _is_unasserted(clause[: that_it.start()], True)
+
+
+def _is_of_another(clause: str, named: re.Match[str]) -> bool:
+    owner, front = named["owner"] or "", clause[: named.start()]
+    if _CLAUSE["owner"].match(owner) or _CLAUSE["elsewhere"].match(front):
+        return True
+    if owner.strip().lower() in ("my", "our", "the") and _CLAUSE["former"].search(named["kind"]):
+        return True
+    if "would" not in named[0]:
+        return False
+    return _CLAUSE["unreal"].match(front) is not None or ("have been" in named[0] and bool(front.strip()))
+
+
+def _is_unasserted(matrix: str, has_that: bool) -> bool:
+    """Return whether the words that govern a clause do not assert it; a word before it that governs nothing does."""
+    if not has_that and _CLAUSE["contact"].search(matrix) is None:
+        return False
+    if (subject := _CLAUSE["subject"].search(matrix)) is not None:
+        matrix = matrix[subject.start() :]
+    matrix = _INSERTED.sub(" ", matrix)
+    if not matrix.strip(" ,"):
+        return False
+    if flips := len(_CLAUSE["flip"].findall(matrix)):
+        return flips % 2 == 1
+    if "agree" not in matrix and (
+        _CLAUSE["others"].match(matrix) or (_CLAUSE["opinion"].search(matrix) and not _CLAUSE["speaker"].match(matrix))
+    ):
+        return True
+    return _CLAUSE["assertive"].search(matrix) is None
+
+
+def _is_denied_in_chinese(before: str) -> bool:
+    if _CHINESE["unreal"].search(before):
+        return True
+    if (named := _CHINESE["named"].search(before)) is None:
+        return False
+    return _CHINESE["denial"].search(named["clause"]) is not None or _CHINESE["copula"].match(named["verb"]) is None
+
+
+def takes_back(tail: str, *, is_letter: bool = False) -> bool:
+    """Return whether one of the first sentences behind an answer calls it wrong, withdraws it or only says no.
+
+    is_letter: the answer is the letter of an option, whose text may be `no`.
+    """
+    if _NEW_SENTENCE.match(tail) is None:
+        return False
+    sentences = _SENTENCES.split(tail[:MAX_TAIL_CHARS].lstrip(" .$*)]}\\!?…,;:—–，。！"), maxsplit=MAX_TAIL_SENTENCES)
+    patterns = [pattern for name, pattern in _BACK.items() if not (is_letter and name == "nay")]
+    plain = [sentence.strip(" *_,.…!") for sentence in sentences[:MAX_TAIL_SENTENCES]]
+    return any(pattern.match(sentence) for sentence in plain if sentence for pattern in patterns)
