@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truegold.verifiers import ChoiceVerifier, Reason
+from truegold.verifiers.answers.gold_types import gold_note
 
 judge = ChoiceVerifier()
 COLOURS = {"options": ["red", "dark blue", "green"]}
@@ -216,6 +217,18 @@ def test_bad_options_are_no_verdict(info):
 
 def test_a_gold_letter_beyond_the_options_is_a_fault_of_the_data():
     assert judge("\\boxed{E}", "E", info=COLOURS).reason is Reason.GOLD_UNPARSED
+
+
+def test_a_gold_that_is_no_letter_says_so():
+    error = judge("\\boxed{8.5}", "8.5", info=COLOURS).evidence["error"]
+    assert error == "gold is none of the 3 options; where it is a value, the verifier math compares it"
+
+
+@pytest.mark.parametrize(
+    ("gold", "letters"), [("A,C", "AC"), ('["C", "A"]', "AC"), ("①③", "AC"), ("b", "B"), ("green", "C"), ("8.5", None)]
+)
+def test_the_type_of_a_gold_is_its_letters(gold, letters):
+    assert gold_note(gold, "choice", COLOURS["options"]) == ("choice", letters)
 
 
 def test_an_endless_answer_earns_nothing_instead_of_opting_out():

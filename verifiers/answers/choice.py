@@ -5,13 +5,14 @@ r"""Judges multiple choice: does the response commit to the gold option?
     gold C     C. 42   C) forty-two   C, forty-two   42 (C)                                match: the letter decides
     gold C     C. 41, with the options above                                              hedged: letter against text
     gold C     A or C   \boxed{B, C}                                                      hedged
-    gold AC    A, C   AC   C and A, with info {"multiple": true}                          match: all of them, no other
+    gold AC    A, C   ca   C and A   选AC   A and C are right, B is wrong                  match: all of them, no other
+    gold ①③    1, 3   A and C   ③①                                                        match
 
-Gold is a letter A–Z, also as `(B)`, `B.` or `B) text`, or the text of one of `info["options"]`; with `multiple` several
-letters. A text is an option's where they are the same text, blanks, case and markup aside, or the same mathematics
-(`math.equivalent`). Options may carry their own labels (`A. red`). The response commits in any of the announced forms
-of `extract`, or by what its last or its first line chooses (`extract.chosen`): `Hence C is correct`, `the third
-option`, `The capital is Rome`, `No, there are more`.
+Gold is a letter A–Z, also as `(B)`, `B.` or `B) text`, or the text of one of `info["options"]`, or several
+letters: `A,C`, `AC`, `["A", "C"]`. A text is an option's where they are the same text, blanks, case and markup aside,
+or the same mathematics (`math.equivalent`). Options may carry their own labels (`A. red`). The response commits in any
+of the announced forms of `extract`, or by what its last or its first line chooses (`extract.chosen`): `Hence C
+is correct`, `the third option`, `The capital is Rome`, `No, there are more`.
 
 Letters in prose (`as in C`), lists of all options, and shares of several right letters are not covered.
 """
@@ -131,8 +132,9 @@ class ChoiceVerifier(AnswerVerifier):
             return Verdict(None, Reason.GOLD_MISSING)
         gold_reading = _read_gold(gold, options, multiple)
         if gold_reading is None:
-            count = f"gold is none of {len(options)} options" if options else "gold is no letter of an option"
-            return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_ANSWER_CHARS], "error": count})
+            among = f"none of the {len(options)} options" if options else "no letter of an option"
+            error = f"gold is {among}; where it is a value, the verifier math compares it"
+            return Verdict(None, Reason.GOLD_UNPARSED, evidence={"gold": gold[:MAX_ANSWER_CHARS], "error": error})
         response = response if gold.isascii() else _in_latin(response, gold)
         multiple = multiple or len(gold_reading.letters) > 1
         if gold_reading.is_numbered:
@@ -209,6 +211,12 @@ def _read_gold(gold: str, options: Sequence[str], multiple: bool) -> _Reading | 
     count = len(options) or MAX_OPTIONS
     is_known = reading.letters and all(ord(letter) - ord("A") < count for letter in reading.letters)
     return reading if is_known and not reading.hedged else None
+
+
+def gold_letters(gold: str, options: Sequence[str] = ()) -> str | None:
+    """Return the letters that gold is, `AC` for `["A", "C"]`; None where it is none of the options."""
+    reading = _read_gold(gold, _without_labels(options), multiple=False)
+    return str(reading) if reading is not None else None
 
 
 def _read_set(text: str, options: Sequence[str], *, numbered: bool, is_gold: bool = False) -> _Reading | None:

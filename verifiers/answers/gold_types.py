@@ -18,8 +18,8 @@ from dataclasses import replace
 
 from gmpy2 import mpq
 
+from truegold.verifiers.answers.choice import gold_letters
 from truegold.verifiers.answers.gold_words import truth_of
-from truegold.verifiers.answers.listed_options import Options, chosen_letters
 from truegold.verifiers.math import tree as t
 from truegold.verifiers.math.choice_letters import choice_letter
 from truegold.verifiers.math.reading.answers import Unread, read_gold
@@ -55,18 +55,12 @@ def gold_note(gold: str | None, verifier: str, options: Sequence[str] = ()) -> N
     if gold is None:
         return None
     if verifier == "choice":
-        listed = Options(tuple(str(option) for option in options))
-        return "choice", chosen_letters(listed, gold) if options else _read_letters(gold)
+        return "choice", gold_letters(gold, [str(option) for option in options])
     if _WHOLE.fullmatch(gold):
         return "number", gold
     if (truth := truth_of(gold)) is not None:
         return "truth", truth
     return _read_mathematics(gold) if verifier in ("math", "numeric") else ("text", None)
-
-
-def _read_letters(gold: str) -> str | None:
-    match = re.fullmatch(r"(?:\\text\{)?\(?([A-Z]{1,8})\)?[.:]?\}?", gold.strip())
-    return match[1] if match else None
 
 
 def _read_mathematics(gold: str) -> Note:
