@@ -6,9 +6,9 @@
     checker_of({"type": "tokens", "unordered": "lines"})("a b\\nc", "c\\na b")   None
 
     tokens           What stands between white space is compared in order. A token expected with a decimal point or an
-                     exponent is a number and compared within `abs_tol` (1e-6) and `rel_tol` (1e-9: what printing a
-                     float costs); every other token, integers of any length among them, has to be the same text, but
-                     for a plus sign, the sign of zero and `.000`.
+                     exponent is a number and compared within `abs_tol` (1e-6, of a small number less: 0.0 is not
+                     0.00000050) and `rel_tol` (1e-9: what printing a float costs); every other token, integers of any
+                     length among them, has to be the same text, but for a plus sign, the sign of zero and `.000`.
     floats           As `tokens`, and where either side has a decimal point both are numbers: 3 and 3.0 are equal.
     lines            Lines are compared; blanks at the ends of lines and blank lines at the end do not count.
     exact            The text has to be the same, but for `\\r\\n` and one newline at the end.
@@ -67,6 +67,13 @@ ABSOLUTE_TOLERANCE, RELATIVE_TOLERANCE = 1e-6, 1e-9
 """A relative error is allowed only as far as printing goes, unless the tests or the problem's text say more: with 1e-6
 of it 1234567.89 would be 1234568.89."""
 
+_SMALL_SHARE = 1e-3
+"""The part of a small number that an absolute error may be, unless the tests or the problem's text say more: with 1e-6
+of it 0.0 would be 0.0000005."""
+
+_NOISE, _NOISE_OF_ZERO = 1e-12, 1e-9
+"""What rounding makes of a sum whose terms cancel."""
+
 _PRESETS: Mapping[str, Mapping[str, Json]] = {
     **{kind: {} for kind in ("tokens", "floats", "lines", "exact", "program")},
     "case_insensitive": {"case_sensitive": False},
@@ -94,7 +101,7 @@ def checker_of(spec: str | Mapping[str, Json]) -> Checker:
     case_sensitive = options.get("case_sensitive", True)
     if kind == "lines":
         return partial(_compare_lines, case_sensitive)
-    absolute, relative = options.get("abs_tol", ABSOLUTE_TOLERANCE), options.get("rel_tol", RELATIVE_TOLERANCE)
+    absolute, relative = options.get("abs_tol"), options.get("rel_tol", RELATIVE_TOLERANCE)
     tolerance = Tolerance(absolute, relative, everywhere=kind == "floats")
     return _TokenChecker(tolerance, case_sensitive, options.get("unordered"))
 
@@ -109,7 +116,7 @@ def with_allowed_error(spec: str | Mapping[str, Json], error: float, is_relative
 
 def tolerance_options(error: float, is_relative: bool) -> dict[str, float]:
     """Return the options of `tokens` and `floats` for an allowed error, as far as they allow more than the defaults."""
-    options = {"abs_tol": error} if error > ABSOLUTE_TOLERANCE else {}
+    options = {"abs_tol": error} if error >= ABSOLUTE_TOLERANCE else {}
     if is_relative and error > RELATIVE_TOLERANCE:
         options["rel_tol"] = error
     return options
@@ -312,7 +319,8 @@ _NOT_INTEGER = (".", "e", "E")
 class Tolerance:
     """How far two numbers may be apart."""
 
-    absolute: float
+    absolute: float | None
+    """None for what numbers of their size may differ by."""
     relative: float
     everywhere: bool = False
     """Whether numbers are compared as such wherever either is written with a decimal point or an exponent; otherwise
@@ -328,7 +336,17 @@ def same_number(expected: str, got: str, tolerance: Tolerance) -> bool:
     expected_number, got_number = float(expected), float(got)
     if not (math.isfinite(expected_number) and math.isfinite(got_number)):
         return False
-    return abs(expected_number - got_number) <= max(tolerance.absolute, tolerance.relative * abs(expected_number))
+    absolute = tolerance.absolute
+    if absolute is None:
+        decimals = expected.partition(".")[2]
+        printing = 0.5 * 10.0 ** -len(decimals) if len(decimals) > 1 and decimals.isdecimal() else 0.0
+        absolute = max(absolute_error(expected_number), min(printing, ABSOLUTE_TOLERANCE))
+    return abs(expected_number - got_number) <= max(absolute, tolerance.relative * abs(expected_number))
+
+
+def absolute_error(expected: float) -> float:
+    """Return how far a number may be from the expected one, where neither tests nor problem say it."""
+    return min(ABSOLUTE_TOLERANCE, max(_SMALL_SHARE * abs(expected), _NOISE if expected else _NOISE_OF_ZERO))
 
 
 def same_integer(expected: str, got: str) -> bool:

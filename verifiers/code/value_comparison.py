@@ -6,9 +6,9 @@
     call_checker_of({"type": "values", "unordered": True})([[1, 2], [3]], [[3], [1, 2]])      None
 
 Values are equal as in Python (`1 == 1.0 == True`), with three differences: where a float is expected, a number within
-`abs_tol` (1e-6) or `rel_tol` (1e-9, because a large float often stands for a count) will do; nan equals nan; lists,
-tuples, deques, arrays and ranges with equal items are alike. Elements of sets and keys of dicts are compared exactly.
-An iterator is no list, and an object of an unknown class equals nothing.
+`abs_tol` (1e-6, of a small number less) or `rel_tol` (1e-9, because a large float often stands for a count) will do;
+nan equals nan; lists, tuples, deques, arrays and ranges with equal items are alike. Elements of sets and keys of dicts
+are compared exactly. An iterator is no list, and an object of an unknown class equals nothing.
 
     values       Values are compared as above.
     strict       Types have to be the same: 1, 1.0 and True differ, and so do [1] and (1,).
@@ -36,6 +36,7 @@ from itertools import islice
 
 from truegold.verifiers.code import outcomes
 from truegold.verifiers.code.outcomes import SHOWN_VALUE_CHARS, BadSuite, shown
+from truegold.verifiers.code.output_comparison import absolute_error
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
 
 MAX_REASON_CHARS = 200
@@ -81,7 +82,8 @@ def read_call_spec(spec: object, field: str) -> dict[str, Value]:
 class ValueChecker:
     """Compares values without recursion, and stops at the first difference."""
 
-    abs_tol: float = 1e-6
+    abs_tol: float | None = None
+    """None for what numbers of their size may differ by."""
     rel_tol: float = 1e-9
     sequences_alike: bool = True
     """Whether lists, tuples, deques, arrays and ranges with equal items are equal."""
@@ -167,8 +169,10 @@ class ValueChecker:
             distance = abs(expected - got)
         except OverflowError:
             return False
+        size = abs(expected)
+        absolute = absolute_error(size) if self.abs_tol is None else self.abs_tol
         # An infinite expected number makes an infinite tolerance.
-        return math.isfinite(abs(expected)) and distance <= max(self.abs_tol, self.rel_tol * abs(expected))
+        return math.isfinite(size) and distance <= max(absolute, self.rel_tol * size)
 
 
 _Path = Value

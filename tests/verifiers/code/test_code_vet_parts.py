@@ -307,7 +307,7 @@ def test_a_repair_reads_the_shapes_of_data_sets() -> None:
         ("You can print each letter in any case.", ["1", "2"], None),
         ("The error must not exceed 10^{-4}.", ["0.5", "2"], {"type": "floats", "abs_tol": 1e-4}),
         ("The relative error must not exceed 10^{-4}.", ["0.5"], {"abs_tol": 1e-4, "rel_tol": 1e-4}),
-        ("The relative error must not exceed 10^{-6}.", ["0.5"], {"rel_tol": 1e-6}),
+        ("The relative error must not exceed 10^{-6}.", ["0.5"], {"abs_tol": 1e-6, "rel_tol": 1e-6}),
         ("The error must not exceed 10^{-9}.", ["0.5", "2.5"], None),
         ("Print the numbers in any order.", ["2\n1 5", "1\n7"], {"unordered": "tokens_in_line"}),
         ("Print the numbers in any order.", ["2\n1\n5", "7"], {"unordered": "lines"}),

@@ -27,7 +27,7 @@ import reprlib
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from itertools import islice
 from types import CodeType, FrameType
 from typing import NoReturn, TypeVar
@@ -45,6 +45,9 @@ MAX_SPECIAL_CALLS = 100_000
 """How many items, lengths and texts are asked for one by one. Stops objects that are iterated over without end."""
 
 Encoded = TypeVar("Encoded")
+
+_OTHER_FIELDS = frozenset({"data", "value", "key"})
+"""What nodes of a program's own class hold instead of `val`."""
 
 _LOOP_ENDING = (StopIteration, StopAsyncIteration, GeneratorExit)
 
@@ -120,7 +123,7 @@ class Session(SolutionWatch):
 
     def look_up(self, name: str) -> Value:
         """Return a global of the program. Raises `NoSuchName`."""
-        if name in self.codecs:
+        if name in self.codecs and not self._argument_use.asks_for(_OTHER_FIELDS):
             return self.find_class(name)
         value = self._ask(["name", name], asked=name)
         self._note_class(name, value)
@@ -389,6 +392,10 @@ class ArgumentUse:
         """Names of functions that are not the solution's."""
         self._variables: dict[ast.stmt, dict[str, list[ast.AST]]] = {}
         self._answers: dict[tuple[CodeType, int], bool] = {}
+
+    def asks_for(self, attributes: Set[str]) -> bool:
+        """Return whether the test code reads one of these attributes."""
+        return any(isinstance(node, ast.Attribute) and node.attr in attributes for node in ast.walk(self._tree))
 
     def looks_at_arguments(self, frame: FrameType | None) -> bool:
         """Return whether the arguments of the call that test code is making now are looked at after it.
