@@ -39,7 +39,7 @@ from truegold.verifiers.sandbox.errors import ConfigError, SetupError
 from truegold.verifiers.sandbox.execution import Execution, Job, MachineBusy, ProgramEnd, SandboxError, Tier
 from truegold.verifiers.sandbox.inside.confine.supervise import JobLimits, JobReport
 from truegold.verifiers.sandbox.inside.confine.view import empty_folder
-from truegold.verifiers.sandbox.inside.preload import LOADED_WHEN_NAMED, PACKAGES, PLAIN
+from truegold.verifiers.sandbox.inside.preload import ANY_PACKAGE, LOADED_WHEN_NAMED, PACKAGES, PLAIN, PYTEST
 from truegold.verifiers.sandbox.limits import BOX_MB, IDLE_S, MB
 
 VARIABLE = "TRUEGOLD_SANDBOX"
@@ -65,8 +65,11 @@ FOLDER_PREFIX = "truegold-box-"
 JUST_MADE_S = 60.0
 """A folder this young may not be locked yet."""
 
-TESTS, NUMPY, ANY_PACKAGE = "tests", "numpy", "any"
-"""The groups of jobs that share zygotes, besides `PLAIN`."""
+TESTS = "tests"
+"""The group of jobs that run test code and need no packages."""
+
+_LIGHT_PACKAGES = frozenset({"numpy", PYTEST})
+"""Packages whose users have zygotes of their own, without any others."""
 
 PLAIN_ROLES = frozenset({"main", "script", "to_end", "native", "calls"})
 """What the group `plain` can do."""
@@ -245,7 +248,7 @@ def group_of(roles: Iterable[str], warm: Iterable[str]) -> str:
     """Return the group of jobs that play these roles in programs with these modules."""
     packages = PACKAGES.intersection(warm)
     if packages:
-        return NUMPY if packages == {"numpy"} else ANY_PACKAGE
+        return "+".join(sorted(packages)) if packages <= _LIGHT_PACKAGES else ANY_PACKAGE
     return PLAIN if PLAIN_ROLES.issuperset(roles) else TESTS
 
 

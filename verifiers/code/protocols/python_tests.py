@@ -42,6 +42,7 @@ from truegold.verifiers.code.suite.imports import imports_for
 from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Codecs, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of, shown_value, to_nodes, to_values
 from truegold.verifiers.sandbox.execution import Execution, Job
+from truegold.verifiers.sandbox.inside.preload import PYTEST
 from truegold.verifiers.sandbox.inside.wire.decoding import decode
 from truegold.verifiers.sandbox.inside.wire.encoding import encode
 from truegold.verifiers.sandbox.inside.wire.foreign_values import KNOWN_CODECS, Json, Undecodable
@@ -77,6 +78,11 @@ SEED_BYTES = 8
 _LINE = re.compile(rb"[^\n]+")
 _OPAQUE = b'"opaque"'
 _LOADED = b'{"loaded":true}\n'
+_FOR_PYTEST = re.compile(
+    r"^[ \t]*(?:class[ \t]+Test\w*[ \t]*(?:\([ \t]*\))?:|(?:async[ \t]+)?def[ \t]+test\w*\([ \t\n]*(?!self\b|cls\b)\w)",
+    re.M,
+)
+"""Classes and functions with parameters, which only pytest takes for tests."""
 _LIMITS = (Reason.TIMEOUT, Reason.LIMIT)
 _WITH_NUMPY = frozenset({"numpy", "pandas", "scipy"})
 """Packages whose users may return arrays of numpy's, which then are arrays for test code as well."""
@@ -350,6 +356,36 @@ def judge_code(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) 
     return _run_in_one_process(tests, source, run_all)
 
 
+@lru_cache(maxsize=CACHED_SUITES)
+def _skipped_tests(kind: str, code: str, entry_point: str | None, prelude: str, local: Local) -> tuple[str, ...]:
+    """Return the tests that the suite skips for every program. Raises CannotJudge where it says nothing of any program.
+
+    The suite is run without a program (`inside/test_session/probe.py`), so that no response decides this.
+    """
+    request = {"kind": kind, "code": code, "entry_point": entry_point, "prelude": prelude, "seed": 0}
+    payload = to_json({**request, "codecs": {}, "stop_first": False, "skipped": [], "probe": True})
+    execution = local.sandbox().run(Job("tests", payload, Limits(), warm=_warm_for_tests(code)))
+    skipped: list[str] = []
+    for message in _messages(execution):
+        if (error := message.get("bad_suite")) is not None:
+            raise CannotJudge(f"the suite itself fails: {': '.join(map(str, error[:2]))}")
+        if (untouched := message.get("untouched")) is not None and len(untouched) == 3:
+            test, outcome, why = map(str, untouched)
+            if outcome in ("failed", "idle"):
+                raise CannotJudge(f"the suite judges no program: {test}: {why}", Reason.VERIFIER_ERROR)
+            skipped += [test] if outcome == "skipped" else []
+        if message.get("done") is not None and message["done"]["total"] <= 0:
+            why = "all its tests are skipped" if skipped else "nothing in its code asserts anything of a program"
+            raise CannotJudge(f"the suite has no tests: {why}", Reason.VERIFIER_ERROR)
+    return tuple(skipped)
+
+
+def _warm_for_tests(code: str) -> tuple[str, ...]:
+    """Return the modules that test code imports, pytest among them where it is written for pytest."""
+    names = warm_modules(code)
+    return names if PYTEST in names or not _FOR_PYTEST.search(code) else (*names, PYTEST)
+
+
 def _judge_lowered(lowered: Lowered, source: TestedProgram, codecs: Codecs, run_all: bool) -> Judged:
     """Make the calls of assertions and check what they returned. Raises `_NeedsRunning`."""
     request = _lowered_request(lowered) if not codecs else _calls_request(_calls_of(lowered), codecs)
@@ -386,8 +422,9 @@ def _calls_of(lowered: Lowered) -> list[CallArguments]:
 def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> dict[str, object]:
     # A seed for tests that draw their inputs: the same for the same row, unknown to the solution's process.
     digest = hashlib.sha256(f"{tests.code}\0{source.program}".encode("utf-8", "surrogatepass")).digest()
+    kind = "asserts" if isinstance(tests, Asserts) else "unittest"
     return {
-        "kind": "asserts" if isinstance(tests, Asserts) else "unittest",
+        "kind": kind,
         "code": tests.code,
         "entry_point": tests.entry_point,
         "prelude": source.prelude,
@@ -395,13 +432,17 @@ def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bo
         "stop_first": not run_all,
         "seed": int.from_bytes(digest[:SEED_BYTES], "big"),
         "numpy": not _WITH_NUMPY.isdisjoint(source.warm),
+        "skipped": _skipped_tests(kind, tests.code, tests.entry_point, source.prelude, source.local),
+        "probe": False,
     }
 
 
 def _run_in_two_processes(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> Judged | None:
     """Run tests in one process, the solution in another. None where the suite turns out to need a single one."""
     serve = Job("serve", to_json({**source.fields(), "codecs": tests.codecs}), source.limits, warm=source.warm)
-    test = Job("tests", to_json(_tests_request(tests, source, run_all)), source.limits, warm=warm_modules(tests.code))
+    test = Job(
+        "tests", to_json(_tests_request(tests, source, run_all)), source.limits, warm=_warm_for_tests(tests.code)
+    )
     solution, tester = source.local.sandbox().run_pair(serve, test)
     messages = list(_messages(tester))
     if any("cannot_isolate" in message for message in messages):
@@ -417,7 +458,7 @@ def _run_in_two_processes(tests: Asserts | UnitTest, source: TestedProgram, run_
 def _run_in_one_process(tests: Asserts | UnitTest, source: TestedProgram, run_all: bool) -> Judged:
     nonce = os.urandom(NONCE_BYTES).hex()
     request = {**_tests_request(tests, source, run_all), **source.fields(), "nonce": nonce}
-    warm = tuple(sorted({*source.warm, *warm_modules(tests.code)}))
+    warm = tuple(sorted({*source.warm, *_warm_for_tests(tests.code)}))
     execution = source.local.sandbox().run(Job("one_process", to_json(request), source.limits, warm=warm))
     messages = list(_messages(execution))
     is_complete = any(message.get("nonce") == nonce for message in messages)
@@ -455,7 +496,7 @@ def _are_texts(value: object) -> bool:
 
 _SHAPES: Mapping[str, Callable[[object], bool]] = {
     **dict.fromkeys(("test", "line", "nonce", "cannot_isolate", "gone"), _is_text),
-    **dict.fromkeys(("error", "bad_suite", "not_loaded"), _are_texts),
+    **dict.fromkeys(("error", "bad_suite", "not_loaded", "untouched"), _are_texts),
     "calls": lambda value: value is None or _are_texts(value),
     "ok": lambda value: isinstance(value, bool),
     "done": lambda value: isinstance(value, dict) and all(type(value.get(key)) is int for key in ("passed", "total")),

@@ -5,25 +5,15 @@
     map(check, [1, 2])                                  line 1 does not come to its assertion
     try: assert add(1, 2) == 3
     except Exception: pass                              line 1 silences its failure
-    @unittest.skip("slow")
-    def test_large(self): ...                           test_large may be skipped
 
-A handler for any exception counts where a test has no other assertion. Conditions are decided where they ask for the
-version of Python or the platform, or are constants.
-
-Not covered: branches and loops that the values of a run leave out.
+A handler for any exception counts where a test has no other assertion. Not covered: branches and loops that the values
+of a run leave out; a test in which no assertion holds at all has not passed (`inside/test_code/report.py`).
 """
 
 from __future__ import annotations
 
 import ast
-import operator
-import os
-import platform
-import sys
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from truegold.verifiers.sandbox.inside.test_code.statements import asserts
 
@@ -31,59 +21,21 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Scope = _Function | ast.ClassDef
 _Import = ast.Import | ast.ImportFrom
 
+_NEVER = frozenset({"False", "0", "None", "[]", "()", "''", "{}", "range(0)"})
+"""Conditions that never hold, and what has no elements."""
+
 _CATCHING = frozenset({"Exception", "BaseException", "AssertionError"})
 """Handlers that catch a failed assertion."""
-
-_CONDITIONAL_SKIPS = frozenset({"skipif", "skipIf", "skipUnless"})
-"""Marks that skip a test where their first argument holds: `@pytest.mark.skipif(sys.platform == "win32")`."""
-
-_SKIPS = frozenset("skip skipTest SkipTest importorskip xfail expectedFailure".split())
-"""Functions, marks and exceptions that skip a test in any case, or make its failure count as expected."""
-
-_OWNERS_OF_SKIPS = frozenset({"pytest", "unittest", "self", "pytest.mark", "mark"})
-"""What skips belong to: `pytest.skip("slow")` skips a test, `stack.skip(2)` skips none."""
-
-_FACTS: Mapping[str, Any] = {
-    "sys.version_info": tuple(sys.version_info[:3]),
-    "sys.platform": sys.platform,
-    "os.name": os.name,
-    "platform.system()": platform.system(),
-    "__debug__": True,
-    "range(0)": (),
-    "TYPE_CHECKING": False,
-    "typing.TYPE_CHECKING": False,
-}
-"""What expressions are on this machine."""
-
-_COMPARISONS: Mapping[type[ast.cmpop], Callable[[Any, Any], bool]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-}
-
-
-class _Undecided(Exception):
-    """Only a run can tell what an expression is."""
 
 
 def find_idle_assertions(tree: ast.Module, asserting: set[str]) -> Iterator[str]:
     """Yield one phrase for each idle assertion of test code; `asserting` are its functions that assert something."""
-    constants = {**_FACTS, **_constants(tree)}
     functions = [node for node in ast.walk(tree) if isinstance(node, _Function)]
     runs_nothing_when_called = {
         node.name for node in functions if isinstance(node, ast.AsyncFunctionDef) or is_generator(node)
     }
-    imported_skips = (_SKIPS | _CONDITIONAL_SKIPS) & {
-        alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.ImportFrom) and node.module in _OWNERS_OF_SKIPS
-        for alias in node.names
-    }
     for node in ast.walk(tree):
-        yield from _unreached(node, asserting, constants)
+        yield from _unreached(node, asserting)
         if isinstance(node, ast.Assert) and _is_always_true(node.test):
             yield f"line {node.lineno} is always true"
         if isinstance(node, ast.Expr | ast.Call) and _never_comes(node, asserting, runs_nothing_when_called):
@@ -92,11 +44,6 @@ def find_idle_assertions(tree: ast.Module, asserting: set[str]) -> Iterator[str]
             yield from _replaced_tests(node)
         if isinstance(node, _Function | ast.Module) and (silenced := _silenced_line(node, asserting)):
             yield f"line {silenced} silences its failure"
-        if isinstance(node, _Scope) and _may_be_skipped(node, imported_skips, constants):
-            yield f"{node.name} may be skipped"
-    for node in tree.body:
-        if not isinstance(node, _Scope | _Import) and _has_skip([node], imported_skips, constants):
-            yield f"line {node.lineno} may skip the module"
 
 
 def is_generator(node: _Function) -> bool:
@@ -114,13 +61,15 @@ def walk_without_definitions(node: ast.AST) -> Iterator[ast.AST]:
             yield from walk_without_definitions(below)
 
 
-def _unreached(node: ast.AST, asserting: set[str], constants: Mapping[str, Any]) -> Iterator[str]:
+def _unreached(node: ast.AST, asserting: set[str]) -> Iterator[str]:
     """Yield the assertions below a node that no run comes to."""
     for block in (getattr(node, name, None) for name in ("body", "orelse", "finalbody")):
         if isinstance(block, list) and (line := _line_behind_end(block, asserting)):
             yield f"line {line} is never reached"
-    if any(_asserts_below(each, asserting) for each in _dead_statements(node, constants)):
-        yield f"what stands in line {getattr(node, 'lineno', 0)} is never reached"
+    if isinstance(node, ast.If | ast.While | ast.For) and any(_asserts_below(each, asserting) for each in node.body):
+        chosen = node.iter if isinstance(node, ast.For) else node.test
+        if ast.unparse(chosen) in _NEVER:
+            yield f"what stands in line {node.lineno} is never reached"
 
 
 def _line_behind_end(block: Sequence[ast.stmt], asserting: set[str]) -> int | None:
@@ -139,61 +88,6 @@ def _ends(node: ast.stmt) -> bool:
 def _asserts_below(node: ast.AST, asserting: set[str]) -> bool:
     """Return whether a statement asserts something, or what it defines does."""
     return any(isinstance(below, ast.stmt) and asserts(below, asserting, raises=False) for below in ast.walk(node))
-
-
-def _dead_statements(node: ast.AST, constants: Mapping[str, Any]) -> list[ast.stmt]:
-    """Return the statements below a node that no run comes to."""
-    try:
-        if isinstance(node, ast.If | ast.While):
-            return node.orelse if _value(node.test, constants) else node.body
-        return node.body if isinstance(node, ast.For) and not _value(node.iter, constants) else []
-    except (_Undecided, TypeError, LookupError):
-        return []
-
-
-def _value(node: ast.expr, constants: Mapping[str, Any]) -> Any:
-    """Return what an expression is on this machine. Raises _Undecided where only a run can tell."""
-    if (fact := ast.unparse(node)) in constants:
-        return constants[fact]
-    match node:
-        case ast.Constant(value=value):
-            return value
-        case ast.Tuple(elts=elements) | ast.List(elts=elements):
-            return tuple(_value(element, constants) for element in elements)
-        case ast.Subscript(value=value, slice=ast.Constant(value=int(index))):
-            return _value(value, constants)[index]
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return not _value(operand, constants)
-        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _COMPARISONS:
-            return _COMPARISONS[type(sign)](_value(left, constants), _value(right, constants))
-    raise _Undecided
-
-
-def _constants(tree: ast.Module) -> dict[str, Any]:
-    """Return the names that are assigned once, a number, a truth value or an empty list, and never changed."""
-    names = [node for node in ast.walk(tree) if isinstance(node, ast.Name)]
-    stored = Counter(node.id for node in names if isinstance(node.ctx, ast.Store))
-    changed = {
-        below.id
-        for node in ast.walk(tree)
-        for part in _what_may_change(node)
-        for below in ast.walk(part)
-        if isinstance(below, ast.Name)
-    }
-    constants: dict[str, Any] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and isinstance(target := node.targets[0], ast.Name):
-            is_plain = isinstance(node.value, ast.Constant | ast.List | ast.Tuple)
-            if is_plain and not getattr(node.value, "elts", ()) and stored[target.id] == 1:
-                constants[target.id] = getattr(node.value, "value", ())
-    return {name: value for name, value in constants.items() if name not in changed}
-
-
-def _what_may_change(node: ast.AST) -> list[ast.AST]:
-    """Return the parts of a node whose objects it may change: owners of attributes and entries, and arguments."""
-    if isinstance(node, ast.Attribute | ast.Subscript):
-        return [node.value]
-    return [*node.args, *node.keywords] if isinstance(node, ast.Call) else []
 
 
 def _is_always_true(test: ast.expr) -> bool:
@@ -303,29 +197,3 @@ def _replaced_tests(scope: _Scope | ast.Module) -> Iterator[str]:
             yield from (f"{name} is replaced or deleted" for name in sorted(tests & names))
         else:
             tests -= {below.id for below in ast.walk(node) if isinstance(below, ast.Name)}
-
-
-def _may_be_skipped(scope: _Scope, imported_skips: Set[str], constants: Mapping[str, Any]) -> bool:
-    """Return whether a function or class is skipped by a decorator, or a function by a statement of its own."""
-    body = [] if isinstance(scope, ast.ClassDef) else scope.body
-    return _has_skip([*scope.decorator_list, *body], imported_skips, constants)
-
-
-def _has_skip(parts: Iterable[ast.AST], imported_skips: Set[str], constants: Mapping[str, Any]) -> bool:
-    return any(_is_skip(below, imported_skips, constants) for each in parts for below in ast.walk(each))
-
-
-def _is_skip(node: ast.AST, imported_skips: Set[str], constants: Mapping[str, Any]) -> bool:
-    """Return whether a node skips a test, unless its condition is known not to hold."""
-    if isinstance(node, ast.Name):
-        return node.id in imported_skips
-    name = getattr(node.func, "attr", "") if isinstance(node, ast.Call) and node.args else ""
-    if isinstance(node, ast.Call) and name in _CONDITIONAL_SKIPS:
-        try:
-            holds = bool(_value(node.args[0], constants))
-        except (_Undecided, TypeError, LookupError):
-            return True
-        return holds != (name == "skipUnless")
-    if isinstance(node, ast.Attribute) and node.attr in _SKIPS:
-        return ast.unparse(node.value) in _OWNERS_OF_SKIPS
-    return False

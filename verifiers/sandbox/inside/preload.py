@@ -29,11 +29,15 @@ LOADED_WHEN_NAMED = frozenset(
 )
 """Modules that are loaded before the fork once a program has named them."""
 
-PACKAGES = frozenset({"networkx", "numpy", "pandas", "scipy", "sympy"})
+PYTEST = "pytest"
+PACKAGES = frozenset({"networkx", "numpy", "pandas", PYTEST, "scipy", "sympy"})
 """The same for packages."""
 
 PLAIN = "plain"
 """The group of zygotes that loads no packages, and nothing of what runs test code (`pool.group_of`)."""
+
+ANY_PACKAGE = "any"
+"""The group of those that load all packages that are named."""
 
 _SEED = 0
 """What `random` and numpy's generator start with in every process that was forked after a program named them."""

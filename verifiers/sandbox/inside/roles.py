@@ -50,13 +50,14 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from types import CoroutineType, ModuleType
 from typing import NamedTuple
 
 from .confine import kernel
-from .preload import PLAIN
+from .preload import ANY_PACKAGE, PLAIN, PYTEST
 from .program import NotDefined, class_finder, describe_error, load, look_up, run_coroutine
 from .wire.decoding import Decoder
 from .wire.encoding import MAX_ENCODED, encode
@@ -341,6 +342,9 @@ def roles_of(group: str) -> dict[str, Role]:
     if group == PLAIN:
         return dict(_OWN_ROLES)
     package = __name__.rpartition(".")[0]
+    if PYTEST in group or group == ANY_PACKAGE:
+        with suppress(ImportError):  # Where it is missing, tests that need it say so.
+            import_module(f"{package}.test_code.pytest_run").session()
     loaded = {
         role: getattr(import_module(f"{package}.{module}"), function)
         for role, (module, function) in _LOADED_ROLES.items()

@@ -13,17 +13,31 @@ What stands under `if __name__ == "__main__":` and asserts is part of the module
 from __future__ import annotations
 
 import ast
+import inspect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from ..wire.foreign_values import Value
+
 UNIT = "__unit__"
 """The name of what makes the `with` block around a unit, by its index."""
 
+FILE = "tests.py"
+"""The name that test code is compiled under."""
+
+HELD = "__held__"
+"""The name of what is called behind each assertion that held."""
+
 CHECK = "check"
 SHOWN_CHARS = 300
-_RAISING = frozenset({"raises", "fail"})
+_RAISING = frozenset({"raises", "warns", "fail"})
 """Functions of pytest and unittest that assert without saying so in their names."""
+
+HOOKS = frozenset(
+    f"{when}_{what}" for when in ("setup", "teardown") for what in ("module", "function", "class", "method")
+)
+"""Functions and methods that pytest calls around tests."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +45,10 @@ class Plan:
     """Test code in units, ready to be compiled."""
 
     tree: ast.Module
-    units: list[str]
-    """The text of each unit."""
+    units: list[tuple[str, int | None]]
+    """The text of each unit, and the line of an assertion that has to hold in it, where it has one."""
+    tests: dict[int, int]
+    """The lines of such assertions for functions, by their first lines."""
     check: str | None
     """The function to call with the candidate afterwards."""
     called: frozenset[str]
@@ -40,32 +56,44 @@ class Plan:
     has_cases: bool
     """Whether it defines test cases for a runner."""
 
+    def line_of(self, function: Value) -> int | None:
+        """Return the line of an assertion that has to hold in a function of the test code, where it has one."""
+        called: Value = getattr(function, "func", function)
+        code = getattr(inspect.unwrap(called), "__code__", None)
+        return None if code is None or code.co_filename != FILE else self.tests.get(code.co_firstlineno)
+
 
 def plan_units(code: str) -> Plan:
     """Cut test code into units. Raises SyntaxError, and ValueError for null bytes."""
     tree = ast.parse(code)
-    lines = code.splitlines()
-    units: list[str] = []
-    asserting = asserting_functions(tree)
+    asserting, holding = asserting_functions(tree), asserting_functions(tree, raises=False)
     check, called = find_check(tree)
     if check is not None:
         asserting.discard(check.name)
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    tests = {
+        min(each.lineno for each in (node, *node.decorator_list)): line
+        for node in functions
+        if (line := assertion_line(node.body, holding)) is not None
+    }
     statements = module_statements(tree, asserting)
     called_names = _reached_functions(tree, statements, check)
-    tree.body = [_wrap_asserting(node, asserting, units, lines) for node in statements]
+    cutter = _Cutter(code.splitlines(), asserting, holding)
+    tree.body = [cutter.wrap_asserting(node) for node in statements]
     if check is not None:
-        before = len(units)
+        before = len(cutter.units)
         # A `return` in the middle ends the check, so that it is one unit.
         leaves = any(isinstance(below, ast.Return) for node in check.body[:-1] for below in walk_same_scope(node))
-        body = check.body if leaves else [_wrap_asserting(node, asserting, units, lines) for node in check.body]
-        check.body = body if len(units) > before else [_make_unit(check.body, units, f"{check.name}(...)")]
+        body = check.body if leaves else [cutter.wrap_asserting(node) for node in check.body]
+        check.body = body if len(cutter.units) > before else [cutter.make_unit(check.body, f"{check.name}(...)")]
     has_cases = any(
         bool(node.bases) if isinstance(node, ast.ClassDef) else node.name.startswith("test")
         for node in tree.body
         if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.name not in called_names
     )
     to_call = check.name if check is not None and not called else None
-    return Plan(ast.fix_missing_locations(tree), units, to_call, called_names, has_cases)
+    _note_held(tree)
+    return Plan(ast.fix_missing_locations(tree), cutter.units, tests, to_call, called_names, has_cases)
 
 
 def _reached_functions(
@@ -85,13 +113,13 @@ def _reached_functions(
     return frozenset(reached)
 
 
-def asserting_functions(tree: ast.Module) -> set[str]:
-    """Return the names of the functions that assert something, or that call one which does."""
+def asserting_functions(tree: ast.Module, *, raises: bool = True) -> set[str]:
+    """Return the names of the functions that assert something, or that call one which does. raises: as in `asserts`."""
     asserting: set[str] = set()
     callers: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if any(asserts(below, set()) for below in node.body):
+            if any(asserts(below, set(), raises=raises) for below in node.body):
                 asserting.add(node.name)
             for name in _called_names(node.body):
                 callers.setdefault(name, set()).add(node.name)
@@ -164,30 +192,69 @@ def find_check(tree: ast.Module) -> tuple[ast.FunctionDef | None, bool]:
     return None, False
 
 
-def _wrap_asserting(node: ast.stmt, asserting: set[str], units: list[str], lines: list[str]) -> ast.stmt:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) or not asserts(node, asserting):
-        return node
-    text = "\n".join(lines[node.lineno - 1 : node.end_lineno]).strip()
-    return _make_unit([node], units, text[:SHOWN_CHARS])
+class _Cutter:
+    """Makes units of statements. asserting, holding: the functions that assert, and those with what can hold."""
 
+    def __init__(self, lines: list[str], asserting: set[str], holding: set[str]) -> None:
+        self.units: list[tuple[str, int | None]] = []
+        self._lines = lines
+        self._asserting = asserting
+        self._holding = holding
 
-def _make_unit(body: list[ast.stmt], units: list[str], text: str) -> ast.With:
-    index = ast.Constant(len(units))
-    units.append(text)
-    block = ast.With([ast.withitem(ast.Call(ast.Name(UNIT, ast.Load()), [index], []))], body)
-    return ast.copy_location(block, body[0])
+    def wrap_asserting(self, node: ast.stmt) -> ast.stmt:
+        """Return the statement, as a unit where it asserts something."""
+        is_definition = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        if is_definition or not asserts(node, self._asserting):
+            return node
+        text = "\n".join(self._lines[node.lineno - 1 : node.end_lineno]).strip()
+        return self.make_unit([node], text[:SHOWN_CHARS])
+
+    def make_unit(self, body: list[ast.stmt], text: str) -> ast.With:
+        """Return a unit of these statements."""
+        index = ast.Constant(len(self.units))
+        self.units.append((text, assertion_line(body, self._holding)))
+        block = ast.With([ast.withitem(ast.Call(ast.Name(UNIT, ast.Load()), [index], []))], body)
+        return ast.copy_location(block, body[0])
 
 
 def asserts(node: ast.stmt, asserting: set[str], *, raises: bool = True) -> bool:
     """Return whether a statement asserts something; `asserting` are the functions of the test code that do.
 
-    raises: whether a `raise` is an assertion.
+    raises: whether what only fails counts as well: `raise`, `assert False` and `self.fail()`.
     """
-    kinds = (ast.Assert, ast.Raise) if raises else (ast.Assert,)
-    return any(
-        isinstance(below, kinds) or _is_call(below, asserting) or _goes_over(below, asserting)
-        for below in walk_same_scope(node)
-    )
+    return any(_is_assertion(below, asserting, raises) for below in walk_same_scope(node))
+
+
+def assertion_line(body: Sequence[ast.stmt], asserting: set[str]) -> int | None:
+    """Return the line of the first assertion among statements that can hold."""
+    nodes = (below for node in body for below in walk_same_scope(node))
+    return next((getattr(node, "lineno", 1) for node in nodes if _is_assertion(node, asserting, False)), None)
+
+
+def _is_assertion(node: ast.AST, asserting: set[str], raises: bool) -> bool:
+    if isinstance(node, ast.Assert):
+        return raises or not isinstance(node.test, ast.Constant)
+    if isinstance(node, ast.Call) and not raises and getattr(node.func, "attr", "") == "fail":
+        return False
+    return (raises and isinstance(node, ast.Raise)) or _is_call(node, asserting) or _goes_over(node, asserting)
+
+
+def _note_held(tree: ast.Module) -> None:
+    """Put a call behind each assertion, which is only reached where it held."""
+    for node in list(ast.walk(tree)):
+        for name in ("body", "orelse", "finalbody"):
+            if isinstance(block := getattr(node, name, None), list):
+                setattr(node, name, [each for statement in block for each in _with_note(statement)])
+
+
+def _with_note(node: ast.stmt) -> list[ast.stmt]:
+    parts: list[ast.AST] = list(node.items) if isinstance(node, ast.With | ast.AsyncWith) else [node]
+    if (hasattr(node, "body") and parts == [node]) or not any(
+        _is_assertion(below, set(), False) for part in parts for below in walk_same_scope(part)
+    ):
+        return [node]
+    note = ast.copy_location(ast.Expr(ast.Call(ast.Name(HELD, ast.Load()), [], [])), node)
+    return [note, node] if isinstance(node, ast.Return) else [node, note]
 
 
 def _goes_over(node: ast.AST, names: set[str]) -> bool:

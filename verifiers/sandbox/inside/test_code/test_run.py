@@ -12,9 +12,9 @@ Then the test cases that it defines for a test runner are run, `unittest.TestCas
         def test_zero(self): ...          test "TestAdd.test_zero"
     def test_one(): assert add(1, 0) == 1     test "test_one"
 
-Classes run in the order of their definition, the tests of each by name. A test that is skipped from the start does not
-count; one that skips itself while it runs has not passed. Fixtures, parameters and classes of pytest are not covered:
-a suite that has them is not run at all (`suite/unrun.py`).
+Classes run in the order of their definition, the tests of each by name. A test that is skipped, or expected to fail,
+without any doing of the solution (`test_session/probe.py`) does not count; any other that is skipped has not passed,
+nor has one whose assertions were all left out. Tests that only pytest understands are run by it (`pytest_run.py`).
 
 What became of each test is written in lines on the result descriptor:
 
@@ -49,7 +49,7 @@ import math
 import random
 import sys
 import unittest
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from types import SimpleNamespace, TracebackType
@@ -57,9 +57,8 @@ from types import SimpleNamespace, TracebackType
 from ..program import NotDefined, describe_error, last_line_in, load, look_up, run_coroutine
 from ..wire.foreign_values import Value
 from ..wire.json_lines import from_json, write_result
-from .statements import UNIT, Plan, plan_units
-
-FILE = "tests.py"
+from .report import Report, RunEnded, SolutionWatch
+from .statements import FILE, HELD, HOOKS, UNIT, Plan, plan_units
 
 
 def run_code(
@@ -69,7 +68,7 @@ def run_code(
     report.total = len(plan.units)
     before = dict(namespace)
     linecache.cache[FILE] = (partial(str, code),)
-    namespace[UNIT] = lambda index: _Unit(index, plan, report)
+    namespace[UNIT], namespace[HELD] = lambda index: _Unit(index, plan, report), report.note_held
     try:
         exec(compile(plan.tree, FILE, "exec", dont_inherit=True), namespace)
         if plan.check is not None:
@@ -85,7 +84,7 @@ def run_code(
         return
     # In one process the namespace is the program's, which may have tests of its own.
     defined = {name: value for name, value in namespace.items() if before.get(name) is not value}
-    run_cases(defined, namespace["__name__"], report, plan.called)
+    run_cases(defined, namespace["__name__"], report, plan)
 
 
 def seed_randomness(seed: int) -> None:
@@ -108,16 +107,16 @@ class _Unit:
         self._report = report
 
     def __enter__(self) -> None:
-        return
+        self._report.begin()
 
     def __exit__(self, kind: Value, error: BaseException | None, traceback: TracebackType | None) -> bool:
         if isinstance(error, RunEnded):
             return False
-        name = str(self._index + 1)
+        name, (text, line) = str(self._index + 1), self._plan.units[self._index]
         if error is None:
-            self._report.add_success(name)
+            self._report.add_success(name, line)
         else:
-            self._report.add_failure(name, self._plan.units[self._index], error)
+            self._report.add_error(name, text, error)
         return True
 
 
@@ -133,25 +132,38 @@ def _report_failed_setup(error: BaseException, code: str, report: Report) -> Non
         return
 
 
-_TestFunction = tuple[str, Callable[[], Value]]
-"""A name that begins with `test`, and the function that it stands for."""
-
-
-def run_cases(defined: Mapping[str, Value], module: str, report: Report, called: Set[str]) -> None:
-    """Run the test cases among what a module has defined, save the functions that were `called` already."""
-    classes, functions = _find_tests(defined, module, called)
+def run_cases(defined: Mapping[str, Value], module: str, report: Report, plan: Plan) -> None:
+    """Run the tests among what a module has defined, save the functions that it has called already."""
     # Where two long lists differ, working out how takes unittest minutes.
     setattr(unittest.case, "difflib", SimpleNamespace(ndiff=lambda first, second: ()))  # noqa: B010
-    loader = unittest.TestLoader()
-    loader.sortTestMethodsUsing = None  # type: ignore[assignment]
-    suites = [loader.loadTestsFromTestCase(case_class) for case_class in classes]
-    report.total += sum(not _is_skipped(test) for suite in suites for test in _walk_tests(suite)) + len(functions)
-    result = _ReportingResult(report)
+    defined = {name: value for name, value in defined.items() if name not in plan.called}
+    classes, functions = _find_tests(defined, module)
     try:
+        if any(_asks_for_pytest(name, value) for name, value in defined.items()):
+            from .pytest_run import run_by_pytest
+
+            run_by_pytest(defined, module, report, plan)
+            return
+        loader = unittest.TestLoader()
+        loader.sortTestMethodsUsing = None  # type: ignore[assignment]
+        suites = [loader.loadTestsFromTestCase(case_class) for case_class in classes]
+        report.total += sum(suite.countTestCases() for suite in suites) + len(functions)
+        result = _ReportingResult(report, plan)
         for suite in suites:
+            result.class_size = suite.countTestCases()
             suite.run(result)
-        for name, function in functions:
-            _run_function(name, function, report)
+        for name, function in functions.items():
+            report.begin()
+            try:
+                outcome = function()
+                if inspect.iscoroutine(outcome):
+                    run_coroutine(outcome)
+            except RunEnded:
+                raise
+            except BaseException as error:
+                report.add_error(name, name, error)
+            else:
+                report.add_success(name, plan.line_of(function))
     except RunEnded:
         return
     except BaseException as error:
@@ -163,8 +175,8 @@ def run_cases(defined: Mapping[str, Value], module: str, report: Report, called:
 
 
 def _find_tests(
-    defined: Mapping[str, Value], module: str, called: Set[str]
-) -> tuple[list[type[unittest.TestCase]], list[_TestFunction]]:
+    defined: Mapping[str, Value], module: str
+) -> tuple[list[type[unittest.TestCase]], dict[str, Callable[[], Value]]]:
     classes: list[type[unittest.TestCase]] = []
     functions: dict[str, Callable[[], Value]] = {}
     for name, value in defined.items():
@@ -175,65 +187,53 @@ def _find_tests(
             classes.append(value)
         elif inspect.isfunction(function) and "test" in (name[:4], function.__name__[:4]):
             functions[name] = value
-    return list(dict.fromkeys(classes)), [
-        (name, function)
-        for name, function in functions.items()
-        if name not in called and not _needs_arguments(function)
-    ]
+    return list(dict.fromkeys(classes)), functions
+
+
+def _asks_for_pytest(name: str, value: Value) -> bool:
+    """Return whether a name of the test code means something to pytest alone: a class, a fixture, a hook, a mark."""
+    if name == "pytestmark" or hasattr(value, "pytestmark") or type(value).__name__ == "FixtureFunctionDefinition":
+        return True
+    if isinstance(value, type) and issubclass(value, unittest.TestCase):
+        return any(hasattr(method, "pytestmark") for method in vars(value).values())
+    if isinstance(value, type):
+        return name.startswith("Test") and any(each.startswith("test") for each in dir(value))
+    return inspect.isfunction(value) and (name in HOOKS or (name.startswith("test") and _needs_arguments(value)))
 
 
 def _needs_arguments(function: Callable[..., Value]) -> bool:
-    if isinstance(function, partial):
-        return False
     code = function.__code__
     return code.co_argcount > len(function.__defaults__ or ()) or bool(code.co_kwonlyargcount)
-
-
-def _walk_tests(suite: unittest.TestSuite) -> Iterator[unittest.TestCase]:
-    for test in suite:
-        if isinstance(test, unittest.TestSuite):
-            yield from _walk_tests(test)
-        else:
-            yield test
-
-
-def _is_skipped(test: unittest.TestCase) -> bool:
-    method = getattr(test, test._testMethodName, None)
-    return bool(getattr(type(test), "__unittest_skip__", False) or getattr(method, "__unittest_skip__", False))
-
-
-def _run_function(name: str, function: Callable[[], Value], report: Report) -> None:
-    try:
-        result = function()
-        if inspect.iscoroutine(result):
-            run_coroutine(result)
-    except RunEnded:
-        raise
-    except BaseException as error:
-        report.add_failure(name, name, error)
-    else:
-        report.add_success(name)
 
 
 class _ReportingResult(unittest.TestResult):
     """Reports each test once, when it is over."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, plan: Plan) -> None:
         super().__init__()
         self._report = report
+        self._plan = plan
         self._trouble: BaseException | str | None = None
+        self._skip_reason: str | None = None
         self._succeeded = False
+        self.class_size = 0
+        """How many tests the class has that is running."""
 
     def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
-        self._trouble, self._succeeded = None, False
+        self._trouble, self._skip_reason, self._succeeded = None, None, False
+        self._report.begin()
+        if getattr(_method_of(test), "__unittest_expecting_failure__", False):
+            self._report.expect_failure(_name_of(test))
 
     def stopTest(self, test: unittest.TestCase) -> None:
         super().stopTest(test)
-        name = f"{type(test).__name__}.{test._testMethodName}"
-        if self._succeeded and self._trouble is None:
-            self._report.add_success(name)
-        elif not _is_skipped(test):
+        name = _name_of(test)
+        if self._skip_reason is not None and self._trouble is None:
+            self._report.add_skip(name, self._skip_reason)
+        elif self._succeeded and self._trouble is None:
+            self._report.add_success(name, self._plan.line_of(_method_of(test)))
+        else:
             self._report.add_failure(name, test.shortDescription() or name, self._trouble or "it broke off")
 
     def addSuccess(self, test: Value) -> None:
@@ -252,11 +252,13 @@ class _ReportingResult(unittest.TestResult):
             self._note(err[1])
 
     def addSkip(self, test: Value, reason: str) -> None:
-        if isinstance(test, unittest.TestCase) and not _is_skipped(test):
-            self._note(f"it skipped itself: {reason}")
+        if isinstance(test, unittest.TestCase):
+            self._skip_reason = reason
+        else:  # A class skips itself as it is set up.
+            self._report.add_skip(str(test), reason, self.class_size)
 
     def addExpectedFailure(self, test: Value, err: Value) -> None:
-        self._succeeded = True
+        self._skip_reason = "it fails as expected"
 
     def addUnexpectedSuccess(self, test: Value) -> None:
         self._note("it was expected to fail")
@@ -267,69 +269,12 @@ class _ReportingResult(unittest.TestResult):
         self._trouble = self._trouble or trouble
 
 
-SHOWN_CHARS = 300
+def _name_of(test: unittest.TestCase) -> str:
+    return f"{type(test).__name__}.{test._testMethodName}"
 
 
-class RunEnded(BaseException):
-    """The run ends here: a test failed and no more are asked for, or none can be run."""
-
-
-class SolutionWatch:
-    """What a run has to know of its solution. In the tests' own process nobody can watch that."""
-
-    broken_reason: str | None = None
-    """Why no test passes any more; None while they can."""
-
-    def describe_last_call(self) -> list[str] | None:
-        """Return the name, the arguments and the result of the solution's last call, as text; None where unknown."""
-        return None
-
-
-class Report:
-    """Counts tests and writes a line for each."""
-
-    def __init__(self, watch: SolutionWatch, stop_first: bool) -> None:
-        self._watch = watch
-        self._stop_first = stop_first
-        self._failed = 0
-        self.passed = 0
-        self.total = 0
-
-    @property
-    def clean(self) -> bool:
-        """Whether no test failed so far, and none passed by silencing its failure."""
-        return self._failed == 0 and self._watch.broken_reason is None
-
-    def add_success(self, test: str) -> None:
-        """Report a test that passed."""
-        if self._watch.broken_reason is not None:
-            self.add_failure(test, None, None)
-            return
-        self.passed += 1
-        write_result({"test": test, "ok": True})
-
-    def add_failure(self, test: str, line: str | None, error: BaseException | str | None) -> None:
-        """Report a test that failed. Raises `RunEnded` where no more is to be run."""
-        self._failed += 1
-        reason = self._watch.broken_reason
-        described = _describe_failure(error) if reason is None else ["SolutionGone", reason]
-        calls = self._watch.describe_last_call()
-        write_result({"test": test, "ok": False, "line": line, "error": described, "calls": calls})
-        if self._stop_first or reason is not None:
-            raise RunEnded
-
-    def finish(self) -> None:
-        """Report that the run came to its end."""
-        write_result({"done": {"passed": self.passed, "total": self.total}})
-
-
-def _describe_failure(error: BaseException | str | None) -> list[str]:
-    if not isinstance(error, BaseException):
-        return ["Failed", error or ""]
-    try:
-        return [type(error).__name__, str(error)[:SHOWN_CHARS]]
-    except Exception:
-        return [type(error).__name__, ""]
+def _method_of(test: unittest.TestCase) -> Value:
+    return getattr(test, test._testMethodName, None)
 
 
 _GUARDED: dict[str, Value] = {
@@ -359,7 +304,7 @@ def _write_nonce(nonce: str, have_passed: bool) -> None:
 def _run_program_and_tests(request: dict[str, Value]) -> bool:
     """Run them, report what came of each test, and return whether all passed."""
     guard = _ReplacementGuard()
-    report = Report(SolutionWatch(), request["stop_first"])
+    report = Report(SolutionWatch(), request["stop_first"], request["skipped"])
     try:
         plan = plan_units(request["code"])
     except (SyntaxError, ValueError) as error:

@@ -34,7 +34,7 @@ from typing import NoReturn, TypeVar
 
 from ..program import class_finder
 from ..test_code.library_functions import LIBRARY_OF
-from ..test_code.test_run import SHOWN_CHARS, SolutionWatch
+from ..test_code.report import SHOWN_CHARS, SolutionWatch
 from ..wire.foreign_values import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Undecodable, Value
 from ..wire.json_lines import PartnerGone, PartnerLine
 from .operators import Operators

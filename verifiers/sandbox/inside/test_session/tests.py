@@ -1,9 +1,10 @@
 """Role `tests`: runs test code here and the solution in a partner's process (`serve.py`).
 
     {"kind": "asserts", "code": "assert add(1, 2) == 3", "entry_point": "add", "prelude": "", "codecs": {},
-     "stop_first": true, "seed": 17, "numpy": false}
+     "stop_first": true, "seed": 17, "numpy": false, "skipped": [], "probe": false}
 
-kind: `asserts` or `unittest`. It answers with the lines of `test_code/test_run.py`, and with these:
+kind: `asserts` or `unittest`. skipped: the tests that no program is asked for. probe: whether there is no program, and
+no partner (`probe.py`). It answers with the lines of `test_code/test_run.py`, and with these:
 
     {"not_loaded": [type, message]}     the program failed before any test
     {"bad_suite": [type, message]}      the test code, or what stands before it, fails without the solution's doing
@@ -35,10 +36,12 @@ from types import ModuleType
 from ..program import PRELUDE_FILE, describe_error, run_source
 from ..test_code import library_functions
 from ..test_code.library_functions import SOLUTION_FOLDERS, is_solution_module
-from ..test_code.statements import Plan, plan_units
-from ..test_code.test_run import FILE, Report, run_code, seed_randomness
+from ..test_code.report import Report
+from ..test_code.statements import FILE, Plan, plan_units
+from ..test_code.test_run import run_code, seed_randomness
 from ..wire.foreign_values import Value
 from ..wire.json_lines import from_json, write_result
+from .probe import ProbeReport, ProbeSession
 from .remote_objects import TEST_MODULE, CannotIsolate
 from .session import ArgumentUse, NoSuchName, NotLoaded, Session, SolutionGone
 from .shared_objects import shared_module
@@ -56,8 +59,13 @@ def run_tests(payload: bytes) -> None:
     except BaseException as error:
         write_result({"bad_suite": describe_error(error)[:2]})
         return
+    if request["probe"]:
+        probe = ProbeReport(ProbeSession())
+        _run_against_solution(request, plan, module.__dict__, probe.session, probe)
+        probe.finish()
+        return
     session = Session(module.__dict__, request["codecs"], _uses_numpy(request), ArgumentUse(plan.tree, FILE))
-    report = Report(session, request["stop_first"])
+    report = Report(session, request["stop_first"], request["skipped"])
     try:
         session.wait_until_loaded()
         _run_against_solution(request, plan, module.__dict__, session, report)
@@ -80,7 +88,7 @@ def _uses_numpy(request: dict[str, Value]) -> bool:
 
 
 def _run_against_solution(
-    request: dict[str, Value], plan: Plan, namespace: dict[str, Value], session: Session, report: Report
+    request: dict[str, Value], plan: Plan, namespace: dict[str, Value], session: Session | ProbeSession, report: Report
 ) -> None:
     entry_point = request["entry_point"]
     names = SolutionNames(session, plan.tree, entry_point)
@@ -113,7 +121,7 @@ class SolutionNames(dict[str, Value]):
     solution's, and last a built-in one that was set aside because it is tested.
     """
 
-    def __init__(self, session: Session, tree: ast.Module, entry_point: str | None) -> None:
+    def __init__(self, session: Session | ProbeSession, tree: ast.Module, entry_point: str | None) -> None:
         super().__init__(vars(builtins))
         self._session = session
         self._modules = _names_of_modules(tree)
@@ -168,7 +176,7 @@ class SolutionNames(dict[str, Value]):
 class SolutionModule(ModuleType):
     """The module that `import solution` gives."""
 
-    def __init__(self, name: str, names: SolutionNames, session: Session) -> None:
+    def __init__(self, name: str, names: SolutionNames, session: Session | ProbeSession) -> None:
         super().__init__(name)
         self.__dict__["_truegold"] = (names, session)
         self.__path__ = []
@@ -195,7 +203,7 @@ def _may_be_imported(name: str, names: SolutionNames) -> bool:
 class SolutionFinder(MetaPathFinder, Loader):
     """Finds the solution as a module."""
 
-    def __init__(self, names: SolutionNames, session: Session, entry_point: str | None) -> None:
+    def __init__(self, names: SolutionNames, session: Session | ProbeSession, entry_point: str | None) -> None:
         self._names = names
         self._session = session
         self._tested = {entry_point.partition(".")[0].removesuffix("()")} if entry_point else set()

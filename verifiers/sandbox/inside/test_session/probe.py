@@ -1,0 +1,113 @@
+"""Runs test code with no program at all, to tell what of it says the same of every program.
+
+    @unittest.skip("slow")
+    def test_large(self): ...                      {"untouched": ["T.test_large", "skipped", "slow"]}
+    def test_sum():
+        for a, b, c in []: assert add(a, b) == c   {"untouched": ["test_sum", "idle", "line 2 asserted nothing"]}
+    def test_file(path): assert add(1, 2) == 3     {"untouched": ["test_file", "failed", "fixture 'path' not found"]}
+    def test_one(): assert add(1, 0) == 1          (nothing)
+
+Each name of the solution stands for an object that ends the test as soon as it is used. What a test does before that is
+the suite's own doing, so that no program can bring it about.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from ..test_code.report import Report, SolutionWatch, describe_failure
+from ..wire.foreign_values import Value
+from ..wire.json_lines import write_result
+
+_SPECIAL_METHODS = """
+__abs__ __add__ __aenter__ __aiter__ __and__ __await__ __bool__ __bytes__ __call__ __complex__ __contains__
+__delattr__ __delitem__ __dir__ __enter__ __eq__ __float__ __floordiv__ __format__ __ge__ __getitem__ __gt__ __hash__
+__index__ __int__ __invert__ __iter__ __le__ __len__ __lt__ __matmul__ __mod__ __mro_entries__ __mul__ __ne__ __neg__
+__next__ __or__ __pos__ __pow__ __radd__ __rand__ __repr__ __reversed__ __rfloordiv__ __rmatmul__ __rmod__ __rmul__
+__ror__ __round__ __rpow__ __rsub__ __rtruediv__ __rxor__ __setattr__ __setitem__ __str__ __sub__ __truediv__ __xor__
+""".split()
+"""What uses an object without naming an attribute of it."""
+
+
+class Touched(BaseException):
+    """The test code uses something of the solution."""
+
+
+class ProbeSession(SolutionWatch):
+    """A solution that defines every name; `touched` says whether one was used since a test began."""
+
+    touched = False
+
+    def look_up(self, name: str) -> Value:
+        """Return what stands for a name of the solution."""
+        return _NAME_CLASS(self)
+
+    look_up_entry = look_up
+
+    def public_names(self) -> list[str]:
+        """Return no name: which there are is the solution's business."""
+        return []
+
+
+def _touch(name: Value, *args: Value, **kwargs: Value) -> NoReturn:
+    object.__getattribute__(name, "session").touched = True
+    raise Touched
+
+
+class _Name:
+    """A name of the solution."""
+
+    def __init__(self, session: ProbeSession) -> None:
+        object.__setattr__(self, "session", session)
+
+
+_NAME_CLASS: type[_Name] = type(
+    "Name", (_Name,), {**dict.fromkeys(_SPECIAL_METHODS, _touch), "__getattribute__": _touch}
+)
+
+
+class ProbeReport(Report):
+    """Writes what became of the tests that used nothing of the solution."""
+
+    def __init__(self, session: ProbeSession) -> None:
+        super().__init__(session, False)
+        self.session = session
+        self._without_program: set[str] = set()
+        """The tests that do not count."""
+        self._is_first = True
+        """Whether nothing was used so far, so that no test lacks what another should have left."""
+
+    def begin(self) -> None:
+        """Take note that a test begins."""
+        super().begin()
+        self._is_first = self._is_first and not self.session.touched
+        self.session.touched = False
+
+    def expect_failure(self, test: str) -> None:
+        """Take note that the suite expects a test to fail, which begins now."""
+        self._write(test, "skipped", "it is expected to fail")
+
+    def add_success(self, test: str, first_assertion: int | None = None) -> None:
+        """Report a test that passed."""
+        if first_assertion is not None and not self._held:
+            if self._is_first or not test.isdigit():  # Statements go on where the one before them ended.
+                self._write(test, "idle", f"line {first_assertion} asserts nothing")
+        else:
+            self._write(test, "passed", "it uses nothing of the program")
+
+    def add_failure(self, test: str, line: str | None, error: BaseException | str | None) -> None:
+        """Report a test that failed."""
+        if self._is_first and not isinstance(error, Touched):
+            self._write(test, "failed", ": ".join(describe_failure(error)))
+
+    def add_skip(self, test: str, reason: str, tests: int = 1) -> None:
+        """Report a test, or several, that was skipped."""
+        self._write(test, "skipped", reason, tests)
+
+    def _write(self, test: str, outcome: str, why: str, tests: int = 1) -> None:
+        if self.session.touched:
+            return
+        if outcome != "failed" and test not in self._without_program:
+            self._without_program.add(test)
+            self.total -= tests
+        write_result({"untouched": [test, outcome, why]})
