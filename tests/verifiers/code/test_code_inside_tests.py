@@ -131,7 +131,6 @@ class TestCases:
         done = check(ADD, UNITTEST, kind="unittest")
         passed = [line["test"] for line in done.tester.lines if line.get("ok")]
         assert passed == [
-            "TestAdd.test_expected",
             "TestAdd.test_parts",
             "TestAdd.test_raises",
             "TestAdd.test_right",
@@ -140,17 +139,20 @@ class TestCases:
         assert sorted(failure["test"] for failure in done.failures) == [
             "TestAdd.test_bad_part",
             "TestAdd.test_error",
+            "TestAdd.test_expected",
+            "TestAdd.test_skipped",
             "TestAdd.test_skips_itself",
             "TestAdd.test_unexpected",
             "TestAdd.test_wrong",
+            "test_with_argument",
         ]
-        assert done.score == (5, 10)
+        assert done.score == (4, 12)
 
     @pytest.mark.parametrize(
         ("code", "score"),
         [
             ("import unittest\nclass T(unittest.TestCase): pass", (0, 0)),
-            ("import unittest\n@unittest.skip('x')\nclass T(unittest.TestCase):\n  def test(self): pass", (0, 0)),
+            ("import unittest\n@unittest.skip('x')\nclass T(unittest.TestCase):\n  def test(self): pass", (0, 1)),
             ("from unittest import *\nclass T(TestCase):\n  def test(self): assert add(1, 1) == 2", (1, 1)),
             (
                 "import unittest\nclass T(unittest.TestCase):\n  @classmethod\n  def setUpClass(cls): raise OSError\n"

@@ -104,6 +104,6 @@ def test_builtins_that_are_tested(code: str, entry_point: str | None, builtins: 
 
 def test_a_plan_keeps_the_lines_of_the_code() -> None:
     plan = plan_units("x = 1\n\nassert x == (\n    1)\ndef check(candidate):\n    '''doc'''\n    assert candidate\n")
-    assert plan.units == ["assert x == (\n    1)", "assert candidate"]
+    assert plan.units == [("assert x == (\n    1)", 3), ("assert candidate", 7)]
     assert plan.check == "check"
     assert [node.lineno for node in plan.tree.body] == [1, 3, 5]

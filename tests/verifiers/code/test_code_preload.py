@@ -3,9 +3,9 @@
 import pytest
 
 from truegold.verifiers.sandbox import Job, sandbox
-from truegold.verifiers.sandbox.inside.preload import PLAIN
+from truegold.verifiers.sandbox.inside.preload import ANY_PACKAGE, PLAIN
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox.pool import ANY_PACKAGE, NUMPY, TESTS, group_of, warm_modules
+from truegold.verifiers.sandbox.pool import TESTS, group_of, warm_modules
 
 LOADED = b"import sys\nprint('numpy' in sys.modules, 'unittest' in sys.modules)"
 
@@ -33,9 +33,11 @@ def test_named_modules_are_loaded_before_the_program_starts(source: str, names: 
         (["calls"], [], PLAIN),
         (["serve", "tests"], [], TESTS),
         (["one_process"], ["datetime"], TESTS),
-        (["serve", "tests"], ["numpy"], NUMPY),
+        (["serve", "tests"], ["numpy"], "numpy"),
         (["main"], ["numpy", "pandas"], ANY_PACKAGE),
         (["main"], ["sympy"], ANY_PACKAGE),
+        (["serve", "tests"], ["pytest"], "pytest"),
+        (["serve", "tests"], ["numpy", "pytest"], "numpy+pytest"),
     ],
 )
 def test_jobs_share_zygotes_with_their_like(roles: list[str], warm: list[str], group: str) -> None:

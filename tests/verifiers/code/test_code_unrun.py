@@ -18,31 +18,17 @@ ZERO = "def test_zero():\n    assert add(0, 0) == 0\n"
 """A test that the wrong program passes, beside the one that is not run."""
 
 UNRUN = {
-    "test_p takes a, b, c": "import pytest\n@pytest.mark.parametrize('a,b,c', [(1, 2, 3)])\n"
-    "def test_p(a, b, c):\n    assert add(a, b) == c\n",
-    "test_q takes x": "import pytest\ncases = pytest.mark.parametrize\n@cases('x', [1, 2])\n"
-    "def test_q(x):\n    assert add(x, 1) == x + 1\n",
-    "test_r takes numbers": "import pytest\n@pytest.fixture\ndef numbers():\n    return 1, 2\n"
-    "def test_r(numbers):\n    assert add(*numbers) == 3\n",
-    "test_s takes tmp_path": "def test_s(tmp_path):\n    assert add(1, 2) == 3\n",
-    "the fixture fill": "import pytest\nSUMS = {}\n@pytest.fixture(autouse=True)\ndef fill():\n    SUMS[1] = 3\n"
-    "def test_t():\n    for n in SUMS: assert add(n, 2) == 3\n",
-    "TestAdd is a class for pytest": "class TestAdd:\n    def test_one(self):\n        assert add(1, 2) == 3\n",
-    "TestUse is a class for pytest": "import pytest\nclass TestUse:\n    def test_bad(self):\n"
-    "        with pytest.raises(TypeError): add(1)\n",
+    "the fixture numbers is not there": "import pytest\ndef test_r(numbers):\n    assert add(*numbers) == 3\n",
+    "Sums is a class that no runner takes": "class Sums:\n    def test_one(self):\n        assert add(1, 2) == 3\n",
+    "TestUse is a class that no runner takes": "import pytest\nclass TestUse:\n    def __init__(self):\n"
+    "        self.n = 1\n    def test_bad(self):\n        with pytest.raises(TypeError): add(1)\n",
     "nothing calls main": "def main():\n    assert add(1, 2) == 3\n",
     "nothing calls check_add": "def check_add():\n    assert add(1, 2) == 3\n",
     "nothing calls inner": "def test_u():\n    def inner():\n        assert add(1, 2) == 3\n",
     "nothing calls should_add": "import unittest\nclass T(unittest.TestCase):\n"
     "    def should_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
-    "test_v is a generator": "def test_v():\n    yield\n    assert add(1, 2) == 3\n",
-    "test_w may be skipped": "import unittest\nclass T(unittest.TestCase):\n    @unittest.skip('slow')\n"
-    "    def test_w(self):\n        self.assertEqual(add(1, 2), 3)\n",
-    "test_x is marked skipif": "import pytest\n@pytest.mark.skipif(True, reason='')\n"
-    "def test_x():\n    assert add(1, 2) == 3\n",
-    "test_y is marked xfail": "import pytest\n@pytest.mark.xfail\ndef test_y():\n    assert add(1, 2) == 3\n",
-    "the module is marked skip": "import pytest\npytestmark = pytest.mark.skip\n",
-    "its tests depend on the machine": "import os\nif os.environ.get('FULL'):\n    assert add(1, 2) == 3\n",
+    "asserts nothing": "def test_v():\n    yield\n    assert add(1, 2) == 3\n",
+    "line 5 asserts nothing": "import os\nif os.environ.get('FULL'):\n    assert add(1, 2) == 3\n",
     "is never reached": "if False:\n    assert add(1, 2) == 3\n",
     "line 5 is never reached": "def test_z():\n    return\n    assert add(1, 2) == 3\n",
     "line 4 silences its failure": "def test_a():\n    try:\n        assert add(1, 2) == 3\n"
@@ -211,9 +197,9 @@ def test_tests_that_a_program_defines_are_not_the_suites():
     assert judge(own, in_one_process, type="unittest").score == 1.0
 
 
-def test_the_error_of_a_test_that_fails_before_its_first_call_is_shown():
+def test_a_suite_that_fails_before_its_first_call_judges_nothing():
     code = "import unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        assert [][0] == add(1, 2)\n"
-    assert judge(RIGHT, code, type="unittest").evidence["failed"]["error"].startswith("IndexError")
+    assert "IndexError" in judge(RIGHT, code, type="unittest").evidence["error"]
 
 
 def test_code_that_does_not_parse_has_no_unrun_tests():
@@ -226,11 +212,14 @@ FRESH = [
 ]
 """Suites by an author who had read the documentation and not the code; `want_right` and `want_wrong` are his."""
 
-VALUES_DECIDE = {
-    *("generator expression", "while False", "filtered to nothing", "zip exhausted", "lambda only"),
-    *("mock's misspelt assertion", "prelude helpers"),
-}
+VALUES_DECIDE = {"lambda only", "mock's misspelt assertion", "prelude helpers"}
 """Suites whose values leave their assertions out, which no reading of the code shows."""
+
+AUTHOR_SKIPS = {
+    *("mark.skip", "skipif true", "xfail", "pytest.skip in the body", "unittest.skip", "expectedFailure"),
+    *("__test__ False", "platform only Windows"),
+}
+"""Suites whose author leaves a test out, or expects it to fail, for every program: the other tests decide."""
 
 
 @pytest.mark.parametrize("suite", FRESH, ids=lambda suite: suite["name"])
@@ -241,4 +230,4 @@ def test_suites_of_another_author(suite):
         score in allowed.get(suite[f"want_{side}"], (suite[f"want_{side}"],))
         for side, score in zip(("right", "wrong"), scores, strict=True)
     ]
-    assert all(holds) == (suite["name"] not in VALUES_DECIDE), scores
+    assert all(holds) == (suite["name"] not in VALUES_DECIDE | AUTHOR_SKIPS), scores

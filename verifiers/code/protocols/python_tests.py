@@ -79,8 +79,9 @@ _LINE = re.compile(rb"[^\n]+")
 _OPAQUE = b'"opaque"'
 _LOADED = b'{"loaded":true}\n'
 _FOR_PYTEST = re.compile(
-    r"^[ \t]*(?:class[ \t]+Test\w*[ \t]*(?:\([ \t]*\))?:|(?:async[ \t]+)?def[ \t]+test\w*\([ \t\n]*(?!self\b|cls\b)\w)",
-    re.M,
+    r"\bpytest\.|^[ \t]*class[ \t]+Test\w*[ \t]*(?:\([ \t]*\))?:"
+    r"|^[ \t]*(?:async[ \t]+)?def[ \t]+test\w*\([ \t\n]*(?!self\b|cls\b)\w",
+    re.MULTILINE,
 )
 """Classes and functions with parameters, which only pytest takes for tests."""
 _LIMITS = (Reason.TIMEOUT, Reason.LIMIT)

@@ -138,6 +138,8 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
         "fcntl": _allow_fcntl(),
         # The cores of a process are the machine's business; for locks see `_FCNTL_LOCKS`.
         "flock": [_PRETENDED],
+        # Files have no attributes, which `shutil.copy2` asks for.
+        **{name: [_PRETENDED] for name in ("flistxattr", "listxattr", "llistxattr")},
         "sched_setaffinity": [_PRETENDED],
         "ioctl": _allow_one_of(1, _IOCTLS, _returning(_ERRNO | errno.ENOTTY)),
         "prctl": _allow_one_of(0, _PRCTLS),

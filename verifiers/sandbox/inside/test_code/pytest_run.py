@@ -12,11 +12,11 @@ itself and pytest-mock.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Generator, Mapping
+import sys
+from collections.abc import Generator, Mapping, Set
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 from _pytest.skipping import evaluate_xfail_marks
@@ -39,7 +39,7 @@ def session() -> pytest.Session:
     arguments = ["-s", "--assert=plain", "--noconftest", "-c", "/dev/null", "--rootdir", "/"]
     arguments += [part for name in _LEFT_OUT for part in ("-p", f"no:{name}")]
     arguments += ["--disable-plugin-autoload", *(["-p", "pytest_mock"] if find_spec("pytest_mock") else [])]
-    config = pytest.Config.fromdictargs({"tbstyle": "no"}, arguments)
+    config = pytest.Config.fromdictargs({"tbstyle": "no", "trace": False, "usepdb": False}, arguments)
     config._do_configure()
     made = pytest.Session.from_config(config)
     config.hook.pytest_sessionstart(session=made)
@@ -49,20 +49,24 @@ def session() -> pytest.Session:
 class _Suite(pytest.Module):
     """The test code as a module that is there already."""
 
-    tests: ModuleType
-
-    def _getobj(self) -> ModuleType:
-        return self.tests
+    def _getobj(self) -> Value:
+        return sys.modules[self.name]
 
 
 class _Reporter:
     """Reports each test once, when it is over."""
 
-    def __init__(self, report: Report, plan: Plan) -> None:
+    def __init__(self, report: Report, plan: Plan, tests: Set[str]) -> None:
+        self._tests = tests
         self._report = report
         self._plan = plan
         self._trouble: BaseException | str | None = None
         self._skip_reason: str | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pycollect_makeitem(self, collector: pytest.Collector, name: str) -> list[pytest.Item] | None:
+        """Pass over what the module has from elsewhere."""
+        return [] if isinstance(collector, _Suite) and name not in self._tests else None
 
     def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
         """Run an asynchronous test to its end."""
@@ -117,16 +121,9 @@ def run_by_pytest(defined: Mapping[str, Value], module: str, report: Report, pla
     run = session()
     if (folders := getattr(run.config, "_tmp_path_factory", None)) is not None:
         folders._basetemp = Path.cwd()
-    suite: _Suite = _Suite.from_parent(run, path=Path("/", FILE), nodeid=FILE)
-    suite.tests = ModuleType(module)
-    # What it has imported is no test of its own.
-    own = {
-        name: value
-        for name, value in defined.items()
-        if not name.lower().startswith("test") or getattr(value, "__module__", module) == module
-    }
-    vars(suite.tests).update(own)
-    run.config.pluginmanager.register(_Reporter(report, plan))
+    suite: _Suite = _Suite.from_parent(run, path=Path("/", FILE), name=module, nodeid=FILE)
+    tests = {name for name, value in defined.items() if getattr(value, "__module__", module) == module}
+    run.config.pluginmanager.register(_Reporter(report, plan, tests))
     run.items = list(run.genitems(suite))
     run.config.hook.pytest_collection_modifyitems(session=run, config=run.config, items=run.items)
     report.total += len(run.items)

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeGuard
 
+from ..preload import PYTEST
 from ..wire.foreign_values import Value
 
 UNIT = "__unit__"
@@ -66,6 +67,10 @@ class Plan:
 def plan_units(code: str) -> Plan:
     """Cut test code into units. Raises SyntaxError, and ValueError for null bytes."""
     tree = ast.parse(code)
+    if any(isinstance(node, ast.Name) and node.id == PYTEST for node in ast.walk(tree)):
+        # It may have been at hand where the author ran the tests.
+        first = next((index for index, node in enumerate(tree.body) if not _comes_first(node)), 0)
+        tree.body.insert(first, ast.copy_location(ast.Import([ast.alias(PYTEST)]), tree.body[0]))
     asserting, holding = asserting_functions(tree), asserting_functions(tree, raises=False)
     check, called = find_check(tree)
     if check is not None:
@@ -119,7 +124,8 @@ def asserting_functions(tree: ast.Module, *, raises: bool = True) -> set[str]:
     callers: dict[str, set[str]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            if any(asserts(below, set(), raises=raises) for below in node.body):
+            has_line = assertion_line(node.body, set()) is not None
+            if any(asserts(below, set()) for below in node.body) if raises else has_line:
                 asserting.add(node.name)
             for name in _called_names(node.body):
                 callers.setdefault(name, set()).add(node.name)
@@ -192,6 +198,12 @@ def find_check(tree: ast.Module) -> tuple[ast.FunctionDef | None, bool]:
     return None, False
 
 
+def _comes_first(node: ast.stmt) -> bool:
+    """Return whether nothing may stand before a statement: a docstring, an import from `__future__`."""
+    is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    return is_docstring or (isinstance(node, ast.ImportFrom) and node.module == "__future__")
+
+
 class _Cutter:
     """Makes units of statements. asserting, holding: the functions that assert, and those with what can hold."""
 
@@ -227,7 +239,8 @@ def asserts(node: ast.stmt, asserting: set[str], *, raises: bool = True) -> bool
 
 def assertion_line(body: Sequence[ast.stmt], asserting: set[str]) -> int | None:
     """Return the line of the first assertion among statements that can hold."""
-    nodes = (below for node in body for below in walk_same_scope(node))
+    definitions = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    nodes = (below for node in body if not isinstance(node, definitions) for below in walk_same_scope(node))
     return next((getattr(node, "lineno", 1) for node in nodes if _is_assertion(node, asserting, False)), None)
 
 
@@ -236,7 +249,9 @@ def _is_assertion(node: ast.AST, asserting: set[str], raises: bool) -> bool:
         return raises or not isinstance(node.test, ast.Constant)
     if isinstance(node, ast.Call) and not raises and getattr(node.func, "attr", "") == "fail":
         return False
-    return (raises and isinstance(node, ast.Raise)) or _is_call(node, asserting) or _goes_over(node, asserting)
+    if raises and isinstance(node, ast.Raise):
+        return True
+    return _is_call(node, asserting, handed_over=raises) or _goes_over(node, asserting)
 
 
 def _note_held(tree: ast.Module) -> None:
@@ -263,15 +278,18 @@ def _goes_over(node: ast.AST, names: set[str]) -> bool:
     return any(isinstance(element, ast.Name) and element.id in names for element in listed)
 
 
-def _is_call(node: ast.AST, names: set[str], only: bool = False) -> TypeGuard[ast.Call]:
-    """Return whether it calls one of the names or, unless `only` they count, something that asserts by its name."""
+def _is_call(node: ast.AST, names: set[str], only: bool = False, handed_over: bool = True) -> TypeGuard[ast.Call]:
+    """Return whether it calls one of the names or, unless `only` they count, something that asserts by its name.
+
+    handed_over: whether one that is an argument counts, as in `list(map(check, cases))`.
+    """
     if not isinstance(node, ast.Call):
         return False
     name = getattr(node.func, "id", getattr(node.func, "attr", ""))
     if only or name in names:
         return name in names
-    handed_over = any(isinstance(argument, ast.Name) and argument.id in names for argument in node.args)
-    return handed_over or name in _RAISING or "assert" in name.lower()
+    has_argument = handed_over and any(isinstance(each, ast.Name) and each.id in names for each in node.args)
+    return has_argument or name in _RAISING or "assert" in name.lower()
 
 
 def walk_same_scope(node: ast.AST) -> Iterator[ast.AST]:

@@ -136,10 +136,10 @@ def run_cases(defined: Mapping[str, Value], module: str, report: Report, plan: P
     """Run the tests among what a module has defined, save the functions that it has called already."""
     # Where two long lists differ, working out how takes unittest minutes.
     setattr(unittest.case, "difflib", SimpleNamespace(ndiff=lambda first, second: ()))  # noqa: B010
-    defined = {name: value for name, value in defined.items() if name not in plan.called}
+    defined = {name: value for name, value in defined.items() if name not in plan.called or isinstance(value, type)}
     classes, functions = _find_tests(defined, module)
     try:
-        if any(_asks_for_pytest(name, value) for name, value in defined.items()):
+        if any(_asks_for_pytest(name, value, module) for name, value in defined.items()):
             from .pytest_run import run_by_pytest
 
             run_by_pytest(defined, module, report, plan)
@@ -190,8 +190,10 @@ def _find_tests(
     return list(dict.fromkeys(classes)), functions
 
 
-def _asks_for_pytest(name: str, value: Value) -> bool:
+def _asks_for_pytest(name: str, value: Value, module: str) -> bool:
     """Return whether a name of the test code means something to pytest alone: a class, a fixture, a hook, a mark."""
+    if (inspect.isfunction(value) or isinstance(value, type)) and value.__module__ != module:
+        return False
     if name == "pytestmark" or hasattr(value, "pytestmark") or type(value).__name__ == "FixtureFunctionDefinition":
         return True
     if isinstance(value, type) and issubclass(value, unittest.TestCase):
@@ -261,7 +263,7 @@ class _ReportingResult(unittest.TestResult):
         self._skip_reason = "it fails as expected"
 
     def addUnexpectedSuccess(self, test: Value) -> None:
-        self._note("it was expected to fail")
+        self._skip_reason = "it was expected to fail"
 
     def _note(self, trouble: BaseException | str) -> None:
         if isinstance(trouble, RunEnded):
@@ -304,7 +306,7 @@ def _write_nonce(nonce: str, have_passed: bool) -> None:
 def _run_program_and_tests(request: dict[str, Value]) -> bool:
     """Run them, report what came of each test, and return whether all passed."""
     guard = _ReplacementGuard()
-    report = Report(SolutionWatch(), request["stop_first"], request["skipped"])
+    report = Report(SolutionWatch(), request["stop_first"], request.get("skipped", ()))
     try:
         plan = plan_units(request["code"])
     except (SyntaxError, ValueError) as error:

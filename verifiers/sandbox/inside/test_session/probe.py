@@ -4,7 +4,7 @@
     def test_large(self): ...                      {"untouched": ["T.test_large", "skipped", "slow"]}
     def test_sum():
         for a, b, c in []: assert add(a, b) == c   {"untouched": ["test_sum", "idle", "line 2 asserted nothing"]}
-    def test_file(path): assert add(1, 2) == 3     {"untouched": ["test_file", "failed", "fixture 'path' not found"]}
+    def test_file(path): assert add(1, 2) == 3     {"untouched": ["test_file", "failed", "the fixture path is not there"]}
     def test_one(): assert add(1, 0) == 1          (nothing)
 
 Each name of the solution stands for an object that ends the test as soon as it is used. What a test does before that is
@@ -90,14 +90,16 @@ class ProbeReport(Report):
     def add_success(self, test: str, first_assertion: int | None = None) -> None:
         """Report a test that passed."""
         if first_assertion is not None and not self._held:
-            if self._is_first or not test.isdigit():  # Statements go on where the one before them ended.
-                self._write(test, "idle", f"line {first_assertion} asserts nothing")
+            self._write(test, "idle", f"line {first_assertion} asserts nothing")
         else:
             self._write(test, "passed", "it uses nothing of the program")
 
     def add_failure(self, test: str, line: str | None, error: BaseException | str | None) -> None:
         """Report a test that failed."""
-        if self._is_first and not isinstance(error, Touched):
+        fixture = getattr(error, "argname", None)
+        if fixture is not None and type(error).__name__ == "FixtureLookupError":
+            self._write(test, "failed", f"the fixture {fixture} is not there")
+        elif self._is_first and not isinstance(error, Touched):
             self._write(test, "failed", ": ".join(describe_failure(error)))
 
     def add_skip(self, test: str, reason: str, tests: int = 1) -> None:

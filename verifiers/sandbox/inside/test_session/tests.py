@@ -59,13 +59,13 @@ def run_tests(payload: bytes) -> None:
     except BaseException as error:
         write_result({"bad_suite": describe_error(error)[:2]})
         return
-    if request["probe"]:
+    if request.get("probe"):
         probe = ProbeReport(ProbeSession())
         _run_against_solution(request, plan, module.__dict__, probe.session, probe)
         probe.finish()
         return
     session = Session(module.__dict__, request["codecs"], _uses_numpy(request), ArgumentUse(plan.tree, FILE))
-    report = Report(session, request["stop_first"], request["skipped"])
+    report = Report(session, request["stop_first"], request.get("skipped", ()))
     try:
         session.wait_until_loaded()
         _run_against_solution(request, plan, module.__dict__, session, report)
@@ -95,6 +95,7 @@ def _run_against_solution(
     namespace["__builtins__"] = names
     # It is asked last, so that an installed module goes by its own name.
     sys.meta_path.append(SolutionFinder(names, session, entry_point))
+    sys.modules["__main__"] = SolutionModule("__main__", names, session)
     candidate = None
     if entry_point:
         try:
