@@ -77,6 +77,21 @@ class TestAdd(unittest.TestCase):
     def test_many(self):
         self.assertTrue(all(add(a, 7) == a + 7 for a in range(-3, 9, 4)))
 """
+PYTEST = """\
+import pytest
+
+@pytest.fixture
+def seven():
+    yield 7
+
+class TestAdd:
+    @pytest.mark.parametrize("a, b, c", [(1, 2, 3), (-5, 5, 0)])
+    def test_small(self, a, b, c):
+        assert add(a, b) == c
+
+    def test_many(self, seven):
+        assert all(add(a, seven) == a + seven for a in range(-3, 9, 4))
+"""
 SUITES: dict[str, dict[str, Any]] = {
     "calls": {
         "type": "calls",
@@ -90,6 +105,7 @@ SUITES: dict[str, dict[str, Any]] = {
     },
     "loop": {"type": "asserts", "entry_point": "add", "code": RANDOM},
     "unittest": {"type": "unittest", "entry_point": "add", "code": UNITTEST},
+    "pytest": {"type": "unittest", "entry_point": "add", "code": PYTEST},
     "together": {"type": "unittest", "entry_point": "add", "code": PATCHED},
     "stdio": {
         "type": "stdio",
@@ -126,7 +142,7 @@ def arena(request: pytest.FixtureRequest) -> Iterator[Arena]:
     with ThreadPoolExecutor(THREADS) as threads:
         arena = Arena(request.param, verifier, sandbox(Kind(request.param)), threads)
         # All seats are started, so that what is there before a program and after it can be compared.
-        for imported, mode in (("time", "stdio"), ("time", "unittest"), ("time, numpy", "stdio")):
+        for imported, mode in (("time", "stdio"), ("time", "unittest"), ("time, numpy", "stdio"), ("time", "pytest")):
             waiting = partial(judge, arena, f"import {imported}\ntime.sleep(0.3)\n{HONEST}", mode)
             assert [job.result() for job in [threads.submit(waiting) for _ in range(THREADS)]] == [1.0] * THREADS
         yield arena
@@ -134,7 +150,7 @@ def arena(request: pytest.FixtureRequest) -> Iterator[Arena]:
 
 def chosen(row: dict[str, Any], tier: Tier) -> list[str]:
     """The modes in which a program is run."""
-    modes: list[str] = row["modes"]
+    modes: list[str] = row["modes"] + ["pytest"] * ("unittest" in row["modes"])
     chance = zlib.crc32(row["id"].encode())
     if ALL_MODES:
         return modes
@@ -188,7 +204,7 @@ def test_after_all_of_them_an_honest_program_passes_in_every_form(arena: Arena) 
 
 def test_the_programs_are_described_completely() -> None:
     met = {mode for row in ROWS.values() for mode in row["modes"]}
-    assert met == SUITES.keys() | {"own"}
+    assert met | {"pytest"} == SUITES.keys() | {"own"}
     assert {row["category"] for row in ROWS.values()} == set(CATEGORIES)
     for row in ROWS.values():
         assert row["expect"] == ("pass" if row["category"] == "benign" else "fail"), row["id"]

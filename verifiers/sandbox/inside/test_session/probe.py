@@ -4,7 +4,7 @@
     def test_large(self): ...                      {"untouched": ["T.test_large", "skipped", "slow"]}
     def test_sum():
         for a, b, c in []: assert add(a, b) == c   {"untouched": ["test_sum", "idle", "line 2 asserted nothing"]}
-    def test_file(path): assert add(1, 2) == 3     {"untouched": ["test_file", "failed", "the fixture path is not there"]}
+    def test_on(path): assert add(1, 2) == 3       {"untouched": ["test_on", "failed", "the fixture path is not there"]}
     def test_one(): assert add(1, 0) == 1          (nothing)
 
 Each name of the solution stands for an object that ends the test as soon as it is used. What a test does before that is
@@ -91,7 +91,7 @@ class ProbeReport(Report):
         """Report a test that passed."""
         if first_assertion is not None and not self._held:
             self._write(test, "idle", f"line {first_assertion} asserts nothing")
-        else:
+        elif self._is_first:
             self._write(test, "passed", "it uses nothing of the program")
 
     def add_failure(self, test: str, line: str | None, error: BaseException | str | None) -> None:
