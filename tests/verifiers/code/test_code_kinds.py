@@ -227,11 +227,122 @@ OBJECTS = {
         ("class D(dict): pass",),
     ),
 }
-KINDS = {
-    f"{group}: {name}": kind
-    for group, kinds in (("imports", IMPORTS), ("objects", OBJECTS))
-    for name, kind in kinds.items()
+BOARD = "def board(): return [[0] * 2 for _ in range(2)]"
+HOLDER = "class S:\n    def __init__(self): self.x = [1]\n    def items(self): return {}\n"
+HOLDER += "    def push(self, v): self.x.append(v)"
+REFERENCES = {
+    "rows of a board": Kind(
+        "m = board()\nm[0][0] = 1\nassert m == [[1, 0], [0, 0]]",
+        (BOARD,),
+        ("def board(): return [[0] * 2] * 2", "def board():\n    row = [0] * 2\n    return [row for _ in range(2)]"),
+    ),
+    "a dictionary's lists": Kind(
+        "d = groups(['a', 'b'])\nd['a'].append(1)\nassert d == {'a': [1], 'b': []}",
+        ("def groups(keys): return {k: [] for k in keys}",),
+        ("def groups(keys): return dict.fromkeys(keys, [])",),
+    ),
+    "a method that hands out its list": Kind(
+        "s = S()\nx = s.items()\nx.append(2)\nassert s.items() == [1]",
+        (HOLDER.format("list(self.x)"), HOLDER.format("self.x[:]")),
+        (HOLDER.format("self.x"),),
+    ),
+    "a snapshot": Kind(
+        "s = S()\nx = s.items()\ns.push(2)\nassert x == [1] and s.items() == [1, 2]",
+        (HOLDER.format("list(self.x)"),),
+        (HOLDER.format("self.x"),),
+    ),
+    "a live list": Kind(
+        "s = S()\nx = s.items()\ns.push(2)\nassert x == [1, 2]",
+        (HOLDER.format("self.x"),),
+        (HOLDER.format("self.x[:]"),),
+    ),
+    "a default that is kept": Kind(
+        "a = add(1)\nassert a == [1]\nb = add(2)\nassert b == [2] and a == [1]",
+        ("def add(x, xs=None): return [*(xs or []), x]",),
+        ("def add(x, xs=[]):\n    xs.append(x)\n    return xs",),
+    ),
+    "the argument itself": Kind(
+        "xs = [2, 1]\nassert order(xs) is xs\nassert xs == [1, 2]",
+        ("def order(xs):\n    xs.sort()\n    return xs",),
+        (
+            "def order(xs): return sorted(xs)",
+            "def order(xs): return xs",
+            "def order(xs):\n    xs.clear()\n    return xs",
+        ),
+    ),
+    "a copy of the argument": Kind(
+        "xs = [2, 1]\nys = order(xs)\nassert ys is not xs and ys == [1, 2] and xs == [2, 1]",
+        ("def order(xs): return sorted(xs)",),
+        ("def order(xs):\n    xs.sort()\n    return xs",),
+    ),
+    "a cached list": Kind(
+        "assert f(2) is f(2) and f(2) == [0, 1]\nassert f(3) is not f(2)",
+        ("import functools\n@functools.cache\ndef f(n): return list(range(n))",),
+        ("def f(n): return list(range(n))",),
+    ),
+    "a tuple of constants": Kind(
+        "x = f()\nassert x == ((1, 2), [3])\nx[1].append(4)\nassert f() == ((1, 2), [3])",
+        ("def f(): return (1, 2), [3]",),
+        ("Y = [3]\ndef f(): return (1, 2), Y",),
+    ),
 }
+RAISES = "import pytest\nwith pytest.raises({}) as e:\n    f('x')\n"
+CHAIN = "def f(s):\n    try:\n        return int(s)\n    except ValueError as e:\n        raise RuntimeError('bad') {}"
+ERRORS = {
+    "a cause": Kind(
+        RAISES.format("RuntimeError") + "assert isinstance(e.value.__cause__, ValueError)",
+        (CHAIN.format("from e"),),
+        (CHAIN.format("from None"), "def f(s): raise RuntimeError('bad')"),
+    ),
+    "the cause's text": Kind(
+        RAISES.format("RuntimeError") + "assert str(e.value.__cause__) == 'own'",
+        ("def f(s): raise RuntimeError() from KeyError and ValueError('own')",),
+        ("def f(s): raise RuntimeError() from ValueError('other')",),
+    ),
+    "attributes of an own class": Kind(
+        RAISES.format("MyError") + "assert e.value.code == 3 and e.value.args == ('x', 3)",
+        (
+            "class MyError(Exception):\n    def __init__(self, s, c):\n        super().__init__(s, c)\n"
+            "        self.code = c\n"
+            "def f(s): raise MyError(s, 3)",
+        ),
+        (
+            "class MyError(Exception): code = 4\ndef f(s): raise MyError(s, 3)",
+            "class MyError(Exception): pass\ndef f(s): pass",
+        ),
+    ),
+    "notes": Kind(
+        RAISES.format("ValueError") + "assert e.value.__notes__ == ['here']",
+        ("def f(s):\n    e = ValueError(s)\n    e.add_note('here')\n    raise e",),
+        ("def f(s): raise ValueError('here')",),
+    ),
+}
+EACH = "def f(g, l): return [g(x) for x in l]"
+FIRST = ("def f(g, l): return [l[0] for x in l]",)
+ARGUMENTS = {
+    "a method of a type": Kind("assert f(str.upper, ['a', 'b']) == ['A', 'B']", (EACH,), FIRST),
+    "an item getter": Kind(
+        "import operator\nassert f(operator.itemgetter(1), ['ab', 'cd']) == ['b', 'd']", (EACH,), FIRST
+    ),
+    "an attribute getter": Kind(
+        "import operator\nassert f(operator.attrgetter('real'), [1, 2]) == [1, 2]",
+        (EACH,),
+        FIRST,
+    ),
+    "a partial": Kind("import functools\nassert f(functools.partial(pow, 2), [1, 3]) == [2, 8]", (EACH,), FIRST),
+    "a bound method": Kind(
+        "got = []\nassert f(got.append, [1, 2]) == [None, None]\nassert got == [1, 2]", (EACH,), FIRST
+    ),
+    "a class": Kind("assert f(int, ['1', '2']) == [1, 2]", (EACH,), FIRST),
+    "a memory view": Kind("assert f(memoryview(b'ab'))[0] == 97", ("def f(x): return x",), ("def f(x): return b'b'",)),
+    "a matrix": Kind(
+        "import numpy as np\nassert f(np.matrix('1 2; 3 -4')) == -4",
+        ("def f(m): return m.min()",),
+        ("def f(m): return m.max()",),
+    ),
+}
+GROUPS = {"imports": IMPORTS, "objects": OBJECTS, "references": REFERENCES, "errors": ERRORS, "arguments": ARGUMENTS}
+KINDS = {f"{group}: {name}": kind for group, kinds in GROUPS.items() for name, kind in kinds.items()}
 RIGHT = {f"{name}, {i}": (kind, program) for name, kind in KINDS.items() for i, program in enumerate(kind.right)}
 WRONG = {f"{name}, {i}": (kind, program) for name, kind in KINDS.items() for i, program in enumerate(kind.wrong)}
 

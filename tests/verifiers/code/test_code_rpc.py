@@ -122,11 +122,11 @@ ANSWERS = {
     "a function that nobody gave": '["callback", 0, {"$": "tuple", "v": []}, []]',
     "a function of a strange number": '["callback", [], {"$": "tuple", "v": []}, []]',
     "arguments that nobody passed": '["changed", [[1]]]',
-    "an exception that is none": '["error", {"$": "builtin", "v": "int"}, "", null, {}]',
+    "an exception that is none": '["error", {"$": "builtin", "v": "int"}, "", null, {}, null]',
     "a skipped test": '["error", {"$": "library", "v": ["unittest.case", "SkipTest"], "else": "OSError"}, "",'
     " null, {}]",
     "an exception of the harness": '["error", {"$": "library", "v": ["_inside.test_code.report", "RunEnded"],'
-    ' "else": "OSError"}, "", null, {}]',
+    ' "else": "OSError"}, "", null, {}, null]',
     "an error without its parts": '["error"]',
     "an instance of data": '["ok", {"$": "remote", "v": 0, "of": {"$": "builtin", "v": "int"}}]',
     "a class that compares": '["ok", {"$": "remote", "v": 0, "of": {"$": "class", "v": 1, "is": {"name": "E",'

@@ -160,8 +160,9 @@ class _Statements:
         if isinstance(value, ast.Name) and value.id not in self.scope and self._names.is_builtin(value.id):
             # A statement such as `print` without brackets does nothing.
             return
-        if not isinstance(value, ast.Call):
-            raise CannotLower("an expression as a statement")
+        if not isinstance(value, ast.Call) or isinstance(value.func, ast.Attribute):
+            # `rows.append(1)` changes what was returned.
+            raise CannotLower(f"the statement {ast.unparse(value)}")
         helper = self.scope.get(value.func.id) if isinstance(value.func, ast.Name) else None
         if isinstance(helper, _Helper):
             if value.keywords:

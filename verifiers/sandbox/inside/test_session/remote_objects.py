@@ -25,7 +25,7 @@ import itertools
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from io import IOBase
-from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodDescriptorType, MethodType, ModuleType
 from typing import NoReturn, Protocol
 
 from ..wire.decoding import Decoder
@@ -55,10 +55,13 @@ MAX_NAME_CHARS = 200
 """How many classes there may be, how many methods each, and how long their names. They stop descriptions that are made
 to fill the memory."""
 
-_DATA_MODULES = frozenset({"builtins", "numpy"})
-"""The modules of classes whose objects can be made of data: `numpy.array` of a list with None in it holds objects."""
+_DATA_TYPES = frozenset(BUILTIN_TYPES.values())
+"""Types whose objects can be made of data."""
 
-_CALLBACK_TYPES = (FunctionType, MethodType, BuiltinFunctionType, functools.partial, type(functools.cache(len)))
+_CALLBACK_TYPES = (
+    *(FunctionType, MethodType, BuiltinFunctionType, functools.partial, type(functools.cache(len))),
+    *(operator.itemgetter, operator.attrgetter, operator.methodcaller),
+)
 
 _BUILTIN_LOOKS: dict[str, type] = {
     "generator": GeneratorType,
@@ -307,7 +310,7 @@ class RemoteValues:
             raise Undecodable("it calls a function that it was not given")
         return self._functions[index]
 
-    def decode_exception(self, kind: Json, message: Json, args: Json, attributes: Json) -> BaseException:
+    def decode_exception(self, kind: Json, message: Json, args: Json, attributes: Json, cause: Json) -> BaseException:
         """Return an exception that the solution raised."""
         error_class = self.decode(kind)
         if not isinstance(error_class, type) or not issubclass(error_class, BaseException):
@@ -323,8 +326,10 @@ class RemoteValues:
         if isinstance(error, _RemoteError):
             error._solution_message = _checked_text(message)
         for name, value in attributes.items():
-            if name[:1] != "_" and type(error_class) is type and hasattr(error, "__dict__"):
+            if (name[:1] != "_" or name == "__notes__") and type(error_class) is type and hasattr(error, "__dict__"):
                 vars(error)[name] = self.decode(value)
+        if cause is not None:
+            error.__cause__ = self.decode_exception(*cause)
         return error
 
     def class_handle(self, kind: type) -> int | None:
@@ -444,7 +449,9 @@ class _Encoder(Encoder):
             # The function gives the next item in a list, and an empty list at the end.
             return {"$": "pull", "v": self._values.register(lambda: list(itertools.islice(value, 1)))}
         made_by = value.__module__ if isinstance(value, type) else kind.__module__
-        receivable = isinstance(value, type | BaseException | ModuleType) or kind.__module__ in _DATA_MODULES
+        receivable = (
+            isinstance(value, type | BaseException | ModuleType) or kind in _DATA_TYPES or kind.__module__ == "numpy"
+        )
         raise CannotIsolate(
             f"it passes an object of type {kind.__name__} to the solution", receivable and made_by != TEST_MODULE
         )
@@ -458,6 +465,8 @@ def _refer_to_shared(value: Value) -> Json | None:
         return {"$": "handle", "v": handle}
     if (name := shared_objects.builtin_name(value)) is not None:
         return {"$": "builtin", "v": name}
+    if type(value) is MethodDescriptorType and BUILTIN_TYPES.get(value.__objclass__.__name__) is value.__objclass__:
+        return {"$": "method", "of": value.__objclass__.__name__, "v": value.__name__}
     path = shared_objects.local_name(value)
     return None if path is None else {"$": "local", "v": path}
 

@@ -32,6 +32,7 @@ import builtins
 import copy
 import enum
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from inspect import CO_COROUTINE
@@ -99,7 +100,8 @@ class _Server:
         method = getattr(type(target), name, None)
         if method is None:
             raise TypeError(f"{type(target).__name__!r} object has no {name}")
-        return ["ok", self._handles.encode(method(target, *values))]
+        result = method(target, *values)
+        return self._answer(result)
 
     def operate(self, name: str, args: Json) -> Json:
         """Apply an operator."""
@@ -162,7 +164,15 @@ class _Server:
             if result is None:
                 return changed
             return [*changed, self._handles.refer(result) if is_new_instance else self._handles.encode(result, known)]
-        return ["ok", self._handles.refer(result) if is_new_instance else self._handles.encode(result)]
+        if is_new_instance or any(result is each for each in objects):
+            return ["ok", self._handles.refer(result) if is_new_instance else self._handles.encode(result)]
+        del values
+        return self._answer(result)
+
+    def _answer(self, result: Value) -> Json:
+        """Return the answer that gives a result, as what is lent where the program holds a part of it, too."""
+        held = sys.getrefcount(result) > _REFERENCES or shared_objects.has_shared_parts(result)
+        return (held and self._lender.lend(result)) or ["ok", self._handles.encode(result)]
 
     def _call_back(self, index: int, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value:
         with self._turn:
@@ -177,17 +187,30 @@ class _Server:
                     raise error_class(*args)
                 self.answer([kind, *rest])
 
-    def _encode_error(self, error: BaseException) -> Json:
-        """Return an exception for the test code: its class, its message, its arguments and its attributes."""
+    def _encode_error(self, error: BaseException, depth: int = 0) -> Json:
+        """Return an exception for the test code: its class, message, arguments, attributes and what caused it."""
         error.__traceback__ = error.__context__ = None
         kind, message, _ = describe_error(error)
         try:
             args = self._handles.encode(error.args)
             attributes = {name: self._handles.encode(value) for name, value in vars(error).items()}
-            return ["error", self._handles.refer_to_class(type(error)), message, args, attributes]
+            cause = (
+                self._encode_error(error.__cause__, depth + 1)[1:] if error.__cause__ and depth < MAX_CAUSES else None
+            )
+            return ["error", self._handles.refer_to_class(type(error)), message, args, attributes, cause]
         except (ResultTooLarge, RecursionError, MemoryError):
-            return ["error", {"$": "builtin", "v": kind if kind in EXCEPTIONS else "Exception"}, message, None, {}]
+            return [
+                "error",
+                {"$": "builtin", "v": kind if kind in EXCEPTIONS else "Exception"},
+                message,
+                None,
+                {},
+                None,
+            ]
 
+
+MAX_CAUSES = 5
+"""How many causes behind causes an exception brings along."""
 
 _COPIES: Mapping[str, Callable[[Value], Value]] = {"__copy__": copy.copy, "__deepcopy__": copy.deepcopy}
 
@@ -196,6 +219,9 @@ _REQUESTS: Mapping[str, Callable[..., Json]] = {
     for name in "call method special operate data attribute set take changes name entry public".split()
 }
 
+
+_REFERENCES = 3
+"""References to a result that nothing of the program holds: two variables and an argument."""
 
 _FUNCTIONS = (FunctionType, MethodType, BuiltinFunctionType)
 
@@ -340,6 +366,7 @@ _HANDLERS: Mapping[str, Callable[[_Decoder, dict[str, Json]], Value]] = {
     "callback": lambda decoder, data: decoder.handles.callback(data["v"], data["name"]),
     "pull": lambda decoder, data: _pull(decoder.handles.callback(data["v"])),
     "builtin": lambda decoder, data: getattr(builtins, data["v"]),
+    "method": lambda decoder, data: getattr(BUILTIN_TYPES[data["of"]], data["v"]),
     "local": lambda decoder, data: shared_objects.local_object(*data["v"]),
     "exception": lambda decoder, data: EXCEPTIONS[data["of"]](*decoder.decode_items(data["v"], 0)),
 }

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import reprlib
 import sys
 import threading
@@ -393,6 +394,19 @@ class ArgumentUse:
         self._variables: dict[ast.stmt, dict[str, list[ast.AST]]] = {}
         self._answers: dict[tuple[CodeType, int], bool] = {}
 
+    @functools.cached_property
+    def _compares_identity(self) -> bool:
+        """Whether the test code tells apart equal objects: `assert f(xs) is xs`."""
+        for node in ast.walk(self._tree):
+            sides: list[ast.expr] = []
+            if isinstance(node, ast.Call) and getattr(node.func, "attr", None) in ("assertIs", "assertIsNot"):
+                sides = node.args
+            elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot):
+                sides = [node.left, *node.comparators]
+            if sides and not any(isinstance(side, ast.Constant) for side in sides):
+                return True
+        return False
+
     def asks_for(self, attributes: Set[str]) -> bool:
         """Return whether the test code reads one of these attributes."""
         return any(isinstance(node, ast.Attribute) and node.attr in attributes for node in ast.walk(self._tree))
@@ -406,6 +420,8 @@ class ArgumentUse:
             frame = frame.f_back
         if frame is None:
             return False
+        if self._compares_identity:
+            return True
         position = frame.f_code, frame.f_lasti
         if position not in self._answers:
             call = self._find_call(*position)

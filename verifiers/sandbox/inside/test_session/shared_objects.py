@@ -259,9 +259,9 @@ class Lender(_SharedContainers):
     """The solution's side."""
 
     def lend(self, value: Value) -> list[Json] | None:
-        """Return the answer that lends an attribute's value; None where it is not lent."""
-        containers = _containers(value) if type(value) in _LENDABLE else None
-        if containers is None:
+        """Return the answer that lends the containers in a value; None where they are not lent."""
+        containers = _containers(value)
+        if not containers:
             return None
         fresh = [container for container in containers if id(container) not in self.indices]
         if len(self.objects) + len(fresh) > MAX_LENT:
@@ -269,22 +269,20 @@ class Lender(_SharedContainers):
         for container in fresh:
             self.add(container)
         shells = self.encode([_empty_copy(container) for container in fresh], {})
-        return ["lent", self.indices[id(value)], shells, self.changes()]
+        return ["lent", self.encode(value, self.indices), shells, self.changes()]
 
 
 class Borrower(_SharedContainers):
     """The test code's side."""
 
-    def borrow(self, index: Json, shells: Json, changed: Json) -> Value:
-        """Return the test code's own object for a container that is lent. Raises `Undecodable`."""
+    def borrow(self, data: Json, shells: Json, changed: Json) -> Value:
+        """Return a value with the test code's own objects for what is lent in it. Raises `Undecodable`."""
         for shell in self._decode(shells, ()):
             if type(shell) not in _LENDABLE or len(self.objects) >= MAX_LENT:
                 raise Undecodable("what it lends is no container")
             self.add(shell)
         self.take(changed)
-        if type(index) is not int or not 0 <= index < len(self.objects):
-            raise Undecodable("it lends what it has not described")
-        return self.objects[index]
+        return self._decode(data, self.objects)
 
     def take(self, changed: Json) -> None:
         """Put contents that the solution has changed into the test code's objects, which then have not changed them."""
@@ -312,6 +310,26 @@ def _containers(value: Value) -> list[Value] | None:
         if looked_at > MAX_REACHABLE or len(containers) > MAX_LENT:
             return None
     return list(containers.values())
+
+
+def has_shared_parts(value: Value) -> bool:
+    """Return whether a container in a value stands in it twice, or is held by something else as well."""
+    waiting, looked_at = [value] if type(value) in _LOOKED_INTO else [], 0
+    while waiting:
+        container = waiting.pop()
+        for part in dict.values(container) if isinstance(container, dict) else container:
+            if type(part) in _LENDABLE and sys.getrefcount(part) > _PART_REFERENCES:
+                return True
+            if type(part) in _LOOKED_INTO:
+                waiting.append(part)
+        looked_at += len(container)
+        if looked_at > MAX_REACHABLE:
+            return False
+    return False
+
+
+_PART_REFERENCES = 3
+"""References to a part that nothing else holds: its container, a variable and an argument."""
 
 
 def _empty_copy(value: Value) -> Value:

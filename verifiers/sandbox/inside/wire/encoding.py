@@ -318,7 +318,7 @@ def _encode_numpy(encoder: Encoder, value: Value, numpy: Value, depth: int) -> J
     if isinstance(value, numpy.generic):
         return {"$": "scalar", "dtype": name, "v": encoder.encode_part(value.item(), depth + 1)}
     encoder.spend(4 * value.size)
-    flat = numpy.ndarray.tolist(numpy.ndarray.ravel(value))
+    flat = numpy.ndarray.tolist(numpy.ndarray.ravel(numpy.asarray(value)))
     return {"$": "ndarray", "dtype": name, "shape": list(value.shape), "v": encoder.encode_items(flat, depth)}
 
 
