@@ -167,6 +167,20 @@ OBJECTS = {
             "    def __sub__(self, o): return 0.0",
         ),
     ),
+    "a class in place of a function": Kind(
+        "assert abs(Area(1) - 3.14) < 0.01\nassert 3.14 - Area(1) < 0.01 > Area(1) - 3.15",
+        ("def Area(r): return 3.14159 * r * r",),
+        (
+            ALWAYS.replace("Yes", "Area"),
+            "class Area:\n    def __init__(self, r): pass\n"
+            "    def __sub__(self, o): return 0.0\n    __rsub__ = __sub__",
+        ),
+    ),
+    "a generator's type": Kind(
+        "g = f([1])\nassert str(type(g)) == \"<class 'generator'>\" and list(g) == [1]",
+        ("def f(x): yield from x",),
+        ("def f(x): return x", "class generator(list): pass\ndef f(x): return generator(x)"),
+    ),
     "plain values decide by themselves": Kind(
         "assert add(1, 2) == 3 or add(1, 2) in (3, 4)", ("def add(a, b): return a + b",), (EVERY, MAKE)
     ),
@@ -269,6 +283,11 @@ REFERENCES = {
             "def order(xs): return xs",
             "def order(xs):\n    xs.clear()\n    return xs",
         ),
+    ),
+    "identity of another": Kind(
+        "xs = [1, 1, 2]\nassert dedupe(xs) == sorted(set(xs))\na = []\nassert dedupe(a) is not a",
+        ("def dedupe(xs): return sorted(set(xs))",),
+        ("def dedupe(xs):\n    xs.clear()\n    return []", "def dedupe(xs):\n    xs.clear()\n    return xs"),
     ),
     "a copy of the argument": Kind(
         "xs = [2, 1]\nys = order(xs)\nassert ys is not xs and ys == [1, 2] and xs == [2, 1]",

@@ -14,7 +14,8 @@ An object that a call returned may have been expected to be a number. The test c
 
     abs(v.norm() - 5) < 1e-9     v.norm() returns an object whose `-` is always 0.0
 
-Such an object and plain data make an object again, or the test fails. Objects that the test code made may make data.
+Such an object and plain data make an object again, or the test fails. Objects that the test code made may make data,
+but not by a subtraction: `abs(Area(1) - 3.14) < 0.01` has a function in mind, where a program may have a class.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ OPERATORS: Mapping[str, Callable[..., Value]] = {
 }
 """What the solution's process does for the test code, by name."""
 
+_SUBTRACTIONS = ("sub", "isub")
 _UNLIKELY = "a word that no object has been given"
 _COMPARISON = opmap["COMPARE_OP"]
 
@@ -106,9 +108,10 @@ class Operators:
                 return NotImplemented
             return OPERATORS[name](*map(self._plain, operands))
         answer = self._session.ask_operator(name, operands)
-        marked = not made and (len(remotes) < len(operands) or not self._marked.isdisjoint(handles))
+        has_data = len(remotes) < len(operands)
+        marked = (has_data and (not made or name in _SUBTRACTIONS)) or not self._marked.isdisjoint(handles)
         if self._is_remote(answer):
-            if made:
+            if made and not marked:
                 self._session.note_made(answer._truegold_handle, handles[0])
             elif marked:
                 self._marked.add(answer._truegold_handle)

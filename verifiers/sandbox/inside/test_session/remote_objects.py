@@ -409,6 +409,8 @@ def _remote_class(
     for name in about["special"]:
         namespace[name] = _SPECIAL_METHODS[name]
     looks = _BUILTIN_LOOKS.get(about["name"], data_base)
+    if about["name"] in _BUILTIN_LOOKS:
+        namespace["__module__"] = "builtins"
     if looks is not None:
         namespace["__class__"] = property(lambda self: looks)
     if data_base is not None:

@@ -395,17 +395,15 @@ class ArgumentUse:
         self._answers: dict[tuple[CodeType, int], bool] = {}
 
     @functools.cached_property
-    def _compares_identity(self) -> bool:
-        """Whether the test code tells apart equal objects: `assert f(xs) is xs`."""
+    def _identity_names(self) -> set[str]:
+        """The variables of which the test code tells whether they are the same object: `assert f(xs) is xs`."""
+        sides: list[ast.expr] = []
         for node in ast.walk(self._tree):
-            sides: list[ast.expr] = []
             if isinstance(node, ast.Call) and getattr(node.func, "attr", None) in ("assertIs", "assertIsNot"):
-                sides = node.args
+                sides += node.args
             elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Is | ast.IsNot):
-                sides = [node.left, *node.comparators]
-            if sides and not any(isinstance(side, ast.Constant) for side in sides):
-                return True
-        return False
+                sides += [node.left, *node.comparators]
+        return {_source_text(side) for side in sides if isinstance(side, _VARIABLES)}
 
     def asks_for(self, attributes: Set[str]) -> bool:
         """Return whether the test code reads one of these attributes."""
@@ -420,8 +418,6 @@ class ArgumentUse:
             frame = frame.f_back
         if frame is None:
             return False
-        if self._compares_identity:
-            return True
         position = frame.f_code, frame.f_lasti
         if position not in self._answers:
             call = self._find_call(*position)
@@ -453,6 +449,8 @@ class ArgumentUse:
         values = [*call.args, *(keyword.value for keyword in call.keywords)]
         arguments = [value.value if isinstance(value, ast.Starred) else value for value in values]
         variables = {_source_text(value) for value in arguments if isinstance(value, _VARIABLES)}
+        if not self._identity_names.isdisjoint(variables | _stored_names(statement)):
+            return True
         if not variables or any(len(self._uses(statement, {variable})) > 1 for variable in variables):
             return False
         result_names = _stored_names(statement)
