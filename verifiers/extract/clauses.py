@@ -115,10 +115,14 @@ def _is_subordinate_denied(clause: str, after: str) -> bool:
 
 
 def _is_of_another(clause: str, named: re.Match[str]) -> bool:
-    owner, front = named["owner"] or "", clause[: named.start()]
+    owner, front, is_past = named["owner"] or "", clause[: named.start()], _CLAUSE["past"].search(named[0]) is not None
     if _CLAUSE["owner"].match(owner) or _CLAUSE["elsewhere"].match(front):
         return True
-    if owner.strip().lower() in ("my", "our", "the") and _CLAUSE["former"].search(named["kind"]):
+    if owner and (_CLAUSE["former"].search(named["kind"]) or (is_past and owner.lower().startswith("your"))):
+        return True
+    if owner and (is_past or owner.lower().startswith(("my", "your"))) and _CLAUSE["ordinal"].search(named["kind"]):
+        return True
+    if is_past and _CLAUSE["then"].match(front):
         return True
     if "would" not in named[0]:
         return False
@@ -130,7 +134,8 @@ def _is_unasserted(matrix: str, has_that: bool) -> bool:
     if not has_that and _CLAUSE["contact"].search(matrix) is None:
         return False
     if (subject := _CLAUSE["subject"].search(matrix)) is not None:
-        matrix = matrix[subject.start() :]
+        is_inverted = _CLAUSE["inverted"].search(matrix, 0, subject.start()) is not None
+        matrix = matrix if is_inverted else matrix[subject.start() :]
     matrix = _INSERTED.sub(" ", matrix)
     if not matrix.strip(" ,"):
         return False
@@ -148,7 +153,25 @@ def _is_denied_in_chinese(before: str) -> bool:
         return True
     if (named := _CHINESE["named"].search(before)) is None:
         return False
+    if _CHINESE["affirmed"].search(named["clause"]):
+        return False
     return _CHINESE["denial"].search(named["clause"]) is not None or _CHINESE["copula"].match(named["verb"]) is None
+
+
+def kept(sentence: str) -> str:
+    """Return the clause that takes a value, of a sentence that turns others down first; else the sentence."""
+    names = ("kept", "since") if sentence.isascii() else ("kept", "since", "kept_in_chinese")
+    match = next((match for name in names if (match := _CLAUSE[name].match(sentence))), None)
+    return match["main"] if match is not None else sentence
+
+
+def affirms(before: str) -> bool:
+    """Return whether two turns govern the clause of an answer: `it is impossible to deny that the answer is`."""
+    named = _CLAUSE["named"].search(before)
+    if named is None or named["that"] is None:
+        return _CHINESE["affirmed"].search(before) is not None
+    turns = len(_CLAUSE["flip"].findall(before[: named.start()]))
+    return turns > 1 and turns % 2 == 0
 
 
 def takes_back(tail: str, *, is_letter: bool = False) -> bool:

@@ -663,7 +663,8 @@ def _after_box(part: str, end: int) -> Committed | None:
 
 def _announced(part: str) -> Committed | None:
     if committed := _committed(after_hashes(part), "hashes"):
-        return committed
+        behind = part.rpartition("####")[2].partition("\n")[2]
+        return None if behind and is_withdrawn(f"\n{behind}", committed.text) else committed
     for answer, sentence in islice(announced(part), MAX_TRIED):
         narrowed = narrow(answer)
         if (taken_back := _taken_back(answer, narrowed)) is not None:

@@ -78,6 +78,16 @@ _PREDICATE = re.compile(
     r"\s(?:(?:is|was|has|makes|solves|satisfies|gives|implies|means|leads|only|contradicts|causes|breaks|yields|stays"
     r"|remains|belongs|lies|fails)\b|would (?:contradict|imply|violate|make|lead|give|mean|be)\b)"
 )
+_ACTING = re.compile(
+    r"\s(?:(?!times|hours|days|minutes|dollars|cents|euros|pounds|miles|points)[a-z]{2,12}s\s(?:the|its|my|our|an?)\s"
+    r"(?!next|first|second|last|other|following|same|rest|day|week|month|year|hour|minute|second|night|person|piece)"
+    r"|(?:goes|gets)\b|(?:drops|steps|bows|backs) (?:off|out|away|down)\b)"
+)
+"""A value that does something else than answer: `5 bites the dust`."""
+_CLAUSE_START = re.compile(
+    r"(?:^|[,;])\W*(?:(?:so|hence|thus|therefore|then|and|but)\b,?\s?)?[\s$\\(*]*(?:[a-z]\s?=\s?)?$", re.IGNORECASE
+)
+_NEXT_SENTENCE = re.compile(r"[\s$*)\]}\\]{0,6}[.!]\s")
 _FRAMES = [
     (frozenset(cues.split()), re.compile(pattern, re.IGNORECASE))
     for cues, _, pattern in (frame.partition(" :: ") for frame in PATTERNS["frames"])
@@ -139,7 +149,8 @@ _CONTRAST = re.compile(
 _TURNED_DOWN = re.compile(
     r"\s?[,(]?\s?(?<=[\s(])(?:(?:and|but|et|und|en|e|y|a|и|а|ve|và|dan) )?"
     r"(?:not|no|non|nicht|niet|nie|не|não|bukan|không phải|و?ليس"
-    r"|rather than|instead of|plutôt que|statt)\s{1,4}(?=[$\\(*]{0,4}[-\d√])|[，,]?(?:而(?:不是|非)|(?<=[，,])不是)"
+    r"|rather than|instead of|plutôt que|statt)\s{1,4}(?=[$\\(*]{0,4}[-\d√])"
+    r"|[，,（(]?(?:而(?:不是|非)|(?<=[，,（(])不是)"
     r"(?=\s?[-\d$\\])"
 )
 _FRACTION = r"\\[dt]?(?:frac|sqrt|binom)\{[^{}]{0,40}\}(?:\{[^{}]{0,40}\})?"
@@ -249,9 +260,9 @@ def is_attributed(lead: str, *, framed: bool = True) -> bool:
     clause = _CLAUSE_BREAK.split(lead[-MAX_GOVERNING_CHARS:])[-1]
     if framed and _is_framed(lead[-MAX_GOVERNING_CHARS:], " _"):
         return True
-    if _EMBEDDING.search(clause.lower()) or _IN_OTHER_PROBLEM.match(lead):
+    if _IN_OTHER_PROBLEM.match(lead) or _is_hypothetical(clause):
         return True
-    if _is_negated(clause) or _is_hypothetical(clause):
+    if (_EMBEDDING.search(clause.lower()) or _is_negated(clause)) and not clauses.affirms(clause):
         return True
     named = _ANSWER.search(clause)
     return named is not None and is_of_another(clause[: named.start()], clause[named.end() :])
@@ -300,6 +311,9 @@ def _is_framed(before: str, after: str) -> bool:
 
 def is_doubted(before: str, after: str) -> bool:
     """Return whether the words before and behind a value deny or doubt it, or put it into another mouth."""
+    if _NEXT_SENTENCE.match(after) is not None:
+        # Another sentence, for `clauses.takes_back`.
+        after = ""
     if clauses.disowns(before, after):
         return True
     after = _ASIDE_BEHIND.sub("", after[:MAX_GOVERNING_CHARS])
@@ -338,8 +352,11 @@ def is_bound(before: str) -> bool:
 def is_mere_subject(sentence: str, value: str) -> bool:
     """Return whether a sentence says of a value something else than that it answers: `x = 5 is forbidden`."""
     figures = _UP_TO_FIGURES.match(value)
-    after = sentence.rpartition(figures[0] if figures else value)[2].lstrip("$*)\\")
-    return _PREDICATE.match(after) is not None and _AFFIRMING.match(after) is None
+    before, _, after = sentence.rpartition(figures[0] if figures else value)
+    after = after.lstrip("$*)\\")
+    if _PREDICATE.match(after) is None and (_ACTING.match(after) is None or _CLAUSE_START.search(before) is None):
+        return False
+    return _AFFIRMING.match(after) is None
 
 
 def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
@@ -374,7 +391,7 @@ def is_negated_later(text: str, value: str) -> bool:
         before = text[max(0, start - MAX_GOVERNING_CHARS) : start].lower()
         after = text[start + len(value) :][:MAX_GOVERNING_CHARS]
         is_negated = _NEGATED_BEFORE.search(before) is not None and _NOT_DENIED.search(before) is None
-        if is_negated or _DENIED_BEHIND.match(after):
+        if is_negated or (_DENIED_BEHIND.match(after) and not _NEXT_SENTENCE.match(after)):
             return True
     return False
 

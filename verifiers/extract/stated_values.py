@@ -39,6 +39,9 @@ MAX_LINE_CHARS = 2_000
 MAX_PLAIN_WORDS = 2
 """With more words an answer stands in prose: `12 square meters` does not, `John has 12 apples` does."""
 
+MAX_RELATIVE_CHARS = 12
+"""So long are `which were` and its like."""
+
 MARKS = "*_` \t\r\n"
 
 FORMULA = (
@@ -73,6 +76,8 @@ _UNIT = re.compile(
 _JOINING = re.compile(r"[ ]?(?:,[ ]?)?(or|and|,|;|、|或|和|oder|ou|und|et|или|и|y|o|e)[ ]?(?:[a-zA-Z][ ]?=[ ]?)?")
 _NEXT_CLAUSE = re.compile(r"\b(?:and|or|but)\b|,(?!\d)|[;，；或和]")
 _NEGATION = re.compile(r"\b(?:not|never|neither|cannot)\b|n't|不是|并非")
+_RELATIVE = re.compile(r"\b(?:that|which|who) (?:is|are|was|were)$")
+"""The numbers that are even: their copula states no value."""
 _CONDITION = re.compile(r",?\s(?:(?:when|where|if|for|at|with)\s\$?[A-Za-z]\s?=|(?:because|since)\s)")
 _CLAUSE = re.compile(rf"[ ](?:{ANY_OF['clauses']})")
 _FOR_CASE = re.compile(rf"\W*(?:For|With|At|When|Setting|Taking|Using)\s\$?[A-Za-z]\s?=\s?{_NUMERAL}\$?,?\s")
@@ -114,6 +119,10 @@ def stated(sentence: str) -> str | None:
     if not values:
         return None
     copulas = [token.end for token in tokens if token.kind == "copula" and token.end <= values[-1].start]
+    if copulas and len(values) > 1:
+        copulas = [
+            end for end in copulas if not (sentence[end : end + 2].strip().isalpha() and _is_relative(sentence, end))
+        ]
     if copulas and not bold:
         return _predicate(sentence, values, copulas[-1])
     first, last = _joined(sentence, values, len(values) - 1)
@@ -218,6 +227,13 @@ def _joined(sentence: str, values: list[_Token], index: int) -> tuple[int, int]:
 def _end_with_unit(sentence: str, value: _Token) -> int:
     unit = _UNIT.match(sentence, value.end) if value.kind != "bold" else None
     return unit.end() if unit else value.end
+
+
+def _is_relative(sentence: str, end: int) -> bool:
+    """Return whether a copula is that of `the numbers that are even`, and not of `which is 5`."""
+    if not sentence[end : end + 2].strip().isalpha():
+        return False
+    return _RELATIVE.search(sentence, max(0, end - MAX_RELATIVE_CHARS), end) is not None
 
 
 def _excerpt(sentence: str, first: _Token, last: _Token) -> str:

@@ -420,7 +420,10 @@ def _block_at(lines: list[str], index: int) -> str:
 def last_expression(text: str) -> str | None:
     """Return the last line where it is one expression and no sentence."""
     line = _last_line(text)
+    line = denials.without_struck(line).strip() if line is not None else None
     if line is None or "?" in line or not stated_values.has_value(line) or _is_cut_off(line):
+        return None
+    if clauses.kept(line) != line:
         return None
     preferred = denials.preferred(line) if stated_values.may_deny(line) else line
     line = preferred if _VALUE_FIRST.match(preferred) else line
@@ -442,7 +445,7 @@ def conclusion(text: str) -> str | None:
         sentence = concluding[1]
     if (solved := _WE_GET.match(sentence)) and stated_values.has_value(solved[1]):
         sentence = solved[1]
-    sentence = denials.affirmed_last(sentence)
+    sentence = denials.affirmed_last(clauses.kept(sentence))
     if denials.is_withheld(sentence) or denials.is_conditional(sentence):
         return None
     return _stated_for_good(denials.contrasted(sentence) or denials.preferred(sentence))
