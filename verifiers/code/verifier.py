@@ -169,7 +169,7 @@ def _run(suite: Suite, code: str, stub: str, backend: Backend, run_all: bool) ->
     if isinstance(tests, Stdio):
         return judge_stdio(tests, Program(suite.language, code), backend, suite.limits, run_all)
     if isinstance(tests, Inserted):
-        return judge_inserted(tests, code, suite.language, backend, suite.limits)
+        return judge_inserted(tests, code, suite.language, backend, suite.limits, run_all)
     if isinstance(tests, Calls) and language_name_of(suite.language) in DRIVEN_LANGUAGES:
         return judge_native_calls(tests, code, suite.language, backend, suite.limits, run_all)
     if suite.language != PYTHON:

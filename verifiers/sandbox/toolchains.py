@@ -78,7 +78,7 @@ class Language:
 
     def file_for(self, source: str) -> str:
         """Return what the source file has to be called: a public Java class has to be in a file of its name."""
-        return f"{_java_class(source)}.java" if self.file == JAVA_FILE else self.file
+        return f"{java_class(source)}.java" if self.file == JAVA_FILE else self.file
 
     def text_of(self, source: str) -> str:
         """Return the source as it is compiled."""
@@ -86,7 +86,7 @@ class Language:
 
     def command(self, argv: list[str], source: str, limits: Limits) -> list[str]:
         """Fill in a command line of its toolchain."""
-        main = _java_class(source) if self.file == JAVA_FILE else self.file
+        main = java_class(source) if self.file == JAVA_FILE else self.file
         return [part.format(memory=limits.memory_mb, main=main) for part in argv]
 
 
@@ -228,7 +228,7 @@ LANGUAGES = {
 }
 
 
-def _java_class(source: str) -> str:
+def java_class(source: str) -> str:
     """Return the class to run: the public one, else the one with a main method, else Main."""
     if public := _PUBLIC_CLASS.search(source):
         return public[1]

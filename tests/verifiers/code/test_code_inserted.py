@@ -1,4 +1,4 @@
-"""Inserted programs that look for the word which is printed at the end, or undo what the tests are made of."""
+"""Inserted programs that look for the word at the end, or undo what the tests, which cannot be read, are made of."""
 
 import pytest
 from sandboxes import box_of
@@ -11,15 +11,17 @@ from truegold.verifiers.sandbox.local import installed_languages
 from truegold.verifiers.verdict import Verdict
 
 PYTHON_TESTS = "#<INSERT>\nassert add(1, 2) == 3\n"
-JAVASCRIPT_TESTS = "#<INSERT>\nfunction test() { console.assert(add(1, 2) === 3); }\ntest()"
-CPP_TESTS = "#include <cassert>\n#<INSERT>\nint main() { assert(add(1, 2) == 3); return 0; }"
+JAVASCRIPT_TESTS = "#<INSERT>\nfunction test() { for (const sum of [3]) console.assert(add(1, 2) === sum); }\ntest()"
+CPP_TESTS = (
+    "#include <cassert>\n#<INSERT>\nint main() { for (int i = 0; i < 2; i++) assert(add(i, 2) == i + 2); return 0; }"
+)
 JAVA_TESTS = (
     "#<INSERT>\nclass Main { public static void main(String[] x) {"
-    " if (S.add(1, 2) != 3) throw new RuntimeException(); } }"
+    " for (int i = 0; i < 2; i++) if (S.add(i, 2) != i + 2) throw new RuntimeException(); } }"
 )
-PERL_TESTS = "#<INSERT>\ndie unless add(1, 2) == 3"
+PERL_TESTS = "#<INSERT>\nfor my $i (0, 1) { die unless add($i, 2) == $i + 2 }"
 BASH_TESTS = "#<INSERT>\nset -e\n[[ $(add 1 2) = 3 ]] || exit 1"
-RUST_TESTS = "#<INSERT>\nfn main() { assert_eq!(add(1, 2), 3); }"
+RUST_TESTS = "#<INSERT>\nfn main() { for i in 0..2 { assert_eq!(add(i, 2), i + 2); } }"
 
 TESTS = {
     "python": (PYTHON_TESTS, "def add(a, b): return a + b"),
@@ -150,7 +152,7 @@ def test_the_verifier_card_counts_weak_verdicts(tmp_path, monkeypatch: pytest.Mo
 
 RUST_UNIT_TESTS = (
     "#<INSERT>\n#[cfg(test)]\nmod tests {\n    use super::*;\n"
-    "    #[test]\n    fn adds() { assert_eq!(add(1, 2), 3); }\n}\n"
+    "    #[test]\n    fn adds() { for i in 0..2 { assert_eq!(add(i, 2), i + 2); } }\n}\n"
 )
 
 

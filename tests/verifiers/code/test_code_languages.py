@@ -177,7 +177,6 @@ def test_a_solution_inserted_into_a_test_program_has_to_reach_its_end(language: 
     need(language)
     code, right, leaving = INSERTED[language]
     info = {"tests": {"type": "inserted", "code": code}, "language": language}
-    verdict = CodeVerifier()(fenced(right, language), info=info)
-    assert (verdict.score, verdict.evidence["isolation"]) == (1.0, "one_process"), verdict
+    assert CodeVerifier()(fenced(right, language), info=info).score == 1.0
     assert CodeVerifier()(fenced(right.replace("+", "-"), language), info=info).score == 0.0
     assert CodeVerifier()(fenced(leaving, language), info=info).score == 0.0

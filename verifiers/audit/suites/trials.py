@@ -127,7 +127,7 @@ class Bench:
                 ordered = tests if order is None else replace(tests, cases=tuple(tests.cases[index] for index in order))
                 judged = judge_stdio(ordered, program, recorder, limits, order is None)
             elif isinstance(tests, Inserted):
-                judged = judge_inserted(tests, source, self.suite.language, recorder, limits)
+                judged = judge_inserted(tests, source, self.suite.language, recorder, limits, order is None)
             else:
                 judged = judge_code(tests, _source(tests, source, watched, limits), order is None)
         except NotCompiled as error:

@@ -31,6 +31,7 @@ from truegold.verifiers.code.outcomes import BadSuite, shown
 from truegold.verifiers.code.python_source import parse
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.sandbox.languages import CACHED_NAMES, language_name, without_package
+from truegold.verifiers.sandbox.toolchains import java_class
 
 _NODE = re.compile(r"\b(ListNode|TreeNode)\b")
 _NODE_LIST = re.compile(r"(?:List|list|Sequence|vector|ArrayList|Array|Vec)\s*[\[<]|\[\s*\]")
@@ -147,6 +148,45 @@ def compose(language: str, source: str, target: CallTarget) -> str:
     return _COMPOSERS[language_name_of(language)](source, target)
 
 
+def compose_stated(language: str, head: str, solution: str, tail: str) -> str:
+    """Return a test program whose tests state values (`checks/foreign_assertions.py`).
+
+    head, tail: what stands before and after the solution. language: its usual name.
+    """
+    if language in _STATERS:
+        return _STATERS[language](head, solution, tail)
+    before = {"c": "emit.c", "perl": "emit.pl", "javascript": "head.js"}[language]
+    return f"{driver_file(before)}{head}{solution}{tail}"
+
+
+def _state_cpp(head: str, solution: str, tail: str) -> str:
+    # The driver's headers come last: they have names that programs use for their own functions.
+    macros = "".join(f"#undef {name}\n" for name in re.findall(r"#[ \t]*define[ \t]+(\w+)", solution))
+    tests = f"{head}{solution}\ntemplate <class T> void truegold_emit(const T& value);\n{tail}\n{macros}"
+    nodes = _nodes("cpp", tests, _CPP_NODE)
+    return f"{tests}{driver_file('head.cpp')}{nodes}{driver_file('driver.cpp')}{driver_file('emit.cpp')}"
+
+
+def _state_java(head: str, solution: str, tail: str) -> str:
+    main = java_class(f"{head}{tail}")
+    solution = _PUBLIC_TYPE.sub(r"\1\2", without_package(solution))
+    tests = f"{head}{solution}{tail}"
+    tests = re.sub(rf"(?:public\s+)?(?=\bclass\s+{main}\b)", "public ", tests, count=1)
+    driver = driver_file("driver.java").replace("public class", "class", 1)
+    return f"{tests}\n{_nodes('java', tests, _JAVA_NODE)}{driver}{_java_constants([], '', 0)}"
+
+
+def _state_rust(head: str, solution: str, tail: str) -> str:
+    tests = f"{head}{_without_rust_main(solution)}\n{tail}\n"
+    return f"#![allow(warnings)]\n{tests}{_nodes('rs', tests, _RUST_NODE)}\n{driver_file('driver.rs')}"
+
+
+def _state_go(head: str, solution: str, tail: str) -> str:
+    solution = _GO_MAIN.sub("func truegoldUnused()", re.sub(r"(?m)^\s*package\s+\w+[^\n]*", "", solution))
+    driver = driver_file("driver.go").replace("TRUEGOLD_LETTERS", "false")
+    return f"{_go_frame(f'{head}{solution}{tail}')}{driver}func main() {{ truegoldSolutionMain() }}\n"
+
+
 def probe(language: str, source: str) -> str | None:
     """Return a program that only has to compile, to see whether the solution does; None where nothing is compiled."""
     name = language_name_of(language)
@@ -222,13 +262,18 @@ def _cpp(source: str, target: CallTarget) -> str:
 
 def _cpp_cast(code: str, name: str, owner: str, arity: int) -> str | None:
     """Return the type of the pointer to the definition with so many parameters, which tells overloads apart."""
-    pattern = rf"(?:^|[;{{}}:])\s*((?:[\w:]+\s+)*[\w:]+(?:<[^(){{}};]*>)?\s*[&*]*)\s*\b{name}\s*\("
+    word = r"\w+(?:::\w+)*"  # Not the `public:` before it.
+    pattern = rf"(?:^|[;{{}}:])\s*((?:{word}\s+)*{word}(?:<[^(){{}};]*>)?\s*[&*]*)\s*\b{name}\s*\("
     for definition in re.finditer(pattern, code, re.MULTILINE):
-        params = _split_params(code[definition.end() :])
+        after = code[definition.end() :]
+        params = _split_params(after)
         if len(params) == arity:
             # Parameters may have names in the type of a function, but no defaults.
             listed = ", ".join(param.partition("=")[0] for param in params)
-            return f"{definition[1]} ({owner}*)({listed})"
+            returns, is_static = re.subn(r"\bstatic\s+", "", definition[1])
+            returns = re.sub(r"\b(?:inline|virtual|constexpr)\s+", "", returns)
+            is_const = re.match(r"[^{};]*\)\s*const\b", after) is not None
+            return f"{returns} ({'' if is_static else owner}*)({listed}){' const' if is_const else ''}"
     return None
 
 
@@ -243,14 +288,15 @@ def _java(source: str, target: CallTarget) -> str:
     name = name_in(source, target.name, r"\b{}\s*\(")
     classes = list(dict.fromkeys(re.findall(r"\bclass\s+(\w+)", code)))
     classes.sort(key=lambda each: each != "Solution")
-    listed = ", ".join(
-        map(json.dumps, [each for each in classes if not _is_nested(code, re.search(rf"\bclass\s+{each}\b", code))])
+    names = [each for each in classes if not _is_nested(code, re.search(rf"\bclass\s+{each}\b", code))]
+    return f"{_java_frame(source)}{driver_file('driver.java')}{_java_constants(names, name, target.in_place)}"
+
+
+def _java_constants(classes: Sequence[str], name: str, in_place: int) -> str:
+    return (
+        f"    static final String[] CLASSES = {{{', '.join(map(json.dumps, classes))}}};\n"
+        f"    static final String NAME = {json.dumps(name)};\n    static final int IN_PLACE = {in_place};\n}}\n"
     )
-    constants = (
-        f"    static final String[] CLASSES = {{{listed}}};\n    static final String NAME = {json.dumps(name)};\n"
-        f"    static final int IN_PLACE = {target.in_place};\n}}\n"
-    )
-    return f"{_java_frame(source)}{driver_file('driver.java')}{constants}"
 
 
 def _javascript(source: str, target: CallTarget) -> str:
@@ -276,6 +322,7 @@ def _javascript(source: str, target: CallTarget) -> str:
     return f"{driver_file('head.js')}{nodes}{source}\n{driver}"
 
 
+_GO_MAIN = re.compile(r"(?m)^func\s+main\s*\(\s*\)")
 _GO_IMPORTS = re.compile(r'(?m)^import\s+(?:\([^)]*\)|"[^"\n]*")')
 
 
@@ -302,7 +349,7 @@ def _go_frame(source: str) -> str:
 
     # Collections import in the prompt what not every solution uses, which Go takes for an error.
     source = _GO_IMPORTS.sub(without_unused, source)
-    solution = re.sub(r"(?m)^func\s+main\s*\(\s*\)", "func truegoldSolutionMain()", source)
+    solution = _GO_MAIN.sub("func truegoldSolutionMain()", source)
     return f"package main\n{imports}{solution}\n{nodes}"
 
 
@@ -315,8 +362,12 @@ def _go(source: str, target: CallTarget) -> str:
     return f"{_go_frame(source)}{driver}func main() {{ truegoldServe({function}, {target.in_place}) }}\n"
 
 
+def _without_rust_main(source: str) -> str:
+    return re.sub(r"(?m)^(\s*)(?:pub\s+)?fn\s+main\s*\(\s*\)", r"\1fn truegold_solution_main()", source)
+
+
 def _rust_frame(source: str) -> str:
-    solution = re.sub(r"(?m)^(\s*)(?:pub\s+)?fn\s+main\s*\(\s*\)", r"\1fn truegold_solution_main()", source)
+    solution = _without_rust_main(source)
     code = _COMMENT.sub(" ", source)
     lacks_owner = re.search(r"\bimpl\s+Solution\b", code) and not re.search(r"\bstruct\s+Solution\b", code)
     owner = "struct Solution;\n" if lacks_owner else ""
@@ -392,6 +443,12 @@ _COMPOSERS: Mapping[str, Callable[[str, CallTarget], str]] = {
     "java": _java,
     "javascript": _javascript,
     "rust": _rust,
+}
+_STATERS: Mapping[str, Callable[[str, str, str], str]] = {
+    "cpp": _state_cpp,
+    "go": _state_go,
+    "java": _state_java,
+    "rust": _state_rust,
 }
 _FRAMES = {"cpp": _cpp_frame, "java": _java_frame, "go": _go_frame, "rust": _rust_frame}
 """What stands around a solution in each compiled language, without a main function."""

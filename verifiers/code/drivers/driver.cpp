@@ -145,13 +145,23 @@ template <class T> struct Form<T, std::enable_if_t<std::is_floating_point_v<T>>>
         if (std::isnan(value)) return "{\"$\":\"float\",\"v\":\"nan\"}";
         if (std::isinf(value)) return value < 0 ? "{\"$\":\"float\",\"v\":\"-inf\"}" : "{\"$\":\"float\",\"v\":\"inf\"}";
         char text[64];
-        std::snprintf(text, sizeof text, "%.*g", std::is_same_v<T, float> ? 9 : 17, double(value));
+        std::snprintf(text, sizeof text, "%.*g", 17, double(value));
         return std::strpbrk(text, ".e") ? text : std::string(text) + ".0";
     }
 };
 template <> struct Form<std::string> {
     static std::string read(const Json& json) { check(json.kind == Json::text, "text"); return json.word; }
     static std::string write(const std::string& value) { return quoted(value); }
+};
+template <> struct Form<const char*> {
+    static std::string write(const char* value) { return value ? quoted(value) : "null"; }
+};
+template <> struct Form<char*> : Form<const char*> {};
+template <> struct Form<std::string_view> {
+    static std::string write(std::string_view value) { return quoted(std::string(value)); }
+};
+template <> struct Form<std::nullptr_t> {
+    static std::string write(std::nullptr_t) { return "null"; }
 };
 template <class Items> std::string write_items(const Items& items) {
     std::string out = "[";

@@ -331,3 +331,13 @@ func truegoldServe(function any, inPlace int) {
 		}
 	}
 }
+
+func truegoldEmit(values ...any) {
+	var out truegoldstrings.Builder
+	truegoldWrite(&out, truegoldreflect.ValueOf(values))
+	line := out.String()
+	if len(values) == 1 {
+		line = line[1 : len(line)-1]
+	}
+	truegoldfmt.Fprintln(truegoldReplies, "\n\x01{\"r\":"+line+"}")
+}

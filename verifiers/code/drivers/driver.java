@@ -193,7 +193,7 @@ public class TruegoldDriver {
             double number = ((Number) value).doubleValue();
             if (Double.isNaN(number) || Double.isInfinite(number))
                 out.append("{\"$\":\"float\",\"v\":\"").append(Double.isNaN(number) ? "nan" : number < 0 ? "-inf" : "inf").append("\"}");
-            else out.append(value.toString().replace('E', 'e'));
+            else out.append(Double.toString(number).replace('E', 'e'));
         } else if (value instanceof java.math.BigDecimal) out.append(((java.math.BigDecimal) value).doubleValue());
         else if (value instanceof CharSequence || value instanceof Character) quote(out, value.toString());
         else if (value instanceof java.util.Optional) write(out, ((java.util.Optional<?>) value).orElse(null));
@@ -254,6 +254,12 @@ public class TruegoldDriver {
         write(out, values.subList(0, length));
     }
 
+    static void emit(Object value) {
+        StringBuilder out = new StringBuilder("\n\u0001{\"r\":");
+        write(out, value);
+        System.out.println(out.append('}'));
+        System.out.flush();
+    }
     static java.lang.reflect.Method find(String[] classes, String name, int arity) throws Exception {
         java.lang.reflect.Method other = null;
         for (String each : classes) {

@@ -85,7 +85,9 @@ mod truegold_driver {
     }
 
     pub trait Form: Sized {
-        fn read(json: &Json) -> Read<Self>;
+        fn read(_: &Json) -> Read<Self> {
+            Err("TRUEGOLD_NO_FORM: it can be returned only".into())
+        }
         fn write(&self, out: &mut String);
         fn read_option(json: &Json) -> Read<Option<Self>> {
             match json {
@@ -224,6 +226,26 @@ mod truegold_driver {
             write_items(self.iter(), out);
         }
     }
+    impl<T: Form> Form for &[T] {
+        fn write(&self, out: &mut String) {
+            write_items(self.iter(), out);
+        }
+    }
+    impl<T: Form, const N: usize> Form for [T; N] {
+        fn write(&self, out: &mut String) {
+            write_items(self.iter(), out);
+        }
+    }
+    impl<T: Form> Form for &T {
+        fn write(&self, out: &mut String) {
+            (**self).write(out);
+        }
+    }
+    impl Form for std::borrow::Cow<'_, str> {
+        fn write(&self, out: &mut String) {
+            quote(self, out);
+        }
+    }
     impl<T: Form> Form for Option<T> {
         fn read(json: &Json) -> Read<Self> {
             T::read_option(json)
@@ -359,6 +381,11 @@ mod truegold_driver {
         }
     }
 
+    pub fn emit<T: Form>(value: &T) {
+        let mut out = String::new();
+        value.write(&mut out);
+        let _ = std::io::stdout().write_all(format!("\n\x01{{\"r\":{}}}\n", out).as_bytes());
+    }
     pub fn serve(count: usize, call: impl Fn(&[Json]) -> Read<String>) {
         use std::os::fd::FromRawFd;
         // What the program prints goes to stderr.

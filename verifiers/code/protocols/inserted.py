@@ -22,12 +22,15 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from truegold.verifiers.code.drivers import driver_file
-from truegold.verifiers.code.outcomes import ONE_PROCESS, Judged, failed_case, failed_end, passed_case
+from truegold.verifiers.code.checks.foreign_assertions import StatedTests, read_assertions
+from truegold.verifiers.code.drivers import compose_stated, driver_file
+from truegold.verifiers.code.outcomes import ONE_PROCESS, CaseResult, Judged, failed_case, failed_end, passed_case
+from truegold.verifiers.code.protocols.python_tests import failed_call, read_results
 from truegold.verifiers.code.protocols.stdio import prepare
 from truegold.verifiers.code.suite.reading import Inserted
+from truegold.verifiers.code.value_comparison import shown_value
 from truegold.verifiers.sandbox.execution import Execution, Job, Program
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.sandbox.inside.wire.json_lines import to_json
@@ -43,6 +46,9 @@ IN_MEMORY = "the program could search its memory for the word that is printed at
 IN_VARIABLE = "the program could list the shell's variables, one of which is printed at the end"
 IN_SOURCE = "the program could read the word that is printed at the end in its own source"
 NO_END = "exit status 0 is all that passing takes: there is no room for a last line in these tests"
+
+STATED = b"\x01"
+"""What a line begins with that states a value."""
 
 NAME_BYTES = 8
 """Random bytes of the name of the variable that holds the word."""
@@ -66,7 +72,9 @@ _END_OF_MAIN = re.compile(r"(?:return\s*(?:0|EXIT_SUCCESS)?\s*;\s*)?\}(?:\s*\})?
 _HARNESS: Mapping[str, Mapping[str, Json]] = tomllib.loads(driver_file("harness.toml"))
 
 
-def judge_inserted(tests: Inserted, solution: str, language: str, backend: Backend, limits: Limits) -> Judged:
+def judge_inserted(
+    tests: Inserted, solution: str, language: str, backend: Backend, limits: Limits, run_all: bool
+) -> Judged:
     """Insert the solution, run the program, and look for its last line."""
     word = os.urandom(WORD_BYTES).hex()
     if language == PYTHON:
@@ -75,6 +83,8 @@ def judge_inserted(tests: Inserted, solution: str, language: str, backend: Backe
         execution = backend.local.sandbox().run(job)
         return _judge(execution, word in execution.result.decode("utf-8", "replace"), IN_MEMORY)
     family = language_name(language)
+    if (stated := read_assertions(tests.code, tests.marker, family)) is not None:
+        return _judge_stated(stated, solution, language, backend, limits, run_all)
     harness = put_harness_around(tests.code, family, word)
     head = tests.code.partition(tests.marker)[0]
     if head.count("{") == head.count("}"):  # Headers are included outside of functions only.
@@ -92,6 +102,35 @@ def judge_inserted(tests: Inserted, solution: str, language: str, backend: Backe
         counts = _PASSED_TESTS.findall(execution.stdout)
         is_complete = bool(counts) and int(counts[-1]) >= len(_RUST_TEST.findall(tests.code))
     return _judge(execution, is_complete, harness.weakness)
+
+
+def _judge_stated(
+    tests: StatedTests, solution: str, language: str, backend: Backend, limits: Limits, run_all: bool
+) -> Judged:
+    """Run tests that state values, and compare them with what is expected."""
+    family = language_name(language)
+    if family in ("c", "cpp"):
+        solution += lines_after_solution(family)
+    source = compose_stated(family, tests.head, solution, tests.tail)
+    execution = prepare(backend, Program(language, source), limits).run(b"")
+    stated = b"".join(line[1:] + b"\n" for line in execution.stdout.split(b"\n") if line[:1] == STATED)
+    count = sum(1 + (check.other is not None) for check in tests.checks)
+    returned = read_results(replace(execution, result=stated), count, {}, limits, None)
+    values = iter(returned.outcomes)
+    results: list[CaseResult] = []
+    for check in tests.checks:
+        value = next(values)
+        expected = check.expected if check.other is None else next(values)
+        failure = failed_call(value, returned) or failed_call(expected, returned)
+        if failure is not None:
+            results.append(failed_case(1.0, failure[0], input=check.text, error=failure[1]))
+        elif replace(check, expected=expected).holds(value, family):
+            results.append(passed_case())
+        else:
+            results.append(failed_case(1.0, input=check.text, expected=shown_value(expected), got=shown_value(value)))
+        if not results[-1].passed and not run_all:
+            break
+    return Judged(results, len(tests.checks), float(len(tests.checks)), method="lowered")
 
 
 def _judge(execution: Execution, is_complete: bool, weakness: str | None) -> Judged:

@@ -42,7 +42,7 @@ def judge_native_calls(
     lines = [json.dumps(_arguments(case), separators=(",", ":")) for case in tests.cases]
     signature = tests.signature or Signature()
     letters = any(len(text) == 1 for case in tests.cases for text in _texts([*case.args, case.expected]))
-    target = CallTarget(tests.entry_point, tests.in_place, signature, letters)
+    target = CallTarget(tests.entry_point, tests.in_place, signature, letters=letters)
     program = Program(language, compose(language, source, target))
     prepared = backend.prepare(program, limits)
     if prepared.compiled is not None and not prepared.compiled.ok and b"overloaded" in prepared.compiled.stderr:

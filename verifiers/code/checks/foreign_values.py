@@ -1,0 +1,358 @@
+"""Reads what tests in other languages than Python expect, where that is written down as data.
+
+    literal("vec![1, 2 * 3]", "rust")                                  [1, 6]
+    literal("new ArrayList<>(Arrays.asList(\\"a\\"))", "java")         ["a"]
+    literal("std::map<string, int>{{\\"a\\", 1}}", "cpp")              {"a": 1}
+    literal("f(2)", "cpp")                                             raises NoLiteral
+
+Lists, arrays, tuples and pairs are lists here. `agree` compares such a value with what a program returned.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
+
+MAX_NESTED = 40
+"""Brackets within brackets. Stops tests that are made of them."""
+
+_TYPES = r"<(?:[^<>]|<(?:[^<>]|<[^<>]*>)*>)*>"
+_LIST = rf"""(?:vec\s*!|Arrays\.asList(?=\()|List\.of(?=\()|new\s+[\w.]+(?:{_TYPES})?\s*(?:\[\s*\])+
+  |(?:std::)?make_(?:pair|tuple)(?=\()|array(?=\()|(?:\[\d*\])+\**[\w.]+(?:{_TYPES})?(?=\s*\{{)|&(?=\[))"""
+_LIST_OF = rf"""(?:(?:std::)?(?:vector|list|deque|array|initializer_list|pair|tuple)\s*{_TYPES}
+  |new\s+(?:java\.util\.)?(?:ArrayList|LinkedList)\s*(?:{_TYPES})?)"""
+_SET = rf"""(?:Set\.of(?=\()|(?:Hash|BTree)Set::from(?=\()
+  |new\s+(?:java\.util\.)?(?:Linked)?(?:Hash|Tree)?Set\s*(?:{_TYPES})?
+  |(?:std::)?(?:unordered_|multi)?set\s*{_TYPES})"""
+_MAP = rf"""(?:Map\.of(?=\()|(?:Hash|BTree)Map::from(?=\()
+  |new\s+(?:java\.util\.)?(?:Linked)?(?:Hash|Tree)?Map\s*(?:{_TYPES})?
+  |(?:std::)?(?:unordered_)?map\s*{_TYPES}|map\[[\w.]+\](?:\[\])*[\w.]+(?:\{{\}})?(?=\s*\{{))"""
+_COLLECTION = re.compile(f"(?P<list>{_LIST})|(?P<list_of>{_LIST_OF})|(?P<set>{_SET})|(?P<map>{_MAP})", re.VERBOSE)
+_CAST = re.compile(
+    r"\(\s*(?:std::)?(?:(?:unsigned\s+)?(?:int|long|short|char|byte)(?:\s+long)?|float|double|string|String|bool|boolean)\s*\)"
+)
+_NUMBER = re.compile(
+    r"(0[xX][\da-fA-F]+|\d[\d_]*(?:\.\d+|\.(?![.\w]))?(?:[eE][+-]?\d+)?)"
+    r"(_?[iu](?:8|16|32|64|128|size)|_?f(?:32|64)|[fFdDlLuUn]{0,3})\b"
+)
+_TEXT = re.compile(r'"((?:[^"\\\n]|\\.)*)"|\'((?:[^\'\\\n]|\\.)*)\'', re.DOTALL)
+_WRAPPED = re.compile(
+    r"(?:Some|Optional\.of|std::make_optional)\(|(?:String::from|(?:std::)?string|new\s+String)\s*\((?=\s*[\"'])"
+)
+_WORD = re.compile(r"[A-Za-z]\w*\b(?!\s*[(:.!])")
+_OWNED = re.compile(r"\s*\.\s*(?:to_string|to_owned|into|to_vec)\s*\(\s*\)")
+_EMPTY = re.compile(
+    r"(?:Vec|String|HashMap|HashSet|BTreeMap|BTreeSet)(?:::<[^()]*>)?::new\(\)"
+    r"|(?:Collections\.empty(?:List|Map|Set)|Optional\.empty)\(\)"
+)
+_WORDS = {
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys(("null", "nullptr", "None", "nil", "undef", "NULL"), None),
+}
+_KEY = re.compile(r"([A-Za-z_$][\w$]*)\s*(?::(?!:)|=>)")
+_CLOSING = {"(": ")", "[": "]", "{": "}"}
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f", "v": "\v", "a": "\a"}
+
+
+class NoLiteral(ValueError):
+    """A text is no data that is written down."""
+
+
+class Letter(str):
+    """A text of one letter that is a number in C, C++, Java and Go."""
+
+
+class HashedList(list[Value]):
+    """The elements of a set, in any order."""
+
+
+def literal(text: str, language: str) -> Value:
+    """Return the value that an expression stands for. Raises `NoLiteral`."""
+    reader = _Literal(text.strip(), language)
+    value = reader.sum(0)
+    reader.skip()
+    if reader.at != len(reader.text):
+        raise NoLiteral(text)
+    return value
+
+
+class _Literal:
+    def __init__(self, text: str, language: str) -> None:
+        self.text, self.language, self.at = text, language, 0
+
+    def skip(self) -> None:
+        while self.at < len(self.text) and self.text[self.at].isspace():
+            self.at += 1
+
+    def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        self.skip()
+        match = pattern.match(self.text, self.at)
+        if match is not None:
+            self.at = match.end()
+        return match
+
+    def next_is(self, word: str) -> bool:
+        self.skip()
+        if not self.text.startswith(word, self.at):
+            return False
+        self.at += len(word)
+        return True
+
+    def sum(self, depth: int) -> Value:
+        """Read terms with `+` and `-` between them."""
+        value = self.product(depth)
+        while (operator := self.take(re.compile(r"[+-](?![+-])"))) is not None:
+            other = self.product(depth)
+            is_text = isinstance(value, str) and isinstance(other, str) and operator[0] == "+"
+            value = (
+                value + other
+                if is_text or (operator[0] == "+" and _both_numbers(value, other))
+                else _minus(value, other)
+            )
+        return value
+
+    def product(self, depth: int) -> Value:
+        value = self.unary(depth)
+        while self.next_is("*"):
+            other = self.unary(depth)
+            if not _both_numbers(value, other):
+                raise NoLiteral(self.text)
+            value = value * other
+        return value
+
+    def unary(self, depth: int) -> Value:
+        if depth > MAX_NESTED:
+            raise NoLiteral("too deep")
+        if self.next_is("-"):
+            return _minus(0, self.unary(depth + 1))
+        if (cast := self.take(_CAST)) is not None:
+            value = self.unary(depth + 1)
+            if isinstance(value, int | float) and not isinstance(value, bool) and re.search("float|double", cast[0]):
+                return _as_float32(value) if "float" in cast[0] else float(value)
+            return value
+        return self.primary(depth)
+
+    def primary(self, depth: int) -> Value:
+        self.skip()
+        if self.text[self.at : self.at + 1] in _CLOSING:
+            return self._collection("", depth)
+        if self.text[self.at : self.at + 1] in {'"', "'"}:
+            return self._text()
+        if (number := self.take(_NUMBER)) is not None:
+            return self._number(number[1].replace("_", ""), number[2])
+        if self.take(_EMPTY) is not None:
+            return self._empty()
+        if self.take(_WRAPPED) is not None:
+            return self._closed(self.sum(depth + 1))
+        return self._named(depth)
+
+    def _named(self, depth: int) -> Value:
+        if (kind := self.take(_COLLECTION)) is not None:
+            return self._collection(str(kind.lastgroup), depth)
+        if (word := self.take(_WORD)) is not None and word[0] in _WORDS:
+            return _WORDS[word[0]]
+        raise NoLiteral(self.text)
+
+    def _number(self, digits: str, suffix: str) -> Value:
+        if digits[:2] in ("0x", "0X"):
+            return int(digits, 16)
+        is_float = (
+            any(char in digits for char in ".eE")
+            or suffix.lower() in ("f", "d")
+            or suffix.lstrip("_") in ("f32", "f64")
+        )
+        if not is_float and len(digits) > 1 and digits[0] == "0":
+            raise NoLiteral("an octal number")
+        if not is_float:
+            return int(digits)
+        return _as_float32(float(digits)) if suffix in ("f", "F") else float(digits)
+
+    def _empty(self) -> Value:
+        word = self.text[: self.at]
+        return "" if "String" in word else {} if "Map" in word else None if "Optional" in word else []
+
+    def _text(self) -> Value:
+        parts: list[str] = []
+        is_letter = False
+        while (match := self.take(_TEXT)) is not None:
+            is_letter = match[2] is not None and self.language in ("c", "cpp", "java", "go", "rust")
+            raw = match[2] if match[1] is None else match[1]
+            is_plain = self.language == "perl" and match[2] is not None
+            if self.language == "perl" and not is_plain and re.search(r"[$@]", raw):
+                raise NoLiteral("a text with variables in it")
+            parts.append(raw if is_plain and "\\" not in raw else _unescaped(raw))
+        self.take(_OWNED)
+        text = "".join(parts)
+        if is_letter and len(text) != 1:
+            raise NoLiteral("several letters")
+        return Letter(text) if is_letter else text
+
+    def _closed(self, value: Value) -> Value:
+        if not self.next_is(")"):
+            raise NoLiteral(self.text)
+        return value
+
+    def _collection(self, kind: str, depth: int) -> Value:
+        self.skip()
+        opening = self.text[self.at : self.at + 1]
+        if opening not in _CLOSING:
+            raise NoLiteral(self.text)
+        if kind == "map" and self.text[self.at :].startswith(("(){{", "{{")) and "put(" in self.text:
+            return self._put_map(depth)
+        self.at += 1
+        items, keys, comma = self._items(_CLOSING[opening], depth)
+        self.take(_OWNED)
+        if opening == "(" and kind == "":
+            is_group = len(items) == 1 and not comma and not keys
+            if is_group:
+                return items[0]
+        if len(keys) not in (0, len(items)):
+            raise NoLiteral("pairs and others")
+        if keys:
+            return _pairs(list(zip(keys, items, strict=True)))
+        if not items and kind == "" and opening == "{" and self.language in ("javascript", "perl"):
+            return {}
+        # `vector<int>({1, 2})` and `new HashSet<>(Arrays.asList(1, 2))` hold what they are given.
+        is_wrapper = (
+            kind in ("list_of", "set", "map")
+            and opening == "("
+            and len(items) == 1
+            and isinstance(items[0], list | dict)
+        )
+        values = items[0] if is_wrapper and "of(" not in self.text[max(0, self.at - 1) : self.at] else items
+        if kind == "map":
+            return self._map(values)
+        return HashedList(values) if kind == "set" else values
+
+    def _map(self, values: Value) -> Value:
+        if isinstance(values, dict):
+            return values
+        if self.language == "java":  # Map.of("a", 1, "b", 2)
+            return _pairs(list(zip(values[::2], values[1::2], strict=True)))
+        if not all(isinstance(pair, list) and len(pair) == 2 for pair in values):
+            raise NoLiteral("no pairs")
+        return _pairs([(pair[0], pair[1]) for pair in values])
+
+    def _put_map(self, depth: int) -> Value:
+        """Read `(){{put("a", 1); put("b", 2);}}`."""
+        self.next_is("()")
+        self.at += 2
+        pairs = []
+        while self.take(re.compile(r"put\s*\(")) is not None:
+            key = self.sum(depth + 1)
+            if not self.next_is(","):
+                raise NoLiteral(self.text)
+            pairs.append((key, self._closed(self.sum(depth + 1))))
+            self.next_is(";")
+        if not self.next_is("}}"):
+            raise NoLiteral(self.text)
+        return _pairs(pairs)
+
+    def _items(self, closing: str, depth: int) -> tuple[list[Value], list[Value], bool]:
+        items: list[Value] = []
+        keys: list[Value] = []
+        comma = False
+        while not self.next_is(closing):
+            if (key := self.take(_KEY)) is not None:
+                keys.append(key[1])
+            value = self.sum(depth + 1)
+            if key is None and self.take(re.compile(r":(?!:)|=>")) is not None:
+                keys.append(str(value) if self.language == "javascript" else value)
+                value = self.sum(depth + 1)
+            items.append(value)
+            comma = self.next_is(",")
+            self.skip()
+            if not comma and self.text[self.at : self.at + 1] != closing:
+                raise NoLiteral(self.text)
+        return items, keys, comma
+
+
+def _pairs(pairs: list[tuple[Value, Value]]) -> Value:
+    try:
+        return dict(pairs)
+    except TypeError as error:
+        raise NoLiteral("a list as a key") from error
+
+
+def _both_numbers(first: Value, second: Value) -> bool:
+    return all(isinstance(each, int | float) and not isinstance(each, bool) for each in (first, second))
+
+
+def _minus(first: Value, second: Value) -> Value:
+    if not _both_numbers(first, second):
+        raise NoLiteral("no number")
+    return first - second if first != 0 or isinstance(first, float) else -second
+
+
+def _as_float32(value: float) -> float:
+    try:
+        return float(struct.unpack("f", struct.pack("f", value))[0])
+    except OverflowError as error:
+        raise NoLiteral("too large") from error
+
+
+def _unescaped(raw: str) -> str:
+    def character(escape: re.Match[str]) -> str:
+        code = escape[1]
+        if code[0] in "xu" and len(code) > 1:
+            return chr(int(code.strip("xu{}"), 16))
+        if len(code) != 1 or (code.isalnum() and code not in _ESCAPES):
+            raise NoLiteral("an unusual escape")
+        return _ESCAPES.get(code, code)
+
+    return re.sub(
+        r"\\(x[\da-fA-F]{2}|u[\da-fA-F]{4}|u\{[\da-fA-F]{1,6}\}|[0-7]{2,3}|.)", character, raw, flags=re.DOTALL
+    )
+
+
+def agree(expected: Value, value: Value, language: str, is_strict: bool = False, tolerance: float = 0.0) -> bool:
+    """Return whether a program returned what is expected. is_strict: whether 1 is not 1.0."""
+
+    def same(first: Value, second: Value) -> bool:
+        return agree(first, second, language, is_strict, tolerance)
+
+    match expected:
+        case None | bool() | int() | float() | str():
+            return _agree_alone(expected, value, language, is_strict or language == "rust", tolerance)
+        case dict():
+            are_same = isinstance(value, dict) and len(value) == len(expected)
+            return are_same and all(key in value and same(item, value[key]) for key, item in expected.items())
+        case list() if isinstance(value, dict) and language == "cpp" and value:  # `{{"a", 1}}` for a map
+            return same(expected, [list(pair) for pair in value.items()]) or same(
+                sorted(expected, key=repr), sorted(map(list, value.items()), key=repr)
+            )
+        case list() if isinstance(value, list) and len(value) == len(expected):
+            if isinstance(expected, HashedList):
+                return all(any(same(item, each) for each in value) for item in expected)
+            return all(same(*pair) for pair in zip(expected, value, strict=True))
+    return expected == [] and value == {} and language == "cpp"
+
+
+def _agree_alone(expected: Value, value: Value, language: str, is_strict: bool, tolerance: float) -> bool:
+    """Return whether a value that is no collection is the expected one."""
+    is_c = language in ("c", "cpp")
+    match expected:
+        case None | bool():
+            return value is expected or (is_c and expected is not None and value == expected)
+        case str():
+            is_code = isinstance(expected, Letter) and isinstance(value, int) and not is_strict
+            in_bytes = language in ("c", "perl") and value == expected.encode().decode("latin-1")
+            return value == expected or in_bytes or (is_code and ord(expected) == value)
+    if language == "perl" and isinstance(value, str):
+        value = _number_of(value)
+    if is_c and isinstance(value, str) and len(value) == 1:
+        value = ord(value)
+    is_number = isinstance(value, int | float) and (is_c or not isinstance(value, bool))
+    if not is_number or (is_strict and type(value) is not type(expected)):
+        return False
+    return bool(value == expected) or abs(value - expected) <= tolerance
+
+
+def _number_of(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
