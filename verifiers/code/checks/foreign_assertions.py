@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from truegold.verifiers.code.checks.foreign_values import Letter, NoLiteral, agree, literal
+from truegold.verifiers.code.checks.foreign_values import LetterCode, NoLiteral, agree, literal
 from truegold.verifiers.code.drivers import driver_file
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
 
@@ -73,7 +73,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class StatedCheck:
     """What a value that a program states has to be."""
 
     text: str
@@ -107,7 +107,7 @@ class StatedTests:
     """What stands before the solution."""
     tail: str
     """What stands after it."""
-    checks: tuple[Check, ...]
+    checks: tuple[StatedCheck, ...]
 
 
 class _Unread(Exception):
@@ -159,7 +159,7 @@ class _Rewriter:
     def __init__(self, head: str, tail: str, language: str) -> None:
         self.head, self.language, self.words = head, language, _LANGUAGES[language]
         self.text, self.mask = _masked(tail, language)
-        self.edits: list[tuple[int, int, list[Check]]] = []
+        self.edits: list[tuple[int, int, list[StatedCheck]]] = []
         self.equalities: dict[str, float] = dict.fromkeys(_LIBRARY_EQUALITIES, 0.0)
         self.expected_names: set[str] = set()
 
@@ -191,7 +191,7 @@ class _Rewriter:
             raise _Unread
         return StatedTests(self.head, self._with_main(tail), all_checks)
 
-    def _edit(self, start: int, end: int, checks: list[Check]) -> None:
+    def _edit(self, start: int, end: int, checks: list[StatedCheck]) -> None:
         if any(start < stop and begin < end for begin, stop, _ in self.edits):
             raise _Unread
         self.edits.append((start, end, checks))
@@ -331,7 +331,7 @@ class _Rewriter:
                 check = self._same((match.end() + 1, end), (matches.end() + 1, stop))
                 self._edit(match.start(), stop + 1, [check])
 
-    def _condition(self, start: int, end: int, holds: bool = True) -> list[Check]:
+    def _condition(self, start: int, end: int, holds: bool = True) -> list[StatedCheck]:
         """Return the checks that a condition stands for."""
         start, end = self._strip(start, end)
         mask = self.mask[start:end]
@@ -350,9 +350,9 @@ class _Rewriter:
             return [self._near(near, holds)]
         if (pair := self._compared_by_call(start, end)) is not None:
             return [replace(pair, is_equal=holds)]
-        return [Check(self._stated(start, end), is_equal=holds, is_truth=True)]
+        return [StatedCheck(self._stated(start, end), is_equal=holds, is_truth=True)]
 
-    def _compared_by_call(self, start: int, end: int) -> Check | None:
+    def _compared_by_call(self, start: int, end: int) -> StatedCheck | None:
         """Read `Objects.equals(f(1), 2)`, `f(1).equals(2)` and functions of the tests that compare."""
         call = re.compile(r"([\w.]+?)\s*(?=\()").match(self.mask, start, end)
         if call is not None and call[1] in self.equalities and self._closing(call.end()) == end - 1:
@@ -367,7 +367,7 @@ class _Rewriter:
         first = start, self.mask.rindex(".", start, call.end())
         return self._same(first, (call.end() + 1, end - 1), is_strict=True)
 
-    def _compared(self, first: tuple[int, int], second: tuple[int, int], operator: str, holds: bool) -> Check:
+    def _compared(self, first: tuple[int, int], second: tuple[int, int], operator: str, holds: bool) -> StatedCheck:
         is_equal = (operator[0] == "=" or operator == "eq") == holds
         sides = [self._strip(*first), self._strip(*second)]
         if self.language == "c" and (call := re.compile(r"strcmp\s*(?=\()").match(self.mask, *sides[0])):
@@ -379,7 +379,7 @@ class _Rewriter:
         if texts[0] and texts[1]:
             sides = [(call.end(), side[1]) for call, side in zip(texts, sides, strict=True) if call]
         check = self._same(sides[0], sides[1])
-        is_text = isinstance(check.expected, str) and not isinstance(check.expected, Letter)
+        is_text = isinstance(check.expected, str) and not isinstance(check.expected, LetterCode)
         is_collection = isinstance(check.expected, list | dict)
         # There `==` asks whether two objects are one.
         if (is_text and self.language in ("c", "java")) or (
@@ -388,7 +388,7 @@ class _Rewriter:
             raise _Unread
         return replace(check, is_equal=is_equal)
 
-    def _near(self, match: re.Match[str], holds: bool) -> Check:
+    def _near(self, match: re.Match[str], holds: bool) -> StatedCheck:
         """Read `abs(f(1) - 0.5) < 1e-6`."""
         start, end = self._strip(*match.span("sides" if match["sides"] else "rust"))
         expected: Value = None
@@ -401,10 +401,10 @@ class _Rewriter:
                     continue
                 is_less = match["operator"][0] == "<"
                 tolerance = literal(match["within"], self.language)
-                return Check(self._stated(*stated), expected, holds == is_less, float(tolerance))
+                return StatedCheck(self._stated(*stated), expected, holds == is_less, float(tolerance))
         raise _Unread
 
-    def _same(self, first: tuple[int, int], second: tuple[int, int], is_strict: bool = False) -> Check:
+    def _same(self, first: tuple[int, int], second: tuple[int, int], is_strict: bool = False) -> StatedCheck:
         """Return the check that two values are the same."""
         sides = self._strip(*first), self._strip(*second)
         values = [self._data(*side) for side in sides]
@@ -416,8 +416,8 @@ class _Rewriter:
             if value is not None:
                 name = self.text[slice(*side)]
                 self.expected_names |= {name} if re.fullmatch(r"\$?\w+", name) and self._data(*side) is None else set()
-                return Check(self._stated(*other), value[0], is_strict=is_strict)
-        return Check(self._stated(*sides[0]), is_strict=is_strict, other=self._stated(*sides[1]))
+                return StatedCheck(self._stated(*other), value[0], is_strict=is_strict)
+        return StatedCheck(self._stated(*sides[0]), is_strict=is_strict, other=self._stated(*sides[1]))
 
     def _data(self, start: int, end: int) -> tuple[Value] | None:
         try:

@@ -61,7 +61,7 @@ class NoLiteral(ValueError):
     """A text is no data that is written down."""
 
 
-class Letter(str):
+class LetterCode(str):
     """A text of one letter that is a number in C, C++, Java and Go."""
 
 
@@ -188,7 +188,7 @@ class _Literal:
         text = "".join(parts)
         if is_letter and len(text) != 1:
             raise NoLiteral("several letters")
-        return Letter(text) if is_letter else text
+        return LetterCode(text) if is_letter else text
 
     def _closed(self, value: Value) -> Value:
         if not self.next_is(")"):
@@ -338,7 +338,7 @@ def _agree_alone(expected: Value, value: Value, language: str, is_strict: bool, 
         case None | bool():
             return value is expected or (is_c and expected is not None and value == expected)
         case str():
-            is_code = isinstance(expected, Letter) and isinstance(value, int) and not is_strict
+            is_code = isinstance(expected, LetterCode) and isinstance(value, int) and not is_strict
             in_bytes = language in ("c", "perl") and value == expected.encode().decode("latin-1")
             return value == expected or in_bytes or (is_code and ord(expected) == value)
     if language == "perl" and isinstance(value, str):
