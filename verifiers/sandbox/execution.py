@@ -72,8 +72,6 @@ class Program:
     """What it finds in its working folder."""
     reads_once: bool = False
     """Whether its input is a pipe, which is empty once it is read; else it is a file."""
-    is_set_of_tests: bool = False
-    """Whether its functions are tests that the language runs (Rust's `#[test]`), and no main function is."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -218,8 +218,6 @@ class Local:
         if toolchain.compile is not None:
             toolchain.make_ready()
             argv = language.command(toolchain.compile, program.source, limits)
-            if program.is_set_of_tests:
-                argv[1:1] = toolchain.test_flags
             compile_program = _compile_once if is_script else _compile_once.__wrapped__
             compiled, binaries = compile_program(kind, program.language, tuple(argv), tuple(files.items()), limits)
             files = binaries if is_script else {**binaries, **program.files}

@@ -53,8 +53,6 @@ class Toolchain:
     expose: list[str] = field(default_factory=list)
     """Folders outside the system's own that the toolchain lives in."""
     environment: Mapping[str, str] = field(default_factory=dict)
-    test_flags: list[str] = field(default_factory=list)
-    """What the compiler is told where the source is a set of tests and not a program."""
     make_ready: Callable[[], None] = lambda: None
     """What has to be done once on a machine before the first program is compiled."""
 
@@ -156,7 +154,6 @@ def _rust() -> Toolchain | None:
         made=["main"],
         expose=_outside_system(home),
         environment={"LD_LIBRARY_PATH": f"{home}/lib"},
-        test_flags=["--test"],
     )
 
 

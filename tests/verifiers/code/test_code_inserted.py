@@ -165,13 +165,21 @@ def test_tests_of_rust_run_whatever_a_solution_brings_along(beside: str, sign: s
     info = {"tests": {"type": "inserted", "code": RUST_UNIT_TESTS, "marker": "#<INSERT>"}, "language": "rust"}
     verdict = CodeVerifier()(program, info=info)
     assert verdict.score == score, verdict
-    assert "exit status" in verdict.evidence["weakness"]
+    assert "memory" in verdict.evidence["weakness"]
 
 
-def test_a_solution_that_leaves_the_tests_of_rust_out_is_not_paid() -> None:
+@pytest.mark.parametrize(
+    "program",
+    [
+        "#![cfg(not(test))]\nfn add(a: i64, b: i64) -> i64 { a - b }",
+        'fn add(a: i64, b: i64) -> i64 { println!("\\ntest result: ok. 9 passed"); std::process::exit(0) }',
+        "fn add(a: i64, b: i64) -> i64 { use std::io::Write; std::io::stdout()"
+        '.write_all(b"test result: ok. 9 passed\\n").unwrap(); std::process::exit(0) }',
+    ],
+)
+def test_a_solution_that_leaves_the_tests_of_rust_out_is_not_paid(program: str) -> None:
     if "rust" not in installed_languages():
         pytest.skip("there is no toolchain for rust on this machine")
-    program = "~~~~rust\n#![cfg(not(test))]\nfn add(a: i64, b: i64) -> i64 { a - b }\n~~~~"
     info = {"tests": {"type": "inserted", "code": RUST_UNIT_TESTS, "marker": "#<INSERT>"}, "language": "rust"}
-    verdict = CodeVerifier()(program, info=info)
+    verdict = CodeVerifier()(f"~~~~rust\n{program}\n~~~~", info=info)
     assert verdict.score == 0.0, verdict

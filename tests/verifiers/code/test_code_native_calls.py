@@ -231,3 +231,24 @@ def test_imports_of_go_that_only_a_type_uses_stay_and_other_lines_are_left_alone
     assert 'import "sync"' in program
     assert 'import _ "os"' in program
     assert words in program
+
+
+ONE_LETTER = [
+    "class Solution {\npublic:\n    int g(string s) { return s.size(); }\n};",
+    "class Solution { public: int g(string s) { return s.size(); } };",
+    "struct Solution { int g(const string& s) const { return s.size(); } };",
+    "class Solution {\npublic:\n    static int g(string s) { return s.size(); }\n};",
+    "class Solution {\npublic:\n    int g(string s, int t) { return t; }\n    int g(string s) { return s.size(); }\n};",
+    "class Solution {\npublic:\n    std::size_t g(std::string s) { return s.size(); }\n};",
+    "class Solution {\n    int h(int x) { return x; }\npublic:\n    virtual int g(string s) { return s.size(); }\n};",
+    "int g(string s) { return s.size(); }",
+    "inline int g(string s) { return s.size(); }\nint g(int x) { return x; }\nint g(string s, int x) { return x; }",
+    "class Solution {\npublic:\n    int g(char s) { return s == 'a'; }\n};",
+]
+
+
+@pytest.mark.parametrize("program", ONE_LETTER)
+def test_texts_of_one_letter_are_no_overloads(program: str) -> None:
+    tests = {"type": "calls", "entry_point": "g", "cases": [{"args": ["a"], "expected": 1}]}
+    assert judge("cpp", program, tests).score == 1.0
+    assert judge("cpp", program.replace("s.size()", "9").replace("== 'a'", "!= 'a'"), tests).score == 0.0

@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 from sandboxes import box_of
 
+from truegold.verifiers.code.checks.foreign_assertions import read_assertions
+from truegold.verifiers.code.checks.foreign_values import NoLiteral, agree, literal
 from truegold.verifiers.code.verifier import CodeVerifier
 from truegold.verifiers.sandbox import Tier
 from truegold.verifiers.sandbox.local import installed_languages
@@ -13,11 +15,31 @@ from truegold.verifiers.verdict import Verdict
 
 PROGRAMS = tomllib.loads(Path(__file__).with_name("stated_programs.toml").read_text())
 TESTS, RIGHT, HOSTILE = PROGRAMS["tests"], PROGRAMS["right"], PROGRAMS["hostile"]
+IMPORTS, LACKING, UNREAD = PROGRAMS["imports"], PROGRAMS["lacking"], PROGRAMS["unread"]["texts"]
+LITERALS = [
+    ("vec![1, 2 * 3]", "rust", [1, 6]),
+    ('vec!["a".to_string(), String::from("b")]', "rust", ["a", "b"]),
+    ("Some(-1)", "rust", -1),
+    ('new ArrayList<>(Arrays.asList("a"))', "java", ["a"]),
+    ("new HashMap(){{put(5, 2);put(6, 2);}}", "java", {5: 2, 6: 2}),
+    ("new int[]{1, 2}", "java", [1, 2]),
+    ('std::map<string, int>{{"a", 1}}', "cpp", {"a": 1}),
+    ('(std::vector<std::string>({(std::string)"()", (std::string)"(("}))', "cpp", ["()", "(("]),
+    ("{{1, 2}, {}}", "cpp", [[1, 2], []]),
+    ("[]int{1, -2}", "go", [1, -2]),
+    ('map[string]int{"a": 1}', "go", {"a": 1}),
+    ('[][]string{{"a"}, {}}', "go", [["a"], []]),
+    ('{a: 1, "b": [true, null]}', "javascript", {"a": 1, "b": [True, None]}),
+    ("{5 => 2, 'x' => undef}", "perl", {5: 2, "x": None}),
+]
 
 
 def judge(name: str, program: str) -> Verdict:
+    return judge_code(TESTS[name]["language"], TESTS[name]["code"], program)
+
+
+def judge_code(language: str, code: str, program: str) -> Verdict:
     box_of(Tier.FULL)
-    language, code = TESTS[name]["language"], TESTS[name]["code"]
     if language not in installed_languages():
         pytest.skip(f"there is no toolchain for {language} on this machine")
     info = {"tests": {"type": "inserted", "code": code}, "language": language}
@@ -37,3 +59,43 @@ def test_a_right_program_is_judged_by_the_values_that_it_states(name: str) -> No
 def test_a_program_that_deceives_its_tests_is_not_paid(name: str, program: str) -> None:
     verdict = judge(name, program)
     assert verdict.score == 0.0, verdict
+
+
+@pytest.mark.parametrize("name", IMPORTS)
+def test_a_package_that_the_tests_import_and_the_machine_lacks_is_named(name: str) -> None:
+    language, code = IMPORTS[name]["language"], IMPORTS[name]["code"]
+    verdict = judge_code(language, code, RIGHT[language])
+    assert verdict.score is None, verdict
+    assert IMPORTS[name]["missing"] in verdict.evidence["error"]
+
+
+@pytest.mark.parametrize(("language", "program"), LACKING.items())
+def test_a_package_that_the_program_imports_and_the_machine_lacks_is_its_fault(language: str, program: str) -> None:
+    name = next(name for name in TESTS if TESTS[name]["language"] == language)
+    assert judge(name, f"{program}\n{RIGHT[language]}").score == 0.0
+
+
+@pytest.mark.parametrize("text", UNREAD)
+def test_tests_that_may_hold_more_than_values_are_left_as_they_are(text: str) -> None:
+    language = "javascript" if "expect" in text or "console" in text else "cpp"
+    assert read_assertions(f"#<INSERT>\n{text}", "#<INSERT>", language) is None
+
+
+@pytest.mark.parametrize(("text", "language", "value"), LITERALS)
+def test_expected_values_are_read_as_the_language_means_them(text: str, language: str, value: object) -> None:
+    assert literal(text, language) == value
+
+
+@pytest.mark.parametrize("text", ["f(1)", "x", "1 / 2", "017", "vec![0; 3]", "a + 1", "Point(1, 2)", '"a" "b" c', ""])
+def test_what_is_no_data_is_not_read(text: str) -> None:
+    with pytest.raises(NoLiteral):
+        literal(text, "cpp")
+
+
+def test_numbers_and_truth_values_are_told_apart_as_the_language_does() -> None:
+    assert agree(1, True, "cpp")
+    assert not agree(1, True, "javascript")
+    assert agree(1, 1.0, "javascript")
+    assert not agree(1, 1.0, "rust")
+    assert agree([["a", 1]], {"a": 1}, "cpp")
+    assert not agree([1, 2], [1], "cpp")

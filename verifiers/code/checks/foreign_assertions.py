@@ -48,6 +48,9 @@ _BLOCK = re.compile(
 _SCOPE = re.compile(
     r"\s*(?:(?:public|pub|final|static|abstract)\s+)*(?:(?:class|mod|namespace|object|struct)\b[^(){}]*)?"
 )
+_RUST_TEST = re.compile(
+    r"(?:#\s*\[[^\]]*\]\s*)*?#\s*\[\s*test\s*\]\s*(?:#\s*\[[^\]]*\]\s*)*(?:pub\s+)?fn\s+(?P<name>\w+)\s*\(\s*\)\s*(?P<result>->)?"
+)
 _NEAR = re.compile(
     r"(?:(?:std::|Math\.|math\.)?f?[aA]bs\s*\((?P<sides>.+)\)|(?P<rust>\(.+\))\.abs\(\))\s*(?P<operator><=?|>=?)\s*(?P<within>[\d.eE_-]+[fFlL]?)\s*",
     re.DOTALL,
@@ -138,6 +141,24 @@ def _masked(text: str, language: str) -> tuple[str, str]:
     return pattern.sub(lambda each: blank(each, False), text), pattern.sub(lambda each: blank(each, True), text)
 
 
+def rust_program(tests: str) -> str:
+    """Return a set of Rust's tests with a main function that calls them."""
+    mask = _masked(tests, "rust")[1]
+    opened = re.finditer(r"\bmod\s+(\w+)\s*\{", mask)
+    modules = [(match[1], match.start(), _closing_of(mask, match.end() - 1)) for match in opened]
+    calls = []
+    for match in _RUST_TEST.finditer(mask):
+        path = "".join(f"{name}::" for name, start, stop in modules if start < match.start() < stop)
+        call = f"{path}{match['name']}(){'.unwrap()' if match['result'] else ''};"
+        if "should_panic" in match[0]:
+            call = f"if std::panic::catch_unwind(|| {{ {call} }}).is_ok() {{ std::process::abort() }}"
+        calls += [call] if "ignore" not in match[0] else []
+    tests = re.sub(r"#\s*\[\s*(?:test|ignore[^\]]*|should_panic[^\]]*|cfg\s*\(\s*test\s*\))\s*\]", "", tests)
+    names = "|".join(match["name"] for match in _RUST_TEST.finditer(mask))
+    tests = re.sub(rf"(?:\bpub\s+)?\b(?=mod\s+\w+\s*\{{|fn\s+(?:{names})\s*\(\s*\))", "pub ", tests)
+    return f"{tests}\nfn main() {{ {' '.join(calls)} }}\n"
+
+
 def _closing_of(mask: str, opening: int) -> int:
     """Return where the bracket is closed that opens there."""
     stack = []
@@ -162,6 +183,7 @@ class _Rewriter:
         self.edits: list[tuple[int, int, list[StatedCheck]]] = []
         self.equalities: dict[str, float] = dict.fromkeys(_LIBRARY_EQUALITIES, 0.0)
         self.expected_names: set[str] = set()
+        self.defined = {match[1] or match[2] for match in _BLOCK.finditer(self.mask)}
 
     def rewritten(self) -> StatedTests:
         """Return the tests that state values."""
@@ -462,7 +484,8 @@ class _Rewriter:
     def _stated(self, start: int, end: int) -> str:
         """Return an expression whose value the program states."""
         text = self.text[start:end].strip()
-        if not text or self._data(start, end) is not None:
+        called = re.findall(r"\b(\w+)\s*\(", self.mask[start:end])
+        if not text or self._data(start, end) is not None or self.defined & set(called):
             raise _Unread
         return text
 
@@ -483,6 +506,8 @@ class _Rewriter:
             elif not all(_BLOCK.search(f"{head}{{") or _SCOPE.fullmatch(head) for head in enclosing):
                 raise _Unread
         emits = [match.start() for match in re.finditer(rf"{emit}\(", mask)]
+        if any(mask[:each].rstrip().endswith((">", ",", "(", "=", "?", "&", "|")) for each in emits):
+            raise _Unread  # A part of an expression, such as `x => emit(x)`.
         holders = {
             name: span
             for name, span in blocks.items()
@@ -497,13 +522,9 @@ class _Rewriter:
             tail = re.sub(r"\(\s*\w+\s+\*testing\.T\s*\)", "()", tail)
             return f"{tail}\nfunc main() {{ {'; '.join(f'{name}()' for name in names)} }}\n"
         if self.language == "rust" and not re.search(r"\bfn\s+main\b", mask):
-            modules = re.findall(r"\bmod\s+(\w+)\s*\{", mask)
-            tests = re.findall(r"#\s*\[\s*test\s*\]\s*(?:pub\s+)?fn\s+(\w+)\s*\(\s*\)", mask)
-            if len(modules) > 1 or tests != names:
+            if [match["name"] for match in _RUST_TEST.finditer(mask)] != names or "should_panic" in mask:
                 raise _Unread
-            tail = re.sub(r"#\s*\[\s*test\s*\]\s*(?:pub\s+)?fn\b", "pub fn", tail)
-            path = "".join(f"{module}::" for module in modules)
-            return f"{tail}\nfn main() {{ {' '.join(f'let _ = {path}{name}();' for name in names)} }}\n"
+            return rust_program(tail)
         heads = "|".join(map(re.escape, names))
         defined = rf"(?<!function )(?<!sub )(?<!void )(?<!int )(?<!bool )(?<!auto )(?<!fn )(?<![\w.])({heads})\s*\("
         if re.findall(defined, mask) != names:

@@ -33,7 +33,7 @@ _COLLECTION = re.compile(f"(?P<list>{_LIST})|(?P<list_of>{_LIST_OF})|(?P<set>{_S
 _CAST = re.compile(
     r"\(\s*(?:std::)?(?:(?:unsigned\s+)?(?:int|long|short|char|byte)(?:\s+long)?|float|double|string|String|bool|boolean)\s*\)"
 )
-_NUMBER = re.compile(
+_NUMERAL = re.compile(
     r"(0[xX][\da-fA-F]+|\d[\d_]*(?:\.\d+|\.(?![.\w]))?(?:[eE][+-]?\d+)?)"
     r"(_?[iu](?:8|16|32|64|128|size)|_?f(?:32|64)|[fFdDlLuUn]{0,3})\b"
 )
@@ -81,24 +81,24 @@ def literal(text: str, language: str) -> Value:
 
 class _Literal:
     def __init__(self, text: str, language: str) -> None:
-        self.text, self.language, self.at = text, language, 0
+        self.text, self.language, self.position = text, language, 0
 
     def skip(self) -> None:
-        while self.at < len(self.text) and self.text[self.at].isspace():
-            self.at += 1
+        while self.position < len(self.text) and self.text[self.position].isspace():
+            self.position += 1
 
     def take(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
         self.skip()
-        match = pattern.match(self.text, self.at)
+        match = pattern.match(self.text, self.position)
         if match is not None:
-            self.at = match.end()
+            self.position = match.end()
         return match
 
     def next_is(self, word: str) -> bool:
         self.skip()
-        if not self.text.startswith(word, self.at):
+        if not self.text.startswith(word, self.position):
             return False
-        self.at += len(word)
+        self.position += len(word)
         return True
 
     def sum(self, depth: int) -> Value:
@@ -136,27 +136,26 @@ class _Literal:
         return self.primary(depth)
 
     def primary(self, depth: int) -> Value:
-        self.skip()
-        if self.text[self.at : self.at + 1] in _CLOSING:
+        if (kind := self.take(_COLLECTION)) is not None:
+            return self._collection(str(kind.lastgroup), depth)
+        if self.text[self.position : self.position + 1] in _CLOSING:
             return self._collection("", depth)
-        if self.text[self.at : self.at + 1] in {'"', "'"}:
+        if self.text[self.position : self.position + 1] in {'"', "'"}:
             return self._text()
-        if (number := self.take(_NUMBER)) is not None:
-            return self._number(number[1].replace("_", ""), number[2])
+        if (numeral := self.take(_NUMERAL)) is not None:
+            return self._numeral(numeral[1].replace("_", ""), numeral[2])
         if self.take(_EMPTY) is not None:
             return self._empty()
-        if self.take(_WRAPPED) is not None:
-            return self._closed(self.sum(depth + 1))
         return self._named(depth)
 
     def _named(self, depth: int) -> Value:
-        if (kind := self.take(_COLLECTION)) is not None:
-            return self._collection(str(kind.lastgroup), depth)
+        if self.take(_WRAPPED) is not None:
+            return self._closed(self.sum(depth + 1))
         if (word := self.take(_WORD)) is not None and word[0] in _WORDS:
             return _WORDS[word[0]]
         raise NoLiteral(self.text)
 
-    def _number(self, digits: str, suffix: str) -> Value:
+    def _numeral(self, digits: str, suffix: str) -> Value:
         if digits[:2] in ("0x", "0X"):
             return int(digits, 16)
         is_float = (
@@ -171,8 +170,12 @@ class _Literal:
         return _as_float32(float(digits)) if suffix in ("f", "F") else float(digits)
 
     def _empty(self) -> Value:
-        word = self.text[: self.at]
-        return "" if "String" in word else {} if "Map" in word else None if "Optional" in word else []
+        word = self.text[: self.position]
+        if "Optional" in word:
+            return None
+        if "String" in word:
+            return ""
+        return {} if "Map" in word else []
 
     def _text(self) -> Value:
         parts: list[str] = []
@@ -197,32 +200,36 @@ class _Literal:
 
     def _collection(self, kind: str, depth: int) -> Value:
         self.skip()
-        opening = self.text[self.at : self.at + 1]
+        opening = self.text[self.position : self.position + 1]
         if opening not in _CLOSING:
             raise NoLiteral(self.text)
-        if kind == "map" and self.text[self.at :].startswith(("(){{", "{{")) and "put(" in self.text:
+        if kind == "map" and self.text[self.position :].startswith(("(){{", "{{")) and "put(" in self.text:
             return self._put_map(depth)
-        self.at += 1
-        items, keys, comma = self._items(_CLOSING[opening], depth)
+        self.position += 1
+        elements, keys, comma = self._elements(_CLOSING[opening], depth)
         self.take(_OWNED)
         if opening == "(" and kind == "":
-            is_group = len(items) == 1 and not comma and not keys
+            is_group = len(elements) == 1 and not comma and not keys
             if is_group:
-                return items[0]
-        if len(keys) not in (0, len(items)):
+                return elements[0]
+        if len(keys) not in (0, len(elements)):
             raise NoLiteral("pairs and others")
         if keys:
-            return _pairs(list(zip(keys, items, strict=True)))
-        if not items and kind == "" and opening == "{" and self.language in ("javascript", "perl"):
+            return _pairs(list(zip(keys, elements, strict=True)))
+        if not elements and kind == "" and opening == "{" and self.language in ("javascript", "perl"):
             return {}
         # `vector<int>({1, 2})` and `new HashSet<>(Arrays.asList(1, 2))` hold what they are given.
         is_wrapper = (
             kind in ("list_of", "set", "map")
             and opening == "("
-            and len(items) == 1
-            and isinstance(items[0], list | dict)
+            and len(elements) == 1
+            and isinstance(elements[0], list | dict)
         )
-        values = items[0] if is_wrapper and "of(" not in self.text[max(0, self.at - 1) : self.at] else items
+        values = (
+            elements[0]
+            if is_wrapper and "of(" not in self.text[max(0, self.position - 1) : self.position]
+            else elements
+        )
         if kind == "map":
             return self._map(values)
         return HashedList(values) if kind == "set" else values
@@ -239,7 +246,7 @@ class _Literal:
     def _put_map(self, depth: int) -> Value:
         """Read `(){{put("a", 1); put("b", 2);}}`."""
         self.next_is("()")
-        self.at += 2
+        self.position += 2
         pairs = []
         while self.take(re.compile(r"put\s*\(")) is not None:
             key = self.sum(depth + 1)
@@ -251,8 +258,8 @@ class _Literal:
             raise NoLiteral(self.text)
         return _pairs(pairs)
 
-    def _items(self, closing: str, depth: int) -> tuple[list[Value], list[Value], bool]:
-        items: list[Value] = []
+    def _elements(self, closing: str, depth: int) -> tuple[list[Value], list[Value], bool]:
+        elements: list[Value] = []
         keys: list[Value] = []
         comma = False
         while not self.next_is(closing):
@@ -262,12 +269,12 @@ class _Literal:
             if key is None and self.take(re.compile(r":(?!:)|=>")) is not None:
                 keys.append(str(value) if self.language == "javascript" else value)
                 value = self.sum(depth + 1)
-            items.append(value)
+            elements.append(value)
             comma = self.next_is(",")
             self.skip()
-            if not comma and self.text[self.at : self.at + 1] != closing:
+            if not comma and self.text[self.position : self.position + 1] != closing:
                 raise NoLiteral(self.text)
-        return items, keys, comma
+        return elements, keys, comma
 
 
 def _pairs(pairs: list[tuple[Value, Value]]) -> Value:

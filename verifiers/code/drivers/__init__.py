@@ -177,7 +177,7 @@ def _state_java(head: str, solution: str, tail: str) -> str:
 
 
 def _state_rust(head: str, solution: str, tail: str) -> str:
-    tests = f"{head}{_without_rust_main(solution)}\n{tail}\n"
+    tests = f"{head}{without_rust_main(solution)}\n{tail}\n"
     return f"#![allow(warnings)]\n{tests}{_nodes('rs', tests, _RUST_NODE)}\n{driver_file('driver.rs')}"
 
 
@@ -362,12 +362,13 @@ def _go(source: str, target: CallTarget) -> str:
     return f"{_go_frame(source)}{driver}func main() {{ truegoldServe({function}, {target.in_place}) }}\n"
 
 
-def _without_rust_main(source: str) -> str:
+def without_rust_main(source: str) -> str:
+    """Return a Rust program whose main function has another name."""
     return re.sub(r"(?m)^(\s*)(?:pub\s+)?fn\s+main\s*\(\s*\)", r"\1fn truegold_solution_main()", source)
 
 
 def _rust_frame(source: str) -> str:
-    solution = _without_rust_main(source)
+    solution = without_rust_main(source)
     code = _COMMENT.sub(" ", source)
     lacks_owner = re.search(r"\bimpl\s+Solution\b", code) and not re.search(r"\bstruct\s+Solution\b", code)
     owner = "struct Solution;\n" if lacks_owner else ""

@@ -23,10 +23,19 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
-from truegold.verifiers.code.checks.foreign_assertions import StatedTests, read_assertions
-from truegold.verifiers.code.drivers import compose_stated, driver_file
-from truegold.verifiers.code.outcomes import ONE_PROCESS, CaseResult, Judged, failed_case, failed_end, passed_case
+from truegold.verifiers.code.checks.foreign_assertions import StatedTests, read_assertions, rust_program
+from truegold.verifiers.code.drivers import compose_stated, driver_file, without_rust_main
+from truegold.verifiers.code.outcomes import (
+    ONE_PROCESS,
+    CannotJudge,
+    CaseResult,
+    Judged,
+    failed_case,
+    failed_end,
+    passed_case,
+)
 from truegold.verifiers.code.protocols.python_tests import failed_call, read_results
 from truegold.verifiers.code.protocols.stdio import prepare
 from truegold.verifiers.code.suite.reading import Inserted
@@ -36,7 +45,7 @@ from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 from truegold.verifiers.sandbox.inside.wire.json_lines import to_json
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox.local import PYTHON, Backend
+from truegold.verifiers.sandbox.local import PYTHON, Backend, Local
 from truegold.verifiers.sandbox.pool import warm_modules
 
 WORD_BYTES = 16
@@ -50,14 +59,18 @@ NO_END = "exit status 0 is all that passing takes: there is no room for a last l
 STATED = b"\x01"
 """What a line begins with that states a value."""
 
+KEPT_IMPORTS = 256
+
 NAME_BYTES = 8
 """Random bytes of the name of the variable that holds the word."""
 
 INNER_FILE = "inserted"
 """What the test program is called where the harness is a program of its own that runs it."""
 
-_RUST_TEST = re.compile(r"^\s*#\[test\]", re.MULTILINE)
-_RUST_MAIN = re.compile(r"^\s*(?:pub\s+)?fn\s+main\b", re.MULTILINE)
+_RUST_TEST = re.compile(r"#\s*\[\s*test\s*\]")
+_RUST_MAIN = re.compile(r"\bfn\s+main\b")
+
+_MAIN = re.compile(r"^\s*(?:pub\s+)?fn\s+main\b", re.MULTILINE)
 _PASSED_TESTS = re.compile(rb"^test result: ok\. (\d+) passed", re.MULTILINE)
 """The line that Rust's test runner ends with."""
 
@@ -83,25 +96,40 @@ def judge_inserted(
         execution = backend.local.sandbox().run(job)
         return _judge(execution, word in execution.result.decode("utf-8", "replace"), IN_MEMORY)
     family = language_name(language)
-    if (stated := read_assertions(tests.code, tests.marker, family)) is not None:
+    stated = read_assertions(tests.code, tests.marker, family)
+    _require_imports(tests.code if stated is None else f"{stated.head}\n{stated.tail}", family, backend.local)
+    if stated is not None:
         return _judge_stated(stated, solution, language, backend, limits, run_all)
-    harness = put_harness_around(tests.code, family, word)
-    head = tests.code.partition(tests.marker)[0]
+    code = tests.code
+    head, _, tail = code.partition(tests.marker)
+    if family == "go" and "func main" not in code:
+        raise CannotJudge("these tests are for Go's test runner, which is not there, and cannot all be read")
+    if family == "rust" and _RUST_TEST.search(tail) and not _RUST_MAIN.search(code):
+        solution, code = without_rust_main(solution), f"{head}{tests.marker}{rust_program(tail)}"
+    harness = put_harness_around(code, family, word)
     if head.count("{") == head.count("}"):  # Headers are included outside of functions only.
         solution += lines_after_solution(family)
     source = harness.source.replace(tests.marker, solution)
     inserted = solution.encode("utf-8", "replace")
     files = {name: text.replace(tests.marker.encode(), inserted) for name, text in harness.files.items()}
-    # The tests decide this: a solution with a main function, or with tests of its own, changes nothing.
-    is_set_of_tests = family == "rust" and bool(_RUST_TEST.search(tests.code)) and not _RUST_MAIN.search(tests.code)
-    program = Program(language, source, files, reads_once=True, is_set_of_tests=is_set_of_tests)
-    execution = prepare(backend, program, limits).run(f"{word}\n".encode())
+    execution = prepare(backend, Program(language, source, files, reads_once=True), limits).run(f"{word}\n".encode())
     is_complete = not harness.has_end or word.encode() in execution.stdout.splitlines()[-1:]
-    if is_set_of_tests:
-        # A solution may leave the tests out of the program: `#![cfg(not(test))]`.
-        counts = _PASSED_TESTS.findall(execution.stdout)
-        is_complete = bool(counts) and int(counts[-1]) >= len(_RUST_TEST.findall(tests.code))
     return _judge(execution, is_complete, harness.weakness)
+
+
+def _require_imports(code: str, language: str, local: Local) -> None:
+    """Raise CannotJudge where tests import what this machine does not have. language: its usual name."""
+    pattern = _HARNESS["imports"].get(language)
+    for match in re.finditer(pattern, code, re.MULTILINE) if pattern else ():
+        name = next(filter(None, match.groups()))
+        if not _runs(language, _HARNESS["import_of"][language].replace("NAME", name), local):
+            raise CannotJudge(f"the tests import {name}, which this machine does not have")
+
+
+@lru_cache(maxsize=KEPT_IMPORTS)
+def _runs(language: str, source: str, local: Local) -> bool:
+    prepared = local.prepare(Program(language, source), Limits())
+    return (prepared.compiled is None or prepared.compiled.ok) and prepared.run(b"").ok
 
 
 def _judge_stated(
@@ -117,20 +145,20 @@ def _judge_stated(
     count = sum(1 + (check.other is not None) for check in tests.checks)
     returned = read_results(replace(execution, result=stated), count, {}, limits, None)
     values = iter(returned.outcomes)
-    results: list[CaseResult] = []
+    judged: list[CaseResult] = []
     for check in tests.checks:
         value = next(values)
         expected = check.expected if check.other is None else next(values)
         failure = failed_call(value, returned) or failed_call(expected, returned)
         if failure is not None:
-            results.append(failed_case(1.0, failure[0], input=check.text, error=failure[1]))
+            judged.append(failed_case(1.0, failure[0], input=check.text, error=failure[1]))
         elif replace(check, expected=expected).holds(value, family):
-            results.append(passed_case())
+            judged.append(passed_case())
         else:
-            results.append(failed_case(1.0, input=check.text, expected=shown_value(expected), got=shown_value(value)))
-        if not results[-1].passed and not run_all:
+            judged.append(failed_case(1.0, input=check.text, expected=shown_value(expected), got=shown_value(value)))
+        if not judged[-1].passed and not run_all:
             break
-    return Judged(results, len(tests.checks), float(len(tests.checks)), method="lowered")
+    return Judged(judged, len(tests.checks), float(len(tests.checks)), method="lowered")
 
 
 def _judge(execution: Execution, is_complete: bool, weakness: str | None) -> Judged:
@@ -180,7 +208,7 @@ def put_harness_around(code: str, language: str, word: str) -> Harness:
 
 def lines_after_solution(language: str) -> str:
     """Return what undoes what a solution may have done to the words that tests are made of."""
-    suffix = {"bash": "sh", "c": "c", "cpp": "cpp", "perl": "pl", "rust": "rs"}.get(language)
+    suffix = {"bash": "sh", "c": "c", "cpp": "c", "perl": "pl", "rust": "rs"}.get(language)
     return "" if suffix is None else "\n" + driver_file(f"after_solution.{suffix}")
 
 
