@@ -74,7 +74,7 @@ def literal(text: str, language: str) -> Value:
     reader = _Literal(text.strip(), language)
     value = reader.sum(0)
     reader.skip()
-    if reader.at != len(reader.text):
+    if reader.position != len(reader.text):
         raise NoLiteral(text)
     return value
 
