@@ -90,6 +90,8 @@ class StatedCheck:
     """Whether all that counts as true is right."""
     is_strict: bool = False
     """Whether 1 is not 1.0."""
+    is_loose: bool = False
+    """Whether "1" is 1."""
     other: str | None = None
     """The call whose value, which is stated next, is the expected one."""
 
@@ -99,6 +101,7 @@ class StatedCheck:
             false = (None, False, 0, "") if language != "perl" else (None, "", "0")
             is_nan = isinstance(value, float) and math.isnan(value)
             return (value not in false and not is_nan) == self.is_equal
+        language = "perl" if self.is_loose else language
         return agree(self.expected, value, language, self.is_strict, self.tolerance) == self.is_equal
 
 
@@ -408,7 +411,7 @@ class _Rewriter:
             is_collection and not texts[0] and self.language in ("c", "java", "javascript")
         ):
             raise _Unread
-        return replace(check, is_equal=is_equal)
+        return replace(check, is_equal=is_equal, is_loose=self.language == "javascript" and len(operator) == 2)
 
     def _near(self, match: re.Match[str], holds: bool) -> StatedCheck:
         """Read `abs(f(1) - 0.5) < 1e-6`."""

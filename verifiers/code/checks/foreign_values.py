@@ -165,8 +165,8 @@ class _Literal:
         )
         if not is_float and len(digits) > 1 and digits[0] == "0":
             raise NoLiteral("an octal number")
-        if not is_float:
-            return int(digits)
+        if not is_float:  # JavaScript's whole numbers are rounded beyond 2^53.
+            return int(float(digits)) if self.language == "javascript" else int(digits)
         return _as_float32(float(digits)) if suffix in ("f", "F") else float(digits)
 
     def _empty(self) -> Value:
@@ -191,6 +191,8 @@ class _Literal:
         text = "".join(parts)
         if is_letter and len(text) != 1:
             raise NoLiteral("several letters")
+        if is_letter and self.language == "go":
+            return ord(text)
         return LetterCode(text) if is_letter else text
 
     def _closed(self, value: Value) -> Value:
@@ -208,10 +210,10 @@ class _Literal:
         self.position += 1
         elements, keys, comma = self._elements(_CLOSING[opening], depth)
         self.take(_OWNED)
-        if opening == "(" and kind == "":
-            is_group = len(elements) == 1 and not comma and not keys
-            if is_group:
-                return elements[0]
+        if opening == "(" and kind == "" and (self.language != "rust" or (len(elements) == 1 and not comma)):
+            if len(elements) != 1 and (self.language != "javascript" or not elements):
+                raise NoLiteral(self.text)
+            return elements[-1]  # JavaScript's `(1, 2)` is 2.
         if len(keys) not in (0, len(elements)):
             raise NoLiteral("pairs and others")
         if keys:
