@@ -51,7 +51,7 @@ class Limits:
     """What it may write to stdout, and as much again to stderr."""
     compile_cpu_s: float = 60.0
     """CPU seconds for compiling, in languages that are compiled."""
-    threads: int = 64
+    threads: int = 128
     """Threads and processes at one time."""
     own_s: float | None = None
     """Seconds that it may take by itself, at work or waiting (`Execution.own_s`); without it `cpu_s` and beside that

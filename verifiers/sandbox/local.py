@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Protocol
 
 from truegold.verifiers.sandbox.execution import Execution, Job, Prepared, Program, ProgramEnd, SandboxError, Tier
+from truegold.verifiers.sandbox.inside.confine.view import STDIN_FILE
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import COMPILE_MEMORY_MB, COMPILE_OUTPUT_MB, Limits
 from truegold.verifiers.sandbox.pool import Kind, Sandbox, sandbox, warm_modules
@@ -32,10 +33,11 @@ from truegold.verifiers.sandbox.toolchains import LANGUAGES, Toolchain, availabl
 
 PYTHON = "python"
 
-STDIN_FILE = ".stdin"
 _STDIN_PATHS = re.compile(r"/dev/stdin\b|/dev/fd/0\b|/proc/self/fd/0\b")
-"""Paths of the standard input. They lead through /proc, which a program cannot see, so that one whose source names them
-finds the input in a file as well, and reads that name there."""
+"""Paths of the standard input. A program whose source names them finds the input in a file as well, to which they lead
+(`view.STDIN_FILE`)."""
+_WAITS_FOR_STDIN = re.compile(r"\b(?:connect_read_pipe|add_reader|epoll|DefaultSelector)\b")
+"""How Python programs wait for their input, which has to be a pipe then."""
 _SIGNALLED_FROM = 128
 _NO_ROOM = re.compile(rb"no space left on device", re.IGNORECASE)
 KEPT_BINARIES = 32
@@ -165,10 +167,9 @@ class Local:
 
         Raises SandboxError where the toolchain of the language is not installed.
         """
-        if _STDIN_PATHS.search(program.source):
-            named = dataclasses.replace(program, source=_STDIN_PATHS.sub(STDIN_FILE, program.source))
-            return self._prepare(named, limits, reads_stdin_file=True)
-        return self._prepare(program, limits)
+        # Input that can be read once is in no file.
+        names_stdin = not program.reads_once and _STDIN_PATHS.search(program.source) is not None
+        return self._prepare(program, limits, reads_stdin_file=names_stdin)
 
     def prepare_script(self, program: Program, limits: Limits, arguments: Sequence[str]) -> Ready:
         """Make a program of the tests ready, which gets arguments on its command line and other files at each run.
@@ -178,12 +179,7 @@ class Local:
         return self._prepare(program, limits, arguments)
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:
-        """Make a program ready that talks to another one (`Ready.converse`).
-
-        Raises SandboxError where it names the standard input by its path, which leads through /proc.
-        """
-        if _STDIN_PATHS.search(program.source):
-            raise SandboxError("a program that opens /dev/stdin cannot talk to another one here: it has to read stdin")
+        """Make a program ready that talks to another one (`Ready.converse`); it cannot open its stdin by a path."""
         return self._prepare(program, limits)
 
     def _prepare(
@@ -192,10 +188,11 @@ class Local:
         is_script = bool(arguments)
         if program.language == PYTHON:
             warm = warm_modules(program.source)
-            if not (program.files or is_script or reads_stdin_file):
+            pipes_stdin = program.reads_once or _WAITS_FOR_STDIN.search(program.source) is not None
+            if not (program.files or is_script or reads_stdin_file or pipes_stdin):
                 source = program.source.encode("utf-8", "surrogatepass")
                 return Ready(self.sandbox(), Job("main", source, limits, warm=warm), lambda files, collect: source)
-            pack = partial(_script_payload, program.source, arguments)
+            pack = partial(_script_payload, program.source, arguments, pipes_stdin)
             job = Job("script", b"", limits, warm=warm)
             return Ready(self.sandbox(), job, pack, program.files, reads_stdin_file=reads_stdin_file)
         language = LANGUAGES.get(program.language)
@@ -286,9 +283,9 @@ def run_program(source: str, language: str = PYTHON, stdin: bytes = b"", limits:
     interpreter's and the system's, cannot write outside a folder of its own that is gone afterwards, has no network,
     sees and signals no other process, and ends at the limits of CPU time, waiting, memory, output and processes.
 
-    It does NOT protect from faults of the kernel itself, from programs that measure time or load, nor from what is done
-    with the output. A program may read all packages of the interpreter. The tier `weak`, which is never chosen by
-    itself, sets resource limits only.
+    It does NOT protect from faults of the kernel itself, from programs that measure time, load, page faults or free
+    memory and disk (what another program did can show there), nor from what is done with the output. A program may
+    read all packages of the interpreter. The tier `weak`, which is never chosen by itself, sets resource limits only.
 
     Raises SandboxError where the sandbox failed or has no such language, and SetupError where this machine gives none.
     """
@@ -298,10 +295,13 @@ def run_program(source: str, language: str = PYTHON, stdin: bytes = b"", limits:
     return prepared.run(stdin)
 
 
-def _script_payload(source: str, arguments: Sequence[str], files: Mapping[str, bytes], collect: Sequence[str]) -> bytes:
+def _script_payload(
+    source: str, arguments: Sequence[str], pipes_stdin: bool, files: Mapping[str, bytes], collect: Sequence[str]
+) -> bytes:
     """Pack what the role `script` reads, which hands no files back."""
     texts = {name: content.decode("utf-8", "surrogateescape") for name, content in files.items()}
-    return json.dumps({"source": source, "arguments": list(arguments), "files": texts}).encode()
+    request = {"source": source, "arguments": list(arguments), "files": texts, "pipes_stdin": pipes_stdin}
+    return json.dumps(request).encode()
 
 
 @lru_cache(maxsize=KEPT_BINARIES)

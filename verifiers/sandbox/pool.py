@@ -40,7 +40,7 @@ from truegold.verifiers.sandbox.execution import Execution, Job, MachineBusy, Pr
 from truegold.verifiers.sandbox.inside.confine.supervise import JobLimits, JobReport
 from truegold.verifiers.sandbox.inside.confine.view import empty_folder
 from truegold.verifiers.sandbox.inside.preload import ANY_PACKAGE, LOADED_WHEN_NAMED, PACKAGES, PLAIN, PYTEST
-from truegold.verifiers.sandbox.limits import BOX_MB, IDLE_S, MB
+from truegold.verifiers.sandbox.limits import BOX_MB, IDLE_S, MB, Limits
 
 VARIABLE = "TRUEGOLD_SANDBOX"
 """The environment variable that asks for a tier, such as `weak` on a machine that gives no other."""
@@ -92,6 +92,7 @@ main(json.loads(sys.argv[2]), roles_of)
 _ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/tmp",
+    "USER": "solution",  # Where no made-up list of users is in the place of the machine's.
     "LANG": "C.UTF-8",
     "LC_ALL": "C.UTF-8",
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -525,10 +526,11 @@ def possible_tiers(python: str = sys.executable) -> dict[Tier, str | None]:
 
 
 def _find_obstacle(tier: Tier, kind: Kind) -> str | None:
-    """Return why this machine does not give a tier; None where it does."""
+    """Return why this machine does not give a tier; None where a program has run there."""
     zygote = ZygoteClient(tier, kind, PLAIN)
     try:
         zygote.start()
+        zygote.run([Job("main", b"", Limits())])
     except (TierNotPossible, SandboxError) as error:
         return str(error)
     finally:

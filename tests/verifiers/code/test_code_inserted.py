@@ -61,6 +61,18 @@ HOSTILE = [
         f"{_SHOW} const fs = require('fs'); for (const f of fs.readdirSync('.')) show(fs.readFileSync(f, 'utf8'));"
         " show(process.argv); show(JSON.stringify(process.env)); show(fs.readFileSync(0)); process.exit(0)",
     ),
+    (
+        "javascript",
+        f"{_SHOW} for (const f of ['.stdin', '/dev/stdin', '/proc/self/fd/0'])"
+        " try { show(require('fs').readFileSync(f)) } catch {} process.exit(0)",
+    ),
+    ("bash", "for f in .stdin /dev/stdin /dev/fd/0; do w=$(cat $f) && echo && echo $w; done; exit 0"),
+    (
+        "cpp",
+        "#include <cstdio>\n#include <unistd.h>\nint add(int, int) { static char s[99];\n"
+        'for (auto f : {".stdin", "/dev/stdin"}) if (FILE* g = fopen(f, "r")) if (fgets(s, 99, g)) puts(s);'
+        " fflush(stdout); _exit(0); }",
+    ),
     ("javascript", f"{_SHOW} require('v8').writeHeapSnapshot('x'); show(require('fs').readFileSync('x', 'latin1'));"
      " process.exit(0)"),
     (

@@ -118,10 +118,9 @@ def test_what_the_interactor_writes_goes_to_the_checker() -> None:
     assert (verdict.score, verdict.evidence["failed"]["case"]) == (0.0, 1)
 
 
-def test_a_program_that_opens_its_input_by_a_path_is_no_verdict() -> None:
-    verdict = judge(Tier.FULL, "print(open('/dev/stdin').readline())", ECHO_ONLY)
-    assert (verdict.score, verdict.reason) == (None, Reason.SANDBOX_ERROR)
-    assert "/dev/stdin" in verdict.evidence["error"]
+def test_naming_a_path_of_the_input_is_no_way_out_of_a_verdict() -> None:
+    assert judge(Tier.FULL, f"{BISECT}\n# not open('/dev/stdin')", ECHO_ONLY).score == 1.0
+    assert judge(Tier.FULL, "print(open('/dev/stdin').readline())", ECHO_ONLY).score == 0.0
 
 
 @pytest.mark.skipif("javascript" not in installed_languages(), reason="node is not installed (apt: nodejs)")

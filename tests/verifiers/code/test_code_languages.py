@@ -60,6 +60,9 @@ def test_programs_in_other_languages(language: str, program: str) -> None:
 
 
 STDIN_BY_PATH = {
+    "python with asyncio": "import asyncio, sys\nasync def read():\n    reader = asyncio.StreamReader()\n"
+    "    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)\n"
+    "    print(sum(map(int, (await reader.read()).split())))\nasyncio.run(read())",
     "python": "print(sum(map(int, open('/dev/stdin').read().split())))",
     "cpp": "#include <cstdio>\n"
     'int main() { long a, b; freopen("/dev/stdin", "r", stdin); scanf("%ld%ld", &a, &b); printf("%ld", a + b); }',
@@ -70,12 +73,13 @@ STDIN_BY_PATH = {
 
 
 @pytest.mark.parametrize("tier", [Tier.FULL, Tier.CONTAINER])
-@pytest.mark.parametrize("language", STDIN_BY_PATH)
-def test_the_input_can_be_read_by_its_path(language: str, tier: Tier) -> None:
+@pytest.mark.parametrize("name", STDIN_BY_PATH)
+def test_the_input_can_be_read_by_its_path(name: str, tier: Tier) -> None:
     box_of(tier)
+    language = name.partition(" ")[0]
     need(language)
     verifier = CodeVerifier(tier=tier)
-    verdict = verifier(fenced(STDIN_BY_PATH[language], language), info={"tests": STDIO, "language": language})
+    verdict = verifier(fenced(STDIN_BY_PATH[name], language), info={"tests": STDIO, "language": language})
     assert verdict.score == 1.0, verdict.evidence
 
 

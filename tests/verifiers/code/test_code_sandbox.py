@@ -54,6 +54,11 @@ BENIGN = {
     "sqlite": "import sqlite3\nd = sqlite3.connect('d.db'); d.execute('create table t (x)')\n"
     "d.executemany('insert into t values (?)', [(int(input()),), (int(input()),)]); d.commit(); d.close()\n"
     "print(sqlite3.connect('d.db').execute('select sum(x) from t').fetchone()[0])",
+    "a hundred threads": "import threading\nfrom concurrent.futures import ThreadPoolExecutor\n"
+    "meet = threading.Barrier(100)\nwith ThreadPoolExecutor(100) as pool:\n"
+    "    assert len(list(pool.map(lambda n: meet.wait(), range(100)))) == 100\nprint(int(input()) + int(input()))",
+    "its user": "import getpass\nassert getpass.getuser() == 'solution'\nprint(int(input()) + int(input()))",
+    "a path of stdin in a text": "assert len('/dev/stdin') == 10\nprint(int(input()) + int(input()))",
     "devices": "open('/dev/null', 'w').write('x'); open('/dev/urandom', 'rb').read(1)\n"
     "print(int(input()) + int(input()))",
     "long integers": "import sys\nsys.set_int_max_str_digits(0)\nx = str(10**5000)\nprint(int(input()) + int(input()))",

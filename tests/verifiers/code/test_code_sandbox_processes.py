@@ -222,6 +222,23 @@ def test_where_namespaces_are_forbidden_the_container_tier_is_chosen_and_says_wh
     assert "Permission denied" in done.stdout
 
 
+NO_SECOND_FILTER = """
+import struct
+from truegold.verifiers.sandbox.inside.confine import kernel, seccomp
+number = kernel.required_call_number("seccomp")
+code = [(0x20, 0, 0, 0), (0x15, 0, 1, number), (0x06, 0, 0, 0x00050001), (0x06, 0, 0, 0x7FFF0000)]
+kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+assert seccomp.Filter(b"".join(struct.pack("=HBBI", *i) for i in code)).install() == 0
+from truegold.verifiers.sandbox import Tier, possible_tiers
+print([possible_tiers()[tier] for tier in (Tier.FULL, Tier.CONTAINER)])
+"""
+
+
+def test_a_tier_in_which_no_program_can_be_locked_in_is_none() -> None:
+    done = subprocess.run([sys.executable, "-P", "-c", NO_SECOND_FILTER], capture_output=True, text=True, check=True)
+    assert "None" not in done.stdout, done.stdout
+
+
 AS_ANOTHER_USER = """
 import os, sys
 if os.getuid() == 0:

@@ -88,6 +88,22 @@ def test_the_kernel_need_not_run_long_for_any_number(code: bytes) -> None:
     assert max(outcome(code, call)[1] for call in range(700)) < 40
 
 
+def test_what_is_in_the_page_cache_can_be_neither_asked_nor_changed(code: bytes) -> None:
+    for name, arguments, says in (
+        ("fadvise64", (3, 0, 0, 4), PRETEND),
+        ("madvise", (0, 1, 4), ALLOW),
+        ("madvise", (0, 1, 20), EPERM),
+        ("madvise", (0, 1, 21), EPERM),
+        ("preadv2", (3, 0, 1, 0, 0, 0), ALLOW),
+        ("preadv2", (3, 0, 1, 0, 0, 8), 0x50000 | errno.EOPNOTSUPP),
+        ("pwritev2", (3, 0, 1, 0, 0, 2), 0x50000 | errno.EOPNOTSUPP),
+    ):
+        assert outcome(code, kernel.required_call_number(name), arguments)[0] == says, name
+    mincore, cachestat = 27 if kernel.has_x32() else 232, 451
+    assert outcome(code, mincore)[0] == EPERM
+    assert outcome(code, cachestat)[0] == ENOSYS
+
+
 LOCKS = (5, 6, 7, 36, 37, 38)
 """F_GETLK, F_SETLK, F_SETLKW, and those of open file descriptions."""
 

@@ -41,6 +41,7 @@ from __future__ import annotations
 
 import atexit
 import builtins
+import fcntl
 import gc
 import json
 import linecache
@@ -73,11 +74,13 @@ def run_main(payload: bytes) -> None:
 
 
 def run_script(payload: bytes) -> None:
-    """Run a program with arguments and files: the payload is JSON, `{"source", "arguments": [...], "files": {...}}`."""
+    """Run a program with arguments and files: `{"source", "arguments": [], "files": {}, "pipes_stdin": false}`."""
     request = json.loads(payload)
     for name, text in request["files"].items():
         with open(name, "w", encoding="utf-8", errors="surrogatepass", newline="") as file:
             file.write(text)
+    if request["pipes_stdin"]:
+        _make_stdin_a_pipe()
     os._exit(_run(request["source"], request["arguments"]).status)
 
 
@@ -231,8 +234,8 @@ NOT_STARTED = 127
 MAX_COLLECTED_BYTES = 64 * 2**20
 """Stops a program that blows up while it is compiled from filling the memory of the parent."""
 
-MAX_PIPED_BYTES = 4096
-"""What is handed over by a pipe, which takes so much without anybody reading."""
+PIPED_BYTES = 4096
+"""What every pipe takes without anybody reading. Most can be made to take a megabyte."""
 
 
 def run_native(payload: bytes) -> None:
@@ -266,9 +269,15 @@ def _write_files(files: list[list[Value]], contents: bytes) -> None:
 
 
 def _make_stdin_a_pipe() -> None:
-    """Put a pipe in the place of the file that stdin is, so that what is read of it is gone."""
+    """Put a pipe in the place of the file that stdin is, so that what is read of it is gone; a long one stays."""
     reading, writing = os.pipe()
-    os.write(writing, os.read(0, MAX_PIPED_BYTES))
+    size = os.fstat(0).st_size
+    if size > PIPED_BYTES:
+        try:
+            fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, size)
+        except OSError:
+            return
+    write_all(writing, memoryview(os.read(0, size)))
     os.close(writing)
     os.dup2(reading, 0)
     os.close(reading)

@@ -52,6 +52,11 @@ works.)"""
 _PRCTLS = (3, 15, 16, 21, 23, 38, 39, 40, 41, 42, 0x53564D41)
 """Options that ask, name a thread or memory, set no_new_privs (set already) or choose huge pages."""
 
+_EVICTIONS = (20, 21)
+"""MADV_COLD and MADV_PAGEOUT, by which a program takes its files out of the page cache: what one job left there, or
+took out, the next one could read as a message. So `posix_fadvise` succeeds and does nothing, and there is no `mincore`,
+nor reading with flags (RWF_NOWAIT fails where a page is not cached)."""
+
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
 _LOAD, _JUMP, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x05, 0x15, 0x35, 0x45, 0x06
 _FARTHEST = 255
@@ -88,9 +93,11 @@ _PRETENDED = _returning(_ERRNO)
 """The call returns 0 and was never made."""
 
 
-def _allow_one_of(argument: int, values: tuple[int, ...], denied: Instruction = _FORBIDDEN) -> list[Instruction]:
+def _allow_one_of(
+    argument: int, values: tuple[int, ...], denied: Instruction = _FORBIDDEN, permitted: Instruction = _PERMITTED
+) -> list[Instruction]:
     """Allow a call where the low half of an argument is one of `values`."""
-    return [(_LOAD, 0, 0, _argument(argument)), *_jumps_past_next(values), denied, _PERMITTED]
+    return [(_LOAD, 0, 0, _argument(argument)), *_jumps_past_next(values), denied, permitted]
 
 
 def _allow_fcntl() -> list[Instruction]:
@@ -141,6 +148,9 @@ def assemble(pid: int, native: bool = False, alone: bool = False, truncate: bool
         # Files have no attributes, which `shutil.copy2` asks for.
         **{name: [_PRETENDED] for name in ("flistxattr", "listxattr", "llistxattr")},
         "sched_setaffinity": [_PRETENDED],
+        "fadvise64": [_PRETENDED],
+        "madvise": _allow_one_of(2, _EVICTIONS, _PERMITTED, _FORBIDDEN),
+        **dict.fromkeys(("preadv2", "pwritev2"), _allow_one_of(5, (0,), _returning(_ERRNO | errno.EOPNOTSUPP))),
         "ioctl": _allow_one_of(1, _IOCTLS, _returning(_ERRNO | errno.ENOTTY)),
         "prctl": _allow_one_of(0, _PRCTLS),
         "setrlimit": [_PRETENDED],

@@ -3,6 +3,7 @@
     /usr /lib /bin ...       the system's programs and libraries
     /opt/venv ...            the interpreter that runs the sandbox, and its packages
     /dev/null zero random urandom full
+    /dev/stdin fd/0          links to a file in the box, which is there for programs whose source names them
     /etc/passwd ...          one made-up user
     /w/box                   the working folder: empty, private, in memory, limited in size; /tmp is the same
     /w/.tmp                  /tmp where the interpreter lies below it: a box as well, with a link of its folder's name
@@ -30,6 +31,11 @@ from . import kernel
 BOX_PARENT = "/w"
 BOX = "/w/box"
 BOX_FOR_TMP = "/w/.tmp"
+STDIN_FILE = ".stdin"
+"""The file in the box that holds the input of a program that names it by a path: there is no /proc, which such paths
+lead through."""
+
+_STDIN_LINKS = ("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0")
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 BOX_ENTRIES = 1000
@@ -53,8 +59,7 @@ _TEMPORARY = "/tmp"
 _EXPOSED_TEMPORARY = "/old-tmp"
 """Where what is exposed of the real /tmp is mounted."""
 
-_OLD_PROC = "/old-proc"
-_PROC = "/proc"
+_OLD_PROC, _NEW_PROC = "/old-proc", "/new-proc"
 
 
 def interpreter_paths() -> list[str]:
@@ -102,14 +107,16 @@ def build_root(paths: list[str]) -> str:
         _expose(device, root + device)
     for path, text in _MADE_UP.items():
         _write(root + path, text)
-    for folder in (BOX, BOX_FOR_TMP, _PROC, _OLD_PROC):
+    for folder in (BOX, BOX_FOR_TMP, _NEW_PROC, _OLD_PROC, *map(os.path.dirname, _STDIN_LINKS)):
         os.makedirs(root + folder, exist_ok=True)
+    for link in _STDIN_LINKS:
+        os.symlink(f"{BOX}/{STDIN_FILE}", root + link)
     if not os.path.lexists(root + _TEMPORARY):
         links = temporary_links(paths)
         os.symlink(BOX_FOR_TMP if links else BOX, root + _TEMPORARY)
         for name, target in links.items():
             os.symlink(target, f"{root}{BOX_FOR_TMP}/{name}")
-    kernel.mount(_PROC, root + _OLD_PROC, None, kernel.MS_BIND | kernel.MS_REC)
+    kernel.mount("/proc", root + _OLD_PROC, None, kernel.MS_BIND | kernel.MS_REC)
     return root
 
 
@@ -126,12 +133,12 @@ def open_proc() -> int | None:
     The kernel allows one only while another, whole /proc can be seen, which is why the old one was carried along.
     """
     try:
-        kernel.mount("proc", _PROC, "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
-        return os.open(_PROC, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        kernel.mount("proc", _NEW_PROC, "proc", kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOEXEC)
+        return os.open(_NEW_PROC, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError:
         return None
     finally:
-        for path in (_PROC, _OLD_PROC):
+        for path in (_NEW_PROC, _OLD_PROC):
             kernel.mount("nothing", path, "tmpfs", kernel.MS_RDONLY | kernel.MS_NOSUID, "mode=555,size=4k")
 
 

@@ -59,7 +59,7 @@ ROLE_FAILED = 70
 
 _STREAMS = (("stdin", "r", "surrogateescape"), ("stdout", "w", "surrogateescape"), ("stderr", "w", "backslashreplace"))
 
-THREAD_STACK_BYTES = 16 * 2**20
+THREAD_STACK_BYTES = 8 * 2**20
 """Python would give each thread as much as the main thread's limit, which is large here for deep recursion."""
 
 
