@@ -1,4 +1,5 @@
 """Sandboxes shared by all threads of a process. Each runs as many jobs at a time as there are cores, in zygotes.
+A job that waits, asleep or for input, leaves its core to another one, which gets a zygote of its own for that time.
 
     box = sandbox()                                   the strongest tier that this machine gives
     box.run(Job("main", payload, Limits()))           an Execution
@@ -27,7 +28,7 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -74,6 +75,9 @@ _LIGHT_PACKAGES = frozenset({"numpy", PYTEST})
 PLAIN_ROLES = frozenset({"main", "script", "to_end", "native", "calls"})
 """What the group `plain` can do."""
 
+JOBS_PER_CORE = 4
+"""How many jobs may run for each core, when all but one of them wait."""
+
 _CHUNK_BYTES = 2**20
 _FILES_PER_JOB = 5
 _IMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)|import[ \t]+([^#;\n]+))", re.MULTILINE)
@@ -119,6 +123,8 @@ class ZygoteReply(TypedDict, total=False):
 
     ready: bool
     jobs: list[JobReport]
+    waiting: bool
+    """A first line: the jobs have waited for a while."""
     failed: str
     trouble: str
     bug: str
@@ -155,9 +161,9 @@ last_run = LastRun()
 class Sandbox:
     """Runs jobs, each in a process of its own. For any number of threads."""
 
-    def __init__(self, kind: Kind, tier: Tier, jobs_at_once: int, stronger_tier: Tier | None = None) -> None:
+    def __init__(self, kind: Kind, tier: Tier, jobs_at_once: int) -> None:
         self.tier = tier
-        self.stronger_tier = stronger_tier
+        self.stronger_tier: Tier | None = None
         """A stronger tier that this machine allows and that is not in force."""
         self._kind = kind
         self._jobs_at_once = jobs_at_once
@@ -188,6 +194,14 @@ class Sandbox:
         """Return the working folders on disk, which only tiers without mount namespaces have."""
         return [folder.path for zygote in list(self._clients) for folder in zygote.folders]
 
+    def find_obstacle(self) -> str | None:
+        """Return why no program can run in here; None where one has."""
+        try:
+            self.run(Job("main", b"", Limits()))
+        except SandboxError as error:
+            return str(error.__cause__ or error)
+        return None
+
     def forget(self) -> None:
         """Let go of the zygotes. In a forked copy of this process they belong to the original."""
         for zygote in list(self._clients):
@@ -200,22 +214,43 @@ class Sandbox:
         self._clients: list[ZygoteClient] = []
         self._lock = threading.Lock()
         self._cores = threading.Semaphore(self._jobs_at_once)
+        self._places = threading.Semaphore(self._jobs_at_once * JOBS_PER_CORE)
+        self._asking = 0
+        """Threads that have a job to run, or one that runs."""
 
     def _run(self, jobs: list[Job], piped: bool) -> list[Execution]:
         free = self._free_zygotes(group_of([job.role for job in jobs], [name for job in jobs for name in job.warm]))
-        with self._cores:
-            zygote = free.get()
-            try:
-                return self._run_in(zygote, jobs, piped)
-            finally:
-                free.put(zygote)
+        with self._lock:
+            self._asking += 1
+        try:
+            with self._places, contextlib.ExitStack() as core:
+                core.enter_context(self._cores)
+                zygote = free.get()
+                try:
+                    return self._run_in(zygote, jobs, piped, core.close)
+                finally:
+                    self._end_surplus(zygote)
+                    free.put(zygote)
+        finally:
+            with self._lock:
+                self._asking -= 1
 
-    def _run_in(self, zygote: ZygoteClient, jobs: list[Job], piped: bool) -> list[Execution]:
+    def _end_surplus(self, zygote: ZygoteClient) -> None:
+        """End a zygote that was started while others waited, and that no thread has a use for."""
+        with self._lock:
+            running = sum(client.pid is not None and client.group == zygote.group for client in self._clients)
+            is_surplus = running > max(self._jobs_at_once, self._asking - 1)
+        if is_surplus:
+            zygote.stop()
+
+    def _run_in(
+        self, zygote: ZygoteClient, jobs: list[Job], piped: bool, leave_core: Callable[[], None]
+    ) -> list[Execution]:
         """Run the jobs in a zygote, once more where it fails."""
         for attempt in range(ATTEMPTS):
             try:
                 zygote.start()
-                return zygote.run(jobs, piped)
+                return zygote.run(jobs, piped, leave_core)
             except TierNotPossible as error:
                 raise SandboxError(f"tier {self.tier} is gone: {error}") from error
             except MachineBusy:
@@ -230,7 +265,7 @@ class Sandbox:
         with self._lock:
             if group not in self._free:
                 self._free[group] = LifoQueue()
-                for _ in range(self._jobs_at_once):
+                for _ in range(self._jobs_at_once * JOBS_PER_CORE):
                     client = ZygoteClient(self.tier, self._kind, group)
                     self._clients.append(client)
                     self._free[group].put(client)
@@ -262,9 +297,10 @@ class ZygoteClient:
 
     def __init__(self, tier: Tier, kind: Kind, group: str) -> None:
         self.folders: list[WorkFolder] = []
+        self.group = group
         self._tier = tier
         self._kind = kind
-        self._group = group
+        self._unread = b""
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
 
@@ -273,16 +309,20 @@ class ZygoteClient:
         """The zygote's process id, None where it does not run."""
         return self._process.pid if self._process else None
 
-    def run(self, jobs: Sequence[Job], piped: bool = False) -> list[Execution]:
+    def run(self, jobs: Sequence[Job], piped: bool, leave_core: Callable[[], None]) -> list[Execution]:
         """Run the jobs and return what became of each. Raises SandboxError where that is not known.
 
-        piped: whether two jobs read what the other one prints.
+        piped: whether two jobs read what the other one prints. leave_core: is called once they have waited for a while.
         """
         descriptors: list[int] = []
         try:
             for job in jobs:
                 descriptors += map(_anonymous_file, (job.payload, job.stdin, b"", b"", b""))
-            reports = self._ask(jobs, descriptors, piped)["jobs"]
+            reply = self._ask(jobs, descriptors, piped)
+            if "waiting" in reply:
+                leave_core()
+                reply = self._reply(jobs)
+            reports = reply["jobs"]
             last_run.own_s = reports[0]["cpu_s"] + reports[0]["idle_s"]
             executions = [
                 _execution(job, report, descriptors[_FILES_PER_JOB * index :])
@@ -312,7 +352,7 @@ class ZygoteClient:
             "tier": str(self._tier),
             "boxes": [folder.path for folder in self.folders],
             "expose": list(self._kind.expose),
-            "group": self._group,
+            "group": self.group,
         }
         command = [self._kind.python, "-s", "-c", _BOOT, str(_INSIDE), json.dumps(options)]
         environment = {**_ENVIRONMENT, "PYTHONHASHSEED": str(self._kind.hash_seed)}
@@ -357,32 +397,34 @@ class ZygoteClient:
             self._process.returncode = self._process.returncode or 0
         for folder in self.folders:
             folder.forget()
-        self._control, self._process, self.folders = None, None, []
+        self._control, self._process, self.folders, self._unread = None, None, [], b""
 
     def _ask(self, jobs: Sequence[Job], descriptors: list[int], piped: bool) -> ZygoteReply:
         assert self._control is not None
         warm = sorted({name for job in jobs for name in job.warm})
         request = {"jobs": [describe_job(job) for job in jobs], "warm": warm, "piped": piped}
-        max_wall_s = max(job.limits.longest_wall_s for job in jobs)
-        deadline = time.monotonic() + max_wall_s + GRACE_S
         self._control.settimeout(GRACE_S)
         line = json.dumps(request).encode() + b"\n"
         sent = socket.send_fds(self._control, [line], descriptors)
         self._control.sendall(line[sent:])
-        reply = self._receive(deadline)
+        return self._reply(jobs)
+
+    def _reply(self, jobs: Sequence[Job]) -> ZygoteReply:
+        max_wall_s = max(job.limits.longest_wall_s for job in jobs)
+        reply = self._receive(time.monotonic() + max_wall_s + GRACE_S)
         if "trouble" in reply:
             raise OSError(reply["trouble"])
         return reply
 
     def _receive(self, deadline: float) -> ZygoteReply:
         assert self._control is not None
-        line = b""
-        while not line.endswith(b"\n"):
+        while b"\n" not in self._unread:
             self._control.settimeout(max(0.001, deadline - time.monotonic()))
             piece = self._control.recv(REPLY_BYTES)
             if not piece:
                 raise OSError(f"it ended{self._exit_status()}")
-            line += piece
+            self._unread += piece
+        line, _, self._unread = self._unread.partition(b"\n")
         reply: ZygoteReply = json.loads(line)
         if "bug" in reply:
             raise RuntimeError(f"the sandbox process failed:\n{reply['bug']}")
@@ -526,16 +568,10 @@ def possible_tiers(python: str = sys.executable) -> dict[Tier, str | None]:
 
 
 def _find_obstacle(tier: Tier, kind: Kind) -> str | None:
-    """Return why this machine does not give a tier; None where a program has run there."""
-    zygote = ZygoteClient(tier, kind, PLAIN)
-    try:
-        zygote.start()
-        zygote.run([Job("main", b"", Limits())])
-    except (TierNotPossible, SandboxError) as error:
-        return str(error)
-    finally:
-        zygote.stop()
-    return None
+    """Return why this machine does not give a tier; None where it does."""
+    box = Sandbox(kind, tier, 1)
+    with contextlib.closing(box):
+        return box.find_obstacle()
 
 
 def _tier_from_environment() -> Tier | None:
@@ -553,15 +589,14 @@ def _open(kind: Kind) -> Sandbox:
     requested_tier = kind.tier or _tier_from_environment()
     reasons: list[str] = []
     for tier in (requested_tier,) if requested_tier else _AUTOMATIC_TIERS:
-        obstacle = _find_obstacle(tier, kind)
-        if obstacle is None:
+        box = Sandbox(kind, tier, usable_cores())
+        if (obstacle := box.find_obstacle()) is None:
             above = _AUTOMATIC_TIERS[: _AUTOMATIC_TIERS.index(tier)] if tier in _AUTOMATIC_TIERS else _AUTOMATIC_TIERS
-            stronger_tier = next(filter(_machine_allows, above), None)
-            if stronger_tier is not None:
+            box.stronger_tier = next(filter(_machine_allows, above), None)
+            if box.stronger_tier is not None:
                 why = f"{VARIABLE} or the verifier asks for it" if requested_tier else "; ".join(reasons)
-                message = f"Programs run in the tier {tier}, though this machine allows {stronger_tier}: {why}."
+                message = f"Programs run in the tier {tier}, though this machine allows {box.stronger_tier}: {why}."
                 warnings.warn(message, stacklevel=2)
-            box = Sandbox(kind, tier, usable_cores(), stronger_tier)
             _LIVE.add(box)
             return box
         reasons.append(f"{tier}: {obstacle}")

@@ -19,6 +19,9 @@ from typing import TypedDict
 TICK_S = 0.02
 """How often limits are looked at once a job has run for as long."""
 
+LEAVES_CORE_S = 0.1
+"""Once jobs have waited so long, others may have their core."""
+
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 """The unit in which /proc gives the CPU time of ended children."""
 
@@ -102,9 +105,13 @@ class Supervisor:
         self._groups = groups
         self._jobs: Sequence[Watched] = ()
 
-    def watch(self, jobs: Sequence[Watched]) -> None:
-        """Return when all have ended and are reaped. When the last one of `jobs` ends, the others are ended too."""
+    def watch(self, jobs: Sequence[Watched], leave_core: Callable[[], None]) -> None:
+        """Return when all have ended and are reaped. When the last one of `jobs` ends, the others are ended too.
+
+        leave_core: is called, once, when they have waited for a while (`LEAVES_CORE_S`).
+        """
         self._jobs = jobs
+        has_left = False
         poll = select.poll()
         for job in jobs:
             job.handle = os.pidfd_open(job.pid)
@@ -114,6 +121,9 @@ class Supervisor:
                 ended = {descriptor for descriptor, _ in poll.poll(TICK_S * 1000)}
                 # Nothing is left to tell whether a job that has ended could run in its last tick, and most are shorter.
                 self._add_idle_time([job for job in jobs if job.running and job.handle not in ended])
+                if not has_left and max(job.idle_s for job in jobs) > LEAVES_CORE_S:
+                    has_left = True
+                    leave_core()
                 for seat, job in enumerate(jobs):
                     if job.running and job.handle in ended:
                         poll.unregister(job.handle)

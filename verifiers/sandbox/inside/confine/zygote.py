@@ -28,6 +28,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ..preload import freeze, load_warm, preload
@@ -160,7 +161,7 @@ class Zygote:
                 watched.append(supervise.Watched(pid, job["limits"], bool(job["native"])))
             # A partner sees the end of the other one only where nobody else holds that end.
             _close_all(ends)
-            self._supervisor.watch(watched)
+            self._supervisor.watch(watched, partial(self._reply, {"waiting": True}))
         finally:
             _close_all(ends)
             self._clean(watched)
