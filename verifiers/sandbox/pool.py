@@ -214,7 +214,7 @@ class Sandbox:
         self._clients: list[ZygoteClient] = []
         self._lock = threading.Lock()
         self._cores = threading.Semaphore(self._jobs_at_once)
-        self._places = threading.Semaphore(self._jobs_at_once * JOBS_PER_CORE)
+        self._running_jobs = threading.Semaphore(self._jobs_at_once * JOBS_PER_CORE)
         self._asking = 0
         """Threads that have a job to run, or one that runs."""
 
@@ -223,7 +223,7 @@ class Sandbox:
         with self._lock:
             self._asking += 1
         try:
-            with self._places, contextlib.ExitStack() as core:
+            with self._running_jobs, contextlib.ExitStack() as core:
                 core.enter_context(self._cores)
                 zygote = free.get()
                 try:
