@@ -27,6 +27,8 @@ UNRUN = {
     "nothing calls inner": "def test_u():\n    def inner():\n        assert add(1, 2) == 3\n",
     "nothing calls should_add": "import unittest\nclass T(unittest.TestCase):\n"
     "    def should_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
+    "test_p[NOTSET]: line 6 asserts nothing": "import pytest\n@pytest.mark.parametrize('a', [])\ndef test_p(a):\n"
+    "    assert add(a, 2) == 3\n",
     "asserts nothing": "def test_v():\n    yield\n    assert add(1, 2) == 3\n",
     "line 5 asserts nothing": "import os\nif os.environ.get('FULL'):\n    assert add(1, 2) == 3\n",
     "is never reached": "if False:\n    assert add(1, 2) == 3\n",
@@ -50,6 +52,27 @@ UNRUN = {
 }
 
 RUN = {
+    "parameters": "import pytest\n@pytest.mark.parametrize('a, c', [(1, 3), pytest.param(0, 2, id='zero')])\n"
+    "def test_p(a, c):\n    assert add(a, 2) == c\n",
+    "a fixture that fills a list": "import pytest\nROWS = []\n@pytest.fixture(autouse=True)\ndef fill():\n"
+    "    ROWS[:] = [(1, 2, 3)]\n    yield\n    ROWS.clear()\ndef test_sum():\n"
+    "    for a, b, c in ROWS: assert add(a, b) == c\n",
+    "an inherited test": "class Base:\n    n = 1\n    def test_sum(self):\n"
+    "        assert add(self.n, 2) == self.n + 2\nclass TestMore(Base):\n    n = 4\n",
+    "a skip that the program brings about": "import pytest\ndef test_zero():\n    assert add(0, 0) == 0\n"
+    "def test_sum():\n    if add(1, 2) != 3: pytest.skip()\n    assert add(1, 2) == 3\n",
+    "a skip after a caught error": "import pytest\ndef test_sum():\n    try: r = add(1, 2)\n"
+    "    except Exception: r = None\n    if r != 3: pytest.xfail('no')\n    assert r == 3\n",
+    "an expected failure that the program decides": "import pytest\n@pytest.mark.xfail('add(1, 2) != 3')\n"
+    "def test_sum():\n    assert add(1, 2) == 3\n",
+    "a skip of the machine": "import pytest, sys\n@pytest.mark.skipif(sys.platform != 'win32', reason='')\n"
+    "def test_w():\n    assert add(1, 2) == 4\ndef test_sum():\n    assert add(1, 2) == 3\n",
+    "a class that skips itself": "import unittest\nclass S(unittest.TestCase):\n    @classmethod\n"
+    "    def setUpClass(cls):\n        raise unittest.SkipTest('no')\n    def test_a(self):\n        self.fail()\n"
+    "class T(unittest.TestCase):\n    def test_sum(self):\n        self.assertEqual(add(1, 2), 3)\n",
+    "a check after a fixture": "import pytest\n@pytest.fixture\ndef sums():\n    yield\n    assert add(1, 2) == 3\n"
+    "def test_zero(sums):\n    assert add(0, 0) == 0\n",
+    "a relative import": "from .add_numbers import add\ndef test_sum():\n    assert add(1, 2) == 3\n",
     "an exception of its own": "if add(1, 2) != 3:\n    raise Exception('wrong')\n",
     "a check that returns early": "def check(candidate):\n    if candidate(1, 2) == 3:\n        return True\n"
     "    assert False, 'wrong'\n",

@@ -79,7 +79,8 @@ _LINE = re.compile(rb"[^\n]+")
 _OPAQUE = b'"opaque"'
 _LOADED = b'{"loaded":true}\n'
 _FOR_PYTEST = re.compile(
-    r"\bpytest\.|^[ \t]*class[ \t]+Test\w*[ \t]*(?:\([ \t]*\))?:"
+    r"\bpytest\.|^[ \t]*class[ \t]+Test\w*[ \t]*(?:\((?![^)]*TestCase)[^)]*\))?:"
+    r"|^def[ \t]+(?:setup|teardown)_(?:module|function)\b"
     r"|^[ \t]*(?:async[ \t]+)?def[ \t]+test\w*\([ \t\n]*(?!self\b|cls\b)\w",
     re.MULTILINE,
 )

@@ -248,8 +248,8 @@ def _code(code: str) -> _NormalForm:
 
 
 def with_calls_of_tests(code: str) -> str:
-    """Add calls of the functions `test_...()` that the code defines and does not call."""
-    if "def test" not in code:
+    """Add calls of the functions `test_...()` that the code defines and does not call, save where it has fixtures."""
+    if "def test" not in code or "pytest.fixture" in code:
         return code
     tree = parse(code)
     if tree is None:

@@ -102,7 +102,7 @@ class _Reporter:
         if call.when == "teardown":
             if self._trouble is not None:
                 self._report.add_failure(name, name, self._trouble)
-            elif self._skip_reason is not None:
+            elif self._skip_reason is not None and "empty parameter set" not in self._skip_reason:
                 self._report.add_skip(name, self._skip_reason)
             else:
                 self._report.add_success(

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import TypeGuard
 
 from ..preload import PYTEST
+from ..program import MODULE
 from ..wire.foreign_values import Value
 
 UNIT = "__unit__"
@@ -71,6 +72,9 @@ def plan_units(code: str) -> Plan:
         # It may have been at hand where the author ran the tests.
         first = next((index for index, node in enumerate(tree.body) if not _comes_first(node)), 0)
         tree.body.insert(first, ast.copy_location(ast.Import([ast.alias(PYTEST)]), tree.body[0]))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            node.level, node.module = 0, MODULE  # What lies beside the tests is what they test.
     asserting, holding = asserting_functions(tree), asserting_functions(tree, raises=False)
     check, called = find_check(tree)
     if check is not None:
@@ -247,7 +251,8 @@ def assertion_line(body: Sequence[ast.stmt], asserting: set[str]) -> int | None:
 def _is_assertion(node: ast.AST, asserting: set[str], raises: bool) -> bool:
     if isinstance(node, ast.Assert):
         return raises or not isinstance(node.test, ast.Constant)
-    if isinstance(node, ast.Call) and not raises and getattr(node.func, "attr", "") == "fail":
+    name = getattr(node.func, "id", getattr(node.func, "attr", "")) if isinstance(node, ast.Call) else ""
+    if not raises and name in ("fail", "AssertionError"):
         return False
     if raises and isinstance(node, ast.Raise):
         return True
