@@ -28,9 +28,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.verifiers.answers.choice import MAX_OPTIONS
-from truegold.verifiers.answers.listed_options import find_options
 from truegold.verifiers.code.suite.row_tests import Unusable
 from truegold.verifiers.columns import NAMES, Samples, Values, spelled, text_of
+from truegold.verifiers.extract.listed_options import find_options
 from truegold.verifiers.gold import quoted_list
 from truegold.verifiers.sandbox.errors import InputError
 from truegold.verifiers.strict_json import parse_literal, parse_structure

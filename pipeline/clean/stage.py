@@ -41,8 +41,8 @@ from truegold.pipeline.tables.rows import (
 from truegold.pipeline.text.announced_answers import drop_answer_line
 from truegold.pipeline.text.prose import UNKNOWN, known_languages, language_of
 from truegold.verifiers import ConfigError
+from truegold.verifiers.answers.choice_arguments import choice_arguments
 from truegold.verifiers.answers.gold_types import gold_note
-from truegold.verifiers.answers.listed_options import choice_arguments
 
 ROWS_FILE = "rows.parquet"
 TextColumn = Literal["gold", "solution", "prompt"]

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from truegold.verifiers.adapters.routes import NO_ROUTES, TRAINER, route_of
+from truegold.verifiers.answers.choice_arguments import LETTER_GOLD, choice_arguments
 from truegold.verifiers.answers.gold_types import gold_note
 from truegold.verifiers.answers.gold_words import shorter_answers, unmatchable_because
-from truegold.verifiers.answers.listed_options import LETTER_GOLD, choice_arguments
 from truegold.verifiers.choice_rows import ANSWERS, choice_of, option_columns
 from truegold.verifiers.code.suite.row_tests import SETUP, Unusable, function_name, read_tests_value
 from truegold.verifiers.columns import (

@@ -32,7 +32,7 @@ from truegold.verifiers.extract.committed import (
     final_part,
     last_line,
 )
-from truegold.verifiers.extract.denials import is_claimed, is_counterfactual
+from truegold.verifiers.extract.denials import is_claimed, is_conditional, is_counterfactual, is_doubted
 from truegold.verifiers.extract.judged import MAX_JUDGED_CHARS, asks_for_wrong, judged_letters, with_turned_verdicts
 from truegold.verifiers.extract.stated_values import ANY_OF, MAX_LINE_CHARS, may_deny
 
@@ -114,6 +114,9 @@ _SECOND_THOUGHT = re.compile(
     rf"\b(?:or|oder|ou|o|maybe|perhaps|possibly|either|also|alternatively)\b[^\w{_X}]*(?:it['’]s\s|it is\s)?"
     rf"{_DETERMINER}{_WORD}{_X}(.)|[或/]\s?{_X}(.)",
     re.IGNORECASE,
+)
+_HEDGED = re.compile(
+    rf"{_X}.{_IN_BRACKETS}?\W{{1,3}}(?:or\W+)?(?:maybe|perhaps|possibly)\W+{_DETERMINER}{_WORD}{_X}(.)", re.IGNORECASE
 )
 _UNSURE = re.compile(r"\b(?:maybe|perhaps|possibly|could|might|may)\b|可能(?!性[がは](?:最も)?高)", re.IGNORECASE)
 _NEGATION = ANY_OF["option_denials"]
@@ -324,11 +327,13 @@ def _at_end(text: str, options: Sequence[str]) -> frozenset[str]:
         return letters
     taken_back = _TAKEN_BACK.search(marked)
     has_first = taken_back is not None and _X in marked[: taken_back.start()]
+    if is_conditional(line):
+        return frozenset()
     letters = _chosen_in(taken_back["rest"], _MENTIONS) if taken_back is not None and has_first else frozenset()
     if not letters and not (is_label and is_list):
         letters = _chosen_in(marked, _MENTIONS)
     if not letters and is_label and not is_list:
-        letters = frozenset(is_label[1])
+        letters = frozenset(is_label[1]) | _second_thoughts(marked)
     if letters:
         beside = _BESIDE.search(marked)
         return letters | (_same_text(beside[1], options) if beside is not None else frozenset())
@@ -429,20 +434,30 @@ def _with_letters_marked(text: str, count: int) -> str:
 def _chosen_in(marked: str, mentions: Sequence[re.Pattern[str]]) -> frozenset[str]:
     if not 0 < marked.count(_X) <= MAX_MENTIONS:
         return frozenset()
-    marked = _without_claims(_TURNED_DOWN.sub("", _QUESTION.sub("", marked)))
+    several = marked.count(_X) > 1
+    marked = _TURNED_DOWN.sub("", _QUESTION.sub("", marked))
+    hedged = frozenset(_HEDGED.findall(marked))
+    marked = _without_claims(marked, is_contrast=several)
     clauses = [clause for clause in _CLAUSE_END.split(marked) if _X in clause and not _is_denied(clause)]
     for patterns in (_VERDICTS, mentions):
         choosing = [
             clause for clause in clauses if not _UNSURE.search(clause) and any(p.search(clause) for p in patterns)
         ]
         if choosing:
-            others = {letter for pair in _SECOND_THOUGHT.findall(marked) for letter in pair if letter}
-            return frozenset(letter for clause in choosing for letter in _MARKED.findall(clause)) | others
+            letters = frozenset(letter for clause in choosing for letter in _MARKED.findall(clause))
+            return letters | hedged | _second_thoughts(marked)
     return frozenset()
 
 
-def _without_claims(marked: str) -> str:
-    """Return a text in which a letter that is asked for, supposed or in another's mouth is none."""
+def _second_thoughts(marked: str) -> frozenset[str]:
+    return frozenset(letter for pair in _SECOND_THOUGHT.findall(marked) for letter in pair if letter)
+
+
+def _without_claims(marked: str, *, is_contrast: bool) -> str:
+    """Return a text in which a letter that is asked for, supposed or in another's mouth is none.
+
+    is_contrast: whether the letter stands against another, as in `not A but B`.
+    """
     if not may_deny(marked):
         return marked
     if is_counterfactual(marked):
@@ -450,7 +465,9 @@ def _without_claims(marked: str) -> str:
 
     def unmark(match: re.Match[str]) -> str:
         before = marked[: match.start()]
-        is_none = is_claimed(before, marked[match.end() :]) and not _NOUN_IS_DENIED.search(before)
+        is_none = (not is_contrast and is_doubted(before, "")) or is_claimed(before, marked[match.end() :])
+        if _NOUN_IS_DENIED.search(before):
+            return match[0]
         return match[1].lower() if is_none else match[0]
 
     return _MARKED.sub(unmark, marked)

@@ -47,6 +47,7 @@ from typing import NamedTuple
 from truegold.verifiers.extract.clauses import disowns
 from truegold.verifiers.extract.closings import without_closings, without_ornaments
 from truegold.verifiers.extract.denials import is_bound, is_denied, is_doubted, is_negated_later, is_refused, preferred
+from truegold.verifiers.extract.objects import answer_at_end
 from truegold.verifiers.extract.restated import restatement, with_counts, without_explanations, without_given_numbers
 from truegold.verifiers.extract.stated_values import (
     ANY_OF,
@@ -213,14 +214,13 @@ _FIGURES = re.compile(r"\d[\d,]{0,40}(?:\.\d{1,40})?(?:/\d{1,20})?")
 MAX_VALUE_WORDS = 3
 MAX_TAIL_CHARS = 4_000
 _PLAIN_NUMBER = re.compile(r"[-+−]?[$￥¥€£]?\d[\d,]{0,40}(?:\.\d{1,40})?%?\.?")
-MAX_JSON_CHARS = 4_000
-"""A longer object is not taken for an answer."""
+_JSON_MARKS = ('":', "':", '" :')
+"""One of these stands in every object."""
+MAX_TABLE_CHARS = 4_000
 _NAMED = (
     r"(?:(?:the|my|final|correct)[_ -]?){0,2}"
     rf"(?:answer|ans|result|solution|output|response|final|{ANY_OF['answer_words']})"
 )
-_JSON_DENIAL = re.compile(r"[\"'](?:is_?)?(?:correct|valid|right)[\"']\s*:\s*(?:false|0|\"no\")", re.IGNORECASE)
-_JSON_ANSWER = re.compile(rf"[\"'](?:{_NAMED}|choice|option|答案|最终答案)[\"']\s*:", re.IGNORECASE)
 _IS_ANSWER = re.compile(rf"[*_\s]*(?:{_NAMED}|(?:grand )?total|sum|最?终?答案|合计|总计)[*_:：\s]*", re.IGNORECASE)
 """The name of a tag or the head of a table's cell that holds the answer."""
 _RULER = re.compile(r"\|?[\s:|-]*")
@@ -575,19 +575,12 @@ def _in_boxes(part: str, answer: str, end: int) -> Committed | None:
 
 
 def _in_json(part: str) -> Committed | None:
-    """Read a JSON object with an answer in it that ends the response, also in a fence."""
-    end = part[-MAX_JSON_CHARS:].rstrip("` \t\r\n")
-    if not end.endswith("}") or _JSON_ANSWER.search(end) is None:
+    """Read the objects that end a response, also in a fence or before courtesies."""
+    if not any(map(part.__contains__, _JSON_MARKS)) or (stated := answer_at_end(part)) is None:
         return None
-    depth, start = 0, len(end)
-    while start > 0 and (depth or start == len(end)):
-        start -= 1
-        depth += (end[start] == "}") - (end[start] == "{")
-    candidate = end[start:]
-    if depth or (named := _JSON_ANSWER.search(candidate)) is None or _JSON_DENIAL.search(candidate):
-        return None
-    value = candidate[named.end() :].partition(",")[0].strip("\"'{} \n")
-    return None if is_refused(value) else Committed(candidate, "json")
+    behind = stated.behind.strip("` \t\r\n]")
+    is_last = not behind or without_closings(f".\n{behind}") == "."
+    return _committed(stated.text, "json") if is_last else None
 
 
 def _in_numbered_lines(part: str, several: int) -> str | None:
@@ -625,7 +618,7 @@ def in_table(text: str) -> str | None:
     if not (tail := text.rstrip()).endswith("|"):
         return None
     rows = [
-        _cells(line) for line in tail[-MAX_JSON_CHARS:].rpartition("\n\n")[2].split("\n") if not _RULER.fullmatch(line)
+        _cells(line) for line in tail[-MAX_TABLE_CHARS:].rpartition("\n\n")[2].split("\n") if not _RULER.fullmatch(line)
     ] or [[]]
     last, head = rows[-1], rows[0]
     if len(last) == 2 and _IS_ANSWER.fullmatch(last[0]):

@@ -159,7 +159,7 @@ _ITEM_BREAK = re.compile(r"[,;]\s(?:(?:and|but|only|so|while)\s)*")
 _DENIES_ITEM = re.compile(rf"(?:{_ANY_OF['negations']}|\bfail(?:s|ed)?\b)", re.IGNORECASE)
 WORDS_BEFORE = re.compile(r"(?:[a-z]{1,20} ){1,6}(?=[-−$\d])")
 """`stored in cell 5` is not a value of three words."""
-_OPTION = re.compile(r"(?<![A-Za-z\\'’])[A-Z](?![A-Za-z'’])")
+_OPTION = re.compile(r"(?<![A-Za-z\\'’])[A-Z](?![A-Za-z'’])|(?<![^\W\d_]\()(?<=\()[a-j](?=\))")
 """A letter that names an option."""
 _UP_TO_FIGURES = re.compile(r".*(?:\d[%)\]]{0,2}|[$}])", re.DOTALL)
 _OTHER_ANSWERS = _any_of("other_answers")
@@ -173,20 +173,25 @@ _CASES = re.compile(
     rf"(?=(?:{_ANY_OF['conditions']}|it\b|the answer|[$\\(]{{0,3}}-?\d))",
     re.IGNORECASE,
 )
+_CASE = (
+    rf"{_FRACTION}|-?\d[\d./]{{0,20}}"
+    r"|(?-i:(?<![A-Za-z\\])(?:[B-J]|A(?!\s(?!if|when|for|and|or)[a-z]))(?![A-Za-z'’=]))"
+)
+"""A value, or the letter of an option."""
 _CASE_VALUE = re.compile(
-    rf"(?:^\W*|(?:{SPEECH['copulas']}|\b(?:get|gives|otherwise|else)\b|否则)[:\s$\\(]{{0,4}})({_FRACTION}|-?\d[\d./]{{0,20}})",
+    rf"(?:^\W*|(?:{SPEECH['copulas']}|\b(?:get|gives|otherwise|else)\b|否则)[:,\s$\\(]{{0,4}})({_CASE})",
     re.IGNORECASE,
 )
-_VALUE_ON_CONDITION = re.compile(
-    rf"({_FRACTION}|-?\d[\d./]{{0,20}})[\s$\\)]{{0,4}}\(?(?:{_ANY_OF['conditions']})", re.IGNORECASE
-)
+_VALUE_ON_CONDITION = re.compile(rf"({_CASE})[\s$\\)]{{0,4}}\(?(?:{_ANY_OF['conditions']})", re.IGNORECASE)
 _MAIN_VALUE = re.compile(
     r"(?:\b(?:answer|result|value|it|we get)(?: (?:is|are|equals|would be)|['’]s)?|答案[是为])"
-    r"[\s$\\(]{1,4}(-?\d[\d./]{0,20})",
+    rf"[\s$\\(]{{1,4}}({_CASE})",
     re.IGNORECASE,
 )
 _QUESTION = re.compile(r"^[^\w.!。]{0,6}[?？](?P<rest>.{0,40})", re.DOTALL)
 _CONFIRMED = re.compile(rf"\W*(?:{_ANY_OF['confirming']}|\d)", re.IGNORECASE)
+_NEARLY = re.compile(r"\b(?:almost|nearly|not quite|close to|near|just about)\W*$", re.IGNORECASE)
+"""What makes something near it of a letter."""
 _STRUCK = _any_of("struck")
 _CUE = re.compile(r"(?<![\\a-zA-Z])[^\W\d_]{2,}|\s\(")
 """A word between two numbers, which are not one value then."""
@@ -408,15 +413,20 @@ def is_refused(text: str, *, letters: bool = False) -> bool:
     figures = list(islice(_FIGURES.finditer(text), MAX_NUMBERS))
     if not figures and letters:
         figures = list(islice(_OPTION.finditer(text), MAX_NUMBERS))
+        if len({figure[0] for figure in figures}) > 1:
+            # not A but B: the letters of a line are told apart by their clauses (chosen.py)
+            return False
     if not figures:
         return text != whole and (letters or has_value(whole))
     first, last = figures[0], figures[-1]
     value = first if _CUE.search(text, first.end(), last.start()) else last
     after = text[value.start() + len(value[0].rstrip(".,")) :]
+    before = text[: first.start()]
     return (
         clauses.restates(value[0], after)
         or clauses.takes_back(after, is_letter=value[0].isalpha())
-        or is_doubted(text[: first.start()], after)
+        or is_doubted(before, after.removeprefix(")"))
+        or (letters and first[0].isalpha() and _NEARLY.search(before) is not None)
     )
 
 

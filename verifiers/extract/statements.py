@@ -77,6 +77,8 @@ _CONCLUDING = re.compile(stated_values.ANY_OF["concluding_words"])
 _POSTPOSED = re.compile(rf"\s?(?:{stated_values.ANY_OF['postposed_words']})[。.]?$")
 _ABOUT = re.compile(rf"(?:[,\s]*(?:{stated_values.ANY_OF['adverbs']})(?![a-z])[,\s]*){{1,4}}")
 _BRACKETED = re.compile(r"\s*[【〖]([^【〖】〗\n]{1,200})[】〗][\s.。]*")
+_LABELLED_TEXT = re.compile(r"[A-J]\.\s+(\S[^.!?\n]{0,80})\.?")
+"""B. Rome: a letter and the text of its option, which are no two sentences."""
 _DENIED_AT_ONCE = ("not ", "n't", "不")
 
 MAX_RETRACTION_CHARS = 400
@@ -160,10 +162,12 @@ _PLAN = re.compile(f"(?:now,? |next,? |first,? |so,? )?(?:{stated_values.ANY_OF[
 _CONCLUDING_CLAUSE = re.compile(f".*(?:{stated_values.ANY_OF['concluding_clauses']})(.+)$", re.DOTALL)
 _WE_GET = re.compile(
     r"(?!.{0,120}\b(?:if|assum\w+|suppos\w+|when|for|try\w*|test\w*|plug\w*|substitut\w*|tak\w+|with|say|case|let|were|had)\b)"
-    r"[^,;]{3,120},\s(?:we|I|you) (?:get|obtain|have|find|are left with)\s(.+)$",
+    r"[^,;]{3,120}(?:,\s(?:we|I|you) (?:get|obtain|have|find|reach|are left with)"
+    r"|(?<!that)(?<!what)(?<!which)\s(?:we|I|you) (?:get|obtain|reach|arrive at|end up with))\s(.+)$",
     re.IGNORECASE,
 )
 """Rejecting -3, we get 5: what is derived, and not what it is derived from."""
+_CONDITION = re.compile(r"\b(?:if|when|unless|suppose|assuming)\b", re.IGNORECASE)
 _REASON = re.compile(
     r",?\s(?:since|because"
     r"|(?:although|though|even though|whereas)(?! (?:it|this|that)(?:['’]s| is| could| might| may)))\s"
@@ -179,6 +183,13 @@ def narrow(text: str) -> str | None:
     """Return the answer in what follows an announcement; None where there is none."""
     bracketed = _BRACKETED.fullmatch(text)
     text = bracketed[1] if bracketed else text
+    labelled = _LABELLED_TEXT.fullmatch(text.strip(stated_values.MARKS)) if text[1:2] == "." else None
+    if (
+        labelled is not None
+        and not (_CUT.search(labelled[1]) or _RETRACTION.search(f" {labelled[1]}"))
+        and (stated_values.is_expression(labelled[1], 2))
+    ):
+        return labelled[0]
     text = _without_strays(_POSTPOSED.sub("", _until_cut(text.strip(stated_values.MARKS))).strip(stated_values.MARKS))
     text = without_about(text)
     if "か" in text:
@@ -286,7 +297,8 @@ def is_withdrawn(tail: str, answer: str) -> bool:
     """Return whether the text behind an answer takes it back at once, or thinks anew and comes to none, or gives up."""
     if not tail.strip(_ENDING):
         return False
-    if _WITHDRAWN.match(tail[:MAX_RETRACTION_CHARS]) is not None:
+    near = tail[:MAX_RETRACTION_CHARS]
+    if _WITHDRAWN.match(near) is not None:
         return True
     tail = tail[:MAX_SCANNED_TAIL]
     if denials.occurrences(tail, answer):
@@ -360,6 +372,9 @@ def _on_line(line: str, match: re.Match[str], answer: str) -> Iterator[Announcem
             yield answer, statement
     elif (other := denials.contrasted(statement)) is not None:
         yield other, ""
+    elif _CONDITION.search(before) is not None and (concluding := _CONCLUDING_CLAUSE.match(statement)) is not None:
+        # If n is even the answer is 4; here n = 3, so 5.
+        yield concluding[1], concluding[1]
     elif not (
         denials.is_conditional(whole)
         or _OTHERWISE.match(rest)
@@ -444,6 +459,8 @@ def conclusion(text: str) -> str | None:
     if (concluding := _CONCLUDING_CLAUSE.match(sentence)) and stated_values.has_value(concluding[1]):
         sentence = concluding[1]
     if (solved := _WE_GET.match(sentence)) and stated_values.has_value(solved[1]):
+        if denials.is_attributed(sentence[: solved.start(1)]):
+            return None
         sentence = solved[1]
     sentence = denials.affirmed_last(clauses.kept(sentence))
     if denials.is_withheld(sentence) or denials.is_conditional(sentence):

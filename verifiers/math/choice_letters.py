@@ -47,10 +47,12 @@ MAX_HEAD_CHARS = 60
 MAX_CHOICE_CHARS = 400
 """Only the end of a long answer says what it commits to."""
 _CHOICE_AND_VALUE = re.compile(
-    rf"(?P<wraps>(?:{_TEXT_COMMAND}\s*){{0,2}})\(?\s*(?P<letter>[{_LETTERS}])\s*(?:\)|\.(?=[\s}}]))"
+    rf"(?P<wraps>(?:{_TEXT_COMMAND}\s*){{0,2}})\(?\s*(?P<letter>[{_LETTERS}])\s*(?:\)|[.:](?=[\s}}]))"
     r"(?P<value>(?:\s|\\[ ,;:]|\\quad|[~}]).*)",
     re.DOTALL,
 )
+_NAMED_LETTER = re.compile(rf"\(?(?<![A-Za-z\\])[{_LETTERS}](?![A-Za-z])\)?[.:]?")
+_AROUND = " ,.:;()-"
 _ANOTHER_LABEL = re.compile(rf"\([{_LETTERS}]\)")
 _SMALL = re.compile(rf"[\s$]*(?:{_TEXT_COMMAND})?(\()?(?:{_TEXT_COMMAND})?([a-j])(\))?[}}\s$.]*")
 MAX_SMALL_CHARS = 40
@@ -64,8 +66,8 @@ def small_choice(gold: str, problem: str | None) -> str | None:
     """Return B for a gold of `(b)`, and for one of `b` where the problem lists the choices so."""
     if len(gold) > MAX_SMALL_CHARS or (match := _SMALL.fullmatch(gold)) is None:
         return None
-    is_listed = problem is not None and all(label in problem for label in ("(a)", "(b)"))
-    return match[2].upper() if (match[1] and match[3]) or is_listed else None
+    is_listed = problem is not None and all(label in problem for label in ("a)", "b)"))
+    return match[2].upper() if match[3] or is_listed else None
 
 
 def with_capital_labels(response: str) -> str:
@@ -75,6 +77,8 @@ def with_capital_labels(response: str) -> str:
 
 def choice_letter(gold_text: str) -> str | None:
     """Return the letter that a normal gold is, or None."""
+    if gold_text[:1] == "[" and gold_text[2:] == "]":
+        gold_text = gold_text[1]
     match = _LONE_LETTER.fullmatch(gold_text) if gold_text[:1] in _MAY_BEGIN_LETTER else None
     return match.group(1) if match is not None and match.group(1) in _LETTERS else None
 
@@ -105,24 +109,24 @@ def names_choice(letter: str, answer_text: str, options: tuple[str, ...], same: 
     if label := _LABEL.match(answer_text):
         answer_text = answer_text[label.end() :] or answer_text
     lone_letter = _LONE_LETTER.fullmatch(answer_text)
-    if lone_letter is not None and lone_letter.group(1).upper() == letter:
+    if lone_letter is not None and lone_letter.group(1) == letter:
         return True
     letter_and_text = _LETTER_AND_TEXT.fullmatch(answer_text)
-    beside = (
-        _letter_of_text(_without_markup(letter_and_text[2]), options, same) if letter_and_text and options else None
-    )
-    is_contradicted = letter_and_text is not None and beside not in (None, letter_and_text[1].upper())
-    # A letter may be the text of an option as well: `c` is that of B where the options are variables.
-    if options and (is_contradicted or (by_text := _letter_of_text(answer_text, options, same)) is not None):
-        return not is_contradicted and by_text == letter
-    if lone_letter is not None:
+    beside = letter_and_text[2].removeprefix("}") if letter_and_text is not None else ""
+    other = letter_of_text(_without_markup(beside).strip(_AROUND), options, same) if beside and options else None
+    if letter_and_text is not None and other not in (None, letter_and_text[1].upper()):
         return False
+    # A letter may be the text of an option as well: `c` is that of B where the options are variables.
+    by_text = letter_of_text(answer_text, options, same) if options else None
+    if by_text is not None or lone_letter is not None:
+        return (by_text or (lone_letter[1].upper() if lone_letter is not None else "")) == letter
     is_several = _SEVERAL_LETTERS.search(_MARKUP.sub(" ", answer_text[:MAX_HEAD_CHARS])) is not None
     if letter_and_text is not None:
-        is_several = is_several or _ANOTHER_LABEL.search(letter_and_text.group(2)) is not None
-        return not is_several and letter_and_text.group(1).upper() == letter
+        is_several = is_several or _ANOTHER_LABEL.search(beside) is not None
+        return not is_several and letter_and_text[1].upper() == letter
     if letters := letters_in(answer_text[-MAX_CHOICE_CHARS:], len(options) or LETTERS, announced=True):
-        return letters == {letter}
+        rest = _NAMED_LETTER.sub(" ", answer_text, count=1).strip(_AROUND)
+        return letters == {letter} and (not options or letter_of_text(rest, options, same) in (None, letter))
     return False if options or is_several else None
 
 
@@ -131,8 +135,8 @@ def _without_markup(text: str) -> str:
     return " ".join(_MARKUP.sub(" ", text).split()) if _PROSE.search(text) else text
 
 
-def _letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) -> str | None:
-    """Return the letter of the only option that says the same."""
+def letter_of_text(answer_text: str, options: tuple[str, ...], same: SameText) -> str | None:
+    """Return the letter of the only option that says the same as a normal text."""
     keyed_texts = _normal_options(options)
     key = key_of(answer_text).casefold()
     indices = [index for index, (option_key, _) in enumerate(keyed_texts) if option_key == key]

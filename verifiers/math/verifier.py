@@ -32,11 +32,13 @@ from gmpy2 import mpq
 
 from truegold.verifiers.extract import GUESSED, committed_answer, ends_with_value, last_line, names_gold, several_values
 from truegold.verifiers.extract.chosen import committed_choice
+from truegold.verifiers.extract.listed_options import option_texts
 from truegold.verifiers.gold import is_placeholder
 from truegold.verifiers.math import worker
 from truegold.verifiers.math.choice_letters import (
     choice_and_value,
     choice_letter,
+    letter_of_text,
     names_choice,
     small_choice,
     with_capital_labels,
@@ -125,7 +127,7 @@ _WORKED = re.compile(
     r"([^()]{0,60}(?:[/*+%-]|\\[a-z])[^()]{1,60}|(?<=% \()[\d.]{1,20}|[\d.]{1,20}\\?%)\)"
 )
 """0.68 (5,121.3 / 7,491.5): a value and how it was worked out."""
-_MAY_BE_CHOICE = re.compile(r"[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
+_MAY_BE_CHOICE = re.compile(r"[\[$\s]*(?:\\[a-z]{4,6}\s*\{\s*)*\(?\s*(?:\\[a-z]{4,6}\s*\{\s*)*[A-J](?![A-Za-z])")
 RESPONSES = Policy(percent="either")
 """The default for whole responses: a percent sign behind the very number that gold is counts as a unit."""
 _SCALE = re.compile(
@@ -264,7 +266,7 @@ def _compare_names(gold_text: str, answer_text: str, extracted: str, policy: Pol
     if is_same is not None:
         return _verdict_of(Sameness(is_same, "words"), extracted, gold_text, answer_text)
     if (letter := choice_letter(gold_text)) is not None:
-        return _compare_with_letter(letter, answer_text, extracted, policy)
+        return _compare_with_letter(letter, answer_text, extracted, policy, gold_text)
     may_be_qualified = len(gold_text) < MIN_PROSE_CHARS and _MAY_BE_QUALIFIED.search(gold_text) is not None
     if may_be_qualified and (named := qualified(gold_text)) is not None:
         return _compare_with_qualified(named, answer_text, extracted, policy)
@@ -301,11 +303,13 @@ def _lacks_direction(gold: str, answer: str, problem: str) -> bool:
     return is_named and (answered is None or answered.direction is None)
 
 
-def _compare_with_letter(letter: str, answer_text: str, extracted: str, policy: Policy) -> Verdict | None:
+def _compare_with_letter(
+    letter: str, answer_text: str, extracted: str, policy: Policy, gold_text: str
+) -> Verdict | None:
     named = names_choice(letter, answer_text, policy.options, partial(_same_as_option, policy))
-    if named is None:
+    if named is None and not gold_text.endswith(")"):
         return None
-    return _verdict_of(Sameness(named, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
+    return _verdict_of(Sameness(named or False, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
 
 
 def _compare_with_letter_and_value(
@@ -313,7 +317,7 @@ def _compare_with_letter_and_value(
 ) -> Verdict | None:
     """Compare with `(C) 42`: the letter alone, the value alone, or both; a letter beside another value is wrong."""
     answer_letter, answer_value = choice_and_value(answer_text) or (letter, answer_text)
-    verdict = _compare_with_letter(letter, answer_text, extracted, policy)
+    verdict = _compare_with_letter(letter, answer_text, extracted, policy, letter)
     is_contradicted = any(map(str.isdigit, answer_text)) and not names_gold(answer_text, value)
     if answer_letter != letter or (verdict is not None and is_contradicted):
         return _verdict_of(Sameness(False, "words"), extracted, letter, answer_text[:MAX_SHOWN_CHARS])
@@ -545,10 +549,15 @@ class MathVerifier:
             return Verdict(None, Reason.VERIFIER_ERROR, evidence={"error": str(error)})
         if problem:
             policy = policy_for(problem, gold, policy, info)
+            if "options" not in info and _is_choice(gold):
+                policy = replace(policy, options=option_texts(problem))
         with StepBudget():
             verdict = _judge_response(response, gold, problem, policy)
             if verdict.score != 1.0 and gold and (letter := small_choice(gold, problem)) is not None:
                 verdict = _judge_response(with_capital_labels(response), letter, problem, policy)
+            elif verdict.score == 0.0 and gold and (listed := policy.options or option_texts(problem or "")):
+                chosen = _judge_option(response, gold, problem, replace(policy, options=listed))
+                verdict = verdict if chosen is None else chosen
             is_gold_at_fault = verdict.score == 0.0 and gold is not None and is_sentence(gold)
         return replace(verdict, score=None, reason=Reason.GOLD_UNPARSED) if is_gold_at_fault else verdict
 
@@ -581,6 +590,15 @@ def _judge_response(response: str, gold: str | None, problem: str | None, policy
     evidence = {**verdict.evidence, "form": committed.form}
     verdict = Verdict(verdict.score, verdict.reason, verdict.extracted, evidence)
     return replace(verdict, reason=Reason.UNREAD) if _is_misread(verdict, response, gold) else verdict
+
+
+def _judge_option(response: str, gold: str, problem: str | None, policy: Policy) -> Verdict | None:
+    """Return the verdict on a letter that answers a gold which is the value of an option; None for other golds."""
+    if _is_choice(gold) or len(gold) > MAX_PROSE_CHARS:
+        return None
+    letter = letter_of_text(normal_gold(gold), policy.options, partial(_same_as_option, policy))
+    verdict = _judge_response(response, letter, problem, policy) if letter is not None else None
+    return verdict if verdict is not None and verdict.score == 1.0 else None
 
 
 def _compare_scaled(answer: str, gold: str, problem: str, policy: Policy, verdict: Verdict) -> Verdict:

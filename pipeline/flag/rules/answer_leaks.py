@@ -18,7 +18,7 @@ from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.announced_answers import AnnouncedAnswer, announced_answers, gives_away
 from truegold.pipeline.text.prose import ending
-from truegold.verifiers.answers.listed_options import find_options
+from truegold.verifiers.extract.listed_options import find_options
 
 MAX_PROMPT_CHARS = 50_000
 """Longer prompts are left alone. Keeps texts of megabytes from being searched."""

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from truegold.pipeline.flag.rules.detector import Finding, any_of, detector
 from truegold.pipeline.tables.rows import Row
 from truegold.pipeline.text.prose import CHINESE, FORMULA, asks, ending, sentences, without_formulas
-from truegold.verifiers.answers.listed_options import find_options
+from truegold.verifiers.extract.listed_options import find_options
 
 # truncated_text
 _MARKS_THAT_GO_ON = frozenset(",，、-‐–—・、،")

@@ -98,7 +98,7 @@ def compare(gold: Node, answer: Node, policy: Policy) -> Sameness:
     if _may_name_variable(gold) or _may_name_variable(answer):
         gold, answer = with_constants_as_variables(gold, answer)
     if isinstance(gold, Chain):
-        gold = _without_repetition(with_given_value(gold))
+        gold = _without_repetition(with_given_value(gold), policy)
     outcome = _compare_signs(comparison, gold, answer)
     has_letters = type(gold) is not Num and type(answer) is not Num
     if not outcome.same and has_letters and policy.parameters == "rename":
@@ -146,8 +146,14 @@ def _may_name_variable(node: Node) -> bool:
     return type(node) in _MAY_HOLD_RELATIONS and facts(node).has_letter_constant
 
 
-def _without_repetition(gold: Chain) -> Node:
-    """Return the exact form of `\\sqrt3/3 \\approx 0.577` and the first of `{1, 2} = {2, 1}`; else gold itself."""
+def _without_repetition(gold: Chain, policy: Policy) -> Node:
+    """Return the exact form of `\\sqrt3/3 \\approx 0.577`, the first of `{1, 2} = {2, 1}`, the value of `10/2 = 5`.
+
+    Another gold is returned as it is.
+    """
+    *parts, last = gold.parts
+    if set(gold.operators) == {"="} and not symbols(gold) and all(compare(part, last, policy).same for part in parts):
+        return last
     if "~" in gold.operators and set(gold.operators) <= {"=", "~"}:
         if index := gold.operators.index("~"):
             return Chain(gold.parts[: index + 1], gold.operators[:index])

@@ -158,6 +158,8 @@ _GIVING = frozenset({"=", "~", "sim", "cong"})
 """Relations between a label and its value."""
 _IDLE_COMMANDS = frozenset({"therefore", "because", "checkmark", "blacksquare"})
 _NOTATIONS: dict[MixedNumbers, Notation] = {"sum": Notation(), "product": Notation(mixed_numbers=False)}
+_STATED = re.compile(r"####.*|(['\"`])(?!.*\1.).*\1|[^\n]*(?:</s>|<\|[a-z_]{1,20}\|>|[^\x00-\x7f])", re.DOTALL)
+"""#### 5, '5', 5<|im_end|>, 5 ∎: golds as they stood in a response."""
 _PREDICATE = re.compile(r"\bis ([A-Za-z]{2,20}(?: [A-Za-z]{2,20}){0,2})$")
 """What a sentence with a formula in it says in words: `odd` of `The function $f(x+1)-1$ is odd`."""
 _DECIMAL_COMMA = re.compile(r"([+-]?)(\d{1,3}(?: \d{3}){1,3}|\d{1,9}),(\d{1,9})(?![\d,])")
@@ -298,8 +300,8 @@ def read_text(text: str, mixed: MixedNumbers) -> Node | Unread:
 def read_gold(text: str, mixed: MixedNumbers) -> Node | Unread:
     """Return the tree of a normal gold; of a worked solution, that of its box, and of a sentence, what it says."""
     first_reading = reading = read_text(text, mixed)
-    committed = committed_answer(text, several=1) if isinstance(reading, Unread) and "\\boxed" in text else None
-    if committed is not None:
+    is_stated = isinstance(reading, Unread) and ("\\boxed" in text or _STATED.fullmatch(text) is not None)
+    if is_stated and (committed := committed_answer(text, several=1)) is not None:
         reading = read_text(normal_text(committed.text), mixed)
     if isinstance(reading, Unread) and (predicate := _PREDICATE.search(text)) is not None:
         reading = read_text(predicate.group(1), mixed)

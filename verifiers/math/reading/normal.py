@@ -18,6 +18,7 @@ from functools import lru_cache
 
 from truegold.verifiers.currencies import CODES, LONE_SIGNS, MONEY_SIGNS, PREFIXED
 from truegold.verifiers.entities import decode_entities
+from truegold.verifiers.extract.objects import answer_in_json
 from truegold.verifiers.math.policy import CACHED_READINGS, charge, remembered
 from truegold.verifiers.math.reading import notation
 from truegold.verifiers.math.reading.chinese_phrases import with_chinese_numbers
@@ -25,7 +26,6 @@ from truegold.verifiers.math.reading.numbered_parts import with_numbered_parts
 from truegold.verifiers.math.reading.phrases import MAY_HOLD_PHRASE, with_usual_phrases
 from truegold.verifiers.math.reading.spoken_numbers import with_spoken_numbers
 from truegold.verifiers.math.reading.typesetting import (
-    answer_in_json,
     matching_brace,
     with_balanced_braces,
     with_escapes_decoded,

@@ -11,22 +11,13 @@ Matrices in other spellings than LaTeX's environments, as environments.
 \begin{pmatrix} 1 & 2 \ 3 & 4 \end{pmatrix}     a backslash of each row was lost
 \begin{pmatrix} 1 & 2 \\[4pt] 3 & 4 \end{pmatrix}
 \pmatrix{1 & 2 \cr 3 & 4}     [1 2; 3 4]     Matrix([[1, 2], [3, 4]])
-
-Answers that are written as JSON: what an object says the answer is, as text that the reader knows.
-
-    {"answer": "1/2"}    {"reasoning": "...", "final_answer": 5}    {"value": 10, "unit": "cm"}    {"x": 3, "y": 4}
-
-Two keys that announce different answers come out as `5 or 6`, so that the comparison sees a hedge. Not covered: lists
-of objects.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from truegold.verifiers.math.vocabulary import HIDDEN_ARGUMENTS, WORDS
 
@@ -74,15 +65,6 @@ _CHARGE = re.compile(r"\^(\d?[+-])")
 _LONE_BAR = re.compile(r"\\left\s*\|\s*\\right\s*\.|\\left\s*\.\s*\\right\s*\|")
 _ESCAPED = re.compile(r"\\u(00[A-Fa-f][0-9A-Fa-f]|2[0-9A-Fa-f]{3}|0[34][0-9A-Fa-f]{2})")
 _ORDINAL = re.compile(r"(?<=\d)\s*\^\s*\{?\s*(?:\\(?:text|mathrm|rm|textrm)\s*\{?\s*)?(?:st|nd|rd|th)\b\s*\}{0,2}")
-MAX_JSON_CHARS = 4_000
-"""Longer objects are not read."""
-MAX_NESTING = 3
-"""An answer inside of so many objects is still read."""
-_FENCE = re.compile(r"^```(?:json)?\s*(\{.*\})\s*```$", re.DOTALL)
-_OBJECT = re.compile(r"\{\s*([\"'])\w[\w \-]{0,40}\1\s*:")
-_SINGLE_BACKSLASH = re.compile(r"(?<!\\)\\(?![\\\"/])")
-_ANSWER_KEYS = frozenset({"answer", "finalanswer", "final", "result", "ans", "output", "solution", "答案", "最终答案"})
-_NAME = re.compile(r"[A-Za-z一-鿿][\w\- ]{0,30}")
 
 
 def braces(text: str, start: int = 0) -> Iterator[tuple[int, str]]:
@@ -220,57 +202,3 @@ def _end_of_group(text: str, position: int) -> int:
         if depth == 0:
             return index + 1
     return len(text)
-
-
-def answer_in_json(text: str) -> str | None:
-    """Return the answer that a JSON object states; None for a text that is no such object."""
-    if len(text) > MAX_JSON_CHARS:
-        return None
-    if fence := _FENCE.match(text):
-        text = fence.group(1)
-    if not text.endswith("}") or _OBJECT.match(text) is None:
-        return None
-    record = _load(text)
-    return _answer_of(record, 0) if isinstance(record, dict) and record else None
-
-
-def _load(text: str) -> Any:
-    """Return the object; LaTeX in it often has single backslashes, and Python writes single quotes."""
-    doubled = _SINGLE_BACKSLASH.sub(r"\\\\", text)
-    for candidate in (doubled, text, doubled.replace("'", '"')):
-        try:
-            return json.loads(candidate)
-        except (ValueError, RecursionError):
-            continue
-    return None
-
-
-def _answer_of(record: dict[str, Any], depth: int) -> str | None:
-    if depth >= MAX_NESTING:
-        return None
-    announced = [value for key, value in record.items() if "".join(filter(str.isalnum, key.casefold())) in _ANSWER_KEYS]
-    if not announced and "value" in record:
-        unit = record.get("unit") or record.get("units")
-        announced = [f"{record['value']}\\text{{ {unit}}}" if isinstance(unit, str) else record["value"]]
-    if announced:
-        texts = dict.fromkeys(_text_of(value, depth) for value in announced)
-        return " or ".join(text for text in texts if text)
-    if not all(isinstance(value, (int, float, str)) and _NAME.fullmatch(key) for key, value in record.items()):
-        return None
-    return ", ".join(f"{_label(key)}={_text_of(value, depth)}" for key, value in record.items())
-
-
-def _text_of(value: Any, depth: int) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        return _answer_of(value, depth + 1) or ""
-    if isinstance(value, list):
-        return ", ".join(
-            f"({_text_of(part, depth)})" if isinstance(part, list) else _text_of(part, depth) for part in value
-        )
-    return "" if value is None else str(value)
-
-
-def _label(key: str) -> str:
-    return key if len(key) <= 2 else f"\\text{{{key}}}"

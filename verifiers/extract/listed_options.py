@@ -12,20 +12,13 @@ is not plainly such a list gives None.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import islice, pairwise
-from typing import Any
-
-import orjson
-
-from truegold.verifiers.answers.choice import ChoiceVerifier
 
 MIN_OPTIONS = 3
 MAX_OPTIONS = 10
 MAX_OPTION_CHARS = 400
-LETTER_GOLD = re.compile(r"\s*\(?[A-J]\)?\s*")
-"""A gold that is the letter of an option."""
 MAX_LABELS = 400
 """Labels looked at in one prompt; this stops a prompt that is made of nothing else."""
 
@@ -80,6 +73,13 @@ def find_options(prompt: str) -> Options | None:
         if (run := _last_run(labels)) and (texts := _option_texts(prompt, run)):
             return Options(texts, may_be_parts=pattern is _PATTERNS[-1])
     return None
+
+
+@lru_cache(maxsize=1_024)
+def option_texts(problem: str) -> tuple[str, ...]:
+    """Return the texts of a problem's options; none where its labels may be those of parts. Problems repeat."""
+    options = find_options(problem)
+    return () if options is None or options.may_be_parts else options.texts
 
 
 def spoilt_options(prompt: str) -> str | None:
@@ -162,31 +162,3 @@ def _strip_layout(text: str) -> str:
             if text.endswith(closing) and opening not in text:
                 text = text[:-2]
     return text.rstrip("?？ ")
-
-
-def chosen_letters(options: Options, gold: str) -> str | None:
-    """Return the letters that gold names, by letter or by the text of a single option; None where it names none."""
-    plain = re.sub(r"[\s,，、;；$(){}（）.]|\\(?:text|textbf|mathrm|mathbf)", "", gold)
-    if 1 < len(plain) <= len(options.texts) and re.fullmatch("[A-J]+", plain):
-        ordered = "".join(sorted(set(plain)))
-        return ordered if ordered == plain and set(plain) <= set(options.letters) else None
-    if options.may_be_parts and not re.fullmatch("[A-Ja-j]", plain):
-        return None
-    verifier = ChoiceVerifier()
-    info = {"options": list(options.texts)}
-    named = [letter for letter in options.letters if verifier(f"\\boxed{{{gold}}}", letter, info=info).passed]
-    return named[0] if len(named) == 1 else None
-
-
-def choice_arguments(row: Mapping[str, Any]) -> str | None:
-    """Return the arguments of the verifier `choice`, where the prompt lists its options whole and gold is one of them.
-
-    None of a row that is no question of choice, or has its options already.
-    """
-    arguments = orjson.loads(row["verifier_args"] or "{}")
-    if "options" in arguments or row["gold"] is None or (options := find_options(row["prompt"])) is None:
-        return None
-    if (letters := chosen_letters(options, row["gold"])) is None:
-        return None
-    changed = {**arguments, "options": list(options.texts), **({"multiple": True} if len(letters) > 1 else {})}
-    return orjson.dumps(changed, option=orjson.OPT_SORT_KEYS).decode()

@@ -1,0 +1,178 @@
+r"""JSON objects that state an answer, also as models write them: with raw LaTeX, line breaks and single quotes.
+
+    {"reasoning": "... \frac{1}{3}", "answer": "\frac{1}{2}"}    \frac{1}{2}
+    {'steps': ['2+2', '4+1'], 'final_answer': 5,}                5
+    {"answer": {"value": 5, "unit": "cm"}}                       5\text{ cm}
+    {"solution": "We add ...", "answer": 5}                      5: a word for answer goes before one for solution
+    {"answer": 5, "final_answer": 6}                             5 or 6: a hedge
+    {"x": 1, "y": 2}                                             x=1, y=2
+    {"reasoning": "the \"answer\": 5 is wrong", "answer": 6}     6
+    {"answer": 5, "correct": false}                              nothing
+
+Not covered: quotation marks inside of a string that nothing escapes.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, TypeAlias
+
+from truegold.verifiers.extract.stated_values import PATTERNS
+
+MAX_CHARS = 20_000
+"""Longer objects are not read, and only so much of the end of a response is searched for one."""
+MAX_NESTING = 3
+"""An answer inside of so many objects is still read."""
+MAX_OBJECTS = 8
+"""Only so many objects of a response are read. Stops thousands that are opened and never closed."""
+
+Value: TypeAlias = "str | list[Value] | dict[str, Value] | bool | None"
+
+_FENCE = re.compile(r"^```(?:json)?\s*(\{.*\})\s*```$", re.DOTALL)
+_OBJECT = re.compile(r"\{\s*([\"'])\w[\w \-]{0,40}\1\s*:")
+_START = re.compile(rf"(?:^|(?<=[\s`\[,])){_OBJECT.pattern}")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<mark>[{}\[\],:])|\"(?P<double>(?:[^\"\\]|\\.)*)\"|'(?P<single>(?:[^'\\]|\\.)*)'"
+    r"|(?P<bare>[^\s{}\[\],:\"'][^{}\[\],:\"'\n]{0,200}))",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(?:([\\\"'/])|(n)(?![a-z]))")
+_CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
+_KEYS = (
+    frozenset(
+        ["answer", "finalanswer", "correctanswer", "myanswer", "ans", "答案", "最终答案", *PATTERNS["answer_words"]]
+    ),
+    frozenset({"final", "result", "output", "solution", "choice", "option", "selectedoption", "correctoption"}),
+)
+"""Names of what holds the answer, the clearest first."""
+_JUDGED = frozenset({"correct", "iscorrect", "valid", "isvalid", "right", "isright"})
+_NAME = re.compile(r"[A-Za-z一-鿿][\w\- ]{0,30}")
+
+
+class _NoObject(Exception):
+    """The text is no object."""
+
+
+def answer_in_json(text: str) -> str | None:
+    """Return the answer that a JSON object states; None for a text that is no such object."""
+    if len(text) > MAX_CHARS:
+        return None
+    if fence := _FENCE.match(text):
+        text = fence.group(1)
+    if not text.endswith("}") or _OBJECT.match(text) is None:
+        return None
+    try:
+        record, end = _read(text, 0, 0)
+    except _NoObject:
+        return None
+    return _answer_of(record, 0) if isinstance(record, dict) and end == len(text) else None
+
+
+class Stated(NamedTuple):
+    """What the objects of a text say that the answer is."""
+
+    text: str
+    behind: str
+    """The text behind the last object."""
+
+
+def answer_at_end(text: str) -> Stated | None:
+    """Return the answer that the objects of a text state, joined by `or` where they differ; None where none does."""
+    text = text[-MAX_CHARS:]
+    answers: dict[str, None] = {}
+    start = end = 0
+    for _ in range(MAX_OBJECTS):
+        if (opening := _START.search(text, start)) is None:
+            break
+        start = opening.end()
+        try:
+            record, start = _read(text, opening.start(), 0)
+        except _NoObject:
+            continue
+        end = start
+        if isinstance(record, dict) and (announced := _announced(record)):
+            answers |= dict.fromkeys(filter(None, (_text_of(value, 0) for value in announced)))
+    return Stated(" or ".join(answers), text[end:]) if answers else None
+
+
+def _read(text: str, position: int, depth: int) -> tuple[Value, int]:
+    """Return the value at a position and where it ends."""
+    if depth > MAX_NESTING or (token := _TOKEN.match(text, position)) is None:
+        raise _NoObject
+    end = token.end()
+    if (string := token["double"] if token["double"] is not None else token["single"]) is not None:
+        return _ESCAPE.sub(lambda match: match[1] or "\n", string), end
+    if (bare := token["bare"]) is not None:
+        word = bare.strip()
+        return _CONSTANTS.get(word.lower(), word), end
+    if token["mark"] not in "{[":
+        raise _NoObject
+    closing = "}" if token["mark"] == "{" else "]"
+    pairs: list[tuple[str, Value]] = []
+    while True:
+        token = _TOKEN.match(text, end)
+        if token is None:
+            raise _NoObject
+        if token["mark"] == closing:
+            break
+        if pairs and token["mark"] == ",":
+            end = token.end()
+            if (after := _TOKEN.match(text, end)) is not None and after["mark"] == closing:
+                continue
+        elif pairs:
+            raise _NoObject
+        key = ""
+        if closing == "}":
+            name, end = _read(text, end, MAX_NESTING)
+            colon = _TOKEN.match(text, end)
+            if not isinstance(name, str) or colon is None or colon["mark"] != ":":
+                raise _NoObject
+            key, end = name, colon.end()
+        value, end = _read(text, end, depth + 1)
+        pairs.append((key, value))
+    return (dict(pairs) if closing == "}" else [value for _, value in pairs]), token.end()
+
+
+def _key(name: str) -> str:
+    return "".join(filter(str.isalnum, name.casefold()))
+
+
+def _announced(record: dict[str, Value]) -> list[Value]:
+    """Return the values that are named as the answer, also in an object of the object."""
+    if any(_key(name) in _JUDGED and value in (False, "0", "no") for name, value in record.items()):
+        return []
+    for keys in _KEYS:
+        if announced := [value for name, value in record.items() if _key(name) in keys]:
+            return announced
+    nested = [inner for value in record.values() if isinstance(value, dict) and (inner := _announced(value))]
+    return nested[0] if len(nested) == 1 else []
+
+
+def _answer_of(record: dict[str, Value], depth: int) -> str | None:
+    if depth >= MAX_NESTING or not record:
+        return None
+    announced = _announced(record)
+    if not announced and "value" in record:
+        unit = record.get("unit") or record.get("units")
+        announced = [f"{record['value']}\\text{{ {unit}}}" if isinstance(unit, str) else record["value"]]
+    if announced:
+        return " or ".join(filter(None, dict.fromkeys(_text_of(value, depth) for value in announced)))
+    if not all(isinstance(value, (bool, str)) and _NAME.fullmatch(key) for key, value in record.items()):
+        return None
+    return ", ".join(f"{_label(key)}={_text_of(value, depth)}" for key, value in record.items())
+
+
+def _text_of(value: Value, depth: int) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return _answer_of(value, depth + 1) or ""
+    if isinstance(value, list):
+        return ", ".join(
+            f"({_text_of(part, depth)})" if isinstance(part, list) else _text_of(part, depth) for part in value
+        )
+    return value or ""
+
+
+def _label(key: str) -> str:
+    return key if len(key) <= 2 else f"\\text{{{key}}}"
