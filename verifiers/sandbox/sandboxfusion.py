@@ -21,7 +21,7 @@ that names its address without credentials; no verdict follows from it.
 A request is repeated, with growing and jittered pauses, after refused connections, statuses 429 (not before its
 Retry-After) and 5xx, and replies whose `status` is neither Success nor Failed. It is not repeated after a time-out,
 since the service is still at work on the first request and a second one would add to its load, nor after other statuses
-of 4xx (`RequestRefused`), redirects, and replies that are not JSON.
+of 4xx, redirects, and replies that are not JSON.
 
 A circuit breaker leaves a service alone that fails several times in a row:
 
@@ -45,15 +45,16 @@ import random
 import signal
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
 
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.sandbox.execution import Execution, Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.limits import Limits
 from truegold.verifiers.sandbox.local import Local, Ready
-from truegold.verifiers.sandbox.service_reply import RequestRefused, ServiceReply, Trouble, one_line, read_reply
+from truegold.verifiers.sandbox.service_reply import Trouble, one_line, read_field, read_reply
 
 if TYPE_CHECKING:
     # Functions import it at its use: it takes a tenth of a second that verifiers without a service need not pay.
@@ -161,14 +162,14 @@ class SandboxFusion:
             raise SandboxError(f"{self.address} runs no {program.language!r}, only {known}")
         compiled = _unencodable(program.source)
         if compiled is None and program.language in COMPILED:
-            compiled = _compilation(self.ask(program, limits, "", CHECK_S), limits)
+            compiled, _ = self.ask(program, limits, "", CHECK_S)
         return RemoteProgram(compiled, self, program, limits)
 
     def prepare_partner(self, program: Program, limits: Limits) -> Ready:
         """Make a program ready on this machine: the service runs one program at a time."""
         return self.local.prepare_partner(program, limits)
 
-    def ask(self, program: Program, limits: Limits, stdin: str, run_s: float) -> ServiceReply:
+    def ask(self, program: Program, limits: Limits, stdin: str, run_s: float) -> Stages:
         """Have the service compile and run a program once, for at most `run_s` seconds of wall time."""
         compile_s = _wall_s(limits.compile_cpu_s)
         body = {
@@ -182,59 +183,57 @@ class SandboxFusion:
             "fetch_files": [],
         }
         timeout_s = run_s + QUEUE_S + (compile_s if program.language in COMPILED else 0)
-        return self._post(json.dumps(body).encode(), timeout_s)
-
-    def _post(self, content: bytes, timeout_s: float) -> ServiceReply:
-        """Return the reply to a request. timeout_s bounds all of it, from sending to the last byte."""
         connection = _connection(self)
         with connection.slots:
             connection.breaker.enter()
             for attempt in range(ATTEMPTS):
                 try:
-                    reply = self._attempt(connection.client, content, timeout_s)
-                    connection.breaker.count_success()
-                    return reply
-                except RequestRefused:
-                    connection.breaker.count_success()
-                    raise
-                except SandboxError as error:
-                    connection.breaker.count_failure(str(error))
-                    raise
+                    stages = _stages(self._post(connection.client, json.dumps(body).encode(), timeout_s), limits)
                 except Trouble as trouble:
+                    message = f"{self.address}/run_code: {trouble}"
                     is_last = attempt == ATTEMPTS - 1 or trouble.retry_after_s > MAX_PAUSE_S
                     if is_last or not trouble.repeatable:
                         if trouble.service_fails:
-                            connection.breaker.count_failure(str(trouble))
-                        raise SandboxError(str(trouble)) from trouble.__cause__
-                    pause_s = trouble.retry_after_s + BACKOFF_S * (1 << attempt) * _jitter()
-                _sleep(pause_s)
+                            connection.breaker.count_failure(message)
+                        raise SandboxError(message) from trouble.__cause__
+                    _sleep(trouble.retry_after_s + BACKOFF_S * (1 << attempt) * _jitter())
+                else:
+                    connection.breaker.count_success()
+                    return stages
             raise AssertionError("the last attempt returns or raises")
 
-    def _attempt(self, client: httpx.Client, content: bytes, timeout_s: float) -> ServiceReply:
+    def _post(self, client: httpx.Client, content: bytes, timeout_s: float) -> dict[str, object]:
+        """Return the reply to a request. timeout_s bounds all of it, from sending to the last byte."""
         import httpx
 
-        address = f"{self.address}/run_code"
         timeout = httpx.Timeout(timeout_s, connect=CONNECT_S)
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         try:
             url = httpx.URL(self.url)
             url = url.copy_with(path=url.path.rstrip("/") + "/run_code")
             with client.stream("POST", url, content=content, headers=headers, timeout=timeout) as response:
-                body = _read_body(response, address, timeout_s)
-        except (httpx.ConnectTimeout, httpx.PoolTimeout) as error:
-            raise Trouble(f"{address}: no connection within {CONNECT_S:.0f} s", repeatable=True) from error
+                body = _read_body(response, timeout_s)
         except httpx.TimeoutException as error:
-            message = f"{address}: no reply within {timeout_s:.0f} s; it may be overloaded"
-            raise Trouble(message, repeatable=False) from error
-        except httpx.TransportError as error:
-            raise Trouble(f"{address}: {one_line(str(error)) or type(error).__name__}", repeatable=True) from error
+            connects = isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout)
+            late = f"no reply within {timeout_s:.0f} s; it may be overloaded"
+            raise Trouble(
+                f"no connection within {CONNECT_S:.0f} s" if connects else late, repeatable=connects
+            ) from error
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise Trouble(f"{address}: {one_line(str(error))}", repeatable=False) from error
-        reply = read_reply(response, body, address)
-        if (status := reply.field("status", str)) not in ("Success", "Failed"):
-            message = one_line(reply.field_or_none("message", str) or "no message")
-            raise Trouble(f"{address}: status {one_line(status)}: {message}", repeatable=True, service_fails=False)
+            message = one_line(str(error)) or type(error).__name__
+            raise Trouble(message, repeatable=isinstance(error, httpx.TransportError)) from error
+        reply = read_reply(response, body)
+        if (status := read_field(reply, "status", str)) not in ("Success", "Failed"):
+            message = one_line(read_field(reply, "message", str, "no message"))
+            raise Trouble(f"status {one_line(status)}: {message}", repeatable=True, service_fails=False)
         return reply
+
+
+class Stages(NamedTuple):
+    """What became of the two stages of a request, where there were such."""
+
+    compiled: Execution | None
+    ran: Execution | None
 
 
 @dataclass(slots=True)
@@ -253,14 +252,15 @@ class RemoteProgram:
             text = stdin.decode()
         except UnicodeDecodeError:
             raise SandboxError(f"{address} takes text for stdin, and this input is not UTF-8") from None
-        reply = self.backend.ask(self.program, self.limits, text, _wall_s(self.limits.cpu_s))
-        compiled = _compilation(reply, self.limits)
+        compiled, ran = self.backend.ask(self.program, self.limits, text, _wall_s(self.limits.cpu_s))
         if compiled is not None and not compiled.ok:
             shown = one_line(compiled.stderr.decode("utf-8", "replace"))
             raise SandboxError(
-                f"{reply.address}: a program that had compiled did not compile again ({compiled.end}): {shown}"
+                f"{address}: a program that had compiled did not compile again ({compiled.end}): {shown}"
             )
-        return _execution(reply.part("run_result"), self.limits)
+        if ran is None:
+            raise SandboxError(f"{address}: no object run_result in the reply")
+        return ran
 
 
 def _wall_s(cpu_s: float) -> float:
@@ -281,26 +281,28 @@ def _unencodable(source: str) -> Execution | None:
     return None
 
 
-def _compilation(reply: ServiceReply, limits: Limits) -> Execution | None:
-    """Return what became of the compile stage; None where there was none."""
-    if reply.field_or_none("compile_result", dict) is None:
+def _stages(reply: Mapping[str, object], limits: Limits) -> Stages:
+    compiled = _execution(reply, "compile_result", limits)
+    if compiled is not None and compiled.end is ProgramEnd.EXITED and compiled.status == _NOT_FOUND:
+        raise Trouble(f"it lacks the compiler: {one_line(compiled.stderr.decode('utf-8', 'replace'))}")
+    return Stages(compiled, _execution(reply, "run_result", limits))
+
+
+def _execution(reply: Mapping[str, object], stage: str, limits: Limits) -> Execution | None:
+    """Read one stage's result; None where there was none.
+
+    Output above the limit is cut off, and of stderr only the beginning is kept.
+    """
+    if reply.get(stage) is None:
         return None
-    compiled = _execution(reply.part("compile_result"), limits)
-    if compiled.end is ProgramEnd.EXITED and compiled.status == _NOT_FOUND:
-        stderr = compiled.stderr.decode("utf-8", "replace")
-        raise SandboxError(f"{reply.address} lacks the compiler: {one_line(stderr)}")
-    return compiled
-
-
-def _execution(result: ServiceReply, limits: Limits) -> Execution:
-    """Read one stage's result. Output above the limit is cut off, and of stderr only the beginning is kept."""
-    stdout = (result.field_or_none("stdout", str) or "").encode("utf-8", "replace")
-    stderr = (result.field_or_none("stderr", str) or "").encode("utf-8", "replace")
-    wall_s = result.field_or_none("execution_time", float) or 0.0
-    if result.field("status", str) == "TimeLimitExceeded":
+    stdout, stderr = (
+        read_field(reply, f"{stage}.{name}", str, "").encode("utf-8", "replace") for name in ("stdout", "stderr")
+    )
+    wall_s = read_field(reply, f"{stage}.execution_time", float, 0.0)
+    if read_field(reply, f"{stage}.status", str) == "TimeLimitExceeded":
         end, status = ProgramEnd.WALL_LIMIT, _KILLED
     else:
-        code = result.field("return_code", int)
+        code = read_field(reply, f"{stage}.return_code", int)
         end, status = ProgramEnd.SIGNALLED if code < 0 else ProgramEnd.EXITED, abs(code)
     max_bytes = int(limits.output_mb * 2**20)
     if end is not ProgramEnd.WALL_LIMIT and (_was_cut(stdout) or len(stdout) > max_bytes):
@@ -333,20 +335,17 @@ def _jitter() -> float:
     return random.uniform(0.75, 1.25)
 
 
-def _read_body(response: httpx.Response, address: str, timeout_s: float) -> bytes:
+def _read_body(response: httpx.Response, timeout_s: float) -> bytes:
     """Return the body. httpx bounds the time between two pieces; the whole of it is bounded here."""
     deadline = time.monotonic() + timeout_s
     body = bytearray()
     for piece in response.iter_bytes():
         body += piece
         if len(body) > MAX_REPLY_BYTES:
-            raise Trouble(
-                f"{address}: the reply is longer than {MAX_REPLY_BYTES >> 20} MiB; bound the output of its programs",
-                repeatable=False,
-                service_fails=False,
-            )
+            message = f"the reply is longer than {MAX_REPLY_BYTES >> 20} MiB; bound the output of its programs"
+            raise Trouble(message, service_fails=False)
         if time.monotonic() > deadline:
-            raise Trouble(f"{address}: no whole reply within {timeout_s:.0f} s", repeatable=False)
+            raise Trouble(f"no whole reply within {timeout_s:.0f} s")
     return bytes(body)
 
 

@@ -24,9 +24,12 @@ pytestmark = pytest.mark.usefixtures("fresh_connections")
 @pytest.mark.parametrize(
     ("trouble", "message"),
     [
-        (Answer({"detail": "worker lost"}, 500), "status 500 Internal Server Error: worker lost"),
+        (Answer({"detail": "worker lost"}, 500), 'status 500 Internal Server Error: {"detail": "worker lost"}'),
         (Answer(b"<html>bad gateway</html>", 502), "status 502 Bad Gateway"),
-        (Answer({"message": "Requests limited to 1 per 200ms"}, 429), "429 Too Many Requests: Requests limited to"),
+        (
+            Answer({"message": "Requests limited to 1 per 200ms"}, 429),
+            '429 Too Many Requests: {"message": "Requests limited to',
+        ),
         (Answer({"status": "SandboxError", "message": "no space\nleft"}), "status SandboxError: no space left"),
     ],
 )
