@@ -249,6 +249,16 @@ def test_queued_work_of_clients_that_hang_up_is_dropped(path: str) -> None:
         assert f'{path}",cause="gone"}} 4' in client.get("/metrics").text
 
 
+def test_a_program_whose_client_hangs_up_is_ended() -> None:
+    with served(Settings(workers=1)) as (address, _), httpx.Client(base_url=address, timeout=60) as client:
+        with pytest.raises(httpx.ReadTimeout):
+            client.post(
+                "/run_code", json={"code": "while True: pass", "language": "python", "run_timeout": 90}, timeout=2
+            )
+        answer = client.post("/run_code", json={"code": "print(1)", "language": "python"})
+        assert answer.json()["run_result"]["stdout"] == "1\n"
+
+
 @contextlib.contextmanager
 def served(settings: Settings) -> Iterator[tuple[str, Any]]:
     """Yield the address of a running service, and its desk."""

@@ -28,7 +28,8 @@ import threading
 import time
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -158,6 +159,50 @@ class LastRun(threading.local):
 last_run = LastRun()
 
 
+class Stop:
+    """Ends the jobs of the threads in which it is in force, from another thread: their clients have gone.
+
+    with stop.in_force(): box.run(job)       SandboxError, once another thread calls stop.set()
+    """
+
+    def __init__(self) -> None:
+        self.is_set = False
+        self._lock = threading.Lock()
+        self._at_work: set[ZygoteClient] = set()
+
+    def set(self) -> None:
+        """End what runs, and let nothing begin."""
+        with self._lock:
+            self.is_set = True
+            for client in self._at_work:
+                client.kill()
+
+    @contextlib.contextmanager
+    def in_force(self) -> Iterator[None]:
+        """Make it hold in this thread."""
+        token = _STOP.set(self)
+        try:
+            yield
+        finally:
+            _STOP.reset(token)
+
+    @contextlib.contextmanager
+    def watching(self, client: ZygoteClient) -> Iterator[None]:
+        """Make it end what a client does. Raises SandboxError where it is set."""
+        with self._lock:
+            if self.is_set:
+                raise SandboxError("nobody waits for this job any more")
+            self._at_work.add(client)
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._at_work.discard(client)
+
+
+_STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
+
+
 class Sandbox:
     """Runs jobs, each in a process of its own. For any number of threads."""
 
@@ -247,16 +292,18 @@ class Sandbox:
         self, zygote: ZygoteClient, jobs: list[Job], piped: bool, leave_core: Callable[[], None]
     ) -> list[Execution]:
         """Run the jobs in a zygote, once more where it fails."""
+        stop = _STOP.get()
         for attempt in range(ATTEMPTS):
             try:
                 zygote.start()
-                return zygote.run(jobs, piped, leave_core)
+                with stop.watching(zygote) if stop is not None else contextlib.nullcontext():
+                    return zygote.run(jobs, piped, leave_core)
             except TierNotPossible as error:
                 raise SandboxError(f"tier {self.tier} is gone: {error}") from error
             except MachineBusy:
                 raise
             except SandboxError:
-                if attempt == ATTEMPTS - 1:
+                if attempt == ATTEMPTS - 1 or (stop is not None and stop.is_set):
                     raise
         raise AssertionError("the last attempt returns or raises")
 
@@ -378,11 +425,16 @@ class ZygoteClient:
             self.stop()
             raise TierNotPossible(greeting["failed"])
 
-    def stop(self) -> None:
-        """End the zygote and with it all that runs there."""
-        if self._process is not None:
+    def kill(self) -> None:
+        """End the zygote and with it all that runs there, from any thread; the one that uses it finds it gone."""
+        if (process := self._process) is not None:
             with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
+                process.kill()
+
+    def stop(self) -> None:
+        """End the zygote and clear up."""
+        self.kill()
+        if self._process is not None:
             self._process.wait()
         for folder in self.folders:
             folder.remove()

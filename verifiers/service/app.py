@@ -48,6 +48,7 @@ from truegold.verifiers.running.batch import DEADLINE_S, Item, TimedVerdict, Tim
 from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError, TruegoldError
 from truegold.verifiers.sandbox.execution import MachineBusy, SandboxError
+from truegold.verifiers.sandbox.pool import Stop
 from truegold.verifiers.service import programs
 from truegold.verifiers.service.access import Network, TokenOutOfPath, why_refused
 from truegold.verifiers.service.programs import Allowance, Unjudged, UnjudgedCause
@@ -328,10 +329,19 @@ class Desk:
         Raises Unjudged where the queue has no room, and where the time of the request is up.
         """
         self._admit(len(runs))
-        futures = [self._programs.submit(run) for run in runs]
+        stop = Stop()
+
+        def work(run: Callable[[], T]) -> T:
+            with stop.in_force():
+                return run()
+
+        futures = [self._programs.submit(work, run) for run in runs]
         for future in futures:
             future.add_done_callback(partial(self._release, 1))
-        outcomes = await _results(futures, allowance.end - time.monotonic())
+        try:
+            outcomes = await _results(futures, allowance.end - time.monotonic())
+        finally:
+            stop.set()  # Where the client hangs up, or time is up, programs still run.
         done = [outcome for outcome in outcomes if outcome is not None]
         if len(done) < len(outcomes):
             raise allowance.late()
