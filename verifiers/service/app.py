@@ -15,8 +15,8 @@ Behind the application stands the desk: a bounded queue before the processes tha
 programs. Nothing is lost when a process dies: the response that it was judging is judged again by its successor, and
 blamed when that one dies of it too. What does not fit into the queue is refused at once, so that clients slow down;
 what is not judged by its deadline is answered with `timeout`. What has not begun when the time of its request is up, or
-when the client hangs up, leaves the queue then; the rest when the work is done. What it counts is in Prometheus' text
-format:
+when the client hangs up, leaves the queue then, and programs that run are ended; verdicts that are begun are finished.
+What it counts is in Prometheus' text format:
 
     truegold_verdicts_total{verifier="math",reason="match"} 4711
     truegold_unjudged_requests_total{path="/test_program",cause="late"} 3
