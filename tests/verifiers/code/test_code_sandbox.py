@@ -214,6 +214,7 @@ MARKS = {
     "a mode": "os.chmod('.', 0o755)",
     "a file, and the time set back": "before = os.stat('.'); open('left', 'w').close()\n"
     "os.utime('.', ns=(before.st_atime_ns, before.st_mtime_ns))",
+    "files without a name": "for _ in range(9): os.close(os.open('.', os.O_TMPFILE | os.O_RDWR))",
     "a file that came and went": "open('left', 'w').close(); os.unlink('left')",
 }
 
@@ -221,6 +222,7 @@ MARKS = {
 @pytest.mark.parametrize("name", MARKS)
 def test_a_mark_on_the_working_folder_is_no_message_to_the_next_program(box: Sandbox, name: str) -> None:
     look = "import os\nfound = os.stat('.')\nprint(os.listdir('.'), oct(found.st_mode & 0o777), found.st_mtime == 77)"
+    look += "\nprint(os.fstat(os.open('next', os.O_CREAT)).st_ino)"
     first = run(box, look).stdout
     assert run(box, f"import os\n{MARKS[name]}").ok
     assert run(box, look).stdout == first

@@ -83,11 +83,7 @@ class Confinement(NamedTuple):
     def steps(self, seat: int, limits: JobLimits, native: bool) -> list[Step]:
         """Return the calls that lock a process in, up to the filter."""
         if self.tier == "full":
-            # Two jobs at once must not meet in one box, and native ones fill theirs anyway.
-            shares_box = seat == 0 and not native
-            steps = (
-                [view.enter_box_step()] if shares_box else view.private_box_steps(limits["files_bytes"], self.box_links)
-            )
+            steps = view.private_box_steps(limits["files_bytes"], self.box_links)
         else:
             steps = [kernel.step("setpgid", 0, 0)]
             if self.user is not None and (native or self.user.reads_interpreter):

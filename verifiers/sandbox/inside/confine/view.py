@@ -156,66 +156,15 @@ def temporary_links(paths: Iterable[str]) -> dict[str, str]:
 def private_box_steps(size: int, links: Mapping[str, str]) -> list[Callable[[], int]]:
     """Return calls that give a job an empty box in a mount namespace of its own, which ends with its last process."""
     steps = [kernel.step("unshare", kernel.CLONE_NEWNS)]
-    for folder in _boxes(links):
-        data = _box_data(size).encode()
+    data = f"mode=700,size={size},nr_inodes={BOX_ENTRIES}".encode()
+    for folder in (BOX, BOX_FOR_TMP) if links else (BOX,):
         steps.append(kernel.step("mount", b"box", folder.encode(), b"tmpfs", ctypes.c_ulong(_BOX_FLAGS), data))
     for name, target in links.items():
         steps.append(kernel.step("symlink", os.fsencode(target), os.fsencode(f"{BOX_FOR_TMP}/{name}")))
-    return [*steps, enter_box_step()]
-
-
-def _boxes(links: Mapping[str, str]) -> tuple[str, ...]:
-    return (BOX, BOX_FOR_TMP) if links else (BOX,)
-
-
-def enter_box_step() -> Callable[[], int]:
-    """Return a call that makes the box the working folder."""
-    return kernel.step("chdir", BOX.encode())
-
-
-class SharedBox:
-    """A working folder for one job after the other.
-
-    Most jobs do nothing to it. After the others a fresh mount takes its place before the next job comes.
-    """
-
-    def __init__(self, links: Mapping[str, str]) -> None:
-        self._links = links
-        self._size = 0
-        self._fresh_stats: dict[str, os.stat_result] = {}
-
-    def make_ready(self, size: int) -> None:
-        """Make it as new. No process of an earlier job may run any more."""
-        if self._size == size and all(map(self._is_fresh, self._fresh_stats)):
-            return
-        for folder in _boxes(self._links):
-            if self._size:
-                kernel.detach(folder)
-            kernel.mount("box", folder, "tmpfs", _BOX_FLAGS, _box_data(size))
-        for name, target in self._links.items():
-            os.symlink(target, f"{BOX_FOR_TMP}/{name}")
-        for folder in _boxes(self._links):
-            os.utime(folder, (0, 0))
-            self._fresh_stats[folder] = os.stat(folder)
-        self._size = size
-
-    def _is_fresh(self, folder: str) -> bool:
-        # A program can set every time back but that of the change, which may be too coarse to tell.
-        if _fingerprint(os.stat(folder)) != _fingerprint(self._fresh_stats[folder]):
-            return False
-        links = self._links if folder == BOX_FOR_TMP else {}
-        return {name: os.readlink(f"{folder}/{name}") for name in os.listdir(folder)} == links
-
-
-def _fingerprint(stat: os.stat_result) -> tuple[int, ...]:
-    return stat.st_mtime_ns, stat.st_atime_ns, stat.st_ctime_ns, stat.st_mode, stat.st_nlink
+    return [*steps, kernel.step("chdir", BOX.encode())]
 
 
 _BOX_FLAGS = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOATIME
-
-
-def _box_data(size: int) -> str:
-    return f"mode=700,size={size},nr_inodes={BOX_ENTRIES}"
 
 
 def _staging_folder(paths: list[str]) -> str:

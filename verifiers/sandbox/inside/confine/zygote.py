@@ -116,9 +116,7 @@ class Zygote:
         self._roles = roles
         self._control = control
         self._confinement = confinement
-        alone = confinement.tier == "full"
-        self._box = view.SharedBox(confinement.box_links) if alone else None
-        self._supervisor = supervise.Supervisor(confinement.proc, confinement.boxes, groups=not alone)
+        self._supervisor = supervise.Supervisor(confinement.proc, confinement.boxes, groups=confinement.tier != "full")
         self._steps: dict[tuple[Any, ...], tuple[list[Step], Filter | None]] = {}
         self._limited: tuple[Any, ...] = ()
         self._unlocked = mmap.mmap(-1, mmap.PAGESIZE)
@@ -193,8 +191,6 @@ class Zygote:
         if key != self._limited:
             set_limits(job["limits"], None if native else task_limit, native)
             self._limited = key
-        if self._box is not None and seat == 0 and not native:
-            self._box.make_ready(job["limits"]["files_bytes"])
         role, size = self._roles[job["role"]], job["payload_bytes"]
         if self._confinement.pid_namespace is not None:
             # The next process forked becomes the first of a new pid namespace, and takes all others of it along.
