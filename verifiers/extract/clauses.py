@@ -24,7 +24,9 @@ from __future__ import annotations
 
 import re
 import tomllib
+from functools import lru_cache
 from importlib.resources import files
+from itertools import repeat
 from typing import Final
 
 from truegold.verifiers.extract.stated_values import is_plain
@@ -57,6 +59,10 @@ _BREAK = re.compile(
 _DENIED_BEHIND = re.compile("|".join(pattern.pattern for pattern in _BEHIND.values()), re.IGNORECASE)
 _SOURCE = re.compile(rf"\b(?i:according to|per|says) {_CLASSES['sources']}")
 _INSERTED = re.compile(r",[^,]{1,40},")
+_COPULAS = (" is ", " are ", " was ")
+_ENDING = " .$*)\\]}!"
+_LEFT_OUT = ("this", "that", "it", "value", "answer", "possibility", "case", "root", "out")
+"""What a sentence ends with that leaves something out: `the test excludes this`."""
 _ASIDE_MARKS = frozenset("(（[—–")
 _NEW_SENTENCE = re.compile(r"[\s$)*\]}\\]*?(?:[.!?…;,—–(（\[，。！\n]|-\s)")
 _SENTENCES = re.compile(r"(?<=[.!?…])\s+|\n+|\s?[\[(（—–]\s?|[)）\]]")
@@ -64,8 +70,12 @@ _SENTENCES = re.compile(r"(?<=[.!?…])\s+|\n+|\s?[\[(（—–]\s?|[)）\]]")
 
 def disowns(before: str, after: str) -> bool:
     """Return whether the clause around a value asserts it of nothing, or of another answer, or leaves it out."""
-    before, after = before[-MAX_CLAUSE_CHARS:], after[:MAX_CLAUSE_CHARS]
-    if after.strip(" .$*)\\]}!") and _is_denied_behind(after):
+    return _disowns(before[-MAX_CLAUSE_CHARS:].rstrip(" $\\(*{[") + " ", after[:MAX_CLAUSE_CHARS].rstrip(_ENDING))
+
+
+@lru_cache(maxsize=64)
+def _disowns(before: str, after: str) -> bool:
+    if after and _is_denied_behind(after):
         return True
     if is_plain(before):
         return False
@@ -96,7 +106,7 @@ def _leaves_out(clause: str, after: str) -> bool:
     """Return whether the reasoning leaves a bare number out, or another answers with it: `we can discard 5`."""
     if _CLAUSE["parted"].search(clause) and _CLAUSE["parted_end"].match(after):
         return True
-    if _CLAUSE["bare_end"].match(after) is None:
+    if _CLAUSE["bare_end"].match(after) is None or clause.endswith(_COPULAS):
         return False
     return any(_CLAUSE[name].search(clause) for name in ("save", "does_not", "excludes", "answered"))
 
@@ -182,6 +192,13 @@ def takes_back(tail: str, *, is_letter: bool = False) -> bool:
     if _NEW_SENTENCE.match(tail) is None:
         return False
     sentences = _SENTENCES.split(tail[:MAX_TAIL_CHARS].lstrip(" .$*)]}\\!?…,;:—–，。！"), maxsplit=MAX_TAIL_SENTENCES)
-    patterns = [pattern for name, pattern in _BACK.items() if not (is_letter and name == "nay")]
     plain = [sentence.strip(" *_,.…!") for sentence in sentences[:MAX_TAIL_SENTENCES]]
-    return any(pattern.match(sentence) for sentence in plain if sentence for pattern in patterns)
+    return any(map(_takes_back, filter(None, plain), repeat(is_letter)))
+
+
+def _takes_back(sentence: str, is_letter: bool) -> bool:
+    return any(
+        pattern.match(sentence)
+        for name, pattern in _BACK.items()
+        if not ((is_letter and name == "nay") or (name == "left_out" and not sentence.endswith(_LEFT_OUT)))
+    )

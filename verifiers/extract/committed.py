@@ -46,7 +46,15 @@ from typing import NamedTuple
 
 from truegold.verifiers.extract.clauses import disowns
 from truegold.verifiers.extract.closings import without_closings, without_ornaments
-from truegold.verifiers.extract.denials import is_bound, is_denied, is_doubted, is_negated_later, is_refused, preferred
+from truegold.verifiers.extract.denials import (
+    is_bound,
+    is_denied,
+    is_doubted,
+    is_negated_later,
+    is_refused,
+    preferred,
+    without_struck,
+)
 from truegold.verifiers.extract.objects import answer_at_end
 from truegold.verifiers.extract.restated import restatement, with_counts, without_explanations, without_given_numbers
 from truegold.verifiers.extract.stated_values import (
@@ -683,9 +691,12 @@ def _committed(answer: str | None, form: str) -> Committed | None:
     text = (answer or "").strip(MARKS)
     if text and (text[0] in _WRAPS or not text[-1].isascii()):
         text = _unwrapped(text)
+    if "(" in text or "（" in text:
+        text = without_struck(text).strip(MARKS)
     if not text or (
         not _PLAIN_NUMBER.fullmatch(text)
         and not only_announces(text)
+        and (form != "conclusion" or may_deny(text))
         and is_refused(text, letters=len(text) <= MAX_OPTION_CHARS)
     ):
         return None

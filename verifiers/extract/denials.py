@@ -88,10 +88,10 @@ _CLAUSE_START = re.compile(
     r"(?:^|[,;])\W*(?:(?:so|hence|thus|therefore|then|and|but)\b,?\s?)?[\s$\\(*]*(?:[a-z]\s?=\s?)?$", re.IGNORECASE
 )
 _NEXT_SENTENCE = re.compile(r"[\s$*)\]}\\]{0,6}[.!]\s")
-_FRAMES = [
-    (frozenset(cues.split()), re.compile(pattern, re.IGNORECASE))
-    for cues, _, pattern in (frame.partition(" :: ") for frame in PATTERNS["frames"])
-]
+_FRAMES: dict[str, list[re.Pattern[str]]] = {}
+for _cues, _, _frame in (frame.partition(" :: ") for frame in PATTERNS["frames"]):
+    for _cue in _cues.split():
+        _FRAMES.setdefault(_cue, []).append(re.compile(_frame, re.IGNORECASE))
 _FRAME_WORD = re.compile(r"[^\W\d_]+")
 _ANY = frozenset("*")
 _VALUE_MARK = "§"
@@ -311,7 +311,7 @@ def _is_framed(before: str, after: str) -> bool:
     words = frozenset(_FRAME_WORD.findall(framed.casefold()))
     if not (before.isascii() and after.isascii()):
         words |= _ANY
-    return any(not cues.isdisjoint(words) and pattern.search(framed) for cues, pattern in _FRAMES)
+    return any(pattern.search(framed) for cue in words if cue in _FRAMES for pattern in _FRAMES[cue])
 
 
 def is_doubted(before: str, after: str) -> bool:
@@ -380,14 +380,14 @@ def is_denied(sentence: str, value: str, *, first: bool = False) -> bool:
     before, after = sentence[:start], sentence[start + len(value) :]
     if clauses.restates(value, after):
         return True
-    if not may_deny(sentence) and "answer " not in sentence and not sentence.endswith('"'):
-        return clauses.disowns(before, after)
+    if not may_deny(sentence):
+        return clauses.disowns(before, after) or _is_framed(before, after)
     return is_bound(before) or is_doubted(before, after)
 
 
 def without_struck(text: str) -> str:
     """Return a text without what is struck out in it."""
-    return _STRUCK.sub(" ", text)
+    return _STRUCK.sub(" ", text) if any(map(text.__contains__, "~<\\(（")) else text
 
 
 def is_negated_later(text: str, value: str) -> bool:

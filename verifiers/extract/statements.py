@@ -434,9 +434,8 @@ def _block_at(lines: list[str], index: int) -> str:
 
 def last_expression(text: str) -> str | None:
     """Return the last line where it is one expression and no sentence."""
-    line = _last_line(text)
-    line = denials.without_struck(line).strip() if line is not None else None
-    if line is None or "?" in line or not stated_values.has_value(line) or _is_cut_off(line):
+    line = denials.without_struck(_last_line(text) or "").strip()
+    if not line or "?" in line or not stated_values.has_value(line) or _is_cut_off(line):
         return None
     if clauses.kept(line) != line:
         return None
