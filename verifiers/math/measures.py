@@ -42,6 +42,8 @@ class Unit:
     """The nouns that are no unit that this table knows, in the singular; empty for `units`, which may be any."""
     zero: mpq = field(default_factory=mpq)
     """What is added to a number of this unit before it is multiplied: 273.15 for degrees Celsius."""
+    per: str = field(default="", compare=False)
+    """The noun of `dollars per share`, which is no unit."""
 
     @property
     def is_label(self) -> bool:

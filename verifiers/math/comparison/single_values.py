@@ -259,7 +259,7 @@ def _same_converted(gold: Node, gold_unit: Unit, answer: Node, answer_unit: Unit
         return same_values(gold, answer, policy)
     if (ratio := conversion(gold_unit, answer_unit)) is None:
         is_same_money = gold_unit.currency is not None and gold_unit.currency == answer_unit.currency
-        is_named = is_same_money and (gold_unit.is_money or answer_unit.is_money)
+        is_named = is_same_money and any(unit.is_money and not unit.per for unit in (gold_unit, answer_unit))
         # That `$5` is per hour is understood; `5 pounds` are money where the other side is.
         is_named = is_named or {gold_unit, answer_unit} == {POUND, STERLING}
         return same_values(gold, answer, policy) if is_named else OTHER_UNIT

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 from gmpy2 import mpq
@@ -316,6 +317,8 @@ class _UnitReader:
                 if not (is_aside and factor == unit):
                     # `5 J (joules)` says its unit twice.
                     unit = factor if unit is None else multiply_units(unit, factor)
+                    if sign < 0 and factor.is_label:
+                        unit = replace(unit, per=factor.label)
                 prefix = 1
                 continue
             self.position += 1
@@ -500,7 +503,7 @@ def _read_money(tokens: list[Lexeme], read_expression: ReadExpression) -> Measur
 def _money_with(money: Unit, sign: str, behind: Unit | None) -> Unit | None:
     """Return the unit of `$5 CAD` and `$5 per hour`; the label of `$5 per share` changes nothing, €5 USD is none."""
     if behind is None or not behind.is_money:
-        return None if behind is None else multiply_units(money, behind)
+        return None if behind is None else replace(multiply_units(money, behind), per=behind.per)
     return behind if behind == money or (sign == "$" and behind.currency in DOLLARS) else None
 
 
