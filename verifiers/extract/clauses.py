@@ -132,7 +132,7 @@ def _is_of_another(clause: str, named: re.Match[str]) -> bool:
         return True
     if owner and (is_past or owner.lower().startswith(("my", "your"))) and _CLAUSE["ordinal"].search(named["kind"]):
         return True
-    if is_past and _CLAUSE["then"].match(front):
+    if (is_past and _CLAUSE["then"].match(front)) or _CLAUSE["given_by"].search(named[0]):
         return True
     if "would" not in named[0]:
         return False
