@@ -148,6 +148,7 @@ MAX_OPTION_CHARS = 40
 """In a longer answer a letter names no option."""
 MAX_TOUCHING_CHARS = 2
 """Fewer characters around a box, as `$.`, say nothing."""
+_UNEQUAL = ("\\neq", "\\ne", "\\not=", "\\not =", "≠")
 _SENTENCE_ENDS = ("\n", ". ", "? ", "! ", "。")
 _CLOSING_MARKS = "$*)]\\"
 """What may close the formula or the emphasis around a box."""
@@ -410,6 +411,8 @@ def _is_doubted(text: str, box: _Box) -> bool:
     before, after = before[start:], after.lstrip(_CLOSING_MARKS)
     if len(before) + len(after) <= MAX_TOUCHING_CHARS:
         return False
+    if before.rstrip(" $").endswith(_UNEQUAL):
+        return True
     if not may_deny(f"{before} {after}"):
         return disowns(before, after)
     return is_doubted(before, after) or ("answer" in before and is_bound(before))
