@@ -160,10 +160,7 @@ last_run = LastRun()
 
 
 class Stop:
-    """Ends the jobs of the threads in which it is in force, from another thread: their clients have gone.
-
-    with stop.in_force(): box.run(job)       SandboxError, once another thread calls stop.set()
-    """
+    """Ends the jobs of the threads that have `STOP.set(stop)`, from another thread: nobody waits for them any more."""
 
     def __init__(self) -> None:
         self.is_set = False
@@ -176,15 +173,6 @@ class Stop:
             self.is_set = True
             for client in self._at_work:
                 client.kill()
-
-    @contextlib.contextmanager
-    def in_force(self) -> Iterator[None]:
-        """Make it hold in this thread."""
-        token = _STOP.set(self)
-        try:
-            yield
-        finally:
-            _STOP.reset(token)
 
     @contextlib.contextmanager
     def watching(self, client: ZygoteClient) -> Iterator[None]:
@@ -200,7 +188,7 @@ class Stop:
                 self._at_work.discard(client)
 
 
-_STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
+STOP: ContextVar[Stop | None] = ContextVar("stop", default=None)
 
 
 class Sandbox:
@@ -292,7 +280,7 @@ class Sandbox:
         self, zygote: ZygoteClient, jobs: list[Job], piped: bool, leave_core: Callable[[], None]
     ) -> list[Execution]:
         """Run the jobs in a zygote, once more where it fails."""
-        stop = _STOP.get()
+        stop = STOP.get()
         for attempt in range(ATTEMPTS):
             try:
                 zygote.start()

@@ -8,32 +8,23 @@ What it gives, and what follows:
   service is busy.
 - It bounds memory by address space, for the languages whose runtimes work under such a bound (`BOUND_MEMORY`); others
   have the service's own bound. Meeting it looks like any other failure of a program.
-- It keeps the first MiB of stdout: where as much comes back, the end is OUTPUT_LIMIT. Older releases do not read the
-  output while a program runs: above some 100 KB it blocks, and ends in WALL_LIMIT. Output that is not UTF-8 comes back
-  as an error message.
+- It keeps the first MiB of stdout: where as much comes back, the end is OUTPUT_LIMIT. In older releases a program that
+  prints more than some 100 KB blocks. Output that is not UTF-8 comes back as an error message.
 - A service compiles at every run and cannot keep what it made. Where a language is compiled, `compiled` therefore comes
   from a run of its own that is cut short at once (`CHECK_S`): tests are not run on a program that does not compile.
 - Its default deployment runs programs with its own rights and network. Isolation is the service's business.
 
-Trouble with the service (it is away, overloaded, wrongly set up, or answers nonsense) is a `SandboxError` of one line
-that names its address without credentials; no verdict follows from it.
-
-A request is repeated, with growing and jittered pauses, after refused connections, statuses 429 (not before its
-Retry-After) and 5xx, and replies whose `status` is neither Success nor Failed. It is not repeated after a time-out,
-since the service is still at work on the first request and a second one would add to its load, nor after other statuses
-of 4xx, redirects, and replies that are not JSON.
-
-A circuit breaker leaves a service alone that fails several times in a row:
+Trouble with the service is a `SandboxError` of one line that names its address without credentials. A request is
+repeated, with growing and jittered pauses, after refused connections, statuses 429 (not before its Retry-After) and
+5xx, and replies whose `status` is neither Success nor Failed; not after a time-out, since the service is still at work
+on the first one. A circuit breaker leaves a service alone that fails several times in a row:
 
     closed     every call goes through; one success forgets the failures
     open       after 8 failures in a row: calls fail at once, so that a batch of rows does not wait for each of them
     half open  30 seconds later one call goes through and decides: closed again, or open for another 30 seconds
 
-The number of requests in flight is bounded on this side, where waiting costs nothing: services start all that they are
-sent, or queue it without a bound, and a request's time runs meanwhile.
-
-A back end is a value: it pickles, and what it holds open (connections, breaker) is made in each process anew, in a
-forked one too. The environment's proxy settings are honoured.
+The number of requests in flight is bounded on this side, where waiting costs nothing. A back end is a value: it
+pickles, and what it holds open (connections, breaker) is made in each process anew, in a forked one too.
 """
 
 from __future__ import annotations
@@ -194,11 +185,11 @@ class SandboxFusion:
                     is_last = attempt == ATTEMPTS - 1 or trouble.retry_after_s > MAX_PAUSE_S
                     if is_last or not trouble.repeatable:
                         if trouble.service_fails:
-                            connection.breaker.count_failure(message)
+                            connection.breaker.count(message)
                         raise SandboxError(message) from trouble.__cause__
                     _sleep(trouble.retry_after_s + BACKOFF_S * (1 << attempt) * _jitter())
                 else:
-                    connection.breaker.count_success()
+                    connection.breaker.count(None)
                     return stages
             raise AssertionError("the last attempt returns or raises")
 
@@ -373,16 +364,11 @@ class Breaker:
             # This call is the probe. Should it never report back, the next one may try after the same time.
             self._open_until = _now() + COOL_DOWN_S
 
-    def count_success(self) -> None:
-        """Close the breaker."""
+    def count(self, error: str | None) -> None:
+        """Count a call that failed after all its attempts; one that did not (None) closes the breaker."""
         with self._lock:
-            self._failures = 0
-
-    def count_failure(self, error: str) -> None:
-        """Count a call that failed after all its attempts."""
-        with self._lock:
-            self._failures += 1
-            self._last_error = error
+            self._failures = self._failures + 1 if error is not None else 0
+            self._last_error = error or ""
             self._open_until = _now() + COOL_DOWN_S
 
 

@@ -48,7 +48,7 @@ from truegold.verifiers.running.batch import DEADLINE_S, Item, TimedVerdict, Tim
 from truegold.verifiers.sandbox.child_process import usable_cores
 from truegold.verifiers.sandbox.errors import ConfigError, SetupError, TruegoldError
 from truegold.verifiers.sandbox.execution import MachineBusy, SandboxError
-from truegold.verifiers.sandbox.pool import Stop
+from truegold.verifiers.sandbox.pool import STOP, Stop
 from truegold.verifiers.service import programs
 from truegold.verifiers.service.access import Network, TokenOutOfPath, why_refused
 from truegold.verifiers.service.programs import Allowance, Unjudged, UnjudgedCause
@@ -332,8 +332,8 @@ class Desk:
         stop = Stop()
 
         def work(run: Callable[[], T]) -> T:
-            with stop.in_force():
-                return run()
+            STOP.set(stop)
+            return run()
 
         futures = [self._programs.submit(work, run) for run in runs]
         for future in futures:

@@ -164,12 +164,12 @@ def test_while_a_probe_is_out_nobody_else_asks(time):
     breaker = sandboxfusion.Breaker("http://x")
     for _ in range(sandboxfusion.FAILURES_TO_OPEN):
         breaker.enter()
-        breaker.count_failure("down")
+        breaker.count("down")
     time.seconds += sandboxfusion.COOL_DOWN_S
     breaker.enter()
     with pytest.raises(SandboxError, match="http://x failed 8 times"):
         breaker.enter()
-    breaker.count_success()
+    breaker.count(None)
     breaker.enter()
 
 
