@@ -28,12 +28,12 @@ import threading
 import time
 import warnings
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from queue import LifoQueue
 from typing import TypedDict
 
 from truegold.verifiers.sandbox.child_process import in_spawner_thread, usable_cores
@@ -242,8 +242,7 @@ class Sandbox:
         self._make_groups()
 
     def _make_groups(self) -> None:
-        # Those given back last are taken next, since they have a zygote already.
-        self._free: dict[str, LifoQueue[ZygoteClient]] = {}
+        self._free: dict[str, deque[ZygoteClient]] = {}
         self._clients: list[ZygoteClient] = []
         self._lock = threading.Lock()
         self._cores = threading.Semaphore(self._jobs_at_once)
@@ -258,12 +257,13 @@ class Sandbox:
         try:
             with self._running_jobs, contextlib.ExitStack() as core:
                 core.enter_context(self._cores)
-                zygote = free.get()
+                zygote = free.pop()  # There are as many as jobs may run.
                 try:
                     return self._run_in(zygote, jobs, piped, core.close)
                 finally:
                     self._end_surplus(zygote)
-                    free.put(zygote)
+                    # Those that run are taken next.
+                    (free.append if zygote.pid is not None else free.appendleft)(zygote)
         finally:
             with self._lock:
                 self._asking -= 1
@@ -295,15 +295,15 @@ class Sandbox:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
-    def _free_zygotes(self, group: str) -> LifoQueue[ZygoteClient]:
+    def _free_zygotes(self, group: str) -> deque[ZygoteClient]:
         """Return the zygotes of the jobs that need the same modules (`group_of`)."""
         with self._lock:
             if group not in self._free:
-                self._free[group] = LifoQueue()
-                for _ in range(self._jobs_at_once * JOBS_PER_CORE):
-                    client = ZygoteClient(self.tier, self._kind, group)
-                    self._clients.append(client)
-                    self._free[group].put(client)
+                clients = [
+                    ZygoteClient(self.tier, self._kind, group) for _ in range(self._jobs_at_once * JOBS_PER_CORE)
+                ]
+                self._clients += clients
+                self._free[group] = deque(clients)
             return self._free[group]
 
 

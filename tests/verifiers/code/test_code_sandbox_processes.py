@@ -170,13 +170,16 @@ time.sleep(60)
 def test_a_job_that_sleeps_leaves_its_core_to_others(box: Sandbox) -> None:
     own_box = Sandbox(Kind(box.tier), box.tier, jobs_at_once=1)
     with contextlib.closing(own_box), ThreadPoolExecutor(2) as threads:
-        sleeper = threads.submit(run, own_box, "import time\ntime.sleep(4)\nprint('slept')")
+        sleeper = threads.submit(run, own_box, "import time\ntime.sleep(3)\nprint('slept')")
         while not own_box.pids():
             time.sleep(0.01)
         assert run(own_box, "print('ran')").stdout == b"ran\n"
         assert not sleeper.done()
         assert len(own_box.pids()) == 1, "the zygote for the other job ends with it"
         assert sleeper.result().stdout == b"slept\n"
+        pids = own_box.pids()
+        assert run(own_box, "print('ran')").ok
+        assert own_box.pids() == pids, "a zygote that runs is taken first"
 
 
 def test_different_hash_seeds_order_sets_differently_and_each_always_alike() -> None:

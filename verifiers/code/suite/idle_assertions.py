@@ -30,11 +30,12 @@ _CATCHING = frozenset({"Exception", "BaseException", "AssertionError"})
 
 def find_idle_assertions(tree: ast.Module, asserting: set[str]) -> Iterator[str]:
     """Yield one phrase for each idle assertion of test code; `asserting` are its functions that assert something."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, _Function)]
+    nodes = list(ast.walk(tree))
+    functions = [node for node in nodes if isinstance(node, _Function)]
     runs_nothing_when_called = {
         node.name for node in functions if isinstance(node, ast.AsyncFunctionDef) or is_generator(node)
     }
-    for node in ast.walk(tree):
+    for node in nodes:
         yield from _unreached(node, asserting)
         if isinstance(node, ast.Assert) and _is_always_true(node.test):
             yield f"line {node.lineno} is always true"
@@ -55,10 +56,11 @@ def is_generator(node: _Function) -> bool:
 
 def walk_without_definitions(node: ast.AST) -> Iterator[ast.AST]:
     """Yield the nodes of a statement without the functions and classes that it is or defines."""
-    if not isinstance(node, _Scope):
-        yield node
-        for below in ast.iter_child_nodes(node):
-            yield from walk_without_definitions(below)
+    nodes = [node]
+    for each in nodes:  # The list grows on the way.
+        if not isinstance(each, _Scope):
+            yield each
+            nodes += ast.iter_child_nodes(each)
 
 
 def _unreached(node: ast.AST, asserting: set[str]) -> Iterator[str]:
@@ -195,5 +197,5 @@ def _replaced_tests(scope: _Scope | ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.Delete | ast.Assign):
             names = {target.id for target in node.targets if isinstance(target, ast.Name)}
             yield from (f"{name} is replaced or deleted" for name in sorted(tests & names))
-        else:
+        elif tests:
             tests -= {below.id for below in ast.walk(node) if isinstance(below, ast.Name)}
