@@ -6,8 +6,12 @@
     read_source("    def f(): pass")     text "def f(): pass"
     read_source("def f(x):\\n    return g(x)")        defines {"f"}, needs {"g"}
 
-A source that does not parse is tried without the indentation that all of it has, without the prompts of an interactive
-session, and with plain spaces and quotes for those of word processors; where nothing helps it stays as it was.
+A source that does not parse is tried without the indentation that all of it has, without what stands in its margin
+(prompts of an interactive session, numbers of lines, marks of a diff), without the commands of notebooks, and with plain
+characters for HTML's entities and for spaces and quotes of word processors; where nothing helps it stays as it was.
+
+    1 | def f():          >>> def f():          +def f():          !pip install numpy
+    2 |     return 1      ...     return 1      +    return 1      def f(): return 1
 
 The stub of a completion-style task has imports, helpers, and a function without its body:
 
@@ -24,6 +28,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import html
 import re
 import textwrap
 import threading
@@ -48,8 +53,16 @@ _BUILTINS = frozenset(dir(builtins)) | {"__name__", "__file__", "__doc__"}
 _DEFINITION = re.compile(r"^(?:async[ \t]+def|def|class)[ \t]+([^\W\d]\w{0,200})", re.MULTILINE)
 """The name that a definition at the level of the module gives, where the source does not parse."""
 
-_PROMPT = re.compile(r"(?:>>>|\.\.\.)(?: |$)")
-"""The prompts of an interactive session: `>>> x = 1`, `... `."""
+_PROMPT = re.compile(r"[ \t]*(?:>>>|In ?\[\d+\]:|\.\.\.:?)(?: |$)")
+"""The prompts of an interactive session: `>>> x = 1`, `... `, `In [1]: x = 1`, `   ...: `."""
+
+_NUMBER = re.compile(r"[ \t]*(\d{1,5})(?:[ \t]*[|:.)│→]|(?=[ \t]|$))")
+"""The number of a line: `12 | x`, `12: x`, `12  x`."""
+
+_COMMAND = re.compile(
+    r"^(?:!|%%?[a-z]|\$ |(?:pip3?|conda) install |(?:In|Out) ?\[[\d ]*\]:)[^\n]*$", re.MULTILINE | re.ASCII
+)
+"""A line of a notebook that is no Python: `!pip install numpy`, `%matplotlib inline`, `Out[1]: 3`."""
 
 _READS_STDIN = re.compile(r"\binput\s*\(|\bstdin\b|\bopen\s*\(\s*0\b|\bos\.read\s*\(\s*0\b|\bfileinput\b")
 _MAY_WARN = re.compile(r"\\|[0-9.](?=[aefino])(?:and|else|for|if|in|is|not|or)\b")
@@ -149,16 +162,33 @@ def read_source(text: str) -> PythonSource:
 
 
 def _repairs(text: str) -> Iterator[str]:
-    """Yield texts that may be what was meant: without indentation, without prompts, with plain spaces and quotes."""
-    dedented = textwrap.dedent(text)
-    yield dedented
-    if text.lstrip().startswith(">>>"):
-        lines = (line.strip() if line.strip() in (">>>", "...") else line for line in dedented.split("\n"))
-        yield "\n".join(line[4:] for line in lines if _PROMPT.match(line))
-    translated = dedented.translate(_OF_WORD_PROCESSORS)
-    if translated != dedented:
-        yield translated
-        yield textwrap.dedent(translated)
+    """Yield texts that may be what was meant, each repaired in one more way."""
+    for repair in (
+        textwrap.dedent,
+        _without_margin,
+        textwrap.dedent,
+        lambda source: _COMMAND.sub("", source),
+        html.unescape,
+        lambda source: source if "\n" in source.strip() else source.replace("\\n", "\n"),
+        lambda source: source.translate(_OF_WORD_PROCESSORS),
+        textwrap.dedent,
+    ):
+        repaired = repair(text)
+        if repaired != text:
+            yield (text := repaired)
+
+
+def _without_margin(text: str) -> str:
+    """Return what stands behind prompts, or behind the numbers or marks that all lines begin with."""
+    lines = text.strip("\n").split("\n")
+    if (first := _PROMPT.match(lines[0])) and lines[0][first.end() :].strip() and "..." not in first[0]:
+        return "\n".join(line[prompt.end() :] for line in lines if (prompt := _PROMPT.match(line)))
+    numbers = [_NUMBER.match(line) for line in lines if line.strip()]
+    if len({number and int(number[1]) - index for index, number in enumerate(numbers)} - {None}) == 1 and all(numbers):
+        return "\n".join(_NUMBER.sub("", line, count=1) for line in lines)
+    if any(line.startswith("+") for line in lines) and all(line[:1] in " +-@" or not line for line in lines):
+        return "\n".join(line[1:] for line in lines if line[:1] not in ("-", "@") and not line.startswith("+++"))
+    return text
 
 
 @lru_cache(maxsize=CACHED_STUBS)
@@ -198,6 +228,8 @@ def _continuations(stub: str, body: str) -> Iterator[str]:
     """Yield the stub with the body behind it: as it stands, indented as the stub is, and up to the function's end."""
     joint = "" if stub.endswith("\n") or not stub.rpartition("\n")[2].strip() else "\n"
     yield f"{stub}{joint}{body}"
+    if joint:  # The prompt ended within a line.
+        yield stub + body
     lines = body.strip("\n").split("\n")
     indent = _indent_of_body(stub)
     stub = stub.rstrip() + "\n"

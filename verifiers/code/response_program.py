@@ -23,11 +23,13 @@ response begins inside a block. It is looked for in this order:
     inline       ```...``` within a line
     whole        a response that is code as a whole
     part         code that begins on a line of its own, between prose
+    begun        the rest of a definition whose beginning, `def f(`, the prompt gives
+    data         a notebook, or a JSON object whose `code`, `solution` or `program` is a program
 
 A cut-off response gives what there is of its last block. Python that does not parse is repaired where that is safe
 (`python_source`). What a block holds beside the solution (tests, `if __name__ == "__main__":`) stays in it.
 
-Not covered: methods without their class; programs given as a diff, or as several files.
+Not covered: methods without their class; programs given as several files, or as a diff of a program that is not shown.
 
 A fenced block is read so:
 
@@ -51,9 +53,11 @@ A worked solution of a data set may stand there as a model would write it, too (
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from truegold.verifiers.code import python_source
 from truegold.verifiers.code.python_source import MAX_PROGRAM_CHARS, PythonSource, continue_stub, parse, read_source
@@ -87,16 +91,23 @@ MAX_FENCES = 1_000
 MAX_FENCES_IN_STRING = 8
 """Fences that one triple-quoted string may hold. Stops many short blocks that each have the rest of the text read."""
 
-_END_OF_TURN = re.compile(rf"(?:{SPECIAL_END})(?![\"'])")
+_SPECIAL = (
+    rf"(?:{SPECIAL_END}|<[|｜](?:user|User|system|observation|assistant|Assistant|pad|start_header_id|endofturn|turn"
+    r"|END_OF_TURN_TOKEN|fim_\w{1,9}|file_separator|python_tag)[|｜]>|<\|?turn\|>)"
+)
+_PLAIN = rf"(?:{PLAIN_END}|\[/?INST\]|<unk>|(?:<pad>)+|<reserved_\d+>)"
+"""The tokens that end a turn, or begin the next one."""
+
+_END_OF_TURN = re.compile(rf"{_SPECIAL}(?![\"'])")
 """`<|im_end|>` in the text, unless a quote behind it makes it part of a string."""
 
-_PLAIN_END = re.compile(rf"(?:^[ \t]*|(?<=[^\s\"']))(?:{PLAIN_END})[ \t]*$", re.MULTILINE)
+_PLAIN_END = re.compile(rf"(?:^[ \t]*|(?<=[^\s\"'])){_PLAIN}[ \t]*$", re.MULTILINE)
 """A token at the end of a line of code or on a line of its own; behind a blank it is a word of a comment."""
 
-_TOKEN = re.compile(rf"\s*(?:{SPECIAL_END}|{PLAIN_END})")
+_TOKEN = re.compile(rf"\s*(?:{_SPECIAL}|{_PLAIN})")
 """A token of any kind where the text begins."""
 
-_LAST_TOKEN = re.compile(rf"(?:{PLAIN_END})\s*\Z")
+_LAST_TOKEN = re.compile(rf"{_PLAIN}\s*\Z")
 """A plain token where the text ends."""
 
 _DONE = re.compile(r"^[ \t]*\[DONE\][ \t]*$", re.MULTILINE | re.IGNORECASE)
@@ -106,7 +117,13 @@ _NAMES_DONE = re.compile(r"(?<!\[)\bDONE\b", re.IGNORECASE)
 """A use of the name `DONE`: then `[DONE]` is a list with it."""
 
 _ANSWER = ("<answer>", "</answer>")
-_WRAPPERS = (("[PYTHON]", "[/PYTHON]"), ("[BEGIN]", "[DONE]"), ("<code>", "</code>"), ("<python>", "</python>"))
+_WRAPPERS = (
+    ("<![CDATA[", "]]>"),
+    ("[PYTHON]", "[/PYTHON]"),
+    ("[BEGIN]", "[DONE]"),
+    ("<code>", "</code>"),
+    ("<python>", "</python>"),
+)
 _STRAY_QUOTES = re.compile(r"\n[ \t]*(\'\'\'|\"\"\")[ \t]*$")
 """Triple quotes on the last line, left over from a prompt that quoted its example."""
 
@@ -118,6 +135,11 @@ _CODE_LINE = re.compile(
     re.MULTILINE,
 )
 """`def f(`, `class A:`, `@cache`, `import a as b` or `from a import` where a line begins: Python."""
+
+_SHIFTED = re.compile(
+    r"^([ \t]+|> ?|>>> )(?:(?:async[ \t]+def|def|class|import|from)[ \t]+[^\W\d]|@[^\W\d])", re.MULTILINE
+)
+"""Such a line indented, quoted, or behind a prompt."""
 
 _OTHER_CODE_LINE = re.compile(
     r"^[ \t]*(?:#include\b|#!|using [\w:.]+|import [\w.*]+;|package \w+|<\?php|module \w+|program \w+"
@@ -142,8 +164,22 @@ _LABELS = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
 _FENCE = re.compile(r"([ \t]{0,24})(`{3,}|~{3,})[ \t]*([^\n`]{0,200})$")
 """```` ```python title="a.py" ````, or `~~~` alone: indentation, fence, and what stands behind it."""
 
-_FIRST_WORD = re.compile(r"[{\[]?\.?([A-Za-z][\w+#-]{0,30})")
-"""The language of `python title="a.py"`, `{.python}` and `[python]`."""
+_FIRST_WORD = re.compile(r"[{\[]?\.?(?:[\w/-]{1,60}\.(?=(?:py|java|js|ts|go|rs|cpp|rb|php)\b))?([A-Za-z][\w+#-]{0,30})")
+"""The language of `python title="a.py"`, `{.python}`, `[python]` and `add.py`."""
+
+_MEANT = {
+    **dict.fromkeys(("text", "txt", "plaintext", "plain", "code", "diff", "patch", "tool_code"), ""),
+    **dict.fromkeys(("pycon", "python-repl", "ipython", "jupyter"), "python"),
+}
+"""Labels that name no language, and those of Python's sessions."""
+
+_QUOTED_FENCE = re.compile(r"^> ?(?:```|~~~)", re.MULTILINE)
+_QUOTE_MARK = re.compile(r"^>(?!>) ?", re.MULTILINE)
+"""Markdown's mark of a quotation, `> `, before a fence and before any line."""
+
+_DATA = re.compile(r"(?:\A|```(?:json\w*)?\n|<tool_call>)\s*(\{.*\})\s*(?:```|</tool_call>)?\s*\Z", re.DOTALL)
+"""A JSON object that ends the response."""
+_PROGRAM_KEYS = ("code", "solution", "program", "source_code", "answer", "arguments")
 
 _STRING_OR_COMMENT = re.compile(
     r"#[^\n]*|'''|\"\"\"|'(?:[^'\\\n]|\\.)*(?:'|$)|\"(?:[^\"\\\n]|\\.)*(?:\"|$)", re.MULTILINE | re.DOTALL
@@ -175,9 +211,43 @@ def extract_code(
             continue
         is_python = language == "python"
         extracted = _python(program, entry_point, stub or None) if is_python else _other_language(program, language)
+        if extracted is not None and not (is_python and entry_point and read_source(extracted.code).tree is None):
+            return extracted
+        if is_python and entry_point and (begun := _begun(part, entry_point)) is not None:
+            return begun
         if extracted is not None:
             return extracted
+    program = _in_data(text)
+    extracted = extract_code(program, language, entry_point, stub) if program else None
+    return None if extracted is None else replace(extracted, form="data")
+
+
+def _begun(text: str, entry_point: str) -> Extracted | None:
+    """Return the definition of the entry point that the text goes on with, where the prompt ends with `def f(`."""
+    fences = _fences(lines := text.split("\n"))
+    rest = "\n".join(lines[: fences[0].line] if fences else lines)
+    for beginning in ("def ", f"def {entry_point}", f"def {entry_point}("):
+        tree = parse(beginning + rest) if len(rest) <= MAX_PROGRAM_CHARS else None
+        if tree is not None and getattr(tree.body[0], "name", None) == entry_point:
+            return Extracted(beginning + rest, "begun")
     return None
+
+
+def _in_data(text: str) -> str | None:
+    """Return the program in a JSON object: the text under a usual name, or the cells of a notebook."""
+    match = _DATA.search(text)
+    try:
+        value = json.loads(match[1]) if match else None
+    except (ValueError, RecursionError):
+        return None
+    while isinstance(value, dict):
+        if isinstance(cells := value.get("cells"), list):
+            sources = [
+                cell.get("source", "") for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"
+            ]
+            return "\n".join(source if isinstance(source, str) else "".join(map(str, source)) for source in sources)
+        value = next((value[key] for key in _PROGRAM_KEYS if value.get(key)), None)
+    return value if isinstance(value, str) else None
 
 
 def callable_in(code: str, entry_point: str) -> str:
@@ -200,6 +270,8 @@ def _answer_text(response: str) -> str:
     while start > 0 and response[start - 1] in " \t":
         start -= 1
     text = response[start:end].replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
+    if ">" in text and _QUOTED_FENCE.search(text):
+        text = _QUOTE_MARK.sub("", text)
     opening, closing = _ANSWER
     _, tag, after = text.rpartition(opening)
     inside = after.partition(closing)[0].strip("\n")
@@ -401,7 +473,7 @@ def _quoted(tree: ast.Module) -> Extracted | None:
     """Return the program in a text that is one literal, as prompts with quoted examples bring about."""
     match tree.body:
         case [ast.Expr(value=ast.Constant(value=str(text)))]:
-            source = read_source(text)
+            source = read_source(text.removeprefix("python\n"))
             return Extracted(source.text, "whole") if source.tree is not None and source.is_code else None
     return None
 
@@ -410,13 +482,28 @@ def _part(text: str) -> Extracted | None:
     """Return the code from the first line that is code to the last that still parses."""
     first = _CODE_LINE.search(text)
     if first is None:
-        return None
+        return _shifted_part(text)
     code = text[first.start() : first.start() + MAX_PROGRAM_CHARS]
     for shorter in _shorter_parts(code):
         tree = parse(shorter)
         if tree is not None and tree.body:
             return Extracted(shorter.rstrip(), "part")
     return Extracted(code, "part")
+
+
+def _shifted_part(text: str) -> Extracted | None:
+    """Return the code that stands indented, quoted or behind prompts between prose."""
+    shifted = _SHIFTED.search(text)
+    if shifted is None:
+        return None
+    margin = shifted[1]
+    lines = text[shifted.start() : shifted.start() + MAX_PROGRAM_CHARS].split("\n")
+    is_session = margin.startswith(">>>")
+    inside = takewhile(
+        lambda line: bool(line.strip()) if is_session else not line.strip() or line.startswith(margin[:1]), lines
+    )
+    source = read_source("\n".join(_QUOTE_MARK.sub("", line) for line in inside))
+    return Extracted(source.text, "part") if source.tree is not None and source.is_code else None
 
 
 def _shorter_parts(code: str) -> Iterator[str]:
@@ -504,10 +591,7 @@ def fenced_blocks(text: str, prompt_opened: str | None = None) -> list[Block]:
     while index < len(fences):
         opening = fences[index]
         index, end, closed = _end(lines, fences, index)
-        inside = lines[opening.line + 1 : end]
-        if opening.indent:
-            inside = [line[min(opening.indent, len(line) - len(line.lstrip(" \t"))) :] for line in inside]
-        blocks.append(_block(inside, _language(opening.info), closed))
+        blocks.append(_block(*_inside(opening, lines[opening.line + 1 : end]), closed))
     return blocks[-MAX_BLOCKS:]
 
 
@@ -585,6 +669,20 @@ def _language(info: str) -> str:
     """Return the language's name in what stands behind a fence; "" where it names none."""
     word = _FIRST_WORD.match(info)
     return language_name(word[1]) if word else ""
+
+
+def _inside(opening: _Fence, lines: list[str]) -> tuple[list[str], str]:
+    """Return the lines of a block and its language, which may stand on its first line; code may stand on the fence."""
+    if opening.indent:
+        lines = [line[min(opening.indent, len(line) - len(line.lstrip(" \t"))) :] for line in lines]
+    name = _MEANT.get(language := _language(opening.info), language)
+    _, _, behind = opening.info.partition(" ")
+    if name == "python" and _CODE_LINE.match(behind):
+        return [behind, *lines], name
+    first = next((index for index, line in enumerate(lines) if line.strip()), 0)
+    if not name and lines and lines[first].strip().lower() in ("python", "python3", "py"):
+        return lines[first + 1 :], "python"
+    return lines, name
 
 
 def worked_program(solution: str) -> str:
