@@ -7,8 +7,9 @@
     read_source("def f(x):\\n    return g(x)")        defines {"f"}, needs {"g"}
 
 A source that does not parse is tried without the indentation that all of it has, without what stands in its margin
-(prompts of an interactive session, numbers of lines, marks of a diff), without the commands of notebooks, and with plain
-characters for HTML's entities and for spaces and quotes of word processors; where nothing helps it stays as it was.
+(prompts of an interactive session, numbers of lines, marks of a diff), without the commands of notebooks, and with
+plain characters for HTML's entities and for spaces and quotes of word processors; where nothing helps it stays as it
+was.
 
     1 | def f():          >>> def f():          +def f():          !pip install numpy
     2 |     return 1      ...     return 1      +    return 1      def f(): return 1

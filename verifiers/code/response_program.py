@@ -217,8 +217,8 @@ def extract_code(
             return begun
         if extracted is not None:
             return extracted
-    program = _in_data(text)
-    extracted = extract_code(program, language, entry_point, stub) if program else None
+    held = _in_data(text)
+    extracted = extract_code(held, language, entry_point, stub) if held else None
     return None if extracted is None else replace(extracted, form="data")
 
 
@@ -593,6 +593,12 @@ def fenced_blocks(text: str, prompt_opened: str | None = None) -> list[Block]:
         index, end, closed = _end(lines, fences, index)
         blocks.append(_block(*_inside(opening, lines[opening.line + 1 : end]), closed))
     return blocks[-MAX_BLOCKS:]
+
+
+def opened_block(prompt: str) -> str:
+    """Return the text behind the opening fence that a prompt ends with; "" where its fences are closed."""
+    blocks = fenced_blocks(prompt) if "```" in prompt else []
+    return "" if not blocks or blocks[-1].closed else blocks[-1].text
 
 
 def _fences(lines: list[str]) -> list[_Fence]:

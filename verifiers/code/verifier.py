@@ -34,7 +34,7 @@ from truegold.verifiers.code.protocols.native_calls import judge_native_calls
 from truegold.verifiers.code.protocols.python_tests import TestedProgram, judge_calls, judge_code
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.python_source import parse, stub_names
-from truegold.verifiers.code.response_program import Extracted, callable_in, extract_code, worked_program
+from truegold.verifiers.code.response_program import Extracted, callable_in, extract_code, opened_block, worked_program
 from truegold.verifiers.code.suite import reading
 from truegold.verifiers.code.suite.imports import missing_package
 from truegold.verifiers.code.suite.reading import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
@@ -103,7 +103,7 @@ class CodeVerifier:
         except BadOption as error:
             return bad_option_verdict(error)
         stub = getattr(suite.tests, "stub", "")
-        extracted = extract_code(response, suite.language, _entry_point(suite), stub)
+        extracted = extract_code(response, suite.language, _entry_point(suite), stub or opened_block(problem or ""))
         if extracted is None:
             return Verdict(0.0, Reason.NO_ANSWER, evidence={"language": suite.language})
         return self._judge(_with_allowed_error(suite, problem), extracted, stub, reward, run_all)

@@ -1,0 +1,135 @@
+"""The forms in which programs stand in responses, each with a right program and a wrong one."""
+
+import json
+
+import pytest
+
+from truegold.verifiers.code.response_program import extract_code
+from truegold.verifiers.code.verifier import CodeVerifier
+
+P = "def add(a, b):\n    total = a + b\n    return total"
+B = "    total = a + b\n    return total"
+STUB = 'def add(a: int, b: int) -> int:\n    """Adds.\n\n    >>> add(1, 2)\n    3\n    """\n'
+TABS = 'def add(a, b):\n\t"""Adds."""\n'
+MID = "def add(a, b):\n    total = a "
+
+
+def lines(form):
+    return "\n".join(form.format(number, line) for number, line in enumerate(P.split("\n"), 1))
+
+
+def fenced(text, info="python", fence="```"):
+    return f"{fence}{info}\n{text}\n{fence}"
+
+
+SESSION = ">>> " + P.replace("\n", "\n... ") + "\n>>> add(1, 2)\n3"
+CELLS = [{"cell_type": "markdown", "source": ["# a + b"]}, {"cell_type": "code", "source": P.splitlines(True)}]
+ENDS = ("<|im_end|>", "</s>", "<|eot_id|>", "<|endoftext|>", "[DONE]", "<end_of_turn>", "<｜end▁of▁sentence｜>",
+        "<|user|>", "<|observation|>", "<|END_OF_TURN_TOKEN|>", "<|endofturn|>", "<turn|>", "<｜User｜>", "[/INST]",
+        "<pad><pad>", "<|start_header_id|>user", "<unk>", "<|file_separator|>")  # fmt: skip
+FORMS = {
+    "body": (B, STUB),
+    "body without its indentation": (B.replace("    ", ""), STUB),
+    "body, first line without its indentation": (B.strip(), STUB),
+    "body in tabs": (B.replace("    ", "\t"), STUB),
+    "body in spaces, stub in tabs": (B, TABS),
+    "body fenced, without its indentation": (fenced(B.replace("    ", "")), TABS),
+    "body behind the docstring": (STUB.partition("\n")[2] + B, STUB),
+    "definition repeated": (P, STUB),
+    "stub repeated": (STUB + B, STUB),
+    "a stub, then the program": (f"{fenced('def add(a, b):' + chr(10) + '    pass')}\nNow:\n{fenced(P)}", None),
+    "prompt ends with def": (P[4:] + "\n```\nIt adds.", None),
+    "prompt ends with the parenthesis": (P[8:] + "\n```\nIt adds.", None),
+    "prompt ends within a line": (P[len(MID) :] + "\n```", MID),
+    "tildes": (fenced(P, "", "~~~"), None),
+    "four backticks around three": (fenced(f"# Answer\n{fenced(P)}", "markdown", "````"), None),
+    "open": (f"So:\n```python\n{P}", None),
+    "closed alone": (f"{P}\n```\nIt adds.", None),
+    "in a list": ("1. So:\n\n   " + fenced(P).replace("\n", "\n   ") + "\n2. Done", None),
+    "quoted": ("> " + fenced(P).replace("\n", "\n> "), None),
+    "quoted without a fence": ("Here:\n\n> " + P.replace("\n", "\n> "), None),
+    "indented without a fence": ("Here:\n\n    " + P.replace("\n", "\n    ") + "\n\nIt adds.", None),
+    "label of a session": (fenced(SESSION, "pycon"), None),
+    "label that says nothing": (fenced(P, "text"), None),
+    "name of a file": (fenced(P, "add.py"), None),
+    "label on the first line": (fenced(f"python\n{P}", ""), None),
+    "code behind the label": (f"```python {P}\n```", None),
+    "triple quotes": (f"'''python\n{P}\n'''", None),
+    "numbers": (fenced(lines("{0}  {1}")), None),
+    "numbers and bars": (fenced(lines("{0:4} | {1}")), None),
+    "numbers and colons": (fenced(lines("{0}: {1}")), None),
+    "numbers without a fence": (lines("{0:>2} {1}"), None),
+    "session": (SESSION, None),
+    "session between prose": (f"You can try it:\n\n{SESSION}\n\nThat is all.", None),
+    "cells of a session": ("In [1]: " + P.replace("\n", "\n   ...: ") + "\n\nIn [2]: add(1, 2)\nOut[2]: 3", None),
+    "marks of cells": (fenced(f"In [1]:\n{P}\n\nOut[1]: 3"), None),
+    "diff": (fenced("+" + P.replace("\n", "\n+"), "diff"), None),
+    "hunk": (fenced("@@ -1,3 +1,3 @@\n " + P.replace("\n    t", "\n-    pass\n+    t").replace("\n    r", "\n     r"), "diff"),
+             None),
+    "notebook": (json.dumps({"cells": CELLS, "nbformat": 4}), None),
+    "commands": (fenced(f"!pip install numpy\n%matplotlib inline\n{P}"), None),
+    "json": (json.dumps({"reasoning": "def add", "code": P}), None),
+    "json fenced": (fenced(json.dumps({"solution": fenced(P)}), "json"), None),
+    "call of a tool": ("<tool_call>\n" + json.dumps({"name": "f", "arguments": {"code": P}}) + "\n</tool_call>", None),
+    "entities": (fenced(P + "\n\nif 1 &lt; 2: pass"), None),
+    "pre": (f'<pre><code class="language-python">\n{P}\n</code></pre>', None),
+    "cdata": (f"<code><![CDATA[\n{P}\n]]></code>", None),
+    "spaces that do not break": (fenced(P.replace("    ", "\u00a0" * 4)), None),
+    "escaped": (fenced(P.replace("\n", "\\n")), None),
+    "beginning of a tool": (f"<|python_tag|>{P}<|eom_id|>", None),
+    "helper first": (f"{fenced('def plus(x, y):' + chr(10) + '    return a_of(x) + y')}\n"
+                     f"{fenced('a_of = int')}\n{fenced(P)}", None),
+    **{f"{end} behind a fence": (fenced(P) + end, None) for end in ENDS},
+    **{f"{end} behind the program": (f"```python\n{P}\n{end}", None) for end in ENDS},
+    **{f"{end} behind a body": (f"{B}\n{end}", STUB) for end in ENDS},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("operator", ["+", "-"])
+def test_the_program_is_found_in_every_form(form, operator):
+    response, stub = FORMS[form]
+    old, new = ("+ b", f"{operator} b")
+    extracted = extract_code(response.replace(old, new), entry_point="add", stub=stub)
+    names = {}
+    exec(extracted.code, names)
+    assert names["add"](7, 2) == (9 if operator == "+" else 5)
+
+
+WRONG = P.replace("+", "-")
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        f"{fenced(P)}\nor\n{fenced(WRONG)}",
+        f"{P[8:]}\n```\nBetter:\n{fenced(WRONG)}",
+        f"{fenced(WRONG)}\n{fenced(json.dumps({'code': P}), 'json')}",
+        f"{fenced(json.dumps({'code': P}), 'json')}\n{fenced(WRONG)}",
+        fenced("-" + P.replace("\n", "\n-") + "\n+" + WRONG.replace("\n", "\n+"), "diff"),
+        f"{WRONG}\n\n> " + P.replace("\n", "\n> "),
+        f"{fenced(WRONG)}<|im_end|>\n<|im_start|>user\n{fenced(P)}",
+        f"{fenced(WRONG)}\n<|user|>\n{fenced(P)}",
+        json.dumps({"draft": P, "code": WRONG}),
+    ],
+)
+def test_of_two_programs_not_the_one_that_passes_is_taken(response):
+    tests = {"type": "asserts", "code": "assert add(7, 2) == 9", "entry_point": "add"}
+    assert CodeVerifier()(response, info={"tests": tests}).score == 0
+
+
+def test_text_behind_numbers_and_marks_is_no_program():
+    assert extract_code("1. add a\n2. return it", entry_point="add") is None
+    assert extract_code("- a\n- b\n+ c", entry_point="add") is None
+    assert extract_code('{"code": 5}', entry_point="add") is None
+    assert extract_code('{"cells": 5}', entry_point="add") is None
+
+
+def test_the_problem_may_end_within_a_block_that_the_response_goes_on_with():
+    tests = {"type": "asserts", "code": "assert add(7, 2) == 9", "entry_point": "add"}
+    problem = f"Add two numbers.\n\n```python\n{MID}"
+    scores = [
+        CodeVerifier()(f"{rest}\n```", problem=problem, info={"tests": tests}).score
+        for rest in (P[len(MID) :], WRONG[len(MID) :])
+    ]
+    assert scores == [1, 0]
