@@ -23,6 +23,7 @@ def fenced(text, info="python", fence="```"):
 
 
 SESSION = ">>> " + P.replace("\n", "\n... ") + "\n>>> add(1, 2)\n3"
+HUNK = "@@ -1,3 +1,3 @@\n def add(a, b):\n-    total = a * b\n+    total = a + b\n     return total"
 CELLS = [{"cell_type": "markdown", "source": ["# a + b"]}, {"cell_type": "code", "source": P.splitlines(True)}]
 ENDS = ("<|im_end|>", "</s>", "<|eot_id|>", "<|endoftext|>", "[DONE]", "<end_of_turn>", "<｜end▁of▁sentence｜>",
         "<|user|>", "<|observation|>", "<|END_OF_TURN_TOKEN|>", "<|endofturn|>", "<turn|>", "<｜User｜>", "[/INST]",
@@ -64,8 +65,7 @@ FORMS = {
     "cells of a session": ("In [1]: " + P.replace("\n", "\n   ...: ") + "\n\nIn [2]: add(1, 2)\nOut[2]: 3", None),
     "marks of cells": (fenced(f"In [1]:\n{P}\n\nOut[1]: 3"), None),
     "diff": (fenced("+" + P.replace("\n", "\n+"), "diff"), None),
-    "hunk": (fenced("@@ -1,3 +1,3 @@\n " + P.replace("\n    t", "\n-    pass\n+    t").replace("\n    r", "\n     r"), "diff"),
-             None),
+    "hunk": (fenced(HUNK, "diff"), None),
     "notebook": (json.dumps({"cells": CELLS, "nbformat": 4}), None),
     "commands": (fenced(f"!pip install numpy\n%matplotlib inline\n{P}"), None),
     "json": (json.dumps({"reasoning": "def add", "code": P}), None),
