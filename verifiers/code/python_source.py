@@ -57,7 +57,7 @@ _DEFINITION = re.compile(r"^(?:async[ \t]+def|def|class)[ \t]+([^\W\d]\w{0,200})
 _PROMPT = re.compile(r"[ \t]*(?:>>>|In ?\[\d+\]:|\.\.\.:?)(?: |$)")
 """The prompts of an interactive session: `>>> x = 1`, `... `, `In [1]: x = 1`, `   ...: `."""
 
-_NUMBER = re.compile(r"[ \t]*(\d{1,5})(?:[ \t]*[|:.)│→]|(?=[ \t]|$))")
+_LINE_NUMBER = re.compile(r"[ \t]*(\d{1,5})(?:[ \t]*[|:.)│→]|(?=[ \t]|$))")
 """The number of a line: `12 | x`, `12: x`, `12  x`."""
 
 _COMMAND = re.compile(
@@ -184,9 +184,9 @@ def _without_margin(text: str) -> str:
     lines = text.strip("\n").split("\n")
     if (first := _PROMPT.match(lines[0])) and lines[0][first.end() :].strip() and "..." not in first[0]:
         return "\n".join(line[prompt.end() :] for line in lines if (prompt := _PROMPT.match(line)))
-    numbers = [_NUMBER.match(line) for line in lines if line.strip()]
-    if len({number and int(number[1]) - index for index, number in enumerate(numbers)} - {None}) == 1 and all(numbers):
-        return "\n".join(_NUMBER.sub("", line, count=1) for line in lines)
+    labels = [_LINE_NUMBER.match(line) for line in lines if line.strip()]
+    if len({label and int(label[1]) - index for index, label in enumerate(labels)} - {None}) == 1 and all(labels):
+        return "\n".join(_LINE_NUMBER.sub("", line, count=1) for line in lines)
     if any(line.startswith("+") for line in lines) and all(line[:1] in " +-@" or not line for line in lines):
         return "\n".join(line[1:] for line in lines if line[:1] not in ("-", "@") and not line.startswith("+++"))
     return text
