@@ -49,6 +49,7 @@ SCORES = {"fail": 0.0, "pass": 1.0}
 
 PATCHED = """\
 import unittest
+import gc
 from unittest.mock import patch
 
 class TestAdd(unittest.TestCase):

@@ -4,21 +4,10 @@ Each kind has a suite, programs that pass it where prompt, program and tests are
 paid.
 """
 
-from dataclasses import dataclass
-
 import pytest
+from apart_kinds import FILES, STAND_INS, STREAMS, TABLES, Kind
 
 from truegold.verifiers.code import CodeVerifier
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A suite with programs that are right and wrong for it."""
-
-    suite: str
-    right: tuple[str, ...]
-    wrong: tuple[str, ...] = ()
-    entry_point: str | None = None
 
 
 def score(kind: Kind, program: str) -> float | None:
@@ -361,6 +350,7 @@ ARGUMENTS = {
     ),
 }
 GROUPS = {"imports": IMPORTS, "objects": OBJECTS, "references": REFERENCES, "errors": ERRORS, "arguments": ARGUMENTS}
+GROUPS |= {"files": FILES, "tables": TABLES, "stand-ins": STAND_INS, "streams": STREAMS}
 KINDS = {f"{group}: {name}": kind for group, kinds in GROUPS.items() for name, kind in kinds.items()}
 RIGHT = {f"{name}, {i}": (kind, program) for name, kind in KINDS.items() for i, program in enumerate(kind.right)}
 WRONG = {f"{name}, {i}": (kind, program) for name, kind in KINDS.items() for i, program in enumerate(kind.wrong)}

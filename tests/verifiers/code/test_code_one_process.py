@@ -6,6 +6,7 @@ from truegold.verifiers.code import CodeVerifier
 from truegold.verifiers.code.outcomes import ONE_PROCESS, SEPARATE_PROCESSES
 
 SUITE = """\
+import gc
 import unittest
 from unittest.mock import patch
 
@@ -72,7 +73,7 @@ def test_programs_that_print_and_read_their_own_way_pass() -> None:
 def test_an_array_of_objects_made_of_an_answer_does_not_bring_one_process_about() -> None:
     pytest.importorskip("numpy")
     code = "import numpy as np\nfor n in range(2):\n    assert total(np.array(items(n))) == 3"
-    program = "def items(n): return [None, 1]\ndef total(xs): return 3"
+    program = "def items(n): return [None, 1]\ndef total(xs): return len(xs)"
     assert judged(program, code, "asserts") == (0.0, SEPARATE_PROCESSES)
     program = "def items(n): return [1, 2]\ndef total(xs): return int(xs.sum())"
     assert judged(program, code, "asserts") == (1.0, SEPARATE_PROCESSES)

@@ -212,7 +212,7 @@ def test_bytes_that_are_no_line_are_undecodable(line: bytes) -> None:
         {"$": "known", "v": 0},
         {"$": "graph", "nodes": [["Unknown", []]], "v": 1},
         {"$": "graph", "nodes": [["ListNode", [1]]], "v": 1},
-        {"$": "ndarray", "dtype": "object", "shape": [1], "v": [1]},
+        {"$": "ndarray", "dtype": "void", "shape": [1], "v": [1]},
         {"$": "ndarray", "dtype": "int64", "shape": [3], "v": [1]},
         {"$": "ndarray", "dtype": "int64", "shape": [10**12, 0], "v": []},
         {"$": "pickle", "v": "gASVAAAA"},

@@ -43,7 +43,7 @@ UNITTEST = {
 }
 TOGETHER = {
     "type": "unittest",
-    "code": "import unittest\nfrom unittest.mock import patch\nclass T(unittest.TestCase):\n    def test_small(self):\n"
+    "code": "import gc, unittest\nfrom unittest.mock import patch\nclass T(unittest.TestCase):\n    def test_small(self):\n"
     "        with patch('builtins.print'):\n            self.assertEqual(add(1, 2), 3)\n",
 }
 FUNCTION_SUITES = {

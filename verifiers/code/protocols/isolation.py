@@ -38,17 +38,11 @@ def needs_one_process(code: str) -> str | None:
         tree = ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return None
-    seeds = draws = False
     for node in ast.walk(tree):
         if (reason := _node_reason(node)) is not None:
             return reason
         if isinstance(node, ast.Name) and node.id == "__file__":
             return "it asks where its file lies"
-        if isinstance(node, ast.Call) and "random" in _dotted_name(node.func):
-            seeds |= _dotted_name(node.func).endswith(".seed")
-            draws |= not _dotted_name(node.func).endswith(".seed")
-    if seeds and not draws:
-        return "it seeds the random numbers of the solution"
     return _class_reason(tree)
 
 
@@ -91,13 +85,11 @@ def _import_reason(node: ast.Import | ast.ImportFrom) -> str | None:
 
 def _call_reason(node: ast.Call) -> str | None:
     name = _dotted_name(node.func)
-    last = name.rpartition(".")[2]
-    if last in _CALLS and (last != "open" or name in {"open", "io.open"}):
-        return _CALLS[last]
-    owner = name.rpartition(".")[0].rpartition(".")[2]
-    if last in _SETS["file_functions"] and (owner in _SETS["file_owners"] or last.endswith(("_text", "_bytes"))):
-        return "it uses files"
-    return None
+    if name in _SETS["running"] and node.args and not isinstance(node.args[0], ast.Constant):
+        return f"it calls {name} with what the solution may have made"
+    if any(keyword.arg == "allow_pickle" for keyword in node.keywords):
+        return _CALLS["read_pickle"]
+    return _CALLS.get(name.rpartition(".")[2])
 
 
 def _dotted_name(node: ast.AST) -> str:

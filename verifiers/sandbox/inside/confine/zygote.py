@@ -155,7 +155,8 @@ class Zygote:
         watched: list[supervise.Watched] = []
         try:
             for seat, job in enumerate(jobs):
-                pid = self._fork(seat, job, job_descriptors[seat])
+                # Tests see the files that the solution makes; an interactor's are its own.
+                pid = self._fork(seat, job, job_descriptors[seat], box=seat if piped else 0)
                 watched.append(supervise.Watched(pid, job["limits"], bool(job["native"])))
             # A partner sees the end of the other one only where nobody else holds that end.
             _close_all(ends)
@@ -174,14 +175,17 @@ class Zygote:
         if len(sys.modules) > loaded:
             freeze()
 
-    def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int]) -> int:
-        """Fork a process that locks itself in and then plays the job's role; returns its id."""
+    def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int], box: int) -> int:
+        """Fork a process that locks itself in and then plays the job's role; returns its id.
+
+        box: which seat's working folder it has.
+        """
         payload, *descriptors = job_descriptors
         native = bool(job["native"])
-        key = (seat, native, *job["limits"].values())
+        key = (box, native, *job["limits"].values())
         if key not in self._steps:
             self._steps[key] = (
-                self._confinement.steps(seat, job["limits"], native),
+                self._confinement.steps(box, job["limits"], native),
                 filter_for(self._confinement.tier, native),
             )
         steps, last = self._steps[key]

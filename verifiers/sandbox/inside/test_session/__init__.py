@@ -4,6 +4,7 @@
     session            sends its requests to the other process, one after the other
     remote_objects     what test code holds in place of the solution's functions and objects, and how they travel
     operators            `==`, `<`, `+` on them
+    surroundings         what both processes have around them: names that tests replace, streams, folder
 
     serve            role `serve`: loads the solution, answers requests, and knows its objects by numbers
 

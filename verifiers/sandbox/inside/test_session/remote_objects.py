@@ -20,11 +20,12 @@ description that makes no sense raises, and the session ends. What a value can b
 
 from __future__ import annotations
 
+import base64
 import functools
 import itertools
 import operator
+import pickle
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from io import IOBase
 from types import BuiltinFunctionType, FunctionType, GeneratorType, MethodDescriptorType, MethodType, ModuleType
 from typing import NoReturn, Protocol
 
@@ -34,6 +35,7 @@ from ..wire.foreign_values import Json, Undecodable, Value
 from . import shared_objects
 from .operators import OPERATOR_METHODS, Operators
 from .shared_objects import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS
+from .surroundings import TEST_MODULE, StandIn, may_stand_in
 
 SEARCH_METHODS = frozenset("startswith endswith issubset issuperset isdisjoint find rfind index rindex count".split())
 """Methods of built-in data that take what is expected and answer yes or no, or where. Test code that calls others
@@ -46,9 +48,6 @@ DESCRIBING_NAMES = frozenset({"__annotations__", "__dict__", "__doc__", "__qualn
 CLASS_HANDLE = "_truegold_class_handle"
 """The attribute in which classes that stand for the solution's, exceptions among them, have their handle."""
 
-TEST_MODULE = "suite"
-"""The module that the test code runs in, and that classes which it defines belong to."""
-
 MAX_CLASSES = 10_000
 MAX_NAMES = 2000
 MAX_NAME_CHARS = 200
@@ -57,6 +56,12 @@ to fill the memory."""
 
 _DATA_TYPES = frozenset(BUILTIN_TYPES.values())
 """Types whose objects can be made of data."""
+
+_ITERATOR_MODULES = frozenset({"builtins", "itertools", "_csv", TEST_MODULE})
+"""The modules of iterators that can only be iterated over; others, such as a cursor of sqlite3, have more to them."""
+
+_NOT_PICKLED = frozenset({"builtins", "numpy", "unittest", "solution", TEST_MODULE})
+"""Packages whose objects have forms of their own, or belong to one of both processes."""
 
 _CALLBACK_TYPES = (
     *(FunctionType, MethodType, BuiltinFunctionType, functools.partial, type(functools.cache(len))),
@@ -76,6 +81,7 @@ class _Session(Protocol):
     codecs: dict[str, Sequence[str]]
     find_class: Callable[[str], type]
     uses_numpy: bool
+    replaced_methods: dict[tuple[int, str], Value]
     operators: Operators
 
     def call(self, request: list[Json], shown: str, args: tuple[Value, ...], kwargs: dict[str, Value]) -> Value: ...
@@ -163,6 +169,8 @@ class RemoteObject:
 
     def __setattr__(self, name: str, value: Value) -> None:
         self._truegold_session.set_attribute(self._truegold_handle, name, value)
+        if callable(getattr(type(self), name, None)):
+            self._truegold_session.replaced_methods[self._truegold_handle, name] = value
 
     def __copy__(self) -> Value:
         return self._truegold_session.call_special(self._truegold_handle, "__copy__")
@@ -234,6 +242,20 @@ def _method(session: _Session, handle: int, name: str, is_coroutine: bool) -> Ca
     return chosen
 
 
+class _Replaceable:
+    """A method in whose place the test code may put something else: `stack.push = Mock()`."""
+
+    def __init__(self, method: Callable[..., Value], name: str) -> None:
+        self._method = method
+        self._name = name
+
+    def __get__(self, target: Value, owner: type | None = None) -> Value:
+        if not isinstance(target, RemoteObject):
+            return self._method
+        replaced = target._truegold_session.replaced_methods.get((target._truegold_handle, self._name))
+        return MethodType(self._method, target) if replaced is None else replaced
+
+
 def _special_method(name: str) -> Callable[..., Value]:
     def method(self: Value, *args: Value) -> Value:
         answer = self._truegold_session.call_special(self._truegold_handle, name, *args)
@@ -275,6 +297,7 @@ class RemoteValues:
         self.session = session
         self._functions: list[Callable[..., Value]] = []
         self._indices: dict[int, int] = {}
+        self._stand_ins: dict[int, StandIn] = {}
         self._objects: dict[int, Value] = {}
         self._classes: dict[int, type] = {}
         self._tuple_classes: dict[tuple[str, ...], type] = {}
@@ -303,6 +326,12 @@ class RemoteValues:
             index = self._indices[id(function)] = len(self._functions)
             self._functions.append(function)
         return index
+
+    def register_stand_in(self, value: Value) -> int:
+        """Return the number under which the solution can use an object of the test code."""
+        if id(value) not in self._stand_ins:
+            self._stand_ins[id(value)] = StandIn(value)
+        return self.register(self._stand_ins[id(value)])
 
     def function(self, index: Json) -> Callable[..., Value]:
         """Return the function that was passed under this number. Raises `Undecodable`."""
@@ -405,7 +434,7 @@ def _remote_class(
     namespace: dict[str, Value] = {"__slots__": (), "__module__": "solution"}
     namespace |= {"_truegold_class_session": session, CLASS_HANDLE: handle}
     for name in about["methods"]:
-        namespace[name] = _method(session, handle, name, name in coroutines)
+        namespace[name] = _Replaceable(_method(session, handle, name, name in coroutines), name)
     for name in about["special"]:
         namespace[name] = _SPECIAL_METHODS[name]
     looks = _BUILTIN_LOOKS.get(about["name"], data_base)
@@ -431,6 +460,8 @@ class _RemoteError:
 
 
 class _Encoder(Encoder):
+    sends_object_arrays = False
+
     def __init__(self, values: RemoteValues, known: dict[int, int] | None = None) -> None:
         """known: the index, by id, of each object that both sides have; without it mutable objects are tracked."""
         super().__init__(values.session.codecs, known=known, track=known is None)
@@ -442,14 +473,23 @@ class _Encoder(Encoder):
             return super().encode_foreign(value, depth)
         if isinstance(value, BaseException) and EXCEPTIONS.get(kind.__name__) is kind:
             return {"$": "exception", "of": kind.__name__, "v": self.encode_items(list(value.args), depth)}
-        if (reference := _refer_to_shared(value)) is not None:
+        if (reference := self._stand_in(value) or _refer_to_shared(value)) is not None:
             return reference
         if kind in _CALLBACK_TYPES:
             name = str(getattr(value, "__name__", "function"))
             return {"$": "callback", "v": self._values.register(value), "name": name}
-        if hasattr(kind, "__next__") and not isinstance(value, IOBase):
+        if hasattr(kind, "__next__") and kind.__module__ in _ITERATOR_MODULES:
             # The function gives the next item in a list, and an empty list at the end.
             return {"$": "pull", "v": self._values.register(lambda: list(itertools.islice(value, 1)))}
+        return self._copy(value)
+
+    def _stand_in(self, value: Value) -> Json | None:
+        return {"$": "stand_in", "v": self._values.register_stand_in(value)} if may_stand_in(value) else None
+
+    def _copy(self, value: Value) -> Json:
+        if (pickled := _pickled(value)) is not None:
+            return {"$": "pickle", "v": pickled}
+        kind = type(value)
         made_by = value.__module__ if isinstance(value, type) else kind.__module__
         receivable = (
             isinstance(value, type | BaseException | ModuleType) or kind in _DATA_TYPES or kind.__module__ == "numpy"
@@ -457,6 +497,16 @@ class _Encoder(Encoder):
         raise CannotIsolate(
             f"it passes an object of type {kind.__name__} to the solution", receivable and made_by != TEST_MODULE
         )
+
+
+def _pickled(value: Value) -> str | None:
+    """Return an object of a library as the solution can load it; what comes from there is never loaded so."""
+    if isinstance(value, type | ModuleType) or type(value).__module__.partition(".")[0] in _NOT_PICKLED:
+        return None
+    try:
+        return base64.b64encode(pickle.dumps(value)).decode("ascii")
+    except Exception:  # Each class has its own way of saying that it cannot be pickled.
+        return None
 
 
 def _refer_to_shared(value: Value) -> Json | None:
@@ -509,10 +559,14 @@ _HANDLERS: Mapping[str, Callable[[_Decoder, dict[str, Json]], Value]] = {
     "builtin": lambda decoder, data: {**EXCEPTIONS, **BUILTIN_TYPES}[_checked_text(data["v"])],
     "library": lambda decoder, data: _library_exception(data["v"], data["else"]),
     "exception": lambda decoder, data: EXCEPTIONS[_checked_text(data["of"])](*decoder.decode_items(data["v"], 0)),
-    "callback": lambda decoder, data: decoder.values.function(data["v"]),
+    "callback": lambda decoder, data: _own_object(decoder.values.function(data["v"])),
     "module": lambda decoder, data: shared_objects.module_under_name(decoder.asked, data["v"]),
     "local": lambda decoder, data: _local_as_asked(decoder.asked, *data["v"]),
 }
+
+
+def _own_object(function: Callable[..., Value]) -> Value:
+    return function.value if isinstance(function, StandIn) else function
 
 
 def _local_as_asked(asked: str, module: Json, name: Json) -> Value:

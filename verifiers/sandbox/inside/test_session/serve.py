@@ -28,17 +28,21 @@ that looks the same (`remote_objects.py`).
 
 from __future__ import annotations
 
+import base64
 import builtins
 import copy
 import enum
+import operator
 import os
+import pickle
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from inspect import CO_COROUTINE
 from types import BuiltinFunctionType, CoroutineType, FunctionType, MethodType, ModuleType
 
-from ..program import NotDefined, class_finder, describe_error, load, look_up, run_coroutine
+from ..program import MODULE, NotDefined, class_finder, describe_error, load, look_up, run_coroutine
 from ..wire.decoding import Decoder
 from ..wire.encoding import DICT_VIEWS, MAX_DEPTH, Encoder
 from ..wire.foreign_values import KNOWN_CODECS, Codecs, Json, ResultTooLarge, Value
@@ -46,12 +50,17 @@ from ..wire.json_lines import PartnerGone, PartnerLine, from_json
 from . import shared_objects
 from .operators import OPERATORS
 from .shared_objects import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS, Lender, make_view, numpy_if_installed
+from .surroundings import Followed, use_stand_in
 
 
 def run_serve(payload: bytes) -> None:
     """Load the program of the payload, a line of JSON, and serve requests."""
     request = from_json(payload, len(payload))
     line = PartnerLine()
+    try:
+        line.receive()  # What the tests have before the solution runs, it must not be able to disturb.
+    except PartnerGone:
+        os._exit(0)
     try:
         namespace = load(request["prelude"], request["program"])
     except BaseException as error:
@@ -74,6 +83,7 @@ class _Server:
         self._namespace = namespace
         self._handles = Handles(namespace, codecs, self._call_back)
         self._lender = Lender(self._handles.encode, self._handles.decode_known)
+        self._followed = Followed(sys.modules[MODULE], self._handles.decode)
         self._turn = threading.RLock()
 
     def answer(self, request: list[Value]) -> None:
@@ -115,6 +125,15 @@ class _Server:
     def attribute(self, handle: int, name: str) -> Json:
         value = getattr(self._handles[handle], name)
         return self._lender.lend(value) or ["ok", self._handles.encode(value)]
+
+    def follow(self, changed: dict[str, Json]) -> Json:
+        """Do what the test code did to what surrounds it."""
+        self._followed.follow(changed)
+        return ["ok", None]
+
+    def printed(self) -> Json:
+        """Send what was printed since the last time."""
+        return ["printed", *self._followed.printed()]
 
     def take(self, changed: list[Value]) -> Json:
         """Take over what the test code did to containers that it was lent."""
@@ -216,7 +235,7 @@ _COPIES: Mapping[str, Callable[[Value], Value]] = {"__copy__": copy.copy, "__dee
 
 _REQUESTS: Mapping[str, Callable[..., Json]] = {
     name: getattr(_Server, name)
-    for name in "call method special operate data attribute set take changes name entry public".split()
+    for name in "call method special follow printed operate data attribute set take changes name entry public".split()
 }
 
 
@@ -238,6 +257,7 @@ class Handles:
         self._call_back = call_back
         self._objects: list[Value] = []
         self._handles: dict[int, int] = {}
+        self._stand_ins: dict[int, Value] = {}
         self._callbacks: dict[int, Callable[..., Value]] = {}
         self._callback_indices: dict[int, int] = {}
         self._described: set[int] = set()
@@ -272,6 +292,13 @@ class Handles:
             self._callbacks[index] = function
             self._callback_indices[id(function)] = index
         return self._callbacks[index]
+
+    def stand_in(self, index: int) -> Value:
+        """Return what stands for an object of the test code."""
+        if index not in self._stand_ins:
+            used = self._stand_ins[index] = use_stand_in(self.callback(index))
+            self._callback_indices[id(used)] = index
+        return self._stand_ins[index]
 
     def knows(self, value: Value) -> bool:
         """Return whether an object has a handle."""
@@ -364,12 +391,23 @@ class _Decoder(Decoder):
 _HANDLERS: Mapping[str, Callable[[_Decoder, dict[str, Json]], Value]] = {
     "handle": lambda decoder, data: decoder.handles[data["v"]],
     "callback": lambda decoder, data: decoder.handles.callback(data["v"], data["name"]),
+    "library": lambda decoder, data: _library_class(*data["v"]) or getattr(builtins, data["else"]),
+    "pickle": lambda decoder, data: pickle.loads(base64.b64decode(data["v"])),
+    "stand_in": lambda decoder, data: decoder.handles.stand_in(data["v"]),
     "pull": lambda decoder, data: _pull(decoder.handles.callback(data["v"])),
     "builtin": lambda decoder, data: getattr(builtins, data["v"]),
     "method": lambda decoder, data: getattr(BUILTIN_TYPES[data["of"]], data["v"]),
     "local": lambda decoder, data: shared_objects.local_object(*data["v"]),
     "exception": lambda decoder, data: EXCEPTIONS[data["of"]](*decoder.decode_items(data["v"], 0)),
 }
+
+
+def _library_class(module: str, name: str) -> Value:
+    """Return a class by its name in its module, or None."""
+    try:
+        return operator.attrgetter(name)(import_module(module))
+    except (ImportError, AttributeError):
+        return None
 
 
 def _pull(advance: Callable[[], Sequence[Value]]) -> Iterator[Value]:

@@ -41,6 +41,7 @@ from ..wire.json_lines import PartnerGone, PartnerLine
 from .operators import Operators
 from .remote_objects import CLASS_HANDLE, CannotIsolate, RemoteFunction, RemoteObject, RemoteType, RemoteValues
 from .shared_objects import EXCEPTIONS, Borrower, restore
+from .surroundings import StandIn, Surroundings
 
 MAX_SPECIAL_CALLS = 100_000
 """How many items, lengths and texts are asked for one by one. Stops objects that are iterated over without end."""
@@ -76,7 +77,12 @@ class Session(SolutionWatch):
     """
 
     def __init__(
-        self, namespace: Mapping[str, Value], codecs: Codecs, uses_numpy: bool, argument_use: ArgumentUse
+        self,
+        namespace: Mapping[str, Value],
+        codecs: Codecs,
+        uses_numpy: bool,
+        argument_use: ArgumentUse,
+        tree: ast.Module,
     ) -> None:
         self.broken_reason = None
         self.isolation_problem: str | None = None
@@ -90,6 +96,9 @@ class Session(SolutionWatch):
         self._line = PartnerLine()
         self._turn = threading.RLock()
         self._values = RemoteValues(self)
+        self.replaced_methods: dict[tuple[int, str], Value] = {}
+        """What the test code has put in the place of methods, by handle and name."""
+        self._surroundings = Surroundings(tree, lambda value: self._send_args(value)[0])
         self._borrower = Borrower(self._values.encode_known, self._values.decode)
         self._special_calls = 0
         self._asked_classes: dict[int, str] = {}
@@ -103,8 +112,9 @@ class Session(SolutionWatch):
         """Classes that only hold functions."""
 
     def wait_until_loaded(self) -> None:
-        """Return when the program is loaded. Raises `NotLoaded`."""
+        """Have the program loaded, and return when it is. Raises `NotLoaded`."""
         try:
+            self._line.send(["load"])
             kind, *rest = self._line.receive()
         except (PartnerGone, Undecodable) as error:
             self._break_off(error)
@@ -252,7 +262,10 @@ class Session(SolutionWatch):
         name that is asked for, which may be missing. keep: whether changes of arguments come beside a value.
         """
         self._hand_over_changes()
+        self._hand_over_surroundings()
         kind, *rest = self._exchange(request)
+        if self._surroundings.captures:
+            self._take_over_printed()
         if kind == "missing" and asked is not None:
             raise NoSuchName(asked)
         if kind != "lent":
@@ -282,6 +295,20 @@ class Session(SolutionWatch):
         changed = self._encode(self._borrower.changes)
         if changed and self._exchange(["take", changed]) != ["ok", None]:
             self._break_off(Undecodable("it did not take over changes of what it lent"))
+
+    def _hand_over_surroundings(self) -> None:
+        changed = self._surroundings.changes()
+        if changed and self._exchange(["follow", changed]) != ["ok", None]:
+            self._break_off(Undecodable("it did not follow what the test code has changed"))
+
+    def _take_over_printed(self) -> None:
+        """Write what the solution has printed to where the test code reads it."""
+        kind, *texts = self._exchange(["printed"])
+        if kind != "printed" or list(map(type, texts)) != [str, str]:
+            self._break_off(Undecodable("it does not say what it printed"))
+        for stream, text in zip((sys.stdout, sys.stderr), texts, strict=True):
+            if text:
+                stream.write(text)
 
     def _take_over_changes(self) -> None:
         """Take over what the solution has done to containers that it lent."""
@@ -333,7 +360,14 @@ class Session(SolutionWatch):
         first = len(values) - len(names)
         try:
             result = function(*values[:first], **dict(zip(names, values[first:], strict=True)))
-            return ["value", self._send_args(result)[0]]
+            if not isinstance(function, StandIn):
+                return ["value", self._send_args(result)[0]]
+            try:
+                return ["value", self._values.encode(result)[0]]
+            except (
+                CannotIsolate
+            ) as problem:  # The solution chose what to ask for, and must not choose how it is tested.
+                raise TypeError(str(problem)) from None
         except (CannotIsolate, SolutionGone):
             raise
         except BaseException as error:
@@ -344,7 +378,9 @@ class Session(SolutionWatch):
         if handle is not None:
             return {"$": "handle", "v": handle}, self._send_args(error.args)[0]
         builtin = next(kind for kind in type(error).__mro__ if EXCEPTIONS.get(kind.__name__) is kind)
-        return {"$": "builtin", "v": builtin.__name__}, self._send_args(error.args)[0]
+        path = [type(error).__module__, type(error).__qualname__]
+        kind = {"$": "library", "v": path, "else": builtin.__name__}
+        return kind, self._send_args(error.args)[0]
 
     def _break_off(self, error: BaseException) -> NoReturn:
         why = "the solution's process ended" if isinstance(error, PartnerGone) else f"the solution's answer: {error}"

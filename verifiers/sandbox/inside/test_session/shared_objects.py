@@ -39,6 +39,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, ModuleType
 
 from ..wire.foreign_values import Json, Undecodable, Value
+from ..wire.frames import is_changeable
 from ..wire.json_lines import to_json
 
 BUILTIN_TYPES = {
@@ -58,9 +59,9 @@ SHARED_MODULES = tuple(
     " operator statistics dataclasses enum abc numbers json time collections.abc".split()
 )
 
-SHARED_PACKAGES = ("numpy", "scipy", "sympy", "networkx", "sortedcontainers")
+SHARED_PACKAGES = ("numpy", "pandas", "scipy", "sympy", "networkx", "requests", "sortedcontainers")
 
-ALIASES = {"np": "numpy", "nx": "networkx", "dt": "datetime", "sp": "sympy", "it": "itertools"}
+ALIASES = {"np": "numpy", "pd": "pandas", "nx": "networkx", "dt": "datetime", "sp": "sympy", "it": "itertools"}
 """Short names that people have for modules."""
 
 NOT_FOR_EXCEPTIONS = frozenset({"unittest", "doctest", "bdb", "pytest", "_pytest"})
@@ -167,6 +168,8 @@ def contents(value: Value, fields_of: Mapping[str, Sequence[str]]) -> list[Value
         return [[key, element] for key, element in dict.items(value)]
     if isinstance(value, list | set | bytearray | collections.deque | array.array):
         return list(value)
+    if is_changeable(value):
+        return [value.copy()]
     return [getattr(value, field, None) for field in _field_names(value, fields_of)]
 
 
@@ -183,6 +186,8 @@ def restore(value: Value, parts: Value, fields_of: Mapping[str, Sequence[str]]) 
         value[:] = parts
     elif isinstance(value, bytearray):
         value[:] = bytes(parts)
+    elif is_changeable(value):
+        value._update_inplace(*parts)
     elif isinstance(value, array.array):
         value[:] = array.array(value.typecode, parts)
     elif isinstance(value, set):

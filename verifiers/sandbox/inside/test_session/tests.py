@@ -28,6 +28,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import os
 import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -42,15 +43,18 @@ from ..test_code.test_run import run_code, seed_randomness
 from ..wire.foreign_values import Value
 from ..wire.json_lines import from_json, write_result
 from .probe import ProbeReport, ProbeSession
-from .remote_objects import TEST_MODULE, CannotIsolate
+from .remote_objects import CannotIsolate
 from .session import ArgumentUse, NoSuchName, NotLoaded, Session, SolutionGone
 from .shared_objects import shared_module
+from .surroundings import TEST_MODULE
 
 
 def run_tests(payload: bytes) -> None:
     """Run the test code of the payload, a line of JSON."""
     request = from_json(payload, len(payload))
     seed_randomness(request["seed"])
+    # The solution writes into the folder that both work in, and may replace links there: nothing is loaded from it.
+    sys.path[:] = [os.path.realpath(path) for path in sys.path if path]
     module = ModuleType(TEST_MODULE)
     sys.modules[TEST_MODULE] = module
     try:
@@ -64,7 +68,7 @@ def run_tests(payload: bytes) -> None:
         _run_against_solution(request, plan, module.__dict__, probe.session, probe)
         probe.finish()
         return
-    session = Session(module.__dict__, request["codecs"], _uses_numpy(request), ArgumentUse(plan.tree, FILE))
+    session = Session(module.__dict__, request["codecs"], _uses_numpy(request), ArgumentUse(plan.tree, FILE), plan.tree)
     report = Report(session, request["stop_first"], request.get("skipped", ()))
     try:
         session.wait_until_loaded()
@@ -84,7 +88,7 @@ def run_tests(payload: bytes) -> None:
 def _uses_numpy(request: dict[str, Value]) -> bool:
     code = request["code"]
     is_named = "numpy" in code or "np." in code or "numpy" in request["prelude"]
-    return is_named or request.get("numpy", False) or library_functions.may_use_numpy(code)
+    return "pandas" in code or is_named or request.get("numpy", False) or library_functions.may_use_numpy(code)
 
 
 def _run_against_solution(
@@ -95,7 +99,9 @@ def _run_against_solution(
     namespace["__builtins__"] = names
     # It is asked last, so that an installed module goes by its own name.
     sys.meta_path.append(SolutionFinder(names, session, entry_point))
-    sys.modules["__main__"] = SolutionModule("__main__", names, session)
+    sys.modules["__main__"] = solution = SolutionModule("__main__", names, session)
+    # `patch(f"{__name__}.helper")` means the solution's helper.
+    namespace["__getattr__"] = solution.__getattr__
     candidate = None
     if entry_point:
         try:

@@ -17,7 +17,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from .encoding import MAX_INT_BITS
-from .foreign_values import KNOWN_CODECS, Array, Codecs, Instance, Iterated, Json, Opaque, Undecodable, Value
+from .foreign_values import (
+    ARRAY_TIMES,
+    KNOWN_CODECS,
+    Array,
+    Codecs,
+    Instance,
+    Iterated,
+    Json,
+    Opaque,
+    Undecodable,
+    Value,
+)
+from .frames import CHANGEABLE, decode_pandas
 
 MAX_NESTED = 120
 """How deep containers may nest. Stops nesting that overflows the stack here."""
@@ -229,6 +241,17 @@ class Decoder:
     def _iterator(self, data: dict[str, Json], depth: int) -> Value:
         return self.make_iterated(self.decode_items(data["v"], depth), str(data["of"])[:SHOWN_CHARS])
 
+    def _pandas(self, data: dict[str, Json], depth: int) -> Value:
+        if self.numpy_module() is None:
+            return Opaque(str(data["of"])[:SHOWN_CHARS])
+        position = len(self.tracked)
+        if data["of"] in CHANGEABLE:
+            self._track_object(None)
+        made = decode_pandas(data["of"], data["v"], lambda inner: self.decode_part(inner, depth + 1))
+        if len(self.tracked) > position:
+            self.tracked[position] = made
+        return made
+
     def _array(self, data: dict[str, Json], depth: int) -> Value:
         typecode, *parts = data["v"]
         return self._track_object(array.array(typecode, self.decode_items(parts, depth)))
@@ -287,14 +310,14 @@ def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
     dtype, shape, flat = data["dtype"], data["shape"], decoder.decode_items(data["v"], depth)
     _check_shape(dtype, shape, len(flat))
     if (numpy := decoder.numpy_module()) is not None:
-        return numpy.array(flat, dtype=dtype).reshape(shape)
+        return _numpy_array(numpy, flat, dtype).reshape(shape)
     return Array(dtype, tuple(shape), _nest(flat, shape))
 
 
 def _check_shape(dtype: Json, shape: Json, length: int) -> None:
     """Raise `Undecodable` unless so many items make an array of this type and shape, within bounds."""
     max_size = max(MAX_EMPTY, length)
-    known = dtype in Array.DTYPES and len(shape) <= MAX_AXES
+    known = _is_known(dtype) and len(shape) <= MAX_AXES
     if not known or not all(type(size) is int and 0 <= size <= max_size for size in shape):
         raise Undecodable("an array of an unknown kind")
     if math.prod(shape) != length or math.prod(filter(None, shape)) > max_size:
@@ -306,10 +329,31 @@ def _check_shape(dtype: Json, shape: Json, length: int) -> None:
 def _decode_scalar(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
     """Return numpy's number, or a plain one in its place. Raises `Undecodable`."""
     item = decoder.decode_part(data["v"], depth + 1)
-    if data["dtype"] not in Array.DTYPES or type(item) not in (bool, int, float, complex, str):
+    if not _is_known(data["dtype"]) or type(item) not in (bool, int, float, complex, str):
         raise Undecodable("a number of an unknown kind")
     numpy = decoder.numpy_module()
-    return item if numpy is None else numpy.dtype(data["dtype"]).type(item)
+    if numpy is None:
+        return item
+    return (
+        _numpy_array(numpy, [item], data["dtype"])[0]
+        if "64[" in data["dtype"]
+        else numpy.dtype(data["dtype"]).type(item)
+    )
+
+
+def _is_known(dtype: Json) -> bool:
+    return dtype in Array.DTYPES or (type(dtype) is str and ARRAY_TIMES.fullmatch(dtype) is not None)
+
+
+def _numpy_array(numpy: Value, flat: list[Value], dtype: str) -> Value:
+    if "64[" in dtype:
+        return numpy.array(flat, dtype="int64").view(dtype)
+    if dtype != "object":
+        return numpy.array(flat, dtype=dtype)
+    made = numpy.empty(len(flat), dtype=object)
+    for position, item in enumerate(flat):
+        made[position] = item
+    return made
 
 
 def _nest(flat: list[Value], shape: Sequence[int]) -> Value:
@@ -370,6 +414,7 @@ _HANDLERS: Mapping[str, _Handler] = {
     "timedelta": _from_parts(datetime.timedelta),
     "ndarray": _decode_array,
     "scalar": _decode_scalar,
+    "pandas": Decoder._pandas,
     "iterator": Decoder._iterator,
     "node": Decoder._node,
     "known": Decoder._known_object,

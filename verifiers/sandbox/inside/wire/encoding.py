@@ -18,7 +18,19 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 
-from .foreign_values import KNOWN_CODECS, Array, Codecs, Instance, Iterated, Json, Opaque, ResultTooLarge, Value
+from .foreign_values import (
+    ARRAY_TIMES,
+    KNOWN_CODECS,
+    Array,
+    Codecs,
+    Instance,
+    Iterated,
+    Json,
+    Opaque,
+    ResultTooLarge,
+    Value,
+)
+from .frames import encode_pandas, is_changeable, is_pandas
 
 MAX_DEPTH = 100
 """How deep containers may nest; deeper ones are opaque. Stops nesting that overflows the stack of a JSON reader."""
@@ -58,6 +70,9 @@ class Encoder:
         self._node_index: dict[int, int] = {}
         self._names: dict[type, str | None] = {}
         self._kept: list[object] = []  # An id says which object is meant for as long as the object lives.
+
+    sends_object_arrays = True
+    """Whether arrays of objects have a form. numpy makes one of any list in which the solution put an object."""
 
     def encode(self, value: object) -> Json:
         """Return the JSON of the value. Raises `ResultTooLarge`."""
@@ -149,6 +164,8 @@ class Encoder:
             except AttributeError:
                 return self.encode_foreign(value, depth)
             return self.encode_node(value, name, fields)
+        if "pandas" in sys.modules and depth <= MAX_DEPTH and is_pandas(value):
+            return self._encode_pandas(value, depth)
         numpy = sys.modules.get("numpy")
         if numpy is not None and isinstance(value, numpy.ndarray | numpy.generic):
             return _encode_numpy(self, value, numpy, depth)
@@ -156,6 +173,12 @@ class Encoder:
             if issubclass(kind, base):
                 return form(self, value, depth)
         return self.encode_foreign(value, depth)
+
+    def _encode_pandas(self, value: Value, depth: int) -> Json:
+        reference = self.refer_to_known(value) if is_changeable(value) else None
+        if reference is None:
+            reference = encode_pandas(value, lambda inner: self.encode_part(inner, depth + 1))
+        return self.encode_foreign(value, depth) if reference is None else reference
 
     def _is_flat(self, elements: list[Value]) -> bool:
         """Return whether JSON can say all the elements as they stand."""
@@ -313,7 +336,9 @@ def _encode_tuple_subclass(encoder: Encoder, value: tuple[object, ...], depth: i
 def _encode_numpy(encoder: Encoder, value: Value, numpy: Value, depth: int) -> Json:
     """Return the JSON of an array or a number of numpy."""
     name = "str" if value.dtype.kind == "U" else value.dtype.name
-    if name not in Array.DTYPES:
+    if value.dtype.kind in "mM" and ARRAY_TIMES.fullmatch(name):
+        value = value.view("int64")
+    elif name not in Array.DTYPES or (name == "object" and not encoder.sends_object_arrays):
         return encoder.encode_foreign(value, depth)
     if isinstance(value, numpy.generic):
         return {"$": "scalar", "dtype": name, "v": encoder.encode_part(value.item(), depth + 1)}

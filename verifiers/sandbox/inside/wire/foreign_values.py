@@ -12,6 +12,7 @@ These are no dataclasses: every sandboxed process would carry along what those i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,10 @@ Codecs = Mapping[str, Sequence[str]]
 
 KNOWN_CODECS: Codecs = {"ListNode": ("val", "next"), "TreeNode": ("val", "left", "right")}
 """Classes that problem collections take for granted."""
+
+
+ARRAY_TIMES = re.compile(r"(datetime64|timedelta64)\[(Y|M|W|D|h|m|s|ms|us|ns)\]")
+"""numpy's names for the items of arrays of times."""
 
 
 class Undecodable(ValueError):
@@ -78,10 +83,11 @@ class Array:
     __slots__ = ("dtype", "elements", "shape")
 
     DTYPES = frozenset(
-        "bool str int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64"
+        "bool str object int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 complex64"
         " complex128".split()
     )
-    """numpy's names for the items of arrays that cross the border. Those of objects, dates and records do not."""
+    """numpy's names for the items of arrays that cross the border. Those of records do not; times (`ARRAY_TIMES`) are
+    sent as integers."""
 
     def __init__(self, dtype: str, shape: tuple[int, ...], elements: Any) -> None:
         self.dtype = dtype

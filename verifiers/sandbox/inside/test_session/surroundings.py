@@ -1,0 +1,305 @@
+"""Keeps alike what surrounds test code and solution: names that tests replace, streams, folder, environment, seeds.
+
+    with patch("requests.get") as get: f()     the solution's `requests.get` is a stand-in, whose calls come here
+    with redirect_stdout(text): f()            what the solution prints meanwhile is written here
+    os.environ["LANG"] = "C"                   there as well
+
+The solution learns of it before it is asked for the next thing. A stand-in is used by name only: no name that begins
+with an underscore, none by which tests read a mock, and no function that the object's class has can be replaced.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import operator
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from types import ModuleType
+
+from ..wire.foreign_values import Json, Value
+
+TEST_MODULE = "suite"
+"""The module that the test code runs in, and that classes which it defines belong to."""
+
+_METHODS: Mapping[str, Callable[..., Value]] = {
+    **{f"__{name}__": getattr(operator, name) for name in "eq ne lt le gt ge add sub mul truediv neg contains".split()},
+    **{f"__{name}__": getattr(operator, name) for name in "getitem setitem delitem".split()},
+    **{f"__{kind.__name__}__": kind for kind in (hash, bool, len, str, repr, int, float, iter, next)},
+    "__enter__": lambda value: type(value).__enter__(value),
+    "__exit__": lambda value, *error: type(value).__exit__(value, *error),
+}
+"""Methods of the language by which the solution may use an object of the tests."""
+
+_MOCK_NAMES = frozenset(
+    "called mock_calls method_calls return_value side_effect reset_mock configure_mock mock_add_spec"
+    " attach_mock".split()
+)
+_getcwd, _chdir = os.getcwd, os.chdir
+"""As they are before tests replace them."""
+
+_MISSING = object()
+_ORIGINAL = ["original"]
+
+
+class StandIn:
+    """An object of the tests as the solution may use it: `stand_in("get", "name")`, `stand_in("call", 1)`."""
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    def __call__(self, use: str, *args: Value, **kwargs: Value) -> Value:
+        if use == "call":
+            return self.value(*args, **kwargs)
+        if use in _METHODS:
+            return _METHODS[use](self.value, *args)
+        name = str(args[0])
+        if name[:1] == "_" or (is_mock(self.value) and (name in _MOCK_NAMES or name.startswith(("assert", "call_")))):
+            raise AttributeError(name)
+        if use == "get":
+            return getattr(self.value, name)
+        if callable(getattr(type(self.value), name, None)):
+            raise TypeError(f"{name} belongs to the tests")
+        return setattr(self.value, name, args[1])
+
+
+def is_mock(value: Value) -> bool:
+    """Return whether it is a mock."""
+    mock = sys.modules.get("unittest.mock")
+    return mock is not None and isinstance(value, mock.NonCallableMock)
+
+
+def may_stand_in(value: Value) -> bool:
+    """Return whether the solution may use an object of the tests: a mock, a file, or one of a class of theirs."""
+    kind = type(value)
+    if kind.__module__ == TEST_MODULE:
+        unittest = sys.modules.get("unittest")
+        return not isinstance(value, type) and not (unittest and isinstance(value, unittest.TestCase))
+    return isinstance(value, io.IOBase) or is_mock(value)
+
+
+class Surroundings:
+    """What the tests have changed since the solution was last told.
+
+    tree: the test code. encode: the JSON of a value for the solution.
+    """
+
+    def __init__(self, tree: ast.Module, encode: Callable[[Value], Json]) -> None:
+        self._encode = encode
+        self._streams = sys.stdout, sys.stderr
+        self._places: dict[tuple[str, str, str], list[Value]] = {}
+        self._seeds: list[Json] = []
+        self._sent: dict[str, Json] = self._state()
+        self._stdin = sys.stdin
+        for owner, attribute in _assigned_places(tree):
+            self.watch(owner, attribute)
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+        if "mock" in names or "patch" in names or "mock" in ast.dump(tree):
+            self._watch_patches()
+        if _only_seeds(tree):
+            for module in ("random", "numpy.random"):
+                self._watch_seeds(module)
+
+    @property
+    def captures(self) -> bool:
+        """Whether the tests read what is printed."""
+        return (sys.stdout, sys.stderr) != self._streams
+
+    def watch(self, owner: Value, attribute: str) -> None:
+        """Take note of what may be replaced: an attribute of a module or a class."""
+        path = _path_of(owner)
+        if path is not None:
+            present = vars(owner).get(attribute, _MISSING)
+            self._places.setdefault((*path, attribute), [owner, present, present])
+
+    def changes(self) -> dict[str, Json]:
+        """Return what has changed since the last time."""
+        state = self._state()
+        changed = {name: value for name, value in state.items() if self._sent.get(name) != value}
+        self._sent = state
+        if sys.stdin is not self._stdin:
+            self._stdin = sys.stdin
+            changed["stdin"] = sys.stdin.read() if isinstance(sys.stdin, io.StringIO) else ""
+        if self._seeds:
+            changed["seeds"], self._seeds = self._seeds, []
+        replaced = []
+        for (module, name, attribute), place in self._places.items():
+            owner, original, sent = place
+            present = vars(owner).get(attribute, _MISSING)
+            if present is not sent:
+                place[2] = present
+                value = _ORIGINAL if present is original else [] if present is _MISSING else [self._encode(present)]
+                replaced.append([module, name, attribute, value])
+        return {**changed, "replaced": replaced} if replaced else changed
+
+    def _state(self) -> dict[str, Json]:
+        return {
+            "folder": _getcwd(),
+            "environment": dict(os.environ) if isinstance(os.environ, os._Environ) else None,
+            "arguments": list(map(str, sys.argv)),
+            "captures": self.captures,
+        }
+
+    def _watch_patches(self) -> None:
+        mock: Value = import_module("unittest.mock")
+        enter = mock._patch.__enter__
+
+        def watched(patcher: Value) -> Value:
+            self.watch(patcher.getter(), patcher.attribute)
+            return enter(patcher)
+
+        mock._patch.__enter__ = watched
+
+    def _watch_seeds(self, module: str) -> None:
+        generator = sys.modules.get(module)
+        if generator is None:
+            return
+        seed = generator.seed
+
+        def watched(*args: Value, **kwargs: Value) -> Value:
+            self._seeds.append([module, self._encode((*args, *kwargs.values()))])
+            return seed(*args, **kwargs)
+
+        generator.seed = watched  # type: ignore[attr-defined]
+
+
+def _path_of(owner: Value) -> tuple[str, str] | None:
+    """Return how the solution's process finds a module or a class; the module "" is the solution."""
+    if isinstance(owner, ModuleType):
+        is_solution = "_truegold" in vars(owner) or owner is sys.modules.get(TEST_MODULE)
+        return "" if is_solution else owner.__name__, ""
+    if not isinstance(owner, type):
+        return None
+    module = "" if owner.__module__ == "solution" else owner.__module__
+    return module, type.__getattribute__(owner, "__qualname__")
+
+
+def _assigned_places(tree: ast.Module) -> Iterator[tuple[Value, str]]:
+    """Yield the modules and classes of which the code assigns an attribute, as in `os.access = Mock()`."""
+    targets = [
+        target
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign | ast.AugAssign)
+        for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
+        if isinstance(target, ast.Attribute)
+    ]
+    modules = _imported_modules(tree) if targets else {}
+    for target in targets:
+        first, *others = ast.unparse(target.value).split(".")
+        if first in modules:
+            try:
+                owner: Value = import_module(modules[first])
+                for name in others:
+                    owner = getattr(owner, name)
+            except (ImportError, AttributeError):
+                continue
+            if owner is not sys:
+                yield owner, target.attr
+
+
+def _imported_modules(tree: ast.Module) -> Mapping[str, str]:
+    modules: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                first = alias.name.partition(".")[0]
+                modules[alias.asname or first] = alias.name if alias.asname else first
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            modules |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    return modules
+
+
+def _only_seeds(tree: ast.Module) -> bool:
+    """Return whether the code seeds random numbers and draws none itself: the solution is to draw them."""
+    names = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    drawn = [name for name in names if "random" in name]
+    return bool(drawn) and all(name.endswith(".seed") for name in drawn)
+
+
+class Followed:
+    """The solution's side: does what the tests did. decode: the value of JSON."""
+
+    def __init__(self, namespace: ModuleType, decode: Callable[[Json], Value]) -> None:
+        self._namespace = namespace
+        self._decode = decode
+        self._originals: dict[tuple[str, str, str], Value] = {}
+        self._streams = sys.stdout, sys.stderr
+
+    def follow(self, changed: Mapping[str, Json]) -> None:
+        """Make this process as the other one is."""
+        if "folder" in changed:
+            _chdir(changed["folder"])
+        if changed.get("environment") is not None:
+            os.environ.clear()
+            os.environ.update(changed["environment"])
+        if "arguments" in changed:
+            sys.argv[:] = changed["arguments"]
+        if "stdin" in changed:
+            sys.stdin = io.StringIO(changed["stdin"])
+        if "captures" in changed:
+            sys.stdout, sys.stderr = (io.StringIO(), io.StringIO()) if changed["captures"] else self._streams
+        for module, args in changed.get("seeds", ()):
+            import_module(module).seed(*self._decode(args))
+        for place in changed.get("replaced", ()):
+            self._replace(*place)
+
+    def printed(self) -> list[str]:
+        """Return what has been printed since the last time."""
+        texts = []
+        for stream in (sys.stdout, sys.stderr):
+            text = stream.getvalue() if isinstance(stream, io.StringIO) else ""
+            if text:
+                stream.seek(0)
+                stream.truncate()
+            texts.append(text)
+        return texts
+
+    def _replace(self, module: str, name: str, attribute: str, value: list[Json]) -> None:
+        owner: Value = import_module(module) if module else self._namespace
+        for part in filter(None, name.split(".")):
+            owner = getattr(owner, part)
+        key = module, name, attribute
+        self._originals.setdefault(key, vars(owner).get(attribute, _MISSING))
+        new = self._originals[key] if value == _ORIGINAL else self._decode(value[0]) if value else _MISSING
+        if new is not _MISSING:
+            setattr(owner, attribute, new)
+        elif attribute in vars(owner):
+            delattr(owner, attribute)
+
+
+def use_stand_in(ask: Callable[..., Value]) -> Value:
+    """Return the solution's side of a stand-in. ask: calls it."""
+    return _Used(ask)
+
+
+class _Used:
+    def __init__(self, ask: Callable[..., Value]) -> None:
+        object.__setattr__(self, "_truegold_ask", ask)
+
+    def __getattr__(self, name: str) -> Value:
+        if name[:1] == "_":
+            raise AttributeError(name)
+        return object.__getattribute__(self, "_truegold_ask")("get", name)
+
+    def __setattr__(self, name: str, value: Value) -> None:
+        if name[:1] == "_":
+            object.__setattr__(self, name, value)  # A library that wraps a function may note its signature.
+            return
+        object.__getattribute__(self, "_truegold_ask")("set", name, value)
+
+    def __call__(self, *args: Value, **kwargs: Value) -> Value:
+        return object.__getattribute__(self, "_truegold_ask")("call", *args, **kwargs)
+
+
+def _used_method(name: str) -> Callable[..., Value]:
+    def method(self: Value, *args: Value) -> Value:
+        return object.__getattribute__(self, "_truegold_ask")(name, *args)
+
+    return method
+
+
+for _name in _METHODS:
+    setattr(_Used, _name, _used_method(_name))
