@@ -41,7 +41,6 @@ _getcwd, _chdir = os.getcwd, os.chdir
 """As they are before tests replace them."""
 
 _MISSING = object()
-_ORIGINAL = ["original"]
 
 
 class StandIn:
@@ -89,11 +88,11 @@ class Surroundings:
     def __init__(self, tree: ast.Module, encode: Callable[[Value], Json]) -> None:
         self._encode = encode
         self._streams = sys.stdout, sys.stderr
-        self._places: dict[tuple[str, str, str], list[Value]] = {}
+        self._replaceable: dict[tuple[str, str, str], list[Value]] = {}
         self._seeds: list[Json] = []
         self._sent: dict[str, Json] = self._state()
         self._stdin = sys.stdin
-        for owner, attribute in _assigned_places(tree):
+        for owner, attribute in _assigned_attributes(tree):
             self.watch(owner, attribute)
         names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
         names |= {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
@@ -113,7 +112,7 @@ class Surroundings:
         path = _path_of(owner)
         if path is not None:
             present = vars(owner).get(attribute, _MISSING)
-            self._places.setdefault((*path, attribute), [owner, present, present])
+            self._replaceable.setdefault((*path, attribute), [owner, present, present])
 
     def changes(self) -> dict[str, Json]:
         """Return what has changed since the last time."""
@@ -126,12 +125,14 @@ class Surroundings:
         if self._seeds:
             changed["seeds"], self._seeds = self._seeds, []
         replaced = []
-        for (module, name, attribute), place in self._places.items():
-            owner, original, sent = place
+        for (module, name, attribute), known in self._replaceable.items():
+            owner, original, sent = known
             present = vars(owner).get(attribute, _MISSING)
             if present is not sent:
-                place[2] = present
-                value = _ORIGINAL if present is original else [] if present is _MISSING else [self._encode(present)]
+                known[2] = present
+                value: Json = None
+                if present is not original:
+                    value = [] if present is _MISSING else [self._encode(present)]
                 replaced.append([module, name, attribute, value])
         return {**changed, "replaced": replaced} if replaced else changed
 
@@ -177,7 +178,7 @@ def _path_of(owner: Value) -> tuple[str, str] | None:
     return module, type.__getattribute__(owner, "__qualname__")
 
 
-def _assigned_places(tree: ast.Module) -> Iterator[tuple[Value, str]]:
+def _assigned_attributes(tree: ast.Module) -> Iterator[tuple[Value, str]]:
     """Yield the modules and classes of which the code assigns an attribute, as in `os.access = Mock()`."""
     targets = [
         target
@@ -243,8 +244,8 @@ class Followed:
             sys.stdout, sys.stderr = (io.StringIO(), io.StringIO()) if changed["captures"] else self._streams
         for module, args in changed.get("seeds", ()):
             import_module(module).seed(*self._decode(args))
-        for place in changed.get("replaced", ()):
-            self._replace(*place)
+        for replacement in changed.get("replaced", ()):
+            self._replace(*replacement)
 
     def printed(self) -> list[str]:
         """Return what has been printed since the last time."""
@@ -257,13 +258,15 @@ class Followed:
             texts.append(text)
         return texts
 
-    def _replace(self, module: str, name: str, attribute: str, value: list[Json]) -> None:
+    def _replace(self, module: str, name: str, attribute: str, value: list[Json] | None) -> None:
         owner: Value = import_module(module) if module else self._namespace
         for part in filter(None, name.split(".")):
             owner = getattr(owner, part)
         key = module, name, attribute
         self._originals.setdefault(key, vars(owner).get(attribute, _MISSING))
-        new = self._originals[key] if value == _ORIGINAL else self._decode(value[0]) if value else _MISSING
+        new = self._originals[key] if value is None else _MISSING
+        if value:
+            new = self._decode(value[0])
         if new is not _MISSING:
             setattr(owner, attribute, new)
         elif attribute in vars(owner):

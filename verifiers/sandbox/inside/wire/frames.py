@@ -189,11 +189,11 @@ def _timestamp(value: Value, part: _Part) -> Json:
     return [value._value if hasattr(value, "_value") else value.value, value.unit, zone]
 
 
-def _make_timestamp(pandas: Value, part: _Part, number: Json, unit: Json, zone: Json) -> Value:
+def _make_timestamp(pandas: Value, part: _Part, count: Json, unit: Json, zone: Json) -> Value:
     dtype = f"datetime64[{unit}]" if zone is None else f"datetime64[{unit}, {zone}]"
     if not DTYPES.fullmatch(dtype):
         raise Undecodable("a time of an unknown kind")
-    return _make_times(pandas, dtype, [number])[0]
+    return _make_times(pandas, dtype, [count])[0]
 
 
 _FORMS: Mapping[str, Callable[[Value, _Part], Json]] = {
@@ -216,7 +216,7 @@ _MAKERS: Mapping[Json, Callable[..., Value]] = {
     "Series": _make_series,
     "Index": _make_index,
     "Timestamp": _make_timestamp,
-    "Timedelta": lambda pandas, part, number, unit: _make_times(pandas, f"timedelta64[{unit}]", [number])[0],
+    "Timedelta": lambda pandas, part, count, unit: _make_times(pandas, f"timedelta64[{unit}]", [count])[0],
     "Period": lambda pandas, part, ordinal, frequency: pandas.Period(ordinal=ordinal, freq=frequency),
     "Interval": lambda pandas, part, left, right, closed: pandas.Interval(part(left), part(right), closed),
     "Categorical": lambda pandas, part, array: _make_array(pandas, part, *array),
