@@ -80,10 +80,15 @@ class Confinement(NamedTuple):
         """Whether programs that start others can be held: the kernel has to count their tasks."""
         return self.counts_tasks or self.user is not None or self.shared_user
 
-    def steps(self, seat: int, limits: JobLimits, native: bool) -> list[Step]:
-        """Return the calls that lock a process in, up to the filter."""
+    def steps(self, seat: int, limits: JobLimits, native: bool, shared: bool) -> list[Step]:
+        """Return the calls that lock a process in, up to the filter.
+
+        shared: whether it works in the folder of the first seat, as the other job of its pair does.
+        """
+        seat = 0 if shared else seat
         if self.tier == "full":
-            steps = view.private_box_steps(limits["files_bytes"], self.box_links)
+            private = view.private_box_steps(limits["files_bytes"], self.box_links)
+            steps = [view.enter_box_step()] if shared else private
         else:
             steps = [kernel.step("setpgid", 0, 0)]
             if self.user is not None and (native or self.user.reads_interpreter):

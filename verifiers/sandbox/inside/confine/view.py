@@ -24,7 +24,7 @@ import itertools
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from . import kernel
 
@@ -156,12 +156,40 @@ def temporary_links(paths: Iterable[str]) -> dict[str, str]:
 def private_box_steps(size: int, links: Mapping[str, str]) -> list[Callable[[], int]]:
     """Return calls that give a job an empty box in a mount namespace of its own, which ends with its last process."""
     steps = [kernel.step("unshare", kernel.CLONE_NEWNS)]
-    data = f"mode=700,size={size},nr_inodes={BOX_ENTRIES}".encode()
-    for folder in (BOX, BOX_FOR_TMP) if links else (BOX,):
+    data = _box_data(size).encode()
+    for folder in _boxes(links):
         steps.append(kernel.step("mount", b"box", folder.encode(), b"tmpfs", ctypes.c_ulong(_BOX_FLAGS), data))
     for name, target in links.items():
         steps.append(kernel.step("symlink", os.fsencode(target), os.fsencode(f"{BOX_FOR_TMP}/{name}")))
-    return [*steps, kernel.step("chdir", BOX.encode())]
+    return [*steps, enter_box_step()]
+
+
+def enter_box_step() -> Callable[[], int]:
+    """Return a call that makes the box the working folder."""
+    return kernel.step("chdir", BOX.encode())
+
+
+@contextlib.contextmanager
+def shared_box(size: int, links: Mapping[str, str]) -> Iterator[None]:
+    """Give all jobs that are forked meanwhile one empty box; no process of theirs may run any more at the end."""
+    folders = _boxes(links)
+    for folder in folders:
+        kernel.mount("box", folder, "tmpfs", _BOX_FLAGS, _box_data(size))
+    try:
+        for name, target in links.items():
+            os.symlink(target, f"{BOX_FOR_TMP}/{name}")
+        yield
+    finally:
+        for folder in folders:
+            kernel.detach(folder)
+
+
+def _boxes(links: Mapping[str, str]) -> tuple[str, ...]:
+    return (BOX, BOX_FOR_TMP) if links else (BOX,)
+
+
+def _box_data(size: int) -> str:
+    return f"mode=700,size={size},nr_inodes={BOX_ENTRIES}"
 
 
 _BOX_FLAGS = kernel.MS_NOSUID | kernel.MS_NODEV | kernel.MS_NOATIME

@@ -28,6 +28,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
@@ -152,11 +153,23 @@ class Zygote:
             for start in range(0, len(descriptors), DESCRIPTORS_PER_JOB)
         ]
         ends = _connect(job_descriptors, piped) if len(jobs) == 2 else []
+        # Tests see the files that the solution makes; an interactor's are its own.
+        shared = len(jobs) == 2 and not piped
+        with self._shared_box(jobs[0]["limits"]["files_bytes"]) if shared else nullcontext():
+            return self._watch(jobs, job_descriptors, ends, shared)
+
+    def _shared_box(self, size: int) -> AbstractContextManager[None]:
+        if self._confinement.tier != "full":
+            return nullcontext()
+        return view.shared_box(size, self._confinement.box_links)
+
+    def _watch(
+        self, jobs: Sequence[Mapping[str, Any]], job_descriptors: Sequence[list[int]], ends: list[int], shared: bool
+    ) -> dict[str, Any]:
         watched: list[supervise.Watched] = []
         try:
             for seat, job in enumerate(jobs):
-                # Tests see the files that the solution makes; an interactor's are its own.
-                pid = self._fork(seat, job, job_descriptors[seat], box=seat if piped else 0)
+                pid = self._fork(seat, job, job_descriptors[seat], shared)
                 watched.append(supervise.Watched(pid, job["limits"], bool(job["native"])))
             # A partner sees the end of the other one only where nobody else holds that end.
             _close_all(ends)
@@ -175,17 +188,14 @@ class Zygote:
         if len(sys.modules) > loaded:
             freeze()
 
-    def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int], box: int) -> int:
-        """Fork a process that locks itself in and then plays the job's role; returns its id.
-
-        box: which seat's working folder it has.
-        """
+    def _fork(self, seat: int, job: Mapping[str, Any], job_descriptors: Sequence[int], shared: bool) -> int:
+        """Fork a process that locks itself in and then plays the job's role; returns its id."""
         payload, *descriptors = job_descriptors
         native = bool(job["native"])
-        key = (box, native, *job["limits"].values())
+        key = (seat, shared, native, *job["limits"].values())
         if key not in self._steps:
             self._steps[key] = (
-                self._confinement.steps(box, job["limits"], native),
+                self._confinement.steps(seat, job["limits"], native, shared),
                 filter_for(self._confinement.tier, native),
             )
         steps, last = self._steps[key]
