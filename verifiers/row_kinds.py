@@ -32,6 +32,7 @@ KIND_COLUMNS = tuple(name for columns in KINDS.values() for name in columns)
 TESTS = (
     *("tests", "test_list", "test_cases", "unit_tests", "test", "official_tests", "verifier_metadata.unit_tests"),
     *("verification_info.test_cases", "verification_info", "reward_model.ground_truth", "ground_truth"),
+    *("verifier_args.tests", "verifier_args", "info.tests", "info"),
 )
 """Columns that may hold a program's tests, the surest first; `inputs` beside `outputs` are tests as well."""
 _TEST_CODE = re.compile(r"^[^\S\n]*(?:assert\b|def (?:check|test)\w*\(|class \w+\(.*TestCase\))", re.MULTILINE)

@@ -6,20 +6,24 @@
     assert not f(3);  self.assertEqual(f(3), "a")        KnownCase("3", "False", False);  KnownCase("3", "'a'", "a")
     assert abs(f(2) - 1.41) < 0.01                       KnownCase("2", "1.41", 1.41)
 
-In test code, only assertions on one call with literal results are read; loops and helpers are not followed.
+In test code, only assertions on one call of the solution with literal results are read; loops and helpers are not
+followed. What a test makes of a result is not taken for it: of `np.array_equal(f(2), [1])`, `f(df).equals(x)`,
+`len(f(2)) == 3` and `path.exists("a.txt")` no case is known.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from truegold.verifiers.code.python_source import parse, top_level
+from truegold.verifiers.code.python_source import bound_by, parse, top_level
+from truegold.verifiers.code.suite.imports import is_installed
 from truegold.verifiers.code.suite.reading import Asserts, Calls, Inserted, Stdio, UnitTest
+from truegold.verifiers.sandbox.inside.test_code.library_functions import is_solution_module
 
 MAX_KNOWN = 5_000
 """The most cases that are read from test code."""
@@ -30,6 +34,8 @@ MAX_NODES = 200_000
 _EQUAL_METHODS = {"assertEqual", "assertEquals", "assertAlmostEqual", "assertListEqual", "assertDictEqual", "assertIs"}
 _CLOSE = {"isclose", "allclose"}
 _BUILTINS = frozenset(dir(builtins))
+_KEEPING = {"sorted", "list", "tuple", "set", "frozenset", "dict", "round", "float", "int", "abs"}
+"""Built-ins whose result stands for their argument."""
 
 Tests = Stdio | Calls | Asserts | UnitTest | Inserted
 
@@ -89,12 +95,14 @@ def _written(args: Sequence[Any], kwargs: Any) -> str:
 
 
 def _read_code(tree: ast.Module) -> Iterator[KnownCase]:
-    calls = 0
+    calls, own = 0, _names_of_the_tests(tree)
     for node in islice(ast.walk(tree), MAX_NODES):
         if calls == MAX_KNOWN:
             return
-        for tested, expected in _claims(node):
-            if (call := _tested_call(tested)) is not None:
+        for sides in _claims(node):
+            called = ((_tested_call(side, own), sides[not index]) for index, side in enumerate(sides))
+            call, expected = next((pair for pair in called if pair[0] is not None), (None, None))
+            if call is not None:
                 calls += 1
                 value = _literal(expected) if isinstance(expected, ast.expr) else expected
                 if value is not _UNKNOWN and (arguments := _arguments(call)) is not None:
@@ -113,12 +121,12 @@ def _is_assertion(node: ast.AST) -> bool:
 
 
 def _claims(node: ast.AST) -> Iterator[tuple[ast.expr, Any]]:
-    """Yield the expression that a statement tests, with its expected value or the expression of that."""
+    """Yield what a statement claims to be equal: two expressions, or an expression and its value."""
     match node:
         case ast.Assert(test=test):
             yield from _claims_of_truth(test, True)
         case ast.Call(func=ast.Attribute(attr=name), args=[left, right, *_]) if name in _EQUAL_METHODS:
-            yield _call_first(left, right)
+            yield left, right
         case ast.Call(func=ast.Attribute(attr="assertTrue"), args=[test, *_]):
             yield from _claims_of_truth(test, True)
         case ast.Call(func=ast.Attribute(attr="assertFalse"), args=[test, *_]):
@@ -129,31 +137,55 @@ def _claims_of_truth(test: ast.expr, truth: bool) -> Iterator[tuple[ast.expr, An
     """Yield what has to hold for a test to have this truth value."""
     match test:
         case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right]) if truth:
-            yield _call_first(left, right)
+            yield left, right
         case ast.Compare(
             left=ast.Call(args=[ast.BinOp(left=left, op=ast.Sub(), right=right)]), ops=[ast.Lt() | ast.LtE()]
         ):
-            yield _call_first(left, right)
+            yield left, right
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=[left, right, *_]) if name in _CLOSE:
-            yield _call_first(left, right)
+            yield left, right
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             yield from _claims_of_truth(operand, not truth)
         case ast.Call():
             yield test, truth
 
 
-def _call_first(left: ast.expr, right: ast.expr) -> tuple[ast.expr, ast.expr]:
-    return (left, right) if _tested_call(left) is not None else (right, left)
+def _names_of_the_tests(tree: ast.Module) -> set[str]:
+    """Return the names that test code defines, or imports from modules that are there without the solution."""
+    names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    for node in islice(ast.walk(tree), MAX_NODES):
+        modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        modules += [node.module] if isinstance(node, ast.ImportFrom) and node.module else []
+        roots = [module.partition(".")[0] for module in modules]
+        if isinstance(node, ast.stmt) and roots and not any(is_solution_module(root) for root in roots):
+            names.update(bound_by(node) if all(map(is_installed, roots)) else ())
+    return names
 
 
-def _tested_call(expression: ast.expr) -> ast.Call | None:
-    """Return the call of the solution: the outermost one that is not of a built-in function."""
+def _tested_call(expression: Any, own: Set[str]) -> ast.Call | None:
+    """Return the call of the solution, also in a built-in that keeps its value: not what is made of its result.
+
+    own: the names of the tests' functions and modules.
+    """
     match expression:
-        case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in _BUILTINS:
-            return _tested_call(inner)
-        case ast.Call():
-            return expression
+        case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in _KEEPING:
+            return _tested_call(inner, own)
+        case ast.Call(func=ast.Name(id=name)):
+            return None if name in own or name in _BUILTINS else expression
+        case ast.Call(func=ast.Attribute(value=base), args=arguments):
+            takes_result = any(_is_function_call(node, own) for each in arguments for node in ast.walk(each))
+            is_result = any(_is_function_call(node, set()) for node in ast.walk(base))
+            is_module = any(isinstance(node, ast.Name) and node.id in own for node in ast.walk(base))
+            return None if takes_result or is_result or is_module else expression
     return None
+
+
+def _is_function_call(node: ast.AST, own: Set[str]) -> bool:
+    """Return whether a function is called that may be the solution's: no class, no built-in function."""
+    match node:
+        case ast.Call(func=ast.Name(id=name)):
+            return name not in own and name not in _BUILTINS and not name[:1].isupper()
+    return False
 
 
 def _arguments(call: ast.Call) -> str | None:

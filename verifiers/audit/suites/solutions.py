@@ -245,7 +245,7 @@ def _diagnose_cases(tests: Stdio | Calls, runs: Sequence[Run], failing: list[int
         evidence["checker"] = diagnosis.checker
         diagnosis.findings.append(SuiteFinding(reason, Severity.REPAIR, evidence))
     elif not has_program and _look_right(tests, runs, failing, statement):
-        diagnosis.findings.append(needs_checker("outputs", evidence, statement))
+        diagnosis.findings.append(needs_checker("outputs", evidence, statement, tests))
     elif _are_flaky(runs, failing):
         diagnosis.without |= set(failing)
         diagnosis.findings.append(SuiteFinding(VetReason.FLAKY, Severity.REPAIR, evidence))
@@ -317,8 +317,13 @@ def _expected(tests: Stdio | Calls) -> list[Any]:
     return [case.output if isinstance(tests, Stdio) else case.expected for case in tests.cases]  # type: ignore[union-attr]
 
 
+_CORRECT = "correct the solution or the tests"
+
+
 def _solution_fails(evidence: dict[str, Any]) -> SuiteFinding:
-    return SuiteFinding(VetReason.REFERENCE_FAILS, Severity.DROP, evidence, "correct the solution or the tests")
+    is_forbidden = "PermissionError" in str(evidence)
+    suggestion = "the sandbox forbids what it does: judge it elsewhere" if is_forbidden else _CORRECT
+    return SuiteFinding(VetReason.REFERENCE_FAILS, Severity.DROP, evidence, suggestion)
 
 
 def _show_cases(runs: Sequence[Run], cases: Sequence[int], expected: Sequence[Any] | None = None) -> dict[str, Any]:
@@ -451,13 +456,34 @@ AnswersSign: TypeAlias = Literal["text", "outputs", "same_input"]
 an answer, or two cases with the same input have such outputs."""
 
 
-def needs_checker(sign: AnswersSign, evidence: dict[str, Any], statement: Statement) -> SuiteFinding:
-    """Return the finding that several answers are right; the problem's text, where it says so, is the better sign."""
+CHECKER_SKELETON = """\
+def check(input, output, answer):
+    # {said}
+    given, got, jury = input.split(), output.split(), answer.split()
+    if got == jury:
+        return True
+    # Return whether `got` is what the problem asks for, and as good as `jury`.
+    raise NotImplementedError
+"""
+"""A checker to complete: as it stands it refuses no answer and pays none but the expected one."""
+
+
+def needs_checker(
+    sign: AnswersSign, evidence: dict[str, Any], statement: Statement, tests: Stdio | Calls
+) -> SuiteFinding:
+    """Return the finding that several answers are right, with a checker to complete.
+
+    The problem's text, where it says so, is the better sign.
+    """
     if statement.several_answers is not None:
         sign = "text"
     sentence = statement.several_answers or statement.any_order or statement.constructs
-    evidence = {"sign": sign, "said": sentence, **evidence}
-    suggestion = "write a checker program and set tests.checker to it"
+    said = " ".join((sentence or "Several answers are right.").split())
+    proposal: dict[str, Any] = {"type": "program", "code": CHECKER_SKELETON.format(said=evidence_text(said))}
+    if isinstance(tests, Calls):
+        proposal = {"type": "values", "any_of": True}
+    evidence = {"sign": sign, "said": sentence, **evidence, "proposal": proposal}
+    suggestion = "complete the proposed checker and set tests.checker to it"
     return SuiteFinding(VetReason.NEEDS_CHECKER, Severity.DROP, evidence, suggestion)
 
 

@@ -31,6 +31,7 @@ from truegold.verifiers.audit.suites.null_programs import null_programs
 from truegold.verifiers.audit.suites.trials import PYTHON, Bench
 from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetState, evidence_text
 from truegold.verifiers.code.checks.terms import Raised
+from truegold.verifiers.code.outcomes import ONE_PROCESS
 from truegold.verifiers.code.protocols.python_tests import NotReturned
 from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Stdio, Suite, UnitTest
 from truegold.verifiers.code.value_comparison import ValueChecker, call_checker_of
@@ -71,12 +72,19 @@ _UNORDERED = re.compile(r"\b(?:set|sorted|Counter)\(\s*\w+\(")
 def find_paid_nulls(state: VetState) -> list[str]:
     """Return the names of the null programs that pass.
 
-    Where only the answer to a single case does, the tests are flagged: no more is wrong with them than that.
+    Where only the answer to a single case does, the tests are flagged: no more is wrong with them than that. Where only
+    attacks do, in the process that they share with the tests, nothing is: their judge is weak, which a note says.
     """
     bench, limits, order = state.bench(), _faulty_limits(state), _cheapest_first(state)
     nulls = null_programs(state.suite, state.prompt)
     paid = [null for null in nulls if bench.first_failure(null.source, limits, order, PYTHON) is None]
     names = [null.name for null in paid]
+    if paid and all(null.attacks_tests for null in paid) and bench.run(paid[0].source).isolation == ONE_PROCESS:
+        state.findings = [each for each in state.findings if each.reason is not VetReason.ONE_PROCESS]
+        state.report(
+            VetReason.ONE_PROCESS, Severity.NOTE, {"programs": names}, "compare plain values: they are judged apart"
+        )
+        return []
     if paid:
         severity = Severity.FLAG if all(null.answers_single_case for null in paid) else Severity.DROP
         state.report(VetReason.PAID_NULL, severity, {"programs": names}, "add cases that they fail")

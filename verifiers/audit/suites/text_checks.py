@@ -71,7 +71,7 @@ def check_texts(state: VetState) -> None:
         contradictory = []  # A checker program takes two right answers to one input.
     elif are_all_alike(rival_outputs(state.known), state.statement.constructs is not None):
         evidence = {"cases": contradictory[:SHOWN_CASES]}
-        state.findings.append(needs_checker("same_input", evidence, state.statement))
+        state.findings.append(needs_checker("same_input", evidence, state.statement, tests))
         return
     cut_off = find_cut_off(tests)
     for reason, severity, cases in (
@@ -84,7 +84,7 @@ def check_texts(state: VetState) -> None:
             state.report(reason, severity, {"cases": cases[:SHOWN_CASES], "count": len(cases)})
     state.repair(without={*contradictory, *cut_off})
     if not has_program and state.statement.several_answers is not None:
-        state.findings.append(needs_checker("text", {}, state.statement))
+        state.findings.append(needs_checker("text", {}, state.statement, tests))
     elif not has_program:
         checker, findings = requested_checker(tests, state.statement)
         state.findings += findings

@@ -30,6 +30,7 @@ from truegold.verifiers.code.protocols.python_tests import (
 )
 from truegold.verifiers.code.protocols.stdio import NotCompiled, judge_stdio
 from truegold.verifiers.code.python_source import stub_names
+from truegold.verifiers.code.suite.imports import imports_for
 from truegold.verifiers.code.suite.reading import Asserts, Calls, Inserted, Stdio, Suite, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of
 from truegold.verifiers.sandbox import Job, Sandbox, Tier
@@ -213,6 +214,8 @@ def _source(tests: Calls | Asserts | UnitTest, program: str, local: Local, limit
     if stub := getattr(tests, "stub", ""):
         entry_point = (tests.entry_point or "").partition(".")[0].removesuffix("()")
         prelude = f"{prelude}\n{stub_names(stub, entry_point)}"
+    if not isinstance(tests, Calls):
+        prelude = f"{prelude}\n{imports_for(program, tests.code)}"
     return TestedProgram(program, prelude, local, limits)
 
 

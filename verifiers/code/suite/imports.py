@@ -42,7 +42,7 @@ def missing_package(code: str) -> str | None:
     for node in tree.body if tree is not None else ():
         for name in _imported_modules(node):
             root = name.partition(".")[0]
-            is_available = root in _ALWAYS_THERE or is_solution_module(root) or _is_installed(root)
+            is_available = root in _ALWAYS_THERE or is_solution_module(root) or is_installed(root)
             # A suite that imports conftest needs pytest's own folder of tests, whether a conftest.py is here or not.
             if root == "conftest" or not is_available:
                 return root
@@ -82,7 +82,7 @@ def _imported_modules(node: ast.stmt) -> list[str]:
     return [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
 
 
-def _is_installed(module: str) -> bool:
+def is_installed(module: str) -> bool:
     """Return whether this interpreter can import a module; one that cannot be looked for is left to the run."""
     try:
         return find_spec(module) is not None
