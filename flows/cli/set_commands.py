@@ -293,6 +293,7 @@ def vet(
     """Vet the tests of every problem in a file."""
     from truegold.flows.config import section_config
     from truegold.flows.execute import execute, open_run, stage_caller
+    from truegold.pipeline.verify.vet.source_findings import source_lines
     from truegold.pipeline.verify.vet.suite_report import markdown, read_suites, summary_lines
 
     sections: dict[str, dict[str, Any]] = {
@@ -302,12 +303,12 @@ def vet(
     config = section_config("truegold testcases vet", out, WORK, sections, set_ or [])
     stages = _vetting_stages(config)
     with open_run(config) as run_dir:
-        execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))
+        vetted = execute(stages, run_dir, stage_caller(run_dir, Terminal(errors)))[-1].report
         for name in TABLES:
             shutil.copyfile(run_dir / "vet_tests" / name, out / name)
         suites = read_suites(out / "suites.parquet")
         (out / "report.md").write_text(markdown(data.name, suites), encoding="utf-8")
-    for line in summary_lines(suites):
+    for line in (*summary_lines(suites), *source_lines(vetted.facts.get("sources", {}))):
         print_line(line)
     print_line(f"report: {out / 'report.md'}")
 

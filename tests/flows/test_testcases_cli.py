@@ -62,6 +62,23 @@ def test_a_file_is_vetted_and_a_second_run_does_nothing_again(project: Path) -> 
     assert "vet_tests     from the cache" in again.stderr
 
 
+HINTS = "Given two numbers, find their sum.\nRead from standard input only.\nCategories: greedy\n"
+PLACES: list[Any] = ["tests", "verifier_args", "info", ("verifier_args", "tests"), ("info", "tests")]
+
+
+@pytest.mark.parametrize("column", PLACES)
+def test_tests_are_read_where_the_verifier_takes_them(project: Path, column: Any) -> None:
+    tests = {"type": "asserts", "entry_point": "add", "code": "assert add(1, 2) == 3\nassert add(2, 5) == 7"}
+    placed = {column[0]: {column[1]: tests}} if isinstance(column, tuple) else {column: tests}
+    rows = [{"prompt": f"{HINTS}{k}", "solution": "def add(a, b):\n    return a + b\n", **placed} for k in range(6)]
+    (project / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = run_command("testcases", "vet", "rows.jsonl", "--out", "o", "--runs", 1, "--mutants", 1, cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert "6 suites: 6 keep" in done.stdout
+    assert "6 of 6 prompts of rows.jsonl say how they are solved" in done.stdout
+    assert "6 of 6 prompts of rows.jsonl have the line 'Read from standard input only.'" in done.stdout
+
+
 def test_settings_can_be_given(project: Path) -> None:
     done = run_command(
         "testcases",

@@ -9,7 +9,8 @@ they are. `truegold.verifiers.audit.suites` says what is looked for and what fol
 ledger names the gravest of several reasons to drop a row, and the others in the evidence. Flags do not hold a row back,
 except `references_disagree`; those of `verify_gold` on a row whose solution passes after the repair are taken back
 (`keep reference_passes`). A row that could not be vetted because the sandbox failed stays, flagged `not_vetted`.
-suites.parquet has one row for each suite, with everything that was measured.
+suites.parquet has one row for each suite, with everything that was measured; what repeats itself in a source's prompts
+is a fact of the stage (`source_findings`).
 
 Rows are vetted in threads, each program in a process of the sandbox; what is done stays done when the stage is killed.
 
@@ -64,6 +65,7 @@ from truegold.pipeline.tables.rows import (
     read_table,
     row_key,
 )
+from truegold.pipeline.verify.vet.source_findings import SourceFindings
 from truegold.verifiers.audit.suites import Severity, SuiteOutcome, VetOptions, VetReason, Vetting, vet
 from truegold.verifiers.code.response_program import worked_program
 from truegold.verifiers.sandbox import close_all
@@ -231,7 +233,7 @@ def _read_offsets(path: Path) -> Iterator[tuple[RowKey, int]]:
             offset += len(line)
 
 
-@stage_function(version=5, judges="rows")
+@stage_function(version=6, judges="rows")
 def vet_tests(inputs: Mapping[str, Path], config: VetTestsConfig, out_dir: Path, progress: Progress) -> StageReport:
     """Vet the tests of every code row: drop, repair or flag them."""
     path = inputs["rows"]
@@ -363,6 +365,7 @@ class _Output:
         self._suites = stack.enter_context(TableWriter(out_dir / SUITES_FILE, SUITES_SCHEMA))
         self.lost: LossCount[tuple[Row, dict[str, Any]]] = LossCount()
         """The rows that are dropped, with the evidence, by reason."""
+        self._sources = SourceFindings()
         self._outcomes: dict[str, int] = {}
         self._rates: list[float] = []
 
@@ -373,9 +376,11 @@ class _Output:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """The number of suites, their outcomes and their mean kill rate."""
+        """The number of suites, their outcomes, their mean kill rate, and what was found of sources."""
         mean = round(sum(self._rates) / len(self._rates), 4) if self._rates else None
-        return {"suites": sum(self._outcomes.values()), "outcomes": self._outcomes, "mean_kill_rate": mean}
+        counts = {"suites": sum(self._outcomes.values()), "outcomes": self._outcomes, "mean_kill_rate": mean}
+        sources = self._sources.facts()
+        return {**counts, "sources": sources} if sources else counts
 
     def write(self, row: Row, record: Mapping[str, Any] | None) -> None:
         """Write a row and everything that follows from its record."""
@@ -383,6 +388,7 @@ class _Output:
         if record is not None:
             self._suites.write(suite_row(row, record))
             self._count(record)
+            self._sources.add(row["source"], row["prompt"], record["reasons"])
             if record["outcome"] == SuiteOutcome.DROP:
                 self._drop(row, record)
                 return

@@ -208,3 +208,33 @@ def test_every_finding_carries_evidence_that_json_can_hold() -> None:
     vetting = vet(stdio(*SUMS), references=["print('\\ud800' if 0 else 3)\n", SUM], wrong=[SUM], options=FEW)
     json.dumps([dict(each.evidence) for each in vetting.findings])
     assert {each.severity for each in vetting.findings} == {Severity.FLAG}
+
+
+def test_weak_judging_is_no_fault_of_a_suite() -> None:
+    tests = (
+        "import pandas as pd\ndef check(candidate):\n    made = candidate(pd.DataFrame({'a': [1, 2]}))\n"
+        "    assert made.shape == (2, 1)\n    assert made.a[0] == 2\n"
+    )
+    info = {"type": "asserts", "entry_point": "f", "code": tests}
+    vetting = vet(info, references=["def f(df):\n    return df + 1\n"], options=FEW)
+    assert vetting.outcome is SuiteOutcome.KEEP, vetting.findings
+    assert "paid_null" not in vetting.reasons
+
+
+def test_imports_of_the_tests_are_there_in_any_order() -> None:
+    info = {
+        "type": "asserts",
+        "entry_point": "f",
+        "code": "import re\ndef check(c):\n    assert c('a1') == ['1']\n    assert c('b') == []\n",
+    }
+    vetting = vet(info, references=["def f(s):\n    return re.findall('[0-9]', s)\n"], options=FEW)
+    assert (vetting.outcome, vetting.reasons) == (SuiteOutcome.KEEP, [])
+
+
+def test_a_checker_is_proposed_where_several_answers_are_right() -> None:
+    prompt = "Print two numbers with this sum. If there are several answers, print any of them."
+    vetting = vet(stdio(*SUMS), prompt=prompt, references=[SUM], options=FEW)
+    evidence = finding(vetting, VetReason.NEEDS_CHECKER).evidence
+    for program, score in ((SUM, 1.0), ("print(5)\n", 0.0)):
+        info = stdio(*SUMS, checker=evidence["proposal"])
+        assert CodeVerifier()(f"```python\n{program}```", info=info).score == score

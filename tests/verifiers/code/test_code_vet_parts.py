@@ -71,6 +71,36 @@ def test_what_assertions_say_is_read_without_running_them() -> None:
     assert count_cases(code(ASSERTS, entry_point="f").tests) == 8
 
 
+@pytest.mark.parametrize(
+    ("assertion", "read"),
+    [
+        ("np.array_equal(candidate(1), [1, 2])", []),
+        ("candidate(1).equals(df)", []),
+        ("df.equals(candidate(1))", []),
+        ("pd.DataFrame.equals(candidate(1), df)", []),
+        ("path.exists('a.txt')", []),
+        ("len(candidate(1)) == 3", []),
+        ("type(candidate(1)) == int", []),
+        ("isinstance(candidate(1), list)", []),
+        ("np.sum(candidate(1)) == 3", []),
+        ("close(candidate(1), 3)", []),
+        ("candidate(1).shape == (3, 2)", []),
+        ("candidate(np.array([1])) == 2", [2]),
+        ("sorted(candidate(1)) == [1, 2]", [[1, 2]]),
+        ("[1, 2] == list(candidate(1))", [[1, 2]]),
+        ("math.isclose(candidate(1), 0.5)", [0.5]),
+        ("Solution().f(1) == 2", [2]),
+        ("candidate(1)", [True]),
+        ("not candidate(1)", [False]),
+    ],
+)
+def test_what_a_test_makes_of_a_result_is_not_the_result(assertion: str, read: list[object]) -> None:
+    imports = "import math\nimport numpy as np\nimport pandas as pd\nfrom os import path\n"
+    helper = "def close(a, b):\n    return abs(a - b) < 1\n"
+    suite = code(f"{imports}{helper}def check(candidate):\n    assert {assertion}\n", entry_point="f")
+    assert [case.value for case in known_cases(suite.tests)] == read
+
+
 def test_unittest_cases_are_read() -> None:
     text = (
         "import unittest\nclass T(unittest.TestCase):\n    def test(self):\n        self.assertEqual(f(1), 'a')\n"

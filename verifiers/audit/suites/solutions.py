@@ -465,7 +465,7 @@ def check(input, output, answer):
     # Return whether `got` is what the problem asks for, and as good as `jury`.
     raise NotImplementedError
 """
-"""A checker to complete: as it stands it refuses no answer and pays none but the expected one."""
+"""A checker to complete: as it stands the expected answer alone is right."""
 
 
 def needs_checker(
