@@ -293,8 +293,7 @@ def vet(
     """Vet the tests of every problem in a file."""
     from truegold.flows.config import section_config
     from truegold.flows.execute import execute, open_run, stage_caller
-    from truegold.pipeline.verify.vet.source_findings import source_lines
-    from truegold.pipeline.verify.vet.suite_report import markdown, read_suites, summary_lines
+    from truegold.pipeline.verify.vet.suite_report import markdown, read_suites, source_lines, summary_lines
 
     sections: dict[str, dict[str, Any]] = {
         "vet_tests": {"enabled": True, "mutants": mutants, "runs": runs},

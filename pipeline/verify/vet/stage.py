@@ -10,7 +10,7 @@ ledger names the gravest of several reasons to drop a row, and the others in the
 except `references_disagree`; those of `verify_gold` on a row whose solution passes after the repair are taken back
 (`keep reference_passes`). A row that could not be vetted because the sandbox failed stays, flagged `not_vetted`.
 suites.parquet has one row for each suite, with everything that was measured; what repeats itself in a source's prompts
-is a fact of the stage (`source_findings`).
+is a fact of the stage (`SourceFindings`).
 
 Rows are vetted in threads, each program in a process of the sandbox; what is done stays done when the stage is killed.
 
@@ -65,7 +65,7 @@ from truegold.pipeline.tables.rows import (
     read_table,
     row_key,
 )
-from truegold.pipeline.verify.vet.source_findings import SourceFindings
+from truegold.pipeline.verify.vet.suite_report import SourceFindings
 from truegold.verifiers.audit.suites import Severity, SuiteOutcome, VetOptions, VetReason, Vetting, vet
 from truegold.verifiers.code.response_program import worked_program
 from truegold.verifiers.sandbox import close_all
