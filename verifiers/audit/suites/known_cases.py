@@ -95,12 +95,12 @@ def _written(args: Sequence[Any], kwargs: Any) -> str:
 
 
 def _read_code(tree: ast.Module) -> Iterator[KnownCase]:
-    calls, own = 0, _names_of_the_tests(tree)
+    calls, of_tests = 0, _names_of_the_tests(tree)
     for node in islice(ast.walk(tree), MAX_NODES):
         if calls == MAX_KNOWN:
             return
         for sides in _claims(node):
-            called = ((_tested_call(side, own), sides[not index]) for index, side in enumerate(sides))
+            called = ((_tested_call(side, of_tests), sides[not index]) for index, side in enumerate(sides))
             call, expected = next((pair for pair in called if pair[0] is not None), (None, None))
             if call is not None:
                 calls += 1
@@ -162,29 +162,29 @@ def _names_of_the_tests(tree: ast.Module) -> set[str]:
     return names
 
 
-def _tested_call(expression: Any, own: Set[str]) -> ast.Call | None:
+def _tested_call(expression: Any, of_tests: Set[str]) -> ast.Call | None:
     """Return the call of the solution, also in a built-in that keeps its value: not what is made of its result.
 
-    own: the names of the tests' functions and modules.
+    of_tests: the names of the tests' functions and modules.
     """
     match expression:
         case ast.Call(func=ast.Name(id=name), args=[inner, *_]) if name in _KEEPING:
-            return _tested_call(inner, own)
+            return _tested_call(inner, of_tests)
         case ast.Call(func=ast.Name(id=name)):
-            return None if name in own or name in _BUILTINS else expression
+            return None if name in of_tests or name in _BUILTINS else expression
         case ast.Call(func=ast.Attribute(value=base), args=arguments):
-            takes_result = any(_is_function_call(node, own) for each in arguments for node in ast.walk(each))
+            takes_result = any(_is_function_call(node, of_tests) for each in arguments for node in ast.walk(each))
             is_result = any(_is_function_call(node, set()) for node in ast.walk(base))
-            is_module = any(isinstance(node, ast.Name) and node.id in own for node in ast.walk(base))
+            is_module = any(isinstance(node, ast.Name) and node.id in of_tests for node in ast.walk(base))
             return None if takes_result or is_result or is_module else expression
     return None
 
 
-def _is_function_call(node: ast.AST, own: Set[str]) -> bool:
+def _is_function_call(node: ast.AST, of_tests: Set[str]) -> bool:
     """Return whether a function is called that may be the solution's: no class, no built-in function."""
     match node:
         case ast.Call(func=ast.Name(id=name)):
-            return name not in own and name not in _BUILTINS and not name[:1].isupper()
+            return name not in of_tests and name not in _BUILTINS and not name[:1].isupper()
     return False
 
 

@@ -317,13 +317,17 @@ def _expected(tests: Stdio | Calls) -> list[Any]:
     return [case.output if isinstance(tests, Stdio) else case.expected for case in tests.cases]  # type: ignore[union-attr]
 
 
-_CORRECT = "correct the solution or the tests"
+_ADVICE = {
+    "PermissionError": "the sandbox forbids what it does: judge it elsewhere",
+    "FileNotFoundError": "give the files that it needs with the tests, or correct the solution or the tests",
+    "": "correct the solution or the tests",
+}
+"""What a person could do, by the error that a solution ends with."""
 
 
 def _solution_fails(evidence: dict[str, Any]) -> SuiteFinding:
-    is_forbidden = "PermissionError" in str(evidence)
-    suggestion = "the sandbox forbids what it does: judge it elsewhere" if is_forbidden else _CORRECT
-    return SuiteFinding(VetReason.REFERENCE_FAILS, Severity.DROP, evidence, suggestion)
+    advice = next(text for error, text in _ADVICE.items() if error in str(evidence))
+    return SuiteFinding(VetReason.REFERENCE_FAILS, Severity.DROP, evidence, advice)
 
 
 def _show_cases(runs: Sequence[Run], cases: Sequence[int], expected: Sequence[Any] | None = None) -> dict[str, Any]:
