@@ -177,8 +177,8 @@ _QUOTED_FENCE = re.compile(r"^> ?(?:```|~~~)", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"^>(?!>) ?", re.MULTILINE)
 """Markdown's mark of a quotation, `> `, before a fence and before any line."""
 
-_DATA = re.compile(r"(?:\A|```(?:json\w*)?\n|<tool_call>)\s*(\{.*\})\s*(?:```|</tool_call>)?\s*\Z", re.DOTALL)
-"""A JSON object that ends the response."""
+_DATA_STARTS = ("```json\n", "```\n", "<tool_call>\n")
+"""What stands before a JSON object that ends the response."""
 _PROGRAM_KEYS = ("code", "solution", "program", "source_code", "answer", "arguments")
 
 _STRING_OR_COMMENT = re.compile(
@@ -211,15 +211,19 @@ def extract_code(
             continue
         is_python = language == "python"
         extracted = _python(program, entry_point, stub or None) if is_python else _other_language(program, language)
-        if extracted is not None and not (is_python and entry_point and read_source(extracted.code).tree is None):
-            return extracted
-        if is_python and entry_point and (begun := _begun(part, entry_point)) is not None:
+        # A program that only uses the entry point may stand behind the rest of its definition.
+        is_lacking = is_python and entry_point and (extracted is None or not _may_define(extracted.code, entry_point))
+        if entry_point and is_lacking and (begun := _begun(part, entry_point)) is not None:
             return begun
         if extracted is not None:
             return extracted
     held = _in_data(text)
     extracted = extract_code(held, language, entry_point, stub) if held else None
     return None if extracted is None else replace(extracted, form="data")
+
+
+def _may_define(code: str, entry_point: str) -> bool:
+    return _defining([read_source(code)], entry_point) is not None
 
 
 def _begun(text: str, entry_point: str) -> Extracted | None:
@@ -235,9 +239,10 @@ def _begun(text: str, entry_point: str) -> Extracted | None:
 
 def _in_data(text: str) -> str | None:
     """Return the program in a JSON object: the text under a usual name, or the cells of a notebook."""
-    match = _DATA.search(text)
+    text = text.strip().removesuffix("```").removesuffix("</tool_call>")
+    starts = (text.rfind(mark) + len(mark) for mark in _DATA_STARTS if mark in text)
     try:
-        value = json.loads(match[1]) if match else None
+        value = json.loads(text if text.startswith("{") else text[max(starts, default=0) :])
     except (ValueError, RecursionError):
         return None
     while isinstance(value, dict):

@@ -1,6 +1,7 @@
 """The forms in which programs stand in responses, each with a right program and a wrong one."""
 
 import json
+import time
 
 import pytest
 
@@ -41,6 +42,7 @@ FORMS = {
     "a stub, then the program": (f"{fenced('def add(a, b):' + chr(10) + '    pass')}\nNow:\n{fenced(P)}", None),
     "prompt ends with def": (P[4:] + "\n```\nIt adds.", None),
     "prompt ends with the parenthesis": (P[8:] + "\n```\nIt adds.", None),
+    "prompt ends with the parenthesis, then usage": (f"{P[8:]}\n```\nSo:\n{fenced('print(add(1, 2))')}", None),
     "prompt ends within a line": (P[len(MID) :] + "\n```", MID),
     "tildes": (fenced(P, "", "~~~"), None),
     "four backticks around three": (fenced(f"# Answer\n{fenced(P)}", "markdown", "````"), None),
@@ -111,6 +113,10 @@ WRONG = P.replace("+", "-")
         f"{fenced(WRONG)}<|im_end|>\n<|im_start|>user\n{fenced(P)}",
         f"{fenced(WRONG)}\n<|user|>\n{fenced(P)}",
         json.dumps({"draft": P, "code": WRONG}),
+        f"{P[8:]}\n```\nBetter:\n{fenced('def add(a, b:')}",
+        fenced(WRONG + '\n\n"""\n+' + P.replace("\n", "\n+") + '\n"""'),
+        f"{fenced(P, 'text')}\n{fenced(WRONG)}",
+        f"{fenced(WRONG)}\n{fenced(P, 'text')}",
     ],
 )
 def test_of_two_programs_not_the_one_that_passes_is_taken(response):
@@ -133,3 +139,12 @@ def test_the_problem_may_end_within_a_block_that_the_response_goes_on_with():
         for rest in (P[len(MID) :], WRONG[len(MID) :])
     ]
     assert scores == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "piece", ["```json\n{", "{}", "<tool_call>\n{", "1 | ", ">>> ", "> ```\n", "&lt;", "In [1]: ", "!", " "]
+)
+def test_many_of_a_mark_are_read_quickly(piece):
+    began = time.process_time()
+    extract_code(piece * (400_000 // len(piece)), entry_point="add")
+    assert time.process_time() - began < 5
