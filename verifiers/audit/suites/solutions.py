@@ -482,8 +482,8 @@ def needs_checker(
     if statement.several_answers is not None:
         sign = "text"
     sentence = statement.several_answers or statement.any_order or statement.constructs
-    said = " ".join((sentence or "Several answers are right.").split())
-    proposal: dict[str, Any] = {"type": "program", "code": CHECKER_SKELETON.format(said=evidence_text(said))}
+    quote = " ".join((sentence or "Several answers are right.").split())
+    proposal: dict[str, Any] = {"type": "program", "code": CHECKER_SKELETON.format(said=evidence_text(quote))}
     if isinstance(tests, Calls):
         proposal = {"type": "values", "any_of": True}
     evidence = {"sign": sign, "said": sentence, **evidence, "proposal": proposal}
