@@ -483,11 +483,12 @@ def needs_checker(
         sign = "text"
     sentence = statement.several_answers or statement.any_order or statement.constructs
     quote = " ".join((sentence or "Several answers are right.").split())
-    proposal: dict[str, Any] = {"type": "program", "code": CHECKER_SKELETON.format(said=evidence_text(quote))}
-    if isinstance(tests, Calls):
-        proposal = {"type": "values", "any_of": True}
-    evidence = {"sign": sign, "said": sentence, **evidence, "proposal": proposal}
-    suggestion = "complete the proposed checker and set tests.checker to it"
+    evidence = {"sign": sign, "said": sentence, **evidence}
+    suggestion = "list the right answers and set tests.checker to values with any_of"
+    if isinstance(tests, Stdio):
+        code = CHECKER_SKELETON.format(said=evidence_text(quote))
+        evidence["proposal"] = {"type": "program", "code": code}
+        suggestion = "complete the proposed checker and set tests.checker to it"
     return SuiteFinding(VetReason.NEEDS_CHECKER, Severity.DROP, evidence, suggestion)
 
 
