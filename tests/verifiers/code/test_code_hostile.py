@@ -124,11 +124,15 @@ class Arena:
     box: Sandbox
     threads: ThreadPoolExecutor
 
-    def processes(self) -> list[int]:
-        pids = self.box.pids()
-        for parent in pids:  # The list grows on the way.
-            pids += map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
-        return pids
+    def descendants(self) -> set[int]:
+        """How many processes a zygote has below it: which ones run depends on how many jobs waited."""
+        counts = set()
+        for zygote in self.box.pids():
+            pids = [zygote]
+            for parent in pids:  # The list grows on the way.
+                pids += map(int, Path(f"/proc/{parent}/task/{parent}/children").read_text().split())
+            counts.add(len(pids) - 1)
+        return counts
 
     def left(self) -> list[str]:
         """Files in working folders, and those that programs of the list try to make elsewhere."""
@@ -174,10 +178,10 @@ def outcomes(arena: Arena) -> dict[tuple[str, str], float | None]:
     """The scores of all programs, those that take their limits first, so that others fill the time they wait."""
     runs = [(row, mode) for row in ROWS.values() for mode in chosen(row, arena.tier)]
     runs.sort(key=lambda run: run[0]["category"] not in SLOW)
-    processes = arena.processes()
+    descendants = arena.descendants()
     scores = arena.threads.map(lambda run: judge(arena, run[0]["code"], run[1], run[0]), runs)
     score_of = {(row["id"], mode): score for (row, mode), score in zip(runs, scores, strict=True)}
-    assert arena.processes() == processes
+    assert arena.descendants() == descendants
     assert arena.left() == []
     return score_of
 
