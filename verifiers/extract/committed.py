@@ -55,7 +55,8 @@ from truegold.verifiers.extract.denials import (
     preferred,
     without_struck,
 )
-from truegold.verifiers.extract.objects import answer_at_end
+from truegold.verifiers.extract.objects import answer_at_end, answer_in_box
+from truegold.verifiers.extract.repeated import repeated_values
 from truegold.verifiers.extract.restated import restatement, with_counts, without_explanations, without_given_numbers
 from truegold.verifiers.extract.stated_values import (
     ANY_OF,
@@ -504,7 +505,8 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
     parts = answering_parts(response)
     for part in parts:
         if committed := _declared(part, several):
-            return committed
+            repeated = repeated_values(part, committed.text) if several < 2 else None
+            return Committed(" or ".join(repeated), committed.form) if repeated else committed
     for part in parts:
         if boxed(part, several=several) is None and (committed := _unannounced(part, several, problem)) is not None:
             return committed
@@ -573,6 +575,10 @@ def _declared(part: str, several: int) -> Committed | None:
 
 def _in_boxes(part: str, answer: str, end: int) -> Committed | None:
     """Read what the boxes of a text hold, unless what stands behind their `end` takes it back or announces another."""
+    if ":" in answer and (stated := answer_in_box(answer)) is not None:
+        if not stated:
+            return None
+        answer = stated
     if "nswer" in answer and (announced_inside := _announced(answer)) is not None:
         return announced_inside
     behind = part[end:]

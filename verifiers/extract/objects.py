@@ -8,6 +8,8 @@ r"""JSON objects that state an answer, also as models write them: with raw LaTeX
     {"x": 1, "y": 2}                                             x=1, y=2
     {"reasoning": "the \"answer\": 5 is wrong", "answer": 6}     6
     {"answer": 5, "correct": false}                              nothing
+    {"answer": "\ln 2", "numerical_answer": 0.6931}              \ln 2 \approx 0.6931, which may contradict itself
+    \text{"answer": "}\frac{1}{2}\text{"}                        \frac{1}{2}: an object in a box, without its braces
 
 Not covered: quotation marks inside of a string that nothing escapes.
 """
@@ -15,6 +17,7 @@ Not covered: quotation marks inside of a string that nothing escapes.
 from __future__ import annotations
 
 import re
+from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
 from truegold.verifiers.extract.stated_values import PATTERNS
@@ -37,12 +40,23 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(?:([\\\"'/])|(n)(?![a-z]))")
+_FIELD = re.compile(rf"\{{?{_OBJECT.pattern[2:]}")
+_LAYOUT = re.compile(
+    r"\\(?:begin|end)\{(?:aligned|array|gathered|cases|matrix|split)\}(?:\{[lcr|]{1,9}\})?|\\\\(?=\s|$)|&"
+)
+_TYPESET = re.compile(r"(\\(?:text|mathrm|texttt)\{|\\[\\{}_]|[{}])")
+"""The commands, braces and escapes by which LaTeX sets the text of an object."""
+_ESCAPED = {r"\{": "{", r"\}": "}", r"\_": "_"}
 _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
+_DECIMALS = frozenset({"numericalanswer", "numericanswer", "numericalvalue", "decimalanswer", "approximateanswer"})
+"""Names of the same answer as a decimal."""
+_DECIMAL = re.compile(r"[-+]?\d{1,40}(?:\.\d{1,40})?(?:[eE][-+]?\d{1,3})?")
 _KEYS = (
     frozenset(
         ["answer", "finalanswer", "correctanswer", "myanswer", "ans", "答案", "最终答案", *PATTERNS["answer_words"]]
     ),
     frozenset({"final", "result", "output", "solution", "choice", "option", "selectedoption", "correctoption"}),
+    _DECIMALS,
 )
 """Names of what holds the answer, the clearest first."""
 _JUDGED = frozenset({"correct", "iscorrect", "valid", "isvalid", "right", "isright"})
@@ -66,6 +80,44 @@ def answer_in_json(text: str) -> str | None:
     except _NoObject:
         return None
     return _answer_of(record, 0) if isinstance(record, dict) and end == len(text) else None
+
+
+def answer_in_box(text: str) -> str | None:
+    """Return the answer of an object that LaTeX typesets in a box; None where it is none, empty where it has none.
+
+    An object in braces that names no answer may itself be one.
+    """
+    if len(text) > MAX_CHARS or ('"' not in text and "'" not in text):
+        return None
+    written = _plain_object(text)
+    if _FIELD.match(written) is None:
+        return None
+    has_braces = written.startswith("{")
+    try:
+        record, _ = _read(written if has_braces else f"{{{written}}}", 0, 0)
+    except _NoObject:
+        return None
+    if isinstance(record, dict) and _announced(record):
+        return _answer_of(record, 0)
+    return None if has_braces else ""
+
+
+def _plain_object(text: str) -> str:
+    r"""Return a text without what typesets an object: `\text{"answer": "}` is `"answer": "`."""
+    if "\\begin{" in text:
+        text = _LAYOUT.sub(" ", text)
+    plain: list[str] = []
+    closings: list[str] = []
+    for token in _TYPESET.split(text):
+        if token == "}" and closings:
+            plain.append(closings.pop())
+        elif token.endswith("{") and token != r"\{":
+            is_brace = token == "{"
+            closings.append("}" if is_brace else "")
+            plain.append("{" if is_brace else "")
+        else:
+            plain.append(_ESCAPED.get(token, token))
+    return "".join(plain).strip()
 
 
 class Stated(NamedTuple):
@@ -130,7 +182,17 @@ def _read(text: str, position: int, depth: int) -> tuple[Value, int]:
             key, end = name, colon.end()
         value, end = _read(text, end, depth + 1)
         pairs.append((key, value))
-    return (dict(pairs) if closing == "}" else [value for _, value in pairs]), token.end()
+    return (_joined(pairs) if closing == "}" else [value for _, value in pairs]), token.end()
+
+
+def _joined(pairs: list[tuple[str, Value]]) -> dict[str, Value]:
+    """Return the fields of an object; a name that stands there twice has either of two values."""
+    record: dict[str, Value] = {}
+    for name, value in pairs:
+        earlier = record.get(name)
+        is_other = isinstance(earlier, str) and isinstance(value, str) and earlier != value
+        record[name] = f"{earlier} or {value}" if is_other else value
+    return record
 
 
 def _key(name: str) -> str:
@@ -143,9 +205,20 @@ def _announced(record: dict[str, Value]) -> list[Value]:
         return []
     for keys in _KEYS:
         if announced := [value for name, value in record.items() if _key(name) in keys]:
-            return announced
+            return [_with_decimal(announced[0], record)] if len(announced) == 1 else announced
     nested = [inner for value in record.values() if isinstance(value, dict) and (inner := _announced(value))]
     return nested[0] if len(nested) == 1 else []
+
+
+def _with_decimal(answer: Value, record: dict[str, Value]) -> Value:
+    """Return an answer with the decimal that another field gives of it; one that says nothing new is left out."""
+    decimals = [value for name, value in record.items() if _key(name) in _DECIMALS]
+    if not isinstance(answer, str) or len(decimals) != 1 or not isinstance(decimal := decimals[0], str):
+        return answer
+    answer, decimal = answer.strip(), decimal.strip()
+    if _DECIMAL.fullmatch(decimal) is None or (_DECIMAL.fullmatch(answer) and Decimal(answer) == Decimal(decimal)):
+        return answer
+    return f"{answer} \\approx {decimal}"
 
 
 def _answer_of(record: dict[str, Value], depth: int) -> str | None:
