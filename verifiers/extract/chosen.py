@@ -125,7 +125,8 @@ _DENIED_BEHIND = re.compile(
     rf"{_OPTION}[\s,]*(?:(?:{_OPTION_WORDS}|\w{{2,12}}ly)\s?){{0,3}}(?:(?:{ANY_OF['auxiliaries']})\b.*?(?:{_NEGATION})"
     r"|\w{2,6}n['’]t\b"
     r"|(?:cannot|can not|may not|fails)\s(?:(?:both |all )?be (?:right|correct|the|true|valid)|to|hold|work|satisf|fit)"
-    r"|(?:是|为|[はがも는은이가]\s?)?(?:不|错|誤|間違|有误|被?排除|틀)|[はがも].{0,12}(?:ない|ません)|[는은이가].{0,12}아니)",
+    r"|(?:是|为|[はがも는은이가]\s?)?(?:不|错|誤|間違|有误|被?排除|틀)|[はがも].{0,12}(?:ない|ません)|[는은이가].{0,12}아니"
+    r"|(?:là )?(?:sai|không)(?!\w)|yanlış|doğru değil|غير|ليس|خطأ|خاطئ)",
     re.IGNORECASE,
 )
 _NOUN_IS_DENIED = re.compile(

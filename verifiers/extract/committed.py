@@ -136,6 +136,12 @@ _WITH_VALUE = re.compile(
 """【答案：36】, a mark that holds the value."""
 _CLOSING = re.compile(rf"[<＜]/[ ]?{_EASTERN}[ ]?[>＞]|\[/[ ]?{_WORD}\]", re.IGNORECASE)
 _SECTION = re.compile(rf"[【〖［\[](?:{ANY_OF['section_words']})[】〗］\]][:：]?")
+_PREDICATE = re.compile(
+    r"(?:^|(?<=\n)|(?<=[.!] )|(?<=[。！]))(?:(?:따라서|그러므로|그래서|결국|즉|아니|よって|したがって|だから|つまり|いや)[,、]?\s?)?"
+    r"(?P<value>[^\s。、,，과와]{1,40}?)\s?(?:은|는|이|가|が|は)\s?(?:정답|답|正解|答え)\s?"
+    r"(?:이다|입니다|이에요|임|だ|です|である)(?=[.。!！]|\s{0,9}(?:\n|$))"
+)
+"""5번은 정답이다: a value of which a sentence says that it is the answer."""
 _EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
 _HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
 """One of these stands in every mark; looking for them is far quicker than the patterns."""
@@ -322,7 +328,7 @@ def with_plain_marks(text: str) -> str:
     """Return the text with `Answer:` on a line of its own in place of a bracketed word for answer."""
     if not _has_mark(text):
         return text
-    text = _SECTION.sub("\n", text)
+    text = _PREDICATE.sub(lambda match: _ANSWER_LINE + match["value"], _SECTION.sub("\n", text))
     text = _WITH_VALUE.sub(lambda match: _ANSWER_LINE + match[1], text)
     text = _EASTERN_MARK.sub(_ANSWER_LINE, text)
     # `<answer>` is a tag, which is read as one.
