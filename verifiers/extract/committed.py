@@ -119,6 +119,8 @@ MAX_POSED_LINES = 200
 MIN_POSED_WORDS = 5
 """A shorter line, such as `What about y?`, belongs to the solution."""
 
+MIN_LOOP_CHARS = 18
+"""A shorter text holds no three closings."""
 _EMPHASIS = "*_` \t"
 
 _ANSWER_LINE = "\nAnswer: "
@@ -512,7 +514,7 @@ def committed_answer(response: str, *, several: int = 0, problem: str | None = N
     parts = answering_parts(response)
     for part in parts:
         if committed := _declared(part, several):
-            repeated = repeated_values(part, committed.text) if several < 2 else None
+            repeated = repeated_values(part, committed.text) if several < 2 and len(part) > MIN_LOOP_CHARS else None
             return Committed(" or ".join(repeated), committed.form) if repeated else committed
     for part in parts:
         if boxed(part, several=several) is None and (committed := _unannounced(part, several, problem)) is not None:
