@@ -19,6 +19,7 @@ from gmpy2 import mpc, mpfr, mpq
 
 from truegold.verifiers.math.exact import Undefined, rational, unit_interval
 from truegold.verifiers.math.measures import PERCENT
+from truegold.verifiers.math.named_functions import NAMED, value_of
 from truegold.verifiers.math.policy import TooLarge, charge
 from truegold.verifiers.math.tree import Add, Big, Const, FunctionCall, Measure, Mul, Node, Num, Pow, Sym
 
@@ -51,6 +52,9 @@ _SUM_STEPS, _TERM_STEPS = 10, 5
 MAX_SPECIAL_BITS = 400
 """The most bits of the functions of `special`. Stops zeta, which takes a fifth of a second for 1,600."""
 _MAX_SPECIAL_EXPONENT = 12
+_NAMED_STEPS = {"namedbesselk": 7_000, "namedbessely": 2_000}
+"""The price of functions of mpmath; that of the others is the default."""
+_DEFAULT_NAMED_STEPS = 1_000
 _PRICE_FACTOR = {
     "factorial": 3, "binom": 9, "arcsin": 2, "arccos": 2, "arctan": 2, "arccot": 2, "arcsinh": 2,
     "zeta": 150, "Gamma": 4, "beta": 12, "erf": 4, "erfc": 90,
@@ -253,6 +257,27 @@ class Arithmetic:
         step = self.context.pow(mpfr(2, self.bits), a.error_exponent)
         moved = [self.context.sub(function(self.context.add(a.midpoint, d)), midpoint) for d in (step, -step)]
         return self._rounded(midpoint, max(*map(exponent_of, moved), exponent_of(midpoint) - self.bits) + 3)
+
+    def named(self, name: str, args: list[Ball]) -> Ball:
+        """Return a function of `named_functions`; how the error of the argument grows is tried out."""
+        *orders, last = args
+        if self.bits > MAX_SPECIAL_BITS or any(isinstance(arg.midpoint, mpc) for arg in args):
+            raise Unsupported(name)
+        charge(_NAMED_STEPS.get(name, _DEFAULT_NAMED_STEPS))
+        whole_orders = [order.midpoint for order in orders]
+        points = [last.midpoint]
+        if last.error_exponent != EXACT:
+            step = self.context.pow(mpfr(2, self.bits), last.error_exponent)
+            points.append(self.context.add(last.midpoint, step))
+        values = [value_of(name, (*whole_orders, point), self.bits) for point in points]
+        if None in values:
+            raise Unsupported(name)
+        midpoint, *moved = (
+            self.context.mul(mpfr(mantissa, self.bits), self.context.exp2(mpfr(exponent, self.bits)))
+            for mantissa, exponent in filter(None, values)
+        )
+        grown = max((exponent_of(self.context.sub(other, midpoint)) for other in moved), default=EXACT)
+        return self._rounded(midpoint, max(grown, exponent_of(midpoint) - self.bits) + 4)
 
     def round_to_whole(self, name: str, a: Ball) -> Ball:
         """Return the floor or ceiling, by its name in gmpy2."""
@@ -465,6 +490,8 @@ class Evaluator(Arithmetic):
             return ONE_ARGUMENT[node.name](self, args[0])
         if node.name in SEVERAL_ARGUMENTS:
             return SEVERAL_ARGUMENTS[node.name](self, args)
+        if node.name in NAMED:
+            return self.named(node.name, args)
         raise Unsupported(node.name)
 
     def _unknown_value(self, name: str, args: list[Ball]) -> Ball:

@@ -45,6 +45,7 @@ from truegold.verifiers.math.choice_letters import (
 )
 from truegold.verifiers.math.comparison import compare
 from truegold.verifiers.math.comparison.single_values import MAX_PHRASE_WORDS
+from truegold.verifiers.math.named_functions import letters_used, may_name_function, with_named_functions
 from truegold.verifiers.math.policy import (
     DEFAULT,
     MAX_GOLD_STEPS,
@@ -348,6 +349,10 @@ def _compare_read(answer_text: str, gold_text: str, extracted: str, policy: Poli
     if "(B)" in answer_text and "(A)" in answer_text and "(B)" not in gold_text:
         # Options one after another: `(A) 1 (B) 0` would be a product, and 0.
         return Verdict(0.0, Reason.HEDGED, extracted, {"rung": "words", "gold": gold_text[:MAX_SHOWN_CHARS]})
+    if "(" in gold_text or "(" in answer_text:
+        letters = letters_used(gold_text)
+        if letters or may_name_function(gold_text) or may_name_function(answer_text):
+            gold_text, answer_text = (with_named_functions(text, letters) for text in (gold_text, answer_text))
     gold_tree = read_gold(gold_text, policy.mixed)
     if isinstance(gold_tree, Unread):
         return _compare_with_unread_gold(gold_tree, answer_text, gold_text, extracted)

@@ -468,9 +468,13 @@ def chain_of(parts: list[Node], operators: list[str]) -> Chain:
 
 
 def without_group(node: Node) -> Node:
-    r"""Return the sum in the square brackets or braces of 2[a + b(c + d)]; [n/2] alone may be the whole part of n/2."""
+    r"""Return the sum in the square brackets or braces of 2[a + b(c + d)]; [n/2] alone may be the whole part of n/2.
+
+    The sum of numbers in \frac12[\ln 2 - 1] is one with a function; 2[3.5 + 1] stays as it is.
+    """
     if type(node) is Group and len(node.elements) == 1 and node.opening in "[{" and type(node.elements[0]) is Add:
-        return node.elements[0] if symbols(node) else node
+        is_sum = symbols(node) or (node.opening == "[" and any(type(part) is FunctionCall for part in walk(node)))
+        return node.elements[0] if is_sum else node
     return node
 
 

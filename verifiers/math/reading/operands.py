@@ -17,6 +17,7 @@ from typing import ClassVar
 from gmpy2 import mpq
 
 from truegold.verifiers.math import tree
+from truegold.verifiers.math.named_functions import NAMED
 from truegold.verifiers.math.policy import UnreadableAnswer, charge
 from truegold.verifiers.math.reading.grammar import END, Grammar, without_group
 from truegold.verifiers.math.reading.lexer import Lexeme, Notation, split_at
@@ -53,6 +54,7 @@ _ARITIES = {
     **dict.fromkeys(("beta", "binom", "comb", "perm"), (2, 2)),
     **dict.fromkeys(("diag", "gcd", "lcm", "max", "min"), (1, _MAX_ARGUMENTS)),
     "log": (1, 2),
+    **dict.fromkeys(NAMED, (1, 2)),
 }
 """The fewest and the most arguments of functions that do not have one."""
 _NO_ITEM = frozenset({"op", "rel", "sep", "stop"})

@@ -1,0 +1,135 @@
+r"""Named functions by their values: Bessel functions, polylogarithms, integrals of exponentials and sines, polygamma.
+
+    2I_1(1) + 2I_2(1)           2(I_0(1) - I_2(1)) + 2I_2(1) ...: by value
+    \mathrm{Li}_2\left(\frac12\right)      \frac{\pi^2}{12} - \frac{\ln^2 2}{2}
+    I_0(1-e^{-2})               a product: a current, an intensity
+    J_0(1)^2, T_1(2)^{0.4}      the first is read as \namedbesselj(0,1)^2 only beside another J
+
+The text is rewritten (`with_named_functions`), so that the reader has one form for all. A name of several letters is
+its function wherever a number in brackets follows. One letter with a subscript is a function only where gold uses it so
+(`letters_used`): of a whole number, or in two applications, and never bare. mpmath works the values out.
+
+Not covered: functions of variables, elliptic integrals, whose argument is the modulus or the parameter, and letters
+without a subscript.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from gmpy2 import mpfr
+
+MAX_ARGUMENT, MAX_ORDER = 20, 12
+"""Larger ones are not worked out. Stops series of thousands of terms."""
+MAX_APPLICATIONS = 12
+"""A text with more applications is left as it is."""
+_EXTRA_BITS = 40
+
+_NAMES = {
+    "Li": "polylog", "Ei": "ei", "li": "li", "Si": "si", "Ci": "ci", "Shi": "shi", "shi": "shi", "Chi": "chi",
+    "chi": "chi", "Ai": "airyai", "Bi": "airybi", "erfi": "erfi",
+}  # fmt: skip
+_LETTERS = {
+    "J": "besselj", "Y": "bessely", "I": "besseli", "K": "besselk", "E": "expint", "W": "lambertw", "\\psi": "psi",
+}  # fmt: skip
+_ORDERED = frozenset({"polylog", "besselj", "bessely", "besseli", "besselk", "expint", "lambertw", "psi"})
+"""Functions that have an order beside their argument."""
+PREFIX = "named"
+NAMED = frozenset(f"{PREFIX}{name}" for name in (*_NAMES.values(), *_LETTERS.values()))
+_WRAP = r"\\(?:operatorname\*?|mathrm|text|textrm|mathsf|mathit|mathbf)\s{0,2}\{\s{0,2}"
+_ORDER = r"(?:_\s?\{?(?P<order>-?\d{1,2}(?:/\d)?)\}?)?"
+_OPENING = r"\s{0,2}(?:\\left\s?)?\("
+_WORD = re.compile(
+    rf"(?:{_WRAP}(?P<wrapped>{'|'.join(_NAMES)})\s{{0,2}}\}}|(?<![A-Za-z\\])(?P<bare>{'|'.join(_NAMES)}))"
+    rf"\s{{0,2}}{_ORDER}{_OPENING}"
+)
+_LETTER = re.compile(
+    rf"(?:{_WRAP}(?P<wrapped>[JYIKEW])\s{{0,2}}\}}|(?<![A-Za-z\\])(?P<bare>[JYIKEW])|(?P<greek>\\psi))\s{{0,2}}"
+    rf"(?:_\s?\{{?(?P<order>-?\d{{1,2}}(?:/\d)?)\}}?|\^\s?\{{\((?P<derivative>\d)\)\}})(?P<opening>{_OPENING})?"
+)
+_NUMERIC_COMMAND = re.compile(
+    r"\\(?:pi|[dt]?frac|sqrt|ln|cdot|times|left|right)(?![A-Za-z])|(?<![A-Za-z])e(?![A-Za-z])"
+)
+_WHOLE = re.compile(r"\s*-?\d+(?:\.\d+)?\s*(?:\\right\s?)?")
+
+
+def letters_used(gold: str) -> frozenset[str]:
+    """Return the letters with subscripts that a gold uses as functions."""
+    if "=" in gold or not ("_" in gold or "\\psi" in gold) or "(" not in gold:
+        return frozenset()
+    applied: list[tuple[str, str]] = []
+    has_whole = False
+    for match in _LETTER.finditer(gold):
+        inside = _argument(gold, match.end()) if match["opening"] else None
+        if inside is None or gold[match.end() + len(inside) + 1 :].lstrip().startswith("^"):
+            return frozenset()
+        applied.append((_letter_of(match), match["order"] or match["derivative"]))
+        has_whole |= _WHOLE.fullmatch(inside) is not None or match["derivative"] is not None
+    is_used = 0 < len(applied) <= MAX_APPLICATIONS and (has_whole or len(set(applied)) > 1)
+    return frozenset(letter for letter, _ in applied) if is_used else frozenset()
+
+
+def with_named_functions(text: str, letters: frozenset[str]) -> str:
+    r"""Return the text with `\namedbesselj(0,1)` for `J_0(1)`, and so on."""
+    for pattern in (_WORD, _LETTER) if letters else (_WORD,):
+        for match in reversed(list(pattern.finditer(text))[:MAX_APPLICATIONS]):
+            groups = match.groupdict()
+            name = groups["wrapped"] or groups["bare"] or groups.get("greek") or ""
+            function = _NAMES[name] if pattern is _WORD else _LETTERS[name]
+            order = groups["order"] or groups.get("derivative")
+            is_function = (order is not None) == (function in _ORDERED) and (pattern is _WORD or name in letters)
+            inside = _argument(text, match.end()) if is_function and text[match.end() - 1] == "(" else None
+            if inside is not None:
+                start = f"\\{PREFIX}{function}({order}," if order is not None else f"\\{PREFIX}{function}("
+                end = match.end() + len(inside)
+                inside = inside.rstrip().removesuffix("\\right")
+                text = f"{text[: match.start()]}{start}{inside}{text[end:]}"
+    return text
+
+
+def may_name_function(text: str) -> bool:
+    """Tell quickly whether a name of several letters may be applied in a text."""
+    return "(" in text and ("i" in text) and _WORD.search(text) is not None
+
+
+def _letter_of(match: re.Match[str]) -> str:
+    return match["wrapped"] or match["bare"] or match["greek"]
+
+
+def _argument(text: str, start: int) -> str | None:
+    """Return what stands in the brackets that open before `start`, where it is made of numbers."""
+    depth = 1
+    for index in range(start, min(len(text), start + 200)):
+        depth += (text[index] == "(") - (text[index] == ")")
+        if depth == 0:
+            inside = text[start:index]
+            is_numeric = any(map(str.isdigit, inside)) or "pi" in inside or "e" in inside
+            has_letters = any(map(str.isalpha, _NUMERIC_COMMAND.sub("", inside)))
+            return inside if is_numeric and not has_letters and "," not in inside else None
+    return None
+
+
+@lru_cache(maxsize=256)
+def value_of(name: str, args: tuple[mpfr, ...], bits: int) -> tuple[int, int] | None:
+    """Return a value as a whole number and a power of two; None where there is no real one, or a dear one."""
+    *orders, last = args
+    order = int(orders[0]) if orders else 0
+    if (orders and orders[0] != order) or len(args) != 1 + (name.removeprefix(PREFIX) in _ORDERED):
+        return None
+    if abs(order) > MAX_ORDER or abs(last) > MAX_ARGUMENT:
+        return None
+    import mpmath
+
+    function = getattr(mpmath, name.removeprefix(PREFIX))
+    with mpmath.workprec(bits + _EXTRA_BITS):
+        mantissa, exponent = last.as_mantissa_exp()
+        argument = mpmath.ldexp(mpmath.mpf(int(mantissa)), int(exponent))
+        ordered = (argument, order) if name == "namedlambertw" else (order, argument)
+        try:
+            value = function(*(ordered if orders else ordered[1:]))
+        except (ValueError, ZeroDivisionError, OverflowError, mpmath.NoConvergence):
+            return None
+        if not isinstance(value, mpmath.mpf) or not mpmath.isfinite(value):
+            return None
+        return int(value.man) * (1 if value > 0 else -1), int(value.exp)
