@@ -146,6 +146,10 @@ _MAY_BE_QUALIFIED = re.compile(rf"{MAY_BE_DIRECTED.pattern}|\d.*[A-Za-z}}] .*[A-
 _MAY_BE_ROMAN = frozenset("IVXLCDMivxlcdm")
 
 
+_FUNCTION_MARKS = ("_", "i(", "i (", "i}", "psi")
+"""One of these stands in every text that applies a named function."""
+
+
 def equivalent(answer: str, *more: object, gold: str | None = _NO_GOLD, **policy: Any) -> Verdict:
     r"""Compare an answer with gold: `equivalent("0.5", gold="1/2").score` is 1.0.
 
@@ -349,7 +353,7 @@ def _compare_read(answer_text: str, gold_text: str, extracted: str, policy: Poli
     if "(B)" in answer_text and "(A)" in answer_text and "(B)" not in gold_text:
         # Options one after another: `(A) 1 (B) 0` would be a product, and 0.
         return Verdict(0.0, Reason.HEDGED, extracted, {"rung": "words", "gold": gold_text[:MAX_SHOWN_CHARS]})
-    if "(" in gold_text or "(" in answer_text:
+    if any(map(f"{gold_text} {answer_text}".__contains__, _FUNCTION_MARKS)):
         letters = letters_used(gold_text)
         if letters or may_name_function(gold_text) or may_name_function(answer_text):
             gold_text, answer_text = (with_named_functions(text, letters) for text in (gold_text, answer_text))
