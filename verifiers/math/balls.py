@@ -52,9 +52,8 @@ _SUM_STEPS, _TERM_STEPS = 10, 5
 MAX_SPECIAL_BITS = 400
 """The most bits of the functions of `special`. Stops zeta, which takes a fifth of a second for 1,600."""
 _MAX_SPECIAL_EXPONENT = 12
-_NAMED_STEPS = {"namedbesselk": 7_000, "namedbessely": 2_000}
-"""The price of functions of mpmath; that of the others is the default."""
-_DEFAULT_NAMED_STEPS = 1_000
+_NAMED_STEPS = 2_500
+"""The price of one function of mpmath."""
 _PRICE_FACTOR = {
     "factorial": 3, "binom": 9, "arcsin": 2, "arccos": 2, "arctan": 2, "arccot": 2, "arcsinh": 2,
     "zeta": 150, "Gamma": 4, "beta": 12, "erf": 4, "erfc": 90,
@@ -263,7 +262,7 @@ class Arithmetic:
         *orders, last = args
         if self.bits > MAX_SPECIAL_BITS or any(isinstance(arg.midpoint, mpc) for arg in args):
             raise Unsupported(name)
-        charge(_NAMED_STEPS.get(name, _DEFAULT_NAMED_STEPS))
+        charge(_NAMED_STEPS)
         whole_orders = [order.midpoint for order in orders]
         points = [last.midpoint]
         if last.error_exponent != EXACT:
