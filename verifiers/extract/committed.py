@@ -119,7 +119,7 @@ MAX_POSED_LINES = 200
 MIN_POSED_WORDS = 5
 """A shorter line, such as `What about y?`, belongs to the solution."""
 
-MIN_LOOP_CHARS = 18
+MIN_LOOP_CHARS = 15
 """A shorter text holds no three closings."""
 _EMPHASIS = "*_` \t"
 
