@@ -37,8 +37,10 @@ from .operators import OPERATOR_METHODS, Operators
 from .shared_objects import BUILTIN_TYPES, EXCEPTIONS, SPECIAL_METHODS
 from .surroundings import TEST_MODULE, StandIn, may_stand_in
 
-SEARCH_METHODS = frozenset("startswith endswith issubset issuperset isdisjoint find rfind index rindex count".split())
-"""Methods of built-in data that take what is expected and answer yes or no, or where. Test code that calls others
+SEARCH_METHODS = frozenset(
+    "startswith endswith issubset issuperset isdisjoint find rfind index rindex count equals identical all any".split()
+)
+"""Methods of built-in data, tables and arrays that take what is expected and answer yes or no, or where. Test code that calls others
 expects an object of the solution's class."""
 
 DESCRIBING_NAMES = frozenset({"__annotations__", "__dict__", "__doc__", "__qualname__"})
