@@ -57,6 +57,38 @@ IMPORTS = {
     "in one process": Kind(f"import gc, re\n{CHECK}", (DIGITS,), (), "digits"),
 }
 
+SUM = "def test_sum():\n    assert add(1, 2) == 3\n"
+OTHERS = "__version__ = '1'\ndef _low(x): return x\nclass Stack:\n    def push(self, x): return x\n"
+ADD = f"{OTHERS}def add(a, b): return a + b"
+LESS = f"{OTHERS.replace('x): return x', 'x): return 0')}def add(a, b): return 0"
+NOT_ALL = ADD.replace("def add", "def more").replace("_low", "_high").replace("Stack", "Heap")
+MODULES = {
+    suite: Kind(suite, (ADD,), (LESS, NOT_ALL))
+    for suite in (
+        f"from add_numbers import add\n{SUM}",
+        f"from src.pkg.sums import add\n{SUM}",
+        f"from pkg.sums import *\n{SUM}",
+        f"import gc\nfrom pkg.sums import *\n{SUM}",
+        f"from pkg import sums\nfrom pkg.sums import add\n{SUM}",
+        f"try:\n    from pkg.sums import add\nexcept ImportError:\n    from sums import add\n{SUM}",
+        f"try:\n    import no_such_re as re\nexcept ImportError:\n    import re\nfrom add_numbers import add\n{SUM}",
+        f"from pkg import __version__, add\ndef test_v():\n    assert __version__ == '1'\n{SUM}",
+        "import pkg.sums\ndef test_sum():\n    assert pkg.sums.add(1, 2) == 3\n",
+        "import gc, pkg.sums\ndef test_sum():\n    assert pkg.sums.add(1, 2) == 3\n",
+        "from pkg import sums\ndef test_sum():\n    assert sums.add(1, 2) == 3\n",
+        "import add_numbers as m\ndef test_sum():\n    assert m.add(1, 2) == 3 and m.__name__ == 'add_numbers'\n",
+        "from pkg.sums import _low, add\nassert _low(5) == 5\nassert add(1, 2) == 3\n",
+        "def test_sum():\n    from add_numbers import add\n    assert add(1, 2) == 3\n",
+        "from sums import Stack\nclass Two(Stack): pass\nassert Two().push(1) == 1\n",
+        "import unittest\nfrom boltons.sums import add\nclass T(unittest.TestCase):\n"
+        "    def test_sum(self): self.assertEqual(add(1, 2), 3)\n",
+        "from unittest.mock import patch\nimport pkg.sums\ndef test_sum():\n"
+        "    with patch('pkg.sums._low', return_value=3):\n        assert pkg.sums._low(1) == 3\n"
+        "    assert pkg.sums.add(1, 2) == 3\n",
+        "from pytest import raises\nfrom sums import add\ndef test_sum():\n    with raises(TypeError): add(None, 1)\n",
+    )
+}
+
 P = """
 from dataclasses import dataclass
 @dataclass(order=True)
@@ -349,7 +381,14 @@ ARGUMENTS = {
         ("def f(m): return m.max()",),
     ),
 }
-GROUPS = {"imports": IMPORTS, "objects": OBJECTS, "references": REFERENCES, "errors": ERRORS, "arguments": ARGUMENTS}
+GROUPS = {
+    "imports": IMPORTS,
+    "modules": MODULES,
+    "objects": OBJECTS,
+    "references": REFERENCES,
+    "errors": ERRORS,
+    "arguments": ARGUMENTS,
+}
 GROUPS |= {"files": FILES, "tables": TABLES, "stand-ins": STAND_INS, "streams": STREAMS}
 KINDS = {f"{group}: {name}": kind for group, kinds in GROUPS.items() for name, kind in kinds.items()}
 RIGHT = {f"{name}, {i}": (kind, program) for name, kind in KINDS.items() for i, program in enumerate(kind.right)}

@@ -48,6 +48,8 @@ UNRUN = {
     "        self.assertEqual(add(0, 0), 0)\n",
     "Inner is not at the level of the module": "import unittest\nclass Outer:\n    class Inner(unittest.TestCase):\n"
     "        def test_a(self):\n            self.assertEqual(add(1, 2), 3)\n",
+    "importlib.reload does not": "import importlib, add_numbers\nimportlib.reload(add_numbers)\n"
+    "def test_sum():\n    assert add_numbers.add(1, 2) == 3\n",
     "load_tests is not called": "def load_tests(loader, tests, pattern):\n    return tests\n",
 }
 
@@ -207,6 +209,13 @@ def test_a_suite_that_wants_a_package_which_is_absent_judges_nothing():
     code = f"from no_such_package import helper\n{ZERO}"
     assert missing_package(code) == "no_such_package"
     assert judge(RIGHT, code, type="unittest").score is None
+    for several in (
+        "from add_numbers import add\nfrom other_one import helper\n",
+        "from solution import add\nfrom other_one import helper\n",
+        "from .sums import add\nimport other_one\n",
+        "import other_one\ndef check(candidate): assert candidate(1, 2) == 3\n",
+    ):
+        assert "other_one" in judge(RIGHT, several + ZERO, type="unittest").evidence["error"]
     for installed in ("import json", "from solution import add", "try:\n    import no_such_package\nexcept: pass"):
         assert missing_package(installed) is None
 

@@ -14,11 +14,13 @@ import ast
 import builtins
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.resources import files
 
-from truegold.verifiers.sandbox.inside.test_code.library_functions import is_solution_module, library_names
+from truegold.verifiers.code.suite.imports import defined_names, means_solution
+from truegold.verifiers.sandbox.inside.program import MODULE
+from truegold.verifiers.sandbox.inside.test_code.library_functions import library_names
 
 CACHED_SUITES = 256
 """How many suites' answers are kept."""
@@ -39,16 +41,16 @@ def needs_one_process(code: str) -> str | None:
     except (SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
         return None
     for node in ast.walk(tree):
-        if (reason := _node_reason(node)) is not None:
+        if (reason := _node_reason(node, code)) is not None:
             return reason
         if isinstance(node, ast.Name) and node.id == "__file__":
             return "it asks where its file lies"
-    return _class_reason(tree)
+    return _class_reason(tree, code)
 
 
-def _node_reason(node: ast.AST) -> str | None:
+def _node_reason(node: ast.AST, code: str) -> str | None:
     if isinstance(node, ast.Import | ast.ImportFrom):
-        return _import_reason(node)
+        return _import_reason(node, code)
     if isinstance(node, ast.Call):
         return _call_reason(node)
     if isinstance(node, ast.FunctionDef) and (used := {a.arg for a in node.args.args} & _SETS["fixtures"]):
@@ -67,10 +69,10 @@ def _node_reason(node: ast.AST) -> str | None:
     return None
 
 
-def _import_reason(node: ast.Import | ast.ImportFrom) -> str | None:
+def _import_reason(node: ast.Import | ast.ImportFrom, code: str) -> str | None:
     if isinstance(node, ast.Import):
         names = [alias.name for alias in node.names]
-    elif node.level:
+    elif node.level or means_solution(node.module or "", code):
         return None
     else:
         names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
@@ -78,7 +80,8 @@ def _import_reason(node: ast.Import | ast.ImportFrom) -> str | None:
         root = name.partition(".")[0]
         if root in _SETS["sharing"] or name in _SETS["sharing"]:
             return f"it imports {name if name in _SETS['sharing'] else root}"
-        if root not in sys.stdlib_module_names and root not in _SETS["foreign_free"] and not is_solution_module(root):
+        is_known = root in sys.stdlib_module_names or root in _SETS["foreign_free"] or means_solution(name, code)
+        if not is_known:
             return f"it imports {root}, whose objects cannot be passed between processes"
     return None
 
@@ -102,25 +105,18 @@ def _dotted_name(node: ast.AST) -> str:
     return ".".join(reversed(parts))
 
 
-def _class_reason(tree: ast.Module) -> str | None:
+def _class_reason(tree: ast.Module, code: str) -> str | None:
     """Return why the code shares classes: it derives one from the solution's, which it calls and does not define."""
-    known = set(_defined_names(tree)) | vars(builtins).keys() | library_names(tree, None)
+    solutions = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and means_solution(node.module or MODULE, code)
+        for alias in node.names
+    }
+    known = (set(defined_names(tree)) - solutions) | vars(builtins).keys() | library_names(tree, None)
     for node in ast.walk(tree):
         if isinstance(node, ast.ClassDef):
             for base in node.bases:
                 if isinstance(base, ast.Name) and base.id not in known:
                     return f"it derives a class from {base.id}"
     return None
-
-
-def _defined_names(tree: ast.Module) -> Iterator[str]:
-    """Yield the names that the code defines, save those that it imports from the solution."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node.name
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        elif isinstance(node, ast.Import):
-            yield from ((alias.asname or alias.name).partition(".")[0] for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and not is_solution_module(node.module or "solution"):
-            yield from (alias.asname or alias.name for alias in node.names)

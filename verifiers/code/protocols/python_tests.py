@@ -38,7 +38,7 @@ from truegold.verifiers.code.checks.terms import Lowered, Raised, Work
 from truegold.verifiers.code.drivers import Signature
 from truegold.verifiers.code.outcomes import CannotJudge, CaseResult, Failure, Judged, failed_case, passed_case
 from truegold.verifiers.code.protocols.isolation import needs_one_process
-from truegold.verifiers.code.suite.imports import imports_for
+from truegold.verifiers.code.suite.imports import imports_for, solution_modules
 from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Codecs, UnitTest
 from truegold.verifiers.code.value_comparison import call_checker_of, shown_value, to_nodes, to_values
 from truegold.verifiers.sandbox.execution import Execution, Job
@@ -365,7 +365,14 @@ def _skipped_tests(kind: str, code: str, entry_point: str | None, prelude: str, 
     The suite is run without a program (`inside/test_session/probe.py`), so that no response decides this.
     """
     request = {"kind": kind, "code": code, "entry_point": entry_point, "prelude": prelude, "seed": 0}
-    payload = to_json({**request, "codecs": {}, "stop_first": False, "skipped": [], "probe": True})
+    fields = {
+        "modules": sorted(solution_modules(code)),
+        "codecs": {},
+        "stop_first": False,
+        "skipped": [],
+        "probe": True,
+    }
+    payload = to_json({**request, **fields})
     execution = local.sandbox().run(Job("tests", payload, Limits(), warm=_warm_for_tests(code)))
     skipped: list[str] = []
     for message in _messages(execution):
@@ -429,6 +436,7 @@ def _tests_request(tests: Asserts | UnitTest, source: TestedProgram, run_all: bo
         "kind": kind,
         "code": tests.code,
         "entry_point": tests.entry_point,
+        "modules": sorted(solution_modules(tests.code)),
         "prelude": source.prelude,
         "codecs": tests.codecs,
         "stop_first": not run_all,

@@ -1,8 +1,12 @@
-"""Imports of test code: the packages that this interpreter lacks, and the names that a solution may use as well.
+"""Imports of test code: the module under test, packages that this interpreter lacks, names for the solution as well.
 
-missing_package("import numpy_typo\n")            "numpy_typo"
+solution_modules("import math\nfrom pkg.sums import add\nassert add(1, 2) == 3")      {"pkg", "pkg.sums"}
+missing_package("import numpy_typo\nassert add(1, 2) == 3")    "numpy_typo"
 missing_package("import math, solution\n")        None: `solution` is the program under test
 missing_package("def f(): import numpy_typo\n")   None: only a call of f imports it
+
+The module under test is the one that is neither installed nor a part of Python, in test code that names the solution in
+no other way: neither by a usual name (`from solution import add`) nor by a name that nothing in the code defines.
 
 Where prompt, program and tests are one file, the program sees what the tests import. Apart, it is given these imports
 before it is loaded, so that what it defines itself replaces them:
@@ -17,6 +21,7 @@ way of a module: those of the suite itself are not there to be imported.
 from __future__ import annotations
 
 import ast
+import builtins
 import re
 from collections.abc import Iterator
 from copy import copy
@@ -24,7 +29,9 @@ from functools import lru_cache
 from importlib.util import find_spec
 
 from truegold.verifiers.code.python_source import bound_by, nodes_in_scope, parse
-from truegold.verifiers.sandbox.inside.test_code.library_functions import is_solution_module
+from truegold.verifiers.sandbox.inside.preload import PYTEST
+from truegold.verifiers.sandbox.inside.test_code.library_functions import LIBRARY_OF, is_solution_module
+from truegold.verifiers.sandbox.inside.test_code.statements import find_check
 
 CACHED_SUITES = 256
 """How many suites' answers are kept."""
@@ -36,17 +43,34 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 
 @lru_cache(maxsize=CACHED_SUITES)
-def missing_package(code: str) -> str | None:
-    """Return a package that test code imports in any case and this interpreter does not have; None where it has all."""
+def solution_modules(code: str) -> frozenset[str]:
+    """Return the module under test by the names that the code imports it by, with its packages."""
     tree = parse(code)
-    for node in tree.body if tree is not None else ():
-        for name in _imported_modules(node):
-            root = name.partition(".")[0]
-            is_available = root in _ALWAYS_THERE or is_solution_module(root) or is_installed(root)
-            # A suite that imports conftest needs pytest's own folder of tests, whether a conftest.py is here or not.
-            if root == "conftest" or not is_available:
-                return root
-    return None
+    if tree is None:
+        return frozenset()
+    imported = {name for node in ast.walk(tree) for name in _imported_modules(node)}
+    modules = {name for name in imported if is_solution_module(name)}
+    if not modules and (unknown := _unknown_modules(tree)) and not _names_solution(tree):
+        longest = max(unknown, key=len)
+        modules = unknown if all(f".{longest}".endswith(f".{name}") for name in unknown) else set()
+    return frozenset(
+        ".".join(parts[: length + 1]) for name in modules for parts in [name.split(".")] for length in range(len(parts))
+    )
+
+
+def means_solution(module: str, code: str) -> bool:
+    """Return whether test code means the solution by a module of this name."""
+    return is_solution_module(module) or module in solution_modules(code)
+
+
+@lru_cache(maxsize=CACHED_SUITES)
+def missing_package(code: str) -> str | None:
+    """Return the packages that test code imports in any case and this interpreter lacks; None where it lacks none."""
+    tree = parse(code)
+    imported = [name for node in (tree.body if tree is not None else ()) for name in _imported_modules(node)]
+    # A suite that imports conftest needs pytest's own folder of tests, whether a conftest.py is here or not.
+    missing = (name.partition(".")[0] for name in imported if not means_solution(name, code) and _is_unknown(name))
+    return " and ".join(dict.fromkeys(missing)) or None
 
 
 def imports_for(program: str, test_code: str) -> str:
@@ -60,26 +84,87 @@ def imports_for(program: str, test_code: str) -> str:
 def _imports_of(code: str) -> tuple[tuple[str, str], ...]:
     """Return the names that the module of the test code imports, each with its statement."""
     tree = parse(code)
-    return tuple(_named_imports(tree)) if tree is not None else ()
+    return tuple(_named_imports(tree, code)) if tree is not None else ()
 
 
-def _named_imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+def _named_imports(tree: ast.Module, code: str) -> Iterator[tuple[str, str]]:
     # nodes_in_scope yields the last statement first; of two imports of a name the later one holds.
     for node in reversed(list(nodes_in_scope(tree.body))):
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
                 part = copy(node)
                 part.names = [alias]
-                roots = {module.partition(".")[0] for module in _imported_modules(part)}
-                if roots and not any(root in _ALWAYS_THERE or is_solution_module(root) for root in roots):
+                modules = _imported_modules(part)
+                if modules and not any(name in _ALWAYS_THERE or means_solution(name, code) for name in modules):
                     yield next(bound_by(part)), ast.unparse(part)
 
 
-def _imported_modules(node: ast.stmt) -> list[str]:
+def _imported_modules(node: ast.AST) -> list[str]:
     """Return the modules that a statement imports by their full names, those of `from .helpers import f` left out."""
     if isinstance(node, ast.Import):
         return [alias.name for alias in node.names]
     return [node.module or ""] if isinstance(node, ast.ImportFrom) and not node.level else []
+
+
+def _unknown_modules(tree: ast.Module) -> set[str]:
+    """Return the modules that are not there: those imported in any case, else those whose absence is caught."""
+    caught = {
+        id(below) for node in ast.walk(tree) if isinstance(node, ast.Try) and node.handlers for below in ast.walk(node)
+    }
+    unknown: dict[bool, set[str]] = {False: set(), True: set()}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [name for name in _imported_modules(node) if _is_unknown(name) and name != "conftest"]
+            unknown[id(node) in caught].update(names)
+    chosen = unknown[False] or unknown[True]
+    return {name for each in chosen for name in (set(_modules_within(tree, each)) or {each})}
+
+
+def _modules_within(tree: ast.Module, package: str) -> Iterator[str]:
+    """Yield the modules of a package, as in `from pkg import sums`, where test code takes nothing else from it.
+
+    They have small letters, and are used for what they have (`sums.add`).
+    """
+    used_as_owner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    bare = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in used_as_owner}
+    for node in ast.walk(tree):
+        if package in _imported_modules(node):
+            names = node.names if isinstance(node, ast.ImportFrom) else []
+            bound = {alias.asname or alias.name for alias in names}
+            if not bound or bound & (bare | {"*"}) or any(alias.name != alias.name.lower() for alias in names):
+                return
+            yield from (f"{package}.{alias.name}" for alias in names)
+
+
+def _names_solution(tree: ast.Module) -> bool:
+    """Return whether test code has the solution by another way than the import of an unknown module."""
+    check, is_called = find_check(tree)
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    is_relative = any(node.level for node in imports if isinstance(node, ast.ImportFrom))
+    if is_relative or (check is not None and not is_called):
+        return True
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    free = used - set(defined_names(tree)) - vars(builtins).keys() - LIBRARY_OF.keys() - {PYTEST}
+    has_star = any(node.names[0].name == "*" for node in imports)
+    return not has_star and any(not name.startswith("__") for name in free)
+
+
+def defined_names(tree: ast.Module) -> Iterator[str]:
+    """Yield the names that test code defines or imports, wherever that is."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.ExceptHandler(name=str(name)):
+                yield name
+            case ast.Import(names=names) | ast.ImportFrom(names=names):
+                yield from (alias.asname or alias.name.partition(".")[0] for alias in names)
+
+
+def _is_unknown(module: str) -> bool:
+    """Return whether a module is neither there nor a usual name of the solution. conftest is pytest's own."""
+    root = module.partition(".")[0]
+    return root == "conftest" or not (root in _ALWAYS_THERE or is_solution_module(root) or is_installed(root))
 
 
 def is_installed(module: str) -> bool:

@@ -101,6 +101,10 @@ class _Reader:
         yield from self._inner_cases(reached)
         if any(isinstance(node, _Function) and node.name == "load_tests" for node in self._statements):
             yield "load_tests is not called here"
+        if any(
+            isinstance(node, ast.Attribute) and ast.unparse(node) == "importlib.reload" for node in ast.walk(self._tree)
+        ):
+            yield "importlib.reload does not run the program again"
         yield from find_idle_assertions(self._tree, self._asserting)
 
     def _uses_doctest(self) -> bool:

@@ -1,4 +1,4 @@
-"""The names in test code that mean a library's function without being imported, because its author had it at hand.
+"""The names in test code that mean the solution's module, and those that mean a library's function without an import.
 
     assert isclose(f(2), 4.5)         math's, and not the solution's, which would say that everything is close
     assert sqrt(16) == 4              the solution's: nothing else is tested here
@@ -12,7 +12,10 @@ import ast
 import builtins
 import importlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 from ..wire.foreign_values import Value
 
@@ -42,6 +45,37 @@ def is_solution_module(name: str) -> bool:
     root = name.partition(".")[0]
     known = root in SOLUTION_MODULES or root in SOLUTION_FOLDERS
     return known or "solution" in root or root.startswith(("your_", "my_"))
+
+
+class SolutionFinder(MetaPathFinder, Loader):
+    """Finds the solution by the names that test code has for its module; it is asked last, after what is installed.
+
+    from solution import add            a usual name
+    from two_sum import two_sum         the name of the entry point
+    import pkg.sums                     what the suite calls it, with its package (`suite/imports.py`)
+    """
+
+    def __init__(
+        self, make_module: Callable[[str], ModuleType], modules: Collection[str], entry_point: str | None
+    ) -> None:
+        """make_module: returns the solution as a module of this name. modules: names beside the usual ones."""
+        self._make_module = make_module
+        self._modules = frozenset(modules)
+        self._tested = {entry_point.partition(".")[0].removesuffix("()")} if entry_point else set()
+
+    def find_spec(self, name: str, path: Value = None, target: Value = None) -> ModuleSpec | None:
+        """Return how to load a name that means the solution; None for other names."""
+        parent, _, last = name.rpartition(".")
+        # `src.calculator` is the solution too, but `from solution import add` does not mean a module `solution.add`.
+        is_usual = is_solution_module(last) or last in self._tested or parent in SOLUTION_FOLDERS
+        return ModuleSpec(name, self, is_package=True) if is_usual or name in self._modules else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Return the solution as a module."""
+        return self._make_module(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: the program has run."""
 
 
 def library_names(tree: ast.Module, entry_point: str | None) -> frozenset[str]:

@@ -29,7 +29,7 @@ What became of each test is written in lines on the result descriptor:
 The role `one_process` runs a program and its tests in one namespace of one process:
 
     {"prelude": "", "program": "def add(a, b): ...", "kind": "unittest", "code": "...", "entry_point": "add",
-     "stop_first": true, "seed": 17, "nonce": "6f1c..."}
+     "modules": [], "stop_first": true, "seed": 17, "nonce": "6f1c..."}
 
 This is for test code that cannot be apart from the solution (`protocols/isolation.py`). Where every test
 passed, the lines end with {"nonce": ...}: a program that ends the process before that, by `sys.exit` or worse, has not
@@ -49,14 +49,15 @@ import math
 import random
 import sys
 import unittest
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
-from types import SimpleNamespace, TracebackType
+from types import ModuleType, SimpleNamespace, TracebackType
 
-from ..program import NotDefined, describe_error, last_line_in, load, look_up, run_coroutine
+from ..program import MODULE, NotDefined, describe_error, last_line_in, load, look_up, run_coroutine
 from ..wire.foreign_values import Value
 from ..wire.json_lines import from_json, write_result
+from .library_functions import SOLUTION_FOLDERS, SolutionFinder
 from .report import Report, RunEnded, SolutionWatch
 from .statements import FILE, HELD, HOOKS, UNIT, Plan, plan_units
 
@@ -314,6 +315,8 @@ def _run_program_and_tests(request: dict[str, Value]) -> bool:
         return False
     try:
         namespace = load(request["prelude"], request["program"])
+        make_module = partial(_as_module, sys.modules[MODULE], request.get("modules", ()))
+        sys.meta_path.append(SolutionFinder(make_module, request.get("modules", ()), request["entry_point"]))
         seed_randomness(request["seed"])
         candidate = _find_candidate(namespace, request["entry_point"])
     except BaseException as error:
@@ -328,6 +331,15 @@ def _run_program_and_tests(request: dict[str, Value]) -> bool:
             report.add_failure("the run", None, f"the program replaced {name}")
     report.finish()
     return report.clean and 0 < report.total == report.passed
+
+
+def _as_module(program: ModuleType, names: Collection[str], name: str) -> ModuleType:
+    """Return the program under a name that test code has for it, and for a package around it what asks the program."""
+    if name not in SOLUTION_FOLDERS and not any(each.startswith(f"{name}.") for each in names):
+        return program
+    package = ModuleType(name)
+    package.__dict__["__getattr__"] = partial(getattr, program)
+    return package
 
 
 def _find_candidate(namespace: dict[str, Value], entry_point: str | None) -> Value:

@@ -1,10 +1,11 @@
 """Role `tests`: runs test code here and the solution in a partner's process (`serve.py`).
 
-    {"kind": "asserts", "code": "assert add(1, 2) == 3", "entry_point": "add", "prelude": "", "codecs": {},
-     "stop_first": true, "seed": 17, "numpy": false, "skipped": [], "probe": false}
+    {"kind": "asserts", "code": "assert add(1, 2) == 3", "entry_point": "add", "modules": [], "prelude": "",
+     "codecs": {}, "stop_first": true, "seed": 17, "numpy": false, "skipped": [], "probe": false}
 
-kind: `asserts` or `unittest`. skipped: the tests that no program is asked for. probe: whether there is no program, and
-no partner (`probe.py`). It answers with the lines of `test_code/test_run.py`, and with these:
+kind: `asserts` or `unittest`. modules: what the code calls the solution's module, beside the usual names. skipped: the
+tests that no program is asked for. probe: whether there is no program, and no partner (`probe.py`). It answers with the
+lines of `test_code/test_run.py`, and with these:
 
     {"not_loaded": [type, message]}     the program failed before any test
     {"bad_suite": [type, message]}      the test code, or what stands before it, fails without the solution's doing
@@ -30,13 +31,12 @@ import ast
 import builtins
 import os
 import sys
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from functools import partial
 from types import ModuleType
 
 from ..program import PRELUDE_FILE, describe_error, run_source
 from ..test_code import library_functions
-from ..test_code.library_functions import SOLUTION_FOLDERS, is_solution_module
+from ..test_code.library_functions import SolutionFinder
 from ..test_code.report import Report
 from ..test_code.statements import FILE, Plan, plan_units
 from ..test_code.test_run import run_code, seed_randomness
@@ -98,7 +98,8 @@ def _run_against_solution(
     names = SolutionNames(session, plan.tree, entry_point)
     namespace["__builtins__"] = names
     # It is asked last, so that an installed module goes by its own name.
-    sys.meta_path.append(SolutionFinder(names, session, entry_point))
+    make_module = partial(SolutionModule, names=names, session=session)
+    sys.meta_path.append(SolutionFinder(make_module, request.get("modules", ()), entry_point))
     sys.modules["__main__"] = solution = SolutionModule("__main__", names, session)
     # `patch(f"{__name__}.helper")` means the solution's helper.
     namespace["__getattr__"] = solution.__getattr__
@@ -121,6 +122,10 @@ def _run_against_solution(
     run_code(plan, request["code"], namespace, candidate, report, request["kind"] == "unittest")
 
 
+_MODULE_DATA = frozenset({"__version__", "__author__"})
+"""Names with two underscores that a program gives its own values."""
+
+
 class SolutionNames(dict[str, Value]):
     """The built-in names of test code, and behind them the solution's, for `__builtins__` of a namespace.
 
@@ -141,7 +146,7 @@ class SolutionNames(dict[str, Value]):
 
     def find(self, name: str) -> Value:
         """Return what a name stands for beside the built-in names. Raises KeyError for one that nothing defines."""
-        if name.startswith("__"):
+        if name.startswith("__") and name not in _MODULE_DATA:
             raise KeyError(name)
         if (shared := self._shared_module(name) or self._library_function(name)) is not None:
             return shared
@@ -205,30 +210,6 @@ def _may_be_imported(name: str, names: SolutionNames) -> bool:
     """
     taken = vars(builtins).keys() & names.keys() | vars(sys.modules[TEST_MODULE]).keys()
     return name.isidentifier() and name not in taken
-
-
-class SolutionFinder(MetaPathFinder, Loader):
-    """Finds the solution as a module."""
-
-    def __init__(self, names: SolutionNames, session: Session | ProbeSession, entry_point: str | None) -> None:
-        self._names = names
-        self._session = session
-        self._tested = {entry_point.partition(".")[0].removesuffix("()")} if entry_point else set()
-
-    def find_spec(self, name: str, path: Value = None, target: Value = None) -> ModuleSpec | None:
-        """Return how to load a name that means the solution; None for other names."""
-        parent, _, last = name.rpartition(".")
-        # `src.calculator` is the solution too, but `from solution import add` does not mean a module `solution.add`.
-        if is_solution_module(last) or last in self._tested or parent in SOLUTION_FOLDERS:
-            return ModuleSpec(name, self, is_package=True)
-        return None
-
-    def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """Return the solution as a module."""
-        return SolutionModule(spec.name, self._names, self._session)
-
-    def exec_module(self, module: ModuleType) -> None:
-        """Do nothing: the program runs in the other process."""
 
 
 def tested_builtins(tree: ast.Module, entry_point: str | None) -> set[str]:
