@@ -101,8 +101,8 @@ def _run_against_solution(
     make_module = partial(SolutionModule, names=names, session=session)
     sys.meta_path.append(SolutionFinder(make_module, request.get("modules", ()), entry_point))
     sys.modules["__main__"] = solution = SolutionModule("__main__", names, session)
-    # `patch(f"{__name__}.helper")` means the solution's helper.
-    namespace["__getattr__"] = solution.__getattr__
+    # `patch(f"{__name__}.helper")` means the solution's helper; `setUpModule`, which a runner looks for, never does.
+    namespace["__getattr__"] = lambda name: getattr(solution if name in request["code"] else object, name)
     candidate = None
     if entry_point:
         try:
