@@ -89,6 +89,53 @@ MODULES = {
     )
 }
 
+RUN = "def run(x):\n    return Stack().push(x)\n"
+CHECK_RUN = "def check(candidate):\n    assert candidate(1) == 1\n"
+HELPERS = {
+    suite: Kind(suite, (ADD, f"{ADD}\ndef run(x): return 7"), (LESS, f"{LESS}\ndef run(x): return 1"), "run")
+    for suite in (
+        RUN + CHECK_RUN,
+        f"{RUN}{CHECK_RUN}check(run)\n",
+        f"import gc\n{RUN}{CHECK_RUN}",
+        f"from solution import Stack\n{RUN}{CHECK_RUN}",
+        f"def push(x): return Stack().push(x)\ndef run(x):\n    return push(x)\n{CHECK_RUN}",
+        f"{RUN}assert run(1) == 1\n",
+        f"import unittest\n{RUN}class T(unittest.TestCase):\n    def test_a(self): self.assertEqual(run(1), 1)\n",
+    )
+}
+EXAMPLE = 'def doc():\n    """\n    >>> add(1, 2)\n    3\n    >>> say()\n    hi\n    """\n'
+SKIPPED = 'def other():\n    """\n    >>> add(1, 2)  # doctest: +SKIP\n    4\n    """\n'
+RAISING = EXAMPLE.replace(
+    "3\n", "3\n    >>> add(1, [])\n    Traceback (most recent call last):\n        ...\n    TypeError: uns...\n"
+)
+SAYS = f"{ADD}\ndef say(): print('hi')"
+DOTS = "class A:\n    def __eq__(s, o): return True\n    def __repr__(s): return '...'\ndef add(a, b): return A()\n"
+DOCTESTS = {
+    suite: Kind(
+        suite,
+        (SAYS,),
+        (
+            SAYS.replace("a + b", "a - b"),
+            SAYS.replace("'hi'", "'...'"),
+            f"import doctest\n{DOTS}def say(): print('hi')",
+            "def add(a, b):\n    '''\n    >>> 1\n    1\n    '''\ndef say(): return 'hi'",
+        ),
+    )
+    for suite in (
+        f'{EXAMPLE}if __name__ == "__main__":\n    import doctest\n    doctest.testmod()\n',
+        f"import doctest\n{EXAMPLE}doctest.testmod(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)\n",
+        f"import doctest, gc\n{EXAMPLE}doctest.testmod()\n",
+        f"import doctest\nfrom sums import add, say\n{EXAMPLE}doctest.testmod()\n",
+        f"import doctest\n{EXAMPLE}doctest.run_docstring_examples(doc, {{}})\n",
+        f"import doctest\n{EXAMPLE}def load_tests(loader, tests, ignore):\n"
+        "    tests.addTests(doctest.DocTestSuite())\n    return tests\n",
+        f"import doctest\n{SKIPPED}{EXAMPLE}doctest.testmod()\n",
+        f"import doctest\n{RAISING}doctest.testmod(optionflags=doctest.ELLIPSIS)\n",
+        ">>> from solution import add, say\n>>> add(1, 2)\n3\n>>> say()\nhi\n",
+        '"""\n>>> add(1, 2)\n3\n>>> say()\nhi\n"""\n',
+    )
+}
+
 P = """
 from dataclasses import dataclass
 @dataclass(order=True)
@@ -384,6 +431,8 @@ ARGUMENTS = {
 GROUPS = {
     "imports": IMPORTS,
     "modules": MODULES,
+    "helpers": HELPERS,
+    "doctests": DOCTESTS,
     "objects": OBJECTS,
     "references": REFERENCES,
     "errors": ERRORS,

@@ -42,7 +42,8 @@ UNRUN = {
     "test_zero is replaced or deleted": "test_zero = None\ndef test_d():\n    assert add(0, 0) == 0\n",
     "test_f returns": "def test_f():\n    return add(1, 2) == 3\n",
     "the tests define add": "def add(a, b):\n    return a + b\n",
-    "doctests": "import doctest\ndef g():\n    '''\n    >>> add(1, 2)\n    3\n    '''\ndoctest.testmod()\n",
+    "doctests": "import doctest\ndef g():\n    '''\n    >>> add(1, 2)\n    3\n    '''\n"
+    "import solution\ndoctest.testmod(solution)\n",
     "T is defined twice": "import unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n"
     "        self.assertEqual(add(1, 2), 3)\nclass T(unittest.TestCase):\n    def test_b(self):\n"
     "        self.assertEqual(add(0, 0), 0)\n",

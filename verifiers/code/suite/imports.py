@@ -143,10 +143,51 @@ def _names_solution(tree: ast.Module) -> bool:
     is_relative = any(node.level for node in imports if isinstance(node, ast.ImportFrom))
     if is_relative or (check is not None and not is_called):
         return True
-    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
-    free = used - set(defined_names(tree)) - vars(builtins).keys() - LIBRARY_OF.keys() - {PYTEST}
     has_star = any(node.names[0].name == "*" for node in imports)
-    return not has_star and any(not name.startswith("__") for name in free)
+    return not has_star and bool(_free_names(tree, tree))
+
+
+def is_helper(code: str, name: str, given: str) -> bool:
+    """Return whether test code defines a function of this name for what it tests: `def run(): return Stack().push(1)`.
+
+    Such a function uses, itself or by way of others, names that neither the code nor what is given to it defines.
+    """
+    tree = parse(code)
+    functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)} if tree is not None else {}
+    if tree is None or name not in functions:
+        return False
+    pending, reached = [name], set[str]()
+    while pending:
+        reached.add(current := pending.pop())
+        used = {node.id for node in ast.walk(functions[current]) if isinstance(node, ast.Name)}
+        pending += (used & functions.keys()) - reached - set(pending)
+    imported = {
+        bound for node in tree.body if isinstance(node, ast.ImportFrom) for bound in _solution_names(node, code)
+    }
+    words = set(_WORD.findall(given))
+    return any((_free_names(tree, functions[each]) | (_loaded(functions[each]) & imported)) - words for each in reached)
+
+
+def with_calls_of_check(code: str, name: str) -> str:
+    """Return test code that calls its check with its own function of this name."""
+    tree = parse(code)
+    check, is_called = find_check(tree) if tree is not None else (None, True)
+    return f"{code}\n{check.name}({name})\n" if check is not None and not is_called else code
+
+
+def _solution_names(node: ast.ImportFrom, code: str) -> Iterator[str]:
+    if node.level or means_solution(node.module or "", code):
+        yield from bound_by(node)
+
+
+def _loaded(node: ast.AST) -> set[str]:
+    return {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Load)}
+
+
+def _free_names(tree: ast.Module, part: ast.AST) -> set[str]:
+    """Return the names in a part of test code that nothing defines, so that they are the solution's."""
+    free = _loaded(part) - set(defined_names(tree)) - vars(builtins).keys() - LIBRARY_OF.keys() - {PYTEST}
+    return {name for name in free if not name.startswith("__")}
 
 
 def defined_names(tree: ast.Module) -> Iterator[str]:

@@ -35,7 +35,8 @@ from typing import NamedTuple
 from truegold.verifiers.code.drivers import VOID, Signature, read_signature, signature_of_stub
 from truegold.verifiers.code.outcomes import BadSuite, require, require_files, shown
 from truegold.verifiers.code.output_comparison import read_spec
-from truegold.verifiers.code.suite.shapes import normal_form, with_calls_of_tests
+from truegold.verifiers.code.suite.imports import is_helper, with_calls_of_check
+from truegold.verifiers.code.suite.shapes import normal_form, with_calls_of_tests, with_doctests
 from truegold.verifiers.code.suite.unrun import unrun_tests
 from truegold.verifiers.code.value_comparison import read_call_spec
 from truegold.verifiers.sandbox.inside.wire.decoding import decode
@@ -293,7 +294,9 @@ def _code_tests(options: Mapping[str, Json], path_prefix: str) -> dict[str, Json
     code = _code(options, "code", path_prefix)
     if code is None or not code.strip():
         raise BadSuite(f"{path_prefix}code must hold the tests, got {shown(options.get('code'))}")
-    entry_point = _entry_point(options, path_prefix)
+    code, entry_point = with_doctests(code), _entry_point(options, path_prefix)
+    if entry_point is not None and is_helper(code, entry_point, f"{options.get('prelude')}\n{options.get('stub')}"):
+        code, entry_point = with_calls_of_check(code, entry_point), None
     if unrun := unrun_tests(code, entry_point):
         more = f" (and {len(unrun) - MAX_NAMED} more)" if len(unrun) > MAX_NAMED else ""
         raise BadSuite(f"{path_prefix}code has tests that are not run here: {'; '.join(unrun[:MAX_NAMED])}{more}")

@@ -39,6 +39,7 @@ Values come as the JSON that `inside.wire` decodes. A text is JSON; what is no J
 from __future__ import annotations
 
 import ast
+import doctest
 import json
 import math
 import re
@@ -51,6 +52,8 @@ from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
 
 MAX_JSON_CHARS = 256 * 2**20
 """Characters of JSON text. Stops a row of gigabytes."""
+
+_EXAMPLE = re.compile(r"^\s*>>> ", re.MULTILINE)
 
 MAX_WRAPPED = 4
 """Shapes within shapes. Stops `{"test_cases": {"test_cases": ...`."""
@@ -245,6 +248,61 @@ def _code(code: str) -> _NormalForm:
     if not code.strip():
         raise BadSuite("tests must hold at least one test, got blank text")
     return {"type": "unittest" if "unittest.TestCase" in code or "(TestCase)" in code else "asserts", "code": code}
+
+
+_DOCTEST = """
+def test_doctest_{index}():
+    import doctest, sys
+    examples = doctest.DocTestParser().get_doctest({text!r}, dict(sys.modules[__name__].__dict__), {name!r}, None, 0)
+    output = []
+    outcome = doctest.DocTestRunner(optionflags={flags}).run(examples, out=output.append)
+    assert outcome.attempted and not outcome.failed, "".join(output)
+"""
+
+_RUNS_DOCTESTS = frozenset({"testmod", "DocTestSuite", "run_docstring_examples"})
+
+
+def with_doctests(code: str) -> str:
+    """Return test code with a test for each docstring that has examples (`>>> add(1, 2)`), where it means to run them.
+
+    It does where it is nothing but text, or calls `doctest.testmod()` or its like for its own module.
+    """
+    if ">>>" not in code:
+        return code
+    tree = parse(code)
+    if tree is None:
+        return _DOCTEST.format(index=0, text=code, name="text", flags=0) if _EXAMPLE.search(code) else code
+    documented = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+    texts = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
+    only_text = all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in texts)
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func)[:8] == "doctest."]
+    own = {node.name for node in tree.body if isinstance(node, documented)} | {"__name__", "sys.modules[__name__]"}
+    runs = [
+        ast.unparse(node.func)[8:] in _RUNS_DOCTESTS and (not node.args or ast.unparse(node.args[0]) in own)
+        for node in calls
+    ]
+    if not only_text and not (runs and all(runs)):
+        return code
+    flags = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr.isupper()}
+    examples = [
+        (getattr(node, "name", "module"), text)
+        for node in ast.walk(tree)
+        if isinstance(node, documented | ast.Module) and _has_examples(text := ast.get_docstring(node) or "")
+    ]
+    made = " | ".join(sorted(flag for flag in flags if flag.startswith("doctest."))) or "0"
+    tests = (
+        _DOCTEST.format(index=index, text=text, name=name, flags=made) for index, (name, text) in enumerate(examples)
+    )
+    return "".join((code, "\n", *tests))
+
+
+def _has_examples(text: str) -> bool:
+    """Return whether a docstring has an example that is not skipped; one that cannot be read has, and fails."""
+    try:
+        examples = doctest.DocTestParser().get_examples(text)
+    except ValueError:
+        return True
+    return not all(example.options.get(doctest.SKIP) for example in examples)
 
 
 def with_calls_of_tests(code: str) -> str:

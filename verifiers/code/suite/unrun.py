@@ -89,7 +89,8 @@ class _Reader:
 
     def read(self, code: str, entry_point: str | None) -> Iterator[str]:
         """Yield one phrase for each part of the code that is not run."""
-        if ">>>" in code and ("__test__" in code or self._uses_doctest()):
+        is_run = "def test_doctest_0()" in code
+        if ">>>" in code and not is_run and ("__test__" in code or self._uses_doctest()):
             yield "its doctests are not run here"
         if any(isinstance(node, _Function | ast.ClassDef) and node.name == entry_point for node in self._tree.body):
             yield f"the tests define {entry_point} themselves"
@@ -99,7 +100,7 @@ class _Reader:
         for definition in self._definitions:
             yield from self._why_misrun(definition, reached)
         yield from self._inner_cases(reached)
-        if any(isinstance(node, _Function) and node.name == "load_tests" for node in self._statements):
+        if not is_run and any(isinstance(node, _Function) and node.name == "load_tests" for node in self._statements):
             yield "load_tests is not called here"
         if any(
             isinstance(node, ast.Attribute) and ast.unparse(node) == "importlib.reload" for node in ast.walk(self._tree)

@@ -306,8 +306,12 @@ def walk_same_scope(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _runs_all_tests(node: ast.stmt) -> bool:
-    """Return whether it is `unittest.main()` or `pytest.main()`, which would end the process."""
+    """Return whether it is `unittest.main()`, `pytest.main()` or `doctest.testmod()`, whose tests are run anyway."""
     call = node.value if isinstance(node, ast.Expr) else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "main":
+    if (
+        not isinstance(call, ast.Call)
+        or not isinstance(call.func, ast.Attribute)
+        or call.func.attr not in {"main", "testmod", "run_docstring_examples"}
+    ):
         return False
-    return isinstance(call.func.value, ast.Name) and call.func.value.id in {"unittest", "pytest"}
+    return isinstance(call.func.value, ast.Name) and call.func.value.id in {"unittest", "pytest", "doctest"}
