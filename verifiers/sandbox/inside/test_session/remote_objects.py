@@ -40,8 +40,8 @@ from .surroundings import TEST_MODULE, StandIn, may_stand_in
 SEARCH_METHODS = frozenset(
     "startswith endswith issubset issuperset isdisjoint find rfind index rindex count equals identical all any".split()
 )
-"""Methods of built-in data, tables and arrays that take what is expected and answer yes or no, or where. Test code that calls others
-expects an object of the solution's class."""
+"""Methods of built-in data, tables and arrays that take what is expected and answer yes or no, or where. Test code that
+calls others expects an object of the solution's class."""
 
 DESCRIBING_NAMES = frozenset({"__annotations__", "__dict__", "__doc__", "__qualname__"})
 """Names with two underscores that describe an object. By others libraries ask an object to do their work for them
