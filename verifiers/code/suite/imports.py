@@ -147,10 +147,10 @@ def _names_solution(tree: ast.Module) -> bool:
     return not has_star and bool(_free_names(tree, tree))
 
 
-def is_helper(code: str, name: str, given: str) -> bool:
+def is_helper(code: str, name: str, preamble: str) -> bool:
     """Return whether test code defines a function of this name for what it tests: `def run(): return Stack().push(1)`.
 
-    Such a function uses, itself or by way of others, names that neither the code nor what is given to it defines.
+    Such a function uses, itself or by way of others, names that neither the code nor its preamble defines.
     """
     tree = parse(code)
     functions = {each.name: each for each in tree.body if isinstance(each, ast.FunctionDef)} if tree is not None else {}
@@ -164,7 +164,7 @@ def is_helper(code: str, name: str, given: str) -> bool:
     imported = {
         bound for node in tree.body if isinstance(node, ast.ImportFrom) for bound in _solution_names(node, code)
     }
-    words = set(_WORD.findall(given))
+    words = set(_WORD.findall(preamble))
     return any((_free_names(tree, functions[each]) | (_loaded(functions[each]) & imported)) - words for each in reached)
 
 

@@ -276,9 +276,12 @@ def with_doctests(code: str) -> str:
     texts = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
     only_text = all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in texts)
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func)[:8] == "doctest."]
-    own = {node.name for node in tree.body if isinstance(node, documented)} | {"__name__", "sys.modules[__name__]"}
+    callable_here = {node.name for node in tree.body if isinstance(node, documented)} | {
+        "__name__",
+        "sys.modules[__name__]",
+    }
     runs = [
-        ast.unparse(node.func)[8:] in _RUNS_DOCTESTS and (not node.args or ast.unparse(node.args[0]) in own)
+        ast.unparse(node.func)[8:] in _RUNS_DOCTESTS and (not node.args or ast.unparse(node.args[0]) in callable_here)
         for node in calls
     ]
     if not only_text and not (runs and all(runs)):
