@@ -125,13 +125,14 @@ def _modules_within(tree: ast.Module, package: str) -> Iterator[str]:
 
     They have small letters, and are used for what they have (`sums.add`).
     """
-    used_as_owner = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    bare = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in used_as_owner}
+    used = {id(node.value): node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    owners = {node.id for node in used.values() if isinstance(node, ast.Name)}
+    bare = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in used}
     for node in ast.walk(tree):
         if package in _imported_modules(node):
             names = node.names if isinstance(node, ast.ImportFrom) else []
             bound = {alias.asname or alias.name for alias in names}
-            if not bound or bound & (bare | {"*"}) or any(alias.name != alias.name.lower() for alias in names):
+            if not bound or not bound <= owners - bare or any(alias.name != alias.name.lower() for alias in names):
                 return
             yield from (f"{package}.{alias.name}" for alias in names)
 
