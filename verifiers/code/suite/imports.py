@@ -127,6 +127,8 @@ def _modules_within(tree: ast.Module, package: str) -> Iterator[str]:
     """
     used = {id(node.value): node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     owners = {node.id for node in used.values() if isinstance(node, ast.Name)}
+    imported = (name for node in ast.walk(tree) for name in _imported_modules(node))
+    owners |= {name.removeprefix(f"{package}.") for name in imported}
     bare = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in used}
     for node in ast.walk(tree):
         if package in _imported_modules(node):
