@@ -17,12 +17,14 @@ import orjson
 
 from truegold.pipeline.sources.row_builder import MEASURES
 from truegold.pipeline.tables.rows import Row, problem_of
-from truegold.verifiers import Item, Verdict, judges_solutions, resolve
+from truegold.verifiers import Item, Reason, Verdict, judges_solutions, resolve
 from truegold.verifiers.audit.made_answers import gaming_cases
 from truegold.verifiers.code.outcomes import BadSuite
-from truegold.verifiers.code.suite.reading import Asserts, Calls, Stdio, Suite, read_suite
+from truegold.verifiers.code.suite.reading import Asserts, Calls, Stdio, Suite, UnitTest, read_suite
 from truegold.verifiers.gold import all_golds
 
+EMPTY_PROGRAM = "```python\npass\n```"
+"""A suite that judges nothing says so of every program, this one among them."""
 NOTHING = ("", "I do not know.", "\\boxed{}")
 """Answers that say nothing."""
 NO_PROGRAM = ("", "```python\npass\n```")
@@ -124,14 +126,21 @@ def is_sampled(row: Row, share: float) -> bool:
 
 
 def why_nothing_is_tested(row: Row) -> str | None:
-    """Return why the tests of a program test nothing, as far as their text shows; None where they test something."""
-    if not judges_solutions(resolve(row["verifier"])):
+    """Return why the tests of a program test nothing; None where they test something."""
+    verifier = resolve(row["verifier"])
+    if not judges_solutions(verifier):
         return None
+    arguments = orjson.loads(row["verifier_args"] or "{}")
     try:
-        suite = read_suite(orjson.loads(row["verifier_args"] or "{}"))
+        suite = read_suite(arguments)
     except BadSuite as error:
         return f"they judge nothing: {error}"[:MESSAGE_CHARS]
-    return _why_empty(suite)
+    if (why := _why_empty(suite)) is not None or not isinstance(suite.tests, Asserts | UnitTest):
+        return why
+    verdict = verifier(EMPTY_PROGRAM, None, info=arguments)
+    if verdict.reason != Reason.VERIFIER_ERROR:
+        return None
+    return f"they judge nothing: {verdict.evidence.get('error')}"[:MESSAGE_CHARS]
 
 
 def _why_empty(suite: Suite) -> str | None:

@@ -218,7 +218,7 @@ def test_every_way_to_skip_a_test_is_seen(kind: str) -> None:
     arguments = {"type": "unittest", "code": f"import unittest\n{SKIPS[kind]}\n"}
     row: Any = {"verifier": "code", "verifier_args": json.dumps(arguments)}
     why = why_nothing_is_tested(row)
-    assert why is not None and why.startswith("they judge nothing: code has tests that are not run here")
+    assert why is not None and why.startswith("they judge nothing: ")
 
 
 def test_junit_and_sarif_say_which_check_failed_and_where(tmp_path: Path) -> None:

@@ -225,7 +225,7 @@ def _read_set(text: str, options: Sequence[str], *, numbered: bool, is_gold: boo
     numbered: `1, 3` and `①③` are letters too. The letters of a gold `ACE` are capitals in their order, as those of a
     word rarely are, and a gold of one number is `②`.
     """
-    if "/" in text and not is_gold:
+    if "/" in text and (not is_gold or any(map(str.isdigit, text))):
         return None
     if (labelled := _read_labelled(plain(text), options)) is not None:
         return labelled
