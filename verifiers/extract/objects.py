@@ -8,7 +8,7 @@ r"""JSON objects that state an answer, also as models write them: with raw LaTeX
     {"x": 1, "y": 2}                                             x=1, y=2
     {"reasoning": "the \"answer\": 5 is wrong", "answer": 6}     6
     {"answer": 5, "correct": false}                              nothing
-    {"answer": "\ln 2", "numerical_answer": 0.6931}              \ln 2 \approx 0.6931, which may contradict itself
+    {"answer": "\ln 2", "numerical_answer": 0.6931}              \ln 2: the decimal is computed, often badly
     \text{"answer": "}\frac{1}{2}\text{"}                        \frac{1}{2}: an object in a box, without its braces
 
 Not covered: quotation marks inside of a string that nothing escapes.
@@ -17,7 +17,6 @@ Not covered: quotation marks inside of a string that nothing escapes.
 from __future__ import annotations
 
 import re
-from decimal import Decimal
 from typing import NamedTuple, TypeAlias
 
 from truegold.verifiers.extract.stated_values import PATTERNS
@@ -50,7 +49,6 @@ _ESCAPED = {r"\{": "{", r"\}": "}", r"\_": "_"}
 _CONSTANTS: dict[str, bool | None] = {"true": True, "false": False, "null": None, "none": None}
 _DECIMALS = frozenset({"numericalanswer", "numericanswer", "numericalvalue", "decimalanswer", "approximateanswer"})
 """Names of the same answer as a decimal."""
-_DECIMAL = re.compile(r"[-+]?\d{1,40}(?:\.\d{1,40})?(?:[eE][-+]?\d{1,3})?")
 _KEYS = (
     frozenset(
         ["answer", "finalanswer", "correctanswer", "myanswer", "ans", "答案", "最终答案", *PATTERNS["answer_words"]]
@@ -205,20 +203,9 @@ def _announced(record: dict[str, Value]) -> list[Value]:
         return []
     for keys in _KEYS:
         if announced := [value for name, value in record.items() if _key(name) in keys]:
-            return [_with_decimal(announced[0], record)] if len(announced) == 1 else announced
+            return announced
     nested = [inner for value in record.values() if isinstance(value, dict) and (inner := _announced(value))]
     return nested[0] if len(nested) == 1 else []
-
-
-def _with_decimal(answer: Value, record: dict[str, Value]) -> Value:
-    """Return an answer with the decimal that another field gives of it; one that says nothing new is left out."""
-    decimals = [value for name, value in record.items() if _key(name) in _DECIMALS]
-    if not isinstance(answer, str) or len(decimals) != 1 or not isinstance(decimal := decimals[0], str):
-        return answer
-    answer, decimal = answer.strip(), decimal.strip()
-    if _DECIMAL.fullmatch(decimal) is None or (_DECIMAL.fullmatch(answer) and Decimal(answer) == Decimal(decimal)):
-        return answer
-    return f"{answer} \\approx {decimal}"
 
 
 def _answer_of(record: dict[str, Value], depth: int) -> str | None:

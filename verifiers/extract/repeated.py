@@ -19,6 +19,8 @@ MAX_CLOSING_CHARS = 120
 """The longest words before a value, and the longest sentence behind it, that are compared."""
 MIN_VALUES = 3
 """Fewer different values are a correction."""
+MAX_ASIDE_CHARS = 3
+"""A sentence that says more than its value is no closing: `So 5 does not fit`."""
 MAX_REPEATED = 64
 """Only so many repetitions are looked at, from the last one on."""
 
@@ -46,7 +48,8 @@ def repeated_values(text: str, answer: str) -> list[str]:
         earlier = text.rfind(closing, max(0, start - 2 * MAX_CLOSING_CHARS), start)
         if earlier == -1 or _TURN.search(between := text[earlier + len(closing) : start]):
             break
-        if (value := narrow(between.strip(_AROUND).removesuffix("</answer>"))) is None:
+        whole = between.strip(_AROUND).removesuffix("</answer>").strip(_AROUND)
+        if (value := narrow(whole)) is None or len(whole) > len(value) + MAX_ASIDE_CHARS:
             break
         values.setdefault(value.strip(_AROUND))
         start = earlier
