@@ -105,9 +105,9 @@ def _environments(who: str) -> list[tuple[str, str, list[str]]]:
 
 
 def seen_of(score: float | None, reason: str, evidence: Mapping[str, Any]) -> tuple[float | None, str, str]:
-    """Return what is compared of a verdict: score, reason, and evidence without the tier and addresses of objects."""
+    """Return what is compared of a verdict: score, reason, and evidence without the tier."""
     rest = {key: value for key, value in evidence.items() if key != "tier"}
-    return score, reason, re.sub(r" at 0x[0-9a-f]+", "", json.dumps(rest, sort_keys=True, default=str))
+    return score, reason, json.dumps(rest, sort_keys=True, default=str)
 
 
 def _here(rows: Sequence[Row], tier: Tier, jobs: int) -> Seen:

@@ -8,7 +8,7 @@ import pytest
 
 from truegold.verifiers import equivalent
 
-ACCEPTED = {"first": 229, "second": 153, "third": 243, "languages": 61}
+ACCEPTED = {"first": 229, "second": 153, "third": 243, "languages": 62}
 """How many right answers of each section are accepted at least."""
 
 

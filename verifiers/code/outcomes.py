@@ -181,8 +181,7 @@ def passed_case(weight: float = 1.0) -> CaseResult:
 def failed_case(weight: float, reason: Reason = Reason.MISMATCH, /, **shown: object) -> CaseResult:
     """Return the result of a case that failed. shown: what evidence says of it; what is None is left out."""
     if isinstance(error := shown.get("error"), str):
-        # Addresses of objects differ from process to process, and evidence must not.
-        shown["error"] = _ADDRESS.sub("", error)
+        shown["error"] = without_addresses(error)
     return CaseResult(False, reason, weight, {name: cut(value) for name, value in shown.items() if value is not None})
 
 
@@ -224,6 +223,11 @@ def verdict_of(judged: Judged, reward: str, evidence: Mapping[str, Json], extrac
     # Rounding must not turn "nearly all" into "all".
     score = min(rate, 1.0 - 1e-9) if len(passed) < judged.total else 1.0
     return Verdict(score, Reason.PARTIAL if score > 0 else reason, extracted, evidence)
+
+
+def without_addresses(text: str) -> str:
+    """Return `<Node object>` for `<Node object at 0x7f3a5c2d1e50>`: addresses differ from process to process."""
+    return _ADDRESS.sub("", text)
 
 
 def cut(value: object) -> str:

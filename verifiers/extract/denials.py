@@ -115,8 +115,6 @@ _PRONOUN_SUBJECT = re.compile(
     r"|wo|must|might|may|need|am|m|d|ll|ve|re|s|['’\s])*",
     re.IGNORECASE,
 )
-_PREPOSITIONS = frozenset(("in", "on", "at"))
-"""`on 2024-02-29` is a date."""
 _LITOTES = _any_of("litotes")
 _NO_MORE = re.compile(
     r"\b(?:exceed|surpass|more|less|fewer|greater|larger|smaller|go (?:over|beyond))\b", re.IGNORECASE
@@ -424,7 +422,6 @@ def is_refused(text: str, *, letters: bool = False) -> bool:
     value = first if _CUE.search(text, first.end(), last.start()) else last
     after = text[value.start() + len(value[0].rstrip(".,")) :]
     before = text[: first.start()]
-    before = "" if before.strip().lower() in _PREPOSITIONS else before
     return (
         clauses.restates(value[0], after)
         or clauses.takes_back(after, is_letter=value[0].isalpha())

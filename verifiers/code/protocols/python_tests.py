@@ -36,7 +36,15 @@ from truegold.verifiers.code import outcomes
 from truegold.verifiers.code.checks.lowering import CACHED_SUITES, lower
 from truegold.verifiers.code.checks.terms import Lowered, Raised, Work
 from truegold.verifiers.code.drivers import Signature
-from truegold.verifiers.code.outcomes import CannotJudge, CaseResult, Failure, Judged, failed_case, passed_case
+from truegold.verifiers.code.outcomes import (
+    CannotJudge,
+    CaseResult,
+    Failure,
+    Judged,
+    failed_case,
+    passed_case,
+    without_addresses,
+)
 from truegold.verifiers.code.protocols.isolation import needs_one_process
 from truegold.verifiers.code.suite.imports import imports_for, solution_modules
 from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Codecs, UnitTest
@@ -553,5 +561,5 @@ def _case_result(message: _Message, failure: Failure | None) -> CaseResult:
     error = ": ".join(str(part) for part in (message.get("error") or [])[:2])
     reason = failure[0] if failure is not None and failure[0] in _LIMITS else Reason.MISMATCH
     calls = message.get("calls")
-    got = str(calls) if calls else None
+    got = without_addresses(str(calls)) if calls else None
     return failed_case(1.0, reason, test=message.get("line") or message.get("test"), error=error, got=got)
