@@ -160,7 +160,7 @@ last_run = LastRun()
 
 
 class Stop:
-    """Ends the jobs of the threads that have `STOP.set(stop)`, from another thread: nobody waits for them any more."""
+    """Ends the jobs of the threads that have `STOP.set(stop)`, from another thread, once their client is gone."""
 
     def __init__(self) -> None:
         self.is_set = False
@@ -179,7 +179,7 @@ class Stop:
         """Make it end what a client does. Raises SandboxError where it is set."""
         with self._lock:
             if self.is_set:
-                raise SandboxError("nobody waits for this job any more")
+                raise SandboxError("the client of this job is gone")
             self._at_work.add(client)
         try:
             yield

@@ -1,4 +1,4 @@
-"""Tests in other languages that state values: right programs are paid, whatever they hide from the tests is not."""
+"""Tests in other languages that state values: right programs are paid, and programs that lie to the tests are not."""
 
 import tomllib
 from pathlib import Path

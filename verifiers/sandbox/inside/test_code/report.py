@@ -1,4 +1,4 @@
-"""Counts tests and says what became of each, in the lines that `test_run.py` describes."""
+"""Counts tests and reports the outcome of each, in the lines that `test_run.py` describes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RunEnded(BaseException):
 
 
 class SolutionWatch:
-    """What a run has to know of its solution. In the tests' own process nobody can watch that."""
+    """The solution as a run of tests sees it. In the tests' own process it cannot be watched."""
 
     broken_reason: str | None = None
     """Why no test passes any more; None while they can."""

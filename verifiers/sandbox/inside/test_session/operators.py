@@ -7,8 +7,8 @@
     sorted(make())               asked: the order alone is no evidence
     make(1) < make(2)            not asked: here the answer is the verdict
 
-A class that the test code names is what it tests, with its operators. One whose objects are equal to a word that nobody
-has ever given them is taken at its word no more.
+A class that the test code names is what it tests, with its operators. One whose objects are equal to a word that no
+test has ever given them is taken at its word no more.
 
 An object that a call returned may have been expected to be a number. The test code then shows it the number that was:
 
@@ -71,7 +71,7 @@ class Operators:
         self._honest: dict[type, bool] = {}
 
     def compare(self, name: str, left: Value, right: Value, by_tests: bool) -> Value:
-        """Return the answer of a comparison, NotImplemented where nobody is asked.
+        """Return the answer of a comparison, NotImplemented where no class is asked.
 
         by_tests: whether Python code has written the comparison, and not a function such as `sorted`.
         """

@@ -67,7 +67,7 @@ _NAME_CLASS: type[_Name] = type(
 
 
 class ProbeReport(Report):
-    """Writes what became of the tests that used nothing of the solution."""
+    """Writes the outcomes of the tests that used nothing of the solution."""
 
     def __init__(self, session: ProbeSession) -> None:
         super().__init__(session, False)
