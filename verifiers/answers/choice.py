@@ -250,6 +250,8 @@ def _read_set(text: str, options: Sequence[str], *, numbered: bool, is_gold: boo
 def _bare_set(text: str, options: Sequence[str], gold: _Reading) -> tuple[Committed | None, _Reading | None]:
     """Read a last or a first line that is nothing but a set."""
     for line, form in ((last_line(text), "last_line"), (text.partition("\n")[0].strip("*_# "), "first_line")):
+        if len(line) > MAX_ANSWER_CHARS:
+            continue
         if (several := _read_set(line, options, numbered=gold.is_numbered)) is not None:
             return Committed(line, form), several
     return None, None

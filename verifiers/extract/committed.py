@@ -145,6 +145,8 @@ _PREDICATE = re.compile(
     r"(?:이다|입니다|이에요|임|だ|です|である)(?=[.。!！]|\s{0,9}(?:\n|$))"
 )
 """5번은 정답이다: a value of which a sentence says that it is the answer."""
+MAX_PREDICATE_TAIL = 4_000
+"""So much of the end of a response is searched for such a sentence."""
 _EASTERN_HINTS = ("【", "〖", "答", "正解", "답")
 _HINTS = ("nswer]", "NSWER]", "nswer)", "NSWER)", "nswer*", "[Answer", "[answer", "[ANSWER", "[Final", "[final")
 """One of these stands in every mark; looking for them is far quicker than the patterns."""
@@ -331,7 +333,9 @@ def with_plain_marks(text: str) -> str:
     """Return the text with `Answer:` on a line of its own in place of a bracketed word for answer."""
     if not _has_mark(text):
         return text
-    text = _PREDICATE.sub(lambda match: _ANSWER_LINE + match["value"], _SECTION.sub("\n", text))
+    text = _SECTION.sub("\n", text)
+    tail = _PREDICATE.sub(lambda match: _ANSWER_LINE + match["value"], text[-MAX_PREDICATE_TAIL:])
+    text = text[:-MAX_PREDICATE_TAIL] + tail
     text = _WITH_VALUE.sub(lambda match: _ANSWER_LINE + match[1], text)
     text = _EASTERN_MARK.sub(_ANSWER_LINE, text)
     # `<answer>` is a tag, which is read as one.
