@@ -70,10 +70,6 @@ INNER_FILE = "inserted"
 _RUST_TEST = re.compile(r"#\s*\[\s*test\s*\]")
 _RUST_MAIN = re.compile(r"\bfn\s+main\b")
 
-_MAIN = re.compile(r"^\s*(?:pub\s+)?fn\s+main\b", re.MULTILINE)
-_PASSED_TESTS = re.compile(rb"^test result: ok\. (\d+) passed", re.MULTILINE)
-"""The line that Rust's test runner ends with."""
-
 _MAIN = re.compile(
     r"\bmain\s*\([^(){}]*\)\s*(?:(?:throws|->)\s*[\w.,\s<>()]+?)?\{(?!.*\bmain\s*\([^(){}]*\)\s*[{t-])", re.DOTALL
 )

@@ -19,7 +19,6 @@ from truegold.verifiers.sandbox.inside.test_code.statements import asserts
 
 _Function = ast.FunctionDef | ast.AsyncFunctionDef
 _Scope = _Function | ast.ClassDef
-_Import = ast.Import | ast.ImportFrom
 
 _NEVER = frozenset({"False", "0", "None", "[]", "()", "''", "{}", "range(0)"})
 """Conditions that never hold, and what has no elements."""

@@ -23,8 +23,6 @@ MAX_CHARS = 120
 """Longer texts are sentences."""
 REMEMBERED_TEXTS = 2_048
 _QUARTER, _TURN = 90, 360
-_MIN_NAME = 2
-"""A letter behind a quantity is a unit or a variable."""
 
 MAY_BE_DIRECTED = re.compile(ANY_OF["direction_marks"], re.IGNORECASE)
 """One of these stands in every text with a direction."""
