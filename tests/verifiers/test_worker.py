@@ -76,6 +76,16 @@ def test_memory_beyond_the_limit_is_refused():
     assert "MemoryError" in done.stderr
 
 
+def test_a_lower_limit_of_memory_that_a_process_was_started_with_stays():
+    module = "truegold.verifiers.sandbox.child_process"
+    code = (
+        f"import resource; from {module} import limit_memory; limit_memory(1 << 29); limit_memory(1 << 31);"
+        "print(resource.getrlimit(resource.RLIMIT_AS) == (1 << 29, 1 << 29))"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+
+
 def test_threads_share_it():
     with ThreadPoolExecutor(4) as threads:
         verdicts = list(

@@ -219,8 +219,13 @@ class Conversation:
 
 
 def limit_memory(max_bytes: int) -> None:
-    """Limit the address space of this process; beyond it, allocations raise MemoryError."""
-    resource.setrlimit(resource.RLIMIT_AS, (max_bytes, max_bytes))
+    """Limit the address space of this process; beyond it, allocations raise MemoryError.
+
+    A lower limit that the process was started with stays.
+    """
+    inherited = resource.getrlimit(resource.RLIMIT_AS)[1]
+    limit = max_bytes if inherited == resource.RLIM_INFINITY else min(max_bytes, inherited)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 _PR_SET_PDEATHSIG = 1
