@@ -118,6 +118,39 @@ RUN = {
 }
 
 
+DOCTEST = "import doctest, sys\ndef sums():\n    '''\n    >>> add(1, 2)\n    3\n    '''\n"
+CASES = (
+    "import sys, unittest\nclass T(unittest.TestCase):\n    def test_a(self):\n        self.assertEqual(add(1, 2), 3)\n"
+)
+LOADED = "unittest.TextTestRunner().run(unittest.defaultTestLoader.loadTestsFromTestCase(T))"
+MAIN = "import sys\ndef main():\n    assert add(1, 2) == 3\n    return 0\n"
+GUARD = "if __name__ == '__main__':\n    "
+
+ENDINGS = [
+    f"{DOCTEST}{GUARD}raise SystemExit(bool(doctest.testmod().failed))\n",
+    f"{DOCTEST}{GUARD}results = doctest.testmod(verbose=True)\n    sys.exit(results.failed > 0)\n",
+    f"{DOCTEST}sys.exit(doctest.testmod()[0])\n",
+    f"{DOCTEST}failed, _ = doctest.testmod()\nif failed:\n    sys.exit(1)\n",
+    f"{DOCTEST}assert doctest.testmod().failed == 0\n",
+    f"{DOCTEST}def main():\n    raise SystemExit(doctest.testmod().failed)\n{GUARD}main()\n",
+    f"from doctest import testmod\n{DOCTEST}{GUARD}raise SystemExit(testmod().failed)\n",
+    f"{CASES}{GUARD}sys.exit(unittest.main())\n",
+    f"from unittest import main\n{CASES}main()\n",
+    f"{CASES}r = unittest.main(exit=False)\nraise SystemExit(not r.result.wasSuccessful())\n",
+    f"{CASES}r = {LOADED}\nraise SystemExit(not r.wasSuccessful())\n",
+    f"{CASES}def main():\n    return 0 if {LOADED}.wasSuccessful() else 1\n{GUARD}sys.exit(main())\n",
+    "import pytest, sys\ndef test_a():\n    assert add(1, 2) == 3\nsys.exit(pytest.main([__file__]))\n",
+    f"{MAIN}{GUARD}raise SystemExit(main())\n",
+    f"{MAIN}sys.exit(main())\n",
+    "import sys\ndef main():\n    assert add(1, 2) == 3\n    sys.exit(0)\nmain()\n",
+    f"import sys\ndef main():\n    return int(add(1, 2) != 3)\n{GUARD}sys.exit(main())\n",
+    "import sys\nfailed = 0\nif add(1, 2) != 3:\n    failed += 1\nsys.exit(failed)\n",
+    "import sys\nif add(1, 2) == 3:\n    sys.exit(0)\nelse:\n    sys.exit(1)\n",
+    "assert add(1, 2) == 3\nraise SystemExit\n",
+]
+"""Suites that run their tests themselves, or say by their exit status how these ended."""
+
+
 def judge(program, code, **tests):
     return CodeVerifier()(f"```python\n{program}\n```", info={"tests": {"code": code, "entry_point": "add", **tests}})
 
@@ -136,6 +169,14 @@ def test_a_suite_that_is_run_whole_tells_right_from_wrong(name):
     assert unrun_tests(RUN[name], "add") == ()
     assert judge(RIGHT, RUN[name], type="asserts").score == 1.0
     assert judge(WRONG.replace("return 0", "return (a or b) and 0"), RUN[name], type="asserts").score == 0.0
+
+
+@pytest.mark.parametrize("code", ENDINGS)
+def test_an_exit_status_at_the_end_is_that_of_the_tests(code):
+    leaving = ("import sys\ndef add(a, b):\n    sys.exit(0)", "def add(a, b):\n    raise SystemExit")
+    for kind in ("asserts", "unittest"):
+        scores = [judge(program, code, type=kind).score for program in (RIGHT, WRONG, *leaving)]
+        assert scores == [1.0, 0.0, 0.0, 0.0]
 
 
 ASSERTS_NOTHING = (

@@ -43,7 +43,7 @@ import doctest
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
 from truegold.verifiers.code.outcomes import BadSuite, require, shown
@@ -275,13 +275,14 @@ def with_doctests(code: str) -> str:
     documented = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
     texts = [node for node in tree.body if not isinstance(node, ast.Import | ast.ImportFrom)]
     only_text = all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in texts)
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func)[:8] == "doctest."]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_of_doctest(node.func)]
     callable_here = {node.name for node in tree.body if isinstance(node, documented)} | {
         "__name__",
         "sys.modules[__name__]",
     }
     runs = [
-        ast.unparse(node.func)[8:] in _RUNS_DOCTESTS and (not node.args or ast.unparse(node.args[0]) in callable_here)
+        ast.unparse(node.func).removeprefix("doctest.") in _RUNS_DOCTESTS
+        and (not node.args or ast.unparse(node.args[0]) in callable_here)
         for node in calls
     ]
     if not only_text and not (runs and all(runs)):
@@ -296,7 +297,19 @@ def with_doctests(code: str) -> str:
     tests = (
         _DOCTEST.format(index=index, text=text, name=name, flags=made) for index, (name, text) in enumerate(examples)
     )
-    return "".join((code, "\n", *tests))
+    return _before_end(code, tree, tests)
+
+
+def _before_end(code: str, tree: ast.Module, added: Iterable[str]) -> str:
+    """Return test code with more of it at its end, or before a last line that may leave."""
+    last, lines = tree.body[-1], code.splitlines(keepends=True)
+    leaves = isinstance(last, ast.Expr | ast.Raise) and last.col_offset == 0
+    end = last.lineno - 1 if leaves else len(lines)
+    return "".join([*lines[:end], "\n", *added, "\n", *lines[end:]])
+
+
+def _is_of_doctest(function: ast.expr) -> bool:
+    return (name := ast.unparse(function)).startswith("doctest.") or name in _RUNS_DOCTESTS
 
 
 def _has_examples(text: str) -> bool:
@@ -322,7 +335,7 @@ def with_calls_of_tests(code: str) -> str:
         if isinstance(each, ast.FunctionDef) and each.name.startswith("test") and each.name not in used
         if not any(chain(each.args.posonlyargs, each.args.args, each.args.kwonlyargs, each.decorator_list))
     ]
-    return "\n".join([code, *(f"{name}()" for name in tests)]) if tests else code
+    return _before_end(code, tree, (f"{name}()\n" for name in tests)) if tests else code
 
 
 def _listed(value: Json) -> list[Json]:

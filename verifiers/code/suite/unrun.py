@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from truegold.verifiers.code.python_source import parse
+from truegold.verifiers.code.python_source import UNREADABLE
 from truegold.verifiers.code.suite.idle_assertions import find_idle_assertions, walk_without_definitions
 from truegold.verifiers.sandbox.inside.test_code.statements import (
     HOOKS,
@@ -27,6 +27,7 @@ from truegold.verifiers.sandbox.inside.test_code.statements import (
     asserts,
     find_check,
     module_statements,
+    parse_tests,
 )
 
 CACHED_SUITES = 256
@@ -65,10 +66,9 @@ def unrun_tests(code: str, entry_point: str | None = None) -> tuple[str, ...]:
 
     entry_point: the function or class under test. Code that defines it tests itself.
     """
-    tree = parse(code)
     try:
-        return tuple(_Reader(tree).read(code, entry_point)) if tree is not None else ()
-    except RecursionError:
+        return tuple(_Reader(parse_tests(code)).read(code, entry_point))
+    except UNREADABLE:
         return ()
 
 
@@ -90,7 +90,7 @@ class _Reader:
     def read(self, code: str, entry_point: str | None) -> Iterator[str]:
         """Yield one phrase for each part of the code that is not run."""
         is_run = "def test_doctest_0()" in code
-        if ">>>" in code and not is_run and ("__test__" in code or self._uses_doctest()):
+        if ">>>" in code and not is_run and any(word in code for word in ("__test__", "doctest.", "testmod(")):
             yield "its doctests are not run here"
         if any(isinstance(node, _Function | ast.ClassDef) and node.name == entry_point for node in self._tree.body):
             yield f"the tests define {entry_point} themselves"
@@ -107,10 +107,6 @@ class _Reader:
         ):
             yield "importlib.reload does not run the program again"
         yield from find_idle_assertions(self._tree, self._asserting)
-
-    def _uses_doctest(self) -> bool:
-        attributes = [node for node in ast.walk(self._tree) if isinstance(node, ast.Attribute)]
-        return any(ast.unparse(node.value) == "doctest" for node in attributes)
 
     def _uncalled(self, reached: set[str]) -> Iterator[str]:
         """Yield the functions that assert and that neither the runner nor reached code calls."""

@@ -31,10 +31,17 @@ FILE = "tests.py"
 HELD = "__held__"
 """The name of what is called behind each assertion that held."""
 
+RAN = "__ran__"
+"""The name of what stands for the outcome of a runner."""
+
 CHECK = "check"
 SHOWN_CHARS = 300
 _RAISING = frozenset({"raises", "warns", "fail"})
 """Functions of pytest and unittest that assert without saying so in their names."""
+
+_LEAVING = frozenset({"sys.exit", "exit", "quit", "os._exit"})
+_RUNNERS = frozenset({"unittest.main", "pytest.main", "doctest.testmod", "doctest.run_docstring_examples"})
+"""Functions that run the tests of the module that calls them."""
 
 HOOKS = frozenset(
     f"{when}_{what}" for when in ("setup", "teardown") for what in ("module", "function", "class", "method")
@@ -67,7 +74,7 @@ class Plan:
 
 def plan_units(code: str) -> Plan:
     """Cut test code into units. Raises SyntaxError, and ValueError for null bytes."""
-    tree = ast.parse(code)
+    tree = parse_tests(code)
     if any(isinstance(node, ast.Name) and node.id == PYTEST for node in ast.walk(tree)):
         # It may have been at hand where the author ran the tests.
         first = next((index for index, node in enumerate(tree.body) if not _comes_first(node)), 0)
@@ -156,19 +163,82 @@ def _called_names(statements: Sequence[ast.stmt]) -> set[str]:
 
 
 def module_statements(tree: ast.Module, asserting: set[str]) -> list[ast.stmt]:
-    """Return the statements of a module that is run as a script, save those that would run all tests once more."""
+    """Return the statements of a module that is run as a script.
+
+    Where it leaves at its end, as by `sys.exit(main())`, an exit status that tells of a failure is one.
+    """
+    functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     statements: list[ast.stmt] = []
     for node in tree.body:
-        if _is_main_guard(node) and asserts(node, asserting):
-            for below in node.body:
-                call = _exit_call(below)
-                if call is None or asserts(below, asserting):
-                    # `main()` of `sys.exit(main())`
-                    inner = call.args[0] if call is not None and call.args else None
-                    statements.append(below if inner is None else ast.copy_location(ast.Expr(inner), below))
+        if _is_main_guard(node) and any(asserts(*_told_by(each, asserting, functions)) for each in node.body):
+            statements += map(_StatusCheck().visit, node.body)
         else:
-            statements.append(node)
-    return [node for node in statements if not _runs_all_tests(node)]
+            statements.append(_StatusCheck().visit(node) if node is tree.body[-1] else node)
+    called = _called_names(statements)
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name in called and len(node.args.args) == len(node.args.defaults):
+            node.body[-1] = _StatusCheck().visit(node.body[-1])
+    return statements
+
+
+def _told_by(node: ast.stmt, asserting: set[str], functions: set[str]) -> tuple[ast.stmt, set[str]]:
+    """Return the statement that may assert something, and the functions that do where it is called.
+
+    What a function of the test code returns as an exit status says whether it failed.
+    """
+    leaving = _exit_of(node)
+    return (node, asserting) if leaving is None else (leaving, asserting | functions)
+
+
+def _exit_of(node: ast.stmt) -> ast.Expr | None:
+    """Return the exit status that a statement leaves with, as in `sys.exit(0)`; None where it does not leave."""
+    match node:
+        case ast.Expr(value=ast.Call(func=function, args=args)) if ast.unparse(function) in _LEAVING:
+            pass
+        case ast.Raise(exc=ast.Call(func=ast.Name(id="SystemExit"), args=args)):
+            pass
+        case ast.Raise(exc=ast.Name(id="SystemExit")):
+            args = []
+        case _:
+            return None
+    return ast.copy_location(ast.Expr(args[0] if args else ast.Constant(0)), node)
+
+
+class _StatusCheck(ast.NodeTransformer):
+    """Puts a check of the exit status in the place of a last statement that leaves, and in the branches of an `if`."""
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        """Return what stands in the place of a statement."""
+        status = _exit_of(node) if isinstance(node, ast.stmt) else None
+        if status is None:
+            return super().generic_visit(node) if isinstance(node, ast.If) else node
+        if isinstance(status.value, ast.Constant) and status.value.value in (0, None):
+            return ast.copy_location(ast.Pass(), node)
+        message = ast.Constant("the tests end with the exit status of a failure")
+        failure = ast.Raise(ast.Call(ast.Name("AssertionError", ast.Load()), [message], []))
+        return ast.fix_missing_locations(ast.copy_location(ast.If(status.value, [failure], []), node))
+
+
+def parse_tests(code: str) -> ast.Module:
+    """Return the tree of test code, in which `RAN` stands for each call of a runner of all its tests.
+
+    Raises SyntaxError, and ValueError for null bytes.
+    """
+    tree = ast.parse(code)
+    imported: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            module = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+            imported |= {alias.asname or alias.name: f"{module}{alias.name}" for alias in node.names}
+
+    class Replacement(ast.NodeTransformer):
+        def visit_Call(self, node: ast.Call) -> ast.AST:
+            first, point, others = ast.unparse(node.func).partition(".")
+            is_runner = f"{imported.get(first, first)}{point}{others}" in _RUNNERS
+            return ast.copy_location(ast.Name(RAN, ast.Load()), node) if is_runner else self.generic_visit(node)
+
+    replaced: ast.Module = Replacement().visit(tree)
+    return replaced
 
 
 def _is_main_guard(node: ast.stmt) -> TypeGuard[ast.If]:
@@ -177,12 +247,6 @@ def _is_main_guard(node: ast.stmt) -> TypeGuard[ast.If]:
         return False
     sides = {ast.unparse(node.test.left), *map(ast.unparse, node.test.comparators)}
     return sides == {"__name__", "'__main__'"} and isinstance(node.test.ops[0], ast.Eq)
-
-
-def _exit_call(node: ast.stmt) -> ast.Call | None:
-    call = node.value if isinstance(node, ast.Expr) else None
-    is_exit = isinstance(call, ast.Call) and ast.unparse(call.func) in {"sys.exit", "exit", "quit"}
-    return call if isinstance(call, ast.Call) and is_exit else None
 
 
 def find_check(tree: ast.Module) -> tuple[ast.FunctionDef | None, bool]:
@@ -303,15 +367,3 @@ def walk_same_scope(node: ast.AST) -> Iterator[ast.AST]:
     for below in ast.iter_child_nodes(node):
         if not isinstance(below, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             yield from walk_same_scope(below)
-
-
-def _runs_all_tests(node: ast.stmt) -> bool:
-    """Return whether it is `unittest.main()`, `pytest.main()` or `doctest.testmod()`, whose tests are run anyway."""
-    call = node.value if isinstance(node, ast.Expr) else None
-    if (
-        not isinstance(call, ast.Call)
-        or not isinstance(call.func, ast.Attribute)
-        or call.func.attr not in {"main", "testmod", "run_docstring_examples"}
-    ):
-        return False
-    return isinstance(call.func.value, ast.Name) and call.func.value.id in {"unittest", "pytest", "doctest"}

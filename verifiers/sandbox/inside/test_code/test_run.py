@@ -49,7 +49,7 @@ import math
 import random
 import sys
 import unittest
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from types import ModuleType, SimpleNamespace, TracebackType
@@ -59,7 +59,7 @@ from ..wire.foreign_values import Value
 from ..wire.json_lines import from_json, write_result
 from .library_functions import SOLUTION_FOLDERS, SolutionFinder
 from .report import Report, RunEnded, SolutionWatch
-from .statements import FILE, HELD, HOOKS, UNIT, Plan, plan_units
+from .statements import FILE, HELD, HOOKS, RAN, UNIT, Plan, plan_units
 
 
 def run_code(
@@ -67,9 +67,9 @@ def run_code(
 ) -> None:
     """Run all tests of the code, or those up to the first that fails, as the report says."""
     report.total = len(plan.units)
-    before = dict(namespace)
     linecache.cache[FILE] = (partial(str, code),)
-    namespace[UNIT], namespace[HELD] = lambda index: _Unit(index, plan, report), report.note_held
+    namespace |= {UNIT: lambda index: _Unit(index, plan, report), HELD: report.note_held, RAN: _Success()}
+    before = dict(namespace)
     try:
         exec(compile(plan.tree, FILE, "exec", dont_inherit=True), namespace)
         if plan.check is not None:
@@ -97,6 +97,27 @@ def seed_randomness(seed: int) -> None:
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % 2**32)
+
+
+class _Success(int):
+    """The outcome of a runner of tests, however it is asked: `.failed`, `failed, all = ...`."""
+
+    def __getattr__(self, name: str) -> _Success:
+        if name.startswith(("_", "pytest")):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self) -> bool:
+        return True
+
+    def __iter__(self) -> Iterator[int]:
+        return iter((0, 0))
+
+    def __len__(self) -> int:
+        return 0
+
+    def __getitem__(self, index: int) -> int:
+        return 0
 
 
 class _Unit:
