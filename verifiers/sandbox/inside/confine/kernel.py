@@ -228,14 +228,18 @@ _AUDIT_ARCH = (0xC000003E, 0xC00000B7)
 def _read_calls() -> tuple[dict[str, tuple[int, int | None]], dict[str, list[str]]]:
     """Return the numbers of each call on x86-64 and on ARM, and the calls of each class (`system_calls.txt`)."""
     with open(os.path.join(os.path.dirname(__file__), "system_calls.txt"), encoding="ascii") as file:
-        lines = [line.split() for line in file if not line.startswith("#")]
+        words = " ".join(line for line in file if not line.startswith("#")).split()
     numbers: dict[str, tuple[int, int | None]] = {}
     classes: dict[str, list[str]] = {}
-    for name, text, *names in lines:
+    calls: list[str] = []
+    for word in words:
+        if word.startswith("["):
+            calls = classes[word.strip("[]")] = []
+            continue
+        name, _, text = word.partition(":")
         x86_64, _, aarch64 = text.partition("/")
         numbers[name] = int(x86_64), None if aarch64 == "-" else int(aarch64 or x86_64)
-        for each in names:
-            classes.setdefault(each, []).append(name)
+        calls.append(name)
     return numbers, classes
 
 
