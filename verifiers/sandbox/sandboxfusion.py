@@ -17,14 +17,10 @@ What it gives, and what follows:
 Trouble with the service is a `SandboxError` of one line that names its address without credentials. A request is
 repeated, with growing and jittered pauses, after refused connections, statuses 429 (not before its Retry-After) and
 5xx, and replies whose `status` is neither Success nor Failed; not after a time-out, since the service is still at work
-on the first one. A circuit breaker leaves a service alone that fails several times in a row:
-
-    closed     every call goes through; one success forgets the failures
-    open       after 8 failures in a row: calls fail at once, so that a batch of rows does not wait for each of them
-    half open  30 seconds later one call goes through and decides: closed again, or open for another 30 seconds
+on the first one.
 
 The number of requests in flight is bounded on this side, where waiting costs nothing. A back end is a value: it
-pickles, and what it holds open (connections, breaker) is made in each process anew, in a forked one too.
+pickles, and the connections that it holds open are made in each process anew, in a forked one too.
 """
 
 from __future__ import annotations
@@ -33,23 +29,22 @@ import base64
 import json
 import os
 import random
+import re
 import signal
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
-from urllib.parse import urlsplit
+from typing import NamedTuple, TypeVar
+
+import httpx
 
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.sandbox.execution import Execution, Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox.local import Local, Ready
-from truegold.verifiers.sandbox.service_reply import Trouble, one_line, read_field, read_reply
+from truegold.verifiers.sandbox.local import Local
 
-if TYPE_CHECKING:
-    # Functions import it at its use: it takes a tenth of a second that verifiers without a service need not pay.
-    import httpx
+Field = TypeVar("Field", dict[str, object], str, int)
+_KIND_NAMES: Mapping[type, str] = {dict: "object", str: "text", int: "whole number"}
 
 _SAME_NAMES = "python cpp java typescript go rust csharp php bash ruby scala julia perl lua swift racket"
 LANGUAGES = {
@@ -86,8 +81,8 @@ IN_FLIGHT = 16
 """Requests at one time, of one process. More of them time out while they wait for the service's cores."""
 
 ATTEMPTS = 4
-BACKOFF_S = 0.5
-"""The first pause between two attempts; each further one is twice as long."""
+BACKOFF_S, JITTER = 0.5, (0.75, 1.25)
+"""The first pause between two attempts; each further one is twice as long, about."""
 
 MAX_PAUSE_S = 60.0
 """A service that asks for a longer pause has failed. Stops a Retry-After of a day from stopping a run for a day."""
@@ -97,19 +92,24 @@ CONNECT_S = 10.0
 MAX_REPLY_BYTES = 64 * 2**20
 """A longer reply is not read. Stops a service without a bound on output from filling this process's memory."""
 
-FAILURES_TO_OPEN = 8
-"""The breaker opens after so many failed calls in a row, each after all its attempts. With fewer, the few programs that
-bring a service down would close it to all others."""
+SHOWN_CHARS = 200
+"""What an error shows of a text from outside. Stops a page of HTML, or a program's output, from filling a report."""
 
-COOL_DOWN_S = 30.0
-
-_now, _sleep = time.monotonic, time.sleep
-"""The clock of retries and of the breaker."""
+_sleep = time.sleep
 
 _KILLED = int(signal.SIGKILL)
-_CUT_INSIDE_A_CHARACTER = "[DecodeError] 'utf-8' codec can't decode"
+_CUT_INSIDE_A_CHARACTER = re.compile(rb"\[DecodeError\] 'utf-8' codec can't decode.*unexpected end of data", re.DOTALL)
+"""How an output comes back that was cut inside a character."""
 _NOT_FOUND = 127
 """A shell's exit status for a command that does not exist."""
+
+
+class Trouble(Exception):
+    """One attempt failed; another one may help, after a pause, where it is repeatable."""
+
+    def __init__(self, message: str, repeatable: bool = False, retry_after_s: float = 0.0) -> None:
+        super().__init__(message)
+        self.repeatable, self.retry_after_s = repeatable, retry_after_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,9 +124,9 @@ class SandboxFusion:
     def __post_init__(self) -> None:
         object.__setattr__(self, "url", self.url.rstrip("/").removesuffix("/run_code"))
         try:
-            parts = urlsplit(self.url)
-            fits = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-        except ValueError:
+            url = httpx.URL(self.url)
+            fits = url.scheme in ("http", "https") and bool(url.host) and 0 < (url.port or 1) < 2**16
+        except httpx.InvalidURL:
             fits = False
         if not fits:
             raise ConfigError(
@@ -141,31 +141,22 @@ class SandboxFusion:
     @property
     def address(self) -> str:
         """The address as messages show it, without credentials and query."""
-        parts = urlsplit(self.url)
-        port = f":{parts.port}" if parts.port else ""
-        host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
-        return f"{parts.scheme}://{host}{port}{parts.path.rstrip('/')}"
+        return str(httpx.URL(self.url).copy_with(userinfo=b"", query=None, fragment=None)).rstrip("/")
 
     def prepare(self, program: Program, limits: Limits) -> RemoteProgram:
         """Compile the program where its language is. Raises SandboxError where the service has no such language."""
         if program.language not in LANGUAGES:
             known = ", ".join(sorted(LANGUAGES))
             raise SandboxError(f"{self.address} runs no {program.language!r}, only {known}")
-        compiled = _unencodable(program.source)
-        if compiled is None and program.language in COMPILED:
-            compiled, _ = self.ask(program, limits, "", CHECK_S)
+        compiled = self.ask(program, limits, "", CHECK_S).compiled if program.language in COMPILED else None
         return RemoteProgram(compiled, self, program, limits)
-
-    def prepare_partner(self, program: Program, limits: Limits) -> Ready:
-        """Make a program ready on this machine: the service runs one program at a time."""
-        return self.local.prepare_partner(program, limits)
 
     def ask(self, program: Program, limits: Limits, stdin: str, run_s: float) -> Stages:
         """Have the service compile and run a program once, for at most `run_s` seconds of wall time."""
         compile_s = _wall_s(limits.compile_cpu_s)
         body = {
             "language": LANGUAGES[program.language],
-            "code": program.source,
+            "code": program.source.encode("utf-8", "replace").decode(),  # JSON can smuggle in lone surrogates.
             "stdin": stdin,
             "compile_timeout": compile_s,
             "run_timeout": run_s,
@@ -173,51 +164,16 @@ class SandboxFusion:
             "files": {name: base64.b64encode(content).decode() for name, content in program.files.items()},
             "fetch_files": [],
         }
+        content = json.dumps(body).encode()
         timeout_s = run_s + QUEUE_S + (compile_s if program.language in COMPILED else 0)
-        connection = _connection(self)
-        with connection.slots:
-            connection.breaker.enter()
-            for attempt in range(ATTEMPTS):
-                try:
-                    stages = _stages(self._post(connection.client, json.dumps(body).encode(), timeout_s), limits)
-                except Trouble as trouble:
-                    message = f"{self.address}/run_code: {trouble}"
-                    is_last = attempt == ATTEMPTS - 1 or trouble.retry_after_s > MAX_PAUSE_S
-                    if is_last or not trouble.repeatable:
-                        if trouble.service_fails:
-                            connection.breaker.count(message)
-                        raise SandboxError(message) from trouble.__cause__
-                    _sleep(trouble.retry_after_s + BACKOFF_S * (1 << attempt) * _jitter())
-                else:
-                    connection.breaker.count(None)
-                    return stages
-            raise AssertionError("the last attempt returns or raises")
-
-    def _post(self, client: httpx.Client, content: bytes, timeout_s: float) -> dict[str, object]:
-        """Return the reply to a request. timeout_s bounds all of it, from sending to the last byte."""
-        import httpx
-
-        timeout = httpx.Timeout(timeout_s, connect=CONNECT_S)
-        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
-        try:
-            url = httpx.URL(self.url)
-            url = url.copy_with(path=url.path.rstrip("/") + "/run_code")
-            with client.stream("POST", url, content=content, headers=headers, timeout=timeout) as response:
-                body = _read_body(response, timeout_s)
-        except httpx.TimeoutException as error:
-            connects = isinstance(error, httpx.ConnectTimeout | httpx.PoolTimeout)
-            late = f"no reply within {timeout_s:.0f} s; it may be overloaded"
-            raise Trouble(
-                f"no connection within {CONNECT_S:.0f} s" if connects else late, repeatable=connects
-            ) from error
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            message = one_line(str(error)) or type(error).__name__
-            raise Trouble(message, repeatable=isinstance(error, httpx.TransportError)) from error
-        reply = read_reply(response, body)
-        if (status := read_field(reply, "status", str)) not in ("Success", "Failed"):
-            message = one_line(read_field(reply, "message", str, "no message"))
-            raise Trouble(f"status {one_line(status)}: {message}", repeatable=True, service_fails=False)
-        return reply
+        for pause_s in (*(BACKOFF_S * (1 << attempt) for attempt in range(ATTEMPTS - 1)), None):
+            try:
+                return _stages(_post(self.url, content, timeout_s), limits)
+            except Trouble as trouble:
+                if pause_s is None or not trouble.repeatable or trouble.retry_after_s > MAX_PAUSE_S:
+                    raise SandboxError(f"{self.address}/run_code: {trouble}") from trouble.__cause__
+                _sleep(trouble.retry_after_s + pause_s * random.uniform(*JITTER))
+        raise AssertionError("the last attempt returns or raises")
 
 
 class Stages(NamedTuple):
@@ -245,7 +201,7 @@ class RemoteProgram:
             raise SandboxError(f"{address} takes text for stdin, and this input is not UTF-8") from None
         compiled, ran = self.backend.ask(self.program, self.limits, text, _wall_s(self.limits.cpu_s))
         if compiled is not None and not compiled.ok:
-            shown = one_line(compiled.stderr.decode("utf-8", "replace"))
+            shown = _one_line(compiled.stderr.decode("utf-8", "replace"))
             raise SandboxError(
                 f"{address}: a program that had compiled did not compile again ({compiled.end}): {shown}"
             )
@@ -259,23 +215,71 @@ def _wall_s(cpu_s: float) -> float:
     return cpu_s * WALL_FACTOR + WALL_EXTRA_S
 
 
-def _unencodable(source: str) -> Execution | None:
-    """Return the failed compilation of a source with lone surrogates, which make no file; None for any other source.
-
-    JSON can smuggle them in. It is the program's fault, although the service would be the one to fail.
-    """
+def _post(url: str, content: bytes, timeout_s: float) -> dict[str, object]:
+    """Return the reply to a request. timeout_s bounds the time from one piece of it to the next."""
+    headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+    timeout = httpx.Timeout(timeout_s, connect=CONNECT_S, pool=None)
+    body = bytearray()
     try:
-        source.encode()
-    except UnicodeEncodeError as error:
-        message = f"the source is not text: a lone surrogate at character {error.start}\n"
-        return Execution(ProgramEnd.EXITED, 1, b"", message.encode(), cpu_s=None, wall_s=0.0)
-    return None
+        with _client(url).stream("POST", "run_code", content=content, headers=headers, timeout=timeout) as response:
+            for piece in response.iter_bytes():
+                body += piece
+                if len(body) > MAX_REPLY_BYTES:
+                    most = MAX_REPLY_BYTES >> 20
+                    raise Trouble(f"the reply is longer than {most} MiB; bound the output of its programs")
+    except httpx.ConnectTimeout as error:
+        raise Trouble(f"no connection within {CONNECT_S:.0f} s", repeatable=True) from error
+    except httpx.TimeoutException as error:
+        raise Trouble(f"no reply within {timeout_s:.0f} s; it may be overloaded") from error
+    except httpx.HTTPError as error:
+        message = _one_line(str(error)) or type(error).__name__
+        raise Trouble(message, repeatable=isinstance(error, httpx.TransportError)) from error
+    reply = _read_reply(response, bytes(body))
+    if (status := _read_field(reply, "status", str)) not in ("Success", "Failed"):
+        message = _one_line(_read_field(reply, "message", str, "no message"))
+        raise Trouble(f"status {_one_line(status)}: {message}", repeatable=True)
+    return reply
+
+
+def _read_reply(response: httpx.Response, body: bytes) -> dict[str, object]:
+    """Return the object that a reply holds. Raises Trouble where it holds none."""
+    text = _one_line(body[: SHOWN_CHARS * 4].decode("utf-8", "replace"))
+    if not response.is_success:
+        wait = response.headers.get("retry-after", "").strip()
+        passes = response.status_code == httpx.codes.TOO_MANY_REQUESTS or response.is_server_error
+        message = f"status {response.status_code} {response.reason_phrase}: {text}"
+        raise Trouble(message, passes, float(wait) if wait.isdecimal() else 0.0)
+    try:
+        reply = json.loads(body)
+    except (ValueError, RecursionError):
+        raise Trouble(f"the reply is no JSON, it begins {text!r}") from None
+    if not isinstance(reply, dict):
+        raise Trouble(f"the reply is a JSON {type(reply).__name__}, not an object")
+    return reply
+
+
+def _read_field(reply: Mapping[str, object], path: str, kind: type[Field], default: Field | None = None) -> Field:
+    """Return the value under a path (`run_result.status`), or the default where it is missing.
+
+    Raises Trouble where it is of another type: that is the service's fault.
+    """
+    parent, _, key = path.rpartition(".")
+    value = (_read_field(reply, parent, dict) if parent else reply).get(key)
+    value = default if value is None else value
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise Trouble(f"no {_KIND_NAMES[kind]} {path} in the reply")
+    return value
+
+
+def _one_line(text: str) -> str:
+    """Return the beginning of a text from outside, on one line."""
+    return " ".join(text[: SHOWN_CHARS * 4].split())[:SHOWN_CHARS]
 
 
 def _stages(reply: Mapping[str, object], limits: Limits) -> Stages:
     compiled = _execution(reply, "compile_result", limits)
     if compiled is not None and compiled.end is ProgramEnd.EXITED and compiled.status == _NOT_FOUND:
-        raise Trouble(f"it lacks the compiler: {one_line(compiled.stderr.decode('utf-8', 'replace'))}")
+        raise Trouble(f"it lacks the compiler: {_one_line(compiled.stderr.decode('utf-8', 'replace'))}")
     return Stages(compiled, _execution(reply, "run_result", limits))
 
 
@@ -287,27 +291,21 @@ def _execution(reply: Mapping[str, object], stage: str, limits: Limits) -> Execu
     if reply.get(stage) is None:
         return None
     stdout, stderr = (
-        read_field(reply, f"{stage}.{name}", str, "").encode("utf-8", "replace") for name in ("stdout", "stderr")
+        _read_field(reply, f"{stage}.{name}", str, "").encode("utf-8", "replace") for name in ("stdout", "stderr")
     )
-    wall_s = read_field(reply, f"{stage}.execution_time", float, 0.0)
-    if read_field(reply, f"{stage}.status", str) == "TimeLimitExceeded":
+    time_s = _read_field(reply, stage, dict).get("execution_time")
+    wall_s = float(time_s) if isinstance(time_s, int | float) else 0.0
+    if _read_field(reply, f"{stage}.status", str) == "TimeLimitExceeded":
         end, status = ProgramEnd.WALL_LIMIT, _KILLED
     else:
-        code = read_field(reply, f"{stage}.return_code", int)
+        code = _read_field(reply, f"{stage}.return_code", int)
         end, status = ProgramEnd.SIGNALLED if code < 0 else ProgramEnd.EXITED, abs(code)
     max_bytes = int(limits.output_mb * 2**20)
-    if end is not ProgramEnd.WALL_LIMIT and (_was_cut(stdout) or len(stdout) > max_bytes):
+    if end is not ProgramEnd.WALL_LIMIT and (
+        len(stdout) >= CAPTURED_BYTES or len(stdout) > max_bytes or _CUT_INSIDE_A_CHARACTER.fullmatch(stdout)
+    ):
         end = ProgramEnd.OUTPUT_LIMIT
     return Execution(end, status, stdout[:max_bytes], stderr[:STDERR_BYTES], cpu_s=None, wall_s=wall_s)
-
-
-def _was_cut(stdout: bytes) -> bool:
-    """Return whether the service has kept the beginning of an output only.
-
-    An output that is cut inside a character comes back as the message of its decoding error.
-    """
-    is_error = stdout.startswith(_CUT_INSIDE_A_CHARACTER.encode()) and stdout.endswith(b"unexpected end of data")
-    return is_error or len(stdout) >= CAPTURED_BYTES
 
 
 def backend_of(spec: str, local: Local) -> SandboxFusion:
@@ -321,87 +319,15 @@ def backend_of(spec: str, local: Local) -> SandboxFusion:
     )
 
 
-def _jitter() -> float:
-    """Draw the factor that spreads pauses."""
-    return random.uniform(0.75, 1.25)
+_CLIENTS: dict[str, httpx.Client] = {}
+"""This process's connections to each service. In a forked copy they belong to the original."""
 
 
-def _read_body(response: httpx.Response, timeout_s: float) -> bytes:
-    """Return the body. httpx bounds the time between two pieces; the whole of it is bounded here."""
-    deadline = time.monotonic() + timeout_s
-    body = bytearray()
-    for piece in response.iter_bytes():
-        body += piece
-        if len(body) > MAX_REPLY_BYTES:
-            message = f"the reply is longer than {MAX_REPLY_BYTES >> 20} MiB; bound the output of its programs"
-            raise Trouble(message, service_fails=False)
-        if time.monotonic() > deadline:
-            raise Trouble(f"no whole reply within {timeout_s:.0f} s")
-    return bytes(body)
+def _client(url: str) -> httpx.Client:
+    client = _CLIENTS.get(url)
+    return client or _CLIENTS.setdefault(
+        url, httpx.Client(base_url=url, limits=httpx.Limits(max_connections=IN_FLIGHT))
+    )
 
 
-class Breaker:
-    """The circuit breaker of one service in one process, for any number of threads."""
-
-    def __init__(self, address: str) -> None:
-        self._address = address
-        self._lock = threading.Lock()
-        self._failures = 0
-        self._last_error = ""
-        self._open_until = 0.0
-
-    def enter(self) -> None:
-        """Raise SandboxError while the service is left alone."""
-        with self._lock:
-            if self._failures < FAILURES_TO_OPEN:
-                return
-            wait_s = self._open_until - _now()
-            if wait_s > 0:
-                raise SandboxError(
-                    f"{self._address} failed {self._failures} times in a row and is not asked for another "
-                    f"{wait_s:.0f} s; the last time: {self._last_error}"
-                )
-            # This call is the probe. Should it never report back, the next one may try after the same time.
-            self._open_until = _now() + COOL_DOWN_S
-
-    def count(self, error: str | None) -> None:
-        """Count a call that failed after all its attempts; one that did not (None) closes the breaker."""
-        with self._lock:
-            self._failures = self._failures + 1 if error is not None else 0
-            self._last_error = error or ""
-            self._open_until = _now() + COOL_DOWN_S
-
-
-@dataclass(frozen=True, slots=True)
-class _Connection:
-    client: httpx.Client
-    breaker: Breaker
-    slots: threading.BoundedSemaphore
-
-
-_CONNECTIONS: dict[str, _Connection] = {}
-_LOCK = threading.Lock()
-
-
-def _connection(service: SandboxFusion) -> _Connection:
-    import httpx
-
-    with _LOCK:
-        if service.url not in _CONNECTIONS:
-            client = httpx.Client(limits=httpx.Limits(max_connections=IN_FLIGHT), follow_redirects=False)
-            slots = threading.BoundedSemaphore(IN_FLIGHT)
-            _CONNECTIONS[service.url] = _Connection(client, Breaker(service.address), slots)
-        return _CONNECTIONS[service.url]
-
-
-def _forget_connections() -> None:
-    """Start without connections in a forked copy of this process.
-
-    Sockets, and locks that other threads held, belong to the original.
-    """
-    global _LOCK  # noqa: PLW0603
-    _LOCK = threading.Lock()
-    _CONNECTIONS.clear()
-
-
-os.register_at_fork(after_in_child=_forget_connections)
+os.register_at_fork(after_in_child=_CLIENTS.clear)

@@ -41,16 +41,15 @@ def fresh_connections(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     yield
-    for connection in sandboxfusion._CONNECTIONS.values():
-        connection.client.close()
-    sandboxfusion._CONNECTIONS.clear()
+    for client in sandboxfusion._CLIENTS.values():
+        client.close()
+    sandboxfusion._CLIENTS.clear()
 
 
 @pytest.fixture
 def time(monkeypatch: pytest.MonkeyPatch) -> FakeTime:
     """The clock of remote back ends."""
     fake = FakeTime()
-    monkeypatch.setattr(sandboxfusion, "_now", fake.now)
     monkeypatch.setattr(sandboxfusion, "_sleep", fake.sleep)
-    monkeypatch.setattr(sandboxfusion, "_jitter", lambda: 1.0)
+    monkeypatch.setattr(sandboxfusion, "JITTER", (1.0, 1.0))
     return fake

@@ -1,4 +1,4 @@
-"""What the tests of the remote back end share: a local server that answers by script, and a clock that only sleeps."""
+"""A local server that answers by script, and a clock that does not sleep, for the tests of the remote back end."""
 
 from __future__ import annotations
 
@@ -28,17 +28,12 @@ class Answer:
 
 @dataclass
 class FakeTime:
-    """A clock that only sleeping moves."""
+    """Sleeps no time, and remembers how long it should have."""
 
-    seconds: float = 1000.0
     pauses: list[float] = field(default_factory=list)
-
-    def now(self) -> float:
-        return self.seconds
 
     def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
-        self.seconds += seconds
 
 
 class Server:

@@ -100,11 +100,10 @@ def test_memory_is_bounded_only_where_the_runtime_starts_under_a_bound(server, t
     }
 
 
-def test_a_source_that_is_no_text_fails_as_a_program_without_being_sent(server, time):
-    ready = SandboxFusion(server.url).prepare(Program("python", "print('\ud800')"), Limits())
-    assert ready.compiled is not None
-    assert (ready.compiled.ok, ready.compiled.end) == (False, ProgramEnd.EXITED)
-    assert server.requests == []
+def test_lone_surrogates_of_a_source_are_sent_as_question_marks(server, time):
+    server.script(fused(OK))
+    assert SandboxFusion(server.url).prepare(Program("python", "print('\ud800')"), Limits()).run(b"").ok
+    assert server.requests[0]["body"]["code"] == "print('?')"
 
 
 def test_stdin_that_is_no_text_cannot_be_sent(server, time):

@@ -1,4 +1,4 @@
-"""The remote back end in trouble: slow, failing, lying and flapping servers are tried again, left alone or reported."""
+"""The remote back end in trouble: slow, failing and lying servers are tried again or reported."""
 
 from __future__ import annotations
 
@@ -74,12 +74,12 @@ def test_a_service_that_asks_for_a_pause_gets_it_unless_it_is_too_long(server, t
         (Answer({"status": "Success", "run_result": "x"}), r"no object run_result"),
         (fused({**OK, "return_code": "0"}, None), r"no whole number run_result\.return_code"),
         (fused({**OK, "return_code": None}), r"no whole number run_result\.return_code"),
-        (Answer(b'{"status": "Success", "run_result": {"status": "Finished", "execution_time": NaN}}'), r"no number"),
+        (Answer(b'{"status": "Success", "run_result": {"status": 3}}'), r"no text run_result\.status"),
         (Answer({}, 404), r"status 404 Not Found"),
         (Answer({"detail": [{"loc": ["code"]}]}, 422), r"status 422 Unprocessable.*loc"),
         (
             Answer({}, 302, {"Location": "https://me:secret@elsewhere/run_code"}),
-            r"redirects to https://elsewhere/run_code",
+            r"status 302 Found",
         ),
     ],
 )
@@ -117,60 +117,11 @@ def test_a_service_that_does_not_answer_is_given_up_and_not_asked_twice(server, 
     assert len(server.requests) == 1
 
 
-def test_a_service_that_is_not_there_is_tried_again_then_left_alone_then_probed(server, time):
+def test_a_service_that_is_not_there_is_tried_again(server, time):
     server.stop()
-    ready = SandboxFusion(server.url).prepare(PYTHON, Limits())
-    for _ in range(sandboxfusion.FAILURES_TO_OPEN):
-        with pytest.raises(SandboxError, match="refused"):
-            ready.run(b"")
-    assert len(time.pauses) == sandboxfusion.FAILURES_TO_OPEN * (sandboxfusion.ATTEMPTS - 1)
-    tried = len(time.pauses)
-    with pytest.raises(SandboxError, match=r"failed 8 times in a row and is not asked for another 30 s.*refused"):
-        ready.run(b"")
-    assert len(time.pauses) == tried
-
-    time.seconds += sandboxfusion.COOL_DOWN_S
-    with pytest.raises(SandboxError, match=r"^http.*refused"):  # This call is the probe.
-        ready.run(b"")
-    with pytest.raises(SandboxError, match="not asked"):
-        ready.run(b"")
-
-
-def test_a_flapping_service_recovers_by_one_probe(server, time):
-    server.script(Answer({}, 503))
-    ready = SandboxFusion(server.url).prepare(PYTHON, Limits())
-    for _ in range(sandboxfusion.FAILURES_TO_OPEN):
-        with pytest.raises(SandboxError, match="503"):
-            ready.run(b"")
-    server.script(fused(OK))
-    with pytest.raises(SandboxError, match="not asked"):
-        ready.run(b"")
-    time.seconds += sandboxfusion.COOL_DOWN_S
-    assert ready.run(b"").ok
-    assert ready.run(b"").ok
-
-
-def test_programs_that_break_the_service_do_not_close_it_to_others(server, time):
-    server.script(Answer({"status": "SandboxError", "message": "worker died"}))
-    ready = SandboxFusion(server.url).prepare(PYTHON, Limits())
-    for _ in range(sandboxfusion.FAILURES_TO_OPEN + 1):
-        with pytest.raises(SandboxError, match="worker died"):
-            ready.run(b"")
-    server.script(fused(OK))
-    assert ready.run(b"").ok
-
-
-def test_while_a_probe_is_out_nobody_else_asks(time):
-    breaker = sandboxfusion.Breaker("http://x")
-    for _ in range(sandboxfusion.FAILURES_TO_OPEN):
-        breaker.enter()
-        breaker.count("down")
-    time.seconds += sandboxfusion.COOL_DOWN_S
-    breaker.enter()
-    with pytest.raises(SandboxError, match="http://x failed 8 times"):
-        breaker.enter()
-    breaker.count(None)
-    breaker.enter()
+    with pytest.raises(SandboxError, match=r"^http.*refused"):
+        SandboxFusion(server.url).prepare(PYTHON, Limits()).run(b"")
+    assert time.pauses == [0.5, 1.0, 2.0]
 
 
 def test_no_more_requests_are_in_flight_than_allowed(server, monkeypatch):
@@ -216,8 +167,8 @@ def test_credentials_are_sent_and_never_shown(server, time):
 
 def _in_child(back_end: Any, outputs: Any) -> None:
     outputs.put(back_end.prepare(PYTHON, Limits()).run(b"").stdout)
-    for connection in sandboxfusion._CONNECTIONS.values():
-        connection.client.close()
+    for client in sandboxfusion._CLIENTS.values():
+        client.close()
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # Forking warns while the server's thread runs.
@@ -228,11 +179,10 @@ def test_back_ends_work_in_forked_processes_and_pickled(server):
     assert ready.run(b"").ok
     assert pickle.loads(pickle.dumps(back_end)) == back_end
     assert pickle.loads(pickle.dumps(ready)).run(b"").ok
-    with sandboxfusion._LOCK:  # This is as if another thread held it.
-        context = multiprocessing.get_context("fork")
-        outputs = context.Queue()
-        child = context.Process(target=_in_child, args=(back_end, outputs))
-        child.start()
+    context = multiprocessing.get_context("fork")
+    outputs = context.Queue()
+    child = context.Process(target=_in_child, args=(back_end, outputs))
+    child.start()
     assert outputs.get(timeout=60) == b"4\n"
     child.join()
     outputs.close()
