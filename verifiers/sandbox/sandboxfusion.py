@@ -41,7 +41,7 @@ import httpx
 from truegold.verifiers.sandbox.errors import ConfigError
 from truegold.verifiers.sandbox.execution import Execution, Program, ProgramEnd, SandboxError
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox.local import Local
+from truegold.verifiers.sandbox.local import Local, Ready
 
 Field = TypeVar("Field", dict[str, object], str, int)
 _KIND_NAMES: Mapping[type, str] = {dict: "object", str: "text", int: "whole number"}
@@ -150,6 +150,10 @@ class SandboxFusion:
             raise SandboxError(f"{self.address} runs no {program.language!r}, only {known}")
         compiled = self.ask(program, limits, "", CHECK_S).compiled if program.language in COMPILED else None
         return RemoteProgram(compiled, self, program, limits)
+
+    def prepare_partner(self, program: Program, limits: Limits) -> Ready:
+        """Make a program ready on this machine: the service runs one program at a time."""
+        return self.local.prepare_partner(program, limits)
 
     def ask(self, program: Program, limits: Limits, stdin: str, run_s: float) -> Stages:
         """Have the service compile and run a program once, for at most `run_s` seconds of wall time."""
