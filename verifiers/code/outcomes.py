@@ -146,6 +146,14 @@ class Opinion:
 
 
 @dataclass(frozen=True, slots=True)
+class Raised:
+    """Stands in the results for a call that raised."""
+
+    type: str = "Exception"
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Judged:
     """What came of a suite."""
 

@@ -2,8 +2,8 @@
 
 import warnings
 
-from truegold.verifiers.code.checks.lowering import lower
-from truegold.verifiers.code.checks.terms import Lowered, Raised
+from truegold.verifiers.code.checks.lowering import Lowered, lower
+from truegold.verifiers.code.outcomes import Raised
 from truegold.verifiers.sandbox.inside.wire.decoding import decode
 from truegold.verifiers.sandbox.inside.wire.encoding import encode
 
@@ -48,12 +48,17 @@ def outcomes_of(tests, solution):
     return outcomes
 
 
+def holds(check, outcomes):
+    got = outcomes[check.call]
+    return not isinstance(got, Raised) and check.holds(got)
+
+
 def by_lowering(code, solution, entry_point="f"):
     lowered_tests = lower(code, entry_point)
     if isinstance(lowered_tests, str):
         return None
     outcomes = outcomes_of(lowered_tests, solution)
-    held = [check.holds(outcomes) for check in lowered_tests.checks]
+    held = [holds(check, outcomes) for check in lowered_tests.checks]
     return None if None in held else all(held)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from truegold.verifiers.code.checks.terms import Raised
+from truegold.verifiers.code.outcomes import Raised
 from truegold.verifiers.code.protocols.python_tests import ExpectedResults, NotReturned, read_results
 from truegold.verifiers.sandbox.execution import Execution, ProgramEnd
 from truegold.verifiers.sandbox.limits import Limits

@@ -30,8 +30,7 @@ from truegold.verifiers.audit.suites.mutants import Mutant, mutants_of
 from truegold.verifiers.audit.suites.null_programs import null_programs
 from truegold.verifiers.audit.suites.trials import PYTHON, Bench
 from truegold.verifiers.audit.suites.vet_state import Severity, VetReason, VetState, evidence_text
-from truegold.verifiers.code.checks.terms import Raised
-from truegold.verifiers.code.outcomes import ONE_PROCESS
+from truegold.verifiers.code.outcomes import ONE_PROCESS, Raised
 from truegold.verifiers.code.protocols.python_tests import NotReturned
 from truegold.verifiers.code.suite.reading import Asserts, CallCase, Calls, Stdio, Suite, UnitTest
 from truegold.verifiers.code.value_comparison import ValueChecker, call_checker_of

@@ -169,7 +169,7 @@ class Bench:
         outcomes = _unshuffle(made.outcomes, order)
         attempts = []
         for check in lowered.checks:
-            holds = all(failed_call(outcomes[index], made) is None for index in check.calls) and check.holds(outcomes)
+            holds = failed_call(outcomes[check.call], made) is None and check.holds(outcomes[check.call])
             if holds is None:
                 return None
             attempts.append(CaseAttempt(bool(holds), Reason.MATCH if holds else Reason.MISMATCH))

@@ -1,63 +1,159 @@
-"""Turns test code into data: the calls it makes, and checks of their results that need no running of code.
+"""Turns test code into data: the calls it makes, and what their results are compared with.
 
     def check(candidate):
-        assert candidate([1, 2]) == 3                   calls: f([1, 2]), f([])
-        assert abs(candidate([]) - 0.5) < 1e-6          checks: result 0 == 3, abs(result 1 - 0.5) < 1e-6
+        assert candidate([1, 2]) == 3          calls: f([1, 2]), f([])
+        assert candidate([]) is None           checks: result 0 == 3, result 1 is None
 
     lowered = lower(code, entry_point="f")
-    lowered.checks[0].holds([3, Raised("IndexError", "...")])      True
-    lowered.checks[1].holds([3, Raised("IndexError", "...")])      False
+    lowered.checks[0].holds(3)      True
+    lowered.checks[0].holds(4)      False
 
 All calls go to the solution's process in one batch, and the expected values never do. The outcome is that of running
-the test code: literals are fresh at every evaluation, calls are made in Python's order, equality is Python's, an
-exception fails the assertion. Where that cannot be had, `lower` returns the reason, and the tests have to be run in a
-sandbox; a check that only Python itself can decide, because of what was returned (the text of an object, say), gives
-None too.
+the test code. Understood is what nearly all of HumanEval, MBPP and LeetCode consist of:
 
-Understood are assertions, assignments to names, loops over values that are known, `check(candidate)` functions,
-imports from the standard library that only `math` is used of, `from solution import f`, and calls of functions of the
-test code as statements. Test code that uses names which the prelude or the stub define has to be run, so that a
-solution cannot redefine what it is tested with; so has test code that uses methods of the solution's objects, or
-classes.
+    - assertions that compare one call with a constant, or say that its result is true or false
+    - names for constants and for what a call returned
+    - `check(candidate)`, and functions of the tests that are called as statements
+    - imports of which nothing is used, and `from solution import f`
 
-Names that test code does not bind itself are looked up (`Names`):
+For all else `lower` returns the reason, and the tests run in a process of their own. So they do where data tells too
+little: where one list would go to the solution in several places, or again after the solution has had it in its hands,
+and where a result stands for an object (`holds` is None).
 
-    names = names_for(parse("assert add(1, 2) == len([1, 2, 3])"), None, "import math")
-    names.solution_function("add")    "add"
-    names.solution_function("len")    None: a builtin
-
-A builtin's name is a function of the solution where it is the entry point, or where the tests call nothing else:
-`assert sum(10, 15) == 6` tests a function called `sum`.
+A name that test code does not bind is a function of the solution, unless it is a builtin's, a well-known library
+function's, or one that prelude or stub define. A builtin's name is the solution's where it is the entry point, or where
+the tests call nothing else: `assert sum(10, 15) == 6` tests a function called `sum`.
 """
 
 from __future__ import annotations
 
 import ast
 import builtins
-import importlib
-import re
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from truegold.verifiers.code.checks import expressions, terms
-from truegold.verifiers.code.checks.expressions import Constant, Expressions, MathName, Returned, SolutionFunction
-from truegold.verifiers.code.checks.functions import MATH
-from truegold.verifiers.code.checks.terms import OPEN, CannotLower, Lowered, ResultCheck, ResultTerm, Undecidable
 from truegold.verifiers.code.python_source import parse, stub_names, top_level
-from truegold.verifiers.sandbox.inside.test_code.library_functions import called_names, library_names
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Value
+from truegold.verifiers.sandbox.inside.test_code.library_functions import (
+    called_names,
+    is_solution_module,
+    library_names,
+)
+from truegold.verifiers.sandbox.inside.wire.foreign_values import Array, Instance, Iterated, Opaque, Value
 
 MAX_CALLS = 20_000
-"""Stops test code whose loops make calls without end."""
+"""Stops functions of the tests that call one another again and again."""
+
+MAX_STATEMENTS = 100_000
+"""Stops such functions that make no calls of the solution."""
 
 MAX_NESTED = 8
 """Functions of the test code that call one another."""
+
+MAX_BITS = 100_000
+"""Bits of integers that constants are made of. Stops `10 ** 10 ** 10`."""
+
+MAX_ITEMS = 1_000_000
+"""Items that `[0] * 100` may make."""
 
 MAX_TEXT_CHARS = 200
 """Characters of an assertion that evidence shows."""
 
 CACHED_SUITES = 256
+
+_BUILTINS = frozenset(dir(builtins))
+_NUMBERS = (bool, int, float, complex)
+_STANDINS = (Opaque, Iterated, Array, Instance)
+_HARMLESS = frozenset(
+    "bisect collections copy datetime decimal fractions functools heapq itertools json math operator os random re "
+    "statistics string sys time typing".split()
+)
+"""Modules whose import changes nothing that a check could see."""
+
+_Compare = Callable[[Value, Value], bool]
+"""(result, constant) -> whether the assertion holds."""
+
+_COMPARE: Mapping[type[ast.cmpop], _Compare] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: operator.is_,
+    ast.IsNot: operator.is_not,
+    ast.In: lambda got, constant: got in constant,
+    ast.NotIn: lambda got, constant: got not in constant,
+}
+_MIRRORED: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
+    **{each: each for each in (ast.Eq, ast.NotEq, ast.Is, ast.IsNot)},
+    **{ast.Lt: ast.Gt, ast.LtE: ast.GtE, ast.Gt: ast.Lt, ast.GtE: ast.LtE},
+}
+"""`3 < f()` is `f() > 3`."""
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[Value, Value], Value]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+}
+
+
+class CannotLower(Exception):
+    """Test code cannot become data; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SolutionCall:
+    """One call of the solution."""
+
+    function: str
+    args: tuple[Value, ...]
+    kwargs: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class ResultCheck:
+    """One assertion, or a call that only has to return."""
+
+    text: str
+    """Its first line."""
+    line: int
+    call: int
+    """The index of the call whose result it looks at."""
+    compare: _Compare | None = None
+    """None for a call that only has to return."""
+    constant: Value = None
+
+    def holds(self, got: Value) -> bool | None:
+        """Return whether the assertion holds of a result, None where only running the test can tell."""
+        if self.compare is None:
+            return True
+        if isinstance(got, _STANDINS):
+            return None
+        try:
+            return self.compare(got, self.constant)
+        except (TypeError, ValueError, ArithmeticError, RecursionError):
+            return False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lowered:
+    """Test code as data."""
+
+    calls: tuple[SolutionCall, ...]
+    checks: tuple[ResultCheck, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    """A function of the solution."""
+
+    name: str
 
 
 @dataclass(slots=True)
@@ -69,53 +165,81 @@ class _Helper:
     """Whether the test code itself calls it."""
 
 
+@dataclass(slots=True)
+class _Constant:
+    """A value that a name stands for."""
+
+    value: Value
+    used: bool = False
+
+    def read(self, name: str) -> Value:
+        """Return the value. Raises `CannotLower` the second time where somebody may have changed it by then."""
+        if self.used and not _is_immutable(self.value):
+            raise CannotLower(f"{name} is used again, and may have changed")
+        self.used = True
+        return self.value
+
+
+@dataclass(frozen=True, slots=True)
+class _Returned:
+    """What a call returned."""
+
+    call: int
+
+
+_UNUSABLE = object()
+"""What a name stands for that nothing here understands."""
+
+
 @lru_cache(maxsize=CACHED_SUITES)
 def lower(code: str, entry_point: str | None, prelude: str = "", stub: str = "") -> Lowered | str:
     """Return test code as data, or the reason for which it has to be run."""
     tree = parse(code)
-    preamble = f"{prelude}\n{stub_names(stub, entry_point or '')}" if stub else prelude
-    names = names_for(tree, entry_point, preamble) if tree is not None else None
-    if tree is None or names is None:
+    preamble = parse(f"{prelude}\n{stub_names(stub, entry_point or '')}" if stub else prelude)
+    if tree is None or preamble is None:
         return "the test code, or what it is given, does not parse"
-    reader = _Statements(code, names)
+    reader = _Reader(code, tree, preamble, entry_point)
     try:
         reader.read_module(tree)
     except CannotLower as error:
         return str(error)
-    if not reader.checks:
-        return "nothing is asserted"
-    return Lowered(tuple(reader.expressions.calls), tuple(reader.checks))
+    return Lowered(tuple(reader.calls), tuple(reader.checks)) if reader.checks else "nothing is asserted"
 
 
-class _Statements:
+class _Reader:
     """Reads statements in the order in which Python would run them."""
 
-    def __init__(self, code: str, names: Names) -> None:
-        self.expressions = Expressions(names.solution_function, names.is_shadowed)
+    def __init__(self, code: str, tree: ast.Module, preamble: ast.Module, entry_point: str | None) -> None:
+        self.calls: list[SolutionCall] = []
         self.checks: list[ResultCheck] = []
-        self._names = names
+        self._scope: dict[str, object] = {}
         self._lines = code.split("\n")
+        self._entry_point = entry_point
+        self._tested = frozenset(_tested_builtins(tree, entry_point))
+        self._provided = _BUILTINS | library_names(tree, entry_point) | top_level(preamble)
+        self._has_star = any(
+            isinstance(node, ast.ImportFrom) and node.names[0].name == "*" for node in ast.walk(preamble)
+        )
         self._depth = 0
-
-    @property
-    def scope(self) -> expressions.Scope:
-        return self.expressions.scope
+        self._statements_left = MAX_STATEMENTS
 
     def read_module(self, tree: ast.Module) -> None:
         self._body(tree.body)
-        check = self.scope.get("check")
+        check = self._scope.get("check")
         if isinstance(check, _Helper) and not check.called and len(check.node.args.args) == 1:
             # The convention of HumanEval: the runner of the tests calls check(entry point).
-            if self._names.entry_point is None:
+            if self._entry_point is None:
                 raise CannotLower("check(candidate) without an entry point")
-            self._run(check, [SolutionFunction(self._names.entry_point)])
-        for name, helper in self.scope.items():
+            self._run(check, [_Function(self._entry_point)])
+        for name, helper in self._scope.items():
             if isinstance(helper, _Helper) and name.startswith("test") and not helper.called:
                 raise CannotLower(f"the function {name} is for a test runner")
 
     def _body(self, statements: Sequence[ast.stmt]) -> None:
         for statement in statements:
-            self.expressions.step()
+            self._statements_left -= 1
+            if self._statements_left < 0:
+                raise CannotLower("too long to read")
             self._statement(statement)
 
     def _statement(self, node: ast.stmt) -> None:
@@ -124,210 +248,183 @@ class _Statements:
                 self._assert(node, test)
             case ast.Expr(value=ast.Constant()) | ast.Pass():
                 pass
-            case ast.Expr(value=value):
-                self._expression(node, value)
-            case ast.Assign(targets=[target], value=value):
-                self._assign(target, value)
-            case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
-                self._assign(target, value)
-            case ast.For(orelse=[]):
-                self._loop(node)
+            case ast.Expr(value=ast.Call(func=ast.Name(id=name), args=args, keywords=[])):
+                helper = self._scope.get(name)
+                if not isinstance(helper, _Helper):
+                    raise CannotLower(f"a call of {name} for what it does")
+                self._run(helper, [self._argument(arg) for arg in args])
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                call = self._record(value)
+                if call is not None:
+                    # Where the call raises, so do the tests, whether or not the name is used.
+                    self._add(node, call)
+                self._scope[name] = _Constant(self._constant(value)) if call is None else _Returned(call)
             case ast.FunctionDef(name=name):
-                self.scope[name] = _Helper(node)
-            case ast.Import(names=names):
-                self._import(names)
-            case ast.ImportFrom(level=0):
-                self._import_from(node)
+                self._scope[name] = _Helper(node)
+            case ast.Import(names=names) if all(_root(alias.name) in _HARMLESS for alias in names):
+                self._scope |= {alias.asname or _root(alias.name): _UNUSABLE for alias in names}
+            case ast.ImportFrom(module=str(module), names=names, level=0) if names[0].name != "*":
+                known = is_solution_module(module)
+                if not known and _root(module) not in _HARMLESS:
+                    raise CannotLower(f"the import of {module}")
+                for alias in names:
+                    self._scope[alias.asname or alias.name] = _Function(alias.name) if known else _UNUSABLE
             case _:
-                raise CannotLower(f"the statement {type(node).__name__}")
+                raise CannotLower(f"the statement {ast.unparse(node)}"[:MAX_TEXT_CHARS])
 
-    def _assert(self, node: ast.stmt, test: ast.expr) -> None:
-        before = len(self.expressions.calls)
-        term = self.expressions.test(test)
-        # An assertion such as `assert True` says nothing about a solution.
-        if term.value is OPEN or not terms.truth(term.value):
-            self._add(node, before, term)
-
-    def _add(self, node: ast.stmt | ast.expr, before: int, term: ResultTerm | None) -> None:
-        made = len(self.expressions.calls)
-        if made > MAX_CALLS:
-            raise CannotLower(f"more than {MAX_CALLS} calls")
-        used = {need for need in term.needs if isinstance(need, int)} if term is not None else set()
-        text = self._lines[node.lineno - 1].strip()[:MAX_TEXT_CHARS]
-        self.checks.append(ResultCheck(text, node.lineno, tuple(sorted(used | set(range(before, made)))), term))
-
-    def _expression(self, node: ast.Expr, value: ast.expr) -> None:
-        if isinstance(value, ast.Name) and value.id not in self.scope and self._names.is_builtin(value.id):
-            # A statement such as `print` without brackets does nothing.
-            return
-        if not isinstance(value, ast.Call) or isinstance(value.func, ast.Attribute):
-            # `rows.append(1)` changes what was returned.
-            raise CannotLower(f"the statement {ast.unparse(value)}")
-        helper = self.scope.get(value.func.id) if isinstance(value.func, ast.Name) else None
-        if isinstance(helper, _Helper):
-            if value.keywords:
-                raise CannotLower("keywords for a function of the tests")
-            self._run(helper, [self._argument(arg) for arg in value.args])
-            return
-        if isinstance(value.func, ast.Name) and value.func.id == "print" and self._names.is_builtin("print"):
-            for arg in value.args:
-                self.expressions.constant(arg)
-            return
-        before = len(self.expressions.calls)
-        self.expressions.term(value)
-        self._add(node, before, None)
-
-    def _argument(self, node: ast.expr) -> Value:
-        target = self.expressions.target(node) or self._names.method(node)
-        return Constant(self.expressions.constant(node)) if target is None else SolutionFunction(target)
-
-    def _run(self, helper: _Helper, arguments: Sequence[Value]) -> None:
+    def _run(self, helper: _Helper, arguments: Sequence[object]) -> None:
         """Read the body of a function of the tests, as a call of it would run it."""
         helper.called = True
         function = helper.node
-        parameters = function.args
-        names = [parameter.arg for parameter in parameters.args]
-        special = parameters.posonlyargs or parameters.kwonlyargs or parameters.vararg or parameters.kwarg
-        if len(names) != len(arguments) or special:
-            raise CannotLower(f"the arguments of {function.name}")
-        if function.decorator_list or self._depth >= MAX_NESTED:
+        names = [parameter.arg for parameter in function.args.args]
+        special = function.args.posonlyargs or function.args.kwonlyargs or function.args.vararg or function.args.kwarg
+        unusual = len(names) != len(arguments) or special or function.decorator_list
+        if unusual or self._depth >= MAX_NESTED:
             raise CannotLower(f"the function {function.name}")
-        outer = self.expressions.scope
-        self.expressions.scope = {**outer, **dict(zip(names, arguments, strict=True))}
+        outer = self._scope
+        self._scope = {**outer, **dict(zip(names, arguments, strict=True))}
         self._depth += 1
         body = function.body
-        last = body[-1]
-        returns = isinstance(last, ast.Return) and (last.value is None or isinstance(last.value, ast.Constant))
-        self._body(body[:-1] if returns else body)
+        match body[-1]:
+            case ast.Return(value=None | ast.Constant()):
+                body = body[:-1]
+        self._body(body)
         self._depth -= 1
-        self.expressions.scope = outer
+        self._scope = outer
 
-    def _assign(self, target: ast.expr, value: ast.expr) -> None:
-        before = len(self.expressions.calls)
-        term = self.expressions.term(value)
-        made = len(self.expressions.calls)
-        if isinstance(target, ast.Name) and made == before + 1 and term.needs == {before}:
-            # Where the call raises, so do the tests, whether or not the name is used.
-            self._add(target, before, None)
-            is_bare = self.expressions.target(value.func) is not None if isinstance(value, ast.Call) else False
-            if not is_bare:
-                raise CannotLower("a name for what depends on a result")
-            self.scope[target.id] = Returned(before, made)
-            return
-        if term.value is OPEN:
-            raise CannotLower("a name for what depends on a result")
-        self._bind(target, term.value)
+    def _argument(self, node: ast.expr) -> object:
+        target = self._target(node)
+        return _Constant(self._constant(node)) if target is None else _Function(target)
 
-    def _bind(self, target: ast.expr, value: Value) -> None:
-        bound: dict[str, Value] = {}
-        if expressions.names_of(target) is None:
-            raise CannotLower("an assignment to more than names")
-        try:
-            terms.bind(target, value, bound)
-        except (Undecidable, TypeError, ValueError) as error:
-            raise CannotLower("an unusual assignment") from error
-        self.scope.update({name: Constant(part) for name, part in bound.items()})
+    def _assert(self, node: ast.stmt, test: ast.expr) -> None:
+        match test:
+            case ast.Constant(value=value) if value:
+                return  # `assert True` says nothing about a solution.
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                kind: type[ast.cmpop] | None = type(op)
+                call = self._result(left)
+                constant = self._constant(left if call is None else right)
+                if call is None:
+                    call, kind = self._result(right), _MIRRORED.get(type(op))
+                by_identity = isinstance(op, ast.Is | ast.IsNot)
+                is_known = not by_identity or any(constant is each for each in (None, True, False))
+                compare = _COMPARE[kind] if kind is not None and is_known else None
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                call, compare, constant = self._result(operand), lambda got, _: not got, None
+            case _:
+                call, compare, constant = self._result(test), lambda got, _: bool(got), None
+        if call is None or compare is None:
+            raise CannotLower(f"what is asserted: {ast.unparse(test)}"[:MAX_TEXT_CHARS])
+        self._add(node, call, compare, constant)
 
-    def _loop(self, node: ast.For) -> None:
-        term = self.expressions.term(node.iter)
-        if term.needs:
-            raise CannotLower("a loop over what depends on a result")
-        try:
-            rounds = list(terms.iterate(term.run(terms.Frame(()))))
-        except (Undecidable, TypeError, ValueError) as error:
-            raise CannotLower("a loop over what is no list") from error
-        if not terms.is_data(rounds):
-            raise CannotLower("a loop over what is no data")
-        for item in rounds:
-            self._bind(node.target, item)
-            self._body(node.body)
+    def _add(self, node: ast.stmt, call: int, compare: _Compare | None = None, constant: Value = None) -> None:
+        text = self._lines[node.lineno - 1].strip()[:MAX_TEXT_CHARS]
+        self.checks.append(ResultCheck(text, node.lineno, call, compare, constant))
 
-    def _import(self, names: Sequence[ast.alias]) -> None:
-        for alias in names:
-            module = alias.name.partition(".")[0]
-            if alias.name in SOLUTION_MODULES or module not in HARMLESS:
-                raise CannotLower(f"the import of {alias.name}")
-            bound = alias.asname or module
-            self.scope[bound] = MathName("") if alias.name == "math" else expressions.UNUSABLE
+    def _result(self, node: ast.expr) -> int | None:
+        """Return the call whose result an expression is, None where it is none."""
+        bound = self._scope.get(node.id) if isinstance(node, ast.Name) else None
+        if not isinstance(bound, _Returned):
+            return self._record(node)
+        if bound.call != len(self.calls) - 1:
+            raise CannotLower("a result is used after another call, which may have changed it")
+        return bound.call
 
-    def _import_from(self, node: ast.ImportFrom) -> None:
-        for alias in node.names:
-            bound = alias.asname or alias.name
-            if node.module in SOLUTION_MODULES and alias.name != "*":
-                self.scope[bound] = SolutionFunction(alias.name)
-            elif node.module in HARMLESS:
-                for each in star_names(node.module or "") if alias.name == "*" else [alias.name]:
-                    known = node.module == "math" and each in MATH
-                    self.scope[each if alias.name == "*" else bound] = MathName(each) if known else expressions.UNUSABLE
-            else:
-                raise CannotLower(f"the import of {node.module}")
-
-
-HARMLESS = frozenset(
-    "bisect collections copy datetime decimal fractions functools heapq itertools json math operator os random re "
-    "statistics string sys time typing".split()
-)
-"""Modules whose import changes nothing that a check could see."""
-
-SOLUTION_MODULES = frozenset({"solution", "main", "submission", "candidate", "your_module"})
-"""What test code calls the module under test."""
-
-CACHED_PRELUDES = 256
-
-_SAME_AS_BUILTIN = frozenset({"abs"})
-"""Builtins that a module brings under the same name."""
-
-_BUILTINS = frozenset(dir(builtins))
-_METHOD = re.compile(r"[^\W\d]\w*\(\)(?:\.[^\W\d]\w*(?:\(\))?)+")
-
-
-@dataclass(frozen=True)
-class Names:
-    """What each name in the test code of one suite stands for."""
-
-    entry_point: str | None
-    provided: frozenset[str | None]
-    """Names that prelude and stub bind, None among them where a foreign module may have brought any."""
-    tested: frozenset[str]
-    """Builtins' names that are functions of the solution."""
-    library: frozenset[str] = frozenset()
-    """Names that mean a function of a library though nothing imports it."""
-
-    def solution_function(self, name: str) -> str | None:
-        """Return the function of the solution that a name stands for."""
-        if self.entry_point is not None and name in (self.entry_point, "candidate"):
-            return self.entry_point
-        if name in self.tested:
-            return name
-        known = name in _BUILTINS or name in self.library or name in self.provided
-        return None if known or None in self.provided else name
-
-    def is_shadowed(self, name: str) -> bool:
-        """Return whether a builtin may be another function here."""
-        return name in self.provided or None in self.provided
-
-    def is_builtin(self, name: str) -> bool:
-        """Return whether a name certainly means the builtin."""
-        return name in _BUILTINS and name not in self.tested and not self.is_shadowed(name)
-
-    def method(self, node: ast.expr) -> str | None:
-        """Return the text of an expression such as `Solution().f`, where Solution is a class of the solution."""
-        if not isinstance(node, ast.Attribute):
+    def _record(self, node: ast.expr) -> int | None:
+        """Keep a call of the solution and return its index; None for another expression."""
+        target = self._target(node.func) if isinstance(node, ast.Call) else None
+        if target is None or not isinstance(node, ast.Call):
             return None
-        text = ast.unparse(node)
-        first = text.partition("(")[0].partition(".")[0]
-        known = first not in self.provided and None not in self.provided and first not in _BUILTINS
-        return text if _METHOD.fullmatch(text) and (known or text == self.entry_point) else None
+        args = tuple(map(self._constant, node.args))
+        kwargs = {keyword.arg or "**": self._constant(keyword.value) for keyword in node.keywords}
+        if "**" in kwargs or len(self.calls) >= MAX_CALLS:
+            raise CannotLower("unpacked arguments" if "**" in kwargs else f"more than {MAX_CALLS} calls")
+        self.calls.append(SolutionCall(target, args, kwargs))
+        return len(self.calls) - 1
+
+    def _target(self, node: ast.expr) -> str | None:
+        """Return the function of the solution that an expression names."""
+        if not isinstance(node, ast.Name):
+            return self._entry_point if ast.unparse(node) == self._entry_point else None
+        name = node.id
+        if name in self._scope:
+            bound = self._scope[name]
+            return bound.name if isinstance(bound, _Function) else None
+        if self._entry_point is not None and name in (self._entry_point, "candidate"):
+            return self._entry_point
+        is_known = name in self._provided or self._has_star
+        return name if name in self._tested or not is_known else None
+
+    def _constant(self, node: ast.expr) -> Value:
+        """Return the value of an expression that makes no calls, new at every evaluation."""
+        value: Value
+        match node:
+            case ast.Constant():
+                value = node.value
+            case ast.List(elts=parts):
+                value = [*map(self._constant, parts)]
+            case ast.Tuple(elts=parts):
+                value = (*map(self._constant, parts),)
+            case ast.Set(elts=parts):
+                value = _checked(set, [*map(self._constant, parts)])
+            case ast.Dict(keys=keys, values=parts) if None not in keys:
+                names = [self._constant(key) for key in keys if key is not None]
+                value = _checked(dict, zip(names, map(self._constant, parts), strict=True))
+            case ast.UnaryOp(op=ast.USub(), operand=operand) if isinstance(value := self._constant(operand), _NUMBERS):
+                value = -value
+            case ast.BinOp(left=left, op=op, right=right):
+                value = _checked(_combined, op, self._constant(left), self._constant(right))
+            case ast.Name(id=name) if isinstance(bound := self._scope.get(name), _Constant):
+                value = bound.read(name)
+            case ast.Call(func=ast.Name(id="set"), args=[], keywords=[]) if "set" not in self._scope:
+                value = set()
+            case _:
+                raise CannotLower(f"no constant: {ast.unparse(node)}"[:MAX_TEXT_CHARS])
+        return value
 
 
-def names_for(tree: ast.Module, entry_point: str | None, preamble: str) -> Names | None:
-    """Return the names of test code. preamble: prelude and stub; where it does not parse, None comes back."""
-    provided = _bound_names(preamble)
-    if provided is None:
-        return None
-    return Names(
-        entry_point, provided, frozenset(_tested_builtins(tree, entry_point)), library_names(tree, entry_point)
-    )
+def _root(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _checked(make: Callable[..., Value], *parts: Value) -> Value:
+    """Return what an expression makes of its parts. Raises `CannotLower` where it raises."""
+    try:
+        return make(*parts)
+    except (TypeError, ValueError, ArithmeticError, MemoryError) as error:
+        raise CannotLower(f"it raises {type(error).__name__}") from None
+
+
+def _combined(op: ast.operator, left: Value, right: Value) -> Value:
+    """Return the value of `left op right`, of numbers or sequences, within bounds."""
+    apply = _OPERATORS.get(type(op))
+    if apply is None:
+        raise CannotLower(f"the operator {type(op).__name__}")
+    if isinstance(left, _NUMBERS) and isinstance(right, _NUMBERS):
+        bits = sum(value.bit_length() for value in (left, right) if isinstance(value, int))
+        if isinstance(op, ast.Pow) and isinstance(left, int) and isinstance(right, int):
+            bits = left.bit_length() * abs(right)
+        value = apply(left, right) if bits <= MAX_BITS else None
+        if value is None or value != value:  # noqa: PLR0124  (Python tells nan by identity.)
+            raise CannotLower("a large number, or nan")
+        return value
+    if isinstance(op, ast.Add):
+        return left + right
+    if isinstance(left, int):
+        left, right = right, left
+    # In `[[]] * 2` one list is in two places.
+    fits = isinstance(op, ast.Mult) and isinstance(left, str | list | tuple) and isinstance(right, int)
+    if not fits or len(left) * right > MAX_ITEMS or not _is_immutable((*left,)):
+        raise CannotLower("a long sequence, or one list in several places")
+    return left * right
+
+
+def _is_immutable(value: Value) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=CACHED_SUITES)
@@ -356,23 +453,3 @@ def _called_in_assertions(tree: ast.Module) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assert):
             yield from called_names(node.test)
-
-
-@lru_cache(maxsize=CACHED_PRELUDES)
-def _bound_names(preamble: str) -> frozenset[str | None] | None:
-    tree = parse(preamble)
-    if tree is None:
-        return None
-    names: set[str | None] = {name for name in top_level(tree) if name != "*"}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.names[0].name == "*":
-            names.update(star_names(node.module) if node.module in HARMLESS else {None})
-    return frozenset(names)
-
-
-@lru_cache(maxsize=len(HARMLESS))
-def star_names(module_name: str) -> frozenset[str]:
-    """Return the names that `from module import *` brings."""
-    module = importlib.import_module(module_name)
-    public = [name for name in dir(module) if not name.startswith("_")]
-    return frozenset(getattr(module, "__all__", public)) - _SAME_AS_BUILTIN

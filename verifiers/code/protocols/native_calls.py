@@ -16,9 +16,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from truegold.verifiers.code.checks.terms import Raised
 from truegold.verifiers.code.drivers import NO_FORM, CallTarget, Signature, compose, defines, language_name_of, probe
-from truegold.verifiers.code.outcomes import SHOWN_CHARS, CannotJudge, Judged, failed_end
+from truegold.verifiers.code.outcomes import SHOWN_CHARS, CannotJudge, Judged, Raised, failed_end
 from truegold.verifiers.code.protocols.python_tests import ExpectedResults, judge_outcomes, read_results
 from truegold.verifiers.code.protocols.stdio import NotCompiled
 from truegold.verifiers.code.suite.reading import CallCase, Calls

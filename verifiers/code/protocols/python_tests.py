@@ -33,14 +33,14 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from truegold.verifiers.code import outcomes
-from truegold.verifiers.code.checks.lowering import CACHED_SUITES, lower
-from truegold.verifiers.code.checks.terms import Lowered, Raised, Work
+from truegold.verifiers.code.checks.lowering import CACHED_SUITES, Lowered, lower
 from truegold.verifiers.code.drivers import Signature
 from truegold.verifiers.code.outcomes import (
     CannotJudge,
     CaseResult,
     Failure,
     Judged,
+    Raised,
     failed_case,
     passed_case,
     without_addresses,
@@ -410,18 +410,16 @@ def _judge_lowered(lowered: Lowered, source: TestedProgram, codecs: Codecs, run_
     if returned.has_objects:
         raise _NeedsRunning
     case_results: list[CaseResult] = []
-    work = Work()
     for check in lowered.checks:
-        values = [returned.outcomes[index] for index in check.calls]
-        failure = next((failure for value in values if (failure := failed_call(value, returned)) is not None), None)
-        if failure is not None:
+        got = returned.outcomes[check.call]
+        if (failure := failed_call(got, returned)) is not None:
             case_results.append(failed_case(1.0, failure[0], test=check.text, error=failure[1]))
-        elif (holds := check.holds(returned.outcomes, work)) is None:
+        elif (holds := check.holds(got)) is None:
             raise _NeedsRunning
         elif holds:
             case_results.append(passed_case())
         else:
-            case_results.append(failed_case(1.0, test=check.text, got=", ".join(map(shown_value, values))))
+            case_results.append(failed_case(1.0, test=check.text, got=shown_value(got)))
         if not case_results[-1].passed and not run_all:
             break
     return Judged(case_results, len(lowered.checks), float(len(lowered.checks)), method="lowered")
