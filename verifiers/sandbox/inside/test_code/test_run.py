@@ -214,9 +214,13 @@ def _find_tests(
 
 def _asks_for_pytest(name: str, value: Value, module: str) -> bool:
     """Return whether a name of the test code means something to pytest alone: a class, a fixture, a hook, a mark."""
-    if (inspect.isfunction(value) or isinstance(value, type)) and value.__module__ != module:
+    is_definition = inspect.isfunction(value) or isinstance(value, type)
+    if is_definition and value.__module__ != module:
         return False
-    if name == "pytestmark" or hasattr(value, "pytestmark") or type(value).__name__ == "FixtureFunctionDefinition":
+    # `unittest.mock.call` has every attribute that it is asked for.
+    if name == "pytestmark" or type(value).__name__ == "FixtureFunctionDefinition":
+        return True
+    if is_definition and hasattr(value, "pytestmark"):
         return True
     if isinstance(value, type) and issubclass(value, unittest.TestCase):
         return any(hasattr(method, "pytestmark") for method in vars(value).values())
