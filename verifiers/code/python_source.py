@@ -57,8 +57,14 @@ _DEFINITION = re.compile(r"^(?:async[ \t]+def|def|class)[ \t]+([^\W\d]\w{0,200})
 _PROMPT = re.compile(r"[ \t]*(?:>>>|In ?\[\d+\]:|\.\.\.:?)(?: |$)")
 """The prompts of an interactive session: `>>> x = 1`, `... `, `In [1]: x = 1`, `   ...: `."""
 
-_LINE_NUMBER = re.compile(r"[ \t]*(\d{1,5})(?:[ \t]*[|:.)│→]|(?=[ \t]|$))")
-"""The number of a line: `12 | x`, `12: x`, `12  x`."""
+_LINE_NUMBER = re.compile(r"[ \t]*[L\[]?(\d{1,5})(?:[ \t]*[|:.)│→\]]|(?=[ \t]|$))")
+"""The number of a line: `12 | x`, `12: x`, `12  x`, `L12: x`, `[12] x`."""
+
+_PATCH_LINE = re.compile(r"^(?:diff --git |index [0-9a-f]+\.\.|(?:new|deleted) file mode |\*\*\* ).*\n", re.MULTILINE)
+"""A line of a patch that is no line of its file."""
+
+_CONFLICT = re.compile(r"^<{7}.*\n(?:(?!={7}$|<{7}).*\n)*={7}\n((?:(?![<>]{7}).*\n)*)>{7}.*$", re.MULTILINE)
+"""Two versions as `git merge` and `SEARCH ... REPLACE` write them, of which the second one counts."""
 
 _COMMAND = re.compile(
     r"^(?:!|%%?[a-z]|\$ |(?:pip3?|conda) install |(?:In|Out) ?\[[\d ]*\]:)[^\n]*$", re.MULTILINE | re.ASCII
@@ -166,7 +172,8 @@ def _repairs(text: str) -> Iterator[str]:
     """Yield texts that may be what was meant, each repaired in one more way."""
     for repair in (
         textwrap.dedent,
-        _without_margin,
+        lambda source: _CONFLICT.sub(r"\1", source),
+        lambda source: _without_margin(_PATCH_LINE.sub("", source)),
         textwrap.dedent,
         lambda source: _COMMAND.sub("", source),
         html.unescape,

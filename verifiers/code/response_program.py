@@ -20,14 +20,15 @@ response begins inside a block. It is looked for in this order:
     joined       that block, and before it the statements of other blocks that bind names it lacks
     body         the inside of a function, which continues the stub
     wrapper      [PYTHON]...[/PYTHON], [BEGIN]...[DONE], <code>...</code>
-    inline       ```...``` within a line
+    inline       ```...``` or `...` within a line
     whole        a response that is code as a whole
-    part         code that begins on a line of its own, between prose
+    part         code that begins on a line of its own, between prose or behind tags; of several versions the last
     begun        the rest of a definition whose beginning, `def f(`, the prompt gives
     data         a notebook, or a JSON object whose `code`, `solution` or `program` is a program
 
-A cut-off response gives what there is of its last block. Python that does not parse is repaired where that is safe
-(`python_source`). What a block holds beside the solution (tests, `if __name__ == "__main__":`) stays in it.
+A cut-off response gives what there is of its last block, less an unfinished statement at its end. Python that does not
+parse is repaired where that is safe (`python_source`). What a block holds beside the solution (tests, `if __name__ ==
+"__main__":`) stays in it.
 
 Not covered: methods without their class; programs given as several files, or as a diff of a program that is not shown.
 
@@ -53,6 +54,7 @@ A worked solution of a data set may stand there as a model would write it, too (
 from __future__ import annotations
 
 import ast
+import html
 import json
 import re
 from collections.abc import Iterator, Sequence
@@ -60,7 +62,14 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from truegold.verifiers.code import python_source
-from truegold.verifiers.code.python_source import MAX_PROGRAM_CHARS, PythonSource, continue_stub, parse, read_source
+from truegold.verifiers.code.python_source import (
+    MAX_PROGRAM_CHARS,
+    PythonSource,
+    continue_stub,
+    parse,
+    read_source,
+    top_level,
+)
 from truegold.verifiers.extract.committed import PLAIN_END, SPECIAL_END, final_part
 from truegold.verifiers.sandbox.languages import language_name
 
@@ -72,6 +81,9 @@ MAX_JOINED = 64
 
 MAX_CUTS = 4
 """Attempts to find where code without a fence ends."""
+
+MAX_VERSIONS = 8
+"""Programs between prose that are read, one after the other. Of more than these none is taken."""
 
 MAX_BODIES = 8
 """Blocks that are tried as the inside of a function."""
@@ -136,6 +148,14 @@ _CODE_LINE = re.compile(
 )
 """`def f(`, `class A:`, `@cache`, `import a as b` or `from a import` where a line begins: Python."""
 
+_BOUND = re.compile(r"^(?:async[ \t]+def|def|class|del)?[ \t]*([^\W\d]\w*)", re.MULTILINE)
+"""The first name of each line that is not indented, which that line may bind."""
+
+_TAGS = re.compile(r"^(?:[ \t]*<[A-Za-z][\w-]*(?:[ =][^<>\n]{0,200})?>)+", re.MULTILINE)
+"""`<pre><code class="python">` where a line begins."""
+
+_CLOSING_TAG = re.compile(r"(?=</[A-Za-z][\w-]*>)")
+
 _SHIFTED = re.compile(
     r"^([ \t]+|> ?|>>> )(?:(?:async[ \t]+def|def|class|import|from)[ \t]+[^\W\d]|@[^\W\d])", re.MULTILINE
 )
@@ -164,8 +184,13 @@ _LABELS = {"cpp": ("cpp", "c"), "javascript": ("javascript", "typescript")}
 _FENCE = re.compile(r"([ \t]{0,24})(`{3,}|~{3,})[ \t]*([^\n`]{0,200})$")
 """```` ```python title="a.py" ````, or `~~~` alone: indentation, fence, and what stands behind it."""
 
-_FIRST_WORD = re.compile(r"[{\[]?\.?(?:[\w/-]{1,60}\.(?=(?:py|java|js|ts|go|rs|cpp|rb|php)\b))?([A-Za-z][\w+#-]{0,30})")
-"""The language of `python title="a.py"`, `{.python}`, `[python]` and `add.py`."""
+_FIRST_WORD = re.compile(
+    r"[{\[]?\.?(?:[\w/-]{1,60}\.(?=(?:py|java|js|ts|go|rs|cpp|rb|php)\b))?([A-Za-z][\w+#-]{0,30})", re.ASCII
+)
+"""The language of `python title="a.py"`, `{.python}`, `[python]`, `add.py` and `Python代码`."""
+
+_SENTENCE_END = " \t.,;:!?)。．，、；：！？）」』】*_"
+"""What may stand behind a closing fence."""
 
 _MEANT = {
     **dict.fromkeys(("text", "txt", "plaintext", "plain", "code", "diff", "patch", "tool_code"), ""),
@@ -179,7 +204,10 @@ _QUOTE_MARK = re.compile(r"^>(?!>) ?", re.MULTILINE)
 
 _DATA_STARTS = ("```json\n", "```\n", "<tool_call>\n")
 """What stands before a JSON object that ends the response."""
-_PROGRAM_KEYS = ("code", "solution", "program", "source_code", "answer", "arguments")
+_PROGRAM_KEYS = (
+    *("code", "solution", "program", "source_code", "python_code", "answer", "content"),
+    *("arguments", "function", "tool_calls"),
+)
 
 _STRING_OR_COMMENT = re.compile(
     r"#[^\n]*|'''|\"\"\"|'(?:[^'\\\n]|\\.)*(?:'|$)|\"(?:[^\"\\\n]|\\.)*(?:\"|$)", re.MULTILINE | re.DOTALL
@@ -242,10 +270,13 @@ def _in_data(text: str) -> str | None:
     text = text.strip().removesuffix("```").removesuffix("</tool_call>")
     starts = (text.rfind(mark) + len(mark) for mark in _DATA_STARTS if mark in text)
     try:
-        value = json.loads(text if text.startswith("{") else text[max(starts, default=0) :])
+        value = json.loads(text if text[:1] in ("{", "[") else text[max(starts, default=0) :], strict=False)
     except (ValueError, RecursionError):
         return None
-    while isinstance(value, dict):
+    while isinstance(value, dict | list):
+        if isinstance(value, list):
+            value = value[-1] if value else None
+            continue
         if isinstance(cells := value.get("cells"), list):
             sources = [
                 cell.get("source", "") for cell in cells if isinstance(cell, dict) and cell.get("cell_type") == "code"
@@ -298,7 +329,7 @@ def _up_to_end(text: str) -> str:
         return text[: done.start()] if done else text
     ends = [done, _PLAIN_END.search(text)]
     for opening, closing in (_ANSWER, *_WRAPPERS):
-        if opening not in text and closing in text:
+        if opening[:-1] not in text and closing in text:
             # It stands on a line of its own, or at the very end.
             mark = re.escape(closing)
             ends.append(re.search(rf"^[ \t]*{mark}[ \t]*$|{mark}\s*\Z", text, re.MULTILINE))
@@ -380,8 +411,20 @@ def _sources(blocks: Sequence[Block]) -> tuple[list[PythonSource], list[PythonSo
             continue
         chars_left -= len(block.text)
         source = read_source(block.text) if chars_left >= 0 else PythonSource(block.text, None)
+        if source.tree is None and not block.closed and chars_left >= 0:
+            source = _without_cut(source)
         (tagged if block.language else untagged).append(source)
     return tagged[::-1], untagged[::-1]
+
+
+def _without_cut(source: PythonSource) -> PythonSource:
+    """Return a source that was cut off without its last statement, unless that binds once more what stands before."""
+    for shorter in _shorter_parts(source.text):
+        whole = parse(shorter)
+        if whole is not None and whole.body:
+            bound = _BOUND.findall(source.text[len(shorter) :])
+            return source if top_level(whole).intersection(bound) else PythonSource(shorter, whole)
+    return source
 
 
 def _defining(sources: Sequence[PythonSource], entry_point: str) -> PythonSource | None:
@@ -471,7 +514,16 @@ def _unfenced(text: str, has_blocks: bool) -> Extracted | None:
             source = read_source(piece.removeprefix("python").strip())
             if source.tree is not None and source.is_code:
                 return Extracted(source.text, "inline")
-    return None if has_blocks else _part(text)
+    return None if has_blocks else _between_prose(text)
+
+
+def _between_prose(text: str) -> Extracted | None:
+    """Return code on lines of its own, behind tags such as `<pre>`, or in backticks within a line."""
+    without_tags = _TAGS.sub("", text)
+    part = _part(text if without_tags == text else html.unescape(_CLOSING_TAG.sub("\n", without_tags)))
+    pieces = text.split("`")[1::2][-MAX_INLINE:] if part is None else []
+    programs = [source for source in map(read_source, pieces) if source.defines]
+    return Extracted(programs[-1].text, "inline") if programs else part
 
 
 def _quoted(tree: ast.Module) -> Extracted | None:
@@ -483,8 +535,8 @@ def _quoted(tree: ast.Module) -> Extracted | None:
     return None
 
 
-def _part(text: str) -> Extracted | None:
-    """Return the code from the first line that is code to the last that still parses."""
+def _part(text: str, versions: int = MAX_VERSIONS) -> Extracted | None:
+    """Return the code from the first line that is code to the last that still parses, of several versions the last."""
     first = _CODE_LINE.search(text)
     if first is None:
         return _shifted_part(text)
@@ -492,6 +544,11 @@ def _part(text: str) -> Extracted | None:
     for shorter in _shorter_parts(code):
         tree = parse(shorter)
         if tree is not None and tree.body:
+            if not versions:
+                break
+            later = _part(code[len(shorter) :], versions - 1) if _CODE_LINE.search(code, len(shorter)) else None
+            if later is not None and top_level(tree) & read_source(later.code).defines:
+                return later
             return Extracted(shorter.rstrip(), "part")
     return Extracted(code, "part")
 
@@ -615,7 +672,8 @@ def _fences(lines: list[str]) -> list[_Fence]:
             continue
         match = _FENCE.match(line.rstrip())
         if match:
-            fences.append(_Fence(line_index, len(match[1]), match[2], match[3].strip()))
+            info = match[3].strip() if match[3].strip(_SENTENCE_END) else ""
+            fences.append(_Fence(line_index, len(match[1]), match[2], info))
         if len(fences) == MAX_FENCES:
             break
     return fences[::-1]

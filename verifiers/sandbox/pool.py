@@ -73,7 +73,7 @@ TESTS = "tests"
 _LIGHT_PACKAGES = frozenset({"numpy", PYTEST})
 """Packages whose users have zygotes of their own, without any others."""
 
-PLAIN_ROLES = frozenset({"main", "script", "to_end", "native", "calls"})
+PLAIN_ROLES = frozenset({"main", "script", "native", "calls"})
 """What the group `plain` can do."""
 
 JOBS_PER_CORE = 4

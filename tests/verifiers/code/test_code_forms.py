@@ -78,6 +78,24 @@ FORMS = {
     "cdata": (f"<code><![CDATA[\n{P}\n]]></code>", None),
     "spaces that do not break": (fenced(P.replace("    ", "\u00a0" * 4)), None),
     "escaped": (fenced(P.replace("\n", "\\n")), None),
+    "pre without a class": (f"<pre>\n{P}\n\nif 1 &lt; 2: pass\n</pre>\nfine", None),
+    "code within paragraphs": (f"<p>Here:</p>\n<code class='py'>\n{P}\n</code>\n<p>Done</p>", None),
+    "parameter of a tool": (f'<invoke name="f"><parameter name="code">{P}</parameter></invoke>', None),
+    "calls of tools": (json.dumps({"tool_calls": [{"function": {"arguments": json.dumps({"code": P})}}]}), None),
+    "json with line breaks": ('{"code": "' + P + '"}', None),
+    "json that holds a block": (json.dumps([{"content": fenced(P)}]), None),
+    "merge": (fenced(f"<<<<<<< HEAD\n{P.replace('+', '*')}\n=======\n{P}\n>>>>>>> fix"), None),
+    "patch": (fenced(f"diff --git a/s.py b/s.py\nindex 0..1 100644\n--- a/s.py\n+++ s.py\n{HUNK}", "diff"), None),
+    "numbers with a letter": (fenced(lines("L{0}: {1}")), None),
+    "numbers in brackets": (fenced(lines("[{0}] {1}")), None),
+    "label and words": (fenced(P, "Python代码"), None),
+    "within a line": ("Use `def add(a, b): return a + b` here, not `sum`.", None),
+    "two versions between prose": (f"{P.replace('+', '*')}\nThat is wrong. Now:\n{P}\nThis is right.", None),
+    **{f"{mark!r} behind the fence": (f"So:\n{fenced(P)}{mark}\nThis adds.", None) for mark in "。.；;：:，!）)"},
+    **{f"cut off {name}": (f"```python\n{P}\n\n{cut}", None) for name, cut in {
+        "in a test": "def test_add():\n    assert add(1, 2) ==", "in a text": "print('the sum",
+        "in a docstring": 'def test():\n    """Tests', "in a guard": "if __name__ == '__main__':\n    print(add(",
+    }.items()},
     "beginning of a tool": (f"<|python_tag|>{P}<|eom_id|>", None),
     "helper first": (f"{fenced('def plus(x, y):' + chr(10) + '    return a_of(x) + y')}\n"
                      f"{fenced('a_of = int')}\n{fenced(P)}", None),
@@ -117,6 +135,17 @@ WRONG = P.replace("+", "-")
         fenced(WRONG + '\n\n"""\n+' + P.replace("\n", "\n+") + '\n"""'),
         f"{fenced(P, 'text')}\n{fenced(WRONG)}",
         f"{fenced(WRONG)}\n{fenced(P, 'text')}",
+        f"{P}\nBetter:\n{WRONG}\nDone.",
+        f"<code class='a'>\n{P}\n</code>\nor\n<code class='a'>\n{WRONG}\n</code>",
+        f"```python\n{P}\n\n{WRONG}\n    return (",
+        f"```python\n{P}\n\nadd = lambda a, b: (",
+        f"```python\n{P}\n\nadd = wrapped(add",
+        "```python\ndef add(a, b):\n    return plus(a, b)\n\ndef plus(a, b):\n    return a +",
+        fenced(f"<<<<<<< HEAD\n{P}\n=======\n{WRONG}\n>>>>>>> fix"),
+        f"{fenced(P)}。\nor\n{fenced(WRONG)}。",
+        "Not `def add(a, b): return a + b` but `def add(a, b): return a - b`",
+        json.dumps([{"code": P}, {"code": WRONG}]),
+        f"{P}\nor\n{WRONG}\n" * 20,
     ],
 )
 def test_of_two_programs_not_the_one_that_passes_is_taken(response):
@@ -142,7 +171,11 @@ def test_the_problem_may_end_within_a_block_that_the_response_goes_on_with():
 
 
 @pytest.mark.parametrize(
-    "piece", ["```json\n{", "{}", "<tool_call>\n{", "1 | ", ">>> ", "> ```\n", "&lt;", "In [1]: ", "!", " "]
+    "piece",
+    [
+        *("```json\n{", "{}", "<tool_call>\n{", "1 | ", ">>> ", "> ```\n", "&lt;", "In [1]: ", "!", " "),
+        *("<<<<<<< a\n", "<<<<<<< a\n=======\n", "def a(): 1\n!\n", "</a", "<a ", "`", "```python\ndef a(:\n"),
+    ],
 )
 def test_many_of_a_mark_are_read_quickly(piece):
     began = time.process_time()

@@ -122,12 +122,41 @@ def test_a_program_that_looks_for_the_last_word_is_not_paid(language: str, progr
     assert verdict.score == 0.0, verdict
 
 
-@pytest.mark.parametrize("language", TESTS)
+@pytest.mark.parametrize("language", TESTS.keys() - {"python"})
 def test_a_right_program_passes_and_its_verdict_says_what_stays_weak(language: str) -> None:
     verdict = judge(language, TESTS[language][1])
     assert verdict.score == 1.0, verdict
     assert verdict.evidence["method"] == "inserted"
     assert verdict.evidence["weakness"]
+
+
+def test_tests_in_python_run_apart_from_the_solution() -> None:
+    verdict = judge("python", TESTS["python"][1])
+    assert (verdict.score, verdict.evidence["isolation"]) == (1.0, "apart"), verdict
+
+
+@pytest.mark.parametrize(
+    ("code", "program", "score"),
+    [
+        (
+            "import math\nSIZE = 2\n#<INSERT>\nassert add(1, 2) == SIZE + 1",
+            "def add(a, b): return math.floor(a + b) - SIZE + 2",
+            1,
+        ),
+        (
+            "def check(f):\n    assert f(1, 2) == 3\n#<INSERT>\ncheck(add)",
+            "def check(f): pass\ndef add(a, b): return 0",
+            0,
+        ),
+        ("def check(f):\n    assert f(1, 2) == 3\n#<INSERT>\ncheck(add)", "def add(a, b): return a + b", 1),
+        ("#<INSERT>\nfor n in range(3):\n    assert add(n, 1) == n + 1", "def add(a, b): return a + b", 1),
+        ("#<INSERT>\nprint(add(1, 2))", "def add(a, b): return a + b", None),
+        ("def f():\n    #<INSERT>\nassert add(1, 2) == 3", "def add(a, b): return a + b", None),
+    ],
+)
+def test_what_stands_before_a_python_solution_is_there_for_it(code: str, program: str, score: float | None) -> None:
+    verdict = CodeVerifier()(f"```python\n{program}\n```", info={"tests": {"type": "inserted", "code": code}})
+    assert verdict.score == score, verdict
 
 
 def test_tests_that_leave_by_themselves_are_judged_by_their_exit_status() -> None:

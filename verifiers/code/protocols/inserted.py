@@ -40,13 +40,11 @@ from truegold.verifiers.code.protocols.python_tests import failed_call, read_res
 from truegold.verifiers.code.protocols.stdio import prepare
 from truegold.verifiers.code.suite.reading import Inserted
 from truegold.verifiers.code.value_comparison import shown_value
-from truegold.verifiers.sandbox.execution import Execution, Job, Program
+from truegold.verifiers.sandbox.execution import Execution, Program
 from truegold.verifiers.sandbox.inside.wire.foreign_values import Json
-from truegold.verifiers.sandbox.inside.wire.json_lines import to_json
 from truegold.verifiers.sandbox.languages import language_name
 from truegold.verifiers.sandbox.limits import Limits
-from truegold.verifiers.sandbox.local import PYTHON, Backend, Local
-from truegold.verifiers.sandbox.pool import warm_modules
+from truegold.verifiers.sandbox.local import Backend, Local
 
 WORD_BYTES = 16
 """Random bytes of the word that a test program prints at its end."""
@@ -86,11 +84,6 @@ def judge_inserted(
 ) -> Judged:
     """Insert the solution, run the program, and look for its last line."""
     word = os.urandom(WORD_BYTES).hex()
-    if language == PYTHON:
-        source = tests.code.replace(tests.marker, solution)
-        job = Job("to_end", to_json({"source": source, "word": word}), limits, warm=warm_modules(source))
-        execution = backend.local.sandbox().run(job)
-        return _judge(execution, word in execution.result.decode("utf-8", "replace"), IN_MEMORY)
     family = language_name(language)
     stated = read_assertions(tests.code, tests.marker, family)
     _require_imports(tests.code if stated is None else f"{stated.head}\n{stated.tail}", family, backend.local)

@@ -44,6 +44,7 @@ from truegold.verifiers.sandbox.inside.wire.foreign_values import Json, Undecoda
 from truegold.verifiers.sandbox.inside.wire.json_lines import are_plain
 from truegold.verifiers.sandbox.languages import edition_name
 from truegold.verifiers.sandbox.limits import Limits
+from truegold.verifiers.sandbox.local import PYTHON
 
 Codecs = Mapping[str, tuple[str, ...]]
 
@@ -309,11 +310,20 @@ def _code_tests(options: Mapping[str, Json], path_prefix: str) -> dict[str, Json
     }
 
 
-def _inserted(options: Mapping[str, Json], path_prefix: str) -> Inserted:
+def _inserted(options: Mapping[str, Json], path_prefix: str) -> Inserted | Asserts:
     code, marker = _code(options, "code", path_prefix) or "", options.get("marker") or "#<INSERT>"
     if not isinstance(marker, str) or marker not in code:
         raise BadSuite(f"{path_prefix}code has no place for the solution, marked {shown(marker)}")
-    return Inserted(code, marker)
+    if _language(options) != PYTHON:
+        return Inserted(code, marker)
+    before, _, tests = code.partition(marker)
+    if before.rpartition("\n")[2]:
+        raise BadSuite(
+            f"{path_prefix}code has its marker within a line: in Python the solution is a module's beginning"
+        )
+    # What stands before the solution is there for it too, unless it is a test.
+    parts = {"code": tests, "prelude": before} if "assert" not in before else {"code": f"{before}\n{tests}"}
+    return _asserts({**options, **parts}, path_prefix)
 
 
 _Reader = Callable[[Mapping[str, Json], str], Stdio | Calls | Asserts | UnitTest | Inserted]

@@ -1,13 +1,12 @@
 """Does what a forked process is asked to do with its payload, by the name of a role.
 
 main, script      run a program as `python program.py` would
-to_end            the same, and say a word where it comes to its end
 native            run a compiler or a program of another language
 calls             make calls of a program's functions and hand back what each returned
 serve, tests      the two partners of a test session (`test_session`): the solution and its tests
 one_process       run a program and its tests in one process (`test_code`)
 
-`main`, `script` and `to_end` run a Python program on real files, to its end. The program runs at module level, with
+`main` and `script` run a Python program on real files, to its end. The program runs at module level, with
 `__name__ == "__main__"`. `exit()`, `sys.exit`, threads, `atexit` and files that are flushed only when they are dropped
 all work. The interpreter is not taken down afterwards: the process just ends.
 
@@ -55,7 +54,6 @@ from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from types import CoroutineType, ModuleType
-from typing import NamedTuple
 
 from .confine import kernel
 from .preload import ANY_PACKAGE, PLAIN, PYTEST
@@ -70,7 +68,7 @@ FILE_NAME = "solution.py"
 
 def run_main(payload: bytes) -> None:
     """Run the source that is the payload, in UTF-8."""
-    os._exit(_run(payload.decode("utf-8", "surrogatepass"), []).status)
+    os._exit(_run(payload.decode("utf-8", "surrogatepass"), []))
 
 
 def run_script(payload: bytes) -> None:
@@ -81,57 +79,31 @@ def run_script(payload: bytes) -> None:
             file.write(text)
     if request["pipes_stdin"]:
         _make_stdin_a_pipe()
-    os._exit(_run(request["source"], request["arguments"]).status)
+    os._exit(_run(request["source"], request["arguments"]))
 
 
-def run_to_end(payload: bytes) -> None:
-    """Run a program and write a word to its results where it comes to its end; the payload is `{"source", "word"}`.
-
-    While the program runs, the word is on the interpreter's evaluation stack only: no variable, constant or container
-    that a program could walk to holds it. (A program that reads its raw memory can find it.)
-    """
-    request = json.loads(payload)
-    del payload
-    os._exit(_write_word(request.pop("word"), _run(request["source"], [])))
-
-
-def _write_word(word: str, ending: _Ending) -> int:
-    if ending.is_last_line:
-        write_result_line(word.encode())
-    return ending.status
-
-
-class _Ending(NamedTuple):
-    """How a program ended."""
-
-    status: int
-    """The exit status that Python would give."""
-    is_last_line: bool
-    """Whether it came to its last line, and did not leave before by itself or by an error."""
-
-
-def _run(source: str, arguments: list[str]) -> _Ending:
+def _run(source: str, arguments: list[str]) -> int:
     module = ModuleType("__main__")
     module.__file__ = FILE_NAME
     module.__builtins__ = builtins  # type: ignore[attr-defined]
     sys.modules["__main__"] = module
     sys.argv = [FILE_NAME, *arguments]
     linecache.cache[FILE_NAME] = (partial(str, source),)
-    ending = _execute(source, module.__dict__)
+    status = _execute(source, module.__dict__)
     del module  # The program's names live as long as sys.modules knows it, as at the real end.
-    return ending._replace(status=_finish(ending.status))
+    return _finish(status)
 
 
-def _execute(source: str, namespace: dict[str, Value]) -> _Ending:
-    """Run source in a namespace and return how it ended."""
+def _execute(source: str, namespace: dict[str, Value]) -> int:
+    """Run source in a namespace and return the exit status that Python would give."""
     try:
         exec(compile(source, FILE_NAME, "exec", dont_inherit=True), namespace)
     except SystemExit as leaving:
-        return _Ending(_exit_status(leaving.code), False)
+        return _exit_status(leaving.code)
     except BaseException as error:
         _print_error(error)
-        return _Ending(1, False)
-    return _Ending(0, True)
+        return 1
+    return 0
 
 
 def _finish(status: int) -> int:
@@ -332,7 +304,6 @@ Role = Callable[[bytes], None]
 _OWN_ROLES: Mapping[str, Role] = {
     "main": run_main,
     "script": run_script,
-    "to_end": run_to_end,
     "native": run_native,
     "calls": run_calls,
 }
