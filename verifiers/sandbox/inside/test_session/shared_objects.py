@@ -32,13 +32,13 @@ from __future__ import annotations
 
 import array
 import builtins
-import collections
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, ModuleType
 
 from ..wire.foreign_values import Json, Undecodable, Value
+from ..wire.forms import MUTABLE, Form
 from ..wire.frames import is_changeable
 from ..wire.json_lines import to_json
 
@@ -162,12 +162,10 @@ def make_view(elements: list[Value], kind: str) -> Value:
     return iter(elements)
 
 
-def contents(value: Value, fields_of: Mapping[str, Sequence[str]]) -> list[Value]:
+def contents(value: Value, fields_of: Mapping[str, Sequence[str]]) -> Value:
     """Return the contents of a mutable object of an argument."""
-    if isinstance(value, dict):
-        return [[key, element] for key, element in dict.items(value)]
-    if isinstance(value, list | set | bytearray | collections.deque | array.array):
-        return list(value)
+    if (form := _form_of(value)) is not None:
+        return list(map(list, form.parts(value))) if form.has_pairs else form.parts(value)
     if is_changeable(value):
         return [value.copy()]
     return [getattr(value, field, None) for field in _field_names(value, fields_of)]
@@ -175,30 +173,21 @@ def contents(value: Value, fields_of: Mapping[str, Sequence[str]]) -> list[Value
 
 def restore(value: Value, parts: Value, fields_of: Mapping[str, Sequence[str]]) -> None:
     """Replace the contents of an object by `parts`. Raises `Undecodable` or TypeError for what it cannot contain."""
-    if type(parts) is not list:
-        raise Undecodable("the contents of an argument are a list")
-    if isinstance(value, dict):
-        pairs = [(key, element) for key, element in parts]
-        value.clear()
-        for key, element in pairs:
-            value[key] = element
-    elif isinstance(value, list):
-        value[:] = parts
-    elif isinstance(value, bytearray):
-        value[:] = bytes(parts)
+    form = _form_of(value)
+    if type(parts) is not (str if form is not None and form.is_text else list):
+        raise Undecodable("these are no contents of an argument")
+    if form is not None and form.fill is not None:
+        value.clear() if hasattr(value, "clear") else value.__delitem__(slice(None))
+        form.fill(value, parts)
     elif is_changeable(value):
         value._update_inplace(*parts)
-    elif isinstance(value, array.array):
-        value[:] = array.array(value.typecode, parts)
-    elif isinstance(value, set):
-        value.clear()
-        value.update(parts)
-    elif isinstance(value, collections.deque):
-        value.clear()
-        value.extend(parts)
     else:
         for field, part in zip(_field_names(value, fields_of), parts, strict=True):
             object.__setattr__(value, field, part)
+
+
+def _form_of(value: Value) -> Form | None:
+    return next((MUTABLE[above] for above in type(value).__mro__ if above in MUTABLE), None)
 
 
 def _field_names(value: Value, fields_of: Mapping[str, Sequence[str]]) -> Sequence[str]:
@@ -215,9 +204,7 @@ MAX_ELEMENTS = 4096
 MAX_REACHABLE = 20_000
 """How many values are looked at for containers in a container."""
 
-_PAIRS = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
-_LENDABLE = frozenset({*_PAIRS, list, set, bytearray, collections.deque, array.array})
-_LOOKED_INTO = frozenset({*_LENDABLE, tuple, frozenset}) - {bytearray, array.array}
+_LOOKED_INTO = frozenset({*MUTABLE, tuple, frozenset}) - {bytearray, array.array}
 
 
 class _SharedContainers:
@@ -273,7 +260,7 @@ class Lender(_SharedContainers):
             return None
         for container in fresh:
             self.add(container)
-        shells = self.encode([_empty_copy(container) for container in fresh], {})
+        shells = self.encode([MUTABLE[type(container)].make_empty(container) for container in fresh], {})
         return ["lent", self.encode(value, self.indices), shells, self.changes()]
 
 
@@ -283,7 +270,7 @@ class Borrower(_SharedContainers):
     def borrow(self, data: Json, shells: Json, changed: Json) -> Value:
         """Return a value with the test code's own objects for what is lent in it. Raises `Undecodable`."""
         for shell in self._decode(shells, ()):
-            if type(shell) not in _LENDABLE or len(self.objects) >= MAX_LENT:
+            if type(shell) not in MUTABLE or len(self.objects) >= MAX_LENT:
                 raise Undecodable("what it lends is no container")
             self.add(shell)
         self.take(changed)
@@ -302,15 +289,15 @@ def _containers(value: Value) -> list[Value] | None:
     waiting, looked_at = [value], 0
     while waiting:
         container = waiting.pop()
-        if type(container) in _LENDABLE:
+        if type(container) in MUTABLE:
             if id(container) in containers:
                 continue
             if len(container) > MAX_ELEMENTS:
                 return None
             containers[id(container)] = container
         if type(container) in _LOOKED_INTO:
-            parts = [*container, *dict.values(container)] if type(container) in _PAIRS else list(container)
-            waiting += [part for part in parts if type(part) in _LENDABLE or type(part) in _LOOKED_INTO]
+            parts = [*container, *dict.values(container)] if isinstance(container, dict) else list(container)
+            waiting += [part for part in parts if type(part) in MUTABLE or type(part) in _LOOKED_INTO]
             looked_at += len(parts)
         if looked_at > MAX_REACHABLE or len(containers) > MAX_LENT:
             return None
@@ -323,7 +310,7 @@ def has_shared_parts(value: Value) -> bool:
     while waiting:
         container = waiting.pop()
         for part in dict.values(container) if isinstance(container, dict) else container:
-            if type(part) in _LENDABLE and sys.getrefcount(part) > _PART_REFERENCES:
+            if type(part) in MUTABLE and sys.getrefcount(part) > _PART_REFERENCES:
                 return True
             if type(part) in _LOOKED_INTO:
                 waiting.append(part)
@@ -335,11 +322,3 @@ def has_shared_parts(value: Value) -> bool:
 
 _PART_REFERENCES = 3
 """References to a part that nothing else holds: its container, a variable and an argument."""
-
-
-def _empty_copy(value: Value) -> Value:
-    if isinstance(value, collections.deque):
-        return collections.deque(maxlen=value.maxlen)
-    if isinstance(value, array.array):
-        return array.array(value.typecode)
-    return type(value)()

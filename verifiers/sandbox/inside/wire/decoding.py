@@ -7,16 +7,10 @@ imported or run because data says so.
 
 from __future__ import annotations
 
-import array
-import base64
 import collections
-import datetime
-import decimal
-import fractions
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from .encoding import MAX_INT_BITS
 from .foreign_values import (
     ARRAY_TIMES,
     KNOWN_CODECS,
@@ -29,6 +23,7 @@ from .foreign_values import (
     Undecodable,
     Value,
 )
+from .forms import FORMS, SHOWN_CHARS, Form
 from .frames import CHANGEABLE, decode_pandas
 
 MAX_NESTED = 120
@@ -47,12 +42,6 @@ MAX_RANGE = 1_000_000
 """How many elements all ranges of a message may have; ranges beyond that are opaque. Stops `range(10**18)`, and
 thousands of shorter ones: a reader might walk through them."""
 
-MAX_EXPONENT = 100_000
-"""The largest exponent of a Decimal. Stops `Decimal("1e999999999")`, small to say and endless as an integer."""
-
-MAX_FRACTION_BITS = 20_000
-"""The largest size of numerator and denominator. Stops fractions that take minutes to reduce, in quadratic time."""
-
 MAX_EMPTY = 1_000_000
 """How many lists an array without items may hold. Stops a shape such as (10**12, 0), which takes a few bytes to say."""
 
@@ -61,9 +50,6 @@ MAX_LISTS = 1_000_000
 
 MAX_AXES = 32
 """numpy has had no more for most of its time. Stops shapes of a million ones, which are quadratic to unfold."""
-
-SHOWN_CHARS = 100
-"""Characters of data that messages show."""
 
 _NUMBERS = {bool, int, float}
 
@@ -188,55 +174,42 @@ class Decoder:
         known = self.tracked if self._track else self._known
         return known[_checked_index(data["v"], known)]
 
-    def _tuple(self, data: dict[str, Json], depth: int) -> Value:
-        made = tuple(self.decode_items(data["v"], depth))
-        return self.make_named_tuple(made, data) if "names" in data else made
-
-    def _set(self, data: dict[str, Json], depth: int) -> set[Value]:
-        made: set[Value] = self._track_object(set())
-        made.update(self._checked_keys(self.decode_items(data["v"], depth)))
+    def _decode_form(self, data: dict[str, Json], depth: int, form: Form) -> Value:
+        parts = data["v"]
+        if form.is_text is not (type(parts) is str):
+            raise Undecodable(f"{form.kind.__name__} is not made of {type(parts).__name__}")
+        made: Value = None
+        if form.fill is not None:
+            count = 1 if form.head else 0
+            made = self._track_object(form.make(*parts[:count]))  # It has its index before its parts have theirs.
+            parts = parts[count:]
+        if form.has_pairs:
+            deeper = depth + 1
+            parts = [(self.decode_part(key, deeper), self.decode_part(value, deeper)) for key, value in parts]
+        elif not form.is_text:
+            parts = self.decode_items(parts, depth)
+        if len(parts) > FEW_KEYS and (form.has_pairs or form.kind in (set, frozenset)):
+            self._check_keys([key for key, _ in parts] if form.has_pairs else parts)
+        if form.fill is None:
+            made = form.make(parts)
+            return self.make_named_tuple(made, data) if form.kind is tuple and "names" in data else made
+        form.fill(made, parts)
         return made
 
-    def _frozenset(self, data: dict[str, Json], depth: int) -> frozenset[Value]:
-        return frozenset(self._checked_keys(self.decode_items(data["v"], depth)))
-
-    def _mapping(self, data: dict[str, Json], depth: int) -> Value:
-        made = self._track_object(_MAPPINGS[data["$"]]())
-        deeper = depth + 1
-        pairs = [(self.decode_part(key, deeper), self.decode_part(value, deeper)) for key, value in data["v"]]
-        self._checked_keys([key for key, _ in pairs])
-        for key, value in pairs:
-            made[key] = value
-        return made
-
-    def _checked_keys(self, keys: list[Value]) -> list[Value]:
-        """Return the keys. Raises `Undecodable` where building a dict of them is costly."""
-        if len(keys) <= FEW_KEYS:
-            return keys
+    def _check_keys(self, keys: list[Value]) -> None:
+        """Raise `Undecodable` where building a dict of these keys is costly."""
         hashes = list(map(hash, keys))
         if len(set(hashes)) < len(hashes):
             pairs = sum(times * (times - 1) for times in collections.Counter(hashes).values()) // 2
             self._compared += pairs * (1 if set(map(type, keys)) <= _NUMBERS else COSTLY_COMPARISON)
             if self._compared > MAX_COMPARED:
                 raise Undecodable("too many keys with the same hash")
-        return keys
 
     def _range(self, data: dict[str, Json], depth: int) -> range | Opaque:
-        start, stop, step = self.decode_items(data["v"], depth)
-        made = range(start, stop, step)
-        length = abs(stop - start) // abs(step) if made else 0
+        made: range = self._decode_form(data, depth, FORMS["range"])
+        length = abs(made.stop - made.start) // abs(made.step) if made else 0
         self._ranged += min(length, MAX_RANGE + 1)
         return made if self._ranged <= MAX_RANGE else Opaque("range")
-
-    def _deque(self, data: dict[str, Json], depth: int) -> Value:
-        max_length, *parts = data["v"]
-        made = self._track_object(collections.deque(maxlen=max_length))
-        made.extend(self.decode_items(parts, depth))
-        return made
-
-    def _bytearray(self, data: dict[str, Json], depth: int) -> bytearray:
-        made: bytearray = self._track_object(bytearray(_decode_bytes(data["v"])))
-        return made
 
     def _iterator(self, data: dict[str, Json], depth: int) -> Value:
         return self.make_iterated(self.decode_items(data["v"], depth), str(data["of"])[:SHOWN_CHARS])
@@ -252,10 +225,6 @@ class Decoder:
             self.tracked[position] = made
         return made
 
-    def _array(self, data: dict[str, Json], depth: int) -> Value:
-        typecode, *parts = data["v"]
-        return self._track_object(array.array(typecode, self.decode_items(parts, depth)))
-
 
 def _bound_depth(depth: int) -> None:
     if depth > MAX_NESTED:
@@ -266,43 +235,6 @@ def _checked_index(index: Json, objects: Sequence[Value]) -> int:
     if type(index) is not int or not 0 <= index < len(objects):
         raise Undecodable("it refers to an object that is not there")
     return index
-
-
-def _decode_bytes(text: str) -> bytes:
-    return base64.b64decode(text, validate=True)
-
-
-def _decode_int(text: str) -> int:
-    if len(text) > MAX_INT_BITS // 4 + 4 or not text.lstrip("-").startswith("0x"):
-        raise Undecodable("not an integer in hexadecimal digits")
-    return int(text, 16)
-
-
-def _decode_float(text: str) -> float:
-    if text not in ("nan", "inf", "-inf"):
-        raise Undecodable("a float is a number, or nan, inf or -inf")
-    return float(text)
-
-
-def _make_complex(real: object, imaginary: object) -> complex:
-    if type(real) is not float or type(imaginary) is not float:
-        raise Undecodable("the parts of a complex number are floats")
-    return complex(real, imaginary)
-
-
-def _decode_decimal(text: str) -> decimal.Decimal:
-    if len(text) > MAX_EXPONENT:
-        raise Undecodable("a decimal number beyond bounds")
-    made = decimal.Decimal(text)
-    if made.is_snan() or (made.is_finite() and abs(made.adjusted()) > MAX_EXPONENT):
-        raise Undecodable("a decimal number beyond bounds")
-    return made
-
-
-def _make_fraction(numerator: int, denominator: int) -> fractions.Fraction:
-    if max(numerator.bit_length(), denominator.bit_length()) > MAX_FRACTION_BITS:
-        raise Undecodable("a fraction beyond bounds")
-    return fractions.Fraction(numerator, denominator)
 
 
 def _decode_array(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
@@ -367,58 +299,19 @@ def _nest(flat: list[Value], shape: Sequence[int]) -> Value:
     return level
 
 
-def _from_text(make: Callable[[str], Value]) -> _Handler:
-    """Return the handler of a tag whose value is a text: `{"$": "Decimal", "v": "0.1"}`."""
+def _handler_of(form: Form) -> _Handler:
+    return lambda decoder, data, depth: decoder._decode_form(data, depth, form)
 
-    def handler(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
-        if type(data["v"]) is not str:
-            raise Undecodable(f"a text was expected, got {type(data['v']).__name__}")
-        return make(data["v"])
-
-    return handler
-
-
-def _from_parts(make: Callable[..., Value]) -> _Handler:
-    """Return the handler of a tag whose value is a list of arguments: `{"$": "slice", "v": [0, 10, 2]}`."""
-
-    def handler(decoder: Decoder, data: dict[str, Json], depth: int) -> Value:
-        return make(*decoder.decode_items(data["v"], depth))
-
-    return handler
-
-
-_DICTS: tuple[type, ...] = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
-_MAPPINGS: Mapping[str, Callable[[], Value]] = {kind.__name__: kind for kind in _DICTS}
 
 _HANDLERS: Mapping[str, _Handler] = {
-    "tuple": Decoder._tuple,
-    "set": Decoder._set,
-    "frozenset": Decoder._frozenset,
-    **dict.fromkeys(_MAPPINGS, Decoder._mapping),
-    "bytes": _from_text(_decode_bytes),
-    "bytearray": Decoder._bytearray,
-    "int": _from_text(_decode_int),
-    "float": _from_text(_decode_float),
-    "str": _from_text(lambda text: _decode_bytes(text).decode("utf-8", "surrogatepass")),
-    "complex": _from_parts(_make_complex),
-    "ellipsis": _from_text(lambda text: ...),
+    **{tag: _handler_of(form) for tag, form in FORMS.items()},
     "range": Decoder._range,
-    "slice": _from_parts(slice),
-    "deque": Decoder._deque,
-    "array": Decoder._array,
-    "Decimal": _from_text(_decode_decimal),
-    "Fraction": _from_parts(_make_fraction),
-    "datetime": _from_text(datetime.datetime.fromisoformat),
-    "date": _from_text(datetime.date.fromisoformat),
-    "time": _from_text(datetime.time.fromisoformat),
-    "timedelta": _from_parts(datetime.timedelta),
     "ndarray": _decode_array,
     "scalar": _decode_scalar,
     "pandas": Decoder._pandas,
     "iterator": Decoder._iterator,
     "node": Decoder._node,
     "known": Decoder._known_object,
-    "opaque": _from_text(lambda text: Opaque(text[:SHOWN_CHARS])),
 }
 
 

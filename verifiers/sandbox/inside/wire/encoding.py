@@ -7,29 +7,16 @@ looked through at C speed and stand in the JSON as they are.
 
 from __future__ import annotations
 
-import array
-import base64
 import collections
 import datetime
 import decimal
-import fractions
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
-from .foreign_values import (
-    ARRAY_TIMES,
-    KNOWN_CODECS,
-    Array,
-    Codecs,
-    Instance,
-    Iterated,
-    Json,
-    Opaque,
-    ResultTooLarge,
-    Value,
-)
+from .foreign_values import ARRAY_TIMES, KNOWN_CODECS, Array, Codecs, Instance, Iterated, Json, ResultTooLarge, Value
+from .forms import FORMS, MAX_INT_BITS, Form
 from .frames import encode_pandas, is_changeable, is_pandas
 
 MAX_DEPTH = 100
@@ -40,9 +27,6 @@ MAX_ENCODED = 16 * 2**20
 
 MAX_ITERATED = 1_000_000
 """How many items are read from an iterator. Stops generators without end."""
-
-MAX_INT_BITS = 2**22
-"""How large an integer may be. Stops integers of megabytes."""
 
 JSON_INT = 1 << 13_000
 """Integers below this stand as they are: just under 4,000 digits, and Python's own readers refuse more than 4,300."""
@@ -88,8 +72,8 @@ class Encoder:
 
     def encode_part(self, value: object, depth: int) -> Json:
         """Return the JSON of a value within `depth` containers."""
-        form = _FORMS.get(type(value))
-        return self.encode_uncommon(value, depth) if form is None else form(self, value, depth)
+        encode_kind = _ENCODERS.get(type(value))
+        return self.encode_uncommon(value, depth) if encode_kind is None else encode_kind(self, value, depth)
 
     def encode_foreign(self, value: object, depth: int) -> Json:
         """Return JSON for what has no form: iterators are read to their end, and the rest is named by its type."""
@@ -114,10 +98,20 @@ class Encoder:
         deeper = depth + 1
         return [self.encode_part(element, deeper) for element in elements]
 
-    def encode_pairs(self, pairs: Iterable[tuple[object, object]], depth: int) -> list[Json]:
-        """Return the JSON of keys and what they stand for, which `spend` has counted already."""
-        deeper = depth + 1
-        return [[self.encode_part(key, deeper), self.encode_part(value, deeper)] for key, value in pairs]
+    def encode_form(self, value: Value, depth: int, tag: str, form: Form) -> Json:
+        """Return the JSON of a value of a type that the table has."""
+        if depth > MAX_DEPTH and not form.is_text:
+            return self.encode_foreign(value, depth)
+        if form.fill is not None and (known := self.refer_to_known(value)) is not None:
+            return known
+        parts = form.parts(value)
+        self.spend(16 + (1 if form.is_text else 4) * len(parts))
+        if form.has_pairs:
+            deeper = depth + 1
+            parts = [[self.encode_part(key, deeper), self.encode_part(element, deeper)] for key, element in parts]
+        elif not form.is_text:
+            parts = self.encode_items([getattr(value, form.head), *parts] if form.head else parts, depth)
+        return {"$": tag, "v": parts}
 
     def encode_iterated(self, value: Iterated, depth: int) -> Json:
         """Return the JSON of an iterator that was read to its end."""
@@ -169,10 +163,16 @@ class Encoder:
         numpy = sys.modules.get("numpy")
         if numpy is not None and isinstance(value, numpy.ndarray | numpy.generic):
             return _encode_numpy(self, value, numpy, depth)
-        for base, form in _SUBCLASS_FORMS:
-            if issubclass(kind, base):
-                return form(self, value, depth)
-        return self.encode_foreign(value, depth)
+        base = next((above for above in kind.__mro__ if above in _DATA_TYPES), None)
+        if base is None:
+            return self.encode_foreign(value, depth)
+        plain = _PLAIN[base](value) if base in _PLAIN else value
+        data = _ENCODERS[base](self, plain, depth)
+        if base is tuple and data["$"] == "tuple" and (names := getattr(kind, "_fields", None)):
+            # A named tuple says its names, so that a test can read `result.x`.
+            data["names"] = [str(name) for name in names]
+            data["of"] = kind.__name__
+        return data
 
     def _encode_pandas(self, value: Value, depth: int) -> Json:
         reference = self.refer_to_known(value) if is_changeable(value) else None
@@ -190,32 +190,23 @@ class Encoder:
         if not kinds <= _NUMBERS:
             return False
         numbers = list(filter(None, elements))
-        try:
-            if float in kinds and not math.isfinite(sum(numbers)):
-                return False
-        except OverflowError:
-            return False
-        return int not in kinds or not numbers or (min(numbers) > -JSON_INT and max(numbers) < JSON_INT)
+        return not numbers or all_fit(numbers, float in kinds)
 
     def _int(self, value: int, depth: int) -> Json:
         if -JSON_INT < value < JSON_INT:
             return value
         if value.bit_length() > MAX_INT_BITS:
             raise ResultTooLarge(f"an integer of {value.bit_length()} bits")
-        self.spend(value.bit_length() // 4)
-        return {"$": "int", "v": hex(value)}
+        return self.encode_form(value, depth, "int", FORMS["int"])
 
     def _float(self, value: float, depth: int) -> Json:
-        if math.isfinite(value):
-            return value
-        self.spend(16)
-        return {"$": "float", "v": repr(value)}
+        return value if math.isfinite(value) else self.encode_form(value, depth, "float", FORMS["float"])
 
     def _str(self, value: str, depth: int) -> Json:
         self.spend(len(value))
         if value.isascii() or _is_encodable(value):
             return value
-        return {"$": "str", "v": _base64_text(value.encode("utf-8", "surrogatepass"))}
+        return self.encode_form(value, depth, "str", FORMS["str"])
 
     def _list(self, value: list[Value], depth: int) -> Json:
         if depth > MAX_DEPTH:
@@ -225,18 +216,16 @@ class Encoder:
         return self.encode_items(value, depth) if reference is None else reference
 
     def _dict(self, value: dict[Value, Value], depth: int) -> Json:
-        if depth > MAX_DEPTH:
-            return self.encode_foreign(value, depth)
+        keys = list(value)
+        if (keys and set(map(type, keys)) != {str}) or "$" in value or depth > MAX_DEPTH or not self._is_flat(keys):
+            return self.encode_form(value, depth, "dict", FORMS["dict"])
         reference = self.refer_to_known(value)
         if reference is not None:
             return reference
         self.spend(8 + 4 * len(value))
-        keys = list(value)
-        if (not keys or set(map(type, keys)) == {str}) and "$" not in value and self._is_flat(keys):
-            if self._is_flat(list(value.values())):
-                return value
-            return {key: self.encode_part(element, depth + 1) for key, element in value.items()}
-        return {"$": "dict", "v": self.encode_pairs(value.items(), depth)}
+        if self._is_flat(list(value.values())):
+            return value
+        return {key: self.encode_part(element, depth + 1) for key, element in value.items()}
 
 
 def encode(value: object, codecs: Codecs | None = None) -> Json:
@@ -256,81 +245,13 @@ def _is_encodable(text: str) -> bool:
     return True
 
 
-def _base64_text(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
-
-
-_Form = Callable[[Encoder, Value, int], Json]
-"""A function of an encoder, a value and its depth that returns JSON."""
-
-
-def _container_form(
-    tag: str,
-    encode_parts: Callable[[Encoder, Value, int], list[Json]],
-    size: int | None = None,
-    is_mutable: bool = False,
-) -> _Form:
-    """Return the form of a container; a mutable one may be named instead, where both sides have it.
-
-    size: what a value with a fixed number of parts counts.
-    """
-
-    def form(encoder: Encoder, value: Value, depth: int) -> Json:
-        if depth > MAX_DEPTH:
-            return encoder.encode_foreign(value, depth)
-        if is_mutable and (known := encoder.refer_to_known(value)) is not None:
-            return known
-        encoder.spend(8 + 4 * len(value) if size is None else size)
-        return {"$": tag, "v": encode_parts(encoder, value, depth)}
-
-    return form
-
-
-def _collection_form(tag: str, parts: Callable[[Value], list[Value]], is_mutable: bool = False) -> _Form:
-    return _container_form(
-        tag, lambda encoder, value, depth: encoder.encode_items(parts(value), depth), None, is_mutable
-    )
-
-
-def _mapping_form(tag: str) -> _Form:
-    return _container_form(
-        tag, lambda encoder, value, depth: encoder.encode_pairs(value.items(), depth), None, is_mutable=True
-    )
-
-
-def _record_form(tag: str, *names: str) -> _Form:
-    """Return the form of a value whose parts are these attributes."""
-    return _container_form(
-        tag, lambda encoder, value, depth: encoder.encode_items([getattr(value, name) for name in names], depth), 16
-    )
-
-
-def _text_form(tag: str, spell: Callable[[Value], str]) -> _Form:
-    def form(encoder: Encoder, value: Value, depth: int) -> Json:
-        text = spell(value)
-        encoder.spend(16 + len(text))
-        return {"$": tag, "v": text}
-
-    return form
-
-
-def _bytes_form(tag: str) -> _Form:
-    def form(encoder: Encoder, value: bytes | bytearray, depth: int) -> Json:
-        encoder.spend(len(value))
-        known = encoder.refer_to_known(value) if tag == "bytearray" else None
-        return {"$": tag, "v": _base64_text(bytes(memoryview(value)))} if known is None else known
-
-    return form
-
-
-def _encode_tuple_subclass(encoder: Encoder, value: tuple[object, ...], depth: int) -> Json:
-    """Encode it as a tuple. A named tuple says its names as well, so that a test can read `result.x`."""
-    data = encoder.encode_part(tuple(tuple.__iter__(value)), depth)
-    names = getattr(type(value), "_fields", None)
-    if names and data["$"] == "tuple":
-        data["names"] = [str(name) for name in names]
-        data["of"] = type(value).__name__
-    return data
+def all_fit(numbers: Collection[Value], has_floats: bool) -> bool:
+    """Return whether JSON has these numbers: finite floats, integers that its readers take."""
+    try:
+        finite = not has_floats or all(map(math.isfinite, numbers))
+    except OverflowError:  # One of them is an integer beyond all floats.
+        return False
+    return finite and min(numbers) > -JSON_INT and max(numbers) < JSON_INT
 
 
 def _encode_numpy(encoder: Encoder, value: Value, numpy: Value, depth: int) -> Json:
@@ -356,12 +277,16 @@ def _encode_array(encoder: Encoder, value: Array, depth: int) -> Json:
     return {"$": "ndarray", "dtype": value.dtype, "shape": list(value.shape), "v": encoder.encode_items(flat, depth)}
 
 
-def _base_form(to_base: Callable[[Value], object]) -> _Form:
-    """Return the form of objects that are first turned into ones of a builtin type."""
-    return lambda encoder, value, depth: encoder.encode_part(to_base(value), depth)
+_Encode = Callable[[Encoder, Value, int], Json]
+"""A function of an encoder, a value and its depth that returns JSON."""
 
 
-_FORMS: Mapping[type, _Form] = {
+def _encoder_of(tag: str, form: Form) -> _Encode:
+    return lambda encoder, value, depth: encoder.encode_form(value, depth, tag, form)
+
+
+_ENCODERS: Mapping[type, _Encode] = {
+    **{form.kind: _encoder_of(tag, form) for tag, form in FORMS.items()},
     type(None): lambda encoder, value, depth: value,
     bool: lambda encoder, value, depth: value,
     int: Encoder._int,
@@ -369,49 +294,20 @@ _FORMS: Mapping[type, _Form] = {
     str: Encoder._str,
     list: Encoder._list,
     dict: Encoder._dict,
-    tuple: _collection_form("tuple", list),
-    set: _collection_form("set", list, is_mutable=True),
-    frozenset: _collection_form("frozenset", list),
-    bytes: _bytes_form("bytes"),
-    bytearray: _bytes_form("bytearray"),
-    complex: _record_form("complex", "real", "imag"),
-    type(...): _text_form("ellipsis", lambda value: ""),
-    range: _record_form("range", "start", "stop", "step"),
-    slice: _record_form("slice", "start", "stop", "step"),
-    collections.Counter: _mapping_form("Counter"),
-    collections.OrderedDict: _mapping_form("OrderedDict"),
-    collections.defaultdict: _mapping_form("defaultdict"),
-    collections.deque: _collection_form("deque", lambda value: [value.maxlen, *value], is_mutable=True),
-    array.array: _collection_form("array", lambda value: [value.typecode, *value], is_mutable=True),
-    decimal.Decimal: _text_form("Decimal", decimal.Decimal.__str__),
-    fractions.Fraction: _record_form("Fraction", "numerator", "denominator"),
-    datetime.datetime: _text_form("datetime", datetime.datetime.isoformat),
-    datetime.date: _text_form("date", datetime.date.isoformat),
-    datetime.time: _text_form("time", datetime.time.isoformat),
-    datetime.timedelta: _record_form("timedelta", "days", "seconds", "microseconds"),
     Iterated: Encoder.encode_iterated,
     Array: _encode_array,
     Instance: lambda encoder, value, depth: encoder.encode_node(value, value.class_name, list(value.fields.values())),
-    Opaque: _text_form("opaque", lambda value: value.type_name),
 }
 
-_KEPT_TYPES = (bytes, bytearray, datetime.datetime, datetime.date, datetime.timedelta, decimal.Decimal)
-_SUBCLASS_FORMS: list[tuple[type, _Form]] = [
-    (int, _base_form(int.__index__)),
-    (float, _base_form(float.__float__)),
-    (str, _base_form(str.__str__)),
-    (tuple, _encode_tuple_subclass),
-    (list, _base_form(lambda value: list(list.__iter__(value)))),
-    (collections.Counter, _base_form(lambda value: collections.Counter(dict(dict.items(value))))),
-    (
-        collections.OrderedDict,
-        _base_form(lambda value: collections.OrderedDict(collections.OrderedDict.items(value))),
-    ),
-    (dict, _base_form(lambda value: dict(dict.items(value)))),
-    (collections.deque, _base_form(lambda value: collections.deque(collections.deque.__iter__(value), value.maxlen))),
-    (set, _base_form(lambda value: set(set.__iter__(value)))),
-    (frozenset, _base_form(lambda value: frozenset(frozenset.__iter__(value)))),
-    *((base, _FORMS[base]) for base in _KEPT_TYPES),
-]
-"""Objects of subclasses become the data that the builtin type holds. Its own methods read them, so that an `int` that
-calls itself equal to everything is the number it is."""
+_PLAIN: Mapping[type, Callable[[Value], Value]] = {
+    int: int.__index__,
+    float: float.__float__,
+    str: str.__str__,
+    list: lambda value: list(list.__iter__(value)),
+    dict: lambda value: dict(dict.items(value)),
+}
+_DATA_TYPES = {*_PLAIN, tuple, set, frozenset, bytes, bytearray, decimal.Decimal}
+_DATA_TYPES |= {collections.Counter, collections.OrderedDict, collections.deque}
+_DATA_TYPES |= {datetime.datetime, datetime.date, datetime.timedelta}
+"""Objects of classes that derive from these are the data that the builtin type holds. Its own methods read them, so
+that an `int` which calls itself equal to everything is the number it is."""

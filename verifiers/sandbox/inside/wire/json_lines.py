@@ -15,14 +15,13 @@ answer, which may be a message that asks something back. Everything else that ar
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import sys
 from collections.abc import Collection
 from typing import NoReturn
 
-from .encoding import JSON_INT, MAX_DEPTH
+from .encoding import MAX_DEPTH, all_fit
 from .foreign_values import Json, Undecodable
 
 MAX_LINE = 64 * 2**20
@@ -118,18 +117,9 @@ def are_plain(values: Collection[object], tuples: bool = False, depth: int = 0) 
         return False
     if not kinds.isdisjoint(_NUMBERS):
         numbers = values if kinds <= _NUMBERS else [value for value in values if type(value) in _NUMBERS]
-        if not _all_fit(numbers, float in kinds):
+        if not all_fit(numbers, float in kinds):
             return False
     return kinds <= _FLAT or all(_is_plain(value, tuples, depth + 1) for value in values if type(value) not in _FLAT)
-
-
-def _all_fit(numbers: Collection[Json], has_floats: bool) -> bool:
-    """Return whether JSON has them: finite floats, integers that its readers take."""
-    try:
-        finite = not has_floats or all(map(math.isfinite, numbers))
-    except OverflowError:  # One of them is an integer beyond all floats.
-        return False
-    return finite and min(numbers) > -JSON_INT and max(numbers) < JSON_INT
 
 
 def _is_plain(value: Json, tuples: bool, depth: int) -> bool:

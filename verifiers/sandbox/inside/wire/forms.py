@@ -1,0 +1,165 @@
+"""Holds the table of types that cross the border: the tag of each, the parts that it is sent as, and how they make it.
+
+    (1, 2)               tuple      parts [1, 2]
+    Decimal("0.1")       Decimal    parts "0.1"
+    deque([1], 5)        deque      an empty one is made of its head, 5, and filled with its parts, [1]
+
+What reads the parts of an object are the builtin type's own functions, so that an object of a subclass is the data that
+it holds. What makes an object of parts is given exact builtin types, which may have been chosen to do harm.
+"""
+
+from __future__ import annotations
+
+import array
+import base64
+import collections
+import datetime
+import decimal
+import fractions
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import NamedTuple
+
+from .foreign_values import Opaque, Undecodable, Value
+
+MAX_INT_BITS = 2**22
+"""How large an integer may be. Stops integers of megabytes."""
+
+MAX_EXPONENT = 100_000
+"""The largest exponent of a Decimal. Stops `Decimal("1e999999999")`, small to say and endless as an integer."""
+
+MAX_FRACTION_BITS = 20_000
+"""The largest size of numerator and denominator. Stops fractions that take minutes to reduce, in quadratic time."""
+
+SHOWN_CHARS = 100
+"""Characters of data that messages show."""
+
+
+class Form(NamedTuple):
+    """How objects of a type cross."""
+
+    kind: type
+    parts: Callable[[Value], Value]
+    """Returns what an object is sent as: a text, a list of values, or pairs."""
+    make: Callable[..., Value]
+    """Returns the object of its parts; of what is mutable an empty one, of its head where it has one."""
+    fill: Callable[[Value, Value], None] | None = None
+    """Puts parts into an empty object of what is mutable."""
+    head: str = ""
+    """The attribute that goes before the parts."""
+    is_text: bool = False
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether its parts are keys and what they stand for."""
+        return self.fill is _set_pairs
+
+    def make_empty(self, value: Value) -> Value:
+        """Return an empty object that is otherwise like this one."""
+        return self.make(getattr(value, self.head)) if self.head else self.make()
+
+
+def _listed(kind: Value) -> Callable[[Value], list[Value]]:
+    return lambda value: list(kind.__iter__(value))
+
+
+def _pairs_of(kind: Value) -> Callable[[Value], list[Value]]:
+    return lambda value: list(kind.items(value))
+
+
+def _attributes(*names: str) -> Callable[[Value], list[Value]]:
+    get = attrgetter(*names)
+    return lambda value: list(get(value))
+
+
+def _set_pairs(made: Value, pairs: list[Value]) -> None:
+    for key, value in pairs:
+        made[key] = value
+
+
+def _to_base64(data: bytes | bytearray) -> str:
+    return base64.b64encode(bytes(memoryview(data))).decode("ascii")
+
+
+def _from_base64(text: str) -> bytes:
+    return base64.b64decode(text, validate=True)
+
+
+def _read_int(text: str) -> int:
+    if len(text) > MAX_INT_BITS // 4 + 4 or not text.lstrip("-").startswith("0x"):
+        raise Undecodable("not an integer in hexadecimal digits")
+    return int(text, 16)
+
+
+def _read_float(text: str) -> float:
+    if text not in ("nan", "inf", "-inf"):
+        raise Undecodable("a float is a number, or nan, inf or -inf")
+    return float(text)
+
+
+def _read_decimal(text: str) -> decimal.Decimal:
+    made = decimal.Decimal(text) if len(text) <= MAX_EXPONENT else None
+    if made is None or made.is_snan() or (made.is_finite() and abs(made.adjusted()) > MAX_EXPONENT):
+        raise Undecodable("a decimal number beyond bounds")
+    return made
+
+
+def _make_complex(parts: list[Value]) -> complex:
+    if list(map(type, parts)) != [float, float]:
+        raise Undecodable("the parts of a complex number are floats")
+    return complex(*parts)
+
+
+def _make_fraction(parts: list[Value]) -> fractions.Fraction:
+    numerator, denominator = parts
+    if max(numerator.bit_length(), denominator.bit_length()) > MAX_FRACTION_BITS:
+        raise Undecodable("a fraction beyond bounds")
+    return fractions.Fraction(numerator, denominator)
+
+
+_TEXTS: tuple[tuple[type, Callable[[Value], str], Callable[[str], Value]], ...] = (
+    (int, hex, _read_int),
+    (float, repr, _read_float),
+    (
+        str,
+        lambda value: _to_base64(value.encode("utf-8", "surrogatepass")),
+        lambda text: _from_base64(text).decode("utf-8", "surrogatepass"),
+    ),
+    (bytes, _to_base64, _from_base64),
+    (decimal.Decimal, decimal.Decimal.__str__, _read_decimal),
+    (datetime.datetime, datetime.datetime.isoformat, datetime.datetime.fromisoformat),
+    (datetime.date, datetime.date.isoformat, datetime.date.fromisoformat),
+    (datetime.time, datetime.time.isoformat, datetime.time.fromisoformat),
+    (type(...), lambda value: "", lambda text: ...),
+    (Opaque, attrgetter("type_name"), lambda text: Opaque(text[:SHOWN_CHARS])),
+)
+_MAPPINGS: tuple[type, ...] = (dict, collections.Counter, collections.OrderedDict, collections.defaultdict)
+
+_FORMS = (
+    *(Form(kind, spell, read, is_text=True) for kind, spell, read in _TEXTS),
+    *(Form(kind, _pairs_of(kind), kind, _set_pairs) for kind in _MAPPINGS),
+    Form(tuple, _listed(tuple), tuple),
+    Form(frozenset, _listed(frozenset), frozenset),
+    Form(complex, _attributes("real", "imag"), _make_complex),
+    Form(range, _attributes("start", "stop", "step"), lambda parts: range(*parts)),
+    Form(slice, _attributes("start", "stop", "step"), lambda parts: slice(*parts)),
+    Form(fractions.Fraction, _attributes("numerator", "denominator"), _make_fraction),
+    Form(datetime.timedelta, _attributes("days", "seconds", "microseconds"), lambda parts: datetime.timedelta(*parts)),
+    Form(list, _listed(list), list, list.extend),
+    Form(set, _listed(set), set, set.update),
+    Form(
+        collections.deque,
+        _listed(collections.deque),
+        lambda max_length=None: collections.deque(maxlen=max_length),
+        collections.deque.extend,
+        "maxlen",
+    ),
+    Form(array.array, _listed(array.array), array.array, array.array.extend, "typecode"),
+    Form(bytearray, _to_base64, bytearray, lambda made, text: made.extend(_from_base64(text)), is_text=True),
+)
+
+FORMS: Mapping[str, Form] = {"opaque" if form.kind is Opaque else form.kind.__name__: form for form in _FORMS}
+"""The form of each tag."""
+
+MUTABLE: Mapping[type, Form] = {form.kind: form for form in _FORMS if form.fill is not None}
+"""The forms of what can be changed in place."""
