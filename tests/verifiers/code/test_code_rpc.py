@@ -139,6 +139,42 @@ ANSWERS = {
     "missing": '["missing"]',
     "loaded again": '["loaded"]',
     "nothing that is a function": '["ok", 3]',
+    "changes alone": '["also", {"changes": [], "printed": ["", ""]}]',
+    "changes of what is not lent": '["also", {"changes": [[0, [1]]], "printed": ["", ""]}, "ok", 3]',
+    "changes without end": '["also", {"changes": [], "printed": ["", ""]}, ' * 400 + '"ok"' + "]" * 400,
+    "text that nobody reads": '["also", {"changes": [], "printed": ["OK", 7]}, "ok", 3]',
+    "a tag in a key": '["ok", {"$": "dict", "v": [[{"$": "handle", "v": 0}, 3]]}]',
+    "a container of another's parts": '["ok", {"$": "set", "v": "abc"}]',
+    "a named tuple of bytes": '["ok", {"$": "bytes", "v": "YWI=", "names": ["x", "y"], "of": "T"}]',
+    "an array of objects": '["ok", {"$": "array", "v": ["O", {"$": "handle", "v": 0}]}]',
+    "a queue within itself": '["ok", {"$": "deque", "v": [null, {"$": "known", "v": 0}]}]',
+    "a tag that is a container": '["ok", {"$": {"$": "tuple", "v": []}, "v": 3}]',
+    "a lone surrogate": '["error", {"$": "builtin", "v": "\\ud800"}, "\\ud800", null, {}, null]',
+    "an integer of a gigabyte": '["ok", {"$": "int", "v": "0x' + "f" * 2**22 + '"}]',
+}
+
+
+_ALWAYS = "__eq__ = __contains__ = __le__ = __ge__ = lambda *a: True; __ne__ = lambda *a: False; __hash__ = lambda s: 3"
+LIES = {
+    "its class": f"class E:\n  {_ALWAYS}\n  __class__ = property(lambda s: int)\ndef f(): return E()",
+    "an int": f"class E(int):\n  {_ALWAYS}\n  __index__ = __int__ = lambda s: 3\ndef f(): return E(4)",
+    "a text": f"class E(str):\n  {_ALWAYS}\ndef f(): return E()",
+    "bytes": f"class E(bytes):\n  {_ALWAYS}\n  __iter__ = lambda s: iter([3])\ndef f(): return E(b'a')",
+    "a list": f"class E(list):\n  {_ALWAYS}\n  __len__ = lambda s: 1\n  __iter__ = lambda s: iter([3])\n"
+    "def f(): return E()",
+    "a set": f"class E(set):\n  {_ALWAYS}\n  __iter__ = lambda s: iter([3])\ndef f(): return E([4])",
+    "a queue": "from collections import deque\n"
+    f"class E(deque):\n  {_ALWAYS}\n  __iter__ = lambda s: iter([3])\ndef f(): return E([4])",
+    "a dict": f"class E(dict):\n  {_ALWAYS}\n  items = lambda s: [(3, 3)]\ndef f(): return {{E: E()}}",
+    "how it is pickled": f"class E:\n  {_ALWAYS}\n  __reduce__ = lambda s: (int, (3,))\ndef f(): return [E()]",
+    "an array": "import numpy\n"
+    f"class E(numpy.ndarray):\n  {_ALWAYS}\n  tolist = lambda s: [3]\ndef f(): return numpy.array([4]).view(E)",
+    "an array's type": "import numpy\nclass E:\n"
+    f"  {_ALWAYS}\n  __array__ = lambda *a: numpy.array([3])\ndef f(): return E()",
+    "the wire's own object": "import sys\n"
+    "wire = next(m for n, m in sys.modules.items() if n.endswith('wire.foreign_values'))\n"
+    f"class E(wire.Iterated):\n  {_ALWAYS}\ndef f(): return E([3])",
+    "not a number": "def f(): return float('nan')",
 }
 
 
@@ -151,6 +187,15 @@ def test_forged_answers_are_not_paid(answer: str, suite: str) -> None:
     assert not done.tester.values("cannot_isolate")
     assert done.tester.code == 0, done.tester.stderr
     assert done.tester.values("done")
+
+
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES.keys())
+def test_objects_that_lie_about_themselves_are_what_they_hold(lie: str) -> None:
+    suites = ("assert f() == 3", "assert f() in ([3], {3}, (3,))", "import numpy\nassert numpy.array_equal(f(), [3])")
+    for code in suites:
+        done = check(lie, code)
+        assert not done.paid
+        assert not done.tester.values("cannot_isolate")
 
 
 BEFORE = {

@@ -17,7 +17,14 @@ from hypothesis import strategies as st
 from truegold.verifiers.sandbox.inside.wire import encoding
 from truegold.verifiers.sandbox.inside.wire.decoding import MAX_COMPARED, MAX_RANGE, decode
 from truegold.verifiers.sandbox.inside.wire.encoding import MAX_DEPTH, MAX_ITERATED, encode
-from truegold.verifiers.sandbox.inside.wire.foreign_values import Opaque, ResultTooLarge, Undecodable
+from truegold.verifiers.sandbox.inside.wire.foreign_values import (
+    Array,
+    Iterated,
+    Opaque,
+    ResultTooLarge,
+    Undecodable,
+)
+from truegold.verifiers.sandbox.inside.wire.forms import FORMS
 from truegold.verifiers.sandbox.inside.wire.json_lines import from_json
 
 MERSENNE = 2**61 - 1
@@ -182,6 +189,20 @@ def test_data_that_nobody_encoded_is_a_value_or_undecodable(data: Any) -> None:
     except Undecodable:
         return
     travelled(value)
+    assert parts_types(value) <= {*(form.kind for form in FORMS.values()), bool, type(None), Array, Iterated}
+
+
+def parts_types(value: Any) -> set[type]:
+    """Return the types of a value and all in it."""
+    kinds, waiting = set(), [value]
+    while waiting:
+        part = waiting.pop()
+        kinds.add(type(part))
+        if isinstance(part, dict):
+            waiting += [*part, *part.values()]
+        elif isinstance(part, list | tuple | set | frozenset | collections.deque):
+            waiting += part
+    return kinds
 
 
 @given(st.binary() | st.text().map(str.encode))
@@ -198,6 +219,15 @@ def test_bytes_that_are_no_line_are_undecodable(line: bytes) -> None:
     "data",
     [
         {"$": "set", "v": [[1]]},
+        {"$": "set", "v": "ab"},
+        {"$": "list", "v": {"a": 1}},
+        {"$": "bytes", "v": [97]},
+        {"$": "bytearray", "v": [97]},
+        {"$": "deque", "v": ["x", 1]},
+        {"$": "array", "v": ["i", "x"]},
+        {"$": "array", "v": "ix"},
+        {"$": "dict", "v": [[[{"$": "tuple", "v": []}], 1]]},
+        {"$": "tuple", "v": None, "names": ["x"]},
         {"$": "dict", "v": [[[], 1]]},
         {"$": "dict", "v": [1]},
         {"$": "int", "v": "12"},

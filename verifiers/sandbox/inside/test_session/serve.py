@@ -5,14 +5,16 @@
     ["method", 2, "push", args, names]   the same
     ["attribute", 2, "size"]  ["set", 2, "size", 5]  ["special", 2, "__len__", args]
     ["operate", "add", args]  ["data", 2]
-    ["take", changes]  ["changes"]                     ["changes", changes]: of lent containers (`Lender`)
+    ["also", {"take": changes, "follow": surroundings}, "call", ...]
+                                         ["also", {"changes": changes, "printed": texts}, "ok", 3]
     ["name", "helper"]  ["entry", "Solution().twoSum"]  ["public"]
 
 Objects are named by their handles (`Handles`). args is a tuple, whose last items belong to the keyword arguments
-in `names`. `changed` answers a call that had mutable arguments (`shared_objects.contents`), and returned None or was
-made with `true`, for tests that look at its arguments afterwards (`ArgumentUse`). While a function runs it may call
-functions of the test code: ["callback", index, args, names]. The answer is ["value", value] or ["raise", class, args],
-and further requests may come before it.
+in `names`. `also` says what either side has changed of what both have: the containers that are lent (`Lender`), and
+what surrounds test code and solution (`Surroundings`). `changed` answers a call that had mutable arguments
+(`shared_objects.contents`), and returned None or was made with `true`, for tests that look at its arguments afterwards
+(`ArgumentUse`). While a function runs it may call functions of the test code: ["callback", index, args, names]. The
+answer is ["value", value] or ["raise", class, args], and further requests may come before it.
 
 The first message says whether the program could be loaded. All that this process says is the solution's word.
 
@@ -84,15 +86,27 @@ class _Server:
         self._handles = Handles(namespace, codecs, self._call_back)
         self._lender = Lender(self._handles.encode, self._handles.decode_known)
         self._followed = Followed(sys.modules[MODULE], self._handles.decode)
+        self._captures = False
+        """Whether the test code reads what is printed."""
         self._turn = threading.RLock()
 
     def answer(self, request: list[Value]) -> None:
         try:
-            reply = _REQUESTS[request[0]](self, *request[1:])
+            kind, *parts = request
+            if kind == "also":
+                before, kind, *parts = parts
+                self._lender.take(before["take"])
+                self._followed.follow(before["follow"])
+                self._captures = before["follow"].get("captures", self._captures)
+            reply = _REQUESTS[kind](self, *parts)
         except PartnerGone:
             os._exit(0)
         except BaseException as error:
             reply = self._encode_error(error)
+        printed = self._followed.printed() if self._captures else ["", ""]
+        after = {"changes": self._lender.changes(), "printed": printed}
+        if after["changes"] or any(printed):
+            reply = ["also", after, *reply]
         self._line.send(reply)
 
     def call(self, handle: int, args: Json, names: list[str], keep: bool = False) -> Json:
@@ -125,24 +139,6 @@ class _Server:
     def attribute(self, handle: int, name: str) -> Json:
         value = getattr(self._handles[handle], name)
         return self._lender.lend(value) or ["ok", self._handles.encode(value)]
-
-    def follow(self, changed: dict[str, Json]) -> Json:
-        """Do what the test code did to what surrounds it."""
-        self._followed.follow(changed)
-        return ["ok", None]
-
-    def printed(self) -> Json:
-        """Send what was printed since the last time."""
-        return ["printed", *self._followed.printed()]
-
-    def take(self, changed: list[Value]) -> Json:
-        """Take over what the test code did to containers that it was lent."""
-        self._lender.take(changed)
-        return ["ok", None]
-
-    def changes(self) -> Json:
-        """Send what has become of the containers that were lent."""
-        return ["changes", self._lender.changes()]
 
     def set(self, handle: int, name: str, value: Json) -> Json:
         setattr(self._handles[handle], name, self._handles.decode(value))
@@ -234,8 +230,7 @@ MAX_CAUSES = 5
 _COPIES: Mapping[str, Callable[[Value], Value]] = {"__copy__": copy.copy, "__deepcopy__": copy.deepcopy}
 
 _REQUESTS: Mapping[str, Callable[..., Json]] = {
-    name: getattr(_Server, name)
-    for name in "call method special follow printed operate data attribute set take changes name entry public".split()
+    name: getattr(_Server, name) for name in "call method special operate data attribute set name entry public".split()
 }
 
 

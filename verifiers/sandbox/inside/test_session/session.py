@@ -261,15 +261,9 @@ class Session(SolutionWatch):
         objects: the mutable objects of the arguments. may_stop: whether the answer may be a `StopIteration`. asked: the
         name that is asked for, which may be missing. keep: whether changes of arguments come beside a value.
         """
-        self._hand_over_changes()
-        self._hand_over_surroundings()
-        kind, *rest = self._exchange(request)
-        if self._surroundings.captures:
-            self._take_over_printed()
+        kind, *rest = self._exchange_with_changes(request)
         if kind == "missing" and asked is not None:
             raise NoSuchName(asked)
-        if kind != "lent":
-            self._take_over_changes()
         error: BaseException
         try:
             if kind == "ok":
@@ -290,37 +284,28 @@ class Session(SolutionWatch):
             error = RuntimeError(f"the solution raised {type(error).__name__}")
         raise error
 
-    def _hand_over_changes(self) -> None:
-        """Give the solution what the test code has done to containers that it was lent."""
-        changed = self._encode(self._borrower.changes)
-        if changed and self._exchange(["take", changed]) != ["ok", None]:
-            self._break_off(Undecodable("it did not take over changes of what it lent"))
-
-    def _hand_over_surroundings(self) -> None:
-        changed = self._surroundings.changes()
-        if changed and self._exchange(["follow", changed]) != ["ok", None]:
-            self._break_off(Undecodable("it did not follow what the test code has changed"))
-
-    def _take_over_printed(self) -> None:
-        """Write what the solution has printed to where the test code reads it."""
-        kind, *texts = self._exchange(["printed"])
-        if kind != "printed" or list(map(type, texts)) != [str, str]:
-            self._break_off(Undecodable("it does not say what it printed"))
-        for stream, text in zip((sys.stdout, sys.stderr), texts, strict=True):
-            if text:
-                stream.write(text)
-
-    def _take_over_changes(self) -> None:
-        """Take over what the solution has done to containers that it lent."""
-        if not self._borrower.objects:
-            return
-        kind, *rest = self._exchange(["changes"])
+    def _exchange_with_changes(self, request: list[Value]) -> list[Value]:
+        """Exchange messages, with what either side has changed of what both have."""
+        before: dict[str, Json] = {"take": self._encode(self._borrower.changes), "follow": self._surroundings.changes()}
+        if any(before.values()):
+            request = ["also", before, *request]
+        reply = self._exchange(request)
+        if reply[0] != "also":
+            return reply
         try:
-            if kind != "changes" or len(rest) != 1:
-                raise Undecodable("it does not say what it changed")
-            self._encode(lambda: self._borrower.take(rest[0]))
+            _, after, *reply = reply
+            printed, changed = after["printed"], after["changes"]
+            if list(map(type, printed)) != [str, str]:
+                raise Undecodable("it does not say what it printed")
+            if self._surroundings.captures:
+                sys.stdout.write(printed[0])
+                sys.stderr.write(printed[1])
+            self._encode(lambda: self._borrower.take(changed))
         except (Undecodable, LookupError, TypeError, ValueError, AttributeError) as problem:
             self._break_off(problem)
+        if not reply:
+            self._break_off(Undecodable("it changes something and does not answer"))
+        return reply
 
     def _restore_arguments(self, data: Json, objects: list[Value]) -> None:
         parts = self._values.decode(data, known=objects)
